@@ -31,7 +31,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/validate"
 	"github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
+	"github.com/xfn-dev/xfn/internal/proc"
 	engine "github.com/xfn-dev/xfn/render"
 )
 
@@ -121,8 +121,8 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	term := terminal.New(stdin, stdout, stderr)
 	cli := &app{}
-	dog := &watchdog.Watchdog{}
-	ctx = watchdog.NewContext(ctx, dog)
+	dog := &proc.Watchdog{}
+	ctx = proc.WithWatchdog(ctx, dog)
 	helped := false
 	if command := docs.PassedOn(args[1:]); name == "crossplane" && command != "" {
 		code, err := passOn(ctx, command, args[1:], stdin, stdout, stderr)
@@ -159,7 +159,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	if cli.Diff.ExitCode {
 		failed = docs.Misuse // 1 means that something would change.
 	}
-	defer dog.Start(cli.MemoryLimit.bytes, func(e *watchdog.ExceededError) {
+	defer dog.Start(cli.MemoryLimit.bytes, func(e *proc.MemoryError) {
 		if len(e.Activities) == 0 {
 			e.Activities = []string{"running " + kctx.Selected().FullPath()}
 		}

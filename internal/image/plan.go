@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/image/blobs"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -253,12 +252,12 @@ func (m *meter) end() {
 type upstream struct {
 	ref    name.Reference
 	client *remote.Client
-	blobs  *blobs.Dir
+	blobs  *BlobDir
 	// repository logs in at its first call.
 	repository func() (*remote.Repository, error)
 }
 
-func newUpstream(ctx context.Context, ref name.Reference, client *remote.Client, b *blobs.Dir) *upstream {
+func newUpstream(ctx context.Context, ref name.Reference, client *remote.Client, b *BlobDir) *upstream {
 	repository := sync.OnceValues(func() (*remote.Repository, error) { return client.Repository(ctx, ref.Context()) })
 	return &upstream{ref, client, b, repository}
 }

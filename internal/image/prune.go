@@ -13,7 +13,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
-	"github.com/xfn-dev/xfn/internal/image/blobs"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
@@ -33,7 +32,7 @@ type Ref struct {
 
 // An Info describes the content of a cache.
 type Info struct {
-	blobs.Usage
+	Usage
 	// Refs are sorted by name.
 	Refs []Ref
 }

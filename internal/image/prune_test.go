@@ -33,8 +33,9 @@ import (
 
 // The test binary runs itself as a child process with this environment variable set to "DIR
 // REFERENCE". The child pulls an image, prints lines when the first and the last bytes
-// arrive, and waits for the end of its standard input.
-const childEnv = "PULL_TEST_CHILD"
+// arrive, and waits for the end of its standard input. "file PATH REFERENCE" and "blob DIR"
+// select fileChild and blobChild.
+const childEnv = "IMAGE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if args := os.Getenv(childEnv); args != "" {
@@ -50,6 +51,9 @@ func TestMain(m *testing.M) {
 func child(args string) error {
 	if args, ok := strings.CutPrefix(args, "file "); ok {
 		return fileChild(args)
+	}
+	if dir, ok := strings.CutPrefix(args, "blob "); ok {
+		return blobChild(dir)
 	}
 	dir, reference, _ := strings.Cut(args, " ")
 	s, err := image.Open(dir)

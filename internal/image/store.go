@@ -16,7 +16,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/image/blobs"
 )
 
 // parallel is the number of images that are resolved, or blobs that are fetched,
@@ -62,7 +61,7 @@ type Request struct {
 // A Store is a cache of images in a directory. Processes and goroutines may share it.
 type Store struct {
 	dir   string
-	blobs *blobs.Dir
+	blobs *BlobDir
 	refs  refs
 
 	mu   sync.Mutex
@@ -82,7 +81,7 @@ func Open(dir string) (*Store, error) {
 	if err := CheckDir(dir); err != nil {
 		return nil, err
 	}
-	b, err := blobs.Open(dir)
+	b, err := OpenBlobDir(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 
 	"github.com/spf13/afero"
 )
@@ -112,7 +111,7 @@ func (r Reader) file(ctx context.Context, path string) ([]Document, error) {
 	if docs, ok := r.given(path); ok {
 		return docs, nil
 	}
-	defer watchdog.Enter(ctx, fmt.Sprintf("reading %q", path))()
+	defer proc.EnterActivity(ctx, fmt.Sprintf("reading %q", path))()
 	data, err := r.Bytes(ctx, path)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -35,12 +35,12 @@ func (s *Session) xrValidator(in Inputs, docs []manifest.Document) (*validate.Va
 	if in.Invalid == AllowInvalid || in.Live {
 		return nil, nil
 	}
-	var all []crds.Definition
+	var all []inspect.CRD
 	for _, doc := range docs {
 		if obj, err := doc.Object(); err != nil || !crd.IsXRD(obj) {
 			continue
 		}
-		some, err := crds.FromDocuments([]manifest.Document{doc})
+		some, err := inspect.CRDsOf([]manifest.Document{doc})
 		switch {
 		case err == nil:
 			all = append(all, some...)
@@ -53,7 +53,7 @@ func (s *Session) xrValidator(in Inputs, docs []manifest.Document) (*validate.Va
 	if len(all) == 0 {
 		return nil, nil
 	}
-	return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Crossplane: Release(in.Profile)}), nil
+	return inspect.NewValidator(all, validate.Options{Namespace: validate.DefaultNamespace, Crossplane: Release(in.Profile)}), nil
 }
 
 // admitted returns the request for the XR in doc, as forXR does, and validates the XR, as

@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -80,7 +80,7 @@ func (s *Session) checkAlpha(in Inputs) error {
 }
 
 func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Document) (p alphaPlan, err error) {
-	defer watchdog.Enter(ctx, loading)()
+	defer proc.EnterActivity(ctx, loading)()
 	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
 		return p, err

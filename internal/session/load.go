@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
@@ -137,7 +137,7 @@ const loading = "loading the composite resource and its Composition"
 // load reads the data that the renders of all XRs share. It reports errors in
 // the same order as `crossplane render`.
 func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) (p plan, err error) {
-	defer watchdog.Enter(ctx, loading)()
+	defer proc.EnterActivity(ctx, loading)()
 	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
 		return p, err

@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -52,7 +51,7 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 	}
 	req := p.request
 	once, err := proc.Await(ctx, func() (*render.Result, error) {
-		defer watchdog.Enter(ctx, "rendering "+r.Source)()
+		defer proc.EnterActivity(ctx, "rendering "+r.Source)()
 		return render.RenderOperation(ctx, runner, render.OperationRequest{
 			Operation: op, Required: req.Required, Credentials: req.Credentials, Schemas: req.Schemas, Context: req.Context,
 		})
@@ -68,7 +67,7 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 
 // loadOperation reads the Operation and what its pipeline needs.
 func (s *Session) loadOperation(ctx context.Context, in Inputs) (p plan, op *opsv1alpha1.Operation, err error) {
-	defer watchdog.Enter(ctx, "loading the Operation")()
+	defer proc.EnterActivity(ctx, "loading the Operation")()
 	p = plan{in: in, checks: reconciler.OperationChecks()}
 	doc, err := s.first(ctx, in.Operation)
 	if err == nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -250,7 +249,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 // results in the order of the documents.
 func (in Inputs) renderEach(ctx context.Context, docs []manifest.Document, render func(context.Context, int, manifest.Document) []Result, each func(Result) error) error {
 	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
-		leave := watchdog.Enter(ctx, "rendering "+doc.Position())
+		leave := proc.EnterActivity(ctx, "rendering "+doc.Position())
 		results := render(ctx, n, doc)
 		leave()
 		for i := range results {

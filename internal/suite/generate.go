@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
@@ -31,14 +31,14 @@ func NewGenerator(ctx context.Context, xrd manifest.Document, apiVersion string,
 	if err != nil {
 		return nil, err
 	}
-	all, err := crds.FromDocuments([]manifest.Document{xrd})
+	all, err := inspect.CRDsOf([]manifest.Document{xrd})
 	if err != nil {
 		return nil, err
 	}
 	g := &Generator{
 		apiVersion: apiVersion, kind: fieldpath.Text(obj, "spec", "names", "kind"), path: xrd.Position(),
 		namespaced: len(all) > 0 && all[0].Scope == "Namespaced", seed: seed,
-		validator: crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace}),
+		validator: inspect.NewValidator(all, validate.Options{Namespace: validate.DefaultNamespace}),
 	}
 	group, version, _ := strings.Cut(apiVersion, "/")
 	spec := objectOf(obj["spec"])

@@ -11,7 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	composition "github.com/xfn-dev/xfn/internal/composition/check"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -42,11 +42,11 @@ func (s *schemas) of(release schema.Release, mode composition.Mode, docs []manif
 		key.WriteString(doc.Position() + "\x00" + string(doc.Text) + "\x00")
 	}
 	return s.validators.Do(key.String(), func() (*validate.Validator, error) {
-		all, err := crds.FromDocuments(docs)
+		all, err := inspect.CRDsOf(docs)
 		if err != nil {
 			return nil, err
 		}
-		return crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.Options{Mode: mode, Inputs: append(builtin.Inputs(), crds.Inputs(all)...)}), Crossplane: release}), nil
+		return inspect.NewValidator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: composition.ForValidation(composition.Options{Mode: mode, Inputs: append(builtin.Inputs(), inspect.FunctionInputs(all)...)}), Crossplane: release}), nil
 	})
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -80,16 +80,16 @@ func (c FunctionCache) Cache() Cache { return Cache{c.XfnCacheDir} }
 // Inputs returns the inputs of functions that sources name: package metadata, package files,
 // and folders with CRDs. It reads packages in the cache, and ignores what it cannot read, because
 // other rules report that.
-func (c Cache) Inputs(ctx context.Context, o crds.Options, sources ...string) (_ composition.Inputs, err error) {
+func (c Cache) Inputs(ctx context.Context, o inspect.CRDOptions, sources ...string) (_ composition.Inputs, err error) {
 	if o.Cache = c.OpenExisting(); o.Cache != nil {
 		defer func() { err = errors.Join(err, o.Cache.Close()) }()
 	}
-	o.Offline, o.Follow, o.Faulty = true, crds.FollowConfigurations, func(error) {}
+	o.Offline, o.Follow, o.Faulty = true, inspect.FollowConfigurations, func(error) {}
 	var inputs composition.Inputs
 	for _, source := range sources {
-		all, err := crds.Collect(ctx, []string{source}, o)
+		all, err := inspect.CollectCRDs(ctx, []string{source}, o)
 		if err == nil {
-			inputs = append(inputs, crds.Inputs(all)...)
+			inputs = append(inputs, inspect.FunctionInputs(all)...)
 		}
 	}
 	return inputs, ctx.Err()

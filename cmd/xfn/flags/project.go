@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
@@ -125,7 +125,7 @@ func Inline(r *manifest.Reader, path string, docs ...manifest.Document) {
 
 // FunctionFolders returns the folders with the CRDs of the inputs of a project's embedded
 // functions, and adds the names of the functions to o.
-func FunctionFolders(p *project.Project, o *crds.Options) ([]string, error) {
+func FunctionFolders(p *project.Project, o *inspect.CRDOptions) ([]string, error) {
 	all, err := p.Functions()
 	if err != nil {
 		return nil, err

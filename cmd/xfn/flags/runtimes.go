@@ -22,7 +22,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/development"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
@@ -147,7 +146,7 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 			Rewrite:     pulling.Rewrite,
 			Options:     options,
 		}), false),
-		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
+		session.Development: runtimes.Development{MaxMessageSize: f.MaxMessageSize << 20},
 	}
 	config.Dependencies = Versions{Lock: f.Lock, Parse: f.Reference, Remote: client, Rewrite: pulling.Rewrite, Offline: f.Offline, Cache: dir}
 	config.Locked = f.Locked

@@ -21,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/development"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
@@ -145,7 +144,7 @@ func (c *RunCmd) sandbox(term *terminal.Terminal, program terminal.Program) (san
 // announce prints where the function is served, in one line that scripts can read.
 func announce(term *terminal.Terminal, target string, fn *runtimes.Instance) error {
 	term.Note(fn.Detail)
-	term.Note(fmt.Sprintf("to render with it, annotate its Function with render.crossplane.io/runtime: Development and %s: %s", development.TargetAnnotation, target))
+	term.Note(fmt.Sprintf("to render with it, annotate its Function with render.crossplane.io/runtime: Development and %s: %s", runtimes.TargetAnnotation, target))
 	if _, err := fmt.Fprintf(term.Stdout, "listening on %s\n", target); err != nil {
 		return fmt.Errorf("printing the address: %w", err)
 	}

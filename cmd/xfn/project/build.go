@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/project"
@@ -62,7 +62,7 @@ func (f lintFlags) options(p *project.Project, cache flags.Cache) (o project.Opt
 
 // inputs returns the inputs of the embedded functions of p, and of its dependencies in the cache.
 func inputs(ctx context.Context, p *project.Project, cache flags.Cache) (composition.Inputs, error) {
-	o := crds.Options{Files: manifest.Reader{FS: afero.NewOsFs()}, Rewrite: p.Rewritten}
+	o := inspect.CRDOptions{Files: manifest.Reader{FS: afero.NewOsFs()}, Rewrite: p.Rewritten}
 	folders, err := flags.FunctionFolders(p, &o)
 	if err != nil {
 		return nil, err

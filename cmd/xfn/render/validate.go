@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -51,18 +51,18 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if slices.Contains(slices.Concat(local, c.CRD), manifest.Stdin) {
 		return nil, &terminal.UsageError{Err: errors.New("--validate cannot read definitions from standard input")}
 	}
-	o := crds.Options{Files: manifest.Reader{FS: afero.NewOsFs()}, Registry: c.Registry, Progress: term.Progress, Offline: true}
-	all, err := crds.Collect(ctx, local, o)
+	o := inspect.CRDOptions{Files: manifest.Reader{FS: afero.NewOsFs()}, Registry: c.Registry, Progress: term.Progress, Offline: true}
+	all, err := inspect.CollectCRDs(ctx, local, o)
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	o.Offline, o.Follow, o.Remote = c.Offline, crds.FollowAll, c.Client(p)
-	more, err := crds.Collect(ctx, c.CRD, o)
+	o.Offline, o.Follow, o.Remote = c.Offline, inspect.FollowAll, c.Client(p)
+	more, err := inspect.CollectCRDs(ctx, c.CRD, o)
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
 	all = slices.Concat(all, more)
-	v := crds.Validator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.Options{Mode: check.ModeFor(in.Features), Inputs: append(builtin.Inputs(), crds.Inputs(all)...)}), Crossplane: session.Release(in.Profile)})
+	v := inspect.NewValidator(all, validate.Options{Namespace: validate.DefaultNamespace, Composition: check.ForValidation(check.Options{Mode: check.ModeFor(in.Features), Inputs: append(builtin.Inputs(), inspect.FunctionInputs(all)...)}), Crossplane: session.Release(in.Profile)})
 	return &validation{term: term, v: v, reported: map[string]bool{}}, nil
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -233,7 +233,7 @@ func (c *RBACCmd) definitions(ctx context.Context, term *terminal.Terminal, r ma
 		g.faulty = true
 		term.Warn(err.Error())
 	}
-	all, err := crds.Collect(ctx, c.Paths, crds.Options{Files: r, Offline: true, Faulty: warn, Visit: func(doc manifest.Document, obj map[string]any) {
+	all, err := inspect.CollectCRDs(ctx, c.Paths, inspect.CRDOptions{Files: r, Offline: true, Faulty: warn, Visit: func(doc manifest.Document, obj map[string]any) {
 		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
 		if strings.HasPrefix(gvk.Group, "apiextensions.") {
 			g.files[doc.Path] = true

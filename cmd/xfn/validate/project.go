@@ -8,14 +8,14 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 )
 
 const usage = "the usage is xfn validate [<schemas> [<resources>]] [flags]; separate several paths by commas, as in a.yaml,b.yaml"
 
 // paths returns the arguments. Without arguments, it returns those of the project in the
 // working directory, its APIs and dependencies, and its examples, and changes o for it.
-func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *crds.Options) (schemas, resources []string, err error) {
+func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *inspect.CRDOptions) (schemas, resources []string, err error) {
 	switch {
 	case c.Extensions != "" && c.Resources != "":
 		return split(c.Extensions), split(c.Resources), nil
@@ -41,6 +41,6 @@ func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *crds.Option
 		return nil, nil, err
 	}
 	schemas = append(schemas, more...)
-	images := image.Options{Remote: o.Remote, Progress: o.Progress, Offline: o.Offline || o.Follow == crds.FollowNone}
+	images := image.Options{Remote: o.Remote, Progress: o.Progress, Offline: o.Offline || o.Follow == inspect.FollowNone}
 	return append(schemas, p.Path), resources, c.UseDependencies(ctx, p, &o.Files, images)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
@@ -71,9 +71,9 @@ Exit codes: 0 all valid, 1 some invalid, 2 usage error.
 // Run validates resources and prints the results.
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
 	out := newOutput(c.Format, term, c.SkipSuccessResults, c.ErrorOnMissingSchemas)
-	o := crds.Options{
+	o := inspect.CRDOptions{
 		Files: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,
-		Follow: crds.Follow(c.Dependencies), Offline: c.Offline, Progress: term.Progress, Faulty: out.faulty,
+		Follow: inspect.Follow(c.Dependencies), Offline: c.Offline, Progress: term.Progress, Faulty: out.faulty,
 	}
 	schemas, resources, err := c.paths(ctx, term, &o)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		apiVersion, _ := obj["apiVersion"].(string)
 		packages = packages || strings.Contains(apiVersion, "pkg.crossplane.io/")
 	}
-	definitions, err := crds.Collect(ctx, schemas, o)
+	definitions, err := inspect.CollectCRDs(ctx, schemas, o)
 	if err != nil {
 		return err
 	}
@@ -114,9 +114,9 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err != nil {
 		return fmt.Errorf("loading the resources to replace: %w", err)
 	}
-	v := crds.Validator(definitions, validate.Options{
+	v := inspect.NewValidator(definitions, validate.Options{
 		Namespace: c.Namespace, Old: old, Crossplane: release,
-		Composition: check.ForValidation(check.Options{Mode: check.Mode(c.CompositionMode), Inputs: append(builtin.Inputs(), crds.Inputs(definitions)...)}),
+		Composition: check.ForValidation(check.Options{Mode: check.Mode(c.CompositionMode), Inputs: append(builtin.Inputs(), inspect.FunctionInputs(definitions)...)}),
 	})
 	if err := v.Documents(ctx, stream(ctx, o.Files, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
@@ -134,7 +134,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 func definesSome(ctx context.Context, files manifest.Reader, resources, schemas []string) bool {
 	paths := slices.DeleteFunc(slices.Clone(resources), func(path string) bool { return path == manifest.Stdin })
 	// An error is reported when the resources are validated.
-	found, _ := crds.Collect(ctx, paths, crds.Options{Files: files, Follow: crds.FollowNone, Offline: true, Faulty: func(error) {}})
+	found, _ := inspect.CollectCRDs(ctx, paths, inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
 	if len(found) == 0 {
 		return false
 	}
@@ -144,7 +144,7 @@ func definesSome(ctx context.Context, files manifest.Reader, resources, schemas 
 			continue
 		}
 		gk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind().GroupKind()
-		if slices.ContainsFunc(found, func(d crds.Definition) bool { return d.Group == gk.Group && d.Kind == gk.Kind }) {
+		if slices.ContainsFunc(found, func(d inspect.CRD) bool { return d.Group == gk.Group && d.Kind == gk.Kind }) {
 			return true
 		}
 	}

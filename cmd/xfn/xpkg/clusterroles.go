@@ -13,8 +13,8 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -90,12 +90,12 @@ func readGrants(ctx context.Context, paths []string, others bool) grants {
 		case gk.Kind == "ClusterRole":
 			g.roles = append(g.roles, obj)
 		case gk.Group == "meta.pkg.crossplane.io":
-			g.others = g.others || slices.ContainsFunc(inspect.Dependencies(obj), func(d inspect.Dependency) bool { return d.Kind != "Function" })
+			g.others = g.others || slices.ContainsFunc(lock.ReadDependsOn(obj), func(d lock.DependsOn) bool { return d.Kind != "Function" })
 		}
 	}
 	for _, path := range paths {
-		all, _ := crds.Collect(ctx, []string{path}, crds.Options{
-			Files: manifest.Reader{FS: afero.NewOsFs()}, Follow: crds.FollowNone, Offline: true, Faulty: func(error) {}, Visit: visit,
+		all, _ := inspect.CollectCRDs(ctx, []string{path}, inspect.CRDOptions{
+			Files: manifest.Reader{FS: afero.NewOsFs()}, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}, Visit: visit,
 		})
 		for _, d := range all {
 			g.plurals[kschema.GroupKind{Group: d.Group, Kind: d.Kind}] = d.Plural

@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -54,9 +54,9 @@ func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	for _, s := range c.Sources {
 		sources = append(sources, strings.Split(s, ",")...)
 	}
-	all, err := crds.Collect(ctx, sources, crds.Options{
+	all, err := inspect.CollectCRDs(ctx, sources, inspect.CRDOptions{
 		Files: manifest.Reader{Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,
-		Follow: crds.Follow(c.Dependencies), Progress: term.Progress,
+		Follow: inspect.Follow(c.Dependencies), Progress: term.Progress,
 	})
 	if err != nil {
 		return err
@@ -83,8 +83,8 @@ type file struct {
 	data []byte
 }
 
-func (c *GetCRDsCmd) files(all []crds.Definition) (files []file, err error) {
-	add := func(d crds.Definition, version, flat, ext string, data []byte, err error) error {
+func (c *GetCRDsCmd) files(all []inspect.CRD) (files []file, err error) {
+	add := func(d inspect.CRD, version, flat, ext string, data []byte, err error) error {
 		if err != nil {
 			return fmt.Errorf("writing CRD %q: %w", d.Name, err)
 		}
@@ -116,7 +116,7 @@ func (c *GetCRDsCmd) files(all []crds.Definition) (files []file, err error) {
 var inName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`) })
 
 // path returns the path of the file for a version of a definition.
-func (c *GetCRDsCmd) path(d crds.Definition, version, flat, ext string) (string, error) {
+func (c *GetCRDsCmd) path(d inspect.CRD, version, flat, ext string) (string, error) {
 	kind := strings.ToLower(d.Kind)
 	for _, part := range []string{d.Group, version, kind, d.Plural} {
 		if !inName().MatchString(part) {

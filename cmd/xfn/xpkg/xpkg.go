@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -66,7 +66,7 @@ func rules(cache flags.Cache, name, examples string) []xpkg.Rule {
 		name = filepath.Join(name, metaFile)
 	}
 	return append(more, LintCompositions(func(ctx context.Context) (composition.Inputs, error) {
-		return cache.Inputs(ctx, crds.Options{}, name)
+		return cache.Inputs(ctx, inspect.CRDOptions{}, name)
 	}))
 }
 

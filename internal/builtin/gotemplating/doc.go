@@ -3,5 +3,5 @@
 // It has the rules of the real function. Golden cases check them.
 //
 // Templates are untrusted. Their output, their recursion and the size of each
-// call's result are limited. Package watchdog limits the memory of the process.
+// call's result are limited. A proc.Watchdog limits the memory of the process.
 package gotemplating

@@ -13,7 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Options configure which files a template may read.
@@ -89,7 +89,7 @@ func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctio
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		defer watchdog.EnterStep(ctx, function.Step(ctx))()
+		defer proc.EnterStep(ctx, function.Step(ctx))()
 		rsp := sdk.To(req)
 		if r.settings.TTL != nil {
 			rsp.Meta.Ttl = durationpb.New(*r.settings.TTL)

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Limits of CEL expressions. The real functions have only the limits of the parser.
@@ -103,7 +103,7 @@ func (c *CEL) Bool(ctx context.Context, expression string, variables map[string]
 	if *spent > CELRequestLimit {
 		return false, c.exhausted()
 	}
-	defer watchdog.EnterStep(ctx, function.Step(ctx))()
+	defer proc.EnterStep(ctx, function.Step(ctx))()
 	out, details, err := program.ContextEval(ctx, variables)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)

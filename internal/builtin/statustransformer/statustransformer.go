@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Measured is the version of the real function with which tests compare the builtin.
@@ -45,7 +45,7 @@ type transformer struct {
 
 // run always returns the state of the request. It reports faults in conditions.
 func (t *transformer) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	defer watchdog.EnterStep(ctx, function.Step(ctx))()
+	defer proc.EnterStep(ctx, function.Step(ctx))()
 	r := &run{transformer: t, req: req, rsp: sdk.To(req), set: map[string]bool{}}
 	in, err := t.inputs.Get(sdk.SumOf(req.GetInput()), func() (*StatusTransformation, error) {
 		in := &StatusTransformation{}

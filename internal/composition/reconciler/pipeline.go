@@ -15,7 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // pipelineInput is the input of a pipeline.
@@ -87,7 +87,7 @@ func (in *pipelineInput) run(ctx context.Context, run function.Runner) (*outcome
 }
 
 func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiextv1.PipelineStep, out *outcome) error {
-	defer watchdog.EnterStep(ctx, s.Step)()
+	defer proc.EnterStep(ctx, s.Step)()
 	req, err := in.request(s, out)
 	if err != nil {
 		return fmt.Errorf("running pipeline step %q: %w", s.Step, err)

@@ -1,3 +1,3 @@
-// Package inspect describes packages, extracts their layers, and compares
-// packages. Packages are untrusted.
+// Package inspect describes packages, extracts their layers, compares packages, and collects
+// the CRDs of packages and files. Packages are untrusted.
 package inspect

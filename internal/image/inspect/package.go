@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
@@ -19,9 +20,9 @@ type Package struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Crossplane is the version constraint on Crossplane, or empty if there is none.
-	Crossplane   string       `json:"crossplane,omitempty"`
-	DependsOn    []Dependency `json:"dependsOn,omitempty"`
-	Capabilities []string     `json:"capabilities,omitempty"`
+	Crossplane   string           `json:"crossplane,omitempty"`
+	DependsOn    []lock.DependsOn `json:"dependsOn,omitempty"`
+	Capabilities []string         `json:"capabilities,omitempty"`
 	// Objects are the objects other than the metadata, in the order of package.yaml.
 	Objects []Object `json:"objects"`
 	// Digest and Size are the digest of package.yaml and its size in bytes.
@@ -29,17 +30,6 @@ type Package struct {
 	Size   int64  `json:"size"`
 
 	meta map[string]any
-}
-
-// A Dependency is a package that another package needs.
-type Dependency struct {
-	APIVersion string `json:"apiVersion,omitempty"`
-	// Kind is Function, Configuration or Provider.
-	Kind string `json:"kind"`
-	// Package is the repository of the dependency. Version is a constraint on its tags, or a
-	// digest.
-	Package string `json:"package"`
-	Version string `json:"version"`
 }
 
 // An Object is an object of a package.
@@ -112,28 +102,7 @@ func (p *Package) describe(o Object) {
 			p.Capabilities = append(p.Capabilities, name)
 		}
 	}
-	p.DependsOn = Dependencies(o.data)
-}
-
-// Dependencies returns the dependencies that package metadata lists. An entry names its
-// package in a field named after its kind, or has the fields apiVersion, kind and package.
-func Dependencies(meta map[string]any) []Dependency {
-	var all []Dependency
-	list, _ := at(meta, "spec", "dependsOn").([]any)
-	for _, v := range list {
-		m, ok := v.(map[string]any)
-		if !ok {
-			continue
-		}
-		d := Dependency{APIVersion: text(m, "apiVersion"), Kind: text(m, "kind"), Package: text(m, "package"), Version: text(m, "version")}
-		for _, kind := range []string{"Configuration", "Provider", "Function"} {
-			if named := text(m, strings.ToLower(kind)); named != "" && d.Package == "" {
-				d.Kind, d.Package = kind, named
-			}
-		}
-		all = append(all, d)
-	}
-	return all
+	p.DependsOn = lock.ReadDependsOn(o.data)
 }
 
 // at returns the value at a path of keys, or nil if there is none.

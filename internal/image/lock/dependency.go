@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -27,6 +26,40 @@ type Dependency struct {
 	// empty if the position is not known.
 	Path string
 	Line int
+}
+
+// A DependsOn is an entry of spec.dependsOn in package metadata.
+type DependsOn struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	// Kind is Function, Configuration or Provider.
+	Kind string `json:"kind"`
+	// Package is the repository of the dependency. Version is a constraint on its tags, or a
+	// digest.
+	Package string `json:"package"`
+	Version string `json:"version"`
+}
+
+// ReadDependsOn returns the entries of spec.dependsOn that are objects. An entry names its
+// package in a field named after its kind, or has the fields apiVersion, kind and package.
+func ReadDependsOn(meta map[string]any) []DependsOn {
+	var all []DependsOn
+	spec, _ := meta["spec"].(map[string]any)
+	list, _ := spec["dependsOn"].([]any)
+	for _, v := range list {
+		m, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		text := func(key string) string { s, _ := m[key].(string); return s }
+		d := DependsOn{text("apiVersion"), text("kind"), text("package"), text("version")}
+		for _, kind := range []string{"Configuration", "Provider", "Function"} {
+			if named := text(strings.ToLower(kind)); named != "" && d.Package == "" {
+				d.Kind, d.Package = kind, named
+			}
+		}
+		all = append(all, d)
+	}
+	return all
 }
 
 // IsMetadata reports whether an object is a package's metadata.
@@ -52,7 +85,7 @@ func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) 
 	if !ok && spec["dependsOn"] != nil {
 		return nil, fault("spec.dependsOn", "spec.dependsOn has to be a list")
 	}
-	all := inspect.Dependencies(obj)
+	all := ReadDependsOn(obj)
 	if len(all) != len(list) {
 		return nil, fault("spec.dependsOn", "an entry of spec.dependsOn is not an object")
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/clone"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
@@ -217,7 +216,7 @@ func (f *Fetcher) Dependencies(ctx context.Context, ref name.Reference) ([]lock.
 // dependencies returns the dependencies in a package's metadata.
 func dependencies(meta map[string]any) []lock.Dependency {
 	var all []lock.Dependency
-	for _, d := range inspect.Dependencies(meta) {
+	for _, d := range lock.ReadDependsOn(meta) {
 		if d.Package != "" {
 			all = append(all, lock.Dependency{Package: d.Package, Version: d.Version})
 		}

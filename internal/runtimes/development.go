@@ -1,4 +1,4 @@
-package development
+package runtimes
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
 const (
@@ -41,7 +40,7 @@ type Development struct {
 	MaxMessageSize int
 }
 
-var _ runtimes.Runtime = Development{}
+var _ Runtime = Development{}
 
 // Annotations returns the annotations of a Function that configure the connection to it.
 func (Development) Annotations() []string {
@@ -51,7 +50,7 @@ func (Development) Annotations() []string {
 // Start connects to the function at its TargetAnnotation. It fails immediately if no
 // server listens there. The Stop function of the Instance closes the connection; the
 // function keeps running.
-func (d Development) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+func (d Development) Start(ctx context.Context, fn Function) (*Instance, error) {
 	target := cmp.Or(fn.Annotations[TargetAnnotation], DefaultTarget)
 	client, err := d.dial(target, fn.Annotations)
 	if err != nil {
@@ -59,9 +58,9 @@ func (d Development) Start(ctx context.Context, fn runtimes.Function) (*runtimes
 	}
 	if err := d.connect(ctx, client); err != nil {
 		_ = client.Close()
-		return nil, explain(ctx, fn.Name, err)
+		return nil, explainConnect(ctx, fn.Name, err)
 	}
-	return &runtimes.Instance{
+	return &Instance{
 		Runner: client,
 		Detail: "already running at " + target,
 		Stop:   func(context.Context) error { return client.Close() },
@@ -85,7 +84,7 @@ func (d Development) connect(ctx context.Context, client *grpc.Client) error {
 	return client.Connect(ctx)
 }
 
-func explain(ctx context.Context, name string, err error) error {
+func explainConnect(ctx context.Context, name string, err error) error {
 	err = fmt.Errorf("starting function %q: %w", name, err)
 	if ctx.Err() != nil {
 		return err

@@ -1,4 +1,4 @@
-package blobs_test
+package image_test
 
 import (
 	"bytes"
@@ -18,19 +18,12 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/image/blobs"
+	"github.com/xfn-dev/xfn/internal/image"
 )
 
-func must(t testing.TB, err error) {
+func openBlobDir(t testing.TB, path string) *image.BlobDir {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func open(t testing.TB, path string) *blobs.Dir {
-	t.Helper()
-	d, err := blobs.Open(path)
+	d, err := image.OpenBlobDir(path)
 	must(t, err)
 	return d
 }
@@ -70,7 +63,7 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errCut }
 
-func TestFetch(t *testing.T) {
+func TestFetchBlob(t *testing.T) {
 	size := int64(len(content))
 	flipped := bytes.Clone(content)
 	flipped[5] ^= 1
@@ -96,7 +89,7 @@ func TestFetch(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			d, desc := open(t, dir), describe(t, content)
+			d, desc := openBlobDir(t, dir), describe(t, content)
 			if tc.before != nil {
 				must(t, os.WriteFile(filepath.Join(dir, "partial", desc.Digest.Hex+".1"), tc.before, 0o600))
 			}
@@ -122,20 +115,20 @@ func TestFetch(t *testing.T) {
 }
 
 // A digest that is not a SHA-256 sum is an error.
-func TestFetchOtherDigest(t *testing.T) {
+func TestFetchBlobOtherDigest(t *testing.T) {
 	other := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha512", Hex: strings.Repeat("0", 128)}}
-	if err := open(t, t.TempDir()).Fetch(t.Context(), other, nil, nil); err == nil || !strings.Contains(err.Error(), "not a SHA-256 sum") {
+	if err := openBlobDir(t, t.TempDir()).Fetch(t.Context(), other, nil, nil); err == nil || !strings.Contains(err.Error(), "not a SHA-256 sum") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Concurrent fetches of one blob succeed and leave no partial files.
-func TestFetchAtOnce(t *testing.T) {
+func TestFetchBlobAtOnce(t *testing.T) {
 	dir, desc := t.TempDir(), describe(t, content)
 	var g errgroup.Group
 	for range 8 {
 		g.Go(func() error {
-			d, err := blobs.Open(dir)
+			d, err := image.OpenBlobDir(dir)
 			if err != nil {
 				return err
 			}
@@ -151,14 +144,14 @@ func TestFetchAtOnce(t *testing.T) {
 		})
 	}
 	must(t, e2e.Await(t, g.Wait))
-	if u, err := open(t, dir).Usage(); err != nil || u != (blobs.Usage{Blobs: 1, Bytes: desc.Size}) {
+	if u, err := openBlobDir(t, dir).Usage(); err != nil || u != (image.Usage{Blobs: 1, Bytes: desc.Size}) {
 		t.Errorf("got %+v, %v", u, err)
 	}
 }
 
-func TestFetchIsCancelled(t *testing.T) {
+func TestFetchBlobIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	d, desc := open(t, t.TempDir()), describe(t, content)
+	d, desc := openBlobDir(t, t.TempDir()), describe(t, content)
 	var tries atomic.Int64
 	err := d.Fetch(ctx, desc, func(context.Context, int64) io.ReadCloser {
 		tries.Add(1)
@@ -170,7 +163,7 @@ func TestFetchIsCancelled(t *testing.T) {
 	}
 }
 
-func put(t testing.TB, d *blobs.Dir, data []byte) v1.Descriptor {
+func put(t testing.TB, d *image.BlobDir, data []byte) v1.Descriptor {
 	t.Helper()
 	desc := describe(t, data)
 	must(t, d.Put(t.Context(), desc.Digest, data))
@@ -178,7 +171,7 @@ func put(t testing.TB, d *blobs.Dir, data []byte) v1.Descriptor {
 }
 
 // A damaged blob is detected and removed, so that it is fetched again.
-func TestDamaged(t *testing.T) {
+func TestDamagedBlob(t *testing.T) {
 	for name, damage := range map[string]func(b []byte) []byte{
 		"Flipped": func(b []byte) []byte { b[3] ^= 1; return b },
 		"Cut":     func(b []byte) []byte { return b[:4] },
@@ -186,7 +179,7 @@ func TestDamaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			d := open(t, dir)
+			d := openBlobDir(t, dir)
 			desc := put(t, d, []byte("the content"))
 			path := filepath.Join(dir, "blobs", "sha256", desc.Digest.Hex)
 			spoil := func() { must(t, os.WriteFile(path, damage([]byte("the content")), 0o600)) }
@@ -212,9 +205,9 @@ func TestDamaged(t *testing.T) {
 }
 
 // Blobs in an untrusted folder are verified.
-func TestReader(t *testing.T) {
+func TestPeek(t *testing.T) {
 	dir := t.TempDir()
-	r := open(t, dir)
+	r := openBlobDir(t, dir)
 	sums := filepath.Join(dir, "blobs", "sha256")
 	desc, wrong := describe(t, content), describe(t, []byte("other"))
 	must(t, os.WriteFile(filepath.Join(sums, desc.Digest.Hex), content, 0o600))
@@ -245,10 +238,10 @@ func TestReader(t *testing.T) {
 	}
 }
 
-func TestNoDirectory(t *testing.T) {
+func TestOpenBlobsInFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
-	if _, err := blobs.Open(file); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := image.OpenBlobDir(file); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("got %v, want an error that names the file", err)
 	}
 }

@@ -1,4 +1,4 @@
-package crds_test
+package inspect_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -26,8 +26,8 @@ func meta(kind string, dependsOn ...string) string {
 	return "{apiVersion: meta.pkg.crossplane.io/v1, kind: " + kind + ", metadata: {name: a}, spec: {dependsOn: [" + strings.Join(dependsOn, ", ") + "]}}"
 }
 
-// crd returns a CRD with a plural name.
-func crd(plural string) string {
+// crdText returns a CRD with a plural name.
+func crdText(plural string) string {
 	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ` + plural + `.example.org}, spec: {group: example.org, scope: Cluster, names: {kind: A, plural: ` + plural + `}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
 }
 
@@ -55,19 +55,19 @@ func publish(t *testing.T, host, at string, docs ...string) {
 	}
 }
 
-func TestCollect(t *testing.T) {
+func TestCollectCRDs(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.Handler())
-	publish(t, host, "acme/family:v1.0.0", meta("Provider"), crd("families"))
-	publish(t, host, "acme/provider:v1.0.0", meta("Provider"), crd("olds"))
-	publish(t, host, "acme/provider:v1.1.0", meta("Provider", `{provider: acme/family, version: "*"}`), crd("news"))
-	publish(t, host, "acme/provider:v1.2.0-rc.1", meta("Provider"), crd("candidates"))
-	publish(t, host, "acme/provider:edge", meta("Provider"), crd("edges"))
+	publish(t, host, "acme/family:v1.0.0", meta("Provider"), crdText("families"))
+	publish(t, host, "acme/provider:v1.0.0", meta("Provider"), crdText("olds"))
+	publish(t, host, "acme/provider:v1.1.0", meta("Provider", `{provider: acme/family, version: "*"}`), crdText("news"))
+	publish(t, host, "acme/provider:v1.2.0-rc.1", meta("Provider"), crdText("candidates"))
+	publish(t, host, "acme/provider:edge", meta("Provider"), crdText("edges"))
 	// Two Configurations depend on each other.
 	publish(t, host, "acme/conf:v1.0.0", meta("Configuration", `{configuration: acme/ring, version: v1.0.0}`, `{provider: acme/provider, version: ">=v1.0.0"}`))
 	publish(t, host, "acme/ring:v1.0.0", meta("Configuration", `{configuration: acme/conf, version: v1.0.0}`))
 	cases := map[string]struct {
 		reason string
-		follow crds.Follow
+		follow inspect.Follow
 		yaml   string
 		want   []string
 		err    string
@@ -75,8 +75,8 @@ func TestCollect(t *testing.T) {
 		"Constraint":    {"the highest version without a prerelease is used", "", meta("Function", `{provider: acme/provider, version: ">=v1.0.0"}`), []string{"news.example.org"}, ""},
 		"Exact":         {"a version may be a tag", "", meta("Function", `{provider: acme/provider, version: v1.0.0}`), []string{"olds.example.org"}, ""},
 		"Ring":          {"Configurations are followed once", "", "{apiVersion: pkg.crossplane.io/v1, kind: Configuration, spec: {package: acme/conf:v1.0.0}}", []string{"news.example.org"}, ""},
-		"All":           {"the dependencies of Providers are followed", crds.FollowAll, "{apiVersion: pkg.crossplane.io/v1, kind: Configuration, spec: {package: acme/conf:v1.0.0}}", []string{"families.example.org", "news.example.org"}, ""},
-		"None":          {"only named packages are read", crds.FollowNone, "{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: acme/provider:v1.1.0}}\n---\n" + meta("Function", `{provider: acme/family, version: v1.0.0}`), []string{"news.example.org"}, ""},
+		"All":           {"the dependencies of Providers are followed", inspect.FollowAll, "{apiVersion: pkg.crossplane.io/v1, kind: Configuration, spec: {package: acme/conf:v1.0.0}}", []string{"families.example.org", "news.example.org"}, ""},
+		"None":          {"only named packages are read", inspect.FollowNone, "{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: acme/provider:v1.1.0}}\n---\n" + meta("Function", `{provider: acme/family, version: v1.0.0}`), []string{"news.example.org"}, ""},
 		"Others":        {"other objects are ignored", "", "{apiVersion: v1, kind: Secret}", nil, ""},
 		"NoVersion":     {"a constraint without a matching tag is an error", "", meta("Function", `{provider: acme/provider, version: ">=v9"}`), nil, `none of the 4 tags matches ">=v9"`},
 		"NoConstraint":  {"an invalid version is an error", "", meta("Function", `{provider: acme/provider, version: newest}`), nil, `reading the version "newest"`},
@@ -90,7 +90,7 @@ func TestCollect(t *testing.T) {
 			if err := os.WriteFile("file.yaml", []byte(tc.yaml), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			all, err := crds.Collect(t.Context(), []string{"file.yaml"}, crds.Options{Registry: host, Follow: tc.follow})
+			all, err := inspect.CollectCRDs(t.Context(), []string{"file.yaml"}, inspect.CRDOptions{Registry: host, Follow: tc.follow})
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
@@ -108,9 +108,9 @@ func TestCollect(t *testing.T) {
 }
 
 // The first of two CRDs with one name is used. If they differ, the user is warned.
-func TestCollectTwice(t *testing.T) {
+func TestCollectCRDsTwice(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.yaml": crd("as"), "b.yml": crd("as"), "sub/c.yaml": strings.Replace(crd("as"), "kind: A", "kind: B", 1), "d.json": crd("no"), "e.txt": crd("no")} {
+	for name, text := range map[string]string{"a.yaml": crdText("as"), "b.yml": crdText("as"), "sub/c.yaml": strings.Replace(crdText("as"), "kind: A", "kind: B", 1), "d.json": crdText("no"), "e.txt": crdText("no")} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -120,7 +120,7 @@ func TestCollectTwice(t *testing.T) {
 		}
 	}
 	var warnings []string
-	all, err := crds.Collect(t.Context(), []string{dir}, crds.Options{Progress: func(e progress.Event) {
+	all, err := inspect.CollectCRDs(t.Context(), []string{dir}, inspect.CRDOptions{Progress: func(e progress.Event) {
 		if e.Kind == progress.Warning {
 			warnings = append(warnings, e.Text)
 		}
@@ -136,34 +136,34 @@ func TestCollectTwice(t *testing.T) {
 	}
 }
 
-func TestCollectStdin(t *testing.T) {
-	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crd("as"))}
-	all, err := crds.Collect(t.Context(), []string{"-"}, crds.Options{Files: r})
+func TestCollectCRDsStdin(t *testing.T) {
+	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crdText("as"))}
+	all, err := inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r})
 	if err != nil || len(all) != 1 {
 		t.Errorf("got %d, %v", len(all), err)
 	}
 }
 
 // With Offline set, no registry is asked, and a source in a registry is an error.
-func TestCollectOffline(t *testing.T) {
+func TestCollectCRDsOffline(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("a.yaml", []byte(crd("as")+"\n---\n{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: registry.example.org/a/b:v1}}"), 0o600); err != nil {
+	if err := os.WriteFile("a.yaml", []byte(crdText("as")+"\n---\n{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: registry.example.org/a/b:v1}}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all, err := crds.Collect(t.Context(), []string{"a.yaml"}, crds.Options{Offline: true})
+	all, err := inspect.CollectCRDs(t.Context(), []string{"a.yaml"}, inspect.CRDOptions{Offline: true})
 	if err != nil || len(all) != 1 || all[0].Path != "a.yaml" || all[0].Line != 1 {
 		t.Errorf("got %+v, %v", all, err)
 	}
-	if _, err := crds.Collect(t.Context(), []string{"registry.example.org/a/b:v1"}, crds.Options{Offline: true}); err == nil || !strings.Contains(err.Error(), "nothing is fetched offline") {
+	if _, err := inspect.CollectCRDs(t.Context(), []string{"registry.example.org/a/b:v1"}, inspect.CRDOptions{Offline: true}); err == nil || !strings.Contains(err.Error(), "nothing is fetched offline") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Collect passes errors to Faulty, and returns the CRDs of all valid documents.
 func TestCollectFaulty(t *testing.T) {
-	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crd("as") + "\n---\na: b: c\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n---\n" + crd("bs"))}
+	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crdText("as") + "\n---\na: b: c\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n---\n" + crdText("bs"))}
 	var told []string
-	all, err := crds.Collect(t.Context(), []string{"-"}, crds.Options{Files: r, Faulty: func(err error) { told = append(told, err.Error()) }})
+	all, err := inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r, Faulty: func(err error) { told = append(told, err.Error()) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestCollectFaulty(t *testing.T) {
 }
 
 // names returns the names of definitions, sorted.
-func names(all []crds.Definition) []string {
+func names(all []inspect.CRD) []string {
 	names := make([]string, len(all))
 	for i, d := range all {
 		names[i] = d.Name
@@ -198,7 +198,7 @@ func TestCollectCanceled(t *testing.T) {
 			cancel(enough)
 			return []manifest.Document{{Path: "a.yaml", Line: 1, Text: text}}, true
 		}}
-		if _, err := crds.Collect(ctx, []string{name}, crds.Options{Files: files}); !errors.Is(err, enough) {
+		if _, err := inspect.CollectCRDs(ctx, []string{name}, inspect.CRDOptions{Files: files}); !errors.Is(err, enough) {
 			t.Errorf("a %s document: got %v", size, err)
 		}
 	}

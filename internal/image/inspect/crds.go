@@ -1,4 +1,4 @@
-package crds
+package inspect
 
 import (
 	"cmp"
@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -30,7 +29,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Follow selects the packages whose dependencies Collect reads.
+// Follow selects the packages whose dependencies CollectCRDs reads.
 type Follow string
 
 const (
@@ -44,8 +43,8 @@ const (
 	FollowAll Follow = "all"
 )
 
-// Options are options for Collect. The zero value works.
-type Options struct {
+// CRDOptions are options for CollectCRDs. The zero value works.
+type CRDOptions struct {
 	// Files reads files and standard input.
 	Files manifest.Reader
 	// Remote is the client of registries. Registry is the default registry of references.
@@ -61,7 +60,7 @@ type Options struct {
 	// Functions are the names of the functions whose inputs the sources define, by source.
 	Functions map[string]string
 	// Faulty, if not nil, receives the errors of unreadable documents and definitions, which
-	// are then skipped. If it is nil, Collect returns the first such error.
+	// are then skipped. If it is nil, CollectCRDs returns the first such error.
 	Faulty func(error)
 	// Visit, if not nil, is called with each object of a file.
 	Visit func(manifest.Document, map[string]any)
@@ -72,17 +71,17 @@ type Options struct {
 	Progress progress.Func
 }
 
-// maxPackages limits the packages that one Collect reads, because dependencies are
+// maxPackages limits the packages that one CollectCRDs reads, because dependencies are
 // untrusted.
 const maxPackages = 200
 
-// Collect returns the CRDs of sources, in order. A source is a package file, a file or
-// folder of YAML, "-" for standard input, or a package in a registry. From YAML, Collect
+// CollectCRDs returns the CRDs of sources, in order. A source is a package file, a file or
+// folder of YAML, "-" for standard input, or a package in a registry. From YAML, CollectCRDs
 // reads CRDs, XRDs and MRDs. It also reads the packages that Providers, Functions and
 // Configurations name, and the dependencies that package metadata names. If several CRDs
 // have one name, the first is used.
-func Collect(ctx context.Context, sources []string, o Options) ([]Definition, error) {
-	c := &collector{Options: o, packages: map[string]bool{}, known: map[string]Definition{}}
+func CollectCRDs(ctx context.Context, sources []string, o CRDOptions) ([]CRD, error) {
+	c := &collector{CRDOptions: o, packages: map[string]bool{}, known: map[string]CRD{}}
 	for _, s := range sources {
 		if err := c.source(ctx, s); err != nil {
 			return nil, err
@@ -100,9 +99,9 @@ func Collect(ctx context.Context, sources []string, o Options) ([]Definition, er
 }
 
 type collector struct {
-	Options
-	found []Definition
-	known map[string]Definition
+	CRDOptions
+	found []CRD
+	known map[string]CRD
 	// queue are the packages that are not read yet. packages are all packages that were ever
 	// queued.
 	queue    []requirement
@@ -227,7 +226,7 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 		return c.add(obj, from)
 	case group == "meta.pkg.crossplane.io" && c.Follow != FollowNone:
 		lines := from.Lines()
-		c.depend(inspect.Dependencies(obj), func(i int) string {
+		c.depend(lock.ReadDependsOn(obj), func(i int) string {
 			return manifest.Document{Path: from.Path, Line: lines.Of(fmt.Sprintf("spec.dependsOn[%d]", i))}.Position()
 		})
 	case group == "pkg.crossplane.io":
@@ -261,7 +260,7 @@ func (c *collector) add(obj map[string]any, at manifest.Document) error {
 		if err != nil {
 			return err
 		}
-		next := Definition{Definition: d, Name: d.Plural + "." + d.Group, Object: o, Path: at.Path, Line: at.Line, Functions: c.functions}
+		next := CRD{Definition: d, Name: d.Plural + "." + d.Group, Object: o, Path: at.Path, Line: at.Line, Functions: c.functions}
 		if at.Line > 0 {
 			next.Source = at
 		}
@@ -278,7 +277,7 @@ func (c *collector) add(obj map[string]any, at manifest.Document) error {
 }
 
 // depend adds dependencies to the queue. by returns the position of the one with an index.
-func (c *collector) depend(all []inspect.Dependency, by func(int) string) {
+func (c *collector) depend(all []lock.DependsOn, by func(int) string) {
 	for i, d := range all {
 		if d.Package != "" {
 			c.enqueue(requirement{pkg: d.Package, version: d.Version, by: by(i)})
@@ -331,7 +330,7 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 // artifact adds the CRDs of a package, and queues its dependencies if Follow selects the
 // package. functions are names of the function whose package it may be.
 func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string, functions ...string) error {
-	d, err := inspect.Artifact(ctx, a, inspect.Options{Search: true})
+	d, err := Artifact(ctx, a, Options{Search: true})
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", name, err)
 	}

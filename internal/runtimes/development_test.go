@@ -1,4 +1,4 @@
-package development_test
+package runtimes_test
 
 import (
 	"context"
@@ -21,10 +21,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/development"
 )
 
-func listen(t *testing.T) net.Listener {
+func listenTCP(t *testing.T) net.Listener {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,7 +34,7 @@ func listen(t *testing.T) net.Listener {
 }
 
 func at(target string) runtimes.Function {
-	return runtimes.Function{Name: "mine", Annotations: map[string]string{development.TargetAnnotation: target}}
+	return runtimes.Function{Name: "mine", Annotations: map[string]string{runtimes.TargetAnnotation: target}}
 }
 
 // serve serves a Literal function on lis until the test ends or end is called.
@@ -64,11 +63,11 @@ func ask(t *testing.T, tag string) *fnv1.RunFunctionRequest {
 	return &fnv1.RunFunctionRequest{Input: in}
 }
 
-func TestStartAndStop(t *testing.T) {
-	lis := listen(t)
+func TestDevelopment(t *testing.T) {
+	lis := listenTCP(t)
 	serve(t, lis)
 	for range 2 {
-		fn, err := development.Development{}.Start(t.Context(), at(lis.Addr().String()))
+		fn, err := runtimes.Development{}.Start(t.Context(), at(lis.Addr().String()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +87,7 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
-func TestUnixTarget(t *testing.T) {
+func TestDevelopmentUnix(t *testing.T) {
 	dir, err := os.MkdirTemp("", "d")
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +98,7 @@ func TestUnixTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	serve(t, lis)
-	fn, err := development.Development{MaxMessageSize: 50}.Start(t.Context(), at("unix://"+lis.Addr().String()))
+	fn, err := runtimes.Development{MaxMessageSize: 50}.Start(t.Context(), at("unix://"+lis.Addr().String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,10 +113,10 @@ func TestUnixTarget(t *testing.T) {
 	}
 }
 
-func TestFunctionThatIsStopped(t *testing.T) {
-	lis := listen(t)
+func TestDevelopmentStopped(t *testing.T) {
+	lis := listenTCP(t)
 	end := serve(t, lis)
-	fn, err := development.Development{}.Start(t.Context(), at(lis.Addr().String()))
+	fn, err := runtimes.Development{}.Start(t.Context(), at(lis.Addr().String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +129,11 @@ func TestFunctionThatIsStopped(t *testing.T) {
 	}
 }
 
-func TestSomethingElseListens(t *testing.T) {
+func TestDevelopmentOther(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(srv.Close)
 	target := strings.TrimPrefix(srv.URL, "http://")
-	_, err := development.Development{}.Start(t.Context(), at(target))
+	_, err := runtimes.Development{}.Start(t.Context(), at(target))
 	want := `starting function "mine": connecting to "` + target + `": it answered "HTTP/1.1 `
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s…", err, want)
@@ -144,12 +143,12 @@ func TestSomethingElseListens(t *testing.T) {
 	}
 }
 
-func TestNothingListens(t *testing.T) {
-	lis := listen(t)
+func TestDevelopmentNothing(t *testing.T) {
+	lis := listenTCP(t)
 	if err := lis.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := development.Development{}.Start(t.Context(), at(lis.Addr().String()))
+	_, err := runtimes.Development{}.Start(t.Context(), at(lis.Addr().String()))
 	want := `starting function "mine": connecting to "` + lis.Addr().String() + `": dial tcp`
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s…", err, want)
@@ -157,28 +156,28 @@ func TestNothingListens(t *testing.T) {
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("the error has more than one sentence: %v", err)
 	}
-	if got := string(hint.Of(err)); !strings.Contains(got, development.TargetAnnotation) {
+	if got := string(hint.Of(err)); !strings.Contains(got, runtimes.TargetAnnotation) {
 		t.Errorf("hint %q does not say how to name another target", got)
 	}
 }
 
-// TestNoAnswer checks the timeout for a listener that never accepts: the kernel completes
+// TestDevelopmentNoAnswer checks the timeout for a listener that never accepts: the kernel completes
 // the connection, but no server answers.
-func TestNoAnswer(t *testing.T) {
-	lis := listen(t)
-	start := development.Development{ConnectTimeout: 20 * time.Millisecond}
+func TestDevelopmentNoAnswer(t *testing.T) {
+	lis := listenTCP(t)
+	start := runtimes.Development{ConnectTimeout: 20 * time.Millisecond}
 	_, err := start.Start(t.Context(), at(lis.Addr().String()))
 	if err == nil || !strings.Contains(err.Error(), "no connection within 20ms") {
 		t.Errorf("got %v, want a timeout", err)
 	}
 }
 
-func TestCancelled(t *testing.T) {
-	lis := listen(t)
+func TestDevelopmentCanceled(t *testing.T) {
+	lis := listenTCP(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() {
-		_, err := development.Development{}.Start(ctx, at(lis.Addr().String()))
+		_, err := runtimes.Development{}.Start(ctx, at(lis.Addr().String()))
 		failed <- err
 	}()
 	conn, err := lis.Accept()
@@ -192,24 +191,24 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-func TestDefaultTarget(t *testing.T) {
+func TestDevelopmentDefaultTarget(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := development.Development{}.Start(ctx, runtimes.Function{Name: "mine"})
+	_, err := runtimes.Development{}.Start(ctx, runtimes.Function{Name: "mine"})
 	if err == nil || !strings.Contains(err.Error(), `"localhost:9443"`) {
 		t.Errorf("got %v, want an error that names the default target", err)
 	}
 }
 
-// TestTLS checks calls of a function over TLS, with the certificates in the folder of
+// TestDevelopmentTLS checks calls of a function over TLS, with the certificates in the folder of
 // CertificatesAnnotation.
-func TestTLS(t *testing.T) {
+func TestDevelopmentTLS(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	certificates, err := grpc.LoadCertificates(ca.Issue(t, "localhost", time.Hour, ca))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lis := listen(t)
+	lis := listenTCP(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
@@ -235,9 +234,9 @@ func TestTLS(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fn := at(tc.target)
-			fn.Annotations[development.CertificatesAnnotation] = tc.dir
-			fn.Annotations[development.ServerNameAnnotation] = tc.name
-			instance, err := development.Development{}.Start(t.Context(), fn)
+			fn.Annotations[runtimes.CertificatesAnnotation] = tc.dir
+			fn.Annotations[runtimes.ServerNameAnnotation] = tc.name
+			instance, err := runtimes.Development{}.Start(t.Context(), fn)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.err)

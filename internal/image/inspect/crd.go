@@ -1,4 +1,4 @@
-package crds
+package inspect
 
 import (
 	"github.com/xfn-dev/xfn/internal/composition"
@@ -7,8 +7,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// A Definition is a CRD and its source.
-type Definition struct {
+// A CRD is the definition of a custom resource, and its source.
+type CRD struct {
 	crd.Definition
 	// Name is the name of the CRD. Object is its content.
 	Name   string
@@ -24,13 +24,13 @@ type Definition struct {
 }
 
 // From returns the file and line, or the package, that defines the CRD.
-func (d Definition) From() string {
+func (d CRD) From() string {
 	return manifest.Document{Path: d.Path, Line: d.Line}.Position()
 }
 
 // Storage returns the name of the CRD's storage version, or of its first version if none is
 // marked for storage.
-func (d Definition) Storage() string {
+func (d CRD) Storage() string {
 	for _, v := range d.Versions {
 		if v.Storage {
 			return v.Name
@@ -39,10 +39,10 @@ func (d Definition) Storage() string {
 	return d.Versions[0].Name
 }
 
-// FromDocuments returns the CRDs that documents define. It does not read the packages that
-// they name. It returns the first error of an unreadable document or definition.
-func FromDocuments(docs []manifest.Document) ([]Definition, error) {
-	c := &collector{Options: Options{Offline: true}, known: map[string]Definition{}}
+// CRDsOf returns the CRDs that documents define. It does not read the packages that they
+// name. It returns the first error of an unreadable document or definition.
+func CRDsOf(docs []manifest.Document) ([]CRD, error) {
+	c := &collector{CRDOptions: CRDOptions{Offline: true}, known: map[string]CRD{}}
 	for _, doc := range docs {
 		if err := c.document(doc); err != nil {
 			return nil, err
@@ -51,8 +51,8 @@ func FromDocuments(docs []manifest.Document) ([]Definition, error) {
 	return c.found, nil
 }
 
-// Inputs returns the inputs of the functions whose packages have definitions in all.
-func Inputs(all []Definition) composition.Inputs {
+// FunctionInputs returns the inputs of the functions whose packages have definitions in all.
+func FunctionInputs(all []CRD) composition.Inputs {
 	var inputs composition.Inputs
 	for _, d := range all {
 		for _, function := range d.Functions {
@@ -62,8 +62,8 @@ func Inputs(all []Definition) composition.Inputs {
 	return inputs
 }
 
-// Validator returns a Validator that validates objects against the definitions in all.
-func Validator(all []Definition, o validate.Options) *validate.Validator {
+// NewValidator returns a Validator that validates objects against the definitions in all.
+func NewValidator(all []CRD, o validate.Options) *validate.Validator {
 	definitions := make([]validate.Definition, len(all))
 	for i, d := range all {
 		definitions[i] = validate.Definition{Object: d.Object, Path: d.Path, Line: d.Line, Source: d.Source}

@@ -1,4 +1,4 @@
-package blobs
+package image
 
 import (
 	"context"
@@ -21,25 +21,25 @@ const poll = 10 * time.Millisecond
 
 // Share locks the directory with a shared lock, until the returned value is closed or the
 // process ends. Several processes can have shared locks. Seize waits for all of them.
-func (d *Dir) Share(ctx context.Context) (io.Closer, error) {
+func (d *BlobDir) Share(ctx context.Context) (io.Closer, error) {
 	return d.lock(ctx, lockFile, fsx.SharedLock)
 }
 
 // Seize locks the directory with an exclusive lock, until the returned value is closed or
 // the process ends. While the lock is held, other calls of Share and Seize wait.
-func (d *Dir) Seize(ctx context.Context) (io.Closer, error) {
+func (d *BlobDir) Seize(ctx context.Context) (io.Closer, error) {
 	return d.lock(ctx, lockFile, fsx.ExclusiveLock)
 }
 
 // Hold marks a name, such as a manifest's digest, as used by this process until the
 // returned value is closed. Several processes may hold one name.
-func (d *Dir) Hold(ctx context.Context, name string) (io.Closer, error) {
+func (d *BlobDir) Hold(ctx context.Context, name string) (io.Closer, error) {
 	return d.lock(ctx, filepath.Join(usesFolder, name), fsx.SharedLock)
 }
 
 // Held returns the names that processes hold, and removes the lock files of all other
 // names. The caller must have called Seize.
-func (d *Dir) Held() (map[string]bool, error) {
+func (d *BlobDir) Held() (map[string]bool, error) {
 	entries, err := os.ReadDir(filepath.Join(d.path, usesFolder))
 	if err != nil {
 		return nil, fsx.Cause(err)
@@ -57,7 +57,7 @@ func (d *Dir) Held() (map[string]bool, error) {
 	return held, nil
 }
 
-func (d *Dir) lock(ctx context.Context, name string, mode fsx.LockMode) (io.Closer, error) {
+func (d *BlobDir) lock(ctx context.Context, name string, mode fsx.LockMode) (io.Closer, error) {
 	path := filepath.Join(d.path, name)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if mode == fsx.SharedLock && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {

@@ -1,4 +1,4 @@
-package blobs_test
+package image_test
 
 import (
 	"bufio"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,36 +14,26 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/image/blobs"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/image"
 )
 
-// If this environment variable is set, the test binary is a child process. The child holds
-// the name "a", and fetches a blob whose stream stalls in the middle, until the child is
-// killed.
-const childEnv = "BLOBS_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(childEnv); dir != "" {
-		os.Exit(child(dir))
-	}
-	os.Exit(m.Run())
-}
-
-func child(dir string) int {
+// blobChild holds the name "a" in dir, and fetches a blob whose stream stalls in the middle,
+// until the process is killed.
+func blobChild(dir string) error {
 	ctx := context.Background()
-	d, err := blobs.Open(dir)
+	d, err := image.OpenBlobDir(dir)
 	if err != nil {
-		return 1
+		return err
 	}
 	if _, err := d.Hold(ctx, "a"); err != nil {
-		return 1
+		return err
 	}
 	half := len(content) / 2
 	sum, size, _ := v1.SHA256(bufio.NewReader(&source{data: content}))
-	_ = d.Fetch(ctx, v1.Descriptor{Digest: sum, Size: size}, func(context.Context, int64) io.ReadCloser {
+	return d.Fetch(ctx, v1.Descriptor{Digest: sum, Size: size}, func(context.Context, int64) io.ReadCloser {
 		return io.NopCloser(io.MultiReader(&source{data: content[:half]}, stall{}))
 	}, func(int64) {})
-	return 0
 }
 
 // Read makes a source an io.Reader.
@@ -69,24 +58,11 @@ func (stall) Read([]byte) (int, error) {
 // that kills it.
 func half(t *testing.T, dir string) (kill func()) {
 	t.Helper()
-	exe, err := os.Executable()
-	must(t, err)
-	cmd := exec.CommandContext(e2e.Context(t), exe)
-	cmd.Env = append(os.Environ(), childEnv+"="+dir)
-	_, err = cmd.StdinPipe()
-	must(t, err)
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	_, err = io.ReadFull(out, make([]byte, len("half\n")))
-	must(t, err)
-	return func() {
-		must(t, cmd.Process.Kill())
-		_ = e2e.Await(t, cmd.Wait) // The process was killed, so Wait returns an error.
-	}
+	c, _ := functiontest.Start(t, childEnv+"=blob "+dir)
+	return func() { c.Kill(t) }
 }
 
-func held(t *testing.T, d *blobs.Dir) map[string]bool {
+func held(t *testing.T, d *image.BlobDir) map[string]bool {
 	t.Helper()
 	use, err := d.Seize(t.Context())
 	must(t, err)
@@ -96,7 +72,7 @@ func held(t *testing.T, d *blobs.Dir) map[string]bool {
 	return names
 }
 
-func sweep(t *testing.T, d *blobs.Dir, keep map[v1.Hash]bool, dry bool) blobs.Usage {
+func sweep(t *testing.T, d *image.BlobDir, keep map[v1.Hash]bool, dry bool) image.Usage {
 	t.Helper()
 	use, err := d.Seize(t.Context())
 	must(t, err)
@@ -108,11 +84,11 @@ func sweep(t *testing.T, d *blobs.Dir, keep map[v1.Hash]bool, dry bool) blobs.Us
 
 // The partial file of a killed process is resumed. Other processes keep the
 // files of a running process.
-func TestKilled(t *testing.T) {
+func TestSweepAfterKill(t *testing.T) {
 	dir, desc := t.TempDir(), describe(t, content)
-	d := open(t, dir)
+	d := openBlobDir(t, dir)
 	kill := half(t, dir)
-	if u := sweep(t, d, nil, false); u != (blobs.Usage{}) {
+	if u := sweep(t, d, nil, false); u != (image.Usage{}) {
 		t.Errorf("files of a running process were removed: %+v", u)
 	}
 	if got := held(t, d); !got["a"] {
@@ -135,7 +111,7 @@ func TestKilled(t *testing.T) {
 // Concurrent processes that fetch one blob neither wait for nor affect each other.
 func TestFetchBesideAnother(t *testing.T) {
 	dir, desc := t.TempDir(), describe(t, content)
-	d := open(t, dir)
+	d := openBlobDir(t, dir)
 	kill := half(t, dir)
 	s := source{data: content}
 	must(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
@@ -150,7 +126,7 @@ func TestFetchBesideAnother(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
-	d := open(t, dir)
+	d := openBlobDir(t, dir)
 	kept, gone := put(t, d, []byte("kept")), put(t, d, []byte("gone"))
 	sums := filepath.Join(dir, "blobs", "sha256")
 	must(t, os.WriteFile(filepath.Join(sums, ".xfn-"+strings.Repeat("a", 26)+".tmp"), []byte("half"), 0o600))
@@ -158,14 +134,14 @@ func TestSweep(t *testing.T) {
 	for _, mine := range []string{filepath.Join(sums, "notes.txt"), filepath.Join(dir, "partial", "notes.txt"), filepath.Join(dir, "notes.txt")} {
 		must(t, os.WriteFile(mine, []byte("of the user"), 0o600))
 	}
-	want := blobs.Usage{Blobs: 1, Bytes: 4, Leftovers: 2, LeftoverBytes: 8}
+	want := image.Usage{Blobs: 1, Bytes: 4, Leftovers: 2, LeftoverBytes: 8}
 	keep := map[v1.Hash]bool{kept.Digest: true}
 	for _, dry := range []bool{true, false} {
 		if diff := cmp.Diff(want, sweep(t, d, keep, dry)); diff != "" {
 			t.Errorf("dry %v (-want +got):\n%s", dry, diff)
 		}
 	}
-	if got := sweep(t, d, keep, false); got != (blobs.Usage{}) {
+	if got := sweep(t, d, keep, false); got != (image.Usage{}) {
 		t.Errorf("a second Sweep removed %+v", got)
 	}
 	if !d.Has(kept.Digest, kept.Size) || d.Has(gone.Digest, gone.Size) {
@@ -179,8 +155,8 @@ func TestSweep(t *testing.T) {
 }
 
 // Share and Seize wait for each other until they are canceled.
-func TestLocks(t *testing.T) {
-	d := open(t, t.TempDir())
+func TestBlobDirLocks(t *testing.T) {
+	d := openBlobDir(t, t.TempDir())
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	first, err := d.Share(t.Context())

@@ -1,4 +1,4 @@
-package watchdog
+package proc
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// interval is the time between two measurements of memory. In that time a program can
+	// watchInterval is the time between two measurements of memory. In that time a program can
 	// allocate tens of MiB.
-	interval = 10 * time.Millisecond
+	watchInterval = 10 * time.Millisecond
 	// maxStacks limits the memory of all goroutine stacks together, in bytes. It is less
 	// than maxStack, the size of one stack at which the Go runtime ends the process.
 	maxStacks = 768 << 20
@@ -28,8 +28,8 @@ type Watchdog struct {
 	activities []string // in the order in which they began
 }
 
-// An ExceededError says that the process needs more memory than a limit.
-type ExceededError struct {
+// A MemoryError says that the process needs more memory than a limit.
+type MemoryError struct {
 	// Activities are the activities in progress, such as `running pipeline step "a"`.
 	Activities []string
 	// Stacks is true if deep recursion exceeded the limit of all stacks.
@@ -39,7 +39,7 @@ type ExceededError struct {
 }
 
 // Error names the activities and the limit.
-func (e *ExceededError) Error() string {
+func (e *MemoryError) Error() string {
 	what := "the process needs more than %s of memory"
 	if e.Stacks {
 		what = "recursion needs more than %s of stack"
@@ -59,10 +59,10 @@ func (e *ExceededError) Error() string {
 // stacks exceed the limit, it calls exceeded once, in a goroutine of its own. The
 // function limit returns the limit in bytes. It is called after the first interval, so
 // that a short command does not need the time to compute the limit.
-func (w *Watchdog) Start(limit func() int64, exceeded func(*ExceededError)) (stop func()) {
+func (w *Watchdog) Start(limit func() int64, exceeded func(*MemoryError)) (stop func()) {
 	stopped := make(chan struct{})
 	go func() {
-		ticks := time.NewTicker(interval)
+		ticks := time.NewTicker(watchInterval)
 		defer ticks.Stop()
 		for most := int64(0); ; {
 			select {
@@ -72,9 +72,9 @@ func (w *Watchdog) Start(limit func() int64, exceeded func(*ExceededError)) (sto
 			}
 			if most == 0 {
 				most = limit()
-				prepare(most)
+				prepareRuntime(most)
 			}
-			if e := check(most); e != nil {
+			if e := checkMemory(most); e != nil {
 				e.Activities = w.running()
 				exceeded(e)
 				return
@@ -84,27 +84,27 @@ func (w *Watchdog) Start(limit func() int64, exceeded func(*ExceededError)) (sto
 	return sync.OnceFunc(func() { close(stopped) })
 }
 
-// prepare sets the soft limit of the garbage collector below limit, so that memory above
+// prepareRuntime sets the soft limit of the garbage collector below limit, so that memory above
 // limit is in use and not garbage. It also permits larger stacks, so that check measures
 // a large stack before the Go runtime ends the process.
-func prepare(limit int64) {
+func prepareRuntime(limit int64) {
 	if soft := limit / 8 * 7; soft < debug.SetMemoryLimit(-1) {
 		debug.SetMemoryLimit(soft)
 	}
 	debug.SetMaxStack(maxStack)
 }
 
-// check returns an error if heap objects and stacks exceed limit, or if stacks exceed
+// checkMemory returns an error if heap objects and stacks exceed limit, or if stacks exceed
 // maxStacks. It does not count memory that Go has reserved but does not use.
-func check(limit int64) *ExceededError {
+func checkMemory(limit int64) *MemoryError {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)
 	heap, stacks := int64(samples[0].Value.Uint64()), int64(samples[1].Value.Uint64())
 	switch {
 	case heap+stacks > limit:
-		return &ExceededError{Limit: limit}
+		return &MemoryError{Limit: limit}
 	case stacks > maxStacks:
-		return &ExceededError{Limit: maxStacks, Stacks: true}
+		return &MemoryError{Limit: maxStacks, Stacks: true}
 	default:
 		return nil
 	}
@@ -135,23 +135,23 @@ func (w *Watchdog) enter(activity string) (leave func()) {
 	}
 }
 
-type key struct{}
+type watchdogKey struct{}
 
-// NewContext returns a context with which Enter records activities in w.
-func NewContext(ctx context.Context, w *Watchdog) context.Context {
-	return context.WithValue(ctx, key{}, w)
+// WithWatchdog returns a context with which EnterActivity records activities in w.
+func WithWatchdog(ctx context.Context, w *Watchdog) context.Context {
+	return context.WithValue(ctx, watchdogKey{}, w)
 }
 
-// Enter records that the caller begins an activity, such as `reading "xr.yaml"`, and
+// EnterActivity records that the caller begins an activity, such as `reading "xr.yaml"`, and
 // returns a function that records its end. It does nothing in a context without a Watchdog.
-func Enter(ctx context.Context, activity string) (leave func()) {
-	if w, ok := ctx.Value(key{}).(*Watchdog); ok {
+func EnterActivity(ctx context.Context, activity string) (leave func()) {
+	if w, ok := ctx.Value(watchdogKey{}).(*Watchdog); ok {
 		return w.enter(activity)
 	}
 	return func() {}
 }
 
-// EnterStep calls Enter for the pipeline step with this name.
+// EnterStep calls EnterActivity for the pipeline step with this name.
 func EnterStep(ctx context.Context, step string) (leave func()) {
-	return Enter(ctx, fmt.Sprintf("running pipeline step %q", step))
+	return EnterActivity(ctx, fmt.Sprintf("running pipeline step %q", step))
 }

@@ -1,4 +1,4 @@
-package blobs
+package image
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type Opener func(ctx context.Context, from int64) io.ReadCloser
 // Fetch adds the blob that desc describes. It resumes the partial file of an interrupted
 // Fetch. It does not wait for another process that fetches the same blob. When the number
 // of stored bytes changes, Fetch calls moved with the difference.
-func (d *Dir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, moved func(bytes int64)) (err error) {
+func (d *BlobDir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, moved func(bytes int64)) (err error) {
 	if desc.Digest.Algorithm != sumFolder {
 		return fmt.Errorf("digest %q is not a SHA-256 sum", desc.Digest)
 	}
@@ -53,7 +53,7 @@ type partial struct {
 }
 
 // claim returns a partial blob that no other process has locked, or a new one.
-func (d *Dir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
+func (d *BlobDir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
 	paths, err := filepath.Glob(filepath.Join(d.path, partsFolder, desc.Digest.Hex+".*"))
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (p *partial) receive(ctx context.Context, open Opener) (err error) {
 
 // publish renames the complete file to the name of its blob. Another process may have
 // published the blob already.
-func (d *Dir) publish(ctx context.Context, p *partial) (err error) {
+func (d *BlobDir) publish(ctx context.Context, p *partial) (err error) {
 	use, err := d.Share(ctx)
 	if err != nil {
 		return err

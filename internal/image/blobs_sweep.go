@@ -1,4 +1,4 @@
-package blobs
+package image
 
 import (
 	"errors"
@@ -23,13 +23,13 @@ type Usage struct {
 }
 
 // Usage counts the files in the directory.
-func (d *Dir) Usage() (Usage, error) {
+func (d *BlobDir) Usage() (Usage, error) {
 	return d.each(func(string) (bool, error) { return true, nil })
 }
 
 // Sweep removes all blobs except keep, and files that killed processes left. It returns
 // what it removed, or would remove if dry is set. The caller must have called Seize.
-func (d *Dir) Sweep(keep map[v1.Hash]bool, dry bool) (Usage, error) {
+func (d *BlobDir) Sweep(keep map[v1.Hash]bool, dry bool) (Usage, error) {
 	return d.each(func(path string) (bool, error) {
 		folder, name := filepath.Split(path)
 		switch {
@@ -52,7 +52,7 @@ func isSum(name string) bool {
 
 // each calls match for every blob and incomplete file of the directory. It counts the files
 // for which match returns true.
-func (d *Dir) each(match func(path string) (bool, error)) (u Usage, err error) {
+func (d *BlobDir) each(match func(path string) (bool, error)) (u Usage, err error) {
 	for _, folder := range []string{filepath.Join(blobsFolder, sumFolder), partsFolder} {
 		entries, err := os.ReadDir(filepath.Join(d.path, folder))
 		if err != nil {

@@ -1,4 +1,4 @@
-package blobs_test
+package image_test
 
 import (
 	"context"
@@ -8,14 +8,14 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/xfn-dev/xfn/internal/image/blobs"
+	"github.com/xfn-dev/xfn/internal/image"
 )
 
 // TestShareOfOtherUser: a process that cannot write to the directory, which belongs to another
 // user, locks the same file as the processes of this user.
 func TestShareOfOtherUser(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "blobs")
-	d, err := blobs.Open(path)
+	d, err := image.OpenBlobDir(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package blobs
+package image
 
 import (
 	"context"
@@ -26,35 +26,35 @@ const (
 	folderMode  = 0o700
 )
 
-// A Dir is a directory of blobs. Its folder blobs/sha256 has complete blobs, partial has
+// A BlobDir is a directory of blobs. Its folder blobs/sha256 has complete blobs, partial has
 // incomplete blobs, and uses has the lock files of Hold.
-type Dir struct {
+type BlobDir struct {
 	path  string
 	blobs fs.FS
 }
 
-// Open opens the Dir at path, and creates it if it does not exist.
-func Open(path string) (*Dir, error) {
+// OpenBlobDir opens the BlobDir at path, and creates it if it does not exist.
+func OpenBlobDir(path string) (*BlobDir, error) {
 	for _, folder := range []string{filepath.Join(blobsFolder, sumFolder), partsFolder, usesFolder} {
 		if err := os.MkdirAll(filepath.Join(path, folder), folderMode); err != nil {
 			return nil, fmt.Errorf("opening cache %q: %w", path, fsx.Cause(err))
 		}
 	}
-	return &Dir{path, os.DirFS(filepath.Join(path, blobsFolder, sumFolder))}, nil
+	return &BlobDir{path, os.DirFS(filepath.Join(path, blobsFolder, sumFolder))}, nil
 }
 
-func (d *Dir) file(h v1.Hash) string { return filepath.Join(d.path, blobsFolder, sumFolder, h.Hex) }
+func (d *BlobDir) file(h v1.Hash) string { return filepath.Join(d.path, blobsFolder, sumFolder, h.Hex) }
 
 // Has reports whether a blob of that digest and size exists. It does not read the blob. The
 // digest was verified before the blob was stored, and is verified again when the blob is
 // read.
-func (d *Dir) Has(h v1.Hash, size int64) bool {
+func (d *BlobDir) Has(h v1.Hash, size int64) bool {
 	there, err := d.Size(h)
 	return err == nil && there == size
 }
 
 // Size returns the size of a blob. If the blob does not exist, the error is fs.ErrNotExist.
-func (d *Dir) Size(h v1.Hash) (int64, error) {
+func (d *BlobDir) Size(h v1.Hash) (int64, error) {
 	if h.Algorithm != sumFolder {
 		return 0, fmt.Errorf("digest %q is not a SHA-256 sum", h)
 	}
@@ -70,7 +70,7 @@ func (d *Dir) Size(h v1.Hash) (int64, error) {
 
 // Read returns a blob of at most limit bytes, and verifies its digest. If the blob is
 // damaged, Read removes it, and the error is fs.ErrNotExist.
-func (d *Dir) Read(h v1.Hash, limit int64) ([]byte, error) {
+func (d *BlobDir) Read(h v1.Hash, limit int64) ([]byte, error) {
 	data, err := d.Peek(h, limit)
 	if err != nil && d.mend(h) {
 		return nil, fmt.Errorf("reading blob %s: it was damaged: %w", h, fs.ErrNotExist)
@@ -79,7 +79,7 @@ func (d *Dir) Read(h v1.Hash, limit int64) ([]byte, error) {
 }
 
 // Peek is Read, except that it does not remove a damaged blob.
-func (d *Dir) Peek(h v1.Hash, limit int64) ([]byte, error) {
+func (d *BlobDir) Peek(h v1.Hash, limit int64) ([]byte, error) {
 	size, err := d.Size(h)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (d *Dir) Peek(h v1.Hash, limit int64) ([]byte, error) {
 
 // Open returns a reader of a blob that verifies its size and, at the end, its digest. If the
 // digest differs, the reader removes the blob, so that it can be fetched again.
-func (d *Dir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
+func (d *BlobDir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	rc, err := d.open(h, size)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (d *Dir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	return &mender{rc, d, h}, nil
 }
 
-func (d *Dir) open(h v1.Hash, size int64) (io.ReadCloser, error) {
+func (d *BlobDir) open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	if _, err := d.Size(h); err != nil {
 		return nil, err
 	}
@@ -120,11 +120,11 @@ func (d *Dir) open(h v1.Hash, size int64) (io.ReadCloser, error) {
 }
 
 // Link makes path a second name of a blob. It does not verify the blob.
-func (d *Dir) Link(h v1.Hash, path string) error { return os.Link(d.file(h), path) }
+func (d *BlobDir) Link(h v1.Hash, path string) error { return os.Link(d.file(h), path) }
 
 type mender struct {
 	io.ReadCloser
-	dir  *Dir
+	dir  *BlobDir
 	hash v1.Hash
 }
 
@@ -138,7 +138,7 @@ func (m *mender) Read(p []byte) (int, error) {
 
 // mend removes the blob with the digest h if its content has another digest. It reports
 // whether it removed the blob.
-func (d *Dir) mend(h v1.Hash) bool {
+func (d *BlobDir) mend(h v1.Hash) bool {
 	f, err := os.Open(d.file(h))
 	if err != nil {
 		return false
@@ -149,7 +149,7 @@ func (d *Dir) mend(h v1.Hash) bool {
 }
 
 // Put adds a blob. The caller must have verified its digest.
-func (d *Dir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
+func (d *BlobDir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
 	if d.Has(h, int64(len(data))) {
 		return nil
 	}
