@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -17,8 +16,8 @@ const spdx = "https://spdx.dev/Document"
 
 // Attestations are signed, published and stored once by each key. Those of other keys stay.
 func TestAttest(t *testing.T) {
-	log := sigstoretest.ServeLog(t)
-	mine, yours := sigstoretest.SignKey(t), sigstoretest.SignKey(t)
+	log := remotetest.ServeLog(t)
+	mine, yours := remotetest.SignKey(t), remotetest.SignKey(t)
 	ref, a := parse(t, remotetest.Serve(t, remotetest.Handler())), single(t)
 	sbom := push.Attestation{Type: spdx, Predicate: []byte(`{"spdxVersion": "SPDX-2.3"}`)}
 	custom := push.Attestation{Type: "https://example.org/x", Predicate: []byte(`{}`)}
@@ -53,7 +52,7 @@ func TestAttest(t *testing.T) {
 
 // An attestation that is not about the package is an error before the push.
 func TestAttestOther(t *testing.T) {
-	key := sigstoretest.SignKey(t)
+	key := remotetest.SignKey(t)
 	h := strings.Repeat("ab", 32)
 	cases := map[string]struct {
 		reason string

@@ -9,8 +9,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
-	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -32,12 +30,12 @@ func found(t *testing.T, ref name.Tag, digest v1.Hash) []signature.Signature {
 // A signature has the bundle of the log. A signature without one is not enough if a log is
 // given. Sign signs what is in a registry.
 func TestSignLog(t *testing.T) {
-	log := sigstoretest.ServeLog(t)
+	log := remotetest.ServeLog(t)
 	logKey, err := rekor.ParseKey(log.PEM)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := sigstoretest.SignKey(t)
+	key := remotetest.SignKey(t)
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	o := push.Options{SignKey: key.Signer()}
 	res, err := push.Artifact(t.Context(), ref, single(t), o)
@@ -77,52 +75,52 @@ func (refusing) RoundTrip(*http.Request) (*http.Response, error) {
 
 // If the log or the authority fails, no tag moves.
 func TestSignLogFails(t *testing.T) {
-	_, otherPEM := sigstoretest.Key(t)
+	_, otherPEM := remotetest.ECDSAKey(t)
 	down := "http://" + remotetest.Nobody(t)
 	cases := map[string]struct {
 		reason string
-		change func(l *sigstoretest.Log, o *push.Options)
+		change func(l *remotetest.Log, o *push.Options)
 		want   string
 	}{
-		"Down":     {"the log does not respond", func(_ *sigstoretest.Log, o *push.Options) { o.Log.URL = down }, `transparency log "` + down + `": the server did not respond: `},
-		"NoKey":    {"the log has no key", func(l *sigstoretest.Log, o *push.Options) { o.Log.Key, l.PEM = nil, []byte("x") }, "getting the key of the transparency log"},
-		"WrongKey": {"the key is of another log", func(_ *sigstoretest.Log, o *push.Options) { o.Log.Key = otherPEM }, "the entry is of the log"},
-		"Lie": {"the log lies about the time", func(l *sigstoretest.Log, _ *push.Options) {
-			l.Change = func(e *sigstoretest.Entry) { e.IntegratedTime++ }
+		"Down":     {"the log does not respond", func(_ *remotetest.Log, o *push.Options) { o.Log.URL = down }, `transparency log "` + down + `": the server did not respond: `},
+		"NoKey":    {"the log has no key", func(l *remotetest.Log, o *push.Options) { o.Log.Key, l.PEM = nil, []byte("x") }, "getting the key of the transparency log"},
+		"WrongKey": {"the key is of another log", func(_ *remotetest.Log, o *push.Options) { o.Log.Key = otherPEM }, "the entry is of the log"},
+		"Lie": {"the log lies about the time", func(l *remotetest.Log, _ *push.Options) {
+			l.Change = func(e *remotetest.Entry) { e.IntegratedTime++ }
 		}, "the signed entry timestamp is not by the log's key"},
-		"Inclusion": {"the log signs a promise, but its inclusion proof is of another entry", func(l *sigstoretest.Log, _ *push.Options) {
-			l.Change = func(e *sigstoretest.Entry) { e.Verification.InclusionProof.LogIndex-- }
+		"Inclusion": {"the log signs a promise, but its inclusion proof is of another entry", func(l *remotetest.Log, _ *push.Options) {
+			l.Change = func(e *remotetest.Entry) { e.Verification.InclusionProof.LogIndex-- }
 		}, "the inclusion proof is wrong: the log does not contain the entry"},
-		"Refuses": {"the log refuses the entry", func(l *sigstoretest.Log, _ *push.Options) { l.Status = http.StatusBadRequest }, `400 Bad Request: "no service"`},
-		"URL":     {"the address is not a URL", func(_ *sigstoretest.Log, o *push.Options) { o.Log.URL = "rekor" }, `reading the address of the transparency log "rekor": expected a URL such as https://HOST`},
+		"Refuses": {"the log refuses the entry", func(l *remotetest.Log, _ *push.Options) { l.Status = http.StatusBadRequest }, `400 Bad Request: "no service"`},
+		"URL":     {"the address is not a URL", func(_ *remotetest.Log, o *push.Options) { o.Log.URL = "rekor" }, `reading the address of the transparency log "rekor": expected a URL such as https://HOST`},
 		"Plain": {
-			"a connection without TLS does not prove the key of a log", func(_ *sigstoretest.Log, o *push.Options) { o.Log.URL, o.Log.Key = "http://rekor.invalid", nil },
+			"a connection without TLS does not prove the key of a log", func(_ *remotetest.Log, o *push.Options) { o.Log.URL, o.Log.Key = "http://rekor.invalid", nil },
 			`reading the address of the transparency log "http://rekor.invalid": expected https, because the responses of the server are trusted`,
 		},
 		"PlainAuthority": {
-			"a token is not sent without TLS", func(_ *sigstoretest.Log, o *push.Options) {
+			"a token is not sent without TLS", func(_ *remotetest.Log, o *push.Options) {
 				o.SignKey, o.Keyless = nil, &push.Keyless{URL: "http://fulcio.invalid", Token: "x"}
 			},
 			`reading the address of the certificate authority "http://fulcio.invalid": expected https`,
 		},
 		"Services": {
-			"the client of registries does not send requests to a log", func(_ *sigstoretest.Log, o *push.Options) { o.Services = refusing{} },
+			"the client of registries does not send requests to a log", func(_ *remotetest.Log, o *push.Options) { o.Services = refusing{} },
 			`the server did not respond: not a registry`,
 		},
 		"Ed25519": {
-			"logs verify digests, which Ed25519 does not sign", func(_ *sigstoretest.Log, o *push.Options) { o.SignKey = imagetest.Key(t).Signer() },
+			"logs verify digests, which Ed25519 does not sign", func(_ *remotetest.Log, o *push.Options) { o.SignKey = remotetest.Key(t).Signer() },
 			"a transparency log does not accept signatures by Ed25519 keys",
 		},
-		"NoSigner":   {"a log without a key is an error", func(_ *sigstoretest.Log, o *push.Options) { o.SignKey = nil }, "a transparency log needs a signature, and no key signs the package"},
-		"InvalidKey": {"the key of the log is not one", func(_ *sigstoretest.Log, o *push.Options) { o.Log.Key = []byte("x") }, "expected a public key in PEM"},
+		"NoSigner":   {"a log without a key is an error", func(_ *remotetest.Log, o *push.Options) { o.SignKey = nil }, "a transparency log needs a signature, and no key signs the package"},
+		"InvalidKey": {"the key of the log is not one", func(_ *remotetest.Log, o *push.Options) { o.Log.Key = []byte("x") }, "expected a public key in PEM"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			log := sigstoretest.ServeLog(t)
+			log := remotetest.ServeLog(t)
 			ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 			o := fast()
-			o.SignKey, o.Log = sigstoretest.SignKey(t).Signer(), &push.Log{URL: log.URL, Key: log.PEM}
+			o.SignKey, o.Log = remotetest.SignKey(t).Signer(), &push.Log{URL: log.URL, Key: log.PEM}
 			tc.change(log, &o)
 			a := single(t)
 			_, err := push.Artifact(t.Context(), ref, a, o)

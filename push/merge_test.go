@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 
-	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -26,7 +25,7 @@ func TestCopyMerges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := serve(t)
-			first, second, both := sigstoretest.SignKey(t), sigstoretest.SignKey(t), sigstoretest.SignKey(t)
+			first, second, both := remotetest.SignKey(t), remotetest.SignKey(t), remotetest.SignKey(t)
 			from := parse(t, host)
 			to := from.Context().Registry.Repo("gold", "copy").Tag("v1.0.0")
 			a := single(t)
@@ -94,7 +93,7 @@ func TestCopyMergesRemoved(t *testing.T) {
 	}))
 	from, a := parse(t, host), single(t)
 	to := from.Context().Registry.Repo("gold", "copy").Tag("v1.0.0")
-	first, second := sigstoretest.SignKey(t), sigstoretest.SignKey(t)
+	first, second := remotetest.SignKey(t), remotetest.SignKey(t)
 	for ref, k := range map[name.Tag]*signature.PrivateKey{from: first, to: second} {
 		if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}); err != nil {
 			t.Fatal(err)
@@ -115,7 +114,7 @@ func TestCopyAttests(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := from.Context().Registry.Repo("gold", "copy").Tag("v1.0.0")
-	k := sigstoretest.SignKey(t)
+	k := remotetest.SignKey(t)
 	o := push.Options{SignKey: k.Signer(), Attestations: []push.Attestation{{Type: spdx, Predicate: []byte("{}")}}}
 	res, err := push.Copy(t.Context(), from, to, push.CopyOptions{Options: o})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -39,7 +38,7 @@ func signatures(t *testing.T, ref name.Tag, a xpkg.Artifact, keys ...*signature.
 }
 
 func TestSign(t *testing.T) {
-	mine, yours := imagetest.Key(t), imagetest.Key(t)
+	mine, yours := remotetest.Key(t), remotetest.Key(t)
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	a := multi(t)
 	steps := []struct {
@@ -84,7 +83,7 @@ func TestSignOrder(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	ref := parse(t, host)
-	got, err := push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: imagetest.Key(t).Signer(), Tags: []name.Tag{ref.Context().Tag("latest")}})
+	got, err := push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: remotetest.Key(t).Signer(), Tags: []name.Tag{ref.Context().Tag("latest")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +102,7 @@ func TestSignDryRun(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	o := push.Options{SignKey: imagetest.Key(t).Signer(), DryRun: true}
+	o := push.Options{SignKey: remotetest.Key(t).Signer(), DryRun: true}
 	for _, signed := range []bool{true, false} {
 		writes.Store(0)
 		got, err := push.Artifact(t.Context(), parse(t, host), single(t), o)
@@ -131,7 +130,7 @@ func TestSignDryRun(t *testing.T) {
 // for every n. If the tag points to the new package after the push, the package must have
 // the new signature. The signatures of another signer must remain.
 func TestSignFaults(t *testing.T) {
-	mine, yours := imagetest.Key(t), imagetest.Key(t)
+	mine, yours := remotetest.Key(t), remotetest.Key(t)
 	for n := int64(1); ; n++ {
 		inner := remotetest.Handler()
 		ref := parse(t, remotetest.Serve(t, inner))
@@ -186,7 +185,7 @@ func TestSignOverOther(t *testing.T) {
 	if err := ggcr.WriteIndex(signature.Tag(ref.Context(), h), idx); err != nil {
 		t.Fatal(err)
 	}
-	_, err = push.Artifact(t.Context(), ref, a, push.Options{SignKey: imagetest.Key(t).Signer()})
+	_, err = push.Artifact(t.Context(), ref, a, push.Options{SignKey: remotetest.Key(t).Signer()})
 	want := `is an index and not an image of signatures; 3 of 3 blobs are in the registry, the package may be without its signature, tag "v1.0.0" was not changed`
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want it to end in %q", err, want)
@@ -199,7 +198,7 @@ func TestSignRealRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, mine, yours := multi(t), imagetest.Key(t), imagetest.Key(t)
+	a, mine, yours := multi(t), remotetest.Key(t), remotetest.Key(t)
 	for _, k := range []*signature.PrivateKey{mine, yours, mine} {
 		if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}); err != nil {
 			t.Fatal(err)
@@ -212,7 +211,7 @@ func TestSignRealRegistry(t *testing.T) {
 
 // Signatures that cannot be read are not replaced.
 func TestSignUnread(t *testing.T) {
-	mine, yours := imagetest.Key(t), imagetest.Key(t)
+	mine, yours := remotetest.Key(t), remotetest.Key(t)
 	inner := remotetest.Handler()
 	ref, a := parse(t, remotetest.Serve(t, inner)), single(t)
 	if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()}); err != nil {

@@ -19,12 +19,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/alpha"
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/docs"
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/project"
-	"github.com/xfn-dev/xfn/cmd/xfn/registry"
 	"github.com/xfn-dev/xfn/cmd/xfn/render"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/cmd/xfn/test"
@@ -79,11 +77,11 @@ type app struct {
 	Run          function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
 	Function     function.Cmd        `cmd:"" help:"List, serve, call and generate functions."`
 	Cache        cache.Cmd           `cmd:"" help:"Show and prune the cache."`
-	Registry     registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
+	Registry     cache.RegistryCmd   `cmd:"" help:"Serve an OCI registry."`
 	Image        xpkg.ImageCmd       `cmd:"" help:"Make a container image of xfn."`
 	Completion   docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags."`
 	Version      versionCmd          `cmd:"" help:"Print the version."`
-	Alpha        alpha.Cmd           `cmd:"" help:"Run and serve functions of Crossplane v1.11 to v1.13."`
+	Alpha        function.AlphaCmd   `cmd:"" help:"Run and serve functions of Crossplane v1.11 to v1.13."`
 
 	Completions docs.CompletionsCmd `cmd:"" hidden:""`
 

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // benchTypeScript returns a function with about 100 packages, in a package root, and base
@@ -34,9 +34,9 @@ func benchTypeScript(t testing.TB) typeScriptFunction {
 	var all []any
 	for _, arch := range []string{"amd64", "arm64"} {
 		config := v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}
-		all = append(all, imagetest.Configured(t, imagetest.Image(t, config, layer), v1.Platform{OS: "linux", Architecture: arch}, config))
+		all = append(all, remotetest.Configured(t, remotetest.Image(t, config, layer), v1.Platform{OS: "linux", Architecture: arch}, config))
 	}
-	f.base = imagetest.Layout(t, all...)
+	f.base = remotetest.Layout(t, all...)
 	return f
 }
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // TestProjectRenderCorpus compares renders in projects with those of the crossplane CLI. The
@@ -27,12 +27,12 @@ func TestProjectRenderCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := imagetest.Layer(map[string][]byte{"function": program})
+	layer, err := remotetest.Layer(map[string][]byte{"function": program})
 	if err != nil {
 		t.Fatal(err)
 	}
 	entrypoint := append([]string{"/function"}, functiontest.ChildArgs(functiontest.Serves, "")...)
-	img := imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Config{Entrypoint: entrypoint})
+	img := remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Config{Entrypoint: entrypoint})
 	for name, tc := range map[string]struct {
 		reason string
 		code   int

@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
-	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/internal/signature/rekor"
 	"github.com/xfn-dev/xfn/push"
@@ -28,9 +28,9 @@ type cosigner struct {
 	key       *signature.PrivateKey
 }
 
-func newCosigner(t *testing.T, log *sigstoretest.Log) cosigner {
+func newCosigner(t *testing.T, log *remotetest.Log) cosigner {
 	t.Helper()
-	c := cosigner{path: program(t, "cosign"), dir: t.TempDir(), key: sigstoretest.SignKey(t)}
+	c := cosigner{path: program(t, "cosign"), dir: t.TempDir(), key: remotetest.SignKey(t)}
 	c.env = append(os.Environ(), "HOME="+c.dir, "COSIGN_PASSWORD=s3cret", "SIGSTORE_REKOR_PUBLIC_KEY="+log.File)
 	private, err := c.key.Encrypt([]byte("s3cret"))
 	if err != nil {
@@ -73,7 +73,7 @@ func (c cosigner) verify(t *testing.T, ref name.Reference) image.Verification {
 // cosign reads a key that we encrypted, and verifies signatures that we made and published
 // in a log. We verify those that cosign made and published there.
 func TestCosign(t *testing.T) {
-	log := sigstoretest.ServeLog(t)
+	log := remotetest.ServeLog(t)
 	c := newCosigner(t, log)
 	ours := signed(t, push.Options{SignKey: c.key.Signer(), Log: &push.Log{URL: log.URL, Key: log.PEM}})
 	if out := c.run(t, "verify", "--key", "cosign.pub", ours.Name()); !strings.Contains(out, "Existence of the claims in the transparency log was verified offline") {
@@ -98,7 +98,7 @@ func TestCosign(t *testing.T) {
 // one that cosign made.
 func TestCosignAttestations(t *testing.T) {
 	const provenance = "https://slsa.dev/provenance/v1"
-	log := sigstoretest.ServeLog(t)
+	log := remotetest.ServeLog(t)
 	c := newCosigner(t, log)
 	predicate := []byte(`{"buildDefinition":{"buildType":"https://example.org/build","externalParameters":{}},"runDetails":{"builder":{"id":"https://example.org/builder"}}}`)
 	if err := os.WriteFile(filepath.Join(c.dir, "predicate.json"), predicate, 0o600); err != nil {
@@ -111,7 +111,7 @@ func TestCosignAttestations(t *testing.T) {
 	c.run(t, "verify-attestation", "--key", "cosign.pub", "--type", "slsaprovenance1", "--new-bundle-format=false", ours.Name())
 	c.run(t, "verify-attestation", "--key", "cosign.pub", "--type", "spdxjson", "--new-bundle-format=false", ours.Name())
 	for predicateType, want := range map[string]string{provenance: "", "https://spdx.dev/Document": "", "https://cyclonedx.org/bom": "no attestation of type"} {
-		v := newVerifier(t, log, sigstoretest.ServeAuthority(t).Root, "-key", filepath.Join(c.dir, "cosign.pub"), "-predicate-type", predicateType)
+		v := newVerifier(t, log, remotetest.ServeAuthority(t).Root, "-key", filepath.Join(c.dir, "cosign.pub"), "-predicate-type", predicateType)
 		if why := v.verify(t, ours); (want == "") != (why == "") || !strings.Contains(why, want) {
 			t.Errorf("for the type %q, Crossplane says %q, want %q", predicateType, why, want)
 		}
@@ -132,13 +132,13 @@ func TestCosignAttestations(t *testing.T) {
 // We verify a signature that cosign made with an identity token, in both formats.
 func TestCosignKeyless(t *testing.T) {
 	const subject = "https://ci.example.org/acme/conf/release.yml"
-	log, authority := sigstoretest.ServeLog(t), sigstoretest.ServeAuthority(t)
+	log, authority := remotetest.ServeLog(t), remotetest.ServeAuthority(t)
 	c := newCosigner(t, log)
 	logKey, err := rekor.ParseKey(log.PEM)
 	if err != nil {
 		t.Fatal(err)
 	}
-	identity, err := signature.NewIdentity(regexp.MustCompile(subject), sigstoretest.Issuer, authority.Root, logKey, nil)
+	identity, err := signature.NewIdentity(regexp.MustCompile(subject), remotetest.Issuer, authority.Root, logKey, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
-	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/push"
@@ -45,7 +43,7 @@ func program(t *testing.T, name string) string {
 }
 
 // newVerifier returns a verifier that trusts a log and a certificate authority.
-func newVerifier(t *testing.T, log *sigstoretest.Log, root []byte, args ...string) verifier {
+func newVerifier(t *testing.T, log *remotetest.Log, root []byte, args ...string) verifier {
 	t.Helper()
 	path := program(t, "imageconfig")
 	dir := t.TempDir()
@@ -76,7 +74,7 @@ func signed(t *testing.T, o push.Options) name.Tag {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := push.Artifact(t.Context(), ref, imagetest.Image(t, v1.Config{}), o); err != nil {
+	if _, err := push.Artifact(t.Context(), ref, remotetest.Image(t, v1.Config{}), o); err != nil {
 		t.Fatal(err)
 	}
 	return ref
@@ -85,9 +83,9 @@ func signed(t *testing.T, o push.Options) name.Tag {
 // Crossplane's own verifier accepts a package that was signed with a key and published in a
 // log, and refuses tampered ones.
 func TestImageConfigKey(t *testing.T) {
-	log, other := sigstoretest.ServeLog(t), sigstoretest.ServeLog(t)
-	authority := sigstoretest.ServeAuthority(t)
-	key := sigstoretest.SignKey(t)
+	log, other := remotetest.ServeLog(t), remotetest.ServeLog(t)
+	authority := remotetest.ServeAuthority(t)
+	key := remotetest.SignKey(t)
 	pub, err := key.Public().PEM()
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +123,7 @@ type tampering struct {
 }
 
 // tampered returns changes of a package that was pushed with o. Another log is other.
-func tampered(t *testing.T, other *sigstoretest.Log, o push.Options) map[string]tampering {
+func tampered(t *testing.T, other *remotetest.Log, o push.Options) map[string]tampering {
 	t.Helper()
 	bundle := func(change func(b map[string]any)) func(*testing.T, name.Tag) {
 		return func(t *testing.T, ref name.Tag) {
@@ -142,7 +140,7 @@ func tampered(t *testing.T, other *sigstoretest.Log, o push.Options) map[string]
 	payload := func(b map[string]any) map[string]any { return b["Payload"].(map[string]any) }
 	return map[string]tampering{
 		"Content": {"the tag was moved to another image with the signatures of the first", func(t *testing.T, ref name.Tag) {
-			img := imagetest.Image(t, v1.Config{User: "root"})
+			img := remotetest.Image(t, v1.Config{User: "root"})
 			digest, err := img.Digest()
 			if err != nil {
 				t.Fatal(err)
@@ -219,18 +217,18 @@ func write(t *testing.T, ref name.Tag, img v1.Image) {
 // that identity only.
 func TestImageConfigKeyless(t *testing.T) {
 	const subject = "https://ci.example.org/acme/conf/release.yml"
-	log, authority := sigstoretest.ServeLog(t), sigstoretest.ServeAuthority(t)
+	log, authority := remotetest.ServeLog(t), remotetest.ServeAuthority(t)
 	ref := signed(t, push.Options{
 		Keyless: &push.Keyless{URL: authority.URL, Token: authority.Token(subject, time.Hour)},
 		Log:     &push.Log{URL: log.URL},
 	})
 	for identity, want := range map[string]string{subject: "", subject + "x": "none of the expected identities matched"} {
-		v := newVerifier(t, log, authority.Root, "-ignore-sct", "-issuer", sigstoretest.Issuer, "-subject", identity)
+		v := newVerifier(t, log, authority.Root, "-ignore-sct", "-issuer", remotetest.Issuer, "-subject", identity)
 		if why := v.verify(t, ref); (want == "") != (why == "") || !strings.Contains(why, want) {
 			t.Errorf("for identity %q, the result is %q, want %q", identity, why, want)
 		}
 	}
-	other := newVerifier(t, log, sigstoretest.ServeAuthority(t).Root, "-ignore-sct", "-issuer", sigstoretest.Issuer, "-subject", subject)
+	other := newVerifier(t, log, remotetest.ServeAuthority(t).Root, "-ignore-sct", "-issuer", remotetest.Issuer, "-subject", subject)
 	if why := other.verify(t, ref); !strings.Contains(why, "x509: certificate signed by unknown authority") {
 		t.Errorf("with another authority, the result is %q", why)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // packageFiles are inputs of packages, by path.
@@ -114,13 +114,13 @@ func writeInputs(t *testing.T) string {
 	}
 	var layers []v1.Layer
 	for _, files := range []map[string][]byte{{"package.yaml": []byte("kind: Other\n")}, {"app/package.yaml": []byte("kind: Another\n"), "function": {0}}} {
-		l, err := imagetest.Layer(files)
+		l, err := remotetest.Layer(files)
 		if err != nil {
 			t.Fatal(err)
 		}
 		layers = append(layers, l)
 	}
-	img := imagetest.Image(t, v1.Config{Entrypoint: []string{"/function"}}, layers...)
+	img := remotetest.Image(t, v1.Config{Entrypoint: []string{"/function"}}, layers...)
 	if err := tarball.WriteToFile(filepath.Join(dir, "runtime.tar"), nil, img); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func annotatedByLabels(t *testing.T, img v1.Image) v1.Image {
 	}
 	bare := config.DeepCopy()
 	bare.RootFS.DiffIDs, bare.History = nil, nil
-	empty, err := mutate.ConfigFile(imagetest.Image(t, v1.Config{}), bare)
+	empty, err := mutate.ConfigFile(remotetest.Image(t, v1.Config{}), bare)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/language/gotemplating"
 	"github.com/xfn-dev/xfn/internal/language/kcl"
@@ -125,13 +124,13 @@ func pushLanguageBases(t *testing.T, address string) {
 		"python": {"usr/bin/python3.13": []byte("\x7fELF"), "usr/lib/libc.so.6": []byte("GNU C Library (Debian GLIBC) stable release version 2.36.\n")},
 		"node":   {"nodejs/bin/node": []byte("\x7fELF")},
 	} {
-		layer, err := imagetest.Layer(files)
+		layer, err := remotetest.Layer(files)
 		if err != nil {
 			t.Fatal(err)
 		}
 		config := v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}
 		pushBase(t, address+"/base/"+base+":latest", func(arch string) v1.Image {
-			return imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, config)
+			return remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, config)
 		})
 	}
 }
@@ -160,12 +159,12 @@ func (p projectSite) writeTarball(t *testing.T, file, arch string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		layer, err := imagetest.Layer(map[string][]byte{"function": program})
+		layer, err := remotetest.Layer(map[string][]byte{"function": program})
 		if err != nil {
 			t.Fatal(err)
 		}
 		config := v1.Config{Entrypoint: append([]string{"/function"}, functiontest.ChildArgs(functiontest.Serves, "")...)}
-		img = imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, config)
+		img = remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, config)
 	}
 	path := filepath.Join(p.dir, file)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

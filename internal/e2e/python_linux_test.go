@@ -27,7 +27,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 var debianLock sync.Mutex
@@ -241,7 +241,7 @@ func debianPythonBase(t testing.TB) string {
 // Python and libc, but not the programs.
 func pythonBase(t testing.TB) string {
 	t.Helper()
-	layer, err := imagetest.Layer(map[string][]byte{
+	layer, err := remotetest.Layer(map[string][]byte{
 		"usr/bin/" + filepath.Base(pythonOf(t, debianPython(t))): []byte("\x7fELF"),
 		"usr/lib/libc.so.6": []byte("GNU C Library (Debian GLIBC) stable release version 2.36.\n"),
 	})
@@ -250,9 +250,9 @@ func pythonBase(t testing.TB) string {
 	}
 	var all []any
 	for _, arch := range []string{"amd64", "arm64"} {
-		all = append(all, imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{}))
+		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{}))
 	}
-	return imagetest.Layout(t, all...)
+	return remotetest.Layout(t, all...)
 }
 
 func (f pythonFunction) run(t testing.TB, args ...string) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // Save stores an image once, in a folder that OpenLocal reads. PruneBuilds removes it when it
@@ -21,7 +21,7 @@ func TestSave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img := imagetest.Image(t, v1.Config{Entrypoint: []string{"/fn"}}, layer)
+	img := remotetest.Image(t, v1.Config{Entrypoint: []string{"/fn"}}, layer)
 	s := openStore(t, t.TempDir())
 	var folders []string
 	for range 2 {
@@ -74,7 +74,7 @@ func TestSaveLinks(t *testing.T) {
 	if err := os.WriteFile(blob, []byte("what the cache has"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	folder, err := s.Save(t.Context(), imagetest.Image(t, v1.Config{}, layer))
+	folder, err := s.Save(t.Context(), remotetest.Image(t, v1.Config{}, layer))
 	if err != nil {
 		t.Fatal(err)
 	}

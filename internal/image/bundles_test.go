@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
@@ -42,7 +41,7 @@ func TestBundles(t *testing.T) {
 	t.Parallel()
 	const signType, provenance = "https://sigstore.dev/cosign/sign/v1", "https://slsa.dev/provenance/v1"
 	for reason, handler := range map[string]http.Handler{"the registry has the referrers API": own(t), "the list of referrers is at a tag": remotetest.Handler()} {
-		ref, key, other := parse(t, remotetest.Serve(t, handler)), imagetest.Key(t), imagetest.Key(t)
+		ref, key, other := parse(t, remotetest.Serve(t, handler)), remotetest.Key(t), remotetest.Key(t)
 		pushed := value[push.Result](t)(push.Artifact(t.Context(), ref, randomImage(t, "amd64"), push.Options{}))
 		digest, by, client := ref.Context().Digest(pushed.Digest.String()), publics(key), options().Remote
 		attach(t, ref, key, provenance, "")

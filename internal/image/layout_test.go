@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -39,8 +39,8 @@ func TestOpenLocal(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "saved.tar")
 	must(t, tarball.WriteToFile(saved, nil, arm))
 	for what, path := range map[string]string{
-		"a folder of an index":  imagetest.Layout(t, idx),
-		"a folder of one image": imagetest.Layout(t, arm),
+		"a folder of an index":  remotetest.Layout(t, idx),
+		"a folder of one image": remotetest.Layout(t, arm),
 		"a file":                file,
 		"docker save":           saved,
 	} {
@@ -73,7 +73,7 @@ func TestOpenLocalErrors(t *testing.T) {
 	layers, err := img.Layers()
 	must(t, err)
 	spoil := func(change func(dir string)) string {
-		dir := imagetest.Layout(t, img)
+		dir := remotetest.Layout(t, img)
 		change(dir)
 		return dir
 	}
@@ -88,8 +88,8 @@ func TestOpenLocalErrors(t *testing.T) {
 		"NoIndex":   {"a layout without an index is an error", spoil(func(dir string) { must(t, os.Remove(filepath.Join(dir, "index.json"))) }), "index.json"},
 		"BadIndex":  {"an invalid index is an error", spoil(func(dir string) { must(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte("{"), 0o600)) }), "not valid"},
 		"HugeIndex": {"the size of an index is limited", spoil(func(dir string) { must(t, os.Truncate(filepath.Join(dir, "index.json"), 1<<30)) }), "larger than"},
-		"Several":   {"a layout of several images is an error", imagetest.Layout(t, img, imageFor(t, "linux/amd64")), "lists 2 images"},
-		"None":      {"an empty layout is an error", imagetest.Layout(t), "lists no image"},
+		"Several":   {"a layout of several images is an error", remotetest.Layout(t, img, imageFor(t, "linux/amd64")), "lists 2 images"},
+		"None":      {"an empty layout is an error", remotetest.Layout(t), "lists no image"},
 		"NoBlob":    {"a missing layer is an error", spoil(func(dir string) { must(t, os.Remove(blobFile(dir, layer))) }), "blob " + layer.String()},
 		"Short":     {"a truncated layer is an error", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, layer), 10)) }), "blob " + layer.String()},
 		"Manifest":  {"a manifest with a wrong digest is an error", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, digestOf(t, img)), 10)) }), "has 10 bytes, and should have"},

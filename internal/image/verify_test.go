@@ -22,7 +22,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -96,7 +95,7 @@ func layersOf(t *testing.T, img v1.Image) (all []string) {
 func TestArtifact(t *testing.T) {
 	a, b := randomImage(t, "amd64"), randomImage(t, "arm64")
 	shared := value[v1.Image](t)(mutate.AppendLayers(b, value[[]v1.Layer](t)(a.Layers())...))
-	mine, yours := imagetest.Key(t), imagetest.Key(t)
+	mine, yours := remotetest.Key(t), remotetest.Key(t)
 	cases := map[string]struct {
 		reason    string
 		a         oci.Artifact
@@ -131,7 +130,7 @@ func TestArtifact(t *testing.T) {
 				defer mu.Unlock()
 				done, total = max(done, e.Done), e.Total
 			}
-			got := value[image.Verification](t)(image.Verify(t.Context(), ref, publics(mine, imagetest.Key(t)), o.Remote, o.Progress))
+			got := value[image.Verification](t)(image.Verify(t.Context(), ref, publics(mine, remotetest.Key(t)), o.Remote, o.Progress))
 			want := image.Verification{
 				Digest: pushed.Digest, MediaType: pushed.MediaType, Platforms: tc.platforms,
 				Signatures: 2, By: []int{1, 0}, Blobs: tc.blobs, Bytes: got.Bytes,
@@ -153,7 +152,7 @@ func TestArtifact(t *testing.T) {
 
 // Errors are one sentence. Only the manifest of an unsigned package is read.
 func TestNotSigned(t *testing.T) {
-	mine, yours := imagetest.Key(t), imagetest.Key(t)
+	mine, yours := remotetest.Key(t), remotetest.Key(t)
 	other := randomImage(t, "arm64")
 	cases := map[string]struct {
 		reason  string
@@ -263,7 +262,7 @@ func TestLies(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inner := own(t)
-			key := imagetest.Key(t)
+			key := remotetest.Key(t)
 			publish(t, parse(t, remotetest.Serve(t, inner)), index(img, randomImage(t, "arm64")), key)
 			lying := parse(t, remotetest.Serve(t, changed(inner, tc.digest, tc.change)))
 			_, err := image.Verify(t.Context(), lying, publics(key), options().Remote, nil)
@@ -310,7 +309,7 @@ func TestBroken(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inner := own(t)
-			key := imagetest.Key(t)
+			key := remotetest.Key(t)
 			publish(t, parse(t, remotetest.Serve(t, inner)), img, key)
 			broken := 0
 			ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -351,7 +350,7 @@ func TestBroken(t *testing.T) {
 
 // remote.Options.Tries limits the number of requests for a layer.
 func TestPatience(t *testing.T) {
-	key, inner := imagetest.Key(t), own(t)
+	key, inner := remotetest.Key(t), own(t)
 	img := randomImage(t, "amd64")
 	publish(t, parse(t, remotetest.Serve(t, inner)), img, key)
 	layer := value[*v1.Manifest](t)(img.Manifest()).Layers[0].Digest
@@ -378,7 +377,7 @@ func TestElsewhere(t *testing.T) {
 	visited := remotetest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the URL in the manifest was requested") }))
 	foreign := static.NewLayer([]byte("a licence forbids it"), types.OCIRestrictedLayer)
 	img := value[v1.Image](t)(mutate.Append(randomImage(t, "amd64"), mutate.Addendum{Layer: foreign, URLs: []string{"http://" + visited}, MediaType: types.OCIRestrictedLayer}))
-	ref, key := parse(t, remotetest.Serve(t, own(t))), imagetest.Key(t)
+	ref, key := parse(t, remotetest.Serve(t, own(t))), remotetest.Key(t)
 	publish(t, ref, img, key)
 	got := value[image.Verification](t)(image.Verify(t.Context(), ref, publics(key), options().Remote, nil))
 	if want := value[v1.Hash](t)(foreign.Digest()); !slices.Equal(got.Elsewhere, []v1.Hash{want}) || got.Blobs != 4 {
@@ -389,7 +388,7 @@ func TestElsewhere(t *testing.T) {
 // Verify accepts a digest as the reference. It accepts a package that was copied to another
 // repository together with its signatures.
 func TestCopied(t *testing.T) {
-	ref, key := parse(t, remotetest.Serve(t, own(t))), imagetest.Key(t)
+	ref, key := parse(t, remotetest.Serve(t, own(t))), remotetest.Key(t)
 	pushed := publish(t, ref, randomImage(t, "amd64"), key)
 	copied := value[name.Tag](t)(remote.ParseTag("silver/copy:v2", ref.RegistryStr()))
 	for from, to := range map[name.Tag]name.Tag{ref: copied, signature.Tag(ref.Context(), pushed.Digest): signature.Tag(copied.Context(), pushed.Digest)} {
@@ -404,7 +403,7 @@ func TestCopied(t *testing.T) {
 
 func TestRealRegistry(t *testing.T) {
 	host := remotetest.Registry(t)
-	ref, key := value[name.Tag](t)(remote.ParseTag("xfn-test/verified:v1.0.0", host)), imagetest.Key(t)
+	ref, key := value[name.Tag](t)(remote.ParseTag("xfn-test/verified:v1.0.0", host)), remotetest.Key(t)
 	publish(t, ref, index(randomImage(t, "amd64"), randomImage(t, "arm64")), key)
 	got := value[image.Verification](t)(image.Verify(t.Context(), ref, publics(key), options().Remote, nil))
 	if got.Blobs != 9 || got.By[0] != 1 {

@@ -16,9 +16,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -99,7 +99,7 @@ func bases(t testing.TB, architectures ...string) func(context.Context, string, 
 	return func(context.Context, string, []v1.Platform) (*runtimeimage.Images, error) {
 		var all []v1.Image
 		for _, arch := range architectures {
-			all = append(all, imagetest.Configured(t, empty.Image, v1.Platform{OS: "linux", Architecture: arch}, v1.Config{Entrypoint: []string{"/function"}}))
+			all = append(all, remotetest.Configured(t, empty.Image, v1.Platform{OS: "linux", Architecture: arch}, v1.Config{Entrypoint: []string{"/function"}}))
 		}
 		return &runtimeimage.Images{All: all}, nil
 	}
@@ -239,7 +239,7 @@ func TestBuildChecksArchitecturesOfTarballs(t *testing.T) {
 	path := lay(t, files(map[string]string{
 		project.File: crossplane + "  architectures: [arm64]\n  functions: [{source: Tarball, tarball: {name: compose, pathPrefix: c}}]\n",
 	}), false)
-	img := imagetest.Configured(t, empty.Image, v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Config{})
+	img := remotetest.Configured(t, empty.Image, v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Config{})
 	tarball := filepath.Join(filepath.Dir(path), "c-arm64.tar")
 	if err := archive.WriteTagged(t.Context(), tarball, []archive.Tagged{{Tag: "a:b", Image: img}}, nil); err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -56,7 +56,7 @@ func baseOf(t *testing.T, config v1.Config, layers []v1.Layer, platforms ...v1.P
 		if err != nil {
 			t.Fatal(err)
 		}
-		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: imagetest.Configured(t, img, p, config)})
+		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: remotetest.Configured(t, img, p, config)})
 	}
 	images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), runtimeimage.Options{TempDir: t.TempDir()})
 	if err != nil {

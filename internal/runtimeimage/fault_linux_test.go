@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -87,13 +87,13 @@ func project(t *testing.T) string {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
 	var layers []v1.Layer
 	for _, name := range []string{"a", "b"} {
-		l, err := imagetest.Layer(map[string][]byte{name: data})
+		l, err := remotetest.Layer(map[string][]byte{name: data})
 		if err != nil {
 			t.Fatal(err)
 		}
 		layers = append(layers, l)
 	}
-	saved, err := os.ReadFile(writeArchive(t, imagetest.Image(t, v1.Config{}, layers...)))
+	saved, err := os.ReadFile(writeArchive(t, remotetest.Image(t, v1.Config{}, layers...)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -33,10 +33,10 @@ func TestFromLayout(t *testing.T) {
 		dir    string
 		want   []v1.Image
 	}{
-		"Image":   {"a layout can have one image", imagetest.Layout(t, a), []v1.Image{a}},
-		"Index":   {"a layout can have one index", imagetest.Layout(t, indexOf(a, b)), []v1.Image{a, b}},
-		"Several": {"a layout can have several images", imagetest.Layout(t, a, b), []v1.Image{a, b}},
-		"Nested":  {"a layout can have nested indexes", imagetest.Layout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: indexOf(a, b)})), []v1.Image{a, b}},
+		"Image":   {"a layout can have one image", remotetest.Layout(t, a), []v1.Image{a}},
+		"Index":   {"a layout can have one index", remotetest.Layout(t, indexOf(a, b)), []v1.Image{a, b}},
+		"Several": {"a layout can have several images", remotetest.Layout(t, a, b), []v1.Image{a, b}},
+		"Nested":  {"a layout can have nested indexes", remotetest.Layout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: indexOf(a, b)})), []v1.Image{a, b}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func assertImages(t *testing.T, got []v1.Image, want ...v1.Image) {
 }
 
 func TestFromLayoutRefuses(t *testing.T) {
-	missing := imagetest.Layout(t, image(t, "amd64"))
+	missing := remotetest.Layout(t, image(t, "amd64"))
 	blobs, err := filepath.Glob(filepath.Join(missing, "blobs/sha256/*"))
 	if err != nil || len(blobs) == 0 {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestFromLayoutRefuses(t *testing.T) {
 	}{
 		"NoLayout": {"a directory without oci-layout is an error", t.TempDir(), "no oci-layout"},
 		"Missing":  {"a missing blob is an error", missing, "sha256:" + filepath.Base(blobs[0]) + " is missing"},
-		"NoImage":  {"an empty layout is an error", imagetest.Layout(t), "lists no image"},
+		"NoImage":  {"an empty layout is an error", remotetest.Layout(t), "lists no image"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestPlatforms(t *testing.T) {
 			}
 			opts := options(t)
 			opts.Platforms = tc.only
-			images, err := runtimeimage.FromLayout(t.Context(), imagetest.Layout(t, all...), opts)
+			images, err := runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), opts)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.err)

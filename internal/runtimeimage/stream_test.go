@@ -17,9 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -49,13 +48,13 @@ func plainImage(t *testing.T, arch string) v1.Image {
 	t.Helper()
 	var layers []v1.Layer
 	for _, name := range []string{"a", "b", arch} {
-		l, err := imagetest.Layer(map[string][]byte{name: bytes.Repeat([]byte(name), 100_000)})
+		l, err := remotetest.Layer(map[string][]byte{name: bytes.Repeat([]byte(name), 100_000)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		layers = append(layers, l)
 	}
-	return imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layers...), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{})
+	return remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layers...), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{})
 }
 
 // FromTarball returns the same images for a compressed and an uncompressed tarball, and
@@ -152,9 +151,9 @@ func TestWriteFileIsTheSame(t *testing.T) {
 
 // FromEngine returns the same image as FromTarball for a file of docker save.
 func TestEngineIsTarball(t *testing.T) {
-	engine := dockerenginetest.Open(t)
+	engine := remotetest.OpenEngine(t)
 	const name = "xfn.test/same:v1"
-	dockerenginetest.Load(t, engine, name, plainImage(t, "amd64"))
+	remotetest.LoadImage(t, engine, name, plainImage(t, "amd64"))
 	path := filepath.Join(t.TempDir(), "saved.tar")
 	f, err := os.Create(path)
 	if err != nil {

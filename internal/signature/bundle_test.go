@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
@@ -23,10 +23,10 @@ func (k keyless) bundle(t *testing.T, of v1.Hash, predicateType string, change f
 	key := k.certified(t)
 	statement := must[[]byte](t)(signature.Statement("conf", of, predicateType, []byte("{}")))
 	attested := must[signature.Signature](t)(key.Attest(statement))
-	var entry sigstoretest.Entry
-	k.log.Change = func(e *sigstoretest.Entry) { entry = *e }
+	var entry remotetest.Entry
+	k.log.Change = func(e *remotetest.Entry) { entry = *e }
 	must[[]byte](t)(k.client.Add(t.Context(), rekor.Envelope(attested.Payload, attested.Certificate)))
-	return sigstoretest.Bundle(t, attested.Payload, attested.Certificate, entry, change)
+	return remotetest.Bundle(t, attested.Payload, attested.Certificate, entry, change)
 }
 
 // A signature in a Sigstore bundle is accepted only with the proofs of the log.
@@ -65,7 +65,7 @@ func TestBundle(t *testing.T) {
 			t.Parallel()
 			k := newKeyless(t)
 			s := must[signature.Signature](t)(signature.ParseBundle(k.bundle(t, tc.of, tc.kind, tc.change)))
-			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(regexp.QuoteMeta(subject)), sigstoretest.Issuer, k.authority.Root, k.client.Key, nil))
+			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(regexp.QuoteMeta(subject)), remotetest.Issuer, k.authority.Root, k.client.Key, nil))
 			by, err := signature.Check([]signature.Signature{s}, digest, v)
 			if tc.want != "" {
 				checkError(t, tc.reason, err, tc.want, "")
@@ -112,7 +112,7 @@ func TestParseBundle(t *testing.T) {
 
 // No bundle is a signature of an image unless the key of the identity signed it.
 func FuzzBundle(f *testing.F) {
-	key := sigstoretest.SignKey(f)
+	key := remotetest.SignKey(f)
 	f.Add([]byte(`{"mediaType":"` + signature.BundleType + `","dsseEnvelope":{"payloadType":"application/vnd.in-toto+json","payload":"e30=","signatures":[{"sig":"e30="}]},"verificationMaterial":{"tlogEntries":[{"inclusionProof":{}}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := signature.ParseBundle(text)

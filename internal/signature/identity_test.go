@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/internal/signature/api"
 	"github.com/xfn-dev/xfn/internal/signature/fulcio"
@@ -22,14 +22,14 @@ const subject = "https://ci.example.org/acme/conf/release.yml"
 
 // A keyless makes signatures with certificates of an authority, which are in a log.
 type keyless struct {
-	authority *sigstoretest.Authority
-	log       *sigstoretest.Log
+	authority *remotetest.Authority
+	log       *remotetest.Log
 	client    *rekor.Log
 }
 
 func newKeyless(t *testing.T) keyless {
 	t.Helper()
-	k := keyless{sigstoretest.ServeAuthority(t), sigstoretest.ServeLog(t), &rekor.Log{}}
+	k := keyless{remotetest.ServeAuthority(t), remotetest.ServeLog(t), &rekor.Log{}}
 	var err error
 	if k.client.URL, err = api.ParseURL(k.log.URL); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestIdentity(t *testing.T) {
 		"Valid":   {"a valid signature is accepted", nil, nil, ""},
 		"Older":   {"the issuer may be in the older extension only", older, nil, ""},
 		"Pattern": {"the identity may be an expression", nil, func(_ *signature.Signature, id *identity) { id.subject = `https://ci\.example\.org/acme/.*` }, ""},
-		"Part":    {"an expression must match the whole identity", nil, func(_ *signature.Signature, id *identity) { id.subject = "acme" }, `is for the identity ["` + subject + `"], which "` + sigstoretest.Issuer + `" confirmed`},
+		"Part":    {"an expression must match the whole identity", nil, func(_ *signature.Signature, id *identity) { id.subject = "acme" }, `is for the identity ["` + subject + `"], which "` + remotetest.Issuer + `" confirmed`},
 		"Subject": {"a certificate for another identity is refused", nil, func(_ *signature.Signature, id *identity) { id.subject = otherSubject }, "is for the identity"},
 		"Issuer":  {"an identity that another issuer confirmed is refused", nil, func(_ *signature.Signature, id *identity) { id.issuer = "https://evil.example.org" }, "is for the identity"},
 		"TwoIssuers": {"the newer extension has priority over the older one", func(c *x509.Certificate) {
@@ -108,7 +108,7 @@ func TestIdentity(t *testing.T) {
 			k := newKeyless(t)
 			k.authority.Change = tc.issue
 			signed, attested := k.sign(t)
-			id := identity{regexp.QuoteMeta(subject), sigstoretest.Issuer, k.authority.Root, k.client.Key}
+			id := identity{regexp.QuoteMeta(subject), remotetest.Issuer, k.authority.Root, k.client.Key}
 			if tc.change != nil {
 				tc.change(&signed, &id)
 			}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
@@ -87,7 +87,7 @@ func TestKeys(t *testing.T) {
 		"Older":     {"a key encrypted by cosign 1 is supported", p256, block("ENCRYPTED COSIGN PRIVATE KEY", sealed), []byte("s3cret")},
 		"Empty":     {"an empty password is valid", p256, block("ENCRYPTED SIGSTORE PRIVATE KEY", seal(t, p256, "")), []byte{}},
 	}
-	other := imagetest.Key(t).Public()
+	other := remotetest.Key(t).Public()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			k, err := signature.ParsePrivateKey(tc.text, tc.password)

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
@@ -37,10 +37,10 @@ func TestCertificateTimestamps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newKeyless(t)
-			key, public := sigstoretest.Key(t)
+			key, public := remotetest.ECDSAKey(t)
 			k.authority.Certificates, k.authority.ChangeTimestamp = key, tc.change
 			log := must[*rekor.Key](t)(rekor.ParseKey(public))
-			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(".*"), sigstoretest.Issuer, k.authority.Root, k.client.Key, log))
+			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(".*"), remotetest.Issuer, k.authority.Root, k.client.Key, log))
 			signed, _ := k.sign(t)
 			by, err := signature.Check([]signature.Signature{signed}, digest, v)
 			if tc.want != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
@@ -42,7 +42,7 @@ func TestTag(t *testing.T) {
 
 // Sign creates exactly the payload that cosign creates.
 func TestSign(t *testing.T) {
-	s := must[signature.Signature](t)(imagetest.Key(t).Sign(repo(t), digest))
+	s := must[signature.Signature](t)(remotetest.Key(t).Sign(repo(t), digest))
 	if diff := cmp.Diff(fmt.Sprintf(document, digest), string(s.Payload)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -87,9 +87,9 @@ func TestHashes(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	mine, yours := imagetest.Key(t), imagetest.Key(t)
+	mine, yours := remotetest.Key(t), remotetest.Key(t)
 	good := must[signature.Signature](t)(mine.Sign(repo(t), digest))
-	theirs := must[signature.Signature](t)(imagetest.Key(t).Sign(repo(t), digest))
+	theirs := must[signature.Signature](t)(remotetest.Key(t).Sign(repo(t), digest))
 	elsewhere := must[signature.Signature](t)(mine.Sign(repo(t), other))
 	tampered := signature.Signature{Payload: good.Payload, Value: append([]byte(nil), good.Value...)}
 	tampered.Value[len(tampered.Value)-1] ^= 1

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	name   = "r.example/fn:v1"
-	digest = "sha256:1d3f0a3d6ff5d9f6e6d9bff3e62e6b8d0fb8a7ad9b0ec6b2ff2c6a15dcf6a6f0"
-	// file is the SHA-256 sum of name, by which the cache names the file of the reference.
+	cachedName = "r.example/fn:v1"
+	digest     = "sha256:1d3f0a3d6ff5d9f6e6d9bff3e62e6b8d0fb8a7ad9b0ec6b2ff2c6a15dcf6a6f0"
+	// file is the SHA-256 sum of cachedName, by which the cache names the file of the reference.
 	file = "e8e953f2e780e90c5807df7f44a4a40a8f5cefa1b5d6a57d02cdb2a6896959d4"
 )
 
@@ -34,7 +34,7 @@ func cached(t *testing.T, ago time.Duration, size int64) flags.Cache {
 		must(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 	}
 	ref := filepath.Join(dir, "refs", file+".json")
-	must(t, os.WriteFile(ref, []byte(`{"reference":"`+name+`","digest":"`+digest+`"}`), 0o600))
+	must(t, os.WriteFile(ref, []byte(`{"reference":"`+cachedName+`","digest":"`+digest+`"}`), 0o600))
 	used := time.Now().Add(-ago)
 	must(t, os.Chtimes(ref, used, used))
 	blob := filepath.Join(dir, "blobs", "sha256", strings.TrimPrefix(digest, "sha256:"))
@@ -79,7 +79,7 @@ func TestInfo(t *testing.T) {
 			dir := cached(t, tc.ago, tc.size)
 			lines := strings.Split(output(t, &cache.InfoCmd{Cache: dir}), "\n")
 			got := strings.Join(strings.Fields(lines[len(lines)-2]), " ")
-			if want := name + " " + digest[:19] + " " + tc.want; got != want {
+			if want := cachedName + " " + digest[:19] + " " + tc.want; got != want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, want)
 			}
 		})
@@ -113,7 +113,7 @@ func TestOlderThan(t *testing.T) {
 			}
 			want := "images: removed 0 files, 0 B\nbuilds: removed 0 built images, 0 B\nroots: removed 0 unpacked images, 0 B\ngo: removed 0 programs, 0 B\nnpm: removed 0 packages, 0 B\npython: removed 0 files, 0 B\n"
 			if tc.gone {
-				want = "removed " + name + "\nimages: removed 1 file, 10 B\nbuilds: removed 0 built images, 0 B\nroots: removed 0 unpacked images, 0 B\ngo: removed 0 programs, 0 B\nnpm: removed 0 packages, 0 B\npython: removed 0 files, 0 B\n"
+				want = "removed " + cachedName + "\nimages: removed 1 file, 10 B\nbuilds: removed 0 built images, 0 B\nroots: removed 0 unpacked images, 0 B\ngo: removed 0 programs, 0 B\nnpm: removed 0 packages, 0 B\npython: removed 0 files, 0 B\n"
 			}
 			if diff := cmp.Diff(want, output(t, c)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -1,2 +1,3 @@
-// Package cache has the commands for fetched images: `xfn cache` and `xfn lock`.
+// Package cache has the commands that store images: `xfn cache` and `xfn lock` for fetched
+// ones, and `xfn registry` for pushed ones.
 package cache

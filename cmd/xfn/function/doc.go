@@ -1,3 +1,3 @@
-// Package function has the commands that call and serve functions: `xfn function`
-// and `xfn run`.
+// Package function has the commands that call and serve functions: `xfn function`,
+// `xfn run`, and `xfn alpha` for the functions of Crossplane v1.11 to v1.13.
 package function

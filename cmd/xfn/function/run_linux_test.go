@@ -23,7 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -40,11 +40,11 @@ func packageOf(t *testing.T, b functiontest.Behavior) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := imagetest.Layer(map[string][]byte{"child": program})
+	layer, err := remotetest.Layer(map[string][]byte{"child": program})
 	if err != nil {
 		t.Fatal(err)
 	}
-	img := imagetest.Image(t, v1.Config{
+	img := remotetest.Image(t, v1.Config{
 		Entrypoint: []string{"/child"}, Cmd: functiontest.ChildArgs(b, ""), Env: []string{"SAY=greeting: of the image"},
 	}, layer)
 	path := filepath.Join(t.TempDir(), "fn.xpkg")

@@ -23,7 +23,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/languages"
@@ -38,7 +37,7 @@ var platforms = []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux"
 // layer returns a layer with one file, compressed or not.
 func layer(t *testing.T, file string, compressed bool) v1.Layer {
 	t.Helper()
-	data, err := imagetest.Tar(map[string][]byte{file: []byte("base")})
+	data, err := remotetest.Tar(map[string][]byte{file: []byte("base")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -119,16 +119,16 @@ func base(t testing.TB) *runtimeimage.Images {
 	t.Helper()
 	var all []any
 	for _, p := range platforms {
-		l, err := imagetest.Layer(map[string][]byte{
+		l, err := remotetest.Layer(map[string][]byte{
 			"usr/bin/python3.13":                       []byte("\x7fELF\x003.13.5\x00"),
 			"usr/lib/" + p.Architecture + "/libc.so.6": []byte("\x00GNU C Library (Debian GLIBC 2.41-12) stable release version 2.41.\n"),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, imagetest.Configured(t, imagetest.Image(t, v1.Config{User: "nonroot"}, l), p, v1.Config{User: "nonroot:nonroot"}))
+		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{User: "nonroot"}, l), p, v1.Config{User: "nonroot:nonroot"}))
 	}
-	images, err := runtimeimage.FromLayout(t.Context(), imagetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()})
+	images, err := runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

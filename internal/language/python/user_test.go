@@ -6,9 +6,9 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -27,7 +27,7 @@ func TestUser(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			images.All[i] = imagetest.Configured(t, img, *file.Platform(), v1.Config{User: "nonroot"})
+			images.All[i] = remotetest.Configured(t, img, *file.Platform(), v1.Config{User: "nonroot"})
 		}
 		built, err := python.Build(t.Context(), language.Source{Dir: dir, Project: project, Platforms: platforms, Base: images, Artifacts: language.Artifacts{Dir: cache}}, runtimeimage.Options{TempDir: t.TempDir()})
 		if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/sbom"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 func layer(t *testing.T, files map[string]string) v1.Layer {
@@ -20,7 +20,7 @@ func layer(t *testing.T, files map[string]string) v1.Layer {
 	for name, text := range files {
 		raw[name] = []byte(text)
 	}
-	l, err := imagetest.Layer(raw)
+	l, err := remotetest.Layer(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestDebian(t *testing.T) {
 			for _, files := range tc.layers {
 				layers = append(layers, layer(t, files))
 			}
-			img := imagetest.Image(t, v1.Config{}, layers...)
+			img := remotetest.Image(t, v1.Config{}, layers...)
 			all, err := sbom.Debian(t.Context(), []v1.Image{img, img})
 			if err != nil {
 				t.Fatal(err)
@@ -71,7 +71,7 @@ func TestDebian(t *testing.T) {
 // The files of all layers are bounded together.
 func TestDebianLimit(t *testing.T) {
 	large := strings.Repeat(" ", 33<<20)
-	img := imagetest.Image(t, v1.Config{}, layer(t, map[string]string{"var/lib/dpkg/status.d/a": large}), layer(t, map[string]string{"var/lib/dpkg/status.d/b": large}))
+	img := remotetest.Image(t, v1.Config{}, layer(t, map[string]string{"var/lib/dpkg/status.d/a": large}), layer(t, map[string]string{"var/lib/dpkg/status.d/b": large}))
 	const want = `"var/lib/dpkg/status.d/b" and other files of packages are larger than the limit of 64 MiB`
 	if _, err := sbom.Debian(t.Context(), []v1.Image{img}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got error %v, want %q", err, want)

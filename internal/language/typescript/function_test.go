@@ -21,10 +21,10 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/typescript"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -117,7 +117,7 @@ func (f *function) source(t testing.TB) language.Source {
 	t.Helper()
 	base := &runtimeimage.Images{}
 	for _, p := range []v1.Platform{amd64, arm64} {
-		base.All = append(base.All, imagetest.Configured(t, imagetest.Image(t, v1.Config{}), p, v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}))
+		base.All = append(base.All, remotetest.Configured(t, remotetest.Image(t, v1.Config{}), p, v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}))
 	}
 	return language.Source{
 		Dir: f.dir, Platforms: []v1.Platform{amd64, arm64}, Base: base, Labels: map[string]string{"a": "b"},

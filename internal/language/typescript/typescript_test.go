@@ -16,10 +16,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/typescript"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // bundled is a function with packages that are nested, linked, scoped and in CommonJS.
@@ -167,7 +167,7 @@ func TestBuildLibc(t *testing.T) {
 		f.add(t, "node_modules/@sharp/"+libc, "1.0.0", map[string]string{"x.node": libc}, object{"optional": true, "libc": []string{libc}})
 	}
 	for file, want := range map[string]string{"lib/x86_64-linux-gnu/libc.so.6": "glibc", "lib/ld-musl-x86_64.so.1": "musl", "bin/static": "glibc"} {
-		layer, err := imagetest.Layer(map[string][]byte{"etc/passwd": nil, file: nil})
+		layer, err := remotetest.Layer(map[string][]byte{"etc/passwd": nil, file: nil})
 		if err != nil {
 			t.Fatal(err)
 		}

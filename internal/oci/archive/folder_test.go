@@ -11,9 +11,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 func openFolder(t *testing.T, dir string) *archive.Folder {
@@ -38,10 +38,10 @@ func TestOpenFolder(t *testing.T) {
 		dir    string
 		want   oci.Artifact
 	}{
-		"Image":  {"one image is opened", imagetest.Layout(t, amd64), amd64},
-		"Twice":  {"two names of one image are one image", imagetest.Layout(t, amd64, amd64), amd64},
-		"Index":  {"an index is opened", imagetest.Layout(t, both), both},
-		"Nested": {"a nested index is opened", imagetest.Layout(t, index(t, amd64), arm64), nil},
+		"Image":  {"one image is opened", remotetest.Layout(t, amd64), amd64},
+		"Twice":  {"two names of one image are one image", remotetest.Layout(t, amd64, amd64), amd64},
+		"Index":  {"an index is opened", remotetest.Layout(t, both), both},
+		"Nested": {"a nested index is opened", remotetest.Layout(t, index(t, amd64), arm64), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestOpenFolder(t *testing.T) {
 // A folder with several images, as buildx writes it, is read as an index.
 func TestOpenFolderOfSeveral(t *testing.T) {
 	images := []v1.Image{image(t, "linux", "amd64"), image(t, "linux", "arm64")}
-	a, err := openFolder(t, imagetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context())
+	a, err := openFolder(t, remotetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestOpenFolderRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			dir := imagetest.Layout(t, img)
+			dir := remotetest.Layout(t, img)
 			if err := tc.spoil(dir); err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestOpenFolderReadsLate(t *testing.T) {
 		t.Skip("an open directory cannot be changed there")
 	}
 	img := image(t, "linux", "amd64")
-	dir := imagetest.Layout(t, img)
+	dir := remotetest.Layout(t, img)
 	f := openFolder(t, dir)
 	a, err := f.Artifact(t.Context())
 	if err != nil {

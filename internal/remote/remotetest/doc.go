@@ -1,3 +1,4 @@
-// Package remotetest provides registries for tests: Docker's, the embedded one, and handlers
-// that require credentials, use TLS or inject faults.
+// Package remotetest has what the tests of images need: images and keys, registries with
+// credentials, TLS or faults, a real container engine, and the certificate authority and
+// the transparency log of Sigstore, with the APIs of Fulcio and Rekor.
 package remotetest

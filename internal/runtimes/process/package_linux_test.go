@@ -18,7 +18,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -84,7 +84,7 @@ var shared = sync.OnceValues(func() (string, error) {
 // layerOf returns a layer with these executable files. The keys are paths in the layer.
 func layerOf(t testing.TB, files map[string][]byte) v1.Layer {
 	t.Helper()
-	l, err := imagetest.Layer(files)
+	l, err := remotetest.Layer(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ var builtLayer = sync.OnceValues(func() (v1.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return imagetest.Layer(map[string][]byte{"function": content})
+	return remotetest.Layer(map[string][]byte{"function": content})
 })
 
 // imageOf returns a function package for a platform, with these layers and this config of
@@ -135,7 +135,7 @@ func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layers ...v1.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mutate.MediaType(imagetest.Configured(t, img, platform, config), types.OCIManifestSchema1)
+	return mutate.MediaType(remotetest.Configured(t, img, platform, config), types.OCIManifestSchema1)
 }
 
 var host = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
@@ -61,7 +61,7 @@ func imageOf(t testing.TB, config v1.Config) v1.Image {
 	if err != nil {
 		t.Fatalf("building the program of the images: %v", err)
 	}
-	return imagetest.Image(t, config, layer)
+	return remotetest.Image(t, config, layer)
 }
 
 // layer returns a layer with the program of the test images and an account file.
@@ -74,5 +74,5 @@ var layer = sync.OnceValues(func() (v1.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return imagetest.Layer(map[string][]byte{"usr/bin/program": content, "etc/passwd": []byte("fn:x:65532:65531::/:\n")})
+	return remotetest.Layer(map[string][]byte{"usr/bin/program": content, "etc/passwd": []byte("fn:x:65532:65531::/:\n")})
 })

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature/api"
 	"github.com/xfn-dev/xfn/internal/signature/fulcio"
 )
@@ -18,18 +18,18 @@ const subject = "https://ci.example.org/acme/conf/release.yml"
 func TestCertify(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		change func(a *sigstoretest.Authority, token *fulcio.Token)
+		change func(a *remotetest.Authority, token *fulcio.Token)
 		want   string
 	}{
-		"Issued":  {"an authority issues a certificate for a valid token", func(*sigstoretest.Authority, *fulcio.Token) {}, ""},
-		"Expired": {"the authority refuses an expired token", func(a *sigstoretest.Authority, token *fulcio.Token) { token.Raw = a.Token(subject, -time.Hour) }, `400 Bad Request: "the token is expired"`},
-		"Proof":   {"the key must sign the subject of the token", func(_ *sigstoretest.Authority, token *fulcio.Token) { token.Subject = "https://example.org" }, `400 Bad Request: "the proof of possession is wrong"`},
-		"Other":   {"a certificate for another key is an error", func(a *sigstoretest.Authority, _ *fulcio.Token) { a.Other = true }, "the certificate is for another key"},
+		"Issued":  {"an authority issues a certificate for a valid token", func(*remotetest.Authority, *fulcio.Token) {}, ""},
+		"Expired": {"the authority refuses an expired token", func(a *remotetest.Authority, token *fulcio.Token) { token.Raw = a.Token(subject, -time.Hour) }, `400 Bad Request: "the token is expired"`},
+		"Proof":   {"the key must sign the subject of the token", func(_ *remotetest.Authority, token *fulcio.Token) { token.Subject = "https://example.org" }, `400 Bad Request: "the proof of possession is wrong"`},
+		"Other":   {"a certificate for another key is an error", func(a *remotetest.Authority, _ *fulcio.Token) { a.Other = true }, "the certificate is for another key"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := sigstoretest.ServeAuthority(t)
+			a := remotetest.ServeAuthority(t)
 			token, err := fulcio.ParseToken(a.Token(subject, time.Hour) + "\n")
 			if err != nil {
 				t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/sigstoretest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/internal/signature/api"
 	"github.com/xfn-dev/xfn/internal/signature/rekor"
@@ -28,13 +28,13 @@ func must[T any](t testing.TB) func(T, error) T {
 // entry returns the entry for a new signature by a new key.
 func entry(t testing.TB) rekor.Entry {
 	t.Helper()
-	k := sigstoretest.SignKey(t)
+	k := remotetest.SignKey(t)
 	h := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("ab", 32)}
 	s := must[signature.Signature](t)(k.Sign(must[name.Repository](t)(name.NewRepository("registry.example.org/acme/x")), h))
 	return rekor.Hashed(s.Payload, s.Value, must[[]byte](t)(k.VerifierPEM()))
 }
 
-func logOf(t testing.TB, served *sigstoretest.Log, key []byte) *rekor.Log {
+func logOf(t testing.TB, served *remotetest.Log, key []byte) *rekor.Log {
 	t.Helper()
 	l := &rekor.Log{}
 	var err error
@@ -50,7 +50,7 @@ func logOf(t testing.TB, served *sigstoretest.Log, key []byte) *rekor.Log {
 // A log adds an entry, and its bundle is valid for this entry only. An entry that the log
 // has already is found.
 func TestAdd(t *testing.T) {
-	served := sigstoretest.ServeLog(t)
+	served := remotetest.ServeLog(t)
 	l, e := logOf(t, served, nil), entry(t)
 	if err := l.Trust(t.Context()); err != nil {
 		t.Fatal(err)
@@ -72,58 +72,58 @@ func TestAdd(t *testing.T) {
 
 // Add returns an error for each lie of a log.
 func TestLies(t *testing.T) {
-	other, otherPEM := sigstoretest.Key(t)
+	other, otherPEM := remotetest.ECDSAKey(t)
 	cases := map[string]struct {
 		reason string
-		change func(l *sigstoretest.Log, e *sigstoretest.Entry)
+		change func(l *remotetest.Log, e *remotetest.Entry)
 		want   string
 	}{
 		"Timestamp": {
-			"the signature of the timestamp is by another key", func(_ *sigstoretest.Log, e *sigstoretest.Entry) { e.Sign(other) },
+			"the signature of the timestamp is by another key", func(_ *remotetest.Log, e *remotetest.Entry) { e.Sign(other) },
 			"the signed entry timestamp is not by the log's key, or the entry was changed",
 		},
 		"Time": {
-			"the time was changed after it was signed", func(_ *sigstoretest.Log, e *sigstoretest.Entry) { e.IntegratedTime++ },
+			"the time was changed after it was signed", func(_ *remotetest.Log, e *remotetest.Entry) { e.IntegratedTime++ },
 			"the signed entry timestamp is not by the log's key, or the entry was changed",
 		},
 		"LogID": {
-			"the entry is of another log", func(_ *sigstoretest.Log, e *sigstoretest.Entry) { e.LogID = strings.Repeat("0", 64) },
+			"the entry is of another log", func(_ *remotetest.Log, e *remotetest.Entry) { e.LogID = strings.Repeat("0", 64) },
 			"the entry is of the log",
 		},
-		"OtherEntry": {"the log signs an entry that it has, but that is another one", func(l *sigstoretest.Log, e *sigstoretest.Entry) {
+		"OtherEntry": {"the log signs an entry that it has, but that is another one", func(l *remotetest.Log, e *remotetest.Entry) {
 			e.Body = []byte(strings.Replace(string(e.Body), `"value":"`, `"value":"0`, 1))
 			e.Sign(l.Key)
 		}, "the inclusion proof is wrong: the log does not contain the entry"},
 		"NoProof": {
-			"the inclusion proof is missing", func(_ *sigstoretest.Log, e *sigstoretest.Entry) { e.Verification.InclusionProof = nil },
+			"the inclusion proof is missing", func(_ *remotetest.Log, e *remotetest.Entry) { e.Verification.InclusionProof = nil },
 			"the response has no inclusion proof",
 		},
-		"Hash": {"a hash of the proof is wrong", func(_ *sigstoretest.Log, e *sigstoretest.Entry) {
+		"Hash": {"a hash of the proof is wrong", func(_ *remotetest.Log, e *remotetest.Entry) {
 			e.Verification.InclusionProof.Hashes[0] = strings.Repeat("0", 64)
 		}, "the inclusion proof is wrong: the log does not contain the entry"},
 		"Index": {
-			"the index is outside of the tree", func(_ *sigstoretest.Log, e *sigstoretest.Entry) { e.Verification.InclusionProof.LogIndex = 6 },
+			"the index is outside of the tree", func(_ *remotetest.Log, e *remotetest.Entry) { e.Verification.InclusionProof.LogIndex = 6 },
 			"the inclusion proof is wrong: the log does not contain the entry",
 		},
-		"Root": {"the root of the proof is not that of the checkpoint", func(_ *sigstoretest.Log, e *sigstoretest.Entry) {
+		"Root": {"the root of the proof is not that of the checkpoint", func(_ *remotetest.Log, e *remotetest.Entry) {
 			e.Verification.InclusionProof.RootHash = strings.Repeat("0", 64)
 		}, "the inclusion proof and the log's checkpoint are about different trees"},
-		"Checkpoint": {"the checkpoint was changed after it was signed", func(_ *sigstoretest.Log, e *sigstoretest.Entry) {
+		"Checkpoint": {"the checkpoint was changed after it was signed", func(_ *remotetest.Log, e *remotetest.Entry) {
 			e.Verification.InclusionProof.Checkpoint = "x" + e.Verification.InclusionProof.Checkpoint
 		}, "the log's checkpoint is not by the log's key"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			served := sigstoretest.ServeLog(t)
-			served.Change = func(e *sigstoretest.Entry) { tc.change(served, e) }
+			served := remotetest.ServeLog(t)
+			served.Change = func(e *remotetest.Entry) { tc.change(served, e) }
 			_, err := logOf(t, served, served.PEM).Add(t.Context(), entry(t))
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), served.URL) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
 		})
 	}
-	served := sigstoretest.ServeLog(t)
+	served := remotetest.ServeLog(t)
 	if _, err := logOf(t, served, otherPEM).Add(t.Context(), entry(t)); err == nil || !strings.Contains(err.Error(), "the entry is of the log") {
 		t.Errorf("with the key of another log, the error is %v", err)
 	}
@@ -136,7 +136,7 @@ func TestLies(t *testing.T) {
 
 // Verify must accept no changed bundle, and Add no changed response.
 func FuzzVerify(f *testing.F) {
-	served := sigstoretest.ServeLog(f)
+	served := remotetest.ServeLog(f)
 	l, e := logOf(f, served, served.PEM), entry(f)
 	bundle := must[[]byte](f)(l.Add(f.Context(), e))
 	f.Add(bundle)

@@ -1,4 +1,4 @@
-package registry_test
+package cache_test
 
 import (
 	"bufio"
@@ -23,11 +23,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/registry"
+	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
-	store "github.com/xfn-dev/xfn/internal/registry"
+	"github.com/xfn-dev/xfn/internal/registry"
 )
 
 // An address in use is an error before the directory is created.
@@ -38,7 +38,7 @@ func TestAddressTaken(t *testing.T) {
 	}
 	defer func() { _ = l.Close() }()
 	dir := filepath.Join(t.TempDir(), "registry")
-	c := registry.ServeCmd{Dir: dir, Address: l.Addr().String()}
+	c := cache.RegistryServeCmd{Dir: dir, Address: l.Addr().String()}
 	if err := c.Run(t.Context(), &terminal.Terminal{}); err == nil || !strings.Contains(err.Error(), c.Address) {
 		t.Errorf("got %v, want an error that names %s", err, c.Address)
 	}
@@ -50,13 +50,13 @@ func TestAddressTaken(t *testing.T) {
 // A directory that another registry uses is an error before the address is printed.
 func TestDirTaken(t *testing.T) {
 	dir := t.TempDir()
-	first, err := store.Open(dir)
+	first, err := registry.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = first.Close() }()
 	var out strings.Builder
-	c := registry.ServeCmd{Dir: dir, Address: "127.0.0.1:0"}
+	c := cache.RegistryServeCmd{Dir: dir, Address: "127.0.0.1:0"}
 	if err := c.Run(t.Context(), &terminal.Terminal{Stdout: &out}); err == nil || !strings.Contains(err.Error(), "another registry uses the directory") {
 		t.Errorf("got %v, want an error about the other registry", err)
 	}
@@ -70,7 +70,7 @@ func TestBeyondLoopback(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
 		var out strings.Builder
 		dir := filepath.Join(t.TempDir(), "registry")
-		c := registry.ServeCmd{Dir: dir, Address: address}
+		c := cache.RegistryServeCmd{Dir: dir, Address: address}
 		err := c.Run(t.Context(), &terminal.Terminal{Stdout: &out})
 		var usage *terminal.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), address) || !strings.Contains(string(hint.Of(err)), "--allow-remote") {
@@ -80,8 +80,8 @@ func TestBeyondLoopback(t *testing.T) {
 			t.Errorf("%s: it printed %q, and the directory is there (%v)", address, &out, err)
 		}
 	}
-	serve(t, registry.ServeCmd{Address: "0.0.0.0:0", AllowRemote: true})
-	serve(t, registry.ServeCmd{Address: "localhost:0"})
+	serve(t, cache.RegistryServeCmd{Address: "0.0.0.0:0", AllowRemote: true})
+	serve(t, cache.RegistryServeCmd{Address: "localhost:0"})
 }
 
 // With a certificate and users, a push requires TLS and a password. A temporary
@@ -93,7 +93,7 @@ func TestTLSAndUsers(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "users")
 	// The password is "secret".
 	write(t, users, "alice:$2y$04$ZbSdjicnueeIbNByPZ3FAeaCZhL4AAZe6YvGDRFrLSKkdsh8u279m\n")
-	address, stop := serve(t, registry.ServeCmd{Address: "127.0.0.1:0", TLSCertsDir: certs, Htpasswd: users})
+	address, stop := serve(t, cache.RegistryServeCmd{Address: "127.0.0.1:0", TLSCertsDir: certs, Htpasswd: users})
 	ref, err := name.NewTag(address + "/a:v1")
 	must(t, err)
 	img, err := random.Image(1<<10, 1)
@@ -126,12 +126,12 @@ func TestUnusableFiles(t *testing.T) {
 	write(t, users, "alice:secret\n")
 	cases := map[string]struct {
 		reason, file string
-		cmd          registry.ServeCmd
+		cmd          cache.RegistryServeCmd
 	}{
-		"NoCerts": {"a missing folder of certificates is an error", "nowhere", registry.ServeCmd{TLSCertsDir: "nowhere"}},
-		"NoKey":   {"a certificate without its key is an error", certs, registry.ServeCmd{TLSCertsDir: certs}},
-		"NoUsers": {"a missing file of users is an error", "nowhere", registry.ServeCmd{Htpasswd: "nowhere"}},
-		"NoHash":  {"a password without a hash is an error", users, registry.ServeCmd{Htpasswd: users}},
+		"NoCerts": {"a missing folder of certificates is an error", "nowhere", cache.RegistryServeCmd{TLSCertsDir: "nowhere"}},
+		"NoKey":   {"a certificate without its key is an error", certs, cache.RegistryServeCmd{TLSCertsDir: certs}},
+		"NoUsers": {"a missing file of users is an error", "nowhere", cache.RegistryServeCmd{Htpasswd: "nowhere"}},
+		"NoHash":  {"a password without a hash is an error", users, cache.RegistryServeCmd{Htpasswd: users}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestUnusableFiles(t *testing.T) {
 }
 
 // serve runs c until the test ends or stop is called, and returns its address.
-func serve(t *testing.T, c registry.ServeCmd) (address string, stop func()) {
+func serve(t *testing.T, c cache.RegistryServeCmd) (address string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
@@ -194,11 +194,4 @@ func certificates(t *testing.T) (dir string, pool *x509.CertPool) {
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	must(t, os.WriteFile(path, []byte(content), 0o600))
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

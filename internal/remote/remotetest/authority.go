@@ -1,4 +1,4 @@
-package sigstoretest
+package remotetest
 
 import (
 	"crypto"
@@ -50,7 +50,7 @@ const Issuer = "https://issuer.example.org"
 func ServeAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{}
-	a.key, _ = Key(t)
+	a.key, _ = ECDSAKey(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),

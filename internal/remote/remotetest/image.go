@@ -1,4 +1,4 @@
-package imagetest
+package remotetest
 
 import (
 	"archive/tar"

@@ -1,4 +1,4 @@
-package registry
+package cache
 
 import (
 	"context"
@@ -17,21 +17,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// Cmd is the command group xfn registry.
-type Cmd struct {
-	Serve ServeCmd `cmd:"" help:"Serve an OCI registry on this machine."`
+// RegistryCmd is the command group xfn registry.
+type RegistryCmd struct {
+	Serve RegistryServeCmd `cmd:"" help:"Serve an OCI registry on this machine."`
 }
 
 // Help is shown by --help.
-func (Cmd) Help() string {
+func (RegistryCmd) Help() string {
 	return `Example:
 
     xfn registry serve --dir registry
 `
 }
 
-// ServeCmd serves a registry.
-type ServeCmd struct {
+// RegistryServeCmd serves a registry.
+type RegistryServeCmd struct {
 	Dir         string `placeholder:"DIR" help:"Directory to store pushed images in. Default: a temporary one, until the registry stops."`
 	Address     string `default:"127.0.0.1:5000" placeholder:"HOST:PORT" meant:"port,addr,listen,host" help:"Address to listen on; port 0 selects a free port. Default: ${default}."`
 	AllowRemote bool   `help:"Allow an address that other machines can reach."`
@@ -40,7 +40,7 @@ type ServeCmd struct {
 }
 
 // Help is shown by --help.
-func (ServeCmd) Help() string {
+func (RegistryServeCmd) Help() string {
 	return `The registry is for laptops, tests and CI. Its first line of output names its address. Addresses other than loopback ones require --allow-remote. Any client that reaches the registry can then push and pull: --htpasswd requires a password, and --tls-certs-dir encrypts it. Ctrl-C stops it; running requests have three seconds to end.
 
 Examples:
@@ -55,7 +55,7 @@ Examples:
 
 // Run serves until it is interrupted, and prints the address first. It opens the
 // directory only after it listens, so that an invalid address leaves no directory.
-func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error) {
+func (c *RegistryServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error) {
 	if err := flags.CheckDir("dir", c.Dir); c.Dir != "" && err != nil {
 		return &terminal.UsageError{Err: err}
 	}
@@ -97,7 +97,7 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error)
 }
 
 // listen returns the listener, with TLS if there is a certificate.
-func (c *ServeCmd) listen(ctx context.Context) (net.Listener, error) {
+func (c *RegistryServeCmd) listen(ctx context.Context) (net.Listener, error) {
 	var cert tls.Certificate
 	if dir := c.TLSCertsDir; dir != "" {
 		var err error

@@ -1,4 +1,4 @@
-package alpha
+package function
 
 import (
 	"errors"
@@ -12,20 +12,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
-// Cmd is the command group xfn alpha, which has the commands and flags of the original
+// AlphaCmd is the command group xfn alpha, which has the commands and flags of the original
 // xfn, with two changes: it shares the cache of the other commands of xfn, and --registry
 // has no default.
-type Cmd struct {
+type AlphaCmd struct {
 	Debug    bool   `short:"d" help:"Print more details, as --verbose does."`
 	Registry string `short:"r" env:"XFN_REGISTRY,REGISTRY" placeholder:"HOST" help:"Registry of image names without a registry."`
 	flags.Access
 
-	Start StartCmd `cmd:"" default:"withargs" help:"Serve the runner that Crossplane v1.11 to v1.13 call. The default."`
-	Run   RunCmd   `cmd:"" help:"Run a function once with a FunctionIO, and print its output."`
+	Start AlphaStartCmd `cmd:"" default:"withargs" help:"Serve the runner that Crossplane v1.11 to v1.13 call. The default."`
+	Run   AlphaRunCmd   `cmd:"" help:"Run a function once with a FunctionIO, and print its output."`
 }
 
 // Help is shown by --help.
-func (Cmd) Help() string {
+func (AlphaCmd) Help() string {
 	return `The functions of Crossplane v1.11 to v1.13 are containers that read a FunctionIO from stdin and write one to stdout. Each call runs in its own sandbox, without a daemon and without root.
 
 Examples:
@@ -48,7 +48,7 @@ const maxMapRoot = math.MaxUint32 - 1 - 65535
 
 // containers returns a runner that calls functions in containers. It returns an error for
 // invalid flags, and on systems without sandboxes.
-func (c *Cmd) containers(f containerFlags, term *terminal.Terminal, program terminal.Program) (sandbox.Containers, error) {
+func (c *AlphaCmd) containers(f containerFlags, term *terminal.Terminal, program terminal.Program) (sandbox.Containers, error) {
 	if runtime.GOOS != "linux" {
 		return sandbox.Containers{}, fmt.Errorf("running containers on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 	}

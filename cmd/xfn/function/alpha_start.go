@@ -1,4 +1,4 @@
-package alpha
+package function
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha/grpc"
 )
 
-// StartCmd is xfn alpha start, which serves the function runner that Crossplane
+// AlphaStartCmd is xfn alpha start, which serves the function runner that Crossplane
 // v1.11 to v1.13 call.
-type StartCmd struct {
+type AlphaStartCmd struct {
 	Network     string `enum:"unix,tcp,tcp4,tcp6" default:"unix" placeholder:"NETWORK" help:"Network of the address: ${enum}. Default: ${default}."`
 	Address     string `default:"@crossplane/fn/default.sock" help:"Address to listen on. A socket that begins with @ is an abstract socket. Default: ${default}."`
 	Concurrency int    `default:"16" placeholder:"N" help:"Maximum number of concurrent containers; further calls wait. Default: ${default}."`
@@ -21,7 +21,7 @@ type StartCmd struct {
 }
 
 // Help is shown by --help.
-func (StartCmd) Help() string {
+func (AlphaStartCmd) Help() string {
 	return `The server implements apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerService in plaintext and without authentication: use a socket of this machine. By default, every user in this machine's network namespace can connect. Images are pulled with the credentials of a request, or else with yours. Ctrl-C stops the server.
 
 Examples:
@@ -32,7 +32,7 @@ Examples:
 }
 
 // Run serves until it is interrupted. It prints its address as a note.
-func (c *StartCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, program terminal.Program) error {
+func (c *AlphaStartCmd) Run(ctx context.Context, group *AlphaCmd, term *terminal.Terminal, program terminal.Program) error {
 	if c.Concurrency <= 0 {
 		return &terminal.UsageError{Err: fmt.Errorf("--concurrency must be positive, got %d", c.Concurrency)}
 	}

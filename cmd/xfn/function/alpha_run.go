@@ -1,4 +1,4 @@
-package alpha
+package function
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// RunCmd is xfn alpha run, which runs one container.
-type RunCmd struct {
+// AlphaRunCmd is xfn alpha run, which runs one container.
+type AlphaRunCmd struct {
 	Image string `arg:"" help:"Reference of an image, or an .xpkg file or a folder with an OCI layout."`
 	File  string `arg:"" optional:"" default:"-" help:"FunctionIO, or - for stdin. Default: ${default}."`
 
@@ -24,7 +24,7 @@ type RunCmd struct {
 }
 
 // Help is shown by --help.
-func (RunCmd) Help() string {
+func (AlphaRunCmd) Help() string {
 	return `The output of the function is printed without validation. Its stderr is printed if it fails, or with --debug.
 
 Examples:
@@ -35,7 +35,7 @@ Examples:
 }
 
 // Run runs the container and prints its output.
-func (c *RunCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, program terminal.Program) error {
+func (c *AlphaRunCmd) Run(ctx context.Context, group *AlphaCmd, term *terminal.Terminal, program terminal.Program) error {
 	if err := terminal.Positive("--timeout", c.Timeout); err != nil {
 		return &terminal.UsageError{Err: err}
 	}

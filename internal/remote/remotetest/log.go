@@ -1,4 +1,4 @@
-package sigstoretest
+package remotetest
 
 import (
 	"crypto"
@@ -66,8 +66,8 @@ type Inclusion struct {
 	TreeSize   int64    `json:"treeSize"`
 }
 
-// Key returns a new key, and its public key in PEM.
-func Key(t testing.TB) (*ecdsa.PrivateKey, []byte) {
+// ECDSAKey returns a new key, and its public key in PEM.
+func ECDSAKey(t testing.TB) (*ecdsa.PrivateKey, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -99,7 +99,7 @@ func SignKey(t testing.TB) *signature.PrivateKey {
 func ServeLog(t testing.TB) *Log {
 	t.Helper()
 	l := &Log{at: map[string]int{}}
-	l.Key, l.PEM = Key(t)
+	l.Key, l.PEM = ECDSAKey(t)
 	l.File = filepath.Join(t.TempDir(), "rekor.pub")
 	if err := os.WriteFile(l.File, l.PEM, 0o600); err != nil {
 		t.Fatal(err)

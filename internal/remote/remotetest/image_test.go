@@ -1,4 +1,4 @@
-package imagetest_test
+package remotetest_test
 
 import (
 	"archive/tar"
@@ -12,13 +12,13 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 var files = map[string][]byte{"b": []byte("content"), "a": nil}
 
 func TestTar(t *testing.T) {
-	content, err := imagetest.Tar(files)
+	content, err := remotetest.Tar(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +46,11 @@ func TestTar(t *testing.T) {
 }
 
 func TestImage(t *testing.T) {
-	layer, err := imagetest.Layer(files)
+	layer, err := remotetest.Layer(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	img := imagetest.Image(t, v1.Config{Entrypoint: []string{"/b"}}, layer)
+	img := remotetest.Image(t, v1.Config{Entrypoint: []string{"/b"}}, layer)
 	file, err := img.ConfigFile()
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package sigstoretest
+package remotetest
 
 import (
 	"crypto"

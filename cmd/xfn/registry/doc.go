@@ -1,2 +1,0 @@
-// Package registry is the command group `xfn registry`.
-package registry

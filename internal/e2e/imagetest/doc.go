@@ -1,2 +1,0 @@
-// Package imagetest creates images and keys for tests.
-package imagetest
