@@ -3,6 +3,7 @@ package clusterdiff
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,6 +27,7 @@ type output struct {
 // Between renders the XRs of a cluster dump with two sets of versions, and calls each with the
 // name of an XR and what differs. If a render fails, there are no diffs, and the error of each
 // side is its text, or "". An XR that only before renders counts as a failed render of after.
+// Between returns an error if functions of a side cannot be started.
 func Between(ctx context.Context, before, after Side, each func(xr string, diffs []report.DocDiff, before, after string) error) error {
 	was := map[string]output{}
 	var names []string
@@ -62,13 +64,19 @@ func (s Side) render(ctx context.Context, each func(string, output) error) (err 
 	run := session.Open(s.Config)
 	defer func() { err = errors.Join(err, run.Close(context.WithoutCancel(ctx))) }()
 	return run.Render(ctx, s.Inputs, func(r session.Result) error {
-		object := r.XR
+		var object map[string]any
+		if r.Err == nil { // A failed render has no Result.
+			object = r.XR
+		}
 		if object == nil {
 			object, _ = r.Document.Object() // an XR that another XR composes has no document
 		}
 		key := r.Source
 		if object != nil {
 			key = composition.Describe(&unstructured.Unstructured{Object: object})
+		}
+		if errors.As(r.Err, new(*session.StartError)) {
+			return fmt.Errorf("comparing %s: %w", key, r.Err)
 		}
 		if r.Err != nil {
 			return each(key, output{err: r.Err.Error()})

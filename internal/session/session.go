@@ -289,8 +289,14 @@ func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (func
 	return answering(p.in.Steps, calls), runs, nil
 }
 
-// chosen chooses the runtimes of a Composition's functions and starts the functions.
-func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) ([]Run, error) {
+// chosen chooses the runtimes of a Composition's functions and starts the functions. If it cannot,
+// it returns a *StartError.
+func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) (runs []Run, err error) {
+	defer func() {
+		if err != nil {
+			err = &StartError{err}
+		}
+	}()
 	if p.in.Starting != nil {
 		defer p.in.Starting()()
 	}

@@ -3,9 +3,11 @@ package suite
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/session"
 )
 
 // A Comparison says how what a case composes differs between two sets of versions.
@@ -24,7 +26,8 @@ type Comparison struct {
 }
 
 // Compare runs the cases of items with the options before and after, and calls each with what
-// differs in the order of items. It ignores the expectations of the cases.
+// differs in the order of items. It ignores the expectations of the cases. It returns an error if
+// the functions of a case cannot be started with one of the options.
 func Compare(ctx context.Context, items []Item, before, after Options, each func(Comparison) error) (err error) {
 	before.Update, before.Coverage, before.Trace = nil, nil, false
 	after.Update, after.Coverage, after.Trace = nil, nil, false
@@ -35,13 +38,18 @@ func Compare(ctx context.Context, items []Item, before, after Options, each func
 	}
 	b, a := newRunner(before), newRunner(after)
 	defer func() { err = errors.Join(err, b.sessions.close(ctx), a.sessions.close(ctx)) }()
-	return proc.ForEachOrdered(ctx, a.parallel(), items, func(ctx context.Context, _ int, item Item) Comparison {
-		return compare(b.run(ctx, item), a.run(ctx, item))
-	}, func(c Comparison) error {
+	return proc.ForEachOrdered(ctx, a.parallel(), items, func(ctx context.Context, _ int, item Item) [2]Outcome {
+		return [2]Outcome{b.run(ctx, item), a.run(ctx, item)}
+	}, func(o [2]Outcome) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return each(c)
+		for _, one := range o {
+			if errors.As(one.err, new(*session.StartError)) {
+				return fmt.Errorf("comparing %s: %w", one.Name(), one.err)
+			}
+		}
+		return each(compare(o[0], o[1]))
 	})
 }
 
