@@ -3,11 +3,16 @@ package xpkg
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // dependencies finds dependencies that the control plane cannot install.
@@ -24,6 +29,7 @@ func dependencies(_ context.Context, c content, f *finder) {
 		}
 		pkg := text(dep, key)
 		f.dependencyPackage(at+"."+key, pkg)
+		f.dependencyKind(c, at, key, dep)
 		if first, ok := seen[pkg]; ok {
 			f.add("duplicate-dependency", at, "remove one of the two", "%s depends on %q, as %s already does", at, pkg, first)
 			continue
@@ -84,6 +90,44 @@ func (f *finder) dependencyPackage(at, pkg string) {
 		return
 	}
 	f.add(rule, at, "write it as registry.example.org/owner/package", "%s is %q, which is not a reference of a package", at, pkg)
+}
+
+// dependencyKind finds a kind that no package has, and one that differs from the name of the
+// package. The control plane creates an object of the kind to install the package. It may have
+// kinds in other API groups than that of Crossplane's packages.
+func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
+	const rule, group = "dependency-kind", "pkg.crossplane.io"
+	apiVersion, kind := group+"/v1", strings.ToUpper(key[:1])+key[1:]
+	if key == "package" {
+		apiVersion, kind = text(dep, "apiVersion"), text(dep, "kind")
+	}
+	kinds := []string{configuration, function, provider}
+	gvk := kschema.FromAPIVersionAndKind(apiVersion, kind)
+	switch near := hint.Nearest(gvk.Group, []string{group}); {
+	case near != "" && gvk.Group != group:
+		f.add(rule, at+".apiVersion", fmt.Sprintf("did you mean %s/v1?", group), "%s.apiVersion is %q, which has no kind of package", at, apiVersion)
+		return
+	case gvk.Group != group:
+		return
+	case !slices.Contains(kinds, kind):
+		next := "write kind: Configuration, Function or Provider"
+		if near := hint.Nearest(kind, kinds); near != "" {
+			next = "did you mean kind: " + near + "?"
+		}
+		f.add(rule, at+".kind", next, "%s.kind is %q, which is no kind of package", at, kind)
+		return
+	}
+	if gvk.Version != "v1" { // Each release serves v1, and its CRDs are a large file.
+		release := newest(c.releases, decoded{})
+		if err := release.Definition(gvk.GroupKind()).Serves(gvk.Version); err != nil {
+			f.add(rule, at+".apiVersion", "", "%s.apiVersion is %q, but Crossplane %s does not serve kind %s of it: %v", at, apiVersion, release, kind, err)
+		}
+	}
+	named, _, _ := strings.Cut(path.Base(text(dep, key)), "-")
+	if i := slices.IndexFunc(kinds, func(k string) bool { return strings.ToLower(k) == named && k != kind }); i >= 0 {
+		f.add(rule, at+"."+key, "did you mean kind: "+kinds[i]+"?", "%s is of kind %s, but the name of the package %q is that of a %s", at, kind, text(dep, key), kinds[i])
+		f.found[len(f.found)-1].Warning = true
+	}
 }
 
 // dependencyVersion finds a version that is neither a constraint nor a digest.

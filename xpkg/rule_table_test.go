@@ -103,7 +103,8 @@ func documentProblems(t *testing.T) (all xpkg.Problems) {
 		},
 		"no metadata": {"a.yaml": crd},
 		"metadata": {"a.yaml": strings.Replace(metadata("Function", "  crossplane: {}\n  capabilities: [x, x]\n  dependsOn:\n"+
-			"  - {version: v1}\n  - {function: a, version: latest}\n  - {function: a, version: v1}\n"), "name: p", "name: P", 1)},
+			"  - {version: v1}\n  - {function: a, version: latest}\n  - {function: a, version: v1}\n"+
+			"  - {apiVersion: pkg.crossplane.io/v1, kind: Funktion, package: a.example.org/x, version: v1}\n"), "name: p", "name: P", 1)},
 		"not allowed": {"a.yaml": metadata("Configuration", "  dependsOn: []\n"), "b.yaml": crd},
 		"an Operation without steps": {
 			"a.yaml": metadata("Configuration", "  dependsOn: []\n"),

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
@@ -90,10 +91,12 @@ func (r *reader) packageKind(at string, p Package) {
 			r.warn(at, "%s: the package %q is of kind %s, but its name is that of a %s", at, p.Package, p.Kind, kind)
 		}
 	}
-	switch p.Kind {
-	case "", "Provider", "Function", "Configuration":
-	default:
-		r.fail(at+".kind", "%s.kind is %q, expected Provider, Function or Configuration", at, p.Kind)
+	if kinds := []string{"Provider", "Function", "Configuration"}; p.Kind != "" && !slices.Contains(kinds, p.Kind) {
+		err := fmt.Errorf("%s.kind is %q, expected Provider, Function or Configuration", at, p.Kind)
+		if near := hint.Nearest(p.Kind, kinds); near != "" {
+			err = hint.Wrap(err, "did you mean kind: "+near+"?")
+		}
+		r.fail(at+".kind", "%w", err)
 	}
 }
 

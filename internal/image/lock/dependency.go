@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -68,6 +69,9 @@ func IsMetadata(obj map[string]any) bool {
 	return strings.HasPrefix(apiVersion, "meta.pkg.crossplane.io/")
 }
 
+// packageKinds are the kinds of packages in the group pkg.crossplane.io.
+var packageKinds = []string{"Configuration", "Function", "Provider"}
+
 // Functions returns the Functions that package metadata depends on. obj is the metadata, in
 // any API version, and doc the document that contains it. An error wraps a *manifest.Error.
 func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) {
@@ -95,6 +99,12 @@ func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) 
 		switch {
 		case d.Package == "":
 			return nil, fault(at, at+" names no package")
+		case strings.HasPrefix(d.APIVersion, "pkg.crossplane.io/") && !slices.Contains(packageKinds, d.Kind):
+			err := fault(at+".kind", fmt.Sprintf("%s.kind is %q, which is no kind of package", at, d.Kind))
+			if near := hint.Nearest(d.Kind, packageKinds); near != "" {
+				err = hint.Wrap(err, "did you mean kind: "+near+"?")
+			}
+			return nil, err
 		case d.Kind == "Function":
 			functions = append(functions, Dependency{d.Package, d.Version, doc.Path, lines.Of(at)})
 		}
