@@ -148,7 +148,7 @@ func schemaFaults(object int, r validate.Result) []check.Fault {
 		return nil // The errors of an invalid CRD are reported with the CRD itself.
 	}
 	if r.Status == validate.NoSchema {
-		return []check.Fault{{Object: object, Text: fmt.Sprintf("%s of %s has no schema: add its definition to schemas, or the kind to expect.valid.ignore", r.Kind, r.APIVersion)}}
+		return []check.Fault{{Object: object, OfDefinition: true, Text: fmt.Sprintf("%s of %s has no schema: add its definition to schemas, or the kind to expect.valid.ignore", r.Kind, r.APIVersion)}}
 	}
 	var all []check.Fault
 	for _, f := range r.Faults {
@@ -157,7 +157,7 @@ func schemaFaults(object int, r validate.Result) []check.Fault {
 			text = fmt.Sprintf("the definition of its kind at %s is invalid: %s", manifest.Document{Path: r.Path, Line: r.Line}.Position(), text)
 		}
 		if !f.Warning {
-			all = append(all, check.Fault{Object: object, Field: f.Field, Text: text})
+			all = append(all, check.Fault{Object: object, Field: f.Field, Text: text, OfDefinition: r.Path != ""})
 		}
 	}
 	return all

@@ -286,7 +286,7 @@ cases:
 `,
 			map[string]string{
 				"c.yaml":      "[x]",
-				"xrd.yaml":    "{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: x}, spec: {group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, connectionSecretKeys: [user], versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {type: string}, size: {type: integer, default: 3, maximum: 5}}}}}}}]}}",
+				"xrd.yaml":    "{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: xbuckets.example.crossplane.io}, spec: {group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, connectionSecretKeys: [user], versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {type: string}, size: {type: integer, default: 3, maximum: 5}}}}}}}]}}",
 				"broken.yaml": "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: x}, spec: {group: example.crossplane.io, names: {kind: XBucket}, versions: [{name: v1}]}}",
 			},
 			[]string{
@@ -314,11 +314,14 @@ cases:
 - {name: bad schema, schemas: bad.yaml, expect: {valid: true}}
 - {name: no file, schemas: nope.yaml, expect: {valid: true}}
 - {name: own kinds, mocks: {patch-and-transform: {response: {desired: {resources: {c: {resource: {apiVersion: v1, kind: ConfigMap, dta: {}}}}}}}}, expect: {valid: {all: true, ignore: XBucket}}}
+- {name: not validated, schemas: crd.yaml, expect: {valid: false}}
+- {name: bad XRD, schemas: [crd.yaml, policy.yaml], expect: {valid: false}}
 `,
 			map[string]string{
-				"crd.yaml": "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: buckets.s3.aws.upbound.io}, spec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {forProvider: {type: object, properties: {region: {type: string}}}}}}}}}]}}",
-				"bad.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: buckets.s3.aws.upbound.io}\nspec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true,\n  schema: {openAPIV3Schema: {type: object, properties: {spec: {type: objct}}}}}]}\n",
-				"xrd.yaml": "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: x}, spec: {scope: Cluster, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {x-kubernetes-preserve-unknown-fields: true}}}}}}}]}}",
+				"crd.yaml":    "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: buckets.s3.aws.upbound.io}, spec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {forProvider: {type: object, properties: {region: {type: string}}}}}}}}}]}}",
+				"bad.yaml":    "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: buckets.s3.aws.upbound.io}\nspec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true,\n  schema: {openAPIV3Schema: {type: object, properties: {spec: {type: objct}}}}}]}\n",
+				"xrd.yaml":    "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: xbuckets.example.crossplane.io}, spec: {scope: Cluster, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {x-kubernetes-preserve-unknown-fields: true}}}}}}}]}}",
+				"policy.yaml": "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: xbuckets.example.crossplane.io}, spec: {scope: Cluster, defaultCompositeDeletePolicy: Bakground, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {x-kubernetes-preserve-unknown-fields: true}}}}}}}]}}",
 			},
 			[]string{
 				"s.yaml/none failed", "  6: composite resource: XBucket of example.crossplane.io/v1 has no schema: add its definition to schemas, or the kind to expect.valid.ignore", "  6: storage-bucket: Bucket of s3.aws.upbound.io/v1beta1 has no schema: add its definition to schemas, or the kind to expect.valid.ignore",
@@ -330,6 +333,8 @@ cases:
 				"s.yaml/bad schema failed", "  12: composite resource: XBucket of example.crossplane.io/v1 has no schema: add its definition to schemas, or the kind to expect.valid.ignore", `  12: storage-bucket: the definition of its kind at bad.yaml:1 is invalid: spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Unsupported value: "objct": supported values: "array", "boolean", "integer", "number", "object", "string", did you mean object?`,
 				"s.yaml/no file failed", `  13: loading schemas: reading "nope.yaml": file does not exist`,
 				"s.yaml/own kinds failed", `  14: c: unknown field "dta", did you mean data? (set by step patch-and-transform)`,
+				"s.yaml/not validated failed", "  15: composite resource: XBucket of example.crossplane.io/v1 has no schema: add its definition to schemas, or the kind to expect.valid.ignore",
+				"s.yaml/bad XRD failed", `  16: composite resource: the definition of its kind at policy.yaml:1 is invalid: spec.defaultCompositeDeletePolicy: Unsupported value: "Bakground": supported values: "Background", "Foreground", did you mean Background?`,
 			},
 		},
 		"ValidComposition": {

@@ -76,6 +76,8 @@ type output struct {
 
 	total  int
 	failed []error
+	// invalid are the texts of Result.Invalid that were printed.
+	invalid map[string]bool
 }
 
 // add passes the documents of a result to the sink. If a render of several failed, add
@@ -84,7 +86,13 @@ type output struct {
 func (o *output) add(r session.Result) error {
 	o.total++
 	for _, text := range r.Invalid {
-		o.term.Warn(text)
+		if !o.invalid[text] { // XRs share the problems of their XRD.
+			o.term.Warn(text)
+		}
+		if o.invalid == nil {
+			o.invalid = map[string]bool{}
+		}
+		o.invalid[text] = true
 	}
 	if r.Err != nil {
 		return o.fail(r, r.Err)

@@ -37,6 +37,10 @@ type definition struct {
 	once   sync.Once
 	def    *schema.Definition
 	faults []schema.Fault
+
+	// sourced are the faults of the XRD that the schema of its kind finds.
+	onceSourced sync.Once
+	sourced     []schema.Fault
 }
 
 // open decodes and checks the CRD at the first call. It returns the decoded
@@ -51,6 +55,37 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 		d.faults = append(d.def.Check(ctx), misspelled(d.Source)...)
 	})
 	return d.def, d.faults
+}
+
+// ofSource returns the faults of the XRD from which the CRD of d is derived, without those that
+// open returns. They do not make the CRD invalid. An XRD in a package has none.
+func (d *definition) ofSource(ctx context.Context, release schema.Release) []schema.Fault {
+	d.onceSourced.Do(func() {
+		obj, err := d.Source.Object()
+		if d.Source.Text == nil || err != nil || !crd.IsXRD(obj) {
+			return
+		}
+		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
+		def := release.Definition(gvk.GroupKind())
+		if def == nil || def.Serves(gvk.Version) != nil {
+			def = schema.V2_3.Definition(gvk.GroupKind())
+		}
+		d.sourced = misnamed(obj)
+		// The API server accepts a version that def does not serve, if another release serves it.
+		if found, err := def.Validate(ctx, obj, schema.Options{Metadata: true, Reuse: true}); err == nil {
+			d.sourced = append(d.sourced, slices.DeleteFunc(found, func(f schema.Fault) bool { return f.Unchecked })...)
+		}
+	})
+	return d.sourced
+}
+
+// invalidSource returns the definition of a kind if an API server would refuse the XRD from which
+// it is derived, or would drop fields of it. Otherwise it returns nil.
+func (v *Validator) invalidSource(ctx context.Context, kind kschema.GroupKind) *definition {
+	if d := v.definitions[kind]; d != nil && len(d.ofSource(ctx, v.Crossplane)) > 0 {
+		return d
+	}
+	return nil
 }
 
 // nearest returns the kind or the apiVersion that was probably meant by one without a schema.
@@ -78,8 +113,8 @@ func invalid(err error, first string, more ...string) []schema.Fault {
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath(first, more...), field.OmitValueType{}, err.Error()))}
 }
 
-// result returns a Result that contains the faults of the definition itself.
-func (d *definition) result() Result {
+// result returns a Result that contains found, the faults of the definition itself.
+func (d *definition) result(found []schema.Fault) Result {
 	u := unstructured.Unstructured{Object: d.Object}
 	at := place{doc: manifest.Document{Line: d.Line}}
 	if d.Source.Text != nil {
@@ -87,8 +122,19 @@ func (d *definition) result() Result {
 	}
 	return Result{
 		Path: d.Path, Line: d.Line, APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(),
-		Status: Invalid, Faults: faults(at, d.faults),
+		Status: Invalid, Faults: faults(at, found),
 	}
+}
+
+// sourceResult returns a Result that contains found, the faults of the XRD.
+func (d *definition) sourceResult(found []schema.Fault) Result {
+	r := d.result(found)
+	if obj, err := d.Source.Object(); err == nil {
+		u := unstructured.Unstructured{Object: obj}
+		r.APIVersion, r.Kind, r.Name = u.GetAPIVersion(), u.GetKind(), u.GetName()
+	}
+	slices.SortStableFunc(r.Faults, byLine)
+	return r
 }
 
 // reported has the invalid definitions whose faults were reported.
@@ -97,11 +143,15 @@ type reported map[*definition]bool
 // with returns r. If the definition of r's kind is invalid and not yet
 // reported, with returns the Result of the definition before r.
 func (t reported) with(r Result) []Result {
-	if r.broken == nil || t[r.broken] {
+	switch {
+	case t[r.definition] || r.definition == nil:
 		return []Result{r}
+	case r.broken:
+		t[r.definition] = true
+		return []Result{r.definition.result(r.definition.faults), r}
 	}
-	t[r.broken] = true
-	return []Result{r.broken.result(), r}
+	t[r.definition] = true
+	return []Result{r.definition.sourceResult(r.definition.sourced), r}
 }
 
 // definingFaults returns the faults of a CRD, XRD or MRD: the errors that the

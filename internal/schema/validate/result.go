@@ -44,8 +44,10 @@ type Result struct {
 	// or Kubernetes has, and that is most similar to one without a schema. It can be empty.
 	Nearest string `json:"nearest,omitempty"`
 
-	// broken is the invalid definition of the object's kind, or nil.
-	broken *definition
+	// definition is the definition of the object's kind if it is invalid, or nil. If broken is true,
+	// the object was not validated.
+	definition *definition
+	broken     bool
 }
 
 // PartialNote returns a note about kinds whose Results have Partial set.

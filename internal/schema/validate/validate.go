@@ -236,9 +236,12 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 		own, isLegacy = v.composition(ctx, at, obj)
 	}
 	var found []schema.Fault
-	r.Status, found, r.broken = v.validate(ctx, obj, gvk, isLegacy)
+	r.Status, found, r.definition = v.validate(ctx, obj, gvk, isLegacy)
+	if r.broken = r.definition != nil; !r.broken {
+		r.definition = v.invalidSource(ctx, gvk.GroupKind())
+	}
 	r.Partial = r.Status == Valid && v.isPartial(ctx, gvk)
-	if r.Status == NoSchema && r.broken == nil {
+	if r.Status == NoSchema && !r.broken {
 		r.Nearest = v.nearest(gvk)
 	}
 	r.Faults = faults(at, found)
@@ -251,8 +254,8 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	if r.Status == Valid && slices.ContainsFunc(r.Faults, func(f Fault) bool { return !f.Warning }) {
 		r.Status = Invalid
 	}
-	if r.broken != nil {
-		at := manifest.Document{Path: r.broken.Path, Line: r.broken.Line}
+	if r.broken {
+		at := manifest.Document{Path: r.definition.Path, Line: r.definition.Line}
 		r.Faults = []Fault{{Text: "the definition of its kind at " + at.Position() + " is invalid"}}
 	}
 	return r, true

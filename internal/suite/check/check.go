@@ -49,6 +49,8 @@ type Fault struct {
 	// Field is the path of the field. Text is the message. It names the
 	// field and, for a Composition, the position.
 	Field, Text string
+	// OfDefinition is true if the definition of the object's kind is missing or has the fault.
+	OfDefinition bool
 }
 
 // OfComposition is the Object of a Fault in the Composition of the case.

@@ -228,7 +228,7 @@ func TestValid(t *testing.T) {
 		if len(ignore) > 0 {
 			return nil, fmt.Errorf("ignored %v of %d", ignore, len(objects))
 		}
-		return []check.Fault{{1, "spec.turns", "spec.turns: must be a string"}, {0, "", "is odd"}, {check.OfComposition, "spec", "Composition at c.yaml:3: spec: is old"}}, nil
+		return []check.Fault{{1, "spec.turns", "spec.turns: must be a string", false}, {0, "", "is odd", false}, {check.OfComposition, "spec", "Composition at c.yaml:3: spec: is old", false}}, nil
 	}}
 	for expect, want := range map[string][]string{
 		"{valid: true}":           {"bolt: spec.turns: must be a string (set by step tune)", "composite resource: is odd", "Composition at c.yaml:3: spec: is old"},
@@ -247,7 +247,7 @@ func TestValid(t *testing.T) {
 		}
 	}
 	c.Validate = func(context.Context, []spec.Source, []map[string]any, []string) ([]check.Fault, error) {
-		return []check.Fault{{check.OfComposition, "", "Composition at c.yaml:3: is old"}}, nil
+		return []check.Fault{{check.OfComposition, "", "Composition at c.yaml:3: is old", false}}, nil
 	}
 	if got := c.Check(t.Context(), form(t, "{valid: false}"), subject(t)); len(got) != 1 {
 		t.Errorf("got %v, want one failure, because faults of the Composition are ignored", got)
