@@ -200,12 +200,19 @@ func commandOf(args []string, err error) string {
 
 // grammar returns the struct into which kong parses args. It is cli without the commands
 // that args do not name, because kong needs ten times as long to build a model of all
-// commands. If args name no command, or one with the tag model:"all", grammar returns cli.
+// commands. If args only ask for the help of the program, no command in it has flags or
+// commands of its own. If args name no command, or one with the tag model:"all", grammar
+// returns cli.
 func grammar(cli *app, args []string) any {
 	fields := reflect.VisibleFields(reflect.TypeFor[app]())
+	onlyHelp := len(args) == 1 && slices.Contains([]string{"--help", "-h", "--help-all"}, args[0])
 	named := false
 	for i, f := range fields {
 		if _, ok := f.Tag.Lookup("cmd"); !ok {
+			continue
+		}
+		if onlyHelp {
+			fields[i].Type = reflect.TypeFor[struct{}]()
 			continue
 		}
 		if name := cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name)); len(args) == 0 || name != args[0] {
@@ -213,6 +220,9 @@ func grammar(cli *app, args []string) any {
 			continue
 		}
 		named = f.Tag.Get("model") != "all"
+	}
+	if onlyHelp {
+		return reflect.New(reflect.StructOf(fields)).Interface()
 	}
 	if !named {
 		return cli

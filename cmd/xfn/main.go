@@ -13,14 +13,10 @@ import (
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 
 	_ "github.com/xfn-dev/xfn/cmd/xfn/collector"
-	"github.com/xfn-dev/xfn/internal/sandbox"
 	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
 )
 
 func main() {
-	if code, is := sandbox.Supervise(os.Args); is {
-		os.Exit(code)
-	}
 	// Discard the logs of libraries: net/http logs unexpected data of
 	// servers, which may have credentials.
 	log.SetOutput(io.Discard)

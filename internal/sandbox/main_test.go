@@ -28,7 +28,6 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	sandboxtest.Supervise()
 	switch {
 	case os.Getenv(capabilityVar) != "":
 		fmt.Println(keepCapability(os.Getenv(capabilityVar)))

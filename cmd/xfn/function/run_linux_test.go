@@ -28,11 +28,6 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-func TestMain(m *testing.M) {
-	sandboxtest.Supervise()
-	os.Exit(m.Run())
-}
-
 // packageOf writes a package whose function has this behavior.
 func packageOf(t *testing.T, b functiontest.Behavior) string {
 	t.Helper()

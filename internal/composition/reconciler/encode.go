@@ -22,7 +22,7 @@ func encode(w io.Writer, req *fnv1.RunFunctionRequest) error {
 	if resource == nil {
 		return write(w, req)
 	}
-	out := bufio.NewWriterSize(w, 64<<10)
+	out := bufio.NewWriter(w)
 	e := encoder{out: out, sizes: map[any]int{}}
 	// The fields of a message are encoded in the order of their numbers, and resource,
 	// composite and observed have the least numbers of their messages.

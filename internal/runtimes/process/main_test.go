@@ -21,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
-	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // Roles of this test binary, in addition to functiontest.RunChild. The first argument is
@@ -38,7 +37,6 @@ var removeBuilt = func() {}
 var roles = map[string]func(args []string){beTalker: talk, beUser: startAndWait, beNoisy: makeNoise}
 
 func TestMain(m *testing.M) {
-	sandboxtest.Supervise()
 	args := os.Args[1:]
 	if exit, isChild := functiontest.RunChild(context.Background(), args, os.Stderr); isChild {
 		os.Exit(exit)

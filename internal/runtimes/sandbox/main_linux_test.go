@@ -11,7 +11,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
-	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // Environment variables that select a role of this test program, or pass a file to it.
@@ -21,7 +20,6 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	sandboxtest.Supervise()
 	code := m.Run()
 	if file, err := program(); err == nil && os.Getenv(programVar) == "" {
 		os.RemoveAll(filepath.Dir(file))

@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -24,13 +23,4 @@ func Allowed(t testing.TB, err error) {
 		t.Fatalf("XFN_REQUIRE requires sandboxes: %v", err)
 	}
 	t.Skip(err)
-}
-
-// Supervise must be the first call of TestMain in each test program that starts
-// sandboxes. If this process is a supervisor, Supervise ends it without os.Exit: after
-// os.Exit the race detector would wait a second for reports.
-func Supervise() {
-	if code, is := sandbox.Supervise(os.Args); is {
-		syscall.Exit(code)
-	}
 }

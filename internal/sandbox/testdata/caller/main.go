@@ -21,9 +21,6 @@ import (
 const interpreterVar = "INTERPRETER"
 
 func main() {
-	if code, is := sandbox.Supervise(os.Args); is {
-		os.Exit(code)
-	}
 	if os.Getenv(interpreterVar) != "" {
 		interpret()
 		return
