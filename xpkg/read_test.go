@@ -86,7 +86,7 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"NoMetadata":     {"a package without metadata is refused", map[string]string{"crd.yaml": crdYAML}, `package root "p" contains no package metadata`},
 		"TwoMetadata":    {"two metadata objects are refused, and both are named", map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML + "---\n" + functionYAML}, "must contain one: p/a.yaml:1 (Function fn), p/b.yaml:17 (Function fn)"},
-		"NotYAML":        {"a syntax error names the file and the line", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "a: 1\nb: [1\nc: }\n"}, "p/z.yaml:3: "},
+		"NotYAML":        {"a syntax error names the file and the line", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "a: 1\nb: [1\nc: }\n"}, "p/z.yaml:2: "},
 		"Binary":         {"a binary file is refused", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\x00\x01"}, "p/z.yaml:1: control characters"},
 		"UTF16":          {"UTF-16 is refused, because package.yaml joins many files", map[string]string{"crossplane.yaml": "\xff\xfea\x00:\x00 \x001\x00\n\x00"}, "p/crossplane.yaml:1: the file is UTF-16"},
 		"UTF16Big":       {"big-endian UTF-16 is refused in examples", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "\xfe\xff\x00a\x00:\x00 \x001\x00\n"}, "p/ex/a.yaml:1: the file is UTF-16"},

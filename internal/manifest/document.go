@@ -15,6 +15,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	yamlv4 "go.yaml.in/yaml/v4"
 	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // A Document is the text of one YAML document and its position.
@@ -125,15 +127,8 @@ var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // the start of the document, but an *Error counts them from the start of the file.
 func (d Document) fault(err error) error {
 	line, text := cutLine(err.Error())
+	explained := errors.New(text)
 	switch {
-	case line > 0:
-		line = d.syntaxLine(line, text)
-		switch {
-		case misplaced().MatchString(text):
-			text += cmp.Or(missingSpace(d.Text, line), indentation(d.Text, line))
-		case strings.HasPrefix(text, "found character that cannot start any token") && tabbed(d.Text, line):
-			text = "the line is indented by a tab: YAML is indented by spaces"
-		}
 	case !utf8.Valid(d.Text):
 		line = 1
 		for l := range bytes.Lines(d.Text) {
@@ -142,8 +137,10 @@ func (d Document) fault(err error) error {
 			}
 			line++
 		}
+		explained = hint.Wrap(fmt.Errorf("the file is not text in UTF-8: %s", text), "convert the file to UTF-8, or name another file")
 	case strings.HasPrefix(text, "control characters"):
 		line, text = d.control(text)
+		explained = errors.New(text)
 	case strings.HasPrefix(text, "cannot decode"):
 		line = d.wrongTag(text)
 	case misfit().MatchString(text):
@@ -151,14 +148,17 @@ func (d Document) fault(err error) error {
 		field := m[2] + m[3]
 		return &Error{d.Path, d.Lines().Of(field), fmt.Errorf("%s cannot be %s", cmp.Or(field, "the document"), cmp.Or(articles[m[1]], "a "+m[1]))}
 	case strings.Contains(text, "invalid map key"), strings.Contains(text, "unsupported map key"):
-		line, text = d.oddKey(), "a key must not be an object or a list"
-	case strings.Contains(text, "anchor '"), strings.HasPrefix(text, "map merge"):
+		line = d.oddKey()
+		explained = hint.Wrap(errors.New("a key must not be an object or a list"), "quote a value that begins with {; a template, such as of Helm, must be rendered before")
+	case strings.HasPrefix(text, "anchor '"), strings.HasPrefix(text, "map merge"):
 		// Only yaml/v4 reports the line of these errors.
 		if err := yamlv4.Unmarshal(d.Text, new(any)); err != nil {
 			line, _ = cutLine(err.Error())
 		}
+	default:
+		line, explained = d.explain(line, text)
 	}
-	return &Error{d.Path, d.Line + max(line, 1) - 1, errors.New(text)}
+	return &Error{d.Path, d.Line + max(line, 1) - 1, explained}
 }
 
 // control returns the line of the first character that YAML does not allow, and text with
@@ -186,32 +186,6 @@ func (d Document) wrongTag(text string) int {
 		}
 	}
 	return 0
-}
-
-// misplaced matches the errors for a line whose indentation may be wrong.
-var misplaced = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(did not find expected (key|'-' indicator)|mapping values are not allowed)`)
-})
-
-// syntaxLine returns the line of a syntax error in the document. otherwise is the line that
-// sigs.k8s.io/yaml reported: the end of a broken token. yaml/v3 reports the beginning of
-// the token, but for a misplaced token the beginning of the surrounding list or object, and
-// for a tab the line before it. yaml/v4 reports the misplaced token or the tab itself.
-func (d Document) syntaxLine(otherwise int, text string) int {
-	var err error
-	if strings.HasPrefix(text, "did not find expected") || strings.Contains(text, "tab character") {
-		err = yamlv4.Unmarshal(d.Text, new(yamlv4.Node))
-	} else {
-		err = yamlv3.Unmarshal(d.Text, new(yamlv3.Node))
-	}
-	if err == nil {
-		return otherwise
-	}
-	line, _ := cutLine(err.Error())
-	if line == 0 {
-		return otherwise
-	}
-	return min(line, bytes.Count(bytes.TrimSuffix(d.Text, []byte("\n")), []byte("\n"))+1)
 }
 
 // oddKey returns the line of the first object key that is not a scalar, or 0. YAML parsers

@@ -3,8 +3,6 @@ package manifest
 import (
 	"bytes"
 	"fmt"
-	"regexp"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -260,64 +258,4 @@ func (l Lines) child(node *yamlv3.Node, field string) (value *yamlv3.Node, line 
 func beginsWith(field, key string) bool {
 	rest, ok := strings.CutPrefix(field, key)
 	return ok && key != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// indentation returns the end of a message about a syntax error in a line of text, counted
-// from 1. It says how far the line and the objects and lists that are open above it are
-// indented. It returns "" if the line is indented like one of these.
-func indentation(text []byte, line int) string {
-	var open []int
-	n := 0
-	for l := range bytes.Lines(text) {
-		if n++; n > line || Blank(l) {
-			continue
-		}
-		content := bytes.TrimLeft(l, " ")
-		indent := len(l) - len(content)
-		if n == line {
-			if slices.Contains(open, indent) || len(open) == 0 {
-				return ""
-			}
-			return fmt.Sprintf(": the line is indented by %d, expected %s", indent, strings.Trim(strings.ReplaceAll(fmt.Sprint(open), " ", " or "), "[]"))
-		}
-		open = append(slices.DeleteFunc(open, func(i int) bool { return i >= indent }), indent)
-		for bytes.HasPrefix(content, []byte("- ")) {
-			rest := bytes.TrimLeft(content[1:], " ")
-			indent += len(content) - len(rest)
-			open, content = append(open, indent), rest
-		}
-	}
-	return ""
-}
-
-// tabbed reports whether a line of text, counted from 1, has a tab before its first other
-// character that is not a space.
-func tabbed(text []byte, line int) bool {
-	n := 0
-	for l := range bytes.Lines(text) {
-		if n++; n == line {
-			return bytes.HasPrefix(bytes.TrimLeft(l, " "), []byte("\t"))
-		}
-	}
-	return false
-}
-
-// keyWithoutSpace matches a line with a key and a value, but no space after the colon.
-var keyWithoutSpace = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[ -]*([A-Za-z][A-Za-z0-9]*:[A-Za-z0-9][^:#]*?)\s*$`)
-})
-
-// missingSpace returns the end of a message about a syntax error in a line of text, counted
-// from 1, if this line or the one before it lacks a space after a colon. Otherwise it returns "".
-func missingSpace(text []byte, line int) string {
-	n, found := 0, ""
-	for l := range bytes.Lines(text) {
-		if n++; n != line && n != line-1 {
-			continue
-		}
-		if m := keyWithoutSpace().FindSubmatch(l); m != nil {
-			found = fmt.Sprintf(": line %d has %q, expected a space after the colon", n, m[1])
-		}
-	}
-	return found
 }

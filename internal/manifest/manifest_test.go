@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -106,6 +108,47 @@ func TestObject(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestSyntax checks that the error of invalid YAML says what is wrong on which line, and what to
+// do.
+func TestSyntax(t *testing.T) {
+	const quote = " | quote the whole value: '…', in which '' is a single quote"
+	for _, tc := range []struct{ reason, text, want string }{
+		{"an object that is not closed has the line of its bracket", "a: 1\nb: {c: d\ne: 1\n", `2: did not find expected ',' or '}': the { is not closed before line 3 | close each bracket and each quote, and separate values by ","`},
+		{"a comma is missing", "a: {\n  b: 1\n  c: 2\n}\n", `1: did not find expected ',' or '}': the { is not closed before line 3 | close each bracket and each quote, and separate values by ","`},
+		{"a list ends with the document", "a: [1, 2", `1: did not find expected ',' or ']': the [ is not closed | check whether the end of the file is missing`},
+		{"a bracket is of another kind", "a: {b: [1, 2}\n", `1: did not find expected ',' or ']': found "}" after a value | separate values by ","; quote a value with one of , : [ ] { }`},
+		{"a value in an object has a bracket", "- {a: spec.[b}\n- {c: d}\n", `1: did not find expected ',' or '}': found "[b}" after a value | separate values by ","; quote a value with one of , : [ ] { }`},
+		{"a quote that is not closed has its own line", "a: 1\nb: \"x\nc: d\n", `2: found unexpected end of stream: the quote " is not closed | write a " at the end of the value`},
+		{"a quote may be closed by the next one", "a: \"x\nb: \"y\"\n", `1: did not find expected key: the quote " is only closed on line 2 | write a " at the end of the value`},
+		{"a quote in single quotes is written twice", "a: 'it's'\n", `1: did not find expected key: found "s'" after the value` + quote},
+		{"a value continues after a template", "a: {{ .x }}/b\n", `1: did not find expected key: found "/b" after the value` + quote},
+		{"a value has a second colon", "a: b: c\n", `1: mapping values are not allowed in this context: found ": c" in a value` + quote},
+		{"a line has no colon", "a: 1\nb\nc: d\n", `2: could not find expected ':': expected ": " after "b" | write KEY: VALUE; indent the line if it continues the value above it`},
+		{"the first line has no colon", "a\nb: c\n", `2: mapping values are not allowed in this context: the line before it has no ": " | write KEY: VALUE there`},
+		{"a template is read as an object", "a: {{ x }}\n", `1: a key must not be an object or a list | quote a value that begins with {; a template, such as of Helm, must be rendered before`},
+		{"a value begins with @", "a: @x\n", `1: a value cannot begin with @` + quote},
+		{"a value begins with %", "a: %x\n", `1: a value cannot begin with %` + quote},
+		{"a value begins with a bracket that closes", "a: ]\n", `1: did not find expected node content: a value cannot begin with ]` + quote},
+		{"a value begins with a comma", "a: [1,,2]\n", `1: did not find expected node content: a value cannot begin with ,` + quote},
+		{"a value is an alias without a name", "a: *\n", `1: did not find expected alphabetic or numeric character: a value cannot begin with *` + quote},
+		{"a value is an alias of nothing", "a: *.txt\n", `1: did not find expected alphabetic or numeric character | quote a value that begins with *; or define the anchor, as in &NAME`},
+		{"a list begins on the line of its key", "a: - b\n", `1: block sequence entries are not allowed in this context: a list cannot begin on the line of its key | begin the list on the next line; or quote the value`},
+		{"an escape sequence is unknown", "a: \"\\q\"\n", `1: found unknown escape character | in "…", write \\ for a backslash; or write '…' instead of "…"`},
+		{"an element follows keys", "a: b\n- c\n", `2: did not find expected key: an element of a list cannot follow the keys of line 1 | indent the list below its key`},
+		{"a key follows elements", "- a\nb: c\n", `2: did not find expected '-' indicator: a key cannot follow the elements of the list of line 1 | indent the key like those of an element; or put the list below a key`},
+		{"a bracket closes nothing", "a: [b]\n]\n", `2: did not find expected key: found "]" | remove it; or quote the whole value`},
+		{"a document ends in an object", "{\"a\": ", `1: did not find expected node content: the document ends before a { or [ is closed | check whether the end of the file is missing`},
+		{"bytes are not text", "\x8f\x01", `1: the file is not text in UTF-8: invalid leading UTF-8 octet | convert the file to UTF-8, or name another file`},
+		{"a tab is not indentation", "a:\n\tb: 1\n", `2: the line is indented by a tab: YAML is indented by spaces | replace the tab by spaces`},
+		{"a file has conflict markers of git", "a: b\n<<<<<<< HEAD\nc: d\n", `2: unresolved git merge conflict | keep one of the two sides, and remove the marks`},
+	} {
+		_, err := manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(tc.text)}.Object()
+		if got := fmt.Sprintf("%v | %s", err, hint.Of(err)); got != "f.yaml:"+tc.want {
+			t.Errorf("%s: got\n\t%s\nwant\n\tf.yaml:%s", tc.reason, got, tc.want)
+		}
 	}
 }
 

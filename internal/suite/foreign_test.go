@@ -282,7 +282,7 @@ tests:
 			`  15: tests[2]: expected either inputs.xr or inputs.claim`,
 		}},
 		"Empty":  {reason: "a suite without tests is an error", text: "common: {}\n", want: []string{"t/a_xprin.yaml failed", "  1: tests: the suite has no tests"}},
-		"Syntax": {reason: "a file that is not YAML is an error", text: "tests: [", want: []string{"t/a_xprin.yaml failed", "  1: did not find expected node content"}},
+		"Syntax": {reason: "a file that is not YAML is an error", text: "tests: [", want: []string{"t/a_xprin.yaml failed", "  1: did not find expected node content: the document ends before a { or [ is closed | check whether the end of the file is missing"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

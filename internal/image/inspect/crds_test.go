@@ -167,7 +167,7 @@ func TestCollectFaulty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"standard input:3: mapping values are not allowed in this context", "standard input:5: spec.group is missing"}
+	want := []string{`standard input:3: mapping values are not allowed in this context: found ": c" in a value`, "standard input:5: spec.group is missing"}
 	if diff := cmp.Diff(want, told); diff != "" || len(all) != 2 {
 		t.Errorf("got %d definitions (-want +got):\n%s", len(all), diff)
 	}

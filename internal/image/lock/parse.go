@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -59,7 +58,7 @@ func Parse(path string, data []byte) (*Lock, error) {
 }
 
 func parse(path string, data []byte) (*Lock, error) {
-	if line := conflict(data); line > 0 {
+	if line := manifest.Conflict(data); line > 0 {
 		err := &manifest.Error{Path: path, Line: line, Err: errors.New("unresolved git merge conflict")}
 		return nil, hint.Wrap(err, "resolve the conflict with either side, then run xfn lock")
 	}
@@ -73,7 +72,7 @@ func parse(path string, data []byte) (*Lock, error) {
 		return nil, &manifest.Error{Path: path, Line: docs[1].Line, Err: errors.New("a lock file contains one document")}
 	}
 	if _, err := docs[0].StrictJSON(); err != nil {
-		return nil, err
+		return nil, hint.Wrap(err, "write the lock file with xfn lock, as in xfn lock functions.yaml")
 	}
 	obj, err := docs[0].Object()
 	if err != nil {
@@ -94,20 +93,6 @@ func parse(path string, data []byte) (*Lock, error) {
 		return nil, fault(field, err)
 	}
 	return l, nil
-}
-
-// conflict returns the line number of the first marker of a git merge conflict, or 0.
-func conflict(data []byte) int {
-	line := 0
-	for l := range bytes.Lines(data) {
-		line++
-		for _, mark := range []string{"<<<<<<< ", "||||||| ", ">>>>>>> "} {
-			if bytes.HasPrefix(l, []byte(mark)) {
-				return line
-			}
-		}
-	}
-	return 0
 }
 
 // check returns an error for the first entry that is inconsistent, or that contradicts

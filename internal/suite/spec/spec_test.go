@@ -34,7 +34,7 @@ func TestParseErrors(t *testing.T) {
 		reason, text string
 		want         []string
 	}{
-		"Syntax":     {"invalid YAML is an error", "a: [", []string{"s.yaml:1: did not find expected node content"}},
+		"Syntax":     {"invalid YAML is an error", "a: [", []string{"s.yaml:1: did not find expected node content: the document ends before a { or [ is closed"}},
 		"Twice":      {"a duplicate key is an error", head + "cases: []\ncases: []\n", []string{`s.yaml:4: key "cases" already set in map`}},
 		"List":       {"a suite must be an object", "[]", []string{"s.yaml:1: expected an object, got a list"}},
 		"Version":    {"an unknown apiVersion is an error", "apiVersion: xfn.dev/v9\nkind: TestSuite\ncases: [{name: a}]", []string{`s.yaml:1: apiVersion: expected xfn.dev/v1alpha1, got "xfn.dev/v9"`}},
