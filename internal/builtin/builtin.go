@@ -12,16 +12,9 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/builtin/autoready"
-	"github.com/xfn-dev/xfn/internal/builtin/celfilter"
-	"github.com/xfn-dev/xfn/internal/builtin/environmentconfigs"
-	"github.com/xfn-dev/xfn/internal/builtin/extraresources"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
-	"github.com/xfn-dev/xfn/internal/builtin/sequencer"
-	"github.com/xfn-dev/xfn/internal/builtin/statustransformer"
-	"github.com/xfn-dev/xfn/internal/builtin/tagmanager"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -93,11 +86,11 @@ type Options struct {
 
 	// These are set by Configured.
 	goTemplating gotemplating.Settings
-	autoReady    autoready.Options
+	autoReady    AutoReadyOptions
 }
 
 // forAutoReady returns the options of function-auto-ready.
-func (o Options) forAutoReady() autoready.Options {
+func (o Options) forAutoReady() AutoReadyOptions {
 	o.autoReady.Version = version(tag(o.Package))
 	return o.autoReady
 }
@@ -112,14 +105,12 @@ func All() []Builtin {
 	return []Builtin{
 		autoReady(),
 		{
-			Name: "function-cel-filter", Measured: celfilter.Measured, From: "v0.1.0", Below: "v0.3.0",
-			Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[celfilter.Filters](),
+			Name: "function-cel-filter", Measured: celFilterMeasured, From: "v0.1.0", Below: "v0.3.0",
+			Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[Filters](),
 			Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
 			Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
-			New: func(o Options) function.Runner {
-				return celfilter.New(celfilter.Options{Version: version(tag(o.Package))})
-			},
-			locate: celfilter.Locate,
+			New:     func(o Options) function.Runner { return NewCELFilter(version(tag(o.Package))) },
+			locate:  locateFilter,
 		},
 		{
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
@@ -128,20 +119,20 @@ func All() []Builtin {
 			New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
 		},
 		{
-			Name: "function-environment-configs", Measured: environmentconfigs.Measured, From: "v0.1.0", Below: "v0.8.0", LastExtra: environmentconfigs.LastExtra,
-			Input: "environmentconfigs.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[environmentconfigs.Input](), Sources: "spec.environmentConfigs",
+			Name: "function-environment-configs", Measured: environmentConfigsMeasured, From: "v0.1.0", Below: "v0.8.0", LastExtra: "v0.6.0",
+			Input: "environmentconfigs.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[EnvironmentConfigsInput](), Sources: "spec.environmentConfigs",
 			Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol.",
 			Differs: "Four inputs that crash the real function are fatal results. Data with different `toFieldPath` is merged in the order of the list, and not in random order. The nulls with which `toFieldPath` extends lists up to an index are limited (1,048,576).",
-			New:     func(o Options) function.Runner { return environmentconfigs.New(version(tag(o.Package))) },
-			locate:  firstLine(environmentconfigs.Locate),
+			New:     func(o Options) function.Runner { return NewEnvironmentConfigs(version(tag(o.Package))) },
+			locate:  firstLine(locateEnvironmentSource),
 		},
 		{
-			Name: "function-extra-resources", Measured: extraresources.Measured, From: "v0.1.0", Below: "v0.4.0", LastExtra: extraresources.LastExtra,
-			Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[extraresources.Input](), Sources: "spec.extraResources",
+			Name: "function-extra-resources", Measured: extraResourcesMeasured, From: "v0.1.0", Below: "v0.4.0", LastExtra: "v0.2.0",
+			Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[ExtraResourcesInput](), Sources: "spec.extraResources",
 			Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
 			Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
-			New:     func(o Options) function.Runner { return extraresources.New(version(tag(o.Package))) },
-			locate:  firstLine(extraresources.Locate),
+			New:     func(o Options) function.Runner { return NewExtraResources(version(tag(o.Package))) },
+			locate:  firstLine(locateExtraSource),
 		},
 		goTemplating(),
 		{
@@ -155,29 +146,27 @@ func All() []Builtin {
 			locate: firstLine(patchandtransform.Locate),
 		},
 		{
-			Name: "function-sequencer", Measured: sequencer.Measured, From: "v0.4.0", Below: "v0.7.0",
-			Input: "sequencer.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[sequencer.Input](),
+			Name: "function-sequencer", Measured: sequencerMeasured, From: "v0.4.0", Below: "v0.7.0",
+			Input: "sequencer.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[SequencerInput](),
 			Covered: "`rules` with `sequence`, `condition` and `deleteOnly`; `enableDeletionSequencing`, `replayDeletion`, `usageVersion`, `resetCompositeReadiness`, `cacheTTL`. Fields that the version of the package does not have are unknown. With the tag `main` or from v0.7.0-0 also `createOnly`, which no release has.",
 			Differs: "Two requests that crash the real function have fatal results: one without a desired state, and one that resets the readiness of a composite resource that is not desired. The cost of CEL conditions, regular expressions (16 KiB, 10,000 instructions) and the number of Usages (10,000) are limited. If the names of two Usages are equal, the last one is desired. Versions before v0.6.0 may report an invalid regular expression in another way.",
-			New:     func(o Options) function.Runner { return sequencer.New(version(tag(o.Package))) },
-			locate:  firstLine(sequencer.Locate),
+			New:     func(o Options) function.Runner { return NewSequencer(version(tag(o.Package))) },
+			locate:  firstLine(locateSequence),
 		},
 		{
-			Name: "function-status-transformer", Measured: statustransformer.Measured, From: "v0.1.0", Below: "v0.6.0",
-			Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[statustransformer.StatusTransformation](),
+			Name: "function-status-transformer", Measured: statusTransformerMeasured, From: "v0.1.0", Below: "v0.6.0",
+			Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[StatusTransformation](),
 			Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
 			Differs: "Resources that match are compared in the order of their names. The real function uses them in random order, on which groups of the same name depend. Regular expressions (16 KiB), and the output (64 MiB) and recursion of messages are limited, and the timeout of the render applies.",
-			New: func(o Options) function.Runner {
-				return statustransformer.New(statustransformer.Options{Version: version(tag(o.Package))})
-			},
+			New:     func(o Options) function.Runner { return NewStatusTransformer(version(tag(o.Package))) },
 		},
 		{
-			Name: "function-tag-manager", Measured: tagmanager.Measured, From: "v0.3.0", Below: "v0.10.0",
-			Input: "tag-manager.fn.crossplane.io/v1beta1 ManagedTags", Type: reflect.TypeFor[tagmanager.ManagedTags](),
+			Name: "function-tag-manager", Measured: tagManagerMeasured, From: "v0.3.0", Below: "v0.10.0",
+			Input: "tag-manager.fn.crossplane.io/v1beta1 ManagedTags", Type: reflect.TypeFor[ManagedTags](),
 			Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
 			Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
-			New:     func(o Options) function.Runner { return tagmanager.New(version(tag(o.Package))) },
-			locate:  func(fatal string, _ []byte) (string, int) { return tagmanager.Locate(fatal), 1 },
+			New:     func(o Options) function.Runner { return NewTagManager(version(tag(o.Package))) },
+			locate:  func(fatal string, _ []byte) (string, int) { return locateTagSource(fatal), 1 },
 		},
 	}
 }
@@ -185,12 +174,12 @@ func All() []Builtin {
 // autoReady returns the builtin function-auto-ready.
 func autoReady() Builtin {
 	return Builtin{
-		Name: "function-auto-ready", Measured: autoready.Measured, From: "v0.6.0", Below: "v0.8.0",
-		Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[autoready.Input](),
+		Name: "function-auto-ready", Measured: autoReadyMeasured, From: "v0.6.0", Below: "v0.8.0",
+		Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[AutoReadyInput](),
 		Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
 		Differs:  "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
 		Settings: autoReadySettings(),
-		New:      func(o Options) function.Runner { return autoready.New(o.forAutoReady()) },
+		New:      func(o Options) function.Runner { return NewAutoReady(o.forAutoReady()) },
 	}
 }
 

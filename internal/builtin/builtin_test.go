@@ -9,9 +9,20 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
+
+// respond returns the response of a function to a request.
+func respond(t testing.TB, f function.Runner, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+	t.Helper()
+	rsp, err := f.RunFunction(t.Context(), "f", req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rsp
+}
 
 func TestPolicy(t *testing.T) {
 	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -40,7 +40,7 @@ func Decode(input *structpb.Struct, into any, absent ...string) error {
 		err = unknownField(t, absent[i])
 	}
 	if err != nil {
-		return fmt.Errorf("cannot get function input *v1beta1.%s from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.%s: json: %s", t.Name(), t.Name(), strings.TrimPrefix(err.Error(), "json: "))
+		return fmt.Errorf("cannot get function input *v1beta1.%s from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.%s: json: %s", goName(t), goName(t), strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }
@@ -115,8 +115,17 @@ func goTypeAt(t reflect.Type, path string) string {
 	case strings.HasPrefix(t.PkgPath(), "k8s.io/"):
 		return t.String()
 	default:
-		return "v1beta1." + t.Name()
+		return "v1beta1." + goName(t)
 	}
+}
+
+// goName returns the name of an input's type in the real function. Several real functions call it
+// Input; here, the name of the function precedes that.
+func goName(t reflect.Type) string {
+	if strings.HasSuffix(t.Name(), "Input") {
+		return "Input"
+	}
+	return t.Name()
 }
 
 // fieldType returns the type to which part of a path leads, such as name or list[], or nil.

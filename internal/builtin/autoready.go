@@ -1,0 +1,283 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// AutoReadyInput is the input of function-auto-ready. All fields are optional.
+type AutoReadyInput struct {
+	// APIVersion, Kind and Metadata are ignored.
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   metav1.ObjectMeta `json:"metadata"`
+
+	// TTL is the time to live of the response, as a Go duration. It may be zero
+	// or negative. If it is empty, it is sdk.TTL.
+	TTL string `json:"ttl"`
+	// CELHealthCheckCustomization are CEL rules by group_version_kind. They and the next field
+	// are ignored unless Options.CELHealthChecks is set.
+	CELHealthCheckCustomization map[string]string `json:"celHealthCheckCustomization"`
+	// CELHealthCheckCustomizationFrom is the path of further rules in the context.
+	CELHealthCheckCustomizationFrom string `json:"celHealthCheckCustomizationFrom"`
+}
+
+// autoReadyMeasured is the version of the real function with which tests compare the builtin.
+const autoReadyMeasured = "v0.7.0"
+
+// AutoReadyOptions configure the function, like the flags of the real one.
+type AutoReadyOptions struct {
+	// TTL is the time to live of a response whose input has none. The default is sdk.TTL.
+	TTL *time.Duration
+	// CELHealthChecks enables the CEL rules in inputs: the feature gate
+	// CELHealthcheckCustomizations.
+	CELHealthChecks bool
+	// Version is the version of the real function to imitate, such as v0.7.0. Any other
+	// text, such as "", means the newest release.
+	Version string
+}
+
+// NewAutoReady returns function-auto-ready. It caches compiled CEL rules.
+func NewAutoReady(o AutoReadyOptions) function.Runner {
+	f := &autoReadyFunction{AutoReadyOptions: o, cel: newHealthCEL()}
+	// Earlier versions have no input and none of the options.
+	f.hasInput = sdk.Since(o.Version, autoReadyMeasured, "v0.7.0-0")
+	return function.RunnerFunc(f.run)
+}
+
+type autoReadyFunction struct {
+	AutoReadyOptions
+	hasInput bool
+	cel      *sdk.CEL
+}
+
+// run sets a desired resource to ready if its readiness is unspecified and the
+// observed resource is ready. Like the real function, it drops the connection
+// details of desired resources.
+func (f *autoReadyFunction) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp := sdk.To(req)
+	in, err := f.input(req, rsp)
+	if err != nil {
+		return sdk.Fatal(rsp, err), nil
+	}
+	rsp.Desired = &fnv1.State{Composite: req.GetDesired().GetComposite(), Resources: sdk.Desired(req)}
+	healthChecks := f.healthChecks(in, req)
+	for _, name := range slices.Sorted(maps.Keys(rsp.GetDesired().GetResources())) {
+		d := rsp.GetDesired().GetResources()[name]
+		switch d.GetReady() {
+		case fnv1.Ready_READY_TRUE, fnv1.Ready_READY_FALSE:
+		case fnv1.Ready_READY_UNSPECIFIED:
+			o, ok := req.GetObserved().GetResources()[name]
+			if !ok {
+				continue
+			}
+			if d.Ready, err = healthChecks.evaluate(ctx, o.GetResource()); err != nil {
+				sdk.Warn(rsp, err)
+			}
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("checking the health of %q: %w", name, context.Cause(ctx))
+			}
+			if d.GetReady() == fnv1.Ready_READY_UNSPECIFIED && isReady(o.GetResource()) {
+				d.Ready = fnv1.Ready_READY_TRUE
+			}
+		default:
+			d.Ready = fnv1.Ready_READY_UNSPECIFIED
+		}
+	}
+	return rsp, nil
+}
+
+// input decodes the input, and sets the time to live in rsp.
+func (f *autoReadyFunction) input(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) (*AutoReadyInput, error) {
+	in := &AutoReadyInput{}
+	if !f.hasInput {
+		return in, nil
+	}
+	if f.TTL != nil {
+		rsp.Meta.Ttl = durationpb.New(*f.TTL)
+	}
+	if err := sdk.Decode(req.GetInput(), in); err != nil {
+		return nil, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
+	}
+	if in.TTL != "" {
+		ttl, err := time.ParseDuration(in.TTL)
+		if err != nil {
+			return nil, fmt.Errorf("cannot set ttl: %w", err)
+		}
+		rsp.Meta.Ttl = durationpb.New(ttl)
+	}
+	return in, nil
+}
+
+// isReady reports whether an observed object is ready: it passes the check for its
+// kind in readyChecks, or its condition Ready is True.
+func isReady(obj *structpb.Struct) bool {
+	check, ok := readyChecks[kindOf(obj)]
+	return ok && check(obj) || sdk.ConditionStatus(obj, "Ready") == "True"
+}
+
+func kindOf(obj *structpb.Struct) kschema.GroupVersionKind {
+	return kschema.FromAPIVersionAndKind(sdk.At(obj, "apiVersion").GetStringValue(), sdk.At(obj, "kind").GetStringValue())
+}
+
+// readyChecks maps Kubernetes kinds to their readiness checks. An object of any other
+// kind is ready if its condition Ready is True.
+var readyChecks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
+	{Version: "v1", Kind: "ConfigMap"}:      alwaysReady,
+	{Version: "v1", Kind: "Namespace"}:      alwaysReady,
+	{Version: "v1", Kind: "Secret"}:         alwaysReady,
+	{Version: "v1", Kind: "ServiceAccount"}: alwaysReady,
+
+	{Version: "v1", Kind: "Service"}:                             serviceReady,
+	{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}: hasAddress,
+	{Version: "v1", Kind: "PersistentVolumeClaim"}:               typedCheck(claimReady),
+
+	{Version: "v1", Kind: "Pod"}:                        typedCheck(podReady),
+	{Group: "apps", Version: "v1", Kind: "Deployment"}:  deploymentReady,
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"}: statefulSetReady,
+	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   daemonSetReady,
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:  typedCheck(replicaSetReady),
+	{Group: "batch", Version: "v1", Kind: "Job"}:        typedCheck(jobReady),
+	{Group: "batch", Version: "v1", Kind: "CronJob"}:    typedCheck(cronJobReady),
+
+	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: typedCheck(autoscalerReady),
+}
+
+func alwaysReady(*structpb.Struct) bool { return true }
+
+// typedCheck returns a check that calls the given check. The returned check also fails
+// if a field of the object has the wrong type.
+func typedCheck(check func(*structpb.Struct) bool) func(*structpb.Struct) bool {
+	return func(obj *structpb.Struct) bool {
+		kind, ok := schema.FindKind(kindOf(obj))
+		return ok && kind.Fits(obj.AsMap()) && check(obj)
+	}
+}
+
+func serviceReady(obj *structpb.Struct) bool {
+	return sdk.At(obj, "spec", "type").GetStringValue() != "LoadBalancer" || hasAddress(obj)
+}
+
+// hasAddress reports whether status.loadBalancer has an address.
+func hasAddress(obj *structpb.Struct) bool {
+	return len(sdk.At(obj, "status", "loadBalancer", "ingress").GetListValue().GetValues()) > 0
+}
+
+func claimReady(obj *structpb.Struct) bool {
+	return sdk.At(obj, "status", "phase").GetStringValue() == "Bound"
+}
+
+func podReady(obj *structpb.Struct) bool {
+	switch sdk.At(obj, "status", "phase").GetStringValue() {
+	case "Succeeded":
+		return true
+	case "Running":
+		return sdk.At(obj, "spec", "restartPolicy").GetStringValue() == "Always" && hasCondition(obj, "Ready")
+	default:
+		return false
+	}
+}
+
+func replicaSetReady(obj *structpb.Struct) bool {
+	generation, _ := wholeNumber(sdk.At(obj, "metadata", "generation"))
+	observed, _ := wholeNumber(sdk.At(obj, "status", "observedGeneration"))
+	available, _ := wholeNumber(sdk.At(obj, "status", "availableReplicas"))
+	return !hasCondition(obj, "ReplicaFailure") && observed >= generation && available >= desiredReplicas(obj)
+}
+
+func jobReady(obj *structpb.Struct) bool {
+	return firstTrueCondition(obj, "Failed", "Suspended", "Complete") == "Complete"
+}
+
+func cronJobReady(obj *structpb.Struct) bool {
+	if sdk.At(obj, "spec", "suspend").GetBoolValue() {
+		return true
+	}
+	scheduled, err := time.Parse(time.RFC3339, sdk.At(obj, "status", "lastScheduleTime").GetStringValue())
+	if err != nil {
+		return false
+	}
+	succeeded, err := time.Parse(time.RFC3339, sdk.At(obj, "status", "lastSuccessfulTime").GetStringValue())
+	active := sdk.At(obj, "status", "active").GetListValue().GetValues()
+	return len(active) > 0 || err == nil && !succeeded.Before(scheduled)
+}
+
+func autoscalerReady(obj *structpb.Struct) bool {
+	ready := []string{"ScalingActive", "ScalingLimited"}
+	degraded := []string{"FailedGetScale", "FailedUpdateScale", "FailedGetResourceMetric", "InvalidSelector"}
+	return slices.Contains(ready, firstTrueCondition(obj, append(degraded, ready...)...))
+}
+
+func deploymentReady(obj *structpb.Struct) bool {
+	return countsEqual(obj, desiredReplicas(obj), "updatedReplicas", "availableReplicas") && hasCondition(obj, "Available")
+}
+
+// hasCondition reports whether the condition of the given type is True.
+func hasCondition(obj *structpb.Struct, conditionType string) bool {
+	return firstTrueCondition(obj, conditionType) != ""
+}
+
+// firstTrueCondition returns the type of the first condition that is True and whose type
+// is in types, or "".
+func firstTrueCondition(obj *structpb.Struct, types ...string) string {
+	for _, c := range sdk.At(obj, "status", "conditions").GetListValue().GetValues() {
+		condition := c.GetStructValue()
+		conditionType := sdk.At(condition, "type").GetStringValue()
+		if slices.Contains(types, conditionType) && sdk.At(condition, "status").GetStringValue() == "True" {
+			return conditionType
+		}
+	}
+	return ""
+}
+
+func statefulSetReady(obj *structpb.Struct) bool {
+	current, hasCurrent := sdk.At(obj, "status", "currentRevision").GetKind().(*structpb.Value_StringValue)
+	update, hasUpdate := sdk.At(obj, "status", "updateRevision").GetKind().(*structpb.Value_StringValue)
+	return countsEqual(obj, desiredReplicas(obj), "readyReplicas", "currentReplicas") &&
+		hasCurrent && hasUpdate && current.StringValue == update.StringValue
+}
+
+func daemonSetReady(obj *structpb.Struct) bool {
+	want, ok := wholeNumber(sdk.At(obj, "status", "desiredNumberScheduled"))
+	return ok && countsEqual(obj, want, "numberReady", "updatedNumberScheduled", "numberAvailable")
+}
+
+// desiredReplicas returns spec.replicas. The default is 1.
+func desiredReplicas(obj *structpb.Struct) int64 {
+	if n, ok := wholeNumber(sdk.At(obj, "spec", "replicas")); ok {
+		return n
+	}
+	return 1
+}
+
+// countsEqual reports whether the fields named counts in status are all equal to want.
+func countsEqual(obj *structpb.Struct, want int64, counts ...string) bool {
+	for _, field := range counts {
+		if n, ok := wholeNumber(sdk.At(obj, "status", field)); !ok || n != want {
+			return false
+		}
+	}
+	return true
+}
+
+// wholeNumber returns a number without its fractional part, and false for any other value.
+func wholeNumber(v *structpb.Value) (int64, bool) {
+	n, ok := v.GetKind().(*structpb.Value_NumberValue)
+	if !ok {
+		return 0, false
+	}
+	return int64(n.NumberValue), true
+}

@@ -1,0 +1,185 @@
+package builtin_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+)
+
+var withCEL = builtin.NewAutoReady(builtin.AutoReadyOptions{CELHealthChecks: true})
+
+func TestAutoReadyGoldenCEL(t *testing.T) {
+	functiontest.Golden(t, "../../testdata/golden/auto-ready-cel", withCEL)
+}
+
+// The real function crashes if the path in the context has no rules and the input has some.
+func TestAutoReadyRulesMissing(t *testing.T) {
+	req := functiontest.Request(t, "../../testdata/golden/auto-ready-cel-crash/from-missing-inline/request.yaml")
+	rsp, err := withCEL.RunFunction(t.Context(), "f", req)
+	if err != nil || len(rsp.GetResults()) > 0 || rsp.GetDesired().GetResources()["it"].GetReady() != fnv1.Ready_READY_TRUE {
+		t.Errorf("got %v, %v, want the rule of the input", rsp, err)
+	}
+}
+
+func TestAutoReadyRulePath(t *testing.T) {
+	const crane = "{apiVersion: g/v1, kind: Crane, status: {ok: true}}"
+	cases := map[string]struct {
+		reason, path, context string
+		want                  bool
+	}{
+		"Dots":      {"names are separated by dots", "a.b", "{a: {b: RULES}}", true},
+		"Brackets":  {"a name in brackets may have dots", "a[b.c]d.[e]", "{a: {b.c: {d: {e: RULES}}}}", true},
+		"Extra":     {"empty names are ignored", "..a.[].b.", "{a: {b: RULES}}", true},
+		"Open":      {"a bracket that is not closed is a separator", "[a.b", "{a: {b: RULES}}", true},
+		"Nested":    {"a bracket in brackets is a separator", "[a[b.c]", "{a: {b.c: RULES}}", true},
+		"Close":     {"a bracket that is not opened is a separator", "a]b", "{a: {b: RULES}}", true},
+		"Whole":     {"a path without names has no rules", "[]", "RULES", false},
+		"Text":      {"a step must be an object", "a.b", "{a: b}", false},
+		"List":      {"the end must be an object", "a", "{a: [RULES]}", false},
+		"NoContext": {"the context may be missing", "a", "{}", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := autoReadyRequest(autoReadyObject(t, crane))
+			req.Input = autoReadyObject(t, "{celHealthCheckCustomizationFrom: '"+tc.path+"'}")
+			req.Context = autoReadyObject(t, strings.ReplaceAll(tc.context, "RULES", "{g_v1_Crane: 'object.status.ok == true'}"))
+			rsp, err := withCEL.RunFunction(t.Context(), "f", req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := rsp.GetDesired().GetResources()["it"].GetReady() == fnv1.Ready_READY_TRUE; got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestAutoReadyRules(t *testing.T) {
+	loops := "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(x, object.l.map(y, object.l.map(z, object.l.map(a, object.l.map(b, a + b))))) == []"
+	cases := map[string]struct {
+		reason, rule string
+		ready        fnv1.Ready
+		warning      string
+	}{
+		"Any":    {"a type error names the type any", "1.startsWith(object)", fnv1.Ready_READY_UNSPECIFIED, "failed to compile query: ERROR: <input>:1:13: found no matching overload for 'startsWith' applied to 'int.(any)'"},
+		"Double": {"a number is a double", "object.num + 1 == 2", fnv1.Ready_READY_UNSPECIFIED, "failed to eval the program: no such overload"},
+		"Sum":    {"an operator that the type lacks is named", "object.ok + 1 == 2", fnv1.Ready_READY_UNSPECIFIED, "failed to eval the program: no such overload: _+_"},
+		"Bool":   {"a dynamic value may be converted", "bool(object.ok)", fnv1.Ready_READY_TRUE, ""},
+		"Null":   {"a null is a value", "object.nothing == null && has(object.nothing)", fnv1.Ready_READY_TRUE, ""},
+		"False":  {"a rule may decide that a resource is not ready", "object.num == 2", fnv1.Ready_READY_FALSE, ""},
+		"Cost":   {"the cost is limited", loops, fnv1.Ready_READY_UNSPECIFIED, "failed to eval the program: the expression exceeds the cost limit of 1000000"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := autoReadyRequest(autoReadyObject(t, "{apiVersion: g/v1, kind: Crane, num: 1, ok: true, nothing: null, l: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]}"))
+			req.Input = autoReadyObject(t, "{celHealthCheckCustomization: {g_v1_Crane: '"+tc.rule+"'}}")
+			rsp, err := withCEL.RunFunction(t.Context(), "f", req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			warning := ""
+			for _, r := range rsp.GetResults() {
+				warning += r.GetMessage()
+			}
+			if tc.warning == "" && warning != "" || !strings.HasPrefix(warning, tc.warning) {
+				t.Errorf("%s: got %q, want %q", tc.reason, warning, tc.warning)
+			}
+			if got := rsp.GetDesired().GetResources()["it"].GetReady(); got != tc.ready {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestAutoReadyOptions(t *testing.T) {
+	hour := time.Hour
+	cases := map[string]struct {
+		reason, input string
+		options       builtin.AutoReadyOptions
+		ttl           time.Duration
+		ready         fnv1.Ready
+		fatal         bool
+	}{
+		"TTL":       {"the option sets the default TTL", "{}", builtin.AutoReadyOptions{TTL: &hour}, time.Hour, fnv1.Ready_READY_UNSPECIFIED, false},
+		"InputTTL":  {"the TTL of the input takes precedence", "{ttl: 5s}", builtin.AutoReadyOptions{TTL: &hour}, 5 * time.Second, fnv1.Ready_READY_UNSPECIFIED, false},
+		"Fatal":     {"a fatal result has the default TTL of the option", "{tl: 5s}", builtin.AutoReadyOptions{TTL: &hour}, time.Hour, fnv1.Ready_READY_UNSPECIFIED, true},
+		"Off":       {"rules are ignored by default", "{celHealthCheckCustomization: {g_v1_Crane: 'true'}}", builtin.AutoReadyOptions{}, time.Minute, fnv1.Ready_READY_UNSPECIFIED, false},
+		"On":        {"the gate enables rules", "{celHealthCheckCustomization: {g_v1_Crane: 'true'}}", builtin.AutoReadyOptions{CELHealthChecks: true, Version: "v0.7.0"}, time.Minute, fnv1.Ready_READY_TRUE, false},
+		"Old":       {"versions before v0.7.0 ignore inputs", "{ttl: 5s, celHealthCheckCustomization: {g_v1_Crane: 'true'}}", builtin.AutoReadyOptions{CELHealthChecks: true, TTL: &hour, Version: "v0.6.7"}, time.Minute, fnv1.Ready_READY_UNSPECIFIED, false},
+		"OldWrong":  {"versions before v0.7.0 ignore wrong inputs", "{nope: 5s, ttl: [1]}", builtin.AutoReadyOptions{Version: "v0.6.0"}, time.Minute, fnv1.Ready_READY_UNSPECIFIED, false},
+		"Candidate": {"a release candidate of v0.7.0 has an input", "{ttl: 5s}", builtin.AutoReadyOptions{Version: "v0.7.0-rc.1"}, 5 * time.Second, fnv1.Ready_READY_UNSPECIFIED, false},
+		"Branch":    {"a branch has an input", "{ttl: 5s}", builtin.AutoReadyOptions{Version: "main"}, 5 * time.Second, fnv1.Ready_READY_UNSPECIFIED, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := autoReadyRequest(autoReadyObject(t, "{apiVersion: g/v1, kind: Crane}"))
+			req.Input = autoReadyObject(t, tc.input)
+			rsp, err := builtin.NewAutoReady(tc.options).RunFunction(t.Context(), "f", req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := rsp.GetMeta().GetTtl().AsDuration(); got != tc.ttl {
+				t.Errorf("%s: got TTL %s, want %s", tc.reason, got, tc.ttl)
+			}
+			if got := rsp.GetDesired().GetResources()["it"].GetReady(); got != tc.ready {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+			if got := len(rsp.GetResults()) > 0; got != tc.fatal {
+				t.Errorf("%s: got results %v", tc.reason, rsp.GetResults())
+			}
+		})
+	}
+}
+
+// FuzzAutoReadyRule looks for rules and objects with which the function panics, returns an error, or
+// takes long.
+func FuzzAutoReadyRule(f *testing.F) {
+	for _, rule := range []string{"object.status.ok == true", "object.l.exists(x, x == 1)", "object == object", "string(object.num) in {'1': 2}"} {
+		f.Add(rule, "[a.b].c", `{"status": {"ok": true}, "l": [1], "num": 1}`)
+	}
+	f.Fuzz(func(t *testing.T, rule, path, text string) {
+		obj := &structpb.Struct{}
+		if protojson.Unmarshal([]byte(text), obj) != nil {
+			t.Skip("not an object")
+		}
+		input, err := structpb.NewStruct(map[string]any{"celHealthCheckCustomization": map[string]any{"__": rule}, "celHealthCheckCustomizationFrom": path})
+		if err != nil {
+			t.Skip("not UTF-8")
+		}
+		req := autoReadyRequest(obj)
+		req.Input, req.Context = input, obj
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if _, err := withCEL.RunFunction(ctx, "f", req); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// BenchmarkAutoReadyCEL measures ten resources with a typical rule.
+func BenchmarkAutoReadyCEL(b *testing.B) {
+	obj := autoReadyObject(b, `{apiVersion: pkg.crossplane.io/v1, kind: Configuration, metadata: {name: a}, status: {conditions: [
+{type: Installed, status: "True", reason: A, lastTransitionTime: "2026-01-02T03:04:05Z"}, {type: Healthy, status: "True", reason: B, lastTransitionTime: "2026-01-02T03:04:05Z"}]}}`)
+	req := autoReadyRequest(obj)
+	req.Input = autoReadyObject(b, `{celHealthCheckCustomization: {pkg.crossplane.io_v1_Configuration: "object.status.conditions.exists(c, c.type == 'Healthy' && c.status == 'True') && object.status.conditions.exists(c, c.type == 'Installed' && c.status == 'True')"}}`)
+	for i := range 9 {
+		name := fmt.Sprint("r", i)
+		req.Observed.Resources[name], req.Desired.Resources[name] = &fnv1.Resource{Resource: obj}, &fnv1.Resource{}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		rsp, err := withCEL.RunFunction(b.Context(), "f", req)
+		if err != nil || rsp.GetDesired().GetResources()["r1"].GetReady() != fnv1.Ready_READY_TRUE {
+			b.Fatal(rsp, err)
+		}
+	}
+}

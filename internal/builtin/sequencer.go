@@ -1,0 +1,111 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/cel-go/cel"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+)
+
+// sequencerMeasured is the version of the real function with which tests compare the builtin.
+const sequencerMeasured = "v0.6.0"
+
+// NewSequencer returns function-sequencer as it is in a version. It caches compiled conditions and regular
+// expressions.
+func NewSequencer(version string) function.Runner {
+	f := &sequencerFunction{version: version, conditions: sdk.NewCEL(sdk.CELDialect{
+		Variables: sdk.StateVariables(),
+		Messages:  []proto.Message{&fnv1.State{}},
+		Type:      checkSequencerType,
+		Parse:     "cannot parse CEL condition",
+		Check:     "cannot type-check CEL condition",
+		Program:   "cannot compile CEL condition",
+		Evaluate:  "cannot evaluate CEL condition",
+		NotBool:   "CEL condition result is not bool",
+	})}
+	return function.RunnerFunc(f.run)
+}
+
+// checkSequencerType returns an error if the static type of a condition is neither bool nor dynamic.
+func checkSequencerType(_ string, t *cel.Type) error {
+	if t.IsExactType(cel.BoolType) || t.IsExactType(cel.DynType) {
+		return nil
+	}
+	return fmt.Errorf("CEL condition must return bool, got %s", t)
+}
+
+type sequencerFunction struct {
+	version    string
+	conditions *sdk.CEL
+	patterns   sdk.Memo[string, *spec.Expression]
+}
+
+// run applies the rules in the input. Like the real function, it drops the connection details
+// of all desired resources.
+func (f *sequencerFunction) run(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp := sdk.To(req)
+	in := &SequencerInput{}
+	if err := sdk.Decode(req.GetInput(), in, sdk.Absent(f.version, sequencerMeasured, sequencerSince)...); err != nil {
+		return sdk.Fatal(rsp, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)), nil
+	}
+	if in.CacheTTL != "" {
+		ttl, err := time.ParseDuration(in.CacheTTL)
+		if err != nil {
+			return sdk.Fatal(rsp, fmt.Errorf("cannot set cacheTTL: %w", err)), nil
+		}
+		rsp.Meta.Ttl = durationpb.New(ttl)
+	}
+	s := newSequencing(f, in, req, rsp)
+	err := s.run(ctx)
+	var call callError
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("sequencing resources: %w", context.Cause(ctx))
+	case errors.As(err, &call):
+		call.function = name
+		return nil, call
+	case err != nil:
+		rsp.Desired = s.state(req.GetDesired().GetResources())
+		return sdk.Fatal(rsp, err), nil
+	}
+	rsp.Desired = s.state(s.desired)
+	return rsp, nil
+}
+
+// compile compiles a regular expression. The text of an error is that of the real function.
+func (f *sequencerFunction) compile(pattern string) (*spec.Expression, error) {
+	anchored := pattern
+	if !strings.HasPrefix(pattern, "^") && !strings.HasSuffix(pattern, "$") {
+		anchored = "^" + pattern + "$"
+	}
+	compile := func() (*spec.Expression, error) { return spec.CompilePattern(anchored) }
+	expr, err := f.patterns.Get(anchored, compile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot compile regex %s: %w", pattern, err)
+	}
+	return expr, nil
+}
+
+// A callError is an error for which the real function returns no response, but a gRPC error
+// with the code Unknown. Its text is that of such an error of any function.
+type callError struct{ function, message string }
+
+// Error returns the text of an error of a function that was called by gRPC.
+func (e callError) Error() string {
+	return fmt.Sprintf("calling function %q: %s: %s", e.function, codes.Unknown, e.message)
+}
+
+// GRPCStatus returns the gRPC error of the real function.
+func (e callError) GRPCStatus() *status.Status { return status.New(codes.Unknown, e.message) }

@@ -1,0 +1,209 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// A sequencing applies the rules of an input to one request.
+type sequencing struct {
+	*sequencerFunction
+	in  *SequencerInput
+	req *fnv1.RunFunctionRequest
+	rsp *fnv1.RunFunctionResponse
+	// composite and desired are the desired state. The rules change them.
+	composite *fnv1.Resource
+	desired   map[string]*fnv1.Resource
+	observed  map[string]*fnv1.Resource
+	usages    map[string]*fnv1.Resource
+	// names are the names of all desired and observed resources, sorted. matching has those
+	// that match a regular expression.
+	names    []string
+	matching map[string][]string
+	// spent is the cost of conditions.
+	spent uint64
+}
+
+func newSequencing(f *sequencerFunction, in *SequencerInput, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *sequencing {
+	s := &sequencing{
+		sequencerFunction: f, in: in, req: req, rsp: rsp,
+		composite: req.GetDesired().GetComposite(),
+		desired:   sdk.Desired(req),
+		observed:  req.GetObserved().GetResources(),
+		usages:    map[string]*fnv1.Resource{},
+		matching:  map[string][]string{},
+	}
+	s.names = slices.AppendSeq(slices.Collect(maps.Keys(s.desired)), maps.Keys(s.observed))
+	slices.Sort(s.names)
+	s.names = slices.Compact(s.names)
+	return s
+}
+
+// run applies all rules. The error is a fatal result or a callError.
+func (s *sequencing) run(ctx context.Context) error {
+	for i := range s.in.Rules {
+		if err := s.apply(ctx, &s.in.Rules[i]); err != nil {
+			return err
+		}
+	}
+	if s.req.GetDesired() == nil {
+		// The real function crashes.
+		return errors.New("cannot set desired composed resources: the request has no desired state")
+	}
+	maps.Copy(s.desired, s.usages)
+	return nil
+}
+
+// state returns the desired state with composed resources.
+func (s *sequencing) state(resources map[string]*fnv1.Resource) *fnv1.State {
+	if s.req.GetDesired() == nil {
+		return nil
+	}
+	return &fnv1.State{Composite: s.composite, Resources: resources}
+}
+
+func (s *sequencing) apply(ctx context.Context, rule *Rule) error {
+	if rule.CreateOnly && rule.DeleteOnly {
+		return fmt.Errorf("rule for sequence %v cannot have both deleteOnly and createOnly set to true", rule.Sequence)
+	}
+	holds, err := s.holds(ctx, rule)
+	if err != nil {
+		return err
+	}
+	if !holds {
+		sdk.Normal(s.rsp, fmt.Sprintf("Skipping sequence %v: condition %q evaluated to false", rule.Sequence, rule.Condition))
+	}
+	if s.in.EnableDeletionSequencing && !rule.CreateOnly {
+		if err := s.addUsages(ctx, rule.Sequence); err != nil {
+			return err
+		}
+	}
+	if !holds || rule.DeleteOnly {
+		return nil
+	}
+	for i, current := range rule.Sequence {
+		if _, exists := s.observed[current]; exists {
+			continue
+		}
+		if err := s.delay(ctx, current, rule.Sequence[:i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds returns the result of a rule's condition. It sees the request, and not what rules
+// have removed.
+func (s *sequencing) holds(ctx context.Context, rule *Rule) (bool, error) {
+	if rule.Condition == "" {
+		return true, nil
+	}
+	variables := sdk.StateOf(s.req)
+	variables["desired"] = s.state(s.req.GetDesired().GetResources())
+	holds, err := s.conditions.Bool(ctx, rule.Condition, variables, &s.spent)
+	if err != nil {
+		return false, fmt.Errorf("cannot evaluate condition %q for sequence %v: %w", rule.Condition, rule.Sequence, err)
+	}
+	return holds, nil
+}
+
+// delay removes the desired resources that match current and do not exist, unless all earlier
+// resources are ready.
+func (s *sequencing) delay(ctx context.Context, current string, earlier []string) error {
+	for _, before := range earlier {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		reason, err := s.unready(before)
+		if err != nil {
+			return err
+		}
+		names, err := s.match(current)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			sdk.Normal(s.rsp, fmt.Sprintf("Delaying creation of resource(s) matching %q because %q %s", current, before, reason))
+			return s.remove(names)
+		}
+	}
+	return nil
+}
+
+// unready returns why the desired resources that match a pattern are not ready, or "".
+func (s *sequencing) unready(pattern string) (string, error) {
+	names, err := s.match(pattern)
+	if err != nil {
+		return "", err
+	}
+	all, ready := 0, 0
+	for _, name := range names {
+		if d, ok := s.desired[name]; ok {
+			all++
+			if d.GetReady() == fnv1.Ready_READY_TRUE {
+				ready++
+			}
+		}
+	}
+	switch {
+	case all == 0:
+		return "does not exist yet", nil
+	case ready < all:
+		return fmt.Sprintf("is not fully ready (%d of %d)", ready, all), nil
+	default:
+		return "", nil
+	}
+}
+
+// remove removes the desired resources with these names that do not exist.
+func (s *sequencing) remove(names []string) error {
+	for _, name := range names {
+		_, desired := s.desired[name]
+		if _, exists := s.observed[name]; exists || !desired {
+			continue
+		}
+		delete(s.desired, name)
+		switch {
+		case !s.in.ResetCompositeReadiness:
+		case s.composite == nil:
+			// The real function crashes.
+			return errors.New("cannot reset the readiness of the composite resource: the request has no desired composite resource")
+		default:
+			s.composite = &fnv1.Resource{
+				Resource: s.composite.GetResource(), ConnectionDetails: s.composite.GetConnectionDetails(),
+				Ready: fnv1.Ready_READY_FALSE,
+			}
+		}
+	}
+	return nil
+}
+
+// match returns the names of desired and observed resources that match a pattern.
+func (s *sequencing) match(pattern string) ([]string, error) {
+	if names, ok := s.matching[pattern]; ok {
+		return names, nil
+	}
+	expr, err := s.compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for _, name := range s.names {
+		matches, err := expr.MatchString(name)
+		if err != nil {
+			return nil, fmt.Errorf("cannot match regex %s: %w", pattern, err)
+		}
+		if matches {
+			names = append(names, name)
+		}
+	}
+	s.matching[pattern] = names
+	return names, nil
+}

@@ -1,0 +1,202 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/proc"
+)
+
+// statusTransformerMeasured is the version of the real function with which tests compare the builtin.
+const statusTransformerMeasured = "v0.5.1"
+
+// NewStatusTransformer returns function-status-transformer as it is in a version. It caches decoded
+// inputs and compiled patterns.
+func NewStatusTransformer(version string) function.Runner {
+	t := &statusTransformerFunction{absent: sdk.Absent(version, statusTransformerMeasured, map[string]string{
+		"statusConditionHooks[].matchers[].includeCompositeAsResource": "v0.4.0-0",
+		"statusConditionHooks[].matchers[].includeExtraResources":      "v0.5.0-0",
+	})}
+	return function.RunnerFunc(t.run)
+}
+
+type statusTransformerFunction struct {
+	// absent are the paths of the fields that the imitated version does not have.
+	absent   []string
+	inputs   sdk.Memo[sdk.Sum, *StatusTransformation]
+	patterns sdk.Memo[string, *spec.Expression]
+}
+
+// run always returns the state of the request. It reports faults in conditions.
+func (t *statusTransformerFunction) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	defer proc.EnterStep(ctx, function.Step(ctx))()
+	r := &statusTransformation{statusTransformerFunction: t, req: req, rsp: sdk.To(req), set: map[string]bool{}}
+	in, err := t.inputs.Get(sdk.SumOf(req.GetInput()), func() (*StatusTransformation, error) {
+		in := &StatusTransformation{}
+		return in, sdk.Decode(req.GetInput(), in, t.absent...)
+	})
+	if err != nil {
+		r.fail("InputFailure", fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err))
+		return r.rsp, nil
+	}
+	for i, hook := range in.StatusConditionHooks {
+		if !r.hook(ctx, i, hook) {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("transforming conditions: %w", context.Cause(ctx))
+	}
+	if !r.failed {
+		r.succeed()
+	}
+	return r.rsp, nil
+}
+
+// A statusTransformation is the processing of one request.
+type statusTransformation struct {
+	*statusTransformerFunction
+	req *fnv1.RunFunctionRequest
+	rsp *fnv1.RunFunctionResponse
+	// set has the types of the conditions that are set.
+	set    map[string]bool
+	failed bool
+	// extra are the resources of function-extra-resources by name. It is nil until the first
+	// matcher includes them.
+	extra map[string]*structpb.Struct
+}
+
+// successType is the type of the condition that reports success and faults.
+const successType = "StatusTransformationSuccess"
+
+func (r *statusTransformation) fail(reason string, err error) {
+	r.failed = true
+	r.rsp.Conditions = append(r.rsp.Conditions, &fnv1.Condition{
+		Type: successType, Status: fnv1.Status_STATUS_CONDITION_FALSE, Reason: reason,
+		Message: new(err.Error()), Target: fnv1.Target_TARGET_COMPOSITE.Enum(),
+	})
+}
+
+func (r *statusTransformation) succeed() {
+	r.rsp.Conditions = append(r.rsp.Conditions, &fnv1.Condition{
+		Type: successType, Status: fnv1.Status_STATUS_CONDITION_TRUE, Reason: "Available", Target: fnv1.Target_TARGET_COMPOSITE.Enum(),
+	})
+}
+
+// hook runs the hook with an index. It returns false if no hook may run after it.
+func (r *statusTransformation) hook(ctx context.Context, index int, hook StatusConditionHook) bool {
+	values := map[string]string{}
+	for i, m := range hook.Matchers {
+		if m.IncludeExtraResources != nil && *m.IncludeExtraResources && r.extra == nil {
+			var err error
+			if r.extra, err = extraResources(r.req.GetContext()); err != nil {
+				r.fail("InputFailure", fmt.Errorf("cannot load extra-resources: %w", err))
+				return false
+			}
+		}
+		matches, groups, err := r.match(ctx, m)
+		if ctx.Err() != nil {
+			return false
+		}
+		if err != nil {
+			r.fail("MatchFailure", fmt.Errorf("cannot match resources, statusConditionHookIndex: %d, matchConditionIndex: %d: %w", index, i, err))
+		}
+		if !matches {
+			return true
+		}
+		maps.Copy(values, groups)
+	}
+	if len(hook.Matchers) > 0 {
+		r.setConditions(ctx, index, hook.SetConditions, values)
+		r.createEvents(ctx, index, hook.CreateEvents, values)
+	}
+	return true
+}
+
+func (r *statusTransformation) setConditions(ctx context.Context, hook int, setters []SetCondition, values map[string]string) {
+	for i, s := range setters {
+		if force := s.Force != nil && *s.Force; r.set[s.Condition.Type] && !force {
+			continue
+		}
+		text, err := executeMessage(ctx, s.Condition.Message, values)
+		if err != nil {
+			r.fail("SetConditionFailure", fmt.Errorf("cannot set condition, statusConditionHookIndex: %d, setConditionIndex: %d: %w", hook, i, err))
+			continue
+		}
+		r.set[s.Condition.Type] = true
+		r.rsp.Conditions = append(r.rsp.Conditions, &fnv1.Condition{
+			Type: s.Condition.Type, Status: conditionStatus(s.Condition.Status), Reason: s.Condition.Reason, Message: text, Target: resultTarget(s.Target),
+		})
+	}
+}
+
+func (r *statusTransformation) createEvents(ctx context.Context, hook int, events []CreateEvent, values map[string]string) {
+	for i, e := range events {
+		severity, err := eventSeverity(e.Event.Type)
+		text := &e.Event.Message
+		if err == nil {
+			text, err = executeMessage(ctx, text, values)
+		}
+		if err != nil {
+			r.fail("SetConditionFailure", fmt.Errorf("cannot create event, statusConditionHookIndex: %d, createEventIndex: %d: %w", hook, i, err))
+			continue
+		}
+		r.rsp.Results = append(r.rsp.Results, &fnv1.Result{Severity: severity, Reason: e.Event.Reason, Message: *text, Target: resultTarget(e.Target)})
+	}
+}
+
+func conditionStatus(status string) fnv1.Status {
+	switch status {
+	case "True":
+		return fnv1.Status_STATUS_CONDITION_TRUE
+	case "False":
+		return fnv1.Status_STATUS_CONDITION_FALSE
+	default:
+		return fnv1.Status_STATUS_CONDITION_UNKNOWN
+	}
+}
+
+func resultTarget(target *string) *fnv1.Target {
+	if target != nil && *target == "CompositeAndClaim" {
+		return fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum()
+	}
+	return fnv1.Target_TARGET_COMPOSITE.Enum()
+}
+
+func eventSeverity(eventType *string) (fnv1.Severity, error) {
+	switch {
+	case eventType == nil || *eventType == "Normal":
+		return fnv1.Severity_SEVERITY_NORMAL, nil
+	case *eventType == "Warning":
+		return fnv1.Severity_SEVERITY_WARNING, nil
+	default:
+		return 0, fmt.Errorf("invalid type %s, must be one of [Normal, Warning]", *eventType)
+	}
+}
+
+// executeMessage executes a template with values. Without values, it returns the text unchanged.
+func executeMessage(ctx context.Context, text *string, values map[string]string) (*string, error) {
+	if text == nil || len(values) == 0 {
+		return text, nil
+	}
+	out, parsed, err := gotemplating.ExecuteStandard(ctx, *text, values)
+	switch {
+	case err != nil && !parsed:
+		return nil, errors.New("cannot parse template: " + strings.ToValidUTF8(err.Error(), "\uFFFD"))
+	case err != nil:
+		return nil, errors.New("cannot execute template: " + strings.ToValidUTF8(err.Error(), "\uFFFD"))
+	default:
+		// The function slice can cut a character in two.
+		return new(strings.ToValidUTF8(out, "\uFFFD")), nil
+	}
+}

@@ -1,0 +1,242 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+)
+
+// tagManagerMeasured is the version of the real function with which tests compare the builtin.
+const tagManagerMeasured = "v0.9.0"
+
+// NewTagManager returns function-tag-manager as it is in a version.
+func NewTagManager(version string) function.Runner {
+	return function.RunnerFunc(func(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return manageTags(ctx, version, req)
+	})
+}
+
+// manageTags sets the tags of the desired resources that have tags. Like the real function, it drops
+// the connection details of all desired resources.
+func manageTags(ctx context.Context, version string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp := sdk.To(req)
+	in := &ManagedTags{}
+	if err := sdk.Decode(req.GetInput(), in, sdk.Absent(version, tagManagerMeasured, tagManagerSince)...); err != nil {
+		return sdk.Fatal(rsp, errors.New("cannot get Function input from *v1.RunFunctionRequest: "+unknownMember.Replace(err.Error()))), nil
+	}
+	c, err := newTagChange(in, newTagReader(version, req))
+	if err != nil {
+		return sdk.Fatal(rsp, err), nil
+	}
+	desired := sdk.Desired(req)
+	for name, d := range desired {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("managing tags: %w", context.Cause(ctx))
+		}
+		if ignoresTags(d.GetResource()) || !hasTags(kindOf(d.GetResource()).GroupKind()) {
+			continue
+		}
+		t, err := c.tags(d.GetResource(), req.GetObserved().GetResources()[name].GetResource())
+		if err != nil {
+			return sdk.Fatal(rsp, err), nil
+		}
+		d.Resource = withTags(d.GetResource(), t)
+	}
+	rsp.Desired = &fnv1.State{Composite: req.GetDesired().GetComposite(), Resources: desired}
+	sdk.Normal(rsp, "Successfully Processed tags")
+	return rsp, nil
+}
+
+// unknownMember replaces the text for an unknown field of the JSON library that other functions
+// have.
+var unknownMember = strings.NewReplacer("cannot unmarshal Go value of type", "cannot unmarshal JSON string into Go", ": unknown name ", ": unknown object member name ")
+
+// ignoreAnnotation is the annotation, or else the label, of resources that are not changed.
+const ignoreAnnotation = "tag-manager.fn.crossplane.io/ignore-resource"
+
+// ignoresTags reports whether a resource is marked as one that is not changed.
+func ignoresTags(object *structpb.Struct) bool {
+	text, ok := sdk.Annotations(object)[ignoreAnnotation]
+	if !ok {
+		text = sdk.At(object, "metadata", "labels", ignoreAnnotation).GetStringValue()
+	}
+	return strings.EqualFold(text, "true")
+}
+
+// A tagReader reads values at the field paths in an input.
+type tagReader struct {
+	composite, environment *structpb.Struct
+	// hasEnvironment is true if the type FromEnvironmentFieldPath is known.
+	hasEnvironment bool
+	objects        map[*structpb.Struct]map[string]any
+}
+
+// newTagReader returns a reader of the observed composite resource and the environment of req.
+func newTagReader(version string, req *fnv1.RunFunctionRequest) *tagReader {
+	return &tagReader{
+		composite:      req.GetObserved().GetComposite().GetResource(),
+		environment:    req.GetContext().GetFields()["apiextensions.crossplane.io/environment"].GetStructValue(),
+		hasEnvironment: sdk.Since(version, tagManagerMeasured, "v0.8.0"),
+		objects:        map[*structpb.Struct]map[string]any{},
+	}
+}
+
+// read returns the value at the field path of s, and nil if there is none. The error is that
+// there is no field path, which crashes the real function.
+func (r *tagReader) read(s *Source) (*structpb.Value, error) {
+	from := r.composite
+	switch {
+	case s.Type == fromEnvironment && r.hasEnvironment:
+		from = r.environment
+	case s.Type != fromComposite:
+		return nil, nil
+	}
+	if s.FromFieldPath == nil {
+		return nil, fmt.Errorf("fromFieldPath is required for type %s", s.Type)
+	}
+	path, err := fieldpath.Parse(*s.FromFieldPath)
+	if err != nil {
+		return nil, nil
+	}
+	if r.objects[from] == nil {
+		r.objects[from] = from.AsMap()
+	}
+	v, err := path.Get(r.objects[from])
+	if err != nil {
+		return nil, nil
+	}
+	return structpb.NewValue(v)
+}
+
+// A tagChange is what the input does with the tags of each resource.
+type tagChange struct {
+	add    tagUpdates
+	ignore []ignoredTags
+	remove []string
+}
+
+// ignoredTags are the keys of an entry of ignoreTags.
+type ignoredTags struct {
+	keys    []string
+	retains bool
+	// err is the error of the entry. It concerns only resources with observed tags.
+	err error
+}
+
+func newTagChange(in *ManagedTags, r *tagReader) (*tagChange, error) {
+	c := &tagChange{}
+	for i := range in.AddTags {
+		entry := &in.AddTags[i]
+		added, err := addedTags(entry, r)
+		if err != nil {
+			return nil, fmt.Errorf("addTags[%d]: %w", i, err)
+		}
+		c.add.add(added, entry.retains(entry.Policy))
+	}
+	for i := range in.IgnoreTags {
+		entry := &in.IgnoreTags[i]
+		keys, err := ignoredKeys(entry, r)
+		if err != nil {
+			err = fmt.Errorf("ignoreTags[%d]: %w", i, err)
+		}
+		c.ignore = append(c.ignore, ignoredTags{keys, entry.retains(entry.Policy), err})
+	}
+	// Of the lists at field paths, the last one replaces all others.
+	var read []string
+	for i := range in.RemoveTags {
+		entry := &in.RemoveTags[i]
+		if entry.isValue() {
+			c.remove = append(c.remove, entry.Keys...)
+			continue
+		}
+		v, err := r.read(&entry.Source)
+		if err != nil {
+			return nil, fmt.Errorf("removeTags[%d]: %w", i, err)
+		}
+		if keys, _ := toTagKeys(v); keys != nil || isNull(v) {
+			read = keys
+		}
+	}
+	c.remove = append(c.remove, read...)
+	return c, nil
+}
+
+// addedTags returns the tags of an entry. If a tag in the environment is not a string, there
+// are none.
+func addedTags(entry *AddTag, r *tagReader) (tags, error) {
+	if entry.isValue() {
+		return tagsOf(entry.Tags), nil
+	}
+	v, err := r.read(&entry.Source)
+	t, allStrings := toTags(v)
+	if entry.Type == fromEnvironment && !allStrings {
+		return nil, err
+	}
+	return t, err
+}
+
+// ignoredKeys returns the keys of an entry. If a key in the environment is not a string, there
+// are none.
+func ignoredKeys(entry *IgnoreTag, r *tagReader) ([]string, error) {
+	if entry.isValue() {
+		return entry.Keys, nil
+	}
+	v, err := r.read(&entry.Source)
+	keys, allStrings := toTagKeys(v)
+	if entry.Type == fromEnvironment && !allStrings {
+		return nil, err
+	}
+	return keys, err
+}
+
+// tags returns the changed tags of a resource. The observed resource may be nil.
+func (c *tagChange) tags(desired, observed *structpb.Struct) (tags, error) {
+	t, _ := toTags(sdk.At(desired, "spec", "forProvider", "tags"))
+	c.add.apply(&t)
+	if seen, ok := toTags(sdk.At(observed, "status", "atProvider", "tags")); ok {
+		kept, err := c.kept(seen)
+		if err != nil {
+			return nil, err
+		}
+		kept.apply(&t)
+	}
+	for _, key := range c.remove {
+		delete(t, key)
+	}
+	return t, nil
+}
+
+// kept returns the observed tags that ignoreTags selects.
+func (c *tagChange) kept(observed tags) (tagUpdates, error) {
+	var all tagUpdates
+	for _, entry := range c.ignore {
+		if entry.err != nil {
+			return all, entry.err
+		}
+		kept := tags{}
+		for _, key := range entry.keys {
+			if value, ok := observed[key]; ok {
+				kept[key] = value
+			}
+		}
+		all.add(kept, entry.retains)
+	}
+	return all, nil
+}
+
+// locateTagSource returns the path of the entry in an input to which a fatal result refers, or "".
+func locateTagSource(fatal string) string {
+	entry, _, ok := strings.Cut(fatal, ": fromFieldPath is required for type ")
+	if !ok {
+		return ""
+	}
+	return entry
+}

@@ -1,9 +1,0 @@
-package tagmanager
-
-// CountKinds returns the number of API groups without twins, and that of kinds.
-func CountKinds() (groups, count int) {
-	for _, names := range kinds() {
-		count += len(names)
-	}
-	return len(kinds()), count
-}
