@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
-	"github.com/xfn-dev/xfn/internal/alpha/grpc/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -38,7 +37,7 @@ func Dial(target string) (*Client, error) {
 // RunContainer calls the runner to which the client is connected. It ignores req.Endpoint.
 // Errors have the text and status of gRPC, as in Crossplane's events.
 func (c *Client) RunContainer(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
-	rsp := &v1alpha1.RunFunctionResponse{}
+	rsp := &RunFunctionResponse{}
 	err := c.conn.Invoke(ctx, fullMethod, encode(req), rsp)
 	switch status.Code(err) {
 	case codes.OK:

@@ -25,7 +25,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
-	"github.com/xfn-dev/xfn/internal/alpha/grpc/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -141,12 +140,12 @@ func TestWire(t *testing.T) {
 		0x22, 18, 0x0a, 8, 0x0a, 6, 0x0a, 1, 'm', 0x12, 1, 'c', // field 4, run_function_config: resources {limits {memory, cpu}}
 		0x12, 2, 0x08, 2, 0x1a, 2, 0x08, 7, // rest of run_function_config: network {policy}, timeout {seconds}
 	}
-	msg := &v1alpha1.RunFunctionRequest{}
+	msg := &containergrpc.RunFunctionRequest{}
 	if err := proto.Unmarshal(wire, msg); err != nil {
 		t.Fatal(err)
 	}
 	var got alpha.ContainerRequest
-	rsp := &v1alpha1.RunFunctionResponse{}
+	rsp := &containergrpc.RunFunctionResponse{}
 	if err := raw(t, serve(t, recorder(&got))).Invoke(t.Context(), method, msg, rsp); err != nil {
 		t.Fatal(err)
 	}
@@ -167,17 +166,17 @@ func TestWire(t *testing.T) {
 func TestStrangeRequests(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		msg    *v1alpha1.RunFunctionRequest
+		msg    *containergrpc.RunFunctionRequest
 		want   alpha.ContainerRequest
 		code   codes.Code
 	}{
-		"NoImage": {"a request without an image is an error", &v1alpha1.RunFunctionRequest{}, alpha.ContainerRequest{}, codes.InvalidArgument},
+		"NoImage": {"a request without an image is an error", &containergrpc.RunFunctionRequest{}, alpha.ContainerRequest{}, codes.InvalidArgument},
 		"Newer": {
 			"unknown policies count as unspecified",
-			&v1alpha1.RunFunctionRequest{
+			&containergrpc.RunFunctionRequest{
 				Image:             "a",
-				ImagePullConfig:   &v1alpha1.ImagePullConfig{PullPolicy: 99},
-				RunFunctionConfig: &v1alpha1.RunFunctionConfig{Network: &v1alpha1.NetworkConfig{Policy: 99}, Timeout: &durationpb.Duration{}},
+				ImagePullConfig:   &containergrpc.ImagePullConfig{PullPolicy: 99},
+				RunFunctionConfig: &containergrpc.RunFunctionConfig{Network: &containergrpc.NetworkConfig{Policy: 99}, Timeout: &durationpb.Duration{}},
 			},
 			alpha.ContainerRequest{Image: "a", PullPolicy: "IfNotPresent", Network: "Isolated", Timeout: 25 * time.Second},
 			codes.OK,
@@ -186,7 +185,7 @@ func TestStrangeRequests(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got alpha.ContainerRequest
-			err := raw(t, serve(t, recorder(&got))).Invoke(t.Context(), method, tc.msg, &v1alpha1.RunFunctionResponse{})
+			err := raw(t, serve(t, recorder(&got))).Invoke(t.Context(), method, tc.msg, &containergrpc.RunFunctionResponse{})
 			if status.Code(err) != tc.code {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
-	"github.com/xfn-dev/xfn/internal/alpha/grpc/v1alpha1"
 )
 
 // stopGrace is how long Serve waits for calls in progress before it cancels them.
@@ -43,7 +42,7 @@ func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error
 
 type server struct{ runner alpha.ContainerRunner }
 
-func (s *server) run(ctx context.Context, msg *v1alpha1.RunFunctionRequest) (*v1alpha1.RunFunctionResponse, error) {
+func (s *server) run(ctx context.Context, msg *RunFunctionRequest) (*RunFunctionResponse, error) {
 	if msg.GetImage() == "" {
 		return nil, status.Error(codes.InvalidArgument, "the request has no image")
 	}
@@ -51,7 +50,7 @@ func (s *server) run(ctx context.Context, msg *v1alpha1.RunFunctionRequest) (*v1
 	if err != nil {
 		return nil, err
 	}
-	return &v1alpha1.RunFunctionResponse{Output: output}, nil
+	return &RunFunctionResponse{Output: output}, nil
 }
 
 const (
@@ -70,7 +69,7 @@ func service() *grpc.ServiceDesc {
 }
 
 func handle(srv any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-	req := &v1alpha1.RunFunctionRequest{}
+	req := &RunFunctionRequest{}
 	if err := decode(req); err != nil {
 		return nil, err
 	}
@@ -78,30 +77,30 @@ func handle(srv any, ctx context.Context, decode func(any) error, _ grpc.UnarySe
 }
 
 // encode returns the gRPC message for a request. Like Crossplane, it omits empty fields.
-func encode(req alpha.ContainerRequest) *v1alpha1.RunFunctionRequest {
-	config := &v1alpha1.RunFunctionConfig{}
+func encode(req alpha.ContainerRequest) *RunFunctionRequest {
+	config := &RunFunctionConfig{}
 	if req.CPU != "" || req.Memory != "" {
-		config.Resources = &v1alpha1.ResourceConfig{Limits: &v1alpha1.ResourceLimits{Cpu: req.CPU, Memory: req.Memory}}
+		config.Resources = &ResourceConfig{Limits: &ResourceLimits{Cpu: req.CPU, Memory: req.Memory}}
 	}
 	if req.Network != "" {
-		config.Network = &v1alpha1.NetworkConfig{Policy: networkPolicies[req.Network]}
+		config.Network = &NetworkConfig{Policy: networkPolicies[req.Network]}
 	}
 	if req.Timeout != 0 {
 		config.Timeout = durationpb.New(req.Timeout)
 	}
-	pull := &v1alpha1.ImagePullConfig{PullPolicy: pullPolicies[req.PullPolicy]}
+	pull := &ImagePullConfig{PullPolicy: pullPolicies[req.PullPolicy]}
 	if a := req.Auth; a != nil {
-		pull.Auth = &v1alpha1.ImagePullAuth{
+		pull.Auth = &ImagePullAuth{
 			Username: a.Username, Password: a.Password, Auth: a.Auth,
 			IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,
 		}
 	}
-	return &v1alpha1.RunFunctionRequest{Image: req.Image, Input: req.Input, ImagePullConfig: pull, RunFunctionConfig: config}
+	return &RunFunctionRequest{Image: req.Image, Input: req.Input, ImagePullConfig: pull, RunFunctionConfig: config}
 }
 
 // decode returns the request in a gRPC message, with defaults set. Unknown enum
 // values, such as those of a newer client, count as unspecified.
-func decode(msg *v1alpha1.RunFunctionRequest) alpha.ContainerRequest {
+func decode(msg *RunFunctionRequest) alpha.ContainerRequest {
 	config := msg.GetRunFunctionConfig()
 	req := alpha.ContainerRequest{
 		Image:      msg.GetImage(),
@@ -121,15 +120,15 @@ func decode(msg *v1alpha1.RunFunctionRequest) alpha.ContainerRequest {
 	return req.Complete()
 }
 
-var pullPolicies = map[alpha.PullPolicy]v1alpha1.ImagePullPolicy{
-	alpha.PullIfNotPresent: v1alpha1.ImagePullPolicy_IMAGE_PULL_POLICY_IF_NOT_PRESENT,
-	alpha.PullAlways:       v1alpha1.ImagePullPolicy_IMAGE_PULL_POLICY_ALWAYS,
-	alpha.PullNever:        v1alpha1.ImagePullPolicy_IMAGE_PULL_POLICY_NEVER,
+var pullPolicies = map[alpha.PullPolicy]ImagePullPolicy{
+	alpha.PullIfNotPresent: ImagePullPolicy_IMAGE_PULL_POLICY_IF_NOT_PRESENT,
+	alpha.PullAlways:       ImagePullPolicy_IMAGE_PULL_POLICY_ALWAYS,
+	alpha.PullNever:        ImagePullPolicy_IMAGE_PULL_POLICY_NEVER,
 }
 
-var networkPolicies = map[alpha.NetworkPolicy]v1alpha1.NetworkPolicy{
-	alpha.NetworkIsolated: v1alpha1.NetworkPolicy_NETWORK_POLICY_ISOLATED,
-	alpha.NetworkRunner:   v1alpha1.NetworkPolicy_NETWORK_POLICY_RUNNER,
+var networkPolicies = map[alpha.NetworkPolicy]NetworkPolicy{
+	alpha.NetworkIsolated: NetworkPolicy_NETWORK_POLICY_ISOLATED,
+	alpha.NetworkRunner:   NetworkPolicy_NETWORK_POLICY_RUNNER,
 }
 
 // keyOf returns the key of a value in m, or the zero value if m does not have the value.

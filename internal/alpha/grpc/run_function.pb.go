@@ -4,7 +4,7 @@
 // 	protoc        v3.21.12
 // source: function/container/grpc/v1alpha1/run_function.proto
 
-package v1alpha1
+package grpc
 
 import (
 	reflect "reflect"
