@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/suite/format"
+	"github.com/xfn-dev/xfn/internal/suite"
 )
 
 // A Section is a part of a round's text. Each element is a line.
@@ -249,7 +249,7 @@ func (t Text) tests(tested *Testing) (Section, error) {
 		return append(s, t.hint(tested.Err)...), nil
 	}
 	var b strings.Builder
-	text := format.Text{W: &b, Color: t.Color, Columns: t.Columns, Spell: t.Spell}
+	text := suite.TextReport{W: &b, Color: t.Color, Columns: t.Columns, Spell: t.Spell}
 	for _, o := range tested.Outcomes {
 		if err := text.Add(o); err != nil {
 			return nil, err

@@ -20,7 +20,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
-	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
 // reportFlags select the reports about the cases of a test run.
@@ -49,9 +48,9 @@ func (f reportFlags) ofCases() bool {
 type reporter struct {
 	reportFlags
 	term  *terminal.Terminal
-	text  *format.Text
-	doc   *format.Document
-	junit format.JUnit
+	text  *suite.TextReport
+	doc   *suite.JSONReport
+	junit suite.JUnitReport
 	// coverage is nil if it is not collected.
 	coverage *coverage.Collector
 	// attested are the attestations to write if all cases pass.
@@ -67,7 +66,7 @@ type reporter struct {
 }
 
 func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*reporter, error) {
-	r := &reporter{reportFlags: f, term: term, found: terminal.Findings{Command: "xfn test", Program: p}, junit: format.JUnit{Spell: spell(term)}, pages: map[string]int{}}
+	r := &reporter{reportFlags: f, term: term, found: terminal.Findings{Command: "xfn test", Program: p}, junit: suite.JUnitReport{Spell: spell(term)}, pages: map[string]int{}}
 	if f.Coverage.On || f.CoverageMin > 0 {
 		r.coverage = &coverage.Collector{}
 	}
@@ -89,9 +88,9 @@ func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*repor
 	switch f.Format {
 	case terminal.SARIF, terminal.GitLab:
 	case "json":
-		r.doc = &format.Document{Cases: []format.Case{}, Spell: spell(term)}
+		r.doc = &suite.JSONReport{Cases: []suite.JSONCase{}, Spell: spell(term)}
 	default:
-		r.text = &format.Text{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Columns: term.Columns, Spell: spell(term)}
+		r.text = &suite.TextReport{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Columns: term.Columns, Spell: spell(term)}
 	}
 	return r, nil
 }
@@ -175,7 +174,7 @@ func (r *reporter) page(o suite.Outcome) error {
 	err := fsx.Write(path, 0o644, func(w io.Writer) error {
 		trace := *o.Trace
 		var err error
-		if trace.Error, err = format.Failures(o, spell(r.term)); err != nil {
+		if trace.Error, err = suite.FailureText(o, spell(r.term)); err != nil {
 			return err
 		}
 		return report.WritePage(w, "xfn test", []report.Trace{trace})

@@ -1,42 +1,41 @@
-package format
+package suite
 
 import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
 
-// A Document is the JSON report of a run.
-type Document struct {
-	Passed  int    `json:"passed"`
-	Failed  int    `json:"failed"`
-	Skipped int    `json:"skipped"`
-	Cases   []Case `json:"cases"`
+// A JSONReport is the JSON report of a run.
+type JSONReport struct {
+	Passed  int        `json:"passed"`
+	Failed  int        `json:"failed"`
+	Skipped int        `json:"skipped"`
+	Cases   []JSONCase `json:"cases"`
 	// Coverage is nil if it was not collected.
 	Coverage *coverage.Report `json:"coverage,omitempty"`
 	// Spell returns the syntax of the options in hints.
 	Spell hint.Speller `json:"-"`
 }
 
-// A Case is the outcome of one case.
-type Case struct {
+// A JSONCase is the outcome of one case.
+type JSONCase struct {
 	Suite string `json:"suite"`
 	// Case is empty for a suite that could not run.
-	Case     string       `json:"case,omitempty"`
-	Path     string       `json:"path"`
-	Line     int          `json:"line,omitempty"`
-	Status   suite.Status `json:"status"`
-	Seconds  float64      `json:"seconds"`
-	Reason   string       `json:"reason,omitempty"`
-	Failures []Failure    `json:"failures,omitempty"`
+	Case     string        `json:"case,omitempty"`
+	Path     string        `json:"path"`
+	Line     int           `json:"line,omitempty"`
+	Status   Status        `json:"status"`
+	Seconds  float64       `json:"seconds"`
+	Reason   string        `json:"reason,omitempty"`
+	Failures []JSONFailure `json:"failures,omitempty"`
 	// Partial lists the kinds that were validated by their structure only.
 	Partial []string `json:"partial,omitempty"`
 	Updated []string `json:"updated,omitempty"`
 }
 
-// A Failure is one reason why a case failed.
-type Failure struct {
+// A JSONFailure is one reason why a case failed.
+type JSONFailure struct {
 	Path     string           `json:"path"`
 	Line     int              `json:"line,omitempty"`
 	Text     string           `json:"text"`
@@ -48,27 +47,27 @@ type Failure struct {
 }
 
 // Add adds an outcome.
-func (d *Document) Add(o suite.Outcome) {
+func (d *JSONReport) Add(o Outcome) {
 	switch o.Status {
-	case suite.Failed:
+	case Failed:
 		d.Failed++
-	case suite.Skipped:
+	case Skipped:
 		d.Skipped++
 	default:
 		d.Passed++
 	}
-	c := Case{
+	c := JSONCase{
 		Suite: o.Suite, Case: o.Case, Path: o.Path, Line: o.Line, Status: o.Status, Seconds: o.Took.Seconds(),
 		Reason: o.Reason, Partial: o.Partial, Updated: o.Updated,
 	}
 	for _, f := range o.Failures {
-		c.Failures = append(c.Failures, Failure{f.Path, f.Line, f.Text, f.Hint.Spell(d.Spell), f.Resource, f.Field, f.Step, f.Diffs})
+		c.Failures = append(c.Failures, JSONFailure{f.Path, f.Line, f.Text, f.Hint.Spell(d.Spell), f.Resource, f.Field, f.Step, f.Diffs})
 	}
 	d.Cases = append(d.Cases, c)
 }
 
-// JUnit collects outcomes as JUnit suites, one for each test suite.
-type JUnit struct {
+// JUnitReport collects outcomes as JUnit suites, one for each test suite.
+type JUnitReport struct {
 	// Spell returns the syntax of the options in hints.
 	Spell hint.Speller
 
@@ -77,7 +76,7 @@ type JUnit struct {
 }
 
 // Add adds an outcome.
-func (j *JUnit) Add(o suite.Outcome) error {
+func (j *JUnitReport) Add(o Outcome) error {
 	i, ok := j.index[o.Suite]
 	if !ok {
 		if j.index == nil {
@@ -92,9 +91,9 @@ func (j *JUnit) Add(o suite.Outcome) error {
 	if c.Name == "" {
 		c.Name = o.Path
 	}
-	if o.Status == suite.Failed {
+	if o.Status == Failed {
 		var err error
-		if c.Failure, err = failure(o, j.Spell); err != nil {
+		if c.Failure, err = junitFailure(o, j.Spell); err != nil {
 			return err
 		}
 	}
@@ -104,12 +103,12 @@ func (j *JUnit) Add(o suite.Outcome) error {
 }
 
 // Suites returns the suites of the outcomes that were added.
-func (j *JUnit) Suites() []report.JUnitSuite { return j.suites }
+func (j *JUnitReport) Suites() []report.JUnitSuite { return j.suites }
 
-// failure returns a JUnit failure. Its message is the first failure of the
+// junitFailure returns a JUnit failure. Its message is the first failure of the
 // case, and its text has all failures.
-func failure(o suite.Outcome, spell hint.Speller) (*report.JUnitFailure, error) {
-	text, err := Failures(o, spell)
+func junitFailure(o Outcome, spell hint.Speller) (*report.JUnitFailure, error) {
+	text, err := FailureText(o, spell)
 	message := ""
 	if len(o.Failures) > 0 {
 		message = o.Failures[0].Text

@@ -1,4 +1,4 @@
-package format_test
+package suite_test
 
 import (
 	"bytes"
@@ -13,11 +13,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/check"
-	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
-// outcomes returns outcomes of each status, with control characters in their texts.
-func outcomes() []suite.Outcome {
+// formattedOutcomes returns outcomes of each status, with control characters in their texts.
+func formattedOutcomes() []suite.Outcome {
 	return []suite.Outcome{
 		{Suite: "one", Case: "good", Path: "one.yaml", Line: 4, Status: suite.Passed, Took: 1500 * time.Millisecond, Updated: []string{"g.yaml"}},
 		{Suite: "one", Case: "bad", Path: "one.yaml", Line: 9, Status: suite.Failed, Took: 20 * time.Millisecond, Failures: []suite.Failure{
@@ -34,7 +33,7 @@ func outcomes() []suite.Outcome {
 	}
 }
 
-const failures = `one.yaml:12: bolt: spec.size: want 1, got 2 and so many more words that they do not fit into one line
+const formattedFailures = `one.yaml:12: bolt: spec.size: want 1, got 2 and so many more words that they do not fit into one line
 one.yaml:13: two
     : :error::lines\x1b[31m
 hint: look
@@ -47,36 +46,36 @@ one.yaml:14: it differs
 `
 
 func indented() string {
-	return strings.ReplaceAll("    "+strings.ReplaceAll(strings.TrimSuffix(failures, "\n"), "\n", "\n    "), "\n    \n", "\n\n") + "\n"
+	return strings.ReplaceAll("    "+strings.ReplaceAll(strings.TrimSuffix(formattedFailures, "\n"), "\n", "\n    "), "\n    \n", "\n\n") + "\n"
 }
 
-func TestText(t *testing.T) {
+func TestTextReport(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		text   format.Text
+		text   suite.TextReport
 		want   string
 	}{
 		"Plain": {
 			"failures and suites are written",
-			format.Text{},
+			suite.TextReport{},
 			"updated g.yaml\n--- FAIL: one/bad (0.02s)\n" + indented() + "FAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
 				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\nok   three (1 case, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
 		},
 		"Terminal": {
 			"messages on a terminal are wrapped",
-			format.Text{Quiet: true, Columns: 80},
+			suite.TextReport{Quiet: true, Columns: 80},
 			"updated g.yaml\n--- FAIL: one/bad (0.02s)\n" + strings.Replace(indented(), "words that ", "words that\n        ", 1) + "FAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
 				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
 		},
 		"Quiet": {
 			"quiet omits suites that pass",
-			format.Text{Quiet: true},
+			suite.TextReport{Quiet: true},
 			"updated g.yaml\n--- FAIL: one/bad (0.02s)\n" + indented() + "FAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
 				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
 		},
 		"Verbose": {
 			"verbose writes each case",
-			format.Text{Verbose: true},
+			suite.TextReport{Verbose: true},
 			"--- PASS: one/good (1.50s)\nupdated g.yaml\n--- FAIL: one/bad (0.02s)\n" + indented() + "--- SKIP: one/odd (0.00s)\n    later\nFAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
 				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\n--- PASS: three/x (0.00s)\nok   three (1 case, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
 		},
@@ -85,7 +84,7 @@ func TestText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			tc.text.W = &b
-			for _, o := range outcomes() {
+			for _, o := range formattedOutcomes() {
 				if err := tc.text.Add(o); err != nil {
 					t.Fatal(err)
 				}
@@ -100,10 +99,10 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestColor(t *testing.T) {
+func TestTextReportColor(t *testing.T) {
 	var b bytes.Buffer
-	text := format.Text{W: &b, Color: true}
-	for _, o := range outcomes()[1:2] {
+	text := suite.TextReport{W: &b, Color: true}
+	for _, o := range formattedOutcomes()[1:2] {
 		if err := text.Add(o); err != nil {
 			t.Fatal(err)
 		}
@@ -116,13 +115,13 @@ func TestColor(t *testing.T) {
 	}
 }
 
-type broken struct{}
+type brokenWriter struct{}
 
-func (broken) Write([]byte) (int, error) { return 0, errors.New("the pipe is closed") }
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("the pipe is closed") }
 
-func TestWriteErrors(t *testing.T) {
-	text := format.Text{W: broken{}, Verbose: true}
-	if err := text.Add(outcomes()[0]); err == nil {
+func TestReportWriteErrors(t *testing.T) {
+	text := suite.TextReport{W: brokenWriter{}, Verbose: true}
+	if err := text.Add(formattedOutcomes()[0]); err == nil {
 		t.Error("a failed write of an outcome returns no error")
 	}
 	if err := text.End(0); err == nil {
@@ -130,9 +129,9 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-func TestJUnit(t *testing.T) {
-	var j format.JUnit
-	for _, o := range outcomes() {
+func TestJUnitReport(t *testing.T) {
+	var j suite.JUnitReport
+	for _, o := range formattedOutcomes() {
 		if err := j.Add(o); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +139,7 @@ func TestJUnit(t *testing.T) {
 	want := []report.JUnitSuite{
 		{Name: "one", Seconds: 1.52, Cases: []report.JUnitCase{
 			{Name: "good", Class: "one", Seconds: 1.5},
-			{Name: "bad", Class: "one", Seconds: 0.02, Failure: &report.JUnitFailure{Message: outcomes()[1].Failures[0].Text, Text: failures}},
+			{Name: "bad", Class: "one", Seconds: 0.02, Failure: &report.JUnitFailure{Message: formattedOutcomes()[1].Failures[0].Text, Text: formattedFailures}},
 			{Name: "odd", Class: "one", Skipped: "later"},
 		}},
 		{Name: "two", Cases: []report.JUnitCase{{Name: "two.yaml", Class: "two", Failure: &report.JUnitFailure{Message: "broken", Text: "two.yaml: broken\n"}}}},
@@ -151,9 +150,9 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-func TestDocument(t *testing.T) {
-	d := format.Document{}
-	for _, o := range outcomes() {
+func TestJSONReport(t *testing.T) {
+	d := suite.JSONReport{}
+	for _, o := range formattedOutcomes() {
 		d.Add(o)
 	}
 	if d.Passed != 2 || d.Failed != 2 || d.Skipped != 1 || len(d.Cases) != 5 {

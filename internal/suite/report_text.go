@@ -1,4 +1,4 @@
-package format
+package suite
 
 import (
 	"bytes"
@@ -9,12 +9,11 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// A Text writes outcomes as text: the failures of each case, a summary line for
+// A TextReport writes outcomes as text: the failures of each case, a summary line for
 // each suite, and one for the whole run.
-type Text struct {
+type TextReport struct {
 	// W is the destination.
 	W io.Writer
 	// Color adds colors. Verbose prints cases that pass or are skipped, and Quiet
@@ -29,29 +28,29 @@ type Text struct {
 	inherited map[string]string
 
 	suite string
-	one   tally
-	all   tally
+	one   caseTally
+	all   caseTally
 }
 
-// A tally counts outcomes.
-type tally struct {
+// A caseTally counts outcomes.
+type caseTally struct {
 	cases, failed, skipped int
 	took                   time.Duration
 }
 
-func (t *tally) add(o suite.Outcome) {
+func (t *caseTally) add(o Outcome) {
 	t.cases++
 	t.took += o.Took
 	switch o.Status {
-	case suite.Failed:
+	case Failed:
 		t.failed++
-	case suite.Skipped:
+	case Skipped:
 		t.skipped++
 	}
 }
 
 // Add writes an outcome. Outcomes of a suite must be consecutive.
-func (t *Text) Add(o suite.Outcome) error {
+func (t *TextReport) Add(o Outcome) error {
 	if o.Suite != t.suite {
 		if err := t.endSuite(); err != nil {
 			return err
@@ -62,15 +61,15 @@ func (t *Text) Add(o suite.Outcome) error {
 	t.all.add(o)
 	var b bytes.Buffer
 	switch {
-	case o.Status == suite.Failed:
+	case o.Status == Failed:
 		if err := t.failed(&b, o); err != nil {
 			return err
 		}
-	case o.Status == suite.Skipped && t.Verbose:
-		t.line(&b, report.Yellow, fmt.Sprintf("--- SKIP: %s (%s)", o.Name(), seconds(o.Took)))
+	case o.Status == Skipped && t.Verbose:
+		t.line(&b, report.Yellow, fmt.Sprintf("--- SKIP: %s (%s)", o.Name(), secondsText(o.Took)))
 		t.message(&b, o.Reason)
 	case t.Verbose:
-		t.line(&b, "", fmt.Sprintf("--- PASS: %s (%s)", o.Name(), seconds(o.Took)))
+		t.line(&b, "", fmt.Sprintf("--- PASS: %s (%s)", o.Name(), secondsText(o.Took)))
 	}
 	for _, path := range o.Updated {
 		t.line(&b, "", "updated "+path)
@@ -79,21 +78,21 @@ func (t *Text) Add(o suite.Outcome) error {
 	return err
 }
 
-func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
-	t.line(b, report.Red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), seconds(o.Took)))
+func (t *TextReport) failed(b *bytes.Buffer, o Outcome) error {
+	t.line(b, report.Red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), secondsText(o.Took)))
 	if first := t.firstWith(o); first != "" {
-		t.message(b, position(o.Failures[0])+": the same as for "+first)
+		t.message(b, failurePosition(o.Failures[0])+": the same as for "+first)
 		return nil
 	}
 	hints := map[hint.Hint]bool{"": true}
 	for _, f := range o.Failures {
-		t.message(b, position(f)+": "+f.Text)
+		t.message(b, failurePosition(f)+": "+f.Text)
 		if len(f.Diffs) > 0 {
 			var diff bytes.Buffer
 			if err := report.WriteDiff(&diff, f.Diffs, report.Style{Color: t.Color, Columns: t.Columns}); err != nil {
 				return err
 			}
-			indent(b, diff.String())
+			indentText(b, diff.String())
 		}
 		if !hints[f.Hint] {
 			hints[f.Hint] = true
@@ -104,13 +103,13 @@ func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 }
 
 // firstWith returns the name of an earlier case that failed by the same errors in the defaults, or "".
-func (t *Text) firstWith(o suite.Outcome) string {
+func (t *TextReport) firstWith(o Outcome) string {
 	key := ""
 	for _, f := range o.Failures {
 		if !f.Inherited {
 			return ""
 		}
-		key += position(f) + f.Text + "\x00"
+		key += failurePosition(f) + f.Text + "\x00"
 	}
 	if t.inherited == nil {
 		t.inherited = map[string]string{}
@@ -123,7 +122,7 @@ func (t *Text) firstWith(o suite.Outcome) string {
 }
 
 // message writes a text below the line of its case, wrapped and indented.
-func (t *Text) message(b *bytes.Buffer, text string) {
+func (t *TextReport) message(b *bytes.Buffer, text string) {
 	left := "    "
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		width := t.Columns - 8
@@ -137,14 +136,14 @@ func (t *Text) message(b *bytes.Buffer, text string) {
 	}
 }
 
-func position(f suite.Failure) string {
+func failurePosition(f Failure) string {
 	if f.Line == 0 {
 		return f.Path
 	}
 	return fmt.Sprintf("%s:%d", f.Path, f.Line)
 }
 
-func indent(b *bytes.Buffer, text string) {
+func indentText(b *bytes.Buffer, text string) {
 	for l := range strings.Lines(text) {
 		if l != "\n" {
 			b.WriteString("        ")
@@ -155,7 +154,7 @@ func indent(b *bytes.Buffer, text string) {
 
 // line writes a line. It escapes control characters, and "::" at the start,
 // which GitHub Actions would interpret as a command.
-func (t *Text) line(b *bytes.Buffer, color report.Color, text string) {
+func (t *TextReport) line(b *bytes.Buffer, color report.Color, text string) {
 	text = report.Printable(text)
 	if trimmed := strings.TrimLeft(text, " "); strings.HasPrefix(trimmed, "::") {
 		text = text[:len(text)-len(trimmed)] + ": :" + trimmed[2:]
@@ -167,9 +166,9 @@ func (t *Text) line(b *bytes.Buffer, color report.Color, text string) {
 	b.WriteByte('\n')
 }
 
-func (t *Text) endSuite() error {
+func (t *TextReport) endSuite() error {
 	one := t.one
-	t.one = tally{}
+	t.one = caseTally{}
 	if one.cases == 0 || one.failed == 0 && t.Quiet {
 		return nil
 	}
@@ -177,7 +176,7 @@ func (t *Text) endSuite() error {
 }
 
 // summary writes a line with the counts of outcomes.
-func (t *Text) summary(of tally, text string) error {
+func (t *TextReport) summary(of caseTally, text string) error {
 	color := report.Green
 	if of.failed > 0 {
 		color = report.Red
@@ -188,7 +187,7 @@ func (t *Text) summary(of tally, text string) error {
 	return err
 }
 
-func (t tally) verdict() string {
+func (t caseTally) verdict() string {
 	if t.failed > 0 {
 		return "FAIL"
 	}
@@ -196,7 +195,7 @@ func (t tally) verdict() string {
 }
 
 // counts returns "(3 cases, 1 failed, 0.01s)".
-func (t tally) counts() string {
+func (t caseTally) counts() string {
 	parts := []string{report.Count(t.cases, "case")}
 	if t.failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed", t.failed))
@@ -204,11 +203,11 @@ func (t tally) counts() string {
 	if t.skipped > 0 {
 		parts = append(parts, fmt.Sprintf("%d skipped", t.skipped))
 	}
-	return "(" + strings.Join(append(parts, seconds(t.took)), ", ") + ")"
+	return "(" + strings.Join(append(parts, secondsText(t.took)), ", ") + ")"
 }
 
 // End writes the summary lines of the last suite and of the run, whose duration is took.
-func (t *Text) End(took time.Duration) error {
+func (t *TextReport) End(took time.Duration) error {
 	if err := t.endSuite(); err != nil {
 		return err
 	}
@@ -216,12 +215,12 @@ func (t *Text) End(took time.Duration) error {
 	return t.summary(t.all, t.all.verdict())
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
+func secondsText(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
 
-// Failures returns the failures of a case as Text writes them.
-func Failures(o suite.Outcome, spell hint.Speller) (string, error) {
+// FailureText returns the failures of a case as TextReport writes them.
+func FailureText(o Outcome, spell hint.Speller) (string, error) {
 	var b bytes.Buffer
-	t := Text{Spell: spell}
+	t := TextReport{Spell: spell}
 	if err := t.failed(&b, o); err != nil {
 		return "", err
 	}
