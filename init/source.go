@@ -17,10 +17,10 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/internal/clone"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote/clone"
 	"github.com/xfn-dev/xfn/templates"
 )
 

@@ -13,7 +13,7 @@ import (
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 
 	_ "github.com/xfn-dev/xfn/cmd/xfn/collector"
-	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
+	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
 func main() {
@@ -57,7 +57,7 @@ func (l memoryLimit) bytes() int64 {
 	own, ownErr := os.ReadFile("/proc/self/cgroup")
 	machine := []int64{machineMemory(), virtualMemory()}
 	if mountsErr == nil && ownErr == nil {
-		machine = append(machine, cgroup.MemoryLimit(string(mounts), string(own)))
+		machine = append(machine, sandbox.MemoryLimit(string(mounts), string(own)))
 	}
 	for _, bytes := range machine {
 		if bytes > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 

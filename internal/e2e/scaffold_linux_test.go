@@ -13,8 +13,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/language/gotemplating"
-	"github.com/xfn-dev/xfn/internal/language/kcl"
+	"github.com/xfn-dev/xfn/internal/language/interpreted"
 	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/language/typescript"
 )
@@ -50,7 +49,7 @@ func scaffolds(t *testing.T) (all []bundled, cache, npm string) {
 	w.add(t, root, "protobuf", "7.34.1", true, "google")
 	w.add(t, root, "pydantic", "1.10.4", false, "pydantic", "typing_extensions.py")
 	stand := layoutOfGo(t)
-	for _, reference := range []string{gotemplating.Language().Base, kcl.Language().Base} {
+	for _, reference := range []string{interpreted.GoTemplating().Base, interpreted.KCL().Base} {
 		pullBase(t, cache, reference, stand)
 	}
 	return []bundled{

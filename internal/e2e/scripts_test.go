@@ -22,8 +22,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/alpha/grpc"
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/report/sariftest"
-	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // Exit codes of xfn.
@@ -76,7 +76,7 @@ var programs = map[string]func(){"contained": contained, "containers": container
 func contained() {
 	program, err := exec.LookPath(os.Args[1])
 	if err == nil {
-		err = sandboxtest.Exec(program, os.Args[1:], os.Environ())
+		err = functiontest.ExecContained(program, os.Args[1:], os.Environ())
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

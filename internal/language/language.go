@@ -91,3 +91,26 @@ func Has(dir, name string) (bool, error) {
 	}
 	return info.Mode().IsRegular(), nil
 }
+
+// Root returns the folder of the project that dir is part of: that with a project file, or
+// else that of the git repository, or else dir.
+func Root(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	root, found := dir, false
+	for at := abs; ; at = filepath.Dir(at) {
+		for _, name := range []string{"crossplane-project.yaml", "upbound.yaml"} {
+			if _, err := os.Stat(filepath.Join(at, name)); err == nil {
+				return at, nil
+			}
+		}
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !found {
+			root, found = at, true
+		}
+		if at == filepath.Dir(at) {
+			return root, nil
+		}
+	}
+}

@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 )
 
 // FromLayout returns the images of an OCI image layout in a directory, including the

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/sandbox"
-	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // The environment variables that select the role of this test program.
@@ -119,7 +119,7 @@ type door func(context.Context, sandbox.Spec) (*sandbox.Process, error)
 func beginBy(t testing.TB, start door, spec sandbox.Spec) *sandbox.Process {
 	t.Helper()
 	p, err := start(t.Context(), spec)
-	sandboxtest.Allowed(t, err)
+	functiontest.RequireSandbox(t, err)
 	if err != nil {
 		t.Fatalf("starting: %v", err)
 	}

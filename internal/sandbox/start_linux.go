@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
 )
 
 // maxReplies limits the bytes that are read from a supervisor in total.
@@ -257,13 +255,13 @@ func (p *Process) Stop() error {
 // bound puts a supervisor, and every process that it starts, into a new control group. It
 // returns nil if the system does not permit control groups; resource limits then apply
 // instead.
-func bound(pid int, l Limits) *cgroup.Group {
+func bound(pid int, l Limits) *Cgroup {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	own, ownErr := os.ReadFile("/proc/self/cgroup")
 	if errors.Join(err, ownErr) != nil {
 		return nil
 	}
-	group := cgroup.Make(string(mounts), string(own), cgroup.Limits{Memory: l.Memory, CPU: l.CPU, PIDs: l.PIDs})
+	group := MakeCgroup(string(mounts), string(own), l)
 	if group.Add(pid) != nil {
 		return nil
 	}
@@ -272,7 +270,7 @@ func bound(pid int, l Limits) *cgroup.Group {
 
 // newReport returns the Report of a sandbox without Landlock and Proc, which only the
 // supervisor can determine.
-func newReport(s Spec, group *cgroup.Group) Report {
+func newReport(s Spec, group *Cgroup) Report {
 	r := Report{Tmp: s.Limits.Tmp, HostID: os.Geteuid(), IDs: 1, Network: s.Network}
 	if MapsIDs() {
 		r.HostID, r.IDs = s.HostID, idRange

@@ -24,7 +24,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
-	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -79,7 +78,7 @@ func start(t *testing.T, cmd function.RunCmd) running {
 	target, _ := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "listening on ")
 	return running{target, cancel, func() (string, error) {
 		err := e2e.Receive(t, done)
-		sandboxtest.Allowed(t, err)
+		functiontest.RequireSandbox(t, err)
 		return e2e.Receive(t, said), err
 	}}
 }

@@ -54,8 +54,6 @@ func Areas() []Area {
 		{"internal/schema", 1},
 		{"internal/patch", 1},
 		{"internal/remote", 2},
-		{"internal/clone", 1},
-		{"internal/dockerengine", 1},
 		{"internal/signature", 1},
 
 		{"internal/manifest", 0},

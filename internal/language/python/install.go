@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
-	"github.com/xfn-dev/xfn/internal/language/python/wheel"
 )
 
 // Limits of the source of one project.
@@ -24,7 +23,7 @@ const (
 )
 
 // install returns the files of a project as if its wheel were built and installed.
-func (p *project) install(l wheel.Layout) (all []wheel.File, err error) {
+func (p *project) install(l Layout) (all []File, err error) {
 	root, err := os.OpenRoot(p.dir)
 	if err != nil {
 		return nil, fsx.Cause(err)
@@ -38,16 +37,16 @@ func (p *project) install(l wheel.Layout) (all []wheel.File, err error) {
 	}
 	info := strings.ReplaceAll(p.name, "-", "_") + "-" + p.version + ".dist-info"
 	for name, text := range map[string]string{"METADATA": p.metadata(), "WHEEL": "Wheel-Version: 1.0\nGenerator: xfn\nRoot-Is-Purelib: true\nTag: py3-none-any\n", "entry_points.txt": p.entryPoints()} {
-		c.files = append(c.files, wheel.Content(path.Join(l.Site, info, name), 0o644, []byte(text)))
+		c.files = append(c.files, NewFile(path.Join(l.Site, info, name), 0o644, []byte(text)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.scripts)) {
-		f, err := wheel.Script(l, name, p.scripts[name])
+		f, err := script(l, name, p.scripts[name])
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", p.file, err)
 		}
 		c.files = append(c.files, f)
 	}
-	return wheel.Recorded(c.files, l.Site, info), nil
+	return withRecord(c.files, l.Site, info), nil
 }
 
 func (p *project) metadata() string {
@@ -85,7 +84,7 @@ func (p *project) entryPoints() string {
 type collector struct {
 	root  fs.FS
 	site  string
-	files []wheel.File
+	files []File
 	size  int64
 	// from has the path in the project of each file, by its path in site-packages.
 	from map[string]string
@@ -131,7 +130,7 @@ func (c *collector) add(r sourceRoot) error {
 }
 
 func (c *collector) file(name, to string) (err error) {
-	if err := wheel.CheckPath(to); err != nil {
+	if err := CheckPath(to); err != nil {
 		return err
 	}
 	f, err := c.root.Open(name)
@@ -147,6 +146,6 @@ func (c *collector) file(name, to string) (err error) {
 	if c.size += n; c.size > maxSourceBytes || len(c.files) >= maxSourceFiles {
 		return fmt.Errorf("the source has more than %d files or %d MiB", maxSourceFiles, maxSourceBytes>>20)
 	}
-	c.files = append(c.files, wheel.Content(filepath.ToSlash(path.Join(c.site, to)), 0o644, data.Bytes()))
+	c.files = append(c.files, NewFile(filepath.ToSlash(path.Join(c.site, to)), 0o644, data.Bytes()))
 	return nil
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
-	"github.com/xfn-dev/xfn/internal/language/python/wheel"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -181,8 +180,8 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) (_ []runtim
 		return nil, c, err
 	}
 	prefix := "fn_" + machine
-	l := wheel.Layout{Site: path.Join(prefix, "lib", "python"+base.Python(), "site-packages"), Interpreter: "/" + path.Join(prefix, "bin", "python"+base.Python())}
-	var all wheel.Set
+	l := Layout{Site: path.Join(prefix, "lib", "python"+base.Python(), "site-packages"), Interpreter: "/" + path.Join(prefix, "bin", "python"+base.Python())}
+	var all FileSet
 	if err := all.Add("the environment", environment(prefix, base)); err != nil {
 		return nil, c, err
 	}
@@ -206,23 +205,23 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) (_ []runtim
 	return []runtimeimage.Layer{below, layerOf(ctx, source)}, config, nil
 }
 
-func layerOf(ctx context.Context, files []wheel.File) runtimeimage.Layer {
-	return runtimeimage.Layer{Key: wheel.Key(files), Write: func(w io.Writer) error { return wheel.WriteTar(ctx, w, files) }}
+func layerOf(ctx context.Context, files []File) runtimeimage.Layer {
+	return runtimeimage.Layer{Key: keyOf(files), Write: func(w io.Writer) error { return WriteTar(ctx, w, files) }}
 }
 
 // environment returns the files that make a folder a virtual environment (PEP 405).
-func environment(prefix string, base base) []wheel.File {
+func environment(prefix string, base base) []File {
 	cfg := fmt.Sprintf("home = %s\ninclude-system-site-packages = false\nversion = %s\n", path.Dir(base.Interpreter), base.Full())
-	all := []wheel.File{wheel.Content(path.Join(prefix, "pyvenv.cfg"), 0o644, []byte(cfg))}
+	all := []File{NewFile(path.Join(prefix, "pyvenv.cfg"), 0o644, []byte(cfg))}
 	for _, name := range []string{"python", "python3", "python" + base.Python()} {
-		all = append(all, wheel.File{Path: path.Join(prefix, "bin", name), Link: base.Interpreter})
+		all = append(all, File{Path: path.Join(prefix, "bin", name), Link: base.Interpreter})
 	}
 	return all
 }
 
 // installWheels fetches the chosen wheels and adds their files to the set.
-func (b *builder) installWheels(ctx context.Context, choices []resolve.Choice, t resolve.Target, l wheel.Layout, all *wheel.Set) error {
-	installed := make([][]wheel.File, len(choices))
+func (b *builder) installWheels(ctx context.Context, choices []resolve.Choice, t resolve.Target, l Layout, all *FileSet) error {
+	installed := make([][]File, len(choices))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for i, c := range choices {
@@ -236,7 +235,7 @@ func (b *builder) installWheels(ctx context.Context, choices []resolve.Choice, t
 			if err != nil {
 				return fsx.Cause(err)
 			}
-			installed[i], err = wheel.Install(f, info.Size(), file.Name, t, l)
+			installed[i], err = InstallWheel(f, info.Size(), file.Name, t, l)
 			return err
 		})
 	}
@@ -262,14 +261,14 @@ func (b *builder) use(c resolve.Choice, file resolve.File, f io.Closer) {
 
 // installSource returns the files of the project and its source folders, and checks that
 // the set has no others there.
-func (b *builder) installSource(l wheel.Layout, all *wheel.Set) ([]wheel.File, error) {
-	var source wheel.Set
+func (b *builder) installSource(l Layout, all *FileSet) ([]File, error) {
+	var source FileSet
 	for _, p := range append([]*project{b.project}, b.local...) {
 		files, err := p.install(l)
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range []*wheel.Set{&source, all} {
+		for _, s := range []*FileSet{&source, all} {
 			if err := s.Add(p.name, files); err != nil {
 				return nil, err
 			}

@@ -2,10 +2,7 @@ package python_test
 
 import (
 	"archive/tar"
-	"archive/zip"
-	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,27 +44,11 @@ func newWheel(t testing.TB, name, version, tag string, files map[string]string) 
 	all := maps.Clone(files)
 	all[info+"WHEEL"] = "Wheel-Version: 1.0\nTag: " + tag + "\n"
 	all[info+"METADATA"] = "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"
-	var record strings.Builder
+	var entries []entry
 	for _, file := range slices.Sorted(maps.Keys(all)) {
-		sum := sha256.Sum256([]byte(all[file]))
-		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", file, base64.RawURLEncoding.EncodeToString(sum[:]), len(all[file]))
+		entries = append(entries, entry{name: file, text: all[file]})
 	}
-	all[info+"RECORD"] = record.String()
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for _, file := range slices.Sorted(maps.Keys(all)) {
-		w, err := z.Create(file)
-		if err == nil {
-			_, err = io.WriteString(w, all[file])
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return wheelFile{name + "-" + version + "-" + tag + ".whl", b.Bytes()}
+	return wheelFile{name + "-" + version + "-" + tag + ".whl", pack(t, info, entries...)}
 }
 
 // An index is a package index (PEP 503 and 691) with wheels.

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/clone"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -24,6 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/models"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/clone"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/moby/client"
 
-	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 )
 
 // EngineEnvironment returns the environment for the engine at XFN_TEST_DOCKER_HOST, or else at

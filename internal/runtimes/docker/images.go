@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/moby/moby/api/types/registry"
 
-	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 

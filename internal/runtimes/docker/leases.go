@@ -17,9 +17,9 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
-	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 )
 
 // Directories in leases.dir: the first contains leases, the second locks of container

@@ -37,7 +37,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 	sandboxes "github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/internal/sandbox"
-	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // beContained is a role of this test binary: it executes a program with the restrictions
@@ -58,7 +57,7 @@ func init() {
 				_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // ignore an error: the kernel may know fewer capabilities
 			}
 		}
-		_, _ = io.WriteString(os.Stderr, sandboxtest.Exec(args[0], args, os.Environ()).Error())
+		_, _ = io.WriteString(os.Stderr, functiontest.ExecContained(args[0], args, os.Environ()).Error())
 		os.Exit(1)
 	}
 }

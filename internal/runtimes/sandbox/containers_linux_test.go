@@ -20,6 +20,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -27,7 +28,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	isolation "github.com/xfn-dev/xfn/internal/sandbox"
-	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -72,7 +72,7 @@ func (w world) run(t testing.TB, req alpha.ContainerRequest, act ...string) (str
 		req.Timeout = time.Minute // The default would be too short on a slow machine.
 	}
 	output, err := w.RunContainer(t.Context(), req)
-	sandboxtest.Allowed(t, err)
+	functiontest.RequireSandbox(t, err)
 	return string(output), err
 }
 
@@ -215,7 +215,7 @@ func TestContainersCancel(t *testing.T) {
 		}
 	}
 	_, err := w.RunContainer(ctx, alpha.ContainerRequest{Image: ref, Timeout: time.Hour})
-	sandboxtest.Allowed(t, err)
+	functiontest.RequireSandbox(t, err)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
@@ -396,7 +396,7 @@ func TestContainersAsOrdinaryUser(t *testing.T) {
 	}
 	out := asOrdinaryUser(t, []string{programVar + "=" + file}, "-test.v", "-test.run=^TestContainers($|Image|Fail|IDs|LeaveNothing)", "-test.skip=/(Flood|Above)$")
 	if !strings.Contains(out, "--- PASS: TestContainersImage ") {
-		sandboxtest.Allowed(t, &isolation.NamespaceError{Err: errors.New("the tests did not run as an ordinary user")})
+		functiontest.RequireSandbox(t, &isolation.NamespaceError{Err: errors.New("the tests did not run as an ordinary user")})
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
-	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // small writes a package that contains only the test function, and returns the path of
@@ -45,7 +45,7 @@ func TestEscapeByNotServing(t *testing.T) {
 	fn := runtimes.Function{Name: "waits", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}}
 	s := sandbox.Sandbox{Cache: t.TempDir(), Options: local.Options{StartTimeout: time.Nanosecond}}
 	_, err := s.Start(t.Context(), fn)
-	sandboxtest.Allowed(t, err)
+	functiontest.RequireSandbox(t, err)
 	if err == nil || !strings.Contains(err.Error(), "no answer within 1ns") {
 		t.Errorf("got %v", err)
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
-	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // begin starts a function that is stopped at the end of the test, and skips the test if
@@ -18,7 +18,7 @@ import (
 func begin(t *testing.T, s sandbox.Sandbox, fn runtimes.Function) *runtimes.Instance {
 	t.Helper()
 	instance, err := s.Start(t.Context(), fn)
-	sandboxtest.Allowed(t, err)
+	functiontest.RequireSandbox(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}

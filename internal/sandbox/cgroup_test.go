@@ -1,18 +1,17 @@
 //go:build linux
 
-package cgroup_test
+package sandbox_test
 
 import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
+	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
 // mountinfo returns a line of /proc/self/mountinfo: the directory root of a cgroup
@@ -22,15 +21,15 @@ func mountinfo(mount, root, fstype, options string) string {
 }
 
 // A group is nil if the system has no cgroups.
-func TestNilGroup(t *testing.T) {
-	var g *cgroup.Group
+func TestNilCgroup(t *testing.T) {
+	var g *sandbox.Cgroup
 	if err := errors.Join(g.Add(os.Getpid()), g.Remove()); err != nil {
 		t.Errorf("got error %v", err)
 	}
 }
 
-func TestMakeFailsQuietly(t *testing.T) {
-	limits := cgroup.Limits{Memory: 64 << 20, CPU: 500, PIDs: 10}
+func TestMakeCgroupFailsQuietly(t *testing.T) {
+	limits := sandbox.Limits{Memory: 64 << 20, CPU: 500, PIDs: 10}
 	dir := t.TempDir()
 	readOnly := filepath.Join(dir, "nothing")
 	for _, tc := range []struct {
@@ -46,8 +45,8 @@ func TestMakeFailsQuietly(t *testing.T) {
 		{"Old", "version 1 without files", mountinfo(dir, "/", "cgroup", "rw,memory"), "4:memory:/\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			g := cgroup.Make(tc.mountinfo, tc.own, limits)
-			if got, _ := g.InForce(); got != (cgroup.Limits{}) {
+			g := sandbox.MakeCgroup(tc.mountinfo, tc.own, limits)
+			if got, _ := g.InForce(); got != (sandbox.Limits{}) {
 				t.Errorf("InForce(): got %+v, want nothing: %s", got, tc.reason)
 			}
 			if err := g.Remove(); err != nil {
@@ -61,9 +60,9 @@ func TestMakeFailsQuietly(t *testing.T) {
 	}
 }
 
-// TestMake checks that the kernel's cgroup files contain the limits that InForce returns.
+// TestMakeCgroup checks that the kernel's cgroup files contain the limits that InForce returns.
 // The system that runs the test may support no limit.
-func TestMake(t *testing.T) {
+func TestMakeCgroup(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Skip(err)
@@ -72,10 +71,10 @@ func TestMake(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	want := cgroup.Limits{Memory: 64 << 20, CPU: 500, PIDs: 10}
-	g := cgroup.Make(string(mounts), string(own), want)
+	want := sandbox.Limits{Memory: 64 << 20, CPU: 500, PIDs: 10}
+	g := sandbox.MakeCgroup(string(mounts), string(own), want)
 	kept, version := g.InForce()
-	if kept == (cgroup.Limits{}) {
+	if kept == (sandbox.Limits{}) {
 		t.Skip("this user cannot create groups here")
 	}
 	files := map[int][]string{1: {"memory.limit_in_bytes", "cpu.cfs_quota_us", "pids.max"}, 2: {"memory.max", "cpu.max", "pids.max"}}[version]
@@ -84,11 +83,11 @@ func TestMake(t *testing.T) {
 	for i, limit := range []int64{kept.Memory, kept.CPU, kept.PIDs} {
 		if limit > 0 {
 			expected[files[i]] = values[files[i]]
-			got[files[i]] = find(t, string(mounts), files[i])
+			got[files[i]] = findControl(t, string(mounts), files[i])
 		}
 	}
 	if diff := cmp.Diff(expected, got); diff != "" {
-		t.Errorf("Make(%+v): the groups' files (-want +got):\n%s", want, diff)
+		t.Errorf("MakeCgroup(%+v): the groups' files (-want +got):\n%s", want, diff)
 	}
 	if err := g.Remove(); err != nil {
 		t.Errorf("Remove(): %v", err)
@@ -97,14 +96,14 @@ func TestMake(t *testing.T) {
 		t.Errorf("Remove() again: %v", err)
 	}
 	for _, file := range files {
-		if value := find(t, string(mounts), file); value != "" {
+		if value := findControl(t, string(mounts), file); value != "" {
 			t.Errorf("after Remove() there is a group with %s = %s", file, value)
 		}
 	}
 }
 
-// find returns the content of a file in the control group that this process created.
-func find(t *testing.T, mounts, file string) string {
+// findControl returns the content of a file in the control group that this process created.
+func findControl(t *testing.T, mounts, file string) string {
 	t.Helper()
 	for line := range strings.Lines(mounts) {
 		fields := strings.Fields(line)
@@ -116,7 +115,7 @@ func find(t *testing.T, mounts, file string) string {
 			if err != nil {
 				return nil // ignore the error: cgroups of other processes appear and disappear
 			}
-			if d.Name() == file && strings.Contains(path, "/xfn-"+pid()+"-") {
+			if d.Name() == file && strings.Contains(path, "/xfn-"+itoa(os.Getpid())+"-") {
 				data, err := os.ReadFile(path)
 				if err == nil {
 					found = strings.TrimSpace(string(data))
@@ -134,17 +133,17 @@ func find(t *testing.T, mounts, file string) string {
 	return ""
 }
 
-// TestMakeSweeps checks that Make removes the control groups whose creator process no
+// TestMakeCgroupSweeps checks that MakeCgroup removes the control groups whose creator process no
 // longer exists.
-func TestMakeSweeps(t *testing.T) {
+func TestMakeCgroupSweeps(t *testing.T) {
 	dir := t.TempDir()
 	const pidMax = "4194305" // one more than the largest process id
-	for _, name := range []string{"xfn-" + pidMax + "-abc", "xfn-" + pid() + "-abc", "xfn-other", "unlike"} {
+	for _, name := range []string{"xfn-" + pidMax + "-abc", "xfn-" + itoa(os.Getpid()) + "-abc", "xfn-other", "unlike"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cgroup.Make(mountinfo(dir, "/", "cgroup", "rw,pids"), "8:pids:/\n", cgroup.Limits{PIDs: 1})
+	sandbox.MakeCgroup(mountinfo(dir, "/", "cgroup", "rw,pids"), "8:pids:/\n", sandbox.Limits{PIDs: 1})
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -153,24 +152,22 @@ func TestMakeSweeps(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	if diff := cmp.Diff([]string{"unlike", "xfn-" + pid() + "-abc", "xfn-other"}, left); diff != "" {
-		t.Errorf("after Make() (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"unlike", "xfn-" + itoa(os.Getpid()) + "-abc", "xfn-other"}, left); diff != "" {
+		t.Errorf("after MakeCgroup() (-want +got):\n%s", diff)
 	}
 }
 
-func pid() string { return strconv.Itoa(os.Getpid()) }
-
-func FuzzMake(f *testing.F) {
+func FuzzMakeCgroup(f *testing.F) {
 	f.Add(mountinfo("/nowhere", "/", "cgroup2", "rw"), "0::/\n")
 	f.Add(mountinfo(`/no\040where`, "/a", "cgroup", "rw,memory,cpu"), "4:cpu,memory:/a/b\n")
 	f.Fuzz(func(t *testing.T, mountinfo, own string) {
 		if strings.Contains(mountinfo, "/") {
-			mountinfo = strings.ReplaceAll(mountinfo, "/", "/nowhere/") // prepend a missing directory, so that Make changes no real control group
+			mountinfo = strings.ReplaceAll(mountinfo, "/", "/nowhere/") // prepend a missing directory, so that MakeCgroup changes no real control group
 		}
 		if strings.Contains(mountinfo, "..") {
 			return
 		}
-		if got, _ := cgroup.Make(mountinfo, own, cgroup.Limits{PIDs: 1}).InForce(); got != (cgroup.Limits{}) {
+		if got, _ := sandbox.MakeCgroup(mountinfo, own, sandbox.Limits{PIDs: 1}).InForce(); got != (sandbox.Limits{}) {
 			t.Errorf("got %+v in force", got)
 		}
 	})

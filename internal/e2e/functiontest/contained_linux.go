@@ -1,4 +1,4 @@
-package sandboxtest
+package functiontest
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 // them.
 const newNamespaces = 0x7e020000
 
-// Exec replaces this process by a program. The program and its children cannot
+// ExecContained replaces this process by a program. The program and its children cannot
 // create namespaces or mounts, as under the default profile of container
-// engines. Exec returns only if it fails.
-func Exec(program string, args, env []string) error {
+// engines. ExecContained returns only if it fails.
+func ExecContained(program string, args, env []string) error {
 	runtime.LockOSThread()
 	for _, group := range []seccomp.SyscallGroup{{
 		Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM),

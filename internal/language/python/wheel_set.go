@@ -1,4 +1,4 @@
-package wheel
+package python
 
 import (
 	"archive/tar"
@@ -20,8 +20,8 @@ const (
 	maxSetBytes = 8 << 30
 )
 
-// A Set has the files of several packages. The zero value is empty.
-type Set struct {
+// A FileSet has the files of several packages. The zero value is empty.
+type FileSet struct {
 	files map[string]owned
 	size  int64
 }
@@ -34,7 +34,7 @@ type owned struct {
 
 // Add adds the files of a package. Two packages may have the same file if its content is
 // equal. Otherwise, Add returns an error for the second file at a path.
-func (s *Set) Add(owner string, files []File) error {
+func (s *FileSet) Add(owner string, files []File) error {
 	if s.files == nil {
 		s.files = map[string]owned{}
 	}
@@ -55,7 +55,7 @@ func (s *Set) Add(owner string, files []File) error {
 
 // Files returns all files, sorted by path. It returns an error if a file of a package is
 // where another has a folder.
-func (s *Set) Files() ([]File, error) {
+func (s *FileSet) Files() ([]File, error) {
 	all := make([]File, 0, len(s.files))
 	for _, f := range s.files {
 		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
@@ -122,8 +122,8 @@ func (f File) write(ctx context.Context, tw *tar.Writer) (err error) {
 	return nil
 }
 
-// Key returns a text that is equal for equal lists of files.
-func Key(files []File) string {
+// keyOf returns a text that is equal for equal lists of files.
+func keyOf(files []File) string {
 	var b strings.Builder
 	for _, f := range files {
 		fmt.Fprintf(&b, "%q %o %d %s %q\n", f.Path, f.Mode, f.Size, f.Digest, f.Link)

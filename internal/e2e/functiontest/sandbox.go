@@ -1,4 +1,4 @@
-package sandboxtest
+package functiontest
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// Allowed skips the test if err says that the system forbids sandboxes. If the
-// comma-separated list XFN_REQUIRE contains "sandbox", the test fails instead. Allowed does
-// nothing if err is nil or any other error.
-func Allowed(t testing.TB, err error) {
+// RequireSandbox skips the test if err says that the system forbids sandboxes. If the
+// comma-separated list XFN_REQUIRE contains "sandbox", the test fails instead. RequireSandbox
+// does nothing if err is nil or any other error.
+func RequireSandbox(t testing.TB, err error) {
 	t.Helper()
 	var forbidden *sandbox.NamespaceError
 	if !errors.As(err, &forbidden) {

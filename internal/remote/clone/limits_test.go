@@ -17,9 +17,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/storage/memory"
 
-	"github.com/xfn-dev/xfn/internal/clone"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote/clone"
 )
 
 func TestLimit(t *testing.T) {

@@ -1,4 +1,4 @@
-package wheel
+package python
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 )
 
 var (
-	reference  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)$`) })
-	scriptName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w][\w.+-]*$`) })
+	scriptReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)$`) })
+	scriptName      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w][\w.+-]*$`) })
 )
 
-// Script returns the program bin/name in site-packages, which calls an object of Python.
+// script returns the program bin/name in site-packages, which calls an object of Python.
 // object is a reference, "module:function".
-func Script(l Layout, name, object string) (File, error) {
-	m := reference().FindStringSubmatch(strings.TrimSpace(object))
+func script(l Layout, name, object string) (File, error) {
+	m := scriptReference().FindStringSubmatch(strings.TrimSpace(object))
 	if m == nil {
 		return File{}, fmt.Errorf("script %q calls %q, expected module:function", name, object)
 	}
@@ -25,7 +25,7 @@ func Script(l Layout, name, object string) (File, error) {
 	}
 	first, _, _ := strings.Cut(m[2], ".")
 	text := fmt.Sprintf("#!%s\nimport sys\n\nfrom %s import %s\n\nif __name__ == \"__main__\":\n    sys.exit(%s())\n", l.Interpreter, m[1], first, m[2])
-	return Content(path.Join(l.Site, "bin", name), 0o755, []byte(text)), nil
+	return NewFile(path.Join(l.Site, "bin", name), 0o755, []byte(text)), nil
 }
 
 // scripts returns the programs of the sections console_scripts and gui_scripts in
@@ -50,7 +50,7 @@ func (w *wheel) scripts() ([]File, error) {
 			continue
 		}
 		object, _, _ = strings.Cut(object, "[") // extras
-		f, err := Script(w.layout, strings.TrimSpace(name), object)
+		f, err := script(w.layout, strings.TrimSpace(name), object)
 		if err != nil {
 			return nil, err
 		}

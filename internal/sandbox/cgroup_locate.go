@@ -1,4 +1,4 @@
-package cgroup
+package sandbox
 
 import (
 	"path/filepath"
@@ -22,10 +22,10 @@ func (h hierarchy) contains(dir string) bool {
 	return dir == h.mount || strings.HasPrefix(dir, strings.TrimSuffix(h.mount, "/")+"/")
 }
 
-// locate returns the cgroup hierarchies in which the calling process can see its own
+// locateCgroups returns the cgroup hierarchies in which the calling process can see its own
 // group. mountinfo and own are the contents of /proc/self/mountinfo and
 // /proc/self/cgroup; see proc_pid_mountinfo(5) and cgroups(7).
-func locate(mountinfo, own string) []hierarchy {
+func locateCgroups(mountinfo, own string) []hierarchy {
 	var found []hierarchy
 	for line := range strings.Lines(mountinfo) {
 		before, after, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
@@ -33,7 +33,7 @@ func locate(mountinfo, own string) []hierarchy {
 		if !ok || len(fields) < 6 || len(source) < 3 {
 			continue
 		}
-		h := hierarchy{mount: unescape(fields[4])}
+		h := hierarchy{mount: unescapeMount(fields[4])}
 		switch source[0] {
 		case "cgroup2":
 			h.unified = true
@@ -42,7 +42,7 @@ func locate(mountinfo, own string) []hierarchy {
 		default:
 			continue
 		}
-		if h.own, ok = h.place(unescape(fields[3]), own); ok {
+		if h.own, ok = h.place(unescapeMount(fields[3]), own); ok {
 			found = append(found, h)
 		}
 	}
@@ -76,7 +76,7 @@ func (h hierarchy) named(controllers string) bool {
 	return controllers != "" && !slices.ContainsFunc(strings.Split(controllers, ","), func(c string) bool { return !h.controls(c) })
 }
 
-// unescape decodes the octal escapes, such as \040, in files of /proc.
-func unescape(s string) string {
+// unescapeMount decodes the octal escapes, such as \040, in files of /proc.
+func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

@@ -1,4 +1,4 @@
-package cgroup
+package sandbox
 
 import (
 	"crypto/rand"
@@ -12,39 +12,32 @@ import (
 	"syscall"
 )
 
-// Limits are the resource limits of a control group. Zero means no limit.
-type Limits struct {
-	Memory int64 // in bytes
-	CPU    int64 // in thousandths of one processor
-	PIDs   int64 // the maximum number of threads
-}
-
-// prefix begins the name of each control group: xfn-PID-RANDOM, where PID is the process
+// cgroupPrefix begins the name of each control group: xfn-PID-RANDOM, where PID is the process
 // id of the creator.
-const prefix = "xfn-"
+const cgroupPrefix = "xfn-"
 
-// period is the period of the CPU bandwidth controller, in microseconds.
-const period = 100_000
+// cpuPeriod is the period of the CPU bandwidth controller, in microseconds.
+const cpuPeriod = 100_000
 
-// A Group is a control group. It has a directory in each cgroup hierarchy that its limits
-// need. A nil *Group has no limits: it stands for a control group that could not be
+// A Cgroup is a control group, version 1 or 2, with limits of memory, CPU and PIDs. It has a
+// directory in each cgroup hierarchy that its limits need. A nil *Cgroup has no limits: it stands for a control group that could not be
 // created.
-type Group struct {
+type Cgroup struct {
 	dirs    []string
 	version int
 	inForce Limits
 }
 
-// Make creates a control group as a child or a sibling of the calling process's own
-// group. It sets each limit that the system allows, which may be none; [Group.InForce]
+// MakeCgroup creates a control group as a child or a sibling of the calling process's own
+// group. It sets each limit that the system allows, which may be none; [Cgroup.InForce]
 // returns the limits that were set.
 //
-// mountinfo and own are the contents of /proc/self/mountinfo and /proc/self/cgroup. Make
+// mountinfo and own are the contents of /proc/self/mountinfo and /proc/self/cgroup. MakeCgroup
 // also removes control groups whose creator process no longer exists.
-func Make(mountinfo, own string, limits Limits) *Group {
-	g := &Group{}
-	name := fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), strings.ToLower(rand.Text()[:8]))
-	for _, h := range locate(mountinfo, own) {
+func MakeCgroup(mountinfo, own string, limits Limits) *Cgroup {
+	g := &Cgroup{}
+	name := fmt.Sprintf("%s%d-%s", cgroupPrefix, os.Getpid(), strings.ToLower(rand.Text()[:8]))
+	for _, h := range locateCgroups(mountinfo, own) {
 		dir := filepath.Join(h.own, name)
 		if h.unified {
 			g.makeUnified(h, name, limits)
@@ -57,7 +50,7 @@ func Make(mountinfo, own string, limits Limits) *Group {
 
 // InForce returns the limits that the group enforces, and the version of the
 // cgroup interface, 1 or 2.
-func (g *Group) InForce() (limits Limits, version int) {
+func (g *Cgroup) InForce() (limits Limits, version int) {
 	if g == nil {
 		return Limits{}, 0
 	}
@@ -67,12 +60,12 @@ func (g *Group) InForce() (limits Limits, version int) {
 // Add puts a process, and every process that it starts later, into the group. If the
 // kernel refuses, Add removes the group, and none of its limits is in force. Add does nothing
 // for a nil group, which has no limits.
-func (g *Group) Add(pid int) error {
+func (g *Cgroup) Add(pid int) error {
 	if g == nil {
 		return nil
 	}
 	for _, dir := range g.dirs {
-		if err := write(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
+		if err := writeControl(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
 			return errors.Join(fmt.Errorf("adding process %d to cgroup %q: %w", pid, dir, err), g.Remove())
 		}
 	}
@@ -80,7 +73,7 @@ func (g *Group) Add(pid int) error {
 }
 
 // Remove removes the group. It fails if the group still contains a process.
-func (g *Group) Remove() error {
+func (g *Cgroup) Remove() error {
 	if g == nil {
 		return nil
 	}
@@ -97,7 +90,7 @@ func (g *Group) Remove() error {
 // makeUnified creates the group in a cgroup v2 hierarchy. In cgroup v2, only the root
 // group can contain processes and also have child groups with limits. makeUnified
 // therefore tries to create a child of the caller's group and, if that fails, a sibling.
-func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
+func (g *Cgroup) makeUnified(h hierarchy, name string, limits Limits) {
 	for _, parent := range []string{h.own, filepath.Dir(h.own)} {
 		if !h.contains(parent) {
 			return
@@ -105,7 +98,7 @@ func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 		if parent == h.own {
 			for _, controller := range []string{"+memory", "+pids", "+cpu"} {
 				// Ignore an error: without the controller, its limit is not set.
-				_ = write(parent, "cgroup.subtree_control", controller)
+				_ = writeControl(parent, "cgroup.subtree_control", controller)
 			}
 		}
 		dir := filepath.Join(parent, name)
@@ -119,8 +112,8 @@ func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 // settle creates the group's directory dir and calls set, which sets the limits. If it
 // cannot create the directory or set any limit, settle leaves no directory and returns
 // false.
-func (g *Group) settle(dir string, set func() Limits) bool {
-	sweep(filepath.Dir(dir))
+func (g *Cgroup) settle(dir string, set func() Limits) bool {
+	sweepCgroups(filepath.Dir(dir))
 	if os.Mkdir(dir, 0o755) != nil {
 		return false
 	}
@@ -136,15 +129,15 @@ func (g *Group) settle(dir string, set func() Limits) bool {
 	return true
 }
 
-// sweep removes the control groups in the directory parent whose creator process no
+// sweepCgroups removes the control groups in the directory parent whose creator process no
 // longer exists.
-func sweep(parent string) {
+func sweepCgroups(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		name, ours := strings.CutPrefix(e.Name(), prefix)
+		name, ours := strings.CutPrefix(e.Name(), cgroupPrefix)
 		maker, _, _ := strings.Cut(name, "-")
 		pid, err := strconv.Atoi(maker)
 		if ours && err == nil && gone(pid) {
@@ -163,48 +156,48 @@ func gone(pid int) bool {
 }
 
 func setUnified(dir string, limits Limits) (kept Limits) {
-	kept.Memory = set(limits.Memory, dir, "memory.max", strconv.FormatInt(limits.Memory, 10))
+	kept.Memory = setLimit(limits.Memory, dir, "memory.max", strconv.FormatInt(limits.Memory, 10))
 	if kept.Memory > 0 {
-		_ = write(dir, "memory.swap.max", "0")  // ignore an error: the kernel may not account for swap
-		_ = write(dir, "memory.oom.group", "1") // ignore an error: Linux before 4.19 lacks this file
+		_ = writeControl(dir, "memory.swap.max", "0")  // ignore an error: the kernel may not account for swap
+		_ = writeControl(dir, "memory.oom.group", "1") // ignore an error: Linux before 4.19 lacks this file
 	}
-	kept.CPU = set(limits.CPU, dir, "cpu.max", fmt.Sprintf("%d %d", quota(limits.CPU), period))
-	kept.PIDs = set(limits.PIDs, dir, "pids.max", strconv.FormatInt(limits.PIDs, 10))
+	kept.CPU = setLimit(limits.CPU, dir, "cpu.max", fmt.Sprintf("%d %d", cpuQuota(limits.CPU), cpuPeriod))
+	kept.PIDs = setLimit(limits.PIDs, dir, "pids.max", strconv.FormatInt(limits.PIDs, 10))
 	return kept
 }
 
 func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
 	if memory := strconv.FormatInt(limits.Memory, 10); h.controls("memory") {
-		kept.Memory = set(limits.Memory, dir, "memory.limit_in_bytes", memory)
+		kept.Memory = setLimit(limits.Memory, dir, "memory.limit_in_bytes", memory)
 		// Limit memory and swap together. Ignore an error: the kernel may not account for
 		// swap.
-		_ = set(kept.Memory, dir, "memory.memsw.limit_in_bytes", memory)
+		_ = setLimit(kept.Memory, dir, "memory.memsw.limit_in_bytes", memory)
 	}
 	if h.controls("cpu") {
-		kept.CPU = set(limits.CPU, dir, "cpu.cfs_quota_us", strconv.FormatInt(quota(limits.CPU), 10))
+		kept.CPU = setLimit(limits.CPU, dir, "cpu.cfs_quota_us", strconv.FormatInt(cpuQuota(limits.CPU), 10))
 	}
 	if h.controls("pids") {
-		kept.PIDs = set(limits.PIDs, dir, "pids.max", strconv.FormatInt(limits.PIDs, 10))
+		kept.PIDs = setLimit(limits.PIDs, dir, "pids.max", strconv.FormatInt(limits.PIDs, 10))
 	}
 	return kept
 }
 
-// set writes value, the text of limit, to a file in the group's directory dir. It returns
+// setLimit writes value, the text of limit, to a file in the group's directory dir. It returns
 // limit, or 0 if limit is not positive or the kernel rejects it.
-func set(limit int64, dir, file, value string) int64 {
-	if limit <= 0 || write(dir, file, value) != nil {
+func setLimit(limit int64, dir, file, value string) int64 {
+	if limit <= 0 || writeControl(dir, file, value) != nil {
 		return 0
 	}
 	return limit
 }
 
-// quota converts a CPU limit in thousandths of a processor to microseconds per period.
-// The kernel rejects a quota below 1 ms, so quota returns at least 1000.
-func quota(cpu int64) int64 { return max(cpu*period/1000, 1000) }
+// cpuQuota converts a CPU limit in thousandths of a processor to microseconds per period.
+// The kernel rejects a quota below 1 ms, so cpuQuota returns at least 1000.
+func cpuQuota(cpu int64) int64 { return max(cpu*cpuPeriod/1000, 1000) }
 
-// write writes value to an existing file of a control group. The kernel creates these
-// files; write does not.
-func write(dir, file, value string) error {
+// writeControl writes value to an existing file of a control group. The kernel creates these
+// files; writeControl does not.
+func writeControl(dir, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -218,7 +211,7 @@ func write(dir, file, value string) error {
 // mountinfo and own are the contents of /proc/self/mountinfo and /proc/self/cgroup.
 func MemoryLimit(mountinfo, own string) int64 {
 	lowest := int64(0)
-	for _, h := range locate(mountinfo, own) {
+	for _, h := range locateCgroups(mountinfo, own) {
 		file := "memory.limit_in_bytes"
 		if h.unified {
 			file = "memory.max"

@@ -1,4 +1,4 @@
-package wheel
+package python
 
 import (
 	"archive/zip"
@@ -40,18 +40,18 @@ type wheel struct {
 	digests    map[string]string // from RECORD, by name
 }
 
-// Install returns the files that a wheel installs, sorted by path. The content of r is read
+// InstallWheel returns the files that a wheel installs, sorted by path. The content of r is read
 // when the files are opened, and verified by the digests in the wheel's RECORD. file is the
 // file name of the wheel, which must support the target.
-func Install(r io.ReaderAt, size int64, file string, t resolve.Target, l Layout) ([]File, error) {
-	all, err := install(r, size, file, t, l)
+func InstallWheel(r io.ReaderAt, size int64, file string, t resolve.Target, l Layout) ([]File, error) {
+	all, err := filesOf(r, size, file, t, l)
 	if err != nil {
 		return nil, fmt.Errorf("installing wheel %q: %w", file, err)
 	}
 	return all, nil
 }
 
-func install(r io.ReaderAt, size int64, file string, t resolve.Target, l Layout) ([]File, error) {
+func filesOf(r io.ReaderAt, size int64, file string, t resolve.Target, l Layout) ([]File, error) {
 	name, err := resolve.ParseWheelName(file)
 	if err != nil {
 		return nil, err
@@ -171,14 +171,14 @@ func (w *wheel) read(name string) (string, error) {
 	if i < 0 {
 		return "", fmt.Errorf("the archive has no file %q", full)
 	}
-	data, err := readAll(w.files[i], maxMetadata)
+	data, err := readEntry(w.files[i], maxMetadata)
 	if err != nil {
 		return "", fmt.Errorf("reading %q: %w", full, err)
 	}
 	return string(data), nil
 }
 
-func readAll(f *zip.File, limit uint64) (data []byte, err error) {
+func readEntry(f *zip.File, limit uint64) (data []byte, err error) {
 	if f.UncompressedSize64 > limit {
 		return nil, fmt.Errorf("it is larger than %d MiB", limit>>20)
 	}
@@ -190,11 +190,11 @@ func readAll(f *zip.File, limit uint64) (data []byte, err error) {
 	return io.ReadAll(io.LimitReader(r, int64(limit)))
 }
 
-// install maps the entries of the archive to files of the installation.
+// filesOf maps the entries of the archive to files of the installation.
 func (w *wheel) install() ([]File, error) {
 	var all []File
 	for _, f := range w.files {
-		if isCache(f.Name) || w.isRecord(f.Name) {
+		if isCompiled(f.Name) || w.isRecord(f.Name) {
 			continue
 		}
 		digest, ok := w.digests[f.Name]
@@ -220,11 +220,11 @@ func (w *wheel) install() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Recorded(append(all, scripts...), w.layout.Site, w.info), nil
+	return withRecord(append(all, scripts...), w.layout.Site, w.info), nil
 }
 
-// isCache reports whether a file is compiled code, which Python recreates from source.
-func isCache(name string) bool {
+// isCompiled reports whether a file is compiled code, which Python recreates from source.
+func isCompiled(name string) bool {
 	return path.Ext(name) == ".pyc" || slices.Contains(strings.Split(name, "/"), "__pycache__")
 }
 
@@ -259,13 +259,13 @@ func (w *wheel) rewrite(f *zip.File, file File) (_ File, err error) {
 	if head, _ := bufio.NewReaderSize(r, 16).Peek(len(mark)); string(head) != mark {
 		return file, nil
 	}
-	data, err := readAll(f, maxScript)
+	data, err := readEntry(f, maxScript)
 	if err != nil {
 		return file, err
 	}
-	if err := check(file.Digest, data); err != nil {
+	if err := checkDigest(file.Digest, data); err != nil {
 		return file, err
 	}
 	_, rest, _ := bytes.Cut(data, []byte("\n"))
-	return Content(file.Path, 0o755, slices.Concat([]byte("#!"+w.layout.Interpreter+"\n"), rest)), nil
+	return NewFile(file.Path, 0o755, slices.Concat([]byte("#!"+w.layout.Interpreter+"\n"), rest)), nil
 }

@@ -1,4 +1,4 @@
-package wheel
+package python
 
 import (
 	"bytes"
@@ -30,8 +30,8 @@ type File struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// Content returns a file with this content.
-func Content(name string, mode int64, data []byte) File {
+// NewFile returns a file with this content.
+func NewFile(name string, mode int64, data []byte) File {
 	sum := sha256.Sum256(data)
 	return File{
 		Path: name, Mode: mode, Size: int64(len(data)), Digest: "sha256=" + base64.RawURLEncoding.EncodeToString(sum[:]),
@@ -54,7 +54,7 @@ func newHash(digest string) (hash.Hash, string, error) {
 
 var errDigest = errors.New("the content differs from the digest in RECORD")
 
-func check(digest string, data []byte) error {
+func checkDigest(digest string, data []byte) error {
 	h, want, err := newHash(digest)
 	if err != nil {
 		return err
@@ -97,10 +97,10 @@ func (w *wheel) readRecord() error {
 	}
 }
 
-// Recorded returns the files with the metadata that an installer adds to the folder info in
+// withRecord returns the files with the metadata that an installer adds to the folder info in
 // site: RECORD lists all files. The files are sorted by path.
-func Recorded(files []File, site, info string) []File {
-	all := append(slices.Clone(files), Content(path.Join(site, info, "INSTALLER"), 0o644, []byte("xfn\n")))
+func withRecord(files []File, site, info string) []File {
+	all := append(slices.Clone(files), NewFile(path.Join(site, info, "INSTALLER"), 0o644, []byte("xfn\n")))
 	sortFiles(all)
 	var text bytes.Buffer
 	rows := csv.NewWriter(&text)
@@ -110,7 +110,7 @@ func Recorded(files []File, site, info string) []File {
 	}
 	_ = rows.Write([]string{info + "/RECORD", "", ""})
 	rows.Flush()
-	all = append(all, Content(path.Join(site, info, "RECORD"), 0o644, text.Bytes()))
+	all = append(all, NewFile(path.Join(site, info, "RECORD"), 0o644, text.Bytes()))
 	sortFiles(all)
 	return all
 }

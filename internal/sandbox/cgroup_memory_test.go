@@ -1,13 +1,13 @@
 //go:build linux
 
-package cgroup_test
+package sandbox_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
+	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
 func TestMemoryLimit(t *testing.T) {
@@ -38,7 +38,7 @@ func TestMemoryLimit(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := cgroup.MemoryLimit(mountinfo(dir, "/", tc.kind, tc.options), tc.own); got != tc.want {
+			if got := sandbox.MemoryLimit(mountinfo(dir, "/", tc.kind, tc.options), tc.own); got != tc.want {
 				t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package wheel_test
+package python_test
 
 import (
 	"archive/tar"
@@ -15,13 +15,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
-	"github.com/xfn-dev/xfn/internal/language/python/wheel"
 )
 
 var (
 	target = resolve.Target{Arch: "amd64", Minor: 13, LibcMajor: 2, LibcMinor: 41}
-	layout = wheel.Layout{Site: "fn/site-packages", Interpreter: "/fn/bin/python3.13"}
+	layout = python.Layout{Site: "fn/site-packages", Interpreter: "/fn/bin/python3.13"}
 )
 
 // An entry is a file in a wheel. Its mode may be that of a link.
@@ -35,16 +35,17 @@ const (
 	wheelRow = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 )
 
-// pack returns the bytes of a wheel with a RECORD of the entries.
-func pack(t testing.TB, entries ...entry) []byte {
+// pack returns the bytes of a wheel with the folder of metadata info, and a RECORD of the
+// entries there.
+func pack(t testing.TB, info string, entries ...entry) []byte {
 	t.Helper()
 	var record strings.Builder
-	record.WriteString(meta + "RECORD,,\n")
+	record.WriteString(info + "RECORD,,\n")
 	for _, e := range entries {
 		sum := sha256.Sum256([]byte(e.text))
 		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", e.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(e.text))
 	}
-	return archive(t, append(entries, entry{name: meta + "RECORD", text: record.String()})...)
+	return archive(t, append(entries, entry{name: info + "RECORD", text: record.String()})...)
 }
 
 func archive(t testing.TB, entries ...entry) []byte {
@@ -68,12 +69,12 @@ func archive(t testing.TB, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-func install(data []byte) ([]wheel.File, error) {
-	return wheel.Install(bytes.NewReader(data), int64(len(data)), "demo-1.0-py3-none-any.whl", target, layout)
+func install(data []byte) ([]python.File, error) {
+	return python.InstallWheel(bytes.NewReader(data), int64(len(data)), "demo-1.0-py3-none-any.whl", target, layout)
 }
 
 func TestInstall(t *testing.T) {
-	files, err := install(pack(t,
+	files, err := install(pack(t, meta,
 		entry{name: "demo/__init__.py", text: "x = 1\n"},
 		entry{name: "demo/run.sh", text: "#!/bin/sh\n", mode: 0o755},
 		entry{name: "demo/__pycache__/a.cpython-313.pyc", text: "compiled"},
@@ -90,7 +91,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := wheel.WriteTar(t.Context(), &out, files); err != nil {
+	if err := python.WriteTar(t.Context(), &out, files); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
@@ -133,7 +134,7 @@ func TestInstall(t *testing.T) {
 
 func TestInstallRefuses(t *testing.T) {
 	good := []entry{{name: meta + "WHEEL", text: wheelRow}, {name: meta + "METADATA", text: "Name: demo\n"}}
-	with := func(more ...entry) []byte { return pack(t, append(more, good...)...) }
+	with := func(more ...entry) []byte { return pack(t, meta, append(more, good...)...) }
 	cases := map[string]struct {
 		reason string
 		data   []byte
@@ -154,8 +155,8 @@ func TestInstallRefuses(t *testing.T) {
 		"NotInRecord":  {"RECORD lists all files", archive(t, append(good, entry{name: meta + "RECORD"})...), `"demo-1.0.dist-info/WHEEL" is not in RECORD`},
 		"WeakDigest":   {"MD5 is not enough", archive(t, append(good, entry{name: meta + "RECORD", text: "a,md5=x,1\n"})...), `digest "md5=x"`},
 		"BrokenRecord": {"RECORD is CSV", archive(t, append(good, entry{name: meta + "RECORD", text: "a,\"b\n"})...), "parsing RECORD"},
-		"NewFormat":    {"a newer format may have another meaning", pack(t, entry{name: meta + "WHEEL", text: "Wheel-Version: 2.0\n"}), `version "2.0" of the format`},
-		"Processor":    {"the metadata says another platform than the name", pack(t, entry{name: meta + "WHEEL", text: "Wheel-Version: 1.0\nTag: cp313-cp313-win_amd64\n"}), "the wheel is not for linux/amd64"},
+		"NewFormat":    {"a newer format may have another meaning", pack(t, meta, entry{name: meta + "WHEEL", text: "Wheel-Version: 2.0\n"}), `version "2.0" of the format`},
+		"Processor":    {"the metadata says another platform than the name", pack(t, meta, entry{name: meta + "WHEEL", text: "Wheel-Version: 1.0\nTag: cp313-cp313-win_amd64\n"}), "the wheel is not for linux/amd64"},
 		"Data":         {"data has five folders", with(entry{name: "demo-1.0.data/etc/x"}), "unknown folder of data"},
 		"DataFolder":   {"data needs a path", with(entry{name: "demo-1.0.data/purelib"}), "not a relative path"},
 		"ScriptName":   {"a script stays in its folder", with(entry{name: meta + "entry_points.txt", text: "[console_scripts]\n../x = a:b\n"}), "a name that is not a file name"},
@@ -193,7 +194,7 @@ func TestInstallManyFiles(t *testing.T) {
 	for i := range many {
 		all = append(all, entry{name: fmt.Sprintf("demo/%d/%d.py", i%100, i), text: fmt.Sprint(i)})
 	}
-	files, err := install(pack(t, all...))
+	files, err := install(pack(t, meta, all...))
 	if err != nil || len(files) < many {
 		t.Errorf("got %d files, %v", len(files), err)
 	}
@@ -209,7 +210,7 @@ func TestContentIsVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := wheel.WriteTar(t.Context(), io.Discard, files); err == nil || !strings.Contains(err.Error(), `adding "/fn/site-packages/a.py": the content differs`) {
+	if err := python.WriteTar(t.Context(), io.Discard, files); err == nil || !strings.Contains(err.Error(), `adding "/fn/site-packages/a.py": the content differs`) {
 		t.Errorf("the content of a.py differs from its digest, got error %v", err)
 	}
 }
@@ -217,16 +218,16 @@ func TestContentIsVerified(t *testing.T) {
 func TestSet(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		a, b   []wheel.File
+		a, b   []python.File
 		want   string
 	}{
-		"Equal":  {"two packages may have the same file", []wheel.File{wheel.Content("a", 0o644, nil)}, []wheel.File{wheel.Content("a", 0o644, nil)}, ""},
-		"Differ": {"a package must not replace another's file", []wheel.File{wheel.Content("a", 0o644, nil)}, []wheel.File{wheel.Content("a", 0o644, []byte("x"))}, `packages one and two both have the file "/a"`},
-		"Folder": {"a file is not a folder", []wheel.File{wheel.Content("a/b/c", 0o644, nil)}, []wheel.File{wheel.Content("a", 0o644, nil)}, `package two has the file "/a", where package one has a folder`},
+		"Equal":  {"two packages may have the same file", []python.File{python.NewFile("a", 0o644, nil)}, []python.File{python.NewFile("a", 0o644, nil)}, ""},
+		"Differ": {"a package must not replace another's file", []python.File{python.NewFile("a", 0o644, nil)}, []python.File{python.NewFile("a", 0o644, []byte("x"))}, `packages one and two both have the file "/a"`},
+		"Folder": {"a file is not a folder", []python.File{python.NewFile("a/b/c", 0o644, nil)}, []python.File{python.NewFile("a", 0o644, nil)}, `package two has the file "/a", where package one has a folder`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var s wheel.Set
+			var s python.FileSet
 			err := s.Add("one", tc.a)
 			if err == nil {
 				err = s.Add("two", tc.b)
@@ -243,18 +244,18 @@ func TestSet(t *testing.T) {
 
 // FuzzInstall installs foreign archives, and writes the layer of valid ones.
 func FuzzInstall(f *testing.F) {
-	f.Add(pack(f, entry{name: "demo/a.py", text: "x"}, entry{name: meta + "WHEEL", text: wheelRow}))
-	f.Add(pack(f, entry{name: "demo-1.0.data/scripts/x", text: "#!python\n"}, entry{name: meta + "WHEEL", text: wheelRow}, entry{name: meta + "entry_points.txt", text: "[console_scripts]\na=b:c\n"}))
+	f.Add(pack(f, meta, entry{name: "demo/a.py", text: "x"}, entry{name: meta + "WHEEL", text: wheelRow}))
+	f.Add(pack(f, meta, entry{name: "demo-1.0.data/scripts/x", text: "#!python\n"}, entry{name: meta + "WHEEL", text: wheelRow}, entry{name: meta + "entry_points.txt", text: "[console_scripts]\na=b:c\n"}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		files, err := install(data)
 		if err != nil {
 			return
 		}
 		for _, file := range files {
-			if !strings.HasPrefix(file.Path, layout.Site+"/") || strings.Contains(file.Path, "..") && wheel.CheckPath(file.Path) != nil {
+			if !strings.HasPrefix(file.Path, layout.Site+"/") || strings.Contains(file.Path, "..") && python.CheckPath(file.Path) != nil {
 				t.Errorf("file %q is outside of site-packages", file.Path)
 			}
 		}
-		_ = wheel.WriteTar(t.Context(), io.Discard, files)
+		_ = python.WriteTar(t.Context(), io.Discard, files)
 	})
 }

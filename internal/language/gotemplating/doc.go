@@ -1,2 +1,0 @@
-// Package gotemplating builds runtime images of functions in go-templating.
-package gotemplating

@@ -1,2 +1,0 @@
-// Package kcl builds runtime images of functions in KCL.
-package kcl
