@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -151,9 +152,9 @@ func TestWriteFileIsTheSame(t *testing.T) {
 
 // FromEngine returns the same image as FromTarball for a file of docker save.
 func TestEngineIsTarball(t *testing.T) {
-	engine := remotetest.OpenEngine(t)
+	engine := dockerenginetest.Open(t)
 	const name = "xfn.test/same:v1"
-	remotetest.LoadImage(t, engine, name, plainImage(t, "amd64"))
+	dockerenginetest.Load(t, engine, name, plainImage(t, "amd64"))
 	path := filepath.Join(t.TempDir(), "saved.tar")
 	f, err := os.Create(path)
 	if err != nil {
