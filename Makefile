@@ -33,7 +33,8 @@ APISERVER_VERSION := $(shell sed -n 's|^.k8s.io/kubernetes \(v[^ ]*\).*|\1|p' to
 APISERVER := $(COMPILED)/kube-apiserver-$(APISERVER_VERSION)
 VERIFIERS := $(COMPILED)/verifiers-$(firstword $(shell cat tools/imageconfig/* | cksum))
 
-BENCHCMD = CGO_ENABLED=0 $(GO) run -trimpath ./internal/e2e/bench -xfn '$(BIN)' -rows '$(BENCH)' -time '$(BENCHTIME)' -layers '$(LAYERS)'
+BENCHCMD = CGO_ENABLED=0 XFN_TEST_BIN='$(abspath $(BIN))' XFN_BENCH_ROWS='$(BENCH)' XFN_BENCH_TIME='$(BENCHTIME)' XFN_BENCH_LAYERS='$(LAYERS)' \
+	$(GO) test -trimpath -vet=off -timeout 0 -run '^$$' -bench '^BenchmarkTable$$' -benchtime 1x -v ./internal/e2e/benchtest
 
 .DEFAULT_GOAL := help
 .PHONY: help build docs crds demo test test-verifiers compiled-paths test-apiserver lint platforms bench bench-compare bench-page soak fuzz release clean
@@ -114,10 +115,10 @@ bench: build ## Print a table of times next to their limits. BENCH=regexp of row
 	$(BENCHCMD)
 
 bench-compare: build ## Compare the times of BENCH=regexp with those of another commit, BASE=ref.
-	$(BENCHCMD) -base '$(or $(BASE),$(error set BASE to a commit))'
+	XFN_BENCH_REF='$(or $(BASE),$(error set BASE to a commit))' $(BENCHCMD)
 
 bench-page: ## Write the table of the last make bench into docs/explanation/performance.md.
-	$(GO) run ./internal/e2e/bench -page docs/explanation/performance.md
+	$(GO) test -count=1 -run '^TestPage$$' ./internal/e2e/benchtest -update
 
 soak: ## Render XFN_SOAK=300 times in a row with the engine of DOCKER_HOST.
 	XFN_SOAK="$${XFN_SOAK:-300}" $(GO) test -count=1 -timeout 1h -run '^TestManyInARow$$' ./internal/runtimes/docker

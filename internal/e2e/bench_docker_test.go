@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 )
 
 // BenchmarkRenderDocker renders with the template's function in a new container, compared
@@ -28,7 +28,7 @@ func BenchmarkRenderDocker(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	engine := remotetest.OpenEngine(b)
+	engine := dockerenginetest.Open(b)
 	b.Setenv("DOCKER_HOST", engine.Endpoint().Host)
 	dir := scaffolded(b)
 	benchtest.Run(b, dir, e2e.Binary(b), "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
@@ -41,7 +41,7 @@ func BenchmarkRenderDocker(b *testing.B) {
 	if err := engine.Load(b.Context(), name.MustParseReference(img).(name.Tag), file.Image); err != nil {
 		b.Fatal(err)
 	}
-	remotetest.ForgetImage(b, engine, img)
+	dockerenginetest.Forget(b, engine, img)
 	text := "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: function-hello}\nspec: {package: \"" + img + "\"}\n"
 	if err := os.WriteFile(filepath.Join(dir, "docker.yaml"), []byte(text), 0o600); err != nil {
 		b.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
-	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -46,14 +46,14 @@ func BenchmarkBuild(b *testing.B) {
 		if !benchtest.Wants(b, "BuildEngine") {
 			return
 		}
-		engine := remotetest.OpenEngine(b)
+		engine := dockerenginetest.Open(b)
 		b.Setenv("DOCKER_HOST", engine.Endpoint().Host)
 		f, err := os.Open(saved)
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer f.Close()
-		remotetest.ForgetImage(b, engine, benchImage)
+		dockerenginetest.Forget(b, engine, benchImage)
 		if err := engine.LoadArchive(b.Context(), f); err != nil {
 			b.Fatal(err)
 		}

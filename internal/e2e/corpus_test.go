@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -179,7 +179,7 @@ func makeCase(t *testing.T, dir, tmp string) []string {
 		env = append(env, strings.TrimSpace(strings.ReplaceAll(line, "{tmp}", tmp)))
 	}
 	if strings.HasPrefix(filepath.Base(dir), "runtime-daemon-") && special == "" {
-		env = append(env, "DOCKER_HOST="+remotetest.OpenEngine(t).Endpoint().Host)
+		env = append(env, "DOCKER_HOST="+dockerenginetest.Open(t).Endpoint().Host)
 	}
 	if script := optional(t, filepath.Join(dir, "setup.sh")); script != "" {
 		setUpCase(t, script, work, env)
@@ -202,7 +202,7 @@ func setUpCase(t *testing.T, script, work string, env []string) {
 	if len(loaded) == 0 {
 		return
 	}
-	engine := remotetest.ConnectEngine(t, remotetest.EngineEnvironment(t))
+	engine := dockerenginetest.Connect(t, dockerenginetest.Environment(t))
 	t.Cleanup(func() {
 		for _, image := range loaded {
 			if _, err := engine.ImageRemove(context.WithoutCancel(t.Context()), image[1], client.ImageRemoveOptions{Force: true}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -19,7 +20,7 @@ import (
 // and leave only their own images there. If there is a registry of Docker, DISTRIBUTION is its
 // address, and the condition [registry] is true.
 func TestDockerScripts(t *testing.T) {
-	engine := remotetest.OpenEngine(t)
+	engine := dockerenginetest.Open(t)
 	withEngine := maps.Clone(commands)
 	withEngine["await-containers"] = func(ts *testscript.TestScript, _ bool, args []string) { awaitContainers(ts, engine, args) }
 	withEngine["forget"] = func(ts *testscript.TestScript, _ bool, args []string) {

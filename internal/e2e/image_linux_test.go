@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 )
 
 // The image of xfn over a root file system of Debian has a shell, git and xfn, which run as user
 // 65532 without capabilities and with a read-only root file system.
 func TestImageWithShell(t *testing.T) {
-	engine := remotetest.OpenEngine(t)
+	engine := dockerenginetest.Open(t)
 	root, dir := debianRoot(t, "usr/bin/git"), t.TempDir()
 	if _, err := exec.LookPath("docker"); err != nil {
 		t.Skip("there is no docker command")

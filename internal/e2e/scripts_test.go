@@ -23,7 +23,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha/grpc"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
-	"github.com/xfn-dev/xfn/internal/report/sariftest"
 )
 
 // Exit codes of xfn.
@@ -237,7 +236,7 @@ func digest(ts *testscript.TestScript, _ bool, args []string) {
 
 // sarif is "sarif": the output of the last command must be valid SARIF.
 func sarif(ts *testscript.TestScript, _ bool, _ []string) {
-	ts.Check(sariftest.Check([]byte(ts.ReadFile("stdout"))))
+	ts.Check(e2e.CheckSARIF("../..", []byte(ts.ReadFile("stdout"))))
 }
 
 // serve is "serve VAR ARGS…": it starts `xfn registry serve ARGS` on a free port, and sets

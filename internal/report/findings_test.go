@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/report/sariftest"
 )
 
 var findings = []report.Finding{
@@ -26,7 +26,7 @@ func TestSARIF(t *testing.T) {
 		if err := report.WriteSARIF(&b, "v1.2.3", all); err != nil {
 			t.Fatal(err)
 		}
-		if err := sariftest.Check(b.Bytes()); err != nil {
+		if err := e2e.CheckSARIF("../..", b.Bytes()); err != nil {
 			t.Errorf("%s: %v\n%s", reason, err, b.String())
 		}
 		for _, want := range []string{`"uri": "a%20b/xr.yaml",`, `"uri": "file:///tmp/x.yaml"`, `"uri": "file:///C:/a%20b/x.yaml"`, `"startLine": 3`, `"ruleIndex": 2`, `"text": "XR shop: unknown field <spec.sise>"`} {
@@ -36,7 +36,7 @@ func TestSARIF(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{`{"version": "2.1.0"}`, `{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "xfn"}}, "results": [{"message": {"text": "x"}, "level": "bad"}]}]}`} {
-		if sariftest.Check([]byte(wrong)) == nil {
+		if e2e.CheckSARIF("../..", []byte(wrong)) == nil {
 			t.Errorf("the schema accepts %s", wrong)
 		}
 	}

@@ -10,16 +10,16 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
 // FromEngine finds an image by name and by id, and returns the image that was loaded.
 func TestFromEngine(t *testing.T) {
-	engine := remotetest.OpenEngine(t)
-	given := remotetest.ProgramImage(t, []byte(strings.Repeat("program", 1<<20)), func(f *v1.ConfigFile) { f.Config.User = "65532" })
+	engine := dockerenginetest.Open(t)
+	given := dockerenginetest.Image(t, []byte(strings.Repeat("program", 1<<20)), func(f *v1.ConfigFile) { f.Config.User = "65532" })
 	const name = "xfn.test/runtime:v1"
-	remotetest.LoadImage(t, engine, name, given)
+	dockerenginetest.Load(t, engine, name, given)
 	id, err := given.ConfigName()
 	if err != nil {
 		t.Fatal(err)

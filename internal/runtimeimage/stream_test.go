@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -151,9 +152,9 @@ func TestWriteFileIsTheSame(t *testing.T) {
 
 // FromEngine returns the same image as FromTarball for a file of docker save.
 func TestEngineIsTarball(t *testing.T) {
-	engine := remotetest.OpenEngine(t)
+	engine := dockerenginetest.Open(t)
 	const name = "xfn.test/same:v1"
-	remotetest.LoadImage(t, engine, name, plainImage(t, "amd64"))
+	dockerenginetest.Load(t, engine, name, plainImage(t, "amd64"))
 	path := filepath.Join(t.TempDir(), "saved.tar")
 	f, err := os.Create(path)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	cmd "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/push"
@@ -200,8 +201,8 @@ func plain(t *testing.T) v1.Image {
 // giveEngine loads an image that is not a package into the Docker engine.
 func giveEngine(t *testing.T, name string) {
 	t.Helper()
-	t.Setenv("DOCKER_HOST", remotetest.EngineEnvironment(t).Host)
-	remotetest.LoadImage(t, remotetest.OpenEngine(t), name, plain(t))
+	t.Setenv("DOCKER_HOST", dockerenginetest.Environment(t).Host)
+	dockerenginetest.Load(t, dockerenginetest.Open(t), name, plain(t))
 }
 
 func content(t *testing.T, elem ...string) string {

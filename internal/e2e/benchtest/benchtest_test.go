@@ -1,6 +1,8 @@
 package benchtest_test
 
 import (
+	"encoding/json"
+	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -148,7 +150,7 @@ func TestReport(t *testing.T) {
 	if diff := cmp.Diff(string(want), r.Markdown()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	page, err := r.Insert("before\n<!-- The command bench writes this table. -->\nold\n<!-- end of the table -->\nafter\n")
+	page, err := r.Insert("before\n<!-- `make bench-page` writes this table. -->\nold\n<!-- end of the table -->\nafter\n")
 	if err != nil || !strings.HasPrefix(page, "before\n") || !strings.Contains(page, string(want)) || strings.Contains(page, "old") || !strings.HasSuffix(page, "after\n") {
 		t.Errorf("got %v and the page\n%s", err, page)
 	}
@@ -165,20 +167,45 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+var update = flag.Bool("update", false, "write the table of bench.json into the page")
+
 // TestPage checks that the page about the table explains each limit.
 func TestPage(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs/explanation/performance.md"))
+	const path = root + "/docs/explanation/performance.md"
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := benchtest.Report{}.Insert(string(text)) // without the lines of the last run
+	if *update {
+		updatePage(t, path, string(page))
+	}
+	text, err := benchtest.Report{}.Insert(string(page)) // without the lines of the last run
 	if err != nil {
 		t.Fatal(err)
 	}
-	page = strings.Join(strings.Fields(page), " ")
+	text = strings.Join(strings.Fields(text), " ")
 	for _, row := range benchtest.Rows() {
-		if row.Limit != "" && !strings.Contains(page, "**"+row.Limit+"**") {
+		if row.Limit != "" && !strings.Contains(text, "**"+row.Limit+"**") {
 			t.Errorf("the page does not explain the limit %q", row.Limit)
 		}
+	}
+}
+
+func updatePage(t *testing.T, path, page string) {
+	t.Helper()
+	text, err := os.ReadFile(reportFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report benchtest.Report
+	if err := json.Unmarshal(text, &report); err != nil {
+		t.Fatalf("reading %q: %v", reportFile, err)
+	}
+	changed, err := report.Insert(page)
+	if err == nil {
+		err = os.WriteFile(path, []byte(changed), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// Environment variables of the command bench for the benchmarks.
+// Environment variables of the benchmarks.
 const (
 	// RowsVar is a regular expression. Measure skips rows whose name does not match.
 	RowsVar = "XFN_BENCH_ROWS"

@@ -220,7 +220,7 @@ func aligned(cells [][]string) string {
 
 // Marks around the table of a page.
 const (
-	tableBegins = "<!-- The command bench writes this table. -->\n"
+	tableBegins = "<!-- `make bench-page` writes this table. -->\n"
 	tableEnds   = "<!-- end of the table -->\n"
 )
 

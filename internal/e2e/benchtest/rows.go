@@ -46,7 +46,7 @@ const (
 func Rows() []Row {
 	return slices.Concat(
 		in("internal/e2e", "BenchmarkRenderSource",
-			Row{Name: "RenderSource", Job: "`xfn render --package X=.` without a change of source", Limit: "render by a running function", Aims: []Aim{timesPlus(1.1, 0.05)}},
+			Row{Name: "RenderSource", Job: "`xfn render` of a function's source without a change", Limit: "render by a running function", Aims: []Aim{timesPlus(1.1, 0.05)}},
 			Row{Name: "RenderSourceChanged", Job: "the same after a change of one line", Limit: goBuild, Aims: []Aim{times(1.1)}}),
 		in("internal/e2e", "BenchmarkPackage",
 			Row{Name: "PackageOne", Job: "package of one platform after a change of one line", Limit: goBuild, Aims: []Aim{times(1.1)}},
@@ -76,7 +76,7 @@ func Rows() []Row {
 		in("internal/suite", "BenchmarkMutants",
 			Row{Name: "Mutants", InProcess: true, Job: "1,000 mutants of the example in the docs", Aims: []Aim{within(10)}}),
 		in("internal/e2e", "BenchmarkStart",
-			Row{Name: "Help", Job: "`xfn --help`", Limit: emptyProgram, Aims: []Aim{times(6)}},
+			Row{Name: "Help", Job: "help of `xfn`", Limit: emptyProgram, Aims: []Aim{times(6)}},
 			Row{Name: "Version", Job: "`xfn version`", Limit: emptyProgram, Aims: []Aim{times(6)}}),
 		in("internal/e2e", "BenchmarkBuild",
 			Row{Name: "BuildEngine", Needs: docker, Job: "build from a Docker engine, 1 GiB", Limit: "the engine's own export", Aims: []Aim{times(1.1), peak(64)}},

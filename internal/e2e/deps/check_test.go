@@ -69,11 +69,10 @@ func isIgnored(fsys fs.FS, folder string) bool {
 }
 
 // forTests reports whether a package is for tests: its name ends in "test", as
-// that of httptest, or it is e2e or bench, the command of make bench. A package called test
-// is a command.
+// that of httptest, or it is e2e. A package called test is a command.
 func forTests(folder string) bool {
 	name := path.Base(folder)
-	return strings.HasSuffix(name, "test") && name != "test" || name == "e2e" || name == "bench"
+	return strings.HasSuffix(name, "test") && name != "test" || name == "e2e"
 }
 
 type checker struct {

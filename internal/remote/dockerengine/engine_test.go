@@ -22,7 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
-	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 )
 
 // beOtherUser is an environment variable with the path of a socket. If it is set, this
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 // TestNegotiation checks the oldest supported API version with simulated engines, and
 // negotiates the version with the real engine.
 func TestNegotiation(t *testing.T) {
-	e := remotetest.OpenEngine(t)
+	e := dockerenginetest.Open(t)
 	version, err := e.ServerVersion(t.Context(), client.ServerVersionOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestPullProgress(t *testing.T) {
 
 // TestTagFor checks that the tag for an image contains the digest of the image's config.
 func TestTagFor(t *testing.T) {
-	img := remotetest.ProgramImage(t, []byte("program"), func(*v1.ConfigFile) {})
+	img := dockerenginetest.Image(t, []byte("program"), func(*v1.ConfigFile) {})
 	tag, err := dockerengine.TagFor(img)
 	config, configErr := img.ConfigName()
 	if err != nil || configErr != nil || tag.Name() != "xfn.invalid/package:sha256-"+config.Hex {

@@ -1,4 +1,4 @@
 // Package remotetest has what the tests of images need: images and keys, registries with
-// credentials, TLS or faults, a real container engine, and the certificate authority and
-// the transparency log of Sigstore, with the APIs of Fulcio and Rekor.
+// credentials, TLS or faults, and the certificate authority and the transparency log of
+// Sigstore, with the APIs of Fulcio and Rekor.
 package remotetest

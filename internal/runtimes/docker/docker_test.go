@@ -14,15 +14,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )
 
 func TestStartAndStop(t *testing.T) {
 	p := open(t)
-	img := remotetest.FunctionImage(t, functiontest.Serves, func(f *v1.ConfigFile) { f.Config.Volumes = map[string]struct{}{"/data": {}} })
-	remotetest.LoadImage(t, p.engine, named+"volume", img)
+	img := dockerenginetest.Function(t, functiontest.Serves, func(f *v1.ConfigFile) { f.Config.Volumes = map[string]struct{}{"/data": {}} })
+	dockerenginetest.Load(t, p.engine, named+"volume", img)
 	r := p.render()
 	if err := r.Prepare(t.Context(), fn(named+"volume")); err != nil {
 		t.Fatal(err)
@@ -50,14 +50,14 @@ func TestStartAndStop(t *testing.T) {
 func TestPackageFile(t *testing.T) {
 	p := open(t)
 	path := t.TempDir() + "/fn.xpkg"
-	writeTarball(t, path, remotetest.FunctionImage(t, functiontest.Serves, nil))
+	writeTarball(t, path, dockerenginetest.Function(t, functiontest.Serves, nil))
 	for _, loads := range []int{1, 1} {
 		instance := start(t, p.render(), fn(path))
 		assertAnswers(t, instance)
 		if !strings.HasPrefix(instance.Detail, path+" in container ") {
 			t.Errorf("got %q", instance.Detail)
 		}
-		remotetest.ForgetImage(t, p.engine, instance.Identity)
+		dockerenginetest.Forget(t, p.engine, instance.Identity)
 		end(t, instance)
 		if got := len(p.steps("loading " + path)); got != loads {
 			t.Errorf("the package was loaded %d times", got)
@@ -138,7 +138,7 @@ func TestCancelledStart(t *testing.T) {
 
 func TestDiesInCall(t *testing.T) {
 	p := open(t)
-	remotetest.LoadImage(t, p.engine, named+"says", remotetest.FunctionImage(t, functiontest.HangsInCall, func(f *v1.ConfigFile) { f.Config.Env = []string{"SAY=a simulated crash in a call"} }))
+	dockerenginetest.Load(t, p.engine, named+"says", dockerenginetest.Function(t, functiontest.HangsInCall, func(f *v1.ConfigFile) { f.Config.Env = []string{"SAY=a simulated crash in a call"} }))
 	heard := make(chan string, 9)
 	config := p.config()
 	config.Output = func(function, line string) { heard <- function + ": " + line }
@@ -161,7 +161,7 @@ func TestDiesInCall(t *testing.T) {
 
 func TestOtherPlatform(t *testing.T) {
 	p := open(t)
-	remotetest.LoadImage(t, p.engine, named+"foreign", remotetest.ProgramImage(t, foreignProgram(), func(f *v1.ConfigFile) { f.Architecture = "m68k" }))
+	dockerenginetest.Load(t, p.engine, named+"foreign", dockerenginetest.Image(t, foreignProgram(), func(f *v1.ConfigFile) { f.Architecture = "m68k" }))
 	_, err := p.render().Start(t.Context(), fn(named+"foreign"))
 	if err == nil || !strings.Contains(err.Error(), `starting function "f": the image is for linux/m68k, but the engine runs on linux/`) {
 		t.Errorf("got %v, want an error with both platforms", err)

@@ -20,7 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
-	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
@@ -85,7 +85,7 @@ func (s *recorder) texts(kind progress.Kind) []string {
 // no leases are left.
 func open(t testing.TB) place {
 	t.Helper()
-	p := place{env: remotetest.EngineEnvironment(t), engine: remotetest.OpenEngine(t), dir: t.TempDir(), events: &recorder{}}
+	p := place{env: dockerenginetest.Environment(t), engine: dockerenginetest.Open(t), dir: t.TempDir(), events: &recorder{}}
 	t.Cleanup(func() { p.assertNoLeases(t) })
 	return p
 }
@@ -125,7 +125,7 @@ func (p place) image(t testing.TB, b functiontest.Behavior) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.engine.Load(t.Context(), tag, remotetest.FunctionImage(t, b, nil)); err != nil {
+	if err := p.engine.Load(t.Context(), tag, dockerenginetest.Function(t, b, nil)); err != nil {
 		t.Fatal(err)
 	}
 	loaded[as] = true

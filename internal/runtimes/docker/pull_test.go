@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
@@ -30,10 +31,10 @@ func (p place) pushed(t *testing.T, host string, as authn.Authenticator) string 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ggcr.Write(ref, remotetest.FunctionImage(t, functiontest.Serves, nil), ggcr.WithAuth(as)); err != nil {
+	if err := ggcr.Write(ref, dockerenginetest.Function(t, functiontest.Serves, nil), ggcr.WithAuth(as)); err != nil {
 		t.Fatal(err)
 	}
-	remotetest.ForgetImage(t, p.engine, ref.Name())
+	dockerenginetest.Forget(t, p.engine, ref.Name())
 	return ref.Name()
 }
 
@@ -108,7 +109,7 @@ func TestPullUnqualified(t *testing.T) {
 	}
 	end(t, instance)
 
-	remotetest.LoadImage(t, p.engine, "xfn-test-runtime", remotetest.FunctionImage(t, functiontest.Serves, nil))
+	dockerenginetest.Load(t, p.engine, "xfn-test-runtime", dockerenginetest.Function(t, functiontest.Serves, nil))
 	instance = start(t, docker.New(config), fn("example.org/other:v1", "image", "xfn-test-runtime"))
 	assertAnswers(t, instance)
 	end(t, instance)
@@ -149,7 +150,7 @@ func TestPullPinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	pinned := tag.Digest(desc.Digest.String())
-	remotetest.ForgetImage(t, p.engine, pinned.Name())
+	dockerenginetest.Forget(t, p.engine, pinned.Name())
 	config := p.config()
 	config.Registry = host
 	config.Pin = func(ref name.Reference) (name.Reference, error) {

@@ -1,4 +1,4 @@
-package remotetest
+package dockerenginetest
 
 import (
 	"context"
@@ -20,10 +20,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 )
 
-// EngineEnvironment returns the environment for the engine at XFN_TEST_DOCKER_HOST, or else at
+// Environment returns the environment for the engine at XFN_TEST_DOCKER_HOST, or else at
 // DOCKER_HOST. If neither is set, it skips the test. It fails the test instead if
 // XFN_REQUIRE, a comma-separated list, contains "docker".
-func EngineEnvironment(t testing.TB) dockerengine.Environment {
+func Environment(t testing.TB) dockerengine.Environment {
 	t.Helper()
 	for _, name := range []string{"XFN_TEST_DOCKER_HOST", "DOCKER_HOST"} {
 		if host := os.Getenv(name); host != "" {
@@ -37,14 +37,14 @@ func EngineEnvironment(t testing.TB) dockerengine.Environment {
 	return dockerengine.Environment{}
 }
 
-// OpenEngine returns the engine of [EngineEnvironment], locked for this test: other tests, also of
+// Open returns the engine of [Environment], locked for this test: other tests, also of
 // other processes, cannot open it until the test ends. The test fails if it adds or
 // removes containers, networks or volumes.
-func OpenEngine(t testing.TB) *dockerengine.Engine {
+func Open(t testing.TB) *dockerengine.Engine {
 	t.Helper()
-	env := EngineEnvironment(t)
+	env := Environment(t)
 	seize(t, env.Host)
-	e := ConnectEngine(t, env)
+	e := Connect(t, env)
 	before := things(t, e)
 	t.Cleanup(func() {
 		if diff := cmp.Diff(before, things(t, e)); diff != "" {
@@ -54,9 +54,9 @@ func OpenEngine(t testing.TB) *dockerengine.Engine {
 	return e
 }
 
-// ConnectEngine returns the engine of an environment, and closes the connection at the end of
+// Connect returns the engine of an environment, and closes the connection at the end of
 // the test.
-func ConnectEngine(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
+func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	t.Helper()
 	e, err := dockerengine.Connect(t.Context(), env, "xfn/test")
 	if err != nil {

@@ -1,4 +1,4 @@
-package remotetest
+package dockerenginetest
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // childLayer returns a layer with the program of functiontest.BuildChild. The layer is
@@ -32,7 +33,7 @@ var childLayer = sync.OnceValues(func() (v1.Layer, error) {
 
 // layerOf returns a layer with the program as /function.
 func layerOf(program []byte) (v1.Layer, error) {
-	layer, err := Tar(map[string][]byte{"function": program})
+	layer, err := remotetest.Tar(map[string][]byte{"function": program})
 	if err != nil {
 		return nil, err
 	}
@@ -40,15 +41,15 @@ func layerOf(program []byte) (v1.Layer, error) {
 		tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestSpeed))
 }
 
-// FunctionImage returns the image of a function with this behavior. change edits the config of
+// Function returns the image of a function with this behavior. change edits the config of
 // the image.
-func FunctionImage(t testing.TB, b functiontest.Behavior, change func(*v1.ConfigFile)) v1.Image {
+func Function(t testing.TB, b functiontest.Behavior, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
 	layer, err := childLayer()
 	if err != nil {
 		t.Fatalf("building the function: %v", err)
 	}
-	return programImage(t, layer, func(f *v1.ConfigFile) {
+	return image(t, layer, func(f *v1.ConfigFile) {
 		f.Config.Entrypoint = append(f.Config.Entrypoint, functiontest.ChildArgs(b, "")...)
 		if change != nil {
 			change(f)
@@ -56,18 +57,18 @@ func FunctionImage(t testing.TB, b functiontest.Behavior, change func(*v1.Config
 	})
 }
 
-// ProgramImage returns an image for the host's architecture that runs a program. change edits
+// Image returns an image for the host's architecture that runs a program. change edits
 // the config of the image.
-func ProgramImage(t testing.TB, program []byte, change func(*v1.ConfigFile)) v1.Image {
+func Image(t testing.TB, program []byte, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
 	layer, err := layerOf(program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return programImage(t, layer, change)
+	return image(t, layer, change)
 }
 
-func programImage(t testing.TB, layer v1.Layer, change func(*v1.ConfigFile)) v1.Image {
+func image(t testing.TB, layer v1.Layer, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
 	img, err := mutate.AppendLayers(empty.Image, layer)
 	if err != nil {
@@ -85,9 +86,9 @@ func programImage(t testing.TB, layer v1.Layer, change func(*v1.ConfigFile)) v1.
 	return img
 }
 
-// LoadImage loads an image into an engine under a name, and removes the image at the end of
+// Load loads an image into an engine under a name, and removes the image at the end of
 // the test.
-func LoadImage(t testing.TB, e *dockerengine.Engine, as string, img v1.Image) {
+func Load(t testing.TB, e *dockerengine.Engine, as string, img v1.Image) {
 	t.Helper()
 	tag, err := name.NewTag(as)
 	if err != nil {
@@ -96,11 +97,11 @@ func LoadImage(t testing.TB, e *dockerengine.Engine, as string, img v1.Image) {
 	if err := e.Load(t.Context(), tag, img); err != nil {
 		t.Fatal(err)
 	}
-	ForgetImage(t, e, as)
+	Forget(t, e, as)
 }
 
-// ForgetImage removes an image from an engine at the end of the test, if it exists.
-func ForgetImage(t testing.TB, e *dockerengine.Engine, name string) {
+// Forget removes an image from an engine at the end of the test, if it exists.
+func Forget(t testing.TB, e *dockerengine.Engine, name string) {
 	t.Helper()
 	t.Cleanup(func() {
 		// Ignore an error: the test may not have pulled the image.
