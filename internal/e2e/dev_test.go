@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,7 +71,7 @@ func (t *transcript) await(pattern *regexp.Regexp) (string, error) {
 // end of the script it is interrupted; it must succeed and leave nothing in TMPDIR.
 func startDev(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"dev"}, args...))
-	for _, key := range goVariables {
+	for _, key := range append(slices.Clone(goVariables), "PATH") {
 		cmd.Env = append(cmd.Env, key+"="+ts.Getenv(key))
 	}
 	r, w := io.Pipe()

@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -177,8 +176,10 @@ func runPage(t *testing.T, root string, steps []step) {
 		}
 	}
 	env := pageEnvironment(t, dir, files)
-	if slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.command, "xpkg init") }) {
-		compileTemplate(t, env)
+	if slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.command, initGo) }) {
+		if err := compileTemplate(t, env); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -200,25 +201,6 @@ func runPage(t *testing.T, root string, steps []step) {
 		}
 		compareOutput(t, s, outputs[0])
 		outputs = outputs[1:]
-	}
-}
-
-var templateLock sync.Mutex
-
-// compileTemplate fills the go command's cache with the dependencies of a new
-// function, because a render with an empty cache may exceed its timeout. Only
-// one page at a time compiles.
-func compileTemplate(t *testing.T, env []string) {
-	t.Helper()
-	templateLock.Lock()
-	defer templateLock.Unlock()
-	dir := t.TempDir()
-	for _, args := range []string{"xpkg init function-hello go -d .", "xpkg build -f package --embed-runtime-source . -o hello.xpkg"} {
-		cmd := exec.CommandContext(t.Context(), e2e.Binary(t), strings.Fields(args)...)
-		cmd.Dir, cmd.Env = dir, env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("xfn %s: %v\n%s", args, err, out)
-		}
 	}
 }
 
@@ -253,7 +235,8 @@ func freeAddress(t *testing.T) string {
 }
 
 // pageEnvironment returns an environment with xfn first on the path and the
-// caches of the go command, without other settings of the user.
+// caches of the go command, without other settings of the user. For the go command, it is
+// that of scripts, which share the compiled programs.
 func pageEnvironment(t *testing.T, dir, files string) []string {
 	t.Helper()
 	values, err := goEnv()
@@ -264,7 +247,7 @@ func pageEnvironment(t *testing.T, dir, files string) []string {
 		"PATH=" + filepath.Dir(e2e.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "DOCKER_HOST=unix://" + dir + "/no-engine.sock", "NO_COLOR=1", "STEPS=" + files,
 	}
-	for i, key := range append(slices.Clone(goVariables), "GOFLAGS") {
+	for i, key := range goVariables {
 		env = append(env, key+"="+values[i])
 	}
 	return env

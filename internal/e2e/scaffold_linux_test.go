@@ -64,9 +64,14 @@ func scaffolds(t *testing.T) (all []bundled, cache, npm string) {
 func layoutOfGo(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	u := user{dir: dir, cache: t.TempDir(), umask: "022"}
-	u.run(t, "xpkg", "init", "function-hello", "go-minimal", "-d", dir)
-	u.run(t, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
+	env := pageEnvironment(t, t.TempDir(), "")
+	for _, args := range []string{"xpkg init function-hello go-minimal -d .", "xpkg build -f package --embed-runtime-source . -o fn.xpkg"} {
+		cmd := e2e.Command(t, strings.Fields(args)...)
+		cmd.Dir, cmd.Env = dir, env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("xfn %s: %v\n%s", args, err, out)
+		}
+	}
 	layout := t.TempDir()
 	mustExec(t, "tar", "-C", layout, "-xf", filepath.Join(dir, "fn.xpkg"))
 	return layout

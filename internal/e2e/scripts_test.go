@@ -67,6 +67,34 @@ func sharePrograms(home string) error {
 	return errors.Join(os.MkdirAll(cache, 0o700), os.Symlink(dir, filepath.Join(cache, "go")))
 }
 
+// initGo is a command that creates a function from the bundled template go.
+const initGo = "xpkg init function-hello go "
+
+// compileTemplate compiles a function from the bundled template go, once for all scripts and
+// pages that create one. Otherwise, those that run at the same time would each compile it, and a
+// render with an empty cache of the go command may exceed its timeout.
+func compileTemplate(t testing.TB, env []string) error {
+	t.Helper()
+	template.Do(func() {
+		dir := t.TempDir()
+		for _, args := range []string{initGo + "-d .", "xpkg build -f package --embed-runtime-source . -o hello.xpkg"} {
+			cmd := exec.CommandContext(t.Context(), e2e.Binary(t), strings.Fields(args)...)
+			cmd.Dir, cmd.Env = dir, env
+			if out, err := cmd.CombinedOutput(); err != nil {
+				errTemplate = fmt.Errorf("xfn %s: %w\n%s", args, err, out)
+				return
+			}
+		}
+	})
+	return errTemplate
+}
+
+// template is used to set errTemplate, the error of compileTemplate, once.
+var (
+	template    sync.Once
+	errTemplate error
+)
+
 // programs are commands that tests can execute in processes of their own.
 var programs = map[string]func(){"contained": contained, "containers": containers}
 
@@ -81,10 +109,12 @@ func contained() {
 	os.Exit(1)
 }
 
-// TestScripts runs the scripts of testdata/script, which check commands and their output.
+const scriptsDir = "../../testdata/script"
+
+// TestScripts runs the scripts of scriptsDir, which check commands and their output.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "../../testdata/script",
+		Dir:                 scriptsDir,
 		Setup:               func(env *testscript.Env) error { return setup(t, env) },
 		Deadline:            time.Now().Add(scriptsLimit),
 		Cmds:                commands,
@@ -136,7 +166,11 @@ func setup(t *testing.T, env *testscript.Env) error {
 	env.Setenv("XDG_RUNTIME_DIR", env.WorkDir)
 	env.Setenv("DOCKER_HOST", "unix://"+env.WorkDir+"/no-engine.sock")
 	env.Setenv("NO_COLOR", "1")
-	return nil
+	text, err := os.ReadFile(filepath.Join(scriptsDir, strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")+".txt"))
+	if err != nil || !strings.Contains(string(text), initGo) {
+		return err
+	}
+	return compileTemplate(t, env.Vars)
 }
 
 // commands are additional commands of scripts.

@@ -29,31 +29,40 @@ const (
 )
 
 // xrValidator returns the Validator for the composite resources and claims that the XRDs in
-// docs define. It returns nil if nothing is validated. An XRD from which Crossplane can
-// generate no CRD is a warning or, with RefuseInvalid, an error.
-func (s *Session) xrValidator(in Inputs, docs []manifest.Document) (*validate.Validator, error) {
-	if in.Invalid == AllowInvalid || in.Live {
-		return nil, nil
-	}
+// docs define, or nil if there are no XRDs. failed has an error for each XRD from which
+// Crossplane can generate no CRD.
+func xrValidator(docs []manifest.Document, release schema.Release) (v *validate.Validator, failed []error) {
 	var all []inspect.CRD
 	for _, doc := range docs {
 		if obj, err := doc.Object(); err != nil || !crd.IsXRD(obj) {
 			continue
 		}
 		some, err := inspect.CRDsOf([]manifest.Document{doc})
-		switch {
-		case err == nil:
-			all = append(all, some...)
-		case in.Invalid == RefuseInvalid:
-			return nil, fmt.Errorf("loading the XRD: %w", err)
-		default:
-			s.config.Progress.Warn(err.Error() + "; resources that this XRD defines are not validated")
+		if err != nil {
+			failed = append(failed, err)
 		}
+		all = append(all, some...)
 	}
-	if len(all) == 0 {
-		return nil, nil
+	if len(all) > 0 {
+		v = inspect.NewValidator(all, validate.Options{Namespace: validate.DefaultNamespace, Crossplane: release})
 	}
-	return inspect.NewValidator(all, validate.Options{Namespace: validate.DefaultNamespace, Crossplane: Release(in.Profile)}), nil
+	return v, failed
+}
+
+// validatesXRs reports whether composite resources and claims are validated.
+func (in Inputs) validatesXRs() bool { return in.Invalid != AllowInvalid && !in.Live }
+
+// validateXRs sets p.validator to v. Of failed, the errors of xrValidator, it returns the first
+// if p.in.Invalid is RefuseInvalid, and otherwise warns.
+func (s *Session) validateXRs(p *plan, v *validate.Validator, failed []error) error {
+	for _, err := range failed {
+		if p.in.Invalid == RefuseInvalid {
+			return fmt.Errorf("loading the XRD: %w", err)
+		}
+		s.config.Progress.Warn(err.Error() + "; resources that this XRD defines are not validated")
+	}
+	p.validator = v
+	return nil
 }
 
 // admitted returns the request for the XR in doc, as forXR does, and validates the XR, as
@@ -74,7 +83,7 @@ func (p plan) admitted(ctx context.Context, doc manifest.Document) (req render.R
 // says, and warnings about fields that an API server removes.
 func (p plan) admit(ctx context.Context, doc manifest.Document, from original, xr *unstructured.Unstructured) (invalid []string, err error) {
 	switch {
-	case doc.Text == nil || p.in.Live || p.in.Invalid == AllowInvalid:
+	case doc.Text == nil || !p.in.validatesXRs():
 		return nil, nil
 	case p.validator == nil:
 		return p.refuseOrReport(unknownRoots(doc, xr.Object))

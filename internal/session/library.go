@@ -36,8 +36,9 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 		l, defining, err = s.library(ctx, in, p.exists)
 		return l, err
 	})
-	if err == nil {
-		p.validator, err = s.xrValidator(in, defining)
+	if err == nil && in.validatesXRs() {
+		v, failed := xrValidator(defining, Release(in.Profile))
+		err = s.validateXRs(&p, v, failed)
 	}
 	if err != nil {
 		return err

@@ -11,21 +11,24 @@ import (
 
 // TestChangedFiles: each render of a session uses the current content of files.
 func TestChangedFiles(t *testing.T) {
-	r := reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy")})
+	const composition, xrd = "composition.yaml", "xrd.yaml"
+	r := reader(t, map[string]string{"xr.yaml": xr, composition: steps("function-dummy"), xrd: "apiVersion: apiextensions.crossplane.io/v1\nkind: CompositeResourceDefinition\nspec: {group: gold.test, names: {kind: XWidget}, versions: [{name: v1}]}\n"})
 	s := session.Open(session.Config{Reader: r})
-	in := session.Inputs{XRs: []string{"xr.yaml"}, Composition: "composition.yaml"}
-	for _, step := range []struct{ reason, from, to, err string }{
-		{"an unchanged file has the same output", "", "", ""},
-		{"an unchanged file has the same output again", "", "", ""},
-		{"a changed Composition is used", "kind: XWidget", "kind: XOther", "is for kind XOther"},
-		{"a restored Composition is used", "kind: XOther", "kind: XWidget", ""},
-		{"an invalid Composition is an error", "mode: Pipeline", "mode: Magic", "composition.yaml:7: spec.mode"},
+	in := session.Inputs{XRs: []string{"xr.yaml"}, Composition: composition, XRD: xrd}
+	for _, step := range []struct{ reason, file, from, to, err string }{
+		{"an unchanged file has the same output", composition, "", "", ""},
+		{"an unchanged file has the same output again", composition, "", "", ""},
+		{"a changed Composition is used", composition, "kind: XWidget", "kind: XOther", "is for kind XOther"},
+		{"a restored Composition is used", composition, "kind: XOther", "kind: XWidget", ""},
+		{"a changed XRD is used", xrd, "kind: XWidget", "kind: XOther", "the XRD defines XOther"},
+		{"a restored XRD is used", xrd, "kind: XOther", "kind: XWidget", ""},
+		{"an invalid Composition is an error", composition, "mode: Pipeline", "mode: Magic", "composition.yaml:7: spec.mode"},
 	} {
-		text, err := afero.ReadFile(r.FS, "composition.yaml")
+		text, err := afero.ReadFile(r.FS, step.file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := afero.WriteFile(r.FS, "composition.yaml", []byte(strings.Replace(string(text), step.from, step.to, 1)), 0o644); err != nil {
+		if err := afero.WriteFile(r.FS, step.file, []byte(strings.Replace(string(text), step.from, step.to, 1)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		_, err = renderOne(t.Context(), s, in)

@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
 func (s *Session) documents(ctx context.Context, what string, paths []string) ([]manifest.Document, error) {
@@ -161,34 +162,55 @@ func checkKind(doc manifest.Document, obj map[string]any) error {
 	return hint.Wrap(err, "expected an object of Kubernetes, which has apiVersion and kind; other YAML, such as Helm values, does not have them")
 }
 
+// An xrdKey is the content of an XRD, and the release of Crossplane that uses it.
+type xrdKey struct {
+	content
+	release schema.Release
+}
+
+// A decodedXRD is an XRD, and the results of xrValidator for it.
+type decodedXRD struct {
+	schema.XRD
+	validator *validate.Validator
+	failed    []error
+}
+
 // xrd reads the XRD at p.in.XRD, if it is set, and sets p.xrd and p.validator. With
 // Compositions, the XRDs of the library decide which XRs are valid.
 func (s *Session) xrd(ctx context.Context, p *plan) error {
-	path := p.in.XRD
-	if path == "" {
+	if p.in.XRD == "" {
 		return nil
 	}
-	doc, err := s.first(ctx, path)
-	var obj *unstructured.Unstructured
+	doc, err := s.first(ctx, p.in.XRD)
+	var xrd decodedXRD
 	if err == nil {
-		obj, err = decode(doc)
+		key := xrdKey{contentOf(doc), Release(p.in.Profile)}
+		xrd, err = s.xrds.Do(key, func() (decodedXRD, error) { return decodeXRD(doc, key.release) })
 	}
 	if err != nil {
 		return fmt.Errorf("loading the XRD: %w", err)
 	}
-	xrd, err := schema.NewXRD(obj.Object)
+	p.xrd, p.xrdDocument = &xrd.XRD, doc
+	if len(p.in.Compositions) > 0 || !p.in.validatesXRs() {
+		return nil
+	}
+	return s.validateXRs(p, xrd.validator, xrd.failed)
+}
+
+func decodeXRD(doc manifest.Document, release schema.Release) (d decodedXRD, err error) {
+	obj, err := decode(doc)
 	if err != nil {
-		return fmt.Errorf("loading the XRD: %s: %w", doc.PositionOf(xrdField(obj.Object)), err)
+		return d, err
 	}
-	if found := xrd.Undecodable(); len(found) > 0 {
-		return fmt.Errorf("loading the XRD: %s: %s", doc.PositionOf(found[0].Field), found[0])
+	if d.XRD, err = schema.NewXRD(obj.Object); err != nil {
+		return d, fmt.Errorf("%s: %w", doc.PositionOf(xrdField(obj.Object)), err)
 	}
-	xrd = xrd.In(Release(p.in.Profile))
-	p.xrd, p.xrdDocument = &xrd, doc
-	if len(p.in.Compositions) == 0 {
-		p.validator, err = s.xrValidator(p.in, []manifest.Document{doc})
+	if found := d.Undecodable(); len(found) > 0 {
+		return d, fmt.Errorf("%s: %s", doc.PositionOf(found[0].Field), found[0])
 	}
-	return err
+	d.XRD = d.In(release)
+	d.validator, d.failed = xrValidator([]manifest.Document{doc}, release)
+	return d, nil
 }
 
 // xrdField returns the field to which an error of schema.NewXRD about obj belongs.

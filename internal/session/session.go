@@ -107,6 +107,8 @@ type Session struct {
 	// compositions and listings cache decoded documents, which thousands of renders share.
 	compositions proc.Memo[content, checked]
 	listings     proc.Memo[content, listing]
+	// xrds caches decoded XRDs.
+	xrds proc.Memo[xrdKey, decodedXRD]
 	// fields caches the problems that checkFields finds.
 	fields proc.Memo[fieldsKey, []composition.Problem]
 

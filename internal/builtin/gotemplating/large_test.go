@@ -24,28 +24,28 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			want:     300,
 		},
 		"Appended": {
-			reason:   "a list of 10,000 values, built in steps",
-			template: `{{ $l := list }}{{ range until 10000 }}{{ $l = append $l . }}{{ end }}` + fmt.Sprintf(named, "{{ len $l }}"),
+			reason:   "a list of 3,000 values, built in steps",
+			template: `{{ $l := list }}{{ range until 3000 }}{{ $l = append $l . }}{{ end }}` + fmt.Sprintf(named, "{{ len $l }}"),
 			want:     1,
 		},
 		"Set": {
-			reason:   "a dict of 30,000 keys, built in steps",
-			template: `{{ $d := dict }}{{ range until 30000 }}{{ $_ := set $d (toString .) . }}{{ end }}` + fmt.Sprintf(named, "{{ len $d }}"),
+			reason:   "a dict of 10,000 keys, built in steps",
+			template: `{{ $d := dict }}{{ range until 10000 }}{{ $_ := set $d (toString .) . }}{{ end }}` + fmt.Sprintf(named, "{{ len $d }}"),
 			want:     1,
 		},
 		"Copies": {
-			reason:   "500 copies of a hundred kilobytes",
-			template: `{{ $v := dict "a" (repeat 50000 "x") "b" (until 2000) "c" (list (repeat 10000 "y")) }}{{ range 500 }}{{ $_ := deepCopy $v }}{{ end }}` + fmt.Sprintf(named, "x"),
+			reason:   "100 copies of a hundred kilobytes",
+			template: `{{ $v := dict "a" (repeat 50000 "x") "b" (until 2000) "c" (list (repeat 10000 "y")) }}{{ range 100 }}{{ $_ := deepCopy $v }}{{ end }}` + fmt.Sprintf(named, "x"),
 			want:     1,
 		},
 		"Matches": {
-			reason:   "a search in a megabyte that matches everything",
-			template: `{{ $s := repeat 20000 "The quick brown fox jumps over the lazy dog. 0123456" }}{{ $m := regexMatch "^([A-Za-z]+|[0-9]{1,10}|[ .])*END$" $s }}{{ $n := regexFindAll "dog. [0-9]+(The quick.*dog. )?" $s -1 | len }}` + fmt.Sprintf(named, "{{ $n }} {{ $m }}"),
+			reason:   "a search in 200 kilobytes that matches everything",
+			template: `{{ $s := repeat 4000 "The quick brown fox jumps over the lazy dog. 0123456" }}{{ $m := regexMatch "^([A-Za-z]+|[0-9]{1,10}|[ .])*END$" $s }}{{ $n := regexFindAll "dog. [0-9]+(The quick.*dog. )?" $s -1 | len }}` + fmt.Sprintf(named, "{{ $n }} {{ $m }}"),
 			want:     1,
 		},
 		"Calls": {
-			reason:   "a hundred thousand calls",
-			template: `{{ $n := 0 }}{{ range 100000 }}{{ $n = add1 $n }}{{ end }}` + fmt.Sprintf(named, "{{ $n }}"),
+			reason:   "twenty thousand calls",
+			template: `{{ $n := 0 }}{{ range 20000 }}{{ $n = add1 $n }}{{ end }}` + fmt.Sprintf(named, "{{ $n }}"),
 			want:     1,
 		},
 		"Recursion": {

@@ -71,6 +71,9 @@ func TestKept(t *testing.T) {
 		"Tags": {"a change of the go command's environment makes another program", func(_ *testing.T, _ string, opts *gobuild.Options) {
 			opts.Env = append(opts.Env, "GOFLAGS=-tags=x")
 		}, false},
+		"Collector": {"a variable that changes only how the go command runs makes no other program", func(_ *testing.T, _ string, opts *gobuild.Options) {
+			opts.Env = append(opts.Env, "GOGC=400", "CGO_ENABLED=1")
+		}, true},
 		"Overlay": {"a flag that names a file leaves the decision to the go command", func(t *testing.T, dir string, opts *gobuild.Options) {
 			overlay := filepath.Join(t.TempDir(), "overlay.json")
 			write(t, overlay, "{}")

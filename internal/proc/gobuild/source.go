@@ -74,12 +74,19 @@ func (d *digester) addCommand(goCmd string) error {
 	return d.addSettings(filepath.Join(filepath.Dir(filepath.Dir(path)), "go.env"))
 }
 
-// addEnvironment adds the variables that the go command reads, and its file of settings.
+// irrelevant are variables of the go command that do not change what it writes.
+var irrelevant = map[string]bool{"GOGC": true, "GOMEMLIMIT": true, "GOMAXPROCS": true, "GOTRACEBACK": true}
+
+// addEnvironment adds the variables that decide what the go command writes, and its file of
+// settings.
 func (d *digester) addEnvironment(opts Options) error {
 	env, used := map[string]string{}, []string{}
 	for _, kv := range opts.Env {
 		key, value, _ := strings.Cut(kv, "=")
 		key = proc.FoldKey(key)
+		if overridden[key] || irrelevant[key] {
+			continue
+		}
 		if strings.HasPrefix(key, "GO") || strings.HasPrefix(key, "CGO_") || key == "PATH" {
 			env[key] = value
 			used = append(used, kv)

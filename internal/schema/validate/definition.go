@@ -43,8 +43,8 @@ type definition struct {
 	sourced     []schema.Fault
 }
 
-// open decodes and checks the CRD at the first call. It returns the decoded
-// definition, or the faults of the CRD.
+// open decodes and checks the CRD at the first call, even if ctx is done, because later calls
+// return the same result. It returns the decoded definition, or the faults of the CRD.
 func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fault) {
 	d.once.Do(func() {
 		var err error
@@ -52,7 +52,7 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 			d.faults = invalid(err, "spec", "versions")
 			return
 		}
-		d.faults = append(d.def.Check(ctx), misspelled(d.Source)...)
+		d.faults = append(d.def.Check(context.WithoutCancel(ctx)), misspelled(d.Source)...)
 	})
 	return d.def, d.faults
 }
