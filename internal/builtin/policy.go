@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"golang.org/x/mod/semver"
 )
 
 // A Mode decides for which packages a builtin is used.
@@ -52,6 +53,16 @@ func (p Policy) For(pkg string) (Builtin, bool) {
 		return Builtin{}, false
 	}
 	return Named(path.Base(tag.RepositoryStr()))
+}
+
+// Replaces reports whether a builtin replaces the function package pkg in a version: a version, a
+// constraint, or "" if pkg has a tag.
+func (p Policy) Replaces(pkg, version string) bool {
+	if semver.IsValid(version) {
+		pkg += ":" + version
+	}
+	b, ok := p.For(pkg)
+	return ok && !strings.Contains(version, ":") && b.CheckVersion(pkg) == nil // A digest has a colon.
 }
 
 // isContrib reports whether a package is one of crossplane-contrib, or a copy of it in the

@@ -13,7 +13,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -89,6 +91,9 @@ func (s *Session) loadOperation(ctx context.Context, in Inputs) (p plan, op *ops
 	if err := s.loadState(ctx, &p); err != nil {
 		return p, nil, err
 	}
+	if err := s.checkSchedule(doc, in.Strict); err != nil {
+		return p, nil, err
+	}
 	if watch, ok := p.entry.Watch(); ok && in.Watched == "" {
 		s.config.Progress.Note(fmt.Sprintf("%s: the WatchOperation is rendered without a resource that it watches, of kind %s", doc.Position(), watch.Kind))
 	}
@@ -104,6 +109,25 @@ func (s *Session) loadOperation(ctx context.Context, in Inputs) (p plan, op *ops
 		require(op, watched)
 	}
 	return p, op, nil
+}
+
+// checkSchedule warns of the schedule of a CronOperation that Crossplane cannot parse. If strict is
+// true, it returns an error instead.
+func (s *Session) checkSchedule(doc manifest.Document, strict bool) error {
+	var cron opsv1alpha1.CronOperation
+	if err := doc.Decode(&cron); err != nil || cron.Kind != opsv1alpha1.CronOperationKind {
+		return nil
+	}
+	err := schema.CheckSchedule(cron.Spec.Schedule)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s: the schedule is %q, so Crossplane creates no Operation: %w", doc.PositionOf("spec.schedule"), cron.Spec.Schedule, err)
+	if strict {
+		return err
+	}
+	s.config.Progress.Warn(err.Error())
+	return nil
 }
 
 // watched reads the resource that a WatchOperation watches.

@@ -21,10 +21,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// FindProject reads the project in the working directory and prints its warnings. It returns
-// nil if there is none.
-func FindProject(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
+// FindProject reads the project in the working directory and prints its warnings. If there is none,
+// it reads the project of the paths, which are arguments: the one in which all of them are. It
+// returns nil if there is none either.
+func FindProject(ctx context.Context, term *terminal.Terminal, paths ...string) (*project.Project, error) {
 	path, other, err := project.Find("")
+	if of := projectOf(paths); errors.Is(err, fs.ErrNotExist) && of != "" {
+		path, other, err = project.Find(filepath.Dir(of))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if above := project.Above(""); above != "" {
 			term.Note(fmt.Sprintf("the project in %q is not used: run the command in that directory", filepath.Dir(above)))
@@ -38,6 +42,27 @@ func FindProject(ctx context.Context, term *terminal.Terminal) (*project.Project
 		term.Warn(fmt.Sprintf("the directory has %s and %s: %[1]s is read", path, other))
 	}
 	return ReadProject(ctx, term, path)
+}
+
+// projectOf returns the path of the project file in the nearest directory that has each of paths,
+// or "". A path below the working directory is not in a project above it.
+func projectOf(paths []string) string {
+	found := ""
+	for i, path := range paths {
+		dir := filepath.Clean(path)
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			dir = filepath.Dir(dir)
+		}
+		file, _, err := project.Find(dir)
+		if err != nil {
+			file = project.Above(dir)
+		}
+		if file == "" || filepath.IsLocal(dir) && !filepath.IsLocal(file) || i > 0 && file != found {
+			return ""
+		}
+		found = file
+	}
+	return found
 }
 
 // ProjectAt reads the project file at path, or else that in the working directory, as FindProject does.

@@ -66,7 +66,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		}
 	}
 	if c.Functions == "" {
-		if p, err = flags.FindProject(ctx, term); err != nil {
+		if p, err = flags.FindProject(ctx, term, c.Composition); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	found := c.XR == ""
 	var p *project.Project
 	if c.Functions == "" {
-		if p, err = flags.FindProject(ctx, term); err != nil {
+		if p, err = flags.FindProject(ctx, term, slices.DeleteFunc(append([]string{c.XR}, c.Suite...), func(path string) bool { return path == "" })...); err != nil {
 			return err
 		}
 	}
@@ -159,8 +160,12 @@ func (c *DevCmd) inProject(ctx context.Context, term *terminal.Terminal, program
 // discover finds the function in this folder, and uses its files for missing arguments. In a
 // project, the APIs and the examples are those of the project.
 func (c *DevCmd) discover(config *dev.Config, p *project.Project) error {
+	root := "."
+	if p != nil && c.XR != "" && filepath.Clean(c.XR) == filepath.Dir(p.Path) { // All of the project.
+		root, c.XR = c.XR, ""
+	}
 	if c.XR == "" && len(c.Suite) == 0 {
-		config.Suites, config.SuitesMayBeNone = []string{"."}, true
+		config.Suites, config.SuitesMayBeNone = []string{root}, true
 	}
 	switch {
 	case p != nil:

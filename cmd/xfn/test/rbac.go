@@ -54,7 +54,7 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err := terminal.Positive("--timeout", c.Timeout); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	p, err := flags.FindProject(ctx, term)
+	p, err := flags.FindProject(ctx, term, c.Paths...)
 	if err != nil {
 		return err
 	}

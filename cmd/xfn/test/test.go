@@ -111,7 +111,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err = cmp.Or(err, c.checkNeeds(kctx), c.check()); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	p, err := flags.FindProject(ctx, term)
+	p, err := flags.FindProject(ctx, term, c.Paths...)
 	if err != nil {
 		return err
 	}

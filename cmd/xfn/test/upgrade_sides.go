@@ -31,7 +31,7 @@ const maxRevision = 256 << 20
 
 // sides returns the configs of the two sets of versions, and the report that describes them.
 func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program terminal.Program) (before, after session.Config, out *upgrade, err error) {
-	p, err := flags.FindProject(ctx, term)
+	p, err := flags.FindProject(ctx, term, slices.Concat(c.Paths, c.Observed)...)
 	if err != nil {
 		return before, after, nil, err
 	}

@@ -78,6 +78,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	o := inspect.CRDOptions{
 		Files: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,
 		Follow: inspect.Follow(c.Dependencies), Offline: c.Offline, Lock: c.Content(), Progress: term.Progress, Faulty: out.faulty,
+		Skip: builtin.Policy{}.Replaces, // The inputs of builtins are known.
 	}
 	schemas, resources, err := c.paths(ctx, term, &o)
 	if err != nil {
@@ -108,7 +109,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err != nil {
 		return err
 	}
-	if len(definitions) == 0 && out.broken == 0 {
+	if len(definitions) == 0 && out.broken+out.unread == 0 {
 		if !packages && c.Extensions != "" && definesSome(ctx, o.Files, resources, schemas) {
 			return swapped(schemas, resources)
 		}
@@ -191,8 +192,8 @@ type output struct {
 	partial []string
 	// found are the faults, for reports about files.
 	found []terminal.Annotation
-	// broken is the number of definitions that cannot be read.
-	broken int
+	// broken is the number of definitions that cannot be read, and unread that of packages.
+	broken, unread int
 	format
 }
 
@@ -213,7 +214,11 @@ func newOutput(name string, term *terminal.Terminal, quiet, strict bool) *output
 
 // faulty prints the error of a definition that cannot be read, and adds it to the reports.
 func (o *output) faulty(err error) {
-	o.broken++
+	if errors.As(err, new(*inspect.DependencyError)) {
+		o.unread++
+	} else {
+		o.broken++
+	}
 	note := terminal.Annotation{Rule: "schema", Text: err.Error()}
 	var in *manifest.Error
 	if errors.As(err, &in) {
@@ -260,14 +265,18 @@ func (o *output) finish() error {
 
 // sentence returns the counts for a summary.
 func (o *output) sentence() string {
-	if o.broken == 0 {
-		return total(o.counts)
-	}
-	return total(o.counts) + "; " + o.brokenSchemas()
+	return strings.Join(append([]string{total(o.counts)}, o.lacks()...), "; ")
 }
 
-func (o *output) brokenSchemas() string {
-	return fmt.Sprintf("%s %s faulty", terminal.Count(o.broken, "schema"), are(o.broken))
+// lacks says how many schemas and packages cannot be read.
+func (o *output) lacks() (all []string) {
+	if o.broken > 0 {
+		all = append(all, fmt.Sprintf("%s %s faulty", terminal.Count(o.broken, "schema"), are(o.broken)))
+	}
+	if o.unread > 0 {
+		all = append(all, terminal.Count(o.unread, "package")+" could not be read")
+	}
+	return all
 }
 
 func (o *output) verdict() error {
@@ -275,8 +284,8 @@ func (o *output) verdict() error {
 	switch {
 	case o.counts.Invalid > 0:
 		return fmt.Errorf("%d of %s %s invalid", o.counts.Invalid, resources, are(o.counts.Total))
-	case o.broken > 0:
-		return errors.New(o.brokenSchemas())
+	case o.broken+o.unread > 0:
+		return errors.New(strings.Join(o.lacks(), "; "))
 	case o.strict && o.counts.NoSchema > 0:
 		return fmt.Errorf("there is no schema for %d of %s", o.counts.NoSchema, resources)
 	default:

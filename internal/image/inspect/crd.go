@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"fmt"
+
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -70,3 +72,30 @@ func NewValidator(all []CRD, o validate.Options) *validate.Validator {
 	}
 	return validate.New(definitions, o)
 }
+
+// A DependencyError says that a package that a file or package names could not be read.
+type DependencyError struct {
+	// By is the package or the position in the file.
+	By  string
+	Err error
+}
+
+func (e *DependencyError) Error() string {
+	return fmt.Sprintf("reading the dependencies of %s: %v", e.By, e.Err)
+}
+
+func (e *DependencyError) Unwrap() error { return e.Err }
+
+// Follow selects the packages whose dependencies CollectCRDs reads.
+type Follow string
+
+const (
+	// FollowNone reads no dependencies.
+	FollowNone Follow = "none"
+	// FollowConfigurations reads the dependencies of Configurations, at any depth, and of
+	// package metadata in YAML files. It is the default.
+	FollowConfigurations Follow = "configurations"
+	// FollowAll reads the dependencies of all packages: Configurations, Providers and
+	// Functions.
+	FollowAll Follow = "all"
+)

@@ -29,20 +29,6 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Follow selects the packages whose dependencies CollectCRDs reads.
-type Follow string
-
-const (
-	// FollowNone reads no dependencies.
-	FollowNone Follow = "none"
-	// FollowConfigurations reads the dependencies of Configurations, at any depth, and of
-	// package metadata in YAML files. It is the default.
-	FollowConfigurations Follow = "configurations"
-	// FollowAll reads the dependencies of all packages: Configurations, Providers and
-	// Functions.
-	FollowAll Follow = "all"
-)
-
 // CRDOptions are options for CollectCRDs. The zero value works.
 type CRDOptions struct {
 	// Files reads files and standard input.
@@ -66,6 +52,9 @@ type CRDOptions struct {
 	Faulty func(error)
 	// Visit, if not nil, is called with each object of a file.
 	Visit func(manifest.Document, map[string]any)
+	// Skip, if not nil, reports whether a package that a file or package names is not read from a
+	// registry. version is a version, a constraint, or "" if the reference is complete.
+	Skip func(pkg, version string) bool
 	// Rewrite, if not nil, returns the reference from which a package is fetched.
 	Rewrite func(string) string
 	// Progress receives the name of each package that is read, and a warning for each CRD that
@@ -289,6 +278,9 @@ func (c *collector) depend(all []lock.DependsOn, by func(int) string) {
 
 // enqueue adds a package to the queue, unless it was queued before, or cannot be read offline.
 func (c *collector) enqueue(d requirement) {
+	if d.by != "" && !c.Offline && c.Skip != nil && c.Skip(d.pkg, d.version) {
+		return
+	}
 	key := d.pkg + " " + d.version
 	if !c.packages[key] && (!c.Offline || c.Cache != nil) {
 		c.packages[key] = true
@@ -315,7 +307,7 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 	err := c.fetch(ctx, d)
 	if err != nil && d.by != "" {
 		before := hint.Of(err)
-		err = fmt.Errorf("reading the dependencies of %s: %w", d.by, err)
+		err = &DependencyError{d.by, err}
 		if c.Faulty == nil || ctx.Err() != nil {
 			return hint.Wrap(err, cmp.Or(before, "leave dependencies out with "+hint.Dependencies+"=none"))
 		}
