@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -52,31 +53,50 @@ func SuggestKind(err error, apiVersion, kind string) error {
 // SimilarKind returns the kind of Kubernetes or Crossplane with the most similar name in the API
 // group of apiVersion. It returns "" if the group has no similar kind, or kind itself.
 func SimilarKind(apiVersion, kind string) string {
-	group := schema.FromAPIVersionAndKind(apiVersion, kind).Group
 	if kind == "" || apiVersion == "" {
 		return ""
 	}
 	var kinds []string
-	for gvk := range kindTypes() {
-		if gvk.Group == group {
-			kinds = append(kinds, gvk.Kind)
+	for other := range kindsIn(schema.FromAPIVersionAndKind(apiVersion, kind).Group) {
+		if other == kind {
+			return ""
 		}
-	}
-	for _, r := range Releases() {
-		if !strings.HasSuffix(group, "crossplane.io") {
-			break // The files of the releases are large.
-		}
-		for name := range crossplane[r]() {
-			if gk := schema.ParseGroupKind(name); gk.Group == group {
-				kinds = append(kinds, gk.Kind)
-			}
-		}
-	}
-	if slices.Contains(kinds, kind) {
-		return ""
+		kinds = append(kinds, other)
 	}
 	slices.Sort(kinds) // Of several kinds, the same one is always suggested.
 	return hint.Nearest(kind, kinds)
+}
+
+// kindsIn returns the kinds of an API group, some of them repeatedly. Reading the types of
+// Kubernetes or the CRDs of a release takes milliseconds, so the current release is first and
+// package metadata needs neither.
+func kindsIn(group string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		switch {
+		case group == metaGroup:
+			for _, kinds := range pkgMeta {
+				for kind := range kinds {
+					if !yield(kind) {
+						return
+					}
+				}
+			}
+		case !strings.HasSuffix(group, "crossplane.io"):
+			for gvk := range kindTypes() {
+				if gvk.Group == group && !yield(gvk.Kind) {
+					return
+				}
+			}
+		default:
+			for _, r := range Releases() {
+				for name := range crossplane[r]() {
+					if gk := schema.ParseGroupKind(name); gk.Group == group && !yield(gk.Kind) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // Fits reports whether obj can be decoded into the Go type of the kind.
@@ -144,5 +164,5 @@ var clusterScoped = map[string][]string{
 	"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
 	"scheduling.k8s.io":            {"PriorityClass"},
 	"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
-	"meta.pkg.crossplane.io":       {"Configuration", "Function", "Provider"},
+	metaGroup:                      {"Configuration", "Function", "Provider"},
 }

@@ -17,7 +17,10 @@ import (
 // other reasons, too.
 var groups = runtime.NewSchemeBuilder(corev1.AddToScheme, extv1.AddToScheme)
 
-// pkgMeta has the Go types of kinds in meta.pkg.crossplane.io, by version and kind.
+// metaGroup is the API group of package metadata.
+const metaGroup = "meta.pkg.crossplane.io"
+
+// pkgMeta has the Go types of kinds in metaGroup, by version and kind.
 var pkgMeta = map[string]map[string]reflect.Type{
 	"v1": {
 		"Configuration": reflect.TypeFor[pkgmetav1.Configuration](),
@@ -42,7 +45,7 @@ func registered() map[schema.GroupVersionKind]reflect.Type {
 	all := maps.Clone(scheme.AllKnownTypes())
 	for version, kinds := range pkgMeta {
 		for kind, t := range kinds {
-			all[schema.GroupVersionKind{Group: "meta.pkg.crossplane.io", Version: version, Kind: kind}] = t
+			all[schema.GroupVersionKind{Group: metaGroup, Version: version, Kind: kind}] = t
 		}
 	}
 	return all

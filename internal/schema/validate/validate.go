@@ -326,8 +326,11 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 // checked by definingFaults.
 func (v *Validator) isPartial(ctx context.Context, gvk kschema.GroupVersionKind) bool {
 	def, _ := v.definition(ctx, gvk.GroupKind())
+	if def != nil || gvk.Group == pkgmetav1.Group || gvk.Group == extv1.GroupName {
+		return false // FindKind takes milliseconds when it is called first.
+	}
 	_, isBuiltin := schema.FindKind(gvk)
-	return def == nil && isBuiltin && gvk.Group != pkgmetav1.Group && gvk.Group != extv1.GroupName
+	return isBuiltin
 }
 
 // definition returns the definition of a kind: one of v.definitions, or that of Crossplane,
