@@ -15,6 +15,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
+// RuleDependencyPackage is the rule for dependencies without a registry.
+const RuleDependencyPackage = "dependency-package"
+
 // dependencies finds dependencies that the control plane cannot install.
 func dependencies(_ context.Context, c content, f *finder) {
 	f.in(c.meta)
@@ -80,7 +83,7 @@ func (f *finder) dependencyPackage(at, pkg string) {
 	if err == nil && repo.Name() == pkg {
 		return
 	}
-	const rule = "dependency-package"
+	const rule = RuleDependencyPackage
 	if _, err := name.NewRepository(pkg); err == nil {
 		f.add(rule, at, "begin the name with the registry's host", "%s is %q, which names no registry, and there is no default one", at, pkg)
 		return

@@ -70,6 +70,9 @@ type ReadOptions struct {
 	// Lint says which problems are errors.
 	Lint  Level
 	Rules []Rule
+	// Tolerated are the names of rules whose problems are warnings. A problem with Refused set
+	// stays an error.
+	Tolerated []string
 }
 
 // Read reads the package in the directory root: its .yaml and .yml files and
@@ -145,7 +148,11 @@ func (r *rootReader) finish(ctx context.Context, where string, read contents, op
 	if found, err = lint(ctx, c, opts.Rules); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", where, err)
 	}
-	if pkg.Warnings, err = opts.Lint.Judge(append(r.found, found...)); err != nil {
+	found = append(r.found, found...)
+	for i, f := range found {
+		found[i].Warning = f.Warning || slices.Contains(opts.Tolerated, f.Rule)
+	}
+	if pkg.Warnings, err = opts.Lint.Judge(found); err != nil {
 		return nil, err
 	}
 	return pkg, nil

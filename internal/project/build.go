@@ -94,6 +94,9 @@ func (p *Project) read(ctx context.Context, functions []Function, o Options) (*x
 		return nil, err
 	}
 	opts := xpkg.ReadOptions{ExamplesRoot: p.Dir(p.Paths.Examples), ExamplesOptional: true, Lint: o.Lint}
+	// A repository without a host is enough for the file of packages, which the crossplane CLI
+	// builds, too.
+	opts.Tolerated = []string{xpkg.RuleDependencyPackage}
 	opts.Rules = append(slices.Clone(o.Rules), p.rules(functions, found)...)
 	pkg, err := xpkg.ReadSources(ctx, fmt.Sprintf("project %q", p.Name), append([]xpkg.Source{meta}, sources...), afero.NewOsFs(), opts)
 	if err != nil {

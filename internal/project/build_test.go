@@ -234,6 +234,19 @@ func TestBuildNeedsTheBaseOfEachPlatform(t *testing.T) {
 	}
 }
 
+// The file of packages needs no registry, so a repository without a host is a warning.
+func TestBuildWithoutHost(t *testing.T) {
+	file := strings.Replace(crossplane, "registry.example.org/", "", 1)
+	set, err := build(t, lay(t, files(map[string]string{project.File: file}), false), project.Options{Lint: xpkg.Strict})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `spec.dependsOn[0].package is "acme/demo_compose", which names no registry`
+	if len(set.Warnings) != 1 || !strings.Contains(set.Warnings.Error(), want) {
+		t.Errorf("got warnings %v, want %q in one", set.Warnings, want)
+	}
+}
+
 // A tarball must be for the architecture in its name.
 func TestBuildChecksArchitecturesOfTarballs(t *testing.T) {
 	path := lay(t, files(map[string]string{

@@ -108,19 +108,28 @@ func (r *reader) architectures(given []string) {
 	}
 	for i, arch := range given {
 		at := fmt.Sprintf("%s[%d]", field, i)
-		switch near := hint.Nearest(arch, knownArchitectures); {
+		switch {
 		case arch == "":
 			r.fail(at, "%s must not be empty", at)
-		case near != "" && !slices.Contains(knownArchitectures, arch):
-			r.fail(at, "%s is %q: is it %s?", at, arch, near)
-		case !slices.Contains(knownArchitectures, arch):
-			r.fail(at, "%s is %q, expected one of %s", at, arch, strings.Join(knownArchitectures, ", "))
+			continue
 		case slices.Contains(r.p.Architectures, arch):
 			r.warn(at, "%s lists %q twice", field, arch)
-		default:
-			r.p.Architectures = append(r.p.Architectures, arch)
+			continue
+		case !slices.Contains(knownArchitectures, arch):
+			r.warnArchitecture(at, arch)
 		}
+		r.p.Architectures = append(r.p.Architectures, arch)
 	}
+}
+
+// warnArchitecture warns of an architecture that Go does not know. The crossplane CLI reads any
+// string: a runtime image in a tarball may be for another architecture.
+func (r *reader) warnArchitecture(at, arch string) {
+	if near := hint.Nearest(arch, knownArchitectures); near != "" {
+		r.warn(at, "%s is %q: did you mean %s?", at, arch, near)
+		return
+	}
+	r.warn(at, "%s is %q, which is not an architecture of Linux that Go knows: %s", at, arch, strings.Join(knownArchitectures, ", "))
 }
 
 func (r *reader) languages(given []string) {
