@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
@@ -88,8 +90,8 @@ func (f Runtimes) UseFunctions(ctx context.Context, term *terminal.Terminal, pro
 
 // UseDependencies makes the path of a project file, in a reader, that of the dependencies of the
 // project: of package metadata, and of the CRDs in git repositories and at URLs unless images
-// are offline.
-func (g Git) UseDependencies(ctx context.Context, p *project.Project, r *manifest.Reader, images image.Options) error {
+// are offline. The content of the CRDs must be that in locked, unless it is nil.
+func (g Git) UseDependencies(ctx context.Context, p *project.Project, r *manifest.Reader, images image.Options, locked *lock.Lock) error {
 	doc, err := p.DependencyDocument(true)
 	if err != nil {
 		return err
@@ -99,9 +101,12 @@ func (g Git) UseDependencies(ctx context.Context, p *project.Project, r *manifes
 		if images.Offline {
 			break
 		}
-		crds, err := g.files(images).Documents(ctx, d)
+		files := g.files(images)
+		files.Lock = locked
+		crds, err := files.Documents(ctx, d)
 		if err != nil {
-			return hint.Wrap(p.At(d.Field, err), "leave dependencies out with "+hint.Offline)
+			next := cmp.Or(hint.Of(err), "leave dependencies out with "+hint.Offline)
+			return hint.Wrap(p.At(d.Field, err), next)
 		}
 		docs = append(docs, crds...)
 	}

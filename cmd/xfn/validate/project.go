@@ -42,5 +42,5 @@ func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *inspect.CRD
 	}
 	schemas = append(schemas, more...)
 	images := image.Options{Remote: o.Remote, Progress: o.Progress, Offline: o.Offline || o.Follow == inspect.FollowNone}
-	return append(schemas, p.Path), resources, c.UseDependencies(ctx, p, &o.Files, images)
+	return append(schemas, p.Path), resources, c.UseDependencies(ctx, p, &o.Files, images, o.Lock)
 }

@@ -49,6 +49,7 @@ type Cmd struct {
 	flags.Git
 	flags.Registries
 	flags.FunctionCache
+	flags.Lock
 }
 
 // Help is shown by --help.
@@ -70,10 +71,13 @@ Exit codes: 0 all valid, 1 some invalid, 2 usage error.
 
 // Run validates resources and prints the results.
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
+	if err := c.Load(); err != nil {
+		return err
+	}
 	out := newOutput(c.Format, term, c.SkipSuccessResults, c.ErrorOnMissingSchemas)
 	o := inspect.CRDOptions{
 		Files: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,
-		Follow: inspect.Follow(c.Dependencies), Offline: c.Offline, Progress: term.Progress, Faulty: out.faulty,
+		Follow: inspect.Follow(c.Dependencies), Offline: c.Offline, Lock: c.Content(), Progress: term.Progress, Faulty: out.faulty,
 	}
 	schemas, resources, err := c.paths(ctx, term, &o)
 	if err != nil {

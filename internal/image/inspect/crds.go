@@ -57,6 +57,8 @@ type CRDOptions struct {
 	// Cache, if not nil, has the packages of functions that are read if Offline is set. Packages
 	// that are not in the cache are skipped.
 	Cache *image.Store
+	// Lock, if not nil, has the versions and digests of packages in registries.
+	Lock *lock.Lock
 	// Functions are the names of the functions whose inputs the sources define, by source.
 	Functions map[string]string
 	// Faulty, if not nil, receives the errors of unreadable documents and definitions, which
@@ -359,15 +361,31 @@ func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string, 
 	return nil
 }
 
+// resolve returns the reference of a package, with its digest if there is a Lock.
+func (c *collector) resolve(ctx context.Context, r requirement, tags lock.Tags) (name.Reference, error) {
+	d := lock.Dependency{Package: r.pkg, Version: r.version}
+	parse := func(s string) (name.Reference, error) { return remote.ParseReference(s, c.Registry) }
+	if c.Lock == nil {
+		return d.Resolve(ctx, tags, parse)
+	}
+	locked, err := c.Lock.Reference(d, parse)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := parse(locked)
+	if err != nil {
+		return nil, err
+	}
+	return c.Lock.Pin(ref)
+}
+
 // fetch reads a package from its registry, and adds its CRDs.
 func (c *collector) fetch(ctx context.Context, r requirement) error {
 	client := c.Remote
 	if client == nil {
 		client = remote.New(remote.Options{})
 	}
-	ref, err := lock.Dependency{Package: r.pkg, Version: r.version}.Resolve(ctx, image.Tags{Remote: client, Rewrite: c.Rewrite}, func(s string) (name.Reference, error) {
-		return remote.ParseReference(s, c.Registry)
-	})
+	ref, err := c.resolve(ctx, r, image.Tags{Remote: client, Rewrite: c.Rewrite})
 	if err != nil {
 		return err
 	}
@@ -382,9 +400,7 @@ func (c *collector) fetch(ctx context.Context, r requirement) error {
 // cached reads a package from Cache. A package that the cache does not have is skipped, like one
 // that is not readable, because the package is not a source.
 func (c *collector) cached(ctx context.Context, r requirement) error {
-	ref, err := lock.Dependency{Package: r.pkg, Version: r.version}.Resolve(ctx, image.CachedTags{Store: c.Cache}, func(s string) (name.Reference, error) {
-		return remote.ParseReference(s, c.Registry)
-	})
+	ref, err := c.resolve(ctx, r, image.CachedTags{Store: c.Cache})
 	if err != nil {
 		return ctx.Err()
 	}
