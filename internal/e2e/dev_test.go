@@ -3,11 +3,14 @@ package e2e_test
 import (
 	"errors"
 	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -64,6 +67,36 @@ func (t *transcript) await(pattern *regexp.Regexp) (string, error) {
 		case <-late:
 			return "", errors.New("the output has no match of " + pattern.String() + " in two minutes:\n" + rest)
 		}
+	}
+}
+
+// rendersAgain runs a command of xfn dev until the output matches first, then changes a file of
+// the folder, and waits until a later round matches then.
+func rendersAgain(t *testing.T, cmd *exec.Cmd, first, file, old, with, then string) {
+	t.Helper()
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_, _ = cmd.Process.Signal(os.Interrupt), cmd.Wait()
+		_ = w.Close()
+	}()
+	out := transcribe(r)
+	if _, err := out.await(regexp.MustCompile("(?ms)" + first + ".*^watching ")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(cmd.Dir, file)
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(strings.Replace(string(text), old, with, 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.await(regexp.MustCompile("(?ms)^round \\d+: " + file + " changed$.*" + then)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -257,15 +258,22 @@ func pythonBase(t testing.TB) string {
 
 func (f pythonFunction) run(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := e2e.Command(t, args...)
+	cmd := f.command(t, args...)
 	var stderr strings.Builder
-	cmd.Dir, cmd.Stderr = f.dir, &stderr
-	cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+f.cache)
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("xfn %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return string(out)
+}
+
+// command returns a command of xfn in the folder of the function.
+func (f pythonFunction) command(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := e2e.Command(t, args...)
+	cmd.Dir, cmd.Env = f.dir, append(os.Environ(), "XFN_CACHE_DIR="+f.cache)
+	return cmd
 }
 
 func (f pythonFunction) args(more ...string) []string {
@@ -287,4 +295,7 @@ func TestPython(t *testing.T) {
 			t.Errorf("the render lacks %q:\n%s", want, out)
 		}
 	}
+	pullBase(t, f.cache, python.Language().Base, f.base)
+	cmd := f.command(t, "dev", "xr.yaml", "composition.yaml", "--package", "function-python=.", "--index-url", f.index, "--offline")
+	rendersAgain(t, cmd, `^rendered `, "function/main.py", `"region": region`, `"region": "eu"`, `~ spec\.region: "?日本"? → "?eu"?$`)
 }

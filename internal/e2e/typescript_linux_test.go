@@ -159,15 +159,22 @@ type typeScriptFunction struct {
 // run runs xfn in the folder of the function.
 func (f typeScriptFunction) run(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := withUmask(e2e.Command(t, args...), cmp.Or(f.umask, "022"))
+	cmd := f.command(t, args...)
 	var stderr strings.Builder
-	cmd.Dir, cmd.Stderr = f.dir, &stderr
-	cmd.Env = append(append(os.Environ(), "XFN_CACHE_DIR="+f.cache, "npm_config_registry="+f.registry), f.env...)
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("xfn %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return string(out)
+}
+
+// command returns a command of xfn in the folder of the function.
+func (f typeScriptFunction) command(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := withUmask(e2e.Command(t, args...), cmp.Or(f.umask, "022"))
+	cmd.Dir, cmd.Env = f.dir, append(append(os.Environ(), "XFN_CACHE_DIR="+f.cache, "npm_config_registry="+f.registry), f.env...)
+	return cmd
 }
 
 // withUmask makes a command run with a umask, which is otherwise that of this process.
@@ -210,6 +217,7 @@ func TestTypeScript(t *testing.T) {
 	if out := f.render(t, ".", "--offline"); !strings.Contains(out, "url: http://shop") {
 		t.Errorf("from the folder of the source: got\n%s", out)
 	}
+	rendersAgain(t, f.command(t, "dev", "--offline"), `^rendered `, "src/function.ts", "url: `http://", "url: `https://", `~ status\.url: "http://shop" → "https://shop"$`)
 
 	again := initTypeScript(t, f)
 	if err := os.Chmod(filepath.Join(again.dir, "src/main.ts"), 0o600); err != nil {

@@ -67,6 +67,7 @@ func (p *Project) collect() (sources []xpkg.Source, found xpkg.Problems, err err
 	if len(c.files) == 0 && len(c.found) == 0 {
 		c.leaveOut(ruleLeftOut, p.Dir(p.Paths.APIs), 0, "the directory of APIs has no XRD and no Composition")
 	}
+	c.linkedFunctions(p)
 	if p.Paths.Operations != "" {
 		if err := c.tree(p.Dir(p.Paths.Operations), operationKinds); err != nil {
 			return nil, nil, err
@@ -125,6 +126,20 @@ func (c *collector) tree(dir string, kinds []string) error {
 		c.files, c.found = append(c.files, one.files...), append(c.found, one.found...)
 	}
 	return err
+}
+
+// linkedFunctions adds a warning about each link to a directory among the directories of functions.
+func (c *collector) linkedFunctions(p *Project) {
+	if p.Listed != nil {
+		return
+	}
+	entries, _ := os.ReadDir(p.Dir(p.Paths.Functions)) // Functions has returned an error.
+	for _, e := range entries {
+		path := filepath.Join(p.Dir(p.Paths.Functions), e.Name())
+		if info, err := os.Stat(path); err == nil && info.IsDir() && !e.IsDir() {
+			c.leaveOut(ruleLink, path, 0, "the link leads to a directory, which is not a function: functions are directories in %s", p.Dir(p.Paths.Functions))
+		}
+	}
 }
 
 // realRoot returns the path of the project without links.
@@ -212,6 +227,26 @@ func (c *collector) read(path string, e fs.DirEntry) (data []byte, ok bool) {
 		return nil, false
 	}
 	return data, len(data) > 0
+}
+
+// ReadFile returns the content of a regular file of the project. A link that leads out of the
+// project is an error.
+func (p *Project) ReadFile(path string) (data []byte, err error) {
+	root, err := p.realRoot()
+	if err != nil {
+		return nil, err
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err == nil && !isBelow(root, target) {
+		err = errors.New("the link leads out of the project")
+	}
+	if err == nil {
+		data, err = readFile(target)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
+	}
+	return data, nil
 }
 
 func readFile(path string) (data []byte, err error) {

@@ -2,6 +2,7 @@ package generate_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -299,5 +300,26 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	}
 	if err := generate.UpdateSchemas(t.Context(), open(t, path), f); err == nil || !strings.Contains(err.Error(), "crd.yaml") {
 		t.Errorf("an update must fetch the file again, got %v", err)
+	}
+}
+
+// The schemas of APIs are read from files of the project only.
+func TestAPIsRefuse(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, link, to, want string }{
+		"Outside":   {"a link that leads out of the project is an error", "apis/x.yaml", filepath.Join(files(t, map[string]string{"x.yaml": xrd}), "x.yaml"), `apis/x.yaml": the link leads out of the project`},
+		"Loop":      {"a loop of links is an error", "apis/x.yaml", "x.yaml", `apis/x.yaml": `},
+		"Device":    {"a device is not read", "apis/x.yaml", os.DevNull, `apis/x.yaml": `},
+		"Directory": {"links to directories are not followed", "apis/more.yaml", "..", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := files(t, map[string]string{project.File: crossplane, "apis/a.yaml": xrd})
+			if err := os.Symlink(tc.to, filepath.Join(dir, tc.link)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := generate.APIs(open(t, filepath.Join(dir, project.File))).Definitions(t.Context())
+			if got := fmt.Sprint(err); tc.want == "" && err != nil || !strings.Contains(got, tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
 	}
 }

@@ -42,7 +42,7 @@ type yamlFile struct {
 
 // APIs returns the source of the models for the project's own APIs.
 func APIs(p *project.Project) models.Source {
-	files, version, err := yamlFiles(p.Dir(p.Paths.APIs))
+	files, version, err := yamlFiles(p)
 	return models.Source{
 		ID: "fs://" + p.Paths.APIs, Version: version,
 		Definitions: func(context.Context) (models.Definitions, error) {
@@ -54,15 +54,18 @@ func APIs(p *project.Project) models.Source {
 	}
 }
 
-// yamlFiles returns the YAML files in a directory and those below it, in the order of their
-// paths, and the SHA-256 hash of their content. A directory that does not exist has none.
-func yamlFiles(dir string) (files []yamlFile, hash string, err error) {
-	sum := sha256.New()
+// yamlFiles returns the YAML files in the directory of APIs and those below it, in the order of
+// their paths, and the SHA-256 hash of their content. A directory that does not exist has none.
+func yamlFiles(p *project.Project) (files []yamlFile, hash string, err error) {
+	sum, dir := sha256.New(), p.Dir(p.Paths.APIs)
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if ext := strings.ToLower(filepath.Ext(path)); err != nil || d.IsDir() || ext != ".yaml" && ext != ".yml" {
 			return err
 		}
-		data, err := os.ReadFile(path)
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return nil // Links to directories are not followed.
+		}
+		data, err := p.ReadFile(path)
 		if err != nil {
 			return err
 		}
