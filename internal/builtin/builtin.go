@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/semver"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -200,16 +202,18 @@ func firstLine(locate func(fatal string, input []byte) string) func(string, []by
 	return func(fatal string, input []byte) (string, int) { return locate(fatal, input), 1 }
 }
 
-// Inputs returns the inputs of all builtins that have one.
-func Inputs() composition.Inputs {
+// Inputs returns the inputs of all builtins that have one. The caller must not change them.
+func Inputs() composition.Inputs { return inputs() }
+
+var inputs = sync.OnceValue(func() composition.Inputs {
 	var all composition.Inputs
 	for _, b := range All() {
 		if apiVersion, kind, ok := strings.Cut(b.Input, " "); ok {
 			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type, Values: sdk.SourceValues(b.Sources)})
 		}
 	}
-	return all
-}
+	return slices.Clip(all) // callers append to it
+})
 
 // CheckVersion returns an error if b does not replace the version of pkg, or if
 // the tag of pkg is not a version. A package without a tag is valid.

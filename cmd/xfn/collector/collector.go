@@ -16,7 +16,7 @@ const (
 	// with few live objects would collect each time that it has allocated some MiB.
 	slack = 24 << 20
 	// Above a heap of large bytes, frugal is the GOGC. It saves a quarter of the memory.
-	frugal, large = 50, 64 << 20
+	frugal, large = 50, 48 << 20
 )
 
 // Go initializes a package after its imports, and sorts packages that are ready by path.
