@@ -12,7 +12,7 @@ import (
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 
-	_ "github.com/xfn-dev/xfn/cmd/xfn/collector"
+	_ "github.com/xfn-dev/xfn/cmd/xfn/startup"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 

@@ -10,8 +10,7 @@
 // connections to it. Once the function runs, the caller treats the supervisor as hostile:
 // it accepts nothing from the supervisor except the exit code.
 //
-// The supervisor runs in an init function of this package. It ends its process there: neither
-// main nor TestMain runs.
+// A program that calls Start must call [Supervise] first in main, or before.
 //
 // A sandbox isolates the program as well as a shared kernel can, which is less than a
 // virtual machine. This package does not depend on images, gRPC or Crossplane.

@@ -28,6 +28,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	functiontest.Supervise()
 	switch {
 	case os.Getenv(capabilityVar) != "":
 		fmt.Println(keepCapability(os.Getenv(capabilityVar)))

@@ -30,6 +30,9 @@ func unsupported() error {
 // Probe returns an error that wraps [errors.ErrUnsupported]: only Linux has sandboxes.
 func Probe() error { return unsupported() }
 
+// Supervise returns false: on this system no process is a supervisor.
+func Supervise([]string) (code int, is bool) { return 0, false }
+
 // Report returns the zero Report.
 func (*Process) Report() Report { return Report{} }
 

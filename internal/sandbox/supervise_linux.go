@@ -19,22 +19,21 @@ import (
 // defaultPath is the search path for programs if the environment has no PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// init runs the supervisor until the function has ended if [Start] started this process. If
-// [Confine] started it, the process becomes the function. Then init ends the process. This is
-// not left to main, because the start of every function would wait until the packages that
-// only other roles of the program use are initialized.
-//
-// It calls syscall.Exit because os.Exit waits a second for reports of the race detector.
-func init() {
-	switch {
-	case len(os.Args) != 1:
-	case os.Args[0] == confinedName:
-		syscall.Exit(confine())
-	case os.Args[0] == supervisorName && os.Getpid() == 1:
-		ended := make(chan int)
-		go supervise(ended)
-		syscall.Exit(<-ended)
+// Supervise starts the role that the command line args selects. If [Start] started this
+// process, Supervise runs the supervisor until the function has ended; it returns true
+// and the code with which the caller must exit immediately. If [Confine] started this
+// process, the process becomes the function; Supervise returns only if that fails. In any
+// other process it returns false.
+func Supervise(args []string) (code int, is bool) {
+	if len(args) == 1 && args[0] == confinedName {
+		return confine(), true
 	}
+	if len(args) != 1 || args[0] != supervisorName || os.Getpid() != 1 {
+		return 0, false
+	}
+	ended := make(chan int)
+	go supervise(ended)
+	return <-ended, true
 }
 
 // supervise runs the supervisor on one thread: the function inherits the thread's

@@ -27,6 +27,11 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
+func TestMain(m *testing.M) {
+	functiontest.Supervise()
+	os.Exit(m.Run())
+}
+
 // packageOf writes a package whose function has this behavior.
 func packageOf(t *testing.T, b functiontest.Behavior) string {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -23,4 +24,13 @@ func RequireSandbox(t testing.TB, err error) {
 		t.Fatalf("XFN_REQUIRE requires sandboxes: %v", err)
 	}
 	t.Skip(err)
+}
+
+// Supervise must be the first call of TestMain in each test program that starts
+// sandboxes. If this process is a supervisor, Supervise ends it without os.Exit: after
+// os.Exit the race detector would wait a second for reports.
+func Supervise() {
+	if code, is := sandbox.Supervise(os.Args); is {
+		syscall.Exit(code)
+	}
 }

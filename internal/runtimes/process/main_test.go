@@ -37,6 +37,7 @@ var removeBuilt = func() {}
 var roles = map[string]func(args []string){beTalker: talk, beUser: startAndWait, beNoisy: makeNoise}
 
 func TestMain(m *testing.M) {
+	functiontest.Supervise()
 	args := os.Args[1:]
 	if exit, isChild := functiontest.RunChild(context.Background(), args, os.Stderr); isChild {
 		os.Exit(exit)

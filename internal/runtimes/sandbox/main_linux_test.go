@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -20,6 +21,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	functiontest.Supervise()
 	code := m.Run()
 	if file, err := program(); err == nil && os.Getenv(programVar) == "" {
 		os.RemoveAll(filepath.Dir(file))

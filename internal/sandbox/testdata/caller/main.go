@@ -21,6 +21,9 @@ import (
 const interpreterVar = "INTERPRETER"
 
 func main() {
+	if code, is := sandbox.Supervise(os.Args); is {
+		os.Exit(code)
+	}
 	if os.Getenv(interpreterVar) != "" {
 		interpret()
 		return

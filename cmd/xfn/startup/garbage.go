@@ -1,4 +1,4 @@
-package collector
+package startup
 
 import (
 	"runtime"
@@ -19,10 +19,8 @@ const (
 	frugal, large = 50, 48 << 20
 )
 
-// Go initializes a package after its imports, and sorts packages that are ready by path.
-// Package collector imports only runtime packages, so that it is initialized before most
-// other packages.
-func init() {
+// delayCollection raises GOGC until the first garbage collection, and sets it after each one.
+func delayCollection() {
 	if set := debug.SetGCPercent(first); set != usual {
 		debug.SetGCPercent(set) // Keep the value of the environment variable GOGC.
 		return
