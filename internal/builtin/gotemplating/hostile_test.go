@@ -151,7 +151,7 @@ func TestHostile(t *testing.T) {
 			want:     tooDeep,
 		},
 		"RecursionInLoops": {
-			reason:   "a template calls itself in loops",
+			reason: "a template calls itself in loops",
 			// The block that does not run makes each call heavy, so that few calls reach the limit.
 			template: `{{ define "a" }}{{ range 1 }}{{ template "a" . }}{{ end }}{{ if 0 }}` + strings.Repeat("{{range 1}}", 100) + strings.Repeat("{{end}}", 101) + `{{ end }}{{ template "a" . }}`,
 			want:     tooDeep,
