@@ -10,7 +10,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
@@ -93,7 +92,7 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	if err := p.decode(doc); err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
-	if in.Features.Off(feature.CompositionFunctions) {
+	if in.Features.Off(composition.FeatureFunctions) {
 		p.composition = p.composition.WithoutFunctions()
 	}
 	if err := s.xrd(ctx, &p.plan); err != nil {
@@ -110,7 +109,7 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	if p.environment, err = s.environment(ctx, in); err != nil {
 		return p, err
 	}
-	if in.Features.Off(feature.EnvironmentConfigs) {
+	if in.Features.Off(composition.FeatureEnvironmentConfigs) {
 		p.environment = nil
 	}
 	if p.environment == nil && p.composition.PatchesEnvironment() {
@@ -130,7 +129,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	if err != nil {
 		return err
 	}
-	if p.in.Features[feature.ExternalSecretStores] {
+	if p.in.Features[composition.FeatureSecretStores] {
 		p.storeConfig = cmp.Or(fieldpath.Text(obj, "spec", "publishConnectionDetailsWithStoreConfigRef", "name"), "default")
 	}
 	p.composition, err = alpha.Decode(obj)

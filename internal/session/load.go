@@ -13,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -88,7 +87,7 @@ type Inputs struct {
 	// not as its documentation said. It is only for profile Alpha.
 	LiteralDeletion bool
 	// Features are the features of the imitated Crossplane that are switched on or off.
-	Features feature.Settings
+	Features composition.Features
 	// Strict reports all problems of the Composition as errors.
 	Strict bool
 	// Invalid says what happens to composite resources and claims that an API server would
@@ -192,7 +191,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 
 func newPlan(in Inputs, version reconciler.Version) plan {
 	return plan{
-		in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full, NoExtraResources: in.Features.Off(feature.ExtraResources)},
+		in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full, NoExtraResources: in.Features.Off(composition.FeatureExtraResources)},
 		onlyExtra: version.Classic != nil && !version.Classic.Requirements,
 	}
 }

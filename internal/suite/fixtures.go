@@ -14,7 +14,6 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -98,7 +97,7 @@ func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 		}
 	}
 	for field, sources := range map[string][]spec.Source{"required": a.form.Required, "extraResources": a.form.Extra} {
-		if a.features.Off(feature.ExtraResources) {
+		if a.features.Off(composition.FeatureExtraResources) {
 			break // No function gets a resource that it requires.
 		}
 		a.eachFixture(ctx, field, sources, func(u *unstructured.Unstructured) (bool, string) {
