@@ -16,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -49,7 +48,7 @@ func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in 
 	}
 	return in.renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: p.runs}
-		r.Result, r.Invalid, r.Err = p.render(ctx, doc)
+		r.LastPass, r.Invalid, r.Err = p.render(ctx, doc)
 		return []Result{r}
 	}, each)
 }
@@ -189,7 +188,7 @@ func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 }
 
 // render renders the XR in doc. invalid are the reasons why an API server would refuse it.
-func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (r *converge.Result, invalid []string, err error) {
+func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (r *LastPass, invalid []string, err error) {
 	req, invalid, err := p.admitted(ctx, doc)
 	if err != nil {
 		return nil, nil, err
@@ -205,5 +204,5 @@ func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (r *conver
 	if req.Full {
 		rendered.XR = rendered.Full
 	}
-	return &converge.Result{Result: &rendered, Passes: 1}, invalid, nil
+	return &LastPass{Result: &rendered, Passes: 1}, invalid, nil
 }

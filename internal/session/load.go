@@ -21,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
-	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -67,7 +66,7 @@ type Inputs struct {
 	Full bool
 	// ObserveLoop is the maximum number of additional passes. Each observes the output of
 	// the previous pass, until nothing changes; 0 means no additional pass. ObserveFixtures
-	// are files of changes to observed resources; see package converge.
+	// are files of changes to observed resources; see FixturesKind.
 	ObserveLoop     int
 	ObserveFixtures []string
 	// Starting, if not nil, is called before a render starts the functions of a pipeline or
@@ -121,7 +120,7 @@ type plan struct {
 	exists      state
 	definitions schema.Definitions
 	observed    ownerIndex
-	fixtures    []converge.Fixture
+	fixtures    []Fixture
 	// onlyExtra means that functions can require resources only in the field extra_resources.
 	onlyExtra bool
 	// only decodes the XR if there is exactly one, and caches it for all callers.
@@ -256,7 +255,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.fixtures, err = converge.ParseFixtures(docs); err != nil {
+	if p.fixtures, err = ParseFixtures(docs); err != nil {
 		return fmt.Errorf("loading fixtures: %w", err)
 	}
 	return nil

@@ -296,7 +296,7 @@ func (a *attempt) subject(r session.Result) *check.Subject {
 	if s.XR == nil {
 		s.XR = r.XR
 	}
-	all := *r.Result.Result
+	all := *r.LastPass.Result
 	all.XR = s.XR
 	s.Documents = all.Documents(render.Include{Results: true, Context: true})
 	s.Context, _ = r.Context["fields"].(map[string]any)
