@@ -10,14 +10,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -50,7 +48,7 @@ func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in 
 	}
 	return in.renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: p.runs}
-		r.Result, r.Invalid, r.Err = p.render(ctx, doc)
+		r.LastPass, r.Invalid, r.Err = p.render(ctx, doc)
 		return []Result{r}
 	}, each)
 }
@@ -93,7 +91,7 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	if err := p.decode(doc); err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
-	if in.Features.Off(feature.CompositionFunctions) {
+	if in.Features.Off(composition.FeatureFunctions) {
 		p.composition = p.composition.WithoutFunctions()
 	}
 	if err := s.xrd(ctx, &p.plan); err != nil {
@@ -110,7 +108,7 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	if p.environment, err = s.environment(ctx, in); err != nil {
 		return p, err
 	}
-	if in.Features.Off(feature.EnvironmentConfigs) {
+	if in.Features.Off(composition.FeatureEnvironmentConfigs) {
 		p.environment = nil
 	}
 	if p.environment == nil && p.composition.PatchesEnvironment() {
@@ -130,7 +128,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	if err != nil {
 		return err
 	}
-	if p.in.Features[feature.ExternalSecretStores] {
+	if p.in.Features[composition.FeatureSecretStores] {
 		p.storeConfig = cmp.Or(fieldpath.Text(obj, "spec", "publishConnectionDetailsWithStoreConfigRef", "name"), "default")
 	}
 	p.composition, err = alpha.Decode(obj)
@@ -190,7 +188,7 @@ func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 }
 
 // render renders the XR in doc. invalid are the reasons why an API server would refuse it.
-func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (r *converge.Result, invalid []string, err error) {
+func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (r *LastPass, invalid []string, err error) {
 	req, invalid, err := p.admitted(ctx, doc)
 	if err != nil {
 		return nil, nil, err
@@ -206,5 +204,5 @@ func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (r *conver
 	if req.Full {
 		rendered.XR = rendered.Full
 	}
-	return &converge.Result{Result: &rendered, Passes: 1}, invalid, nil
+	return &LastPass{Result: &rendered, Passes: 1}, invalid, nil
 }

@@ -117,7 +117,7 @@ func TestAlphaRunners(t *testing.T) {
 		t.Errorf("%q is not among %q", want, messages.lines)
 	}
 	if len(got.Composed) != 1 || got.Composed[0]["kind"] != "Bolt" || got.Passes != 1 {
-		t.Errorf("got %v", got.Result)
+		t.Errorf("got %v", got.LastPass)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -15,13 +14,13 @@ import (
 // runsNothing reports whether features switch off all steps of a Composition. Only Converted
 // Compositions compose resources without composition functions.
 func (in Inputs) runsNothing(e composition.Entry) bool {
-	return in.Features.Off(feature.CompositionFunctions) && !e.Converted
+	return in.Features.Off(composition.FeatureFunctions) && !e.Converted
 }
 
 // warnSwitched warns of a Composition that composes nothing because of the features.
 func (s *Session) warnSwitched(in Inputs, e composition.Entry) {
 	if in.runsNothing(e) {
-		s.config.Progress.Warn(fmt.Sprintf("%s: Composition %q composes nothing: without the feature %s, Crossplane runs no pipeline", e.Document.Position(), e.GetName(), feature.CompositionFunctions))
+		s.config.Progress.Warn(fmt.Sprintf("%s: Composition %q composes nothing: without the feature %s, Crossplane runs no pipeline", e.Document.Position(), e.GetName(), composition.FeatureFunctions))
 	}
 }
 
@@ -30,7 +29,7 @@ func (in Inputs) switched(e composition.Entry) composition.Entry {
 	if in.runsNothing(e) {
 		return e.Without(func(apiextv1.PipelineStep) bool { return true })
 	}
-	if in.Features.Off(feature.EnvironmentConfigs) && e.Converted {
+	if in.Features.Off(composition.FeatureEnvironmentConfigs) && e.Converted {
 		return e.Without(func(step apiextv1.PipelineStep) bool { return step.FunctionRef.Name == legacy.EnvironmentConfigs })
 	}
 	return e
@@ -38,7 +37,7 @@ func (in Inputs) switched(e composition.Entry) composition.Entry {
 
 // checkOperations returns an error if Operations are switched off.
 func (in Inputs) checkOperations() error {
-	if !in.Features.Off(feature.Operations) {
+	if !in.Features.Off(composition.FeatureOperations) {
 		return nil
 	}
 	return hint.Wrap(errors.New("the feature operations is switched off: Crossplane runs no Operation"), "leave out the switch, or set it to true")

@@ -13,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -22,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
-	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -68,7 +66,7 @@ type Inputs struct {
 	Full bool
 	// ObserveLoop is the maximum number of additional passes. Each observes the output of
 	// the previous pass, until nothing changes; 0 means no additional pass. ObserveFixtures
-	// are files of changes to observed resources; see package converge.
+	// are files of changes to observed resources; see FixturesKind.
 	ObserveLoop     int
 	ObserveFixtures []string
 	// Starting, if not nil, is called before a render starts the functions of a pipeline or
@@ -88,7 +86,7 @@ type Inputs struct {
 	// not as its documentation said. It is only for profile Alpha.
 	LiteralDeletion bool
 	// Features are the features of the imitated Crossplane that are switched on or off.
-	Features feature.Settings
+	Features composition.Features
 	// Strict reports all problems of the Composition as errors.
 	Strict bool
 	// Invalid says what happens to composite resources and claims that an API server would
@@ -122,7 +120,7 @@ type plan struct {
 	exists      state
 	definitions schema.Definitions
 	observed    ownerIndex
-	fixtures    []converge.Fixture
+	fixtures    []Fixture
 	// onlyExtra means that functions can require resources only in the field extra_resources.
 	onlyExtra bool
 	// only decodes the XR if there is exactly one, and caches it for all callers.
@@ -192,7 +190,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 
 func newPlan(in Inputs, version reconciler.Version) plan {
 	return plan{
-		in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full, NoExtraResources: in.Features.Off(feature.ExtraResources)},
+		in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full, NoExtraResources: in.Features.Off(composition.FeatureExtraResources)},
 		onlyExtra: version.Classic != nil && !version.Classic.Requirements,
 	}
 }
@@ -257,7 +255,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.fixtures, err = converge.ParseFixtures(docs); err != nil {
+	if p.fixtures, err = ParseFixtures(docs); err != nil {
 		return fmt.Errorf("loading fixtures: %w", err)
 	}
 	return nil

@@ -17,7 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
-	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -40,7 +39,7 @@ type family struct {
 	// next is the next unused Result.N for a nested XR.
 	next atomic.Int64
 	// render renders one XR, without the XRs that it composes.
-	render func(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error)
+	render func(ctx context.Context, n int, e composition.Entry, req render.Request) (*LastPass, []Run, error)
 }
 
 // results renders the XR in doc, or the XR of the claim in doc, and recursively
@@ -91,7 +90,7 @@ func (w *walk) fail(r Result, err error) error {
 	if len(w.open) > 0 {
 		err = explainName(err, w.open[0].GetName(), w.doc)
 	}
-	r.Source, r.Result, r.Observed, r.Missing, r.Err = w.doc.Position(), nil, nil, nil, w.locate(err)
+	r.Source, r.LastPass, r.Observed, r.Missing, r.Err = w.doc.Position(), nil, nil, nil, w.locate(err)
 	w.done = append(w.done, r)
 	return r.Err
 }
@@ -124,7 +123,7 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 }
 
 // renderOne implements family.render. It checks a Composition only once for all XRs.
-func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error) {
+func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req render.Request) (*LastPass, []Run, error) {
 	given := e
 	e = f.plan.in.switched(given)
 	req.Composition = e.Composition
@@ -168,7 +167,7 @@ func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, r Resul
 	if w.plan.in.Live {
 		r.Missing = w.plan.observed.missing(xr)
 	}
-	if r.Result, r.Functions, err = w.render(ctx, r.N, entry, req); err != nil {
+	if r.LastPass, r.Functions, err = w.render(ctx, r.N, entry, req); err != nil {
 		return w.fail(r, err)
 	}
 	self := len(w.done)
@@ -195,7 +194,7 @@ func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent
 		return w.fail(w.result(path), err)
 	}
 	if len(w.library.For(xr.GroupVersionKind())) == 0 {
-		r := w.done[parent].Result
+		r := w.done[parent].LastPass
 		r.Warnings = append(r.Warnings, fmt.Sprintf("there is no Composition for composed resource %q, which is a composite resource", name))
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -112,9 +111,9 @@ const widget = "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha
 func renderAll(ctx context.Context, n nesting, u *unstructured.Unstructured) ([]Result, error) {
 	w := walk{family: &family{
 		library: n.library, depth: n.depth, plan: plan{observed: n.observed},
-		render: func(ctx context.Context, _ int, _ composition.Entry, req render.Request) (*converge.Result, []Run, error) {
+		render: func(ctx context.Context, _ int, _ composition.Entry, req render.Request) (*LastPass, []Run, error) {
 			r, err := n.render(ctx, req)
-			return &converge.Result{Result: r}, nil, err
+			return &LastPass{Result: r}, nil, err
 		},
 	}}
 	xr, err := w.asXR(u)

@@ -16,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
-	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -59,7 +58,7 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 		})
 	})
 	if r.Err = explainWatch(s.explain(ctx, err, op.GetName(), p.entry), p.entry, in.Watched); err == nil {
-		r.Result = &converge.Result{Passes: 1, Result: once}
+		r.LastPass = &LastPass{Passes: 1, Result: once}
 	}
 	if in.Encode != nil && r.Err == nil {
 		r.Text, r.TextErr = in.Encode(r)

@@ -21,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
-	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -141,7 +140,7 @@ type Result struct {
 	// for a nested XR.
 	Document manifest.Document
 	// Result is nil if Err is not nil.
-	*converge.Result
+	*LastPass
 	// Composition is the Composition of the XR. It is empty if it could not be loaded, and in
 	// profile Alpha.
 	Composition composition.Entry
@@ -236,7 +235,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		run := in.WrapRunner(n, runner)
 		req, invalid, err := p.admitted(ctx, doc)
 		if r.Invalid = invalid; err == nil {
-			r.Result, err = p.render(ctx, run, req)
+			r.LastPass, err = p.render(ctx, run, req)
 			err = explainName(s.explain(ctx, err, req.XR.GetName(), p.entry), req.XR.GetName(), doc)
 		}
 		if err == nil {
@@ -369,15 +368,15 @@ func missingReference(doc manifest.Document, field string) error {
 // render renders an XR: once or, if ObserveLoop is set, in several passes. It returns soon
 // after ctx is done, although builtins and large conversions do not check ctx. The Result is nil
 // if there is an error.
-func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (*converge.Result, error) {
-	return proc.Await(ctx, func() (*converge.Result, error) {
+func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (*LastPass, error) {
+	return proc.Await(ctx, func() (*LastPass, error) {
 		if p.in.ObserveLoop > 0 {
-			return converge.Render(ctx, run, req, converge.Options{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
+			return RenderPasses(ctx, run, req, PassOptions{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
 		}
 		once, err := render.Render(ctx, run, req)
 		if err != nil {
 			return nil, p.exists.locate(err)
 		}
-		return &converge.Result{Passes: 1, Result: once}, nil
+		return &LastPass{Passes: 1, Result: once}, nil
 	})
 }

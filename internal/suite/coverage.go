@@ -34,7 +34,7 @@ func (a *attempt) cover(ctx context.Context, r session.Result) {
 			c.XRD, _ = docs[0].Object()
 		}
 	}
-	if r.Result != nil {
+	if r.LastPass != nil {
 		c.Composed = make(map[string]map[string]any, len(r.Composed))
 		for _, obj := range r.Composed {
 			c.Composed[reconciler.ResourceName(obj)] = obj

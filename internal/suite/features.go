@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/xfn-dev/xfn/internal/composition/feature"
+	"github.com/xfn-dev/xfn/internal/composition"
 )
 
 // features sets the features of the case. Those of Options.Features have priority.
 func (h *inputResolver) features() {
-	version := feature.VersionOf(h.form.Profile)
+	version := composition.VersionOfProfile(h.form.Profile)
 	err := error(nil)
 	if h.form.Crossplane != "" {
-		version, err = feature.ParseVersion(h.form.Crossplane)
+		version, err = composition.ParseCrossplaneVersion(h.form.Crossplane)
 	}
-	all := maps.Clone(feature.Settings(h.form.Features))
+	all := maps.Clone(composition.Features(h.form.Features))
 	if all == nil {
-		all = feature.Settings{}
+		all = composition.Features{}
 	}
 	maps.Copy(all, h.options.Features)
 	var warnings []string

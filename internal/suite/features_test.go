@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/xfn-dev/xfn/internal/composition/feature"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -94,7 +94,7 @@ spec:
 	}
 	for name, tc := range map[string]struct {
 		reason, text string
-		flags        feature.Settings
+		flags        composition.Features
 		want, warned []string
 	}{
 		"Functions": {
@@ -219,7 +219,7 @@ cases:
   features: {operations: false}
   expect: {error: the feature operations is switched off}
 `,
-			feature.Settings{feature.CompositionFunctions: false},
+			composition.Features{composition.FeatureFunctions: false},
 			[]string{"s.yaml/a passed", "s.yaml/operation failed", "  11: features: there is no switch composition-functions in Crossplane v2.4: v1.20 was the last version with it, and v1.16 the last in which it had an effect | imitate another version of Crossplane"},
 			[]string{`composition.yaml:1: Composition "example-render" composes nothing: without the feature composition-functions, Crossplane runs no pipeline`},
 		},

@@ -14,7 +14,6 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -65,7 +64,7 @@ func (f *fixtures) warn(to progress.Func) {
 
 // checkFixtures records which fixtures the case used.
 func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
-	if a.item.composition != nil || a.item.fuzz != nil || a.calls == nil || r.Result == nil || r.Composition.Composition == nil {
+	if a.item.composition != nil || a.item.fuzz != nil || a.calls == nil || r.LastPass == nil || r.Composition.Composition == nil {
 		return
 	}
 	a.checkExpect()
@@ -98,7 +97,7 @@ func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 		}
 	}
 	for field, sources := range map[string][]spec.Source{"required": a.form.Required, "extraResources": a.form.Extra} {
-		if a.features.Off(feature.ExtraResources) {
+		if a.features.Off(composition.FeatureExtraResources) {
 			break // No function gets a resource that it requires.
 		}
 		a.eachFixture(ctx, field, sources, func(u *unstructured.Unstructured) (bool, string) {

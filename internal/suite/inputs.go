@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
-	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -241,8 +240,8 @@ func (h *inputResolver) context(values map[string]any) map[string]string {
 func (h *inputResolver) fixtures() []string {
 	var sources []spec.Source
 	for _, s := range h.form.Observe.Fixtures {
-		if s.Object != nil && s.Object["kind"] != converge.Kind {
-			s.Object = map[string]any{"apiVersion": converge.APIVersion, "kind": converge.Kind, "fixtures": []any{s.Object}}
+		if s.Object != nil && s.Object["kind"] != session.FixturesKind {
+			s.Object = map[string]any{"apiVersion": session.FixturesAPIVersion, "kind": session.FixturesKind, "fixtures": []any{s.Object}}
 		}
 		sources = append(sources, s)
 	}

@@ -277,7 +277,7 @@ func (o Outcome) composed() []map[string]any {
 
 // documents returns what a render composed, and the connection details.
 func documents(r session.Result) []map[string]any {
-	if r.Result == nil {
+	if r.LastPass == nil {
 		return nil
 	}
 	docs := append([]map[string]any{r.XR}, r.Composed...)

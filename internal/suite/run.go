@@ -12,7 +12,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -41,7 +41,7 @@ type Options struct {
 	// Crossplane replaces the version of Crossplane that cases imitate, if it is not "".
 	Crossplane string
 	// Features are switched on or off in all cases, in addition to those of the case.
-	Features feature.Settings
+	Features composition.Features
 	// Update, if not nil, writes golden files that differ from the output.
 	Update func(path string, text []byte) error
 	// Coverage collects what the cases exercise. It may be nil.
@@ -138,7 +138,7 @@ type attempt struct {
 	// usage records which fixtures the functions use.
 	usage usage
 	// features are the features of the imitated Crossplane that are switched on or off.
-	features feature.Settings
+	features composition.Features
 	// waited is how long the case waited for the start of its functions.
 	waited time.Duration
 }
@@ -296,7 +296,7 @@ func (a *attempt) subject(r session.Result) *check.Subject {
 	if s.XR == nil {
 		s.XR = r.XR
 	}
-	all := *r.Result.Result
+	all := *r.LastPass.Result
 	all.XR = s.XR
 	s.Documents = all.Documents(render.Include{Results: true, Context: true})
 	s.Context, _ = r.Context["fields"].(map[string]any)

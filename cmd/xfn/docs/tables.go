@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -165,14 +165,14 @@ func profilesPage() string {
 	table(b, rows, "profile", "Crossplane", "what it imitates")
 	b.WriteString("[Fidelity](../explanation/fidelity.md) explains how each profile is tested.\n\n" + differences)
 	rows = nil
-	for _, f := range feature.All() {
+	for _, f := range composition.AllFeatures() {
 		if f.Effect != "" {
 			rows = append(rows, []string{"`" + f.Name + "`", span(f.Since, f.Last), span(f.Since, f.Until), f.Effect})
 		}
 	}
 	table(b, rows, "feature", "switch", "flag", "how it changes a render")
 	rows = nil
-	for _, f := range feature.All() {
+	for _, f := range composition.AllFeatures() {
 		if f.Effect == "" {
 			rows = append(rows, []string{"`" + f.Name + "`", span(f.Since, f.Last), span(f.Since, f.Until)})
 		}
@@ -183,9 +183,9 @@ func profilesPage() string {
 }
 
 // span returns a range of versions of Crossplane.
-func span(since, last feature.Version) string {
+func span(since, last composition.CrossplaneVersion) string {
 	switch {
-	case last == feature.Newest:
+	case last == composition.NewestVersion:
 		return since.String() + " and later"
 	case last == since:
 		return since.String()

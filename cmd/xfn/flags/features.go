@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -14,8 +14,8 @@ type Features struct {
 }
 
 // Settings returns the features that the flag switches on or off.
-func (f Features) Settings() (feature.Settings, error) {
-	all, err := feature.Parse(f.Feature)
+func (f Features) Settings() (composition.Features, error) {
+	all, err := composition.ParseFeatures(f.Feature)
 	if err != nil {
 		return nil, fmt.Errorf("--feature: %w", err)
 	}
@@ -24,14 +24,14 @@ func (f Features) Settings() (feature.Settings, error) {
 
 // For returns the features for a version of Crossplane or, if it is "", for a profile. It warns of
 // settings without an effect.
-func (f Features) For(term *terminal.Terminal, version string, profile render.Profile) (feature.Settings, error) {
+func (f Features) For(term *terminal.Terminal, version string, profile render.Profile) (composition.Features, error) {
 	all, err := f.Settings()
 	if err != nil {
 		return nil, err
 	}
-	v := feature.VersionOf(string(profile))
+	v := composition.VersionOfProfile(string(profile))
 	if version != "" {
-		if v, err = feature.ParseVersion(version); err != nil {
+		if v, err = composition.ParseCrossplaneVersion(version); err != nil {
 			return nil, fmt.Errorf("--crossplane-version: %w", err)
 		}
 	}

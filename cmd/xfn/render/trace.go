@@ -49,7 +49,7 @@ func (t *tracer) add(r session.Result) {
 }
 
 func title(r session.Result) string {
-	if r.Result == nil {
+	if r.LastPass == nil {
 		return r.Source
 	}
 	name := fieldpath.Text(r.XR, "metadata", "name")

@@ -10,7 +10,6 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/feature"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -192,8 +191,8 @@ func ParseMode(name string) (Mode, error) {
 }
 
 // ModeFor returns the mode for the features of Crossplane that are switched on or off.
-func ModeFor(features feature.Settings) Mode {
-	if features.Off(feature.SchemaValidation) {
+func ModeFor(features composition.Features) Mode {
+	if features.Off(composition.FeatureSchemaValidation) {
 		return NoSchemas
 	}
 	return ByAnnotation

@@ -1,4 +1,4 @@
-package converge_test
+package session_test
 
 import (
 	"context"
@@ -19,18 +19,18 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/session/converge"
+	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
 )
 
-var profiles = []render.Profile{render.V2, render.Classic, render.V1_20, render.V1_14}
+var passProfiles = []render.Profile{render.V2, render.Classic, render.V1_20, render.V1_14}
 
-// A pipeline simulates a pipeline of one step. It gets the observed state and
+// A passPipeline simulates a pipeline of one step. It gets the observed state and
 // the number of the call, and returns a response as JSON.
-type pipeline func(observed *fnv1.State, call int) string
+type passPipeline func(observed *fnv1.State, call int) string
 
-// runner returns a Runner that responds with what p returns.
-func runner(t *testing.T, p pipeline) function.Runner {
+// passRunner returns a Runner that responds with what p returns.
+func passRunner(t *testing.T, p passPipeline) function.Runner {
 	calls := 0
 	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		calls++
@@ -44,12 +44,12 @@ func runner(t *testing.T, p pipeline) function.Runner {
 
 // sequencer desires resource a, then b when a is ready, and then c when b is ready.
 func sequencer(observed *fnv1.State, _ int) string {
-	desired := resource("a", "{}")
+	desired := boltJSON("a", "{}")
 	if isReady(observed, "a") {
-		desired += "," + resource("b", "{}")
+		desired += "," + boltJSON("b", "{}")
 	}
 	if isReady(observed, "b") {
-		desired += "," + resource("c", "{}")
+		desired += "," + boltJSON("c", "{}")
 	}
 	return `{"desired": {"resources": {` + desired + `}}}`
 }
@@ -60,15 +60,15 @@ func copier(observed *fnv1.State, _ int) string {
 	if s := observed.GetResources()["a"].GetResource().GetFields()["status"]; s != nil {
 		status = asJSON(s.AsInterface())
 	}
-	return `{"desired": {"composite": {"resource": {"status": {"copied": ` + status + `}}}, "resources": {` + resource("a", "{}") + `}}}`
+	return `{"desired": {"composite": {"resource": {"status": {"copied": ` + status + `}}}, "resources": {` + boltJSON("a", "{}") + `}}}`
 }
 
 // oscillator changes a field, a list element and the existence of a resource in each call.
 func oscillator(_ *fnv1.State, call int) string {
 	spec := fmt.Sprintf(`{"size": %d, "stays": 1, "list": ["x", {"flag.x": %t}]}`, call%2, call%2 == 0)
-	desired := resource("a", spec)
+	desired := boltJSON("a", spec)
 	if call%2 == 0 {
-		desired += "," + resource("b", "{}")
+		desired += "," + boltJSON("b", "{}")
 	}
 	return `{"desired": {"composite": {"resource": {"status": {"even": ` + fmt.Sprint(call%2 == 0) + `}}}, "resources": {` + desired + `}}}`
 }
@@ -79,7 +79,7 @@ func counter(observed *fnv1.State, _ int) string {
 	return fmt.Sprintf(`{"desired": {"composite": {"resource": {"status": {"n": %v}}}}}`, min(n+1, 4))
 }
 
-func resource(name, spec string) string {
+func boltJSON(name, spec string) string {
 	return fmt.Sprintf(`%q: {"ready": "READY_TRUE", "resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt", "spec": %s}}`, name, spec)
 }
 
@@ -101,7 +101,7 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-func object(t testing.TB, text string) *unstructured.Unstructured {
+func passObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	obj, err := manifest.Document{Path: "test", Line: 1, Text: []byte(text)}.Object()
 	if err != nil {
@@ -110,22 +110,22 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: obj}
 }
 
-func fixtures(t testing.TB, list string) []converge.Fixture {
+func parsedFixtures(t testing.TB, list string) []session.Fixture {
 	t.Helper()
 	text := "apiVersion: xfn.dev/v1alpha1\nkind: ObserveFixtures\nfixtures:\n" + list + "\n"
-	fs, err := converge.ParseFixtures([]manifest.Document{{Path: "f.yaml", Line: 1, Text: []byte(text)}})
+	fs, err := session.ParseFixtures([]manifest.Document{{Path: "f.yaml", Line: 1, Text: []byte(text)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return fs
 }
 
-const xr = `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, labels: {mine: "1"}}, spec: {size: 3}}`
+const passXR = `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, labels: {mine: "1"}}, spec: {size: 3}}`
 
-func request(t testing.TB, profile render.Profile) render.Request {
+func passRequest(t testing.TB, profile render.Profile) render.Request {
 	return render.Request{
 		Profile: profile,
-		XR:      object(t, xr),
+		XR:      passObject(t, passXR),
 		Composition: &apiextv1.Composition{
 			ObjectMeta: metav1.ObjectMeta{Name: "widgets"},
 			Spec: apiextv1.CompositionSpec{Pipeline: []apiextv1.PipelineStep{
@@ -135,7 +135,7 @@ func request(t testing.TB, profile render.Profile) render.Request {
 	}
 }
 
-func names(docs []map[string]any) string {
+func composedNames(docs []map[string]any) string {
 	var all []string
 	for _, doc := range docs {
 		all = append(all, (&unstructured.Unstructured{Object: doc}).GetAnnotations()[reconciler.AnnotationResourceName])
@@ -143,7 +143,7 @@ func names(docs []map[string]any) string {
 	return strings.Join(all, " ")
 }
 
-func TestRender(t *testing.T) {
+func TestRenderPasses(t *testing.T) {
 	const ready = "- {match: {apiVersion: parts.gold.test/v1, kind: Bolt}, ready: true}\n"
 	type want struct {
 		Passes   int
@@ -160,7 +160,7 @@ func TestRender(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason   string
-		pipeline pipeline
+		pipeline passPipeline
 		passes   int
 		fixtures string
 		want     want
@@ -213,10 +213,10 @@ func TestRender(t *testing.T) {
 		"NoPasses":  {"at least one pass is made", sequencer, 0, "", want{1, false, "a", nil, nil}},
 	}
 	for name, tc := range cases {
-		for _, profile := range profiles {
+		for _, profile := range passProfiles {
 			t.Run(name+"/"+string(profile), func(t *testing.T) {
-				got, err := converge.Render(t.Context(), runner(t, tc.pipeline), request(t, profile),
-					converge.Options{Passes: tc.passes, Fixtures: fixtures(t, tc.fixtures)})
+				got, err := session.RenderPasses(t.Context(), passRunner(t, tc.pipeline), passRequest(t, profile),
+					session.PassOptions{Passes: tc.passes, Fixtures: parsedFixtures(t, tc.fixtures)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -225,7 +225,7 @@ func TestRender(t *testing.T) {
 					// In V2 the references in the XR change with the resources.
 					wanted.Changing = slices.Concat([]string{"composite resource: spec.crossplane.resourceRefs"}, wanted.Changing)
 				}
-				is := want{got.Passes, got.Settled, names(got.Composed), got.Changing, got.Unused}
+				is := want{got.Passes, got.Settled, composedNames(got.Composed), got.Changing, got.Unused}
 				if diff := cmp.Diff(wanted, is); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 				}
@@ -234,12 +234,12 @@ func TestRender(t *testing.T) {
 	}
 }
 
-func TestExample(t *testing.T) {
+func TestFixturesExample(t *testing.T) {
 	docs, err := manifestOf("testdata/fixtures.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	fs, err := converge.ParseFixtures(docs)
+	fs, err := session.ParseFixtures(docs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestExample(t *testing.T) {
 		}
 		return `{"desired": {"resources": {` + desired + `}}}`
 	}
-	got, err := converge.Render(t.Context(), runner(t, bucket), request(t, render.V2), converge.Options{Passes: 9, Fixtures: fs})
+	got, err := session.RenderPasses(t.Context(), passRunner(t, bucket), passRequest(t, render.V2), session.PassOptions{Passes: 9, Fixtures: fs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,36 +266,36 @@ func TestExample(t *testing.T) {
 }
 
 // TestErrors: an error contains the number of the pass and wraps the original error.
-func TestErrors(t *testing.T) {
+func TestPassErrors(t *testing.T) {
 	failing := func(_ *fnv1.State, call int) string {
 		if call == 2 {
 			return `{"results": [{"severity": "SEVERITY_FATAL", "message": "it broke"}]}`
 		}
 		return "{}"
 	}
-	for _, profile := range profiles {
-		_, err := converge.Render(t.Context(), runner(t, failing), request(t, profile), converge.Options{Passes: 3})
+	for _, profile := range passProfiles {
+		_, err := session.RenderPasses(t.Context(), passRunner(t, failing), passRequest(t, profile), session.PassOptions{Passes: 3})
 		var fe *render.FatalError
 		if !errors.As(err, &fe) || err.Error() != `rendering pass 2: pipeline step "make" returned a fatal result: it broke` {
 			t.Errorf("%s: got %v", profile, err)
 		}
 	}
-	req := request(t, render.Classic)
+	req := passRequest(t, render.Classic)
 	req.Full = true
 	delete(req.XR.Object, "spec")
-	if _, err := converge.Render(t.Context(), runner(t, sequencer), req, converge.Options{Passes: 3}); !errors.Is(err, render.ErrNoSpec) {
+	if _, err := session.RenderPasses(t.Context(), passRunner(t, sequencer), req, session.PassOptions{Passes: 3}); !errors.Is(err, render.ErrNoSpec) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancelling := func(observed *fnv1.State, call int) string { cancel(); return oscillator(observed, call) }
-	if _, err := converge.Render(ctx, runner(t, cancelling), request(t, render.V2), converge.Options{Passes: 1 << 30}); !errors.Is(err, context.Canceled) {
+	if _, err := session.RenderPasses(ctx, passRunner(t, cancelling), passRequest(t, render.V2), session.PassOptions{Passes: 1 << 30}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
 
 // TestFull: with Request.Full, the XR has its own fields and the status of the
 // last pass. No further function calls are made.
-func TestFull(t *testing.T) {
+func TestPassesFull(t *testing.T) {
 	calls := 0
 	forgetful := func(_ *fnv1.State, call int) string {
 		calls = call
@@ -304,10 +304,10 @@ func TestFull(t *testing.T) {
 		}
 		return `{"desired": {"composite": {"resource": {"status": {"late": 1}}}}}`
 	}
-	for _, profile := range profiles {
-		req := request(t, profile)
+	for _, profile := range passProfiles {
+		req := passRequest(t, profile)
 		req.Full = true
-		got, err := converge.Render(t.Context(), runner(t, forgetful), req, converge.Options{Passes: 9})
+		got, err := session.RenderPasses(t.Context(), passRunner(t, forgetful), req, session.PassOptions{Passes: 9})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,25 +320,25 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestInputIsNotChanged renders the same request twice. The outputs must be
+// TestPassesKeepInput renders the same request twice. The outputs must be
 // equal, and the request unchanged.
-func TestInputIsNotChanged(t *testing.T) {
+func TestPassesKeepInput(t *testing.T) {
 	const list = "- {match: {resource: a}, metadata: {annotations: {x: z}}, status: {conditions: [{type: Synced, status: 'True'}], m: {b: 2}}, ready: true}\n" +
 		"- {match: {resource: a}, status: {m: {c: 3}}, ready: false}\n- {match: {resource: a}, from: 2, ready: true}\n"
-	for _, profile := range profiles {
-		state := func() (render.Request, []converge.Fixture) {
-			req := request(t, profile)
+	for _, profile := range passProfiles {
+		state := func() (render.Request, []session.Fixture) {
+			req := passRequest(t, profile)
 			req.Observed = []*unstructured.Unstructured{
-				object(t, `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: mine, annotations: {crossplane.io/composition-resource-name: a}}, status: {m: {a: 1}, conditions: [{type: Ready, status: Unknown}]}}`),
-				object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {crossplane.io/composition-resource-name: s}}}`),
+				passObject(t, `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: mine, annotations: {crossplane.io/composition-resource-name: a}}, status: {m: {a: 1}, conditions: [{type: Ready, status: Unknown}]}}`),
+				passObject(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {crossplane.io/composition-resource-name: s}}}`),
 			}
-			req.Required = append(make(reconciler.Store, 0, 2), object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`))
-			return req, fixtures(t, list)
+			req.Required = append(make(reconciler.Store, 0, 2), passObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`))
+			return req, parsedFixtures(t, list)
 		}
 		req, fs := state()
 		var outputs [2]string
 		for i := range outputs {
-			r, err := converge.Render(t.Context(), runner(t, sequencer), req, converge.Options{Passes: 9, Fixtures: fs})
+			r, err := session.RenderPasses(t.Context(), passRunner(t, sequencer), req, session.PassOptions{Passes: 9, Fixtures: fs})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -379,7 +379,7 @@ func TestReadySince(t *testing.T) {
 				}
 				return fmt.Sprintf(`{"desired": {"resources": {"a": {"ready": %q, "resource": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"call": "%d"}}}}}}`, ready, call)
 			}
-			got, err := converge.Render(t.Context(), runner(t, thing), request(t, render.V2), converge.Options{Passes: len(tc.ready)})
+			got, err := session.RenderPasses(t.Context(), passRunner(t, thing), passRequest(t, render.V2), session.PassOptions{Passes: len(tc.ready)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package feature
+package composition
 
 import (
 	"errors"
@@ -15,26 +15,26 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A Version is a minor version of Crossplane: 100 times the major version, and the minor version.
-type Version int
+// A CrossplaneVersion is a minor version: 100 times the major version, and the minor version.
+type CrossplaneVersion int
 
-// Newest is the last version of a switch that today's Crossplane still has.
-const Newest Version = 1 << 30
+// NewestVersion is the last version of a switch that today's Crossplane still has.
+const NewestVersion CrossplaneVersion = 1 << 30
 
 // String returns the version in the form v2.4.
-func (v Version) String() string { return fmt.Sprintf("v%d.%d", v/100, v%100) }
+func (v CrossplaneVersion) String() string { return fmt.Sprintf("v%d.%d", v/100, v%100) }
 
-// ParseVersion parses a version of Crossplane, such as v1.16 or v1.16.2.
-func ParseVersion(text string) (Version, error) {
+// ParseCrossplaneVersion parses a version of Crossplane, such as v1.16 or v1.16.2.
+func ParseCrossplaneVersion(text string) (CrossplaneVersion, error) {
 	v, err := semver.NewVersion(text)
 	if err != nil || v.Minor() > 99 || v.Major() > 99 {
 		return 0, fmt.Errorf("%q is not a version of Crossplane: expected the form v2.1", text)
 	}
-	return Version(v.Major()*100 + v.Minor()), nil
+	return CrossplaneVersion(v.Major()*100 + v.Minor()), nil
 }
 
-// VersionOf returns the newest version that a profile of package render imitates.
-func VersionOf(profile string) Version {
+// VersionOfProfile returns the newest version that a profile of package render imitates.
+func VersionOfProfile(profile string) CrossplaneVersion {
 	switch profile {
 	case "classic":
 		return 202
@@ -49,25 +49,25 @@ func VersionOf(profile string) Version {
 	}
 }
 
-// Settings are the features that are switched on (true) or off (false), by their names.
-type Settings map[string]bool
+// Features are the features that are switched on (true) or off (false), by their names.
+type Features map[string]bool
 
 // Off reports whether a feature is switched off. It is false for a feature that is not set.
-func (s Settings) Off(name string) bool {
+func (s Features) Off(name string) bool {
 	on, set := s[name]
 	return set && !on
 }
 
-// Parse parses assignments such as usages=false. Of several for a feature, the last one applies.
-func Parse(assignments []string) (Settings, error) {
-	all := Settings{}
+// ParseFeatures parses assignments such as usages=false. Of several for a feature, the last one applies.
+func ParseFeatures(assignments []string) (Features, error) {
+	all := Features{}
 	for _, a := range assignments {
 		name, value, ok := strings.Cut(a, "=")
 		on, err := strconv.ParseBool(value)
 		if !ok || err != nil {
 			return nil, fmt.Errorf("expected NAME=true or NAME=false, got %q", a)
 		}
-		f, err := find(name)
+		f, err := findFeature(name)
 		if err != nil {
 			return nil, err
 		}
@@ -79,12 +79,12 @@ func Parse(assignments []string) (Settings, error) {
 // In returns the settings that apply to a version of Crossplane, and warnings about those that
 // change nothing. It returns an error for unknown features, and for those that the version does
 // not have.
-func (s Settings) In(v Version) (applied Settings, warnings []string, err error) {
-	applied = Settings{}
+func (s Features) In(v CrossplaneVersion) (applied Features, warnings []string, err error) {
+	applied = Features{}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		on := s[name]
-		f, err := find(name)
+		f, err := findFeature(name)
 		if err == nil {
 			err = f.refuse(v, on)
 		}
@@ -92,7 +92,7 @@ func (s Settings) In(v Version) (applied Settings, warnings []string, err error)
 		case err != nil:
 			errs = append(errs, err)
 		case v > f.Last && on != f.On:
-			warnings = append(warnings, fmt.Sprintf("Crossplane %s ignores the switch %s: since %s, the feature is always %s", v, f.Name, after(f.Last), state(f.On)))
+			warnings = append(warnings, fmt.Sprintf("Crossplane %s ignores the switch %s: since %s, the feature is always %s", v, f.Name, versionAfter(f.Last), onOrOff(f.On)))
 		default:
 			applied[f.Name] = on
 			if f.Effect == "" {
@@ -105,7 +105,7 @@ func (s Settings) In(v Version) (applied Settings, warnings []string, err error)
 
 // refuse returns an error if a version of Crossplane does not start with the setting. A feature
 // may be switched off in the versions before it.
-func (f Feature) refuse(v Version, on bool) error {
+func (f Feature) refuse(v CrossplaneVersion, on bool) error {
 	switch {
 	case v < f.Since && on:
 		return hint.Wrap(fmt.Errorf("there is no feature %s in Crossplane %s: it exists since %s", f.Name, v, f.Since), "imitate another version of Crossplane")
@@ -116,34 +116,34 @@ func (f Feature) refuse(v Version, on bool) error {
 	return nil
 }
 
-// after returns the version after a last minor version of Crossplane v1 or v2. v1.20 was the last
+// versionAfter returns the version after a last minor version of Crossplane v1 or v2. v1.20 was the last
 // of v1.
-func after(v Version) Version {
+func versionAfter(v CrossplaneVersion) CrossplaneVersion {
 	if v == 120 {
 		return 200
 	}
 	return v + 1
 }
 
-func state(on bool) string {
+func onOrOff(on bool) string {
 	if on {
 		return "on"
 	}
 	return "off"
 }
 
-// word matches the beginning of a word in a Go name.
-var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z])([A-Z])`) })
+// wordStart matches the beginning of a word in a Go name.
+var wordStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z])([A-Z])`) })
 
-// find returns the feature with a name. The name may also be that of the flag, such as
+// findFeature returns the feature with a name. The name may also be that of the flag, such as
 // --enable-usages, or that in Crossplane's log, such as EnableBetaUsages.
-func find(name string) (Feature, error) {
+func findFeature(name string) (Feature, error) {
 	short := strings.TrimPrefix(strings.TrimLeft(name, "-"), "enable-")
 	if logged, ok := strings.CutPrefix(short, "Enable"); ok {
 		logged = strings.TrimPrefix(strings.TrimPrefix(logged, "Alpha"), "Beta")
-		short = strings.ToLower(word().ReplaceAllString(strings.Replace(logged, "ClaimSSA", "SsaClaims", 1), "$1-$2"))
+		short = strings.ToLower(wordStart().ReplaceAllString(strings.Replace(logged, "ClaimSSA", "SsaClaims", 1), "$1-$2"))
 	}
-	all := All()
+	all := AllFeatures()
 	names := make([]string, len(all))
 	for i, f := range all {
 		if names[i] = f.Name; f.Name == short {

@@ -1,4 +1,4 @@
-package converge_test
+package session_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/session/converge"
+	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -47,20 +47,20 @@ fixtures:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := converge.ParseFixtures(docs)
+	got, err := session.ParseFixtures(docs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	yes, no := true, false
-	want := []converge.Fixture{
-		{Position: "f.yaml:6", From: 1, Match: converge.Match{Resource: "bucket"}, Ready: &no},
+	want := []session.Fixture{
+		{Position: "f.yaml:6", From: 1, Match: session.FixtureMatch{Resource: "bucket"}, Ready: &no},
 		{
-			Position: "f.yaml:8", From: 2, Match: converge.Match{APIVersion: "v1", Kind: "Pod", Name: "p"},
+			Position: "f.yaml:8", From: 2, Match: session.FixtureMatch{APIVersion: "v1", Kind: "Pod", Name: "p"},
 			// The key is the string "true", which YAML 1.1 reads as a boolean.
 			Status:   map[string]any{"i": int64(1), "f": 1.5, "true": true},
 			Metadata: map[string]any{"labels": map[string]any{"a": "b"}},
 		},
-		{Position: "f.yaml:23", From: 1, Match: converge.Match{APIVersion: "v1", Kind: "Pod"}, Ready: &yes},
+		{Position: "f.yaml:23", From: 1, Match: session.FixtureMatch{APIVersion: "v1", Kind: "Pod"}, Ready: &yes},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -101,7 +101,7 @@ func TestParseFixturesRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := converge.ParseFixtures([]manifest.Document{{Path: "f.yaml", Line: 1, Text: []byte(tc.text)}})
+			_, err := session.ParseFixtures([]manifest.Document{{Path: "f.yaml", Line: 1, Text: []byte(tc.text)}})
 			var at *manifest.Error
 			if !errors.As(err, &at) {
 				t.Fatalf("%s: got %v", tc.reason, err)
@@ -119,11 +119,11 @@ func TestParseFixturesRefuses(t *testing.T) {
 }
 
 func TestFixtureString(t *testing.T) {
-	cases := map[string]converge.Fixture{
-		`f.yaml:3: resource "a"`: {Position: "f.yaml:3", Match: converge.Match{Resource: "a"}},
-		`resource "a"`:           {Match: converge.Match{Resource: "a"}},
-		`v1 Pod`:                 {Match: converge.Match{APIVersion: "v1", Kind: "Pod"}},
-		`v1 Pod p`:               {Match: converge.Match{APIVersion: "v1", Kind: "Pod", Name: "p"}},
+	cases := map[string]session.Fixture{
+		`f.yaml:3: resource "a"`: {Position: "f.yaml:3", Match: session.FixtureMatch{Resource: "a"}},
+		`resource "a"`:           {Match: session.FixtureMatch{Resource: "a"}},
+		`v1 Pod`:                 {Match: session.FixtureMatch{APIVersion: "v1", Kind: "Pod"}},
+		`v1 Pod p`:               {Match: session.FixtureMatch{APIVersion: "v1", Kind: "Pod", Name: "p"}},
 	}
 	for want, f := range cases {
 		if got := f.String(); got != want {
@@ -147,14 +147,14 @@ func FuzzParseFixtures(f *testing.F) {
 		if err != nil {
 			return
 		}
-		fs, err := converge.ParseFixtures(docs)
+		fs, err := session.ParseFixtures(docs)
 		var at *manifest.Error
 		if err != nil && (!errors.As(err, &at) || at.Path != "f.yaml") {
 			t.Fatalf("got %v", err)
 		}
-		pipeline := func(*fnv1.State, int) string { return `{"desired": {"resources": {` + resource("a", "{}") + `}}}` }
+		pipeline := func(*fnv1.State, int) string { return `{"desired": {"resources": {` + boltJSON("a", "{}") + `}}}` }
 		for _, profile := range []render.Profile{render.V2, render.Classic} {
-			_, _ = converge.Render(t.Context(), runner(t, pipeline), request(t, profile), converge.Options{Passes: 3, Fixtures: fs})
+			_, _ = session.RenderPasses(t.Context(), passRunner(t, pipeline), passRequest(t, profile), session.PassOptions{Passes: 3, Fixtures: fs})
 		}
 	})
 }

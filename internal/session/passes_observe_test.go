@@ -1,4 +1,4 @@
-package converge_test
+package session_test
 
 import (
 	"testing"
@@ -9,27 +9,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
-	"github.com/xfn-dev/xfn/internal/session/converge"
+	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
 )
 
-// seen renders two passes and returns the state that functions observe in the second.
-func seen(t *testing.T, req render.Request, response, fixtureList string) *fnv1.State {
+// secondObserved renders two passes and returns the state that functions observe in the second.
+func secondObserved(t *testing.T, req render.Request, response, fixtureList string) *fnv1.State {
 	t.Helper()
 	var second *fnv1.State
-	run := runner(t, func(observed *fnv1.State, call int) string {
+	run := passRunner(t, func(observed *fnv1.State, call int) string {
 		if call == 2 {
 			second = proto.CloneOf(observed)
 		}
 		return response
 	})
-	if _, err := converge.Render(t.Context(), run, req, converge.Options{Passes: 2, Fixtures: fixtures(t, fixtureList)}); err != nil {
+	if _, err := session.RenderPasses(t.Context(), run, req, session.PassOptions{Passes: 2, Fixtures: parsedFixtures(t, fixtureList)}); err != nil {
 		t.Fatal(err)
 	}
 	return second
 }
 
-func TestObserved(t *testing.T) {
+func TestPassObserved(t *testing.T) {
 	const bolt = `{"desired": {"resources": {"a": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt", "metadata": {"name": "mine"}, "spec": {"x": 1}, "status": {"desired": 1}}}}}}`
 	const given = `apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: mine, uid: u, annotations: {crossplane.io/composition-resource-name: a, was: there}}`
 	ready := map[string]any{"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": reconciler.Time}
@@ -95,13 +95,13 @@ func TestObserved(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		for _, profile := range profiles {
+		for _, profile := range passProfiles {
 			t.Run(name+"/"+string(profile), func(t *testing.T) {
-				req := request(t, profile)
+				req := passRequest(t, profile)
 				if tc.given != "" {
-					req.Observed = []*unstructured.Unstructured{object(t, tc.given)}
+					req.Observed = []*unstructured.Unstructured{passObject(t, tc.given)}
 				}
-				state := seen(t, req, bolt, tc.fixtures)
+				state := secondObserved(t, req, bolt, tc.fixtures)
 				if n := len(state.GetResources()); n != 1 {
 					t.Fatalf("%s: %d resources are observed", tc.reason, n)
 				}
@@ -121,13 +121,13 @@ func TestObserved(t *testing.T) {
 // TestDeletedIsForgotten: if a resource is deleted in one pass and desired
 // again later, functions no longer observe its old status.
 func TestDeletedIsForgotten(t *testing.T) {
-	for _, profile := range profiles {
-		req := request(t, profile)
+	for _, profile := range passProfiles {
+		req := passRequest(t, profile)
 		req.Observed = []*unstructured.Unstructured{
-			object(t, `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: b, annotations: {crossplane.io/composition-resource-name: b}}, status: {old: true}}`),
+			passObject(t, `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: b, annotations: {crossplane.io/composition-resource-name: b}}, status: {old: true}}`),
 		}
 		var statuses []bool
-		run := runner(t, func(observed *fnv1.State, call int) string {
+		run := passRunner(t, func(observed *fnv1.State, call int) string {
 			_, old := observed.GetResources()["b"].GetResource().GetFields()["status"]
 			statuses = append(statuses, old)
 			if call == 2 {
@@ -135,7 +135,7 @@ func TestDeletedIsForgotten(t *testing.T) {
 			}
 			return `{"desired": {"resources": {"b": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt", "metadata": {"name": "b"}}}}}}`
 		})
-		if _, err := converge.Render(t.Context(), run, req, converge.Options{Passes: 4}); err != nil {
+		if _, err := session.RenderPasses(t.Context(), run, req, session.PassOptions{Passes: 4}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]bool{true, true, false, false}, statuses); diff != "" {
@@ -146,16 +146,16 @@ func TestDeletedIsForgotten(t *testing.T) {
 
 // TestFieldThatGoes: a field that is no longer rendered is not observed.
 func TestFieldThatGoes(t *testing.T) {
-	for _, profile := range profiles {
+	for _, profile := range passProfiles {
 		var specs []any
-		run := runner(t, func(observed *fnv1.State, call int) string {
+		run := passRunner(t, func(observed *fnv1.State, call int) string {
 			specs = append(specs, observed.GetResources()["a"].GetResource().AsMap()["spec"])
 			if call == 1 {
-				return `{"desired": {"resources": {` + resource("a", `{"early": 1}`) + `}}}`
+				return `{"desired": {"resources": {` + boltJSON("a", `{"early": 1}`) + `}}}`
 			}
-			return `{"desired": {"resources": {` + resource("a", `{"late": 1}`) + `}}}`
+			return `{"desired": {"resources": {` + boltJSON("a", `{"late": 1}`) + `}}}`
 		})
-		if _, err := converge.Render(t.Context(), run, request(t, profile), converge.Options{Passes: 3}); err != nil {
+		if _, err := session.RenderPasses(t.Context(), run, passRequest(t, profile), session.PassOptions{Passes: 3}); err != nil {
 			t.Fatal(err)
 		}
 		want := []any{nil, map[string]any{"early": 1.0}, map[string]any{"late": 1.0}}
@@ -188,20 +188,20 @@ func TestObservedComposite(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			req := request(t, tc.profile)
+			req := passRequest(t, tc.profile)
 			req.Legacy = tc.legacy
 			unstructured.RemoveNestedField(req.XR.Object, "status")
 			if err := unstructured.SetNestedField(req.XR.Object, int64(7), "status", "old"); err != nil {
 				t.Fatal(err)
 			}
-			got := seen(t, req, response, "").GetComposite().GetResource().AsMap()
+			got := secondObserved(t, req, response, "").GetComposite().GetResource().AsMap()
 			at := func(path ...string) any { v, _, _ := unstructured.NestedFieldNoCopy(got, path...); return v }
 			spec := at("spec", "crossplane", "resourceRefs")
 			if tc.legacy {
 				spec = at("spec", "resourceRefs")
 			}
 			size, _ := at("spec", "size").(float64)
-			is := view{at("metadata", "labels", "mine"), spec, int64(size), at("status", "new"), types(at("status", "conditions"))}
+			is := view{at("metadata", "labels", "mine"), spec, int64(size), at("status", "new"), conditionTypes(at("status", "conditions"))}
 			if diff := cmp.Diff(tc.want, is); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -212,7 +212,7 @@ func TestObservedComposite(t *testing.T) {
 	}
 }
 
-func types(conditions any) string {
+func conditionTypes(conditions any) string {
 	text := ""
 	list, _ := conditions.([]any)
 	for _, c := range list {
@@ -227,11 +227,11 @@ func types(conditions any) string {
 // TestReferencesGo: the references of a composite resource are empty if it
 // composes no resources.
 func TestReferencesGo(t *testing.T) {
-	req := request(t, render.V2)
+	req := passRequest(t, render.V2)
 	req.Observed = []*unstructured.Unstructured{
-		object(t, `{apiVersion: v1, kind: A, metadata: {name: a, annotations: {crossplane.io/composition-resource-name: a}}}`),
+		passObject(t, `{apiVersion: v1, kind: A, metadata: {name: a, annotations: {crossplane.io/composition-resource-name: a}}}`),
 	}
-	got := seen(t, req, "{}", "").GetComposite().GetResource().AsMap()
+	got := secondObserved(t, req, "{}", "").GetComposite().GetResource().AsMap()
 	refs, ok, _ := unstructured.NestedSlice(got, "spec", "crossplane", "resourceRefs")
 	if !ok || len(refs) != 0 {
 		t.Errorf("got %v", refs)
@@ -241,26 +241,26 @@ func TestReferencesGo(t *testing.T) {
 // TestConnectionDetailsStay: an observed Secret supplies connection details in
 // each pass, although it is not desired.
 func TestConnectionDetailsStay(t *testing.T) {
-	req := request(t, render.V2)
+	req := passRequest(t, render.V2)
 	req.Observed = []*unstructured.Unstructured{
-		object(t, `{apiVersion: v1, kind: Secret, metadata: {name: conn, namespace: db, annotations: {crossplane.io/composition-resource-name: mock}}, data: {k: dg==}}`),
+		passObject(t, `{apiVersion: v1, kind: Secret, metadata: {name: conn, namespace: db, annotations: {crossplane.io/composition-resource-name: mock}}, data: {k: dg==}}`),
 	}
 	const db = `{"desired": {"resources": {"db": {"resource": {"apiVersion": "v1", "kind": "DB", "spec": {"writeConnectionSecretToRef": {"name": "conn", "namespace": "db"}}}}}}}`
-	state := seen(t, req, db, "")
+	state := secondObserved(t, req, db, "")
 	if v := string(state.GetResources()["db"].GetConnectionDetails()["k"]); v != "v" || len(state.GetResources()) != 1 {
 		t.Errorf("got %q of %v", v, state.GetResources())
 	}
 }
 
 // TestPaused: the render of a paused XR calls no function and settles after two passes.
-func TestPaused(t *testing.T) {
-	req := request(t, render.V2)
+func TestPassesPaused(t *testing.T) {
+	req := passRequest(t, render.V2)
 	req.XR.SetAnnotations(map[string]string{reconciler.AnnotationPaused: "true"})
 	req.Observed = []*unstructured.Unstructured{
-		object(t, `{apiVersion: v1, kind: A, metadata: {name: a, annotations: {crossplane.io/composition-resource-name: a}}}`),
+		passObject(t, `{apiVersion: v1, kind: A, metadata: {name: a, annotations: {crossplane.io/composition-resource-name: a}}}`),
 	}
-	run := runner(t, func(*fnv1.State, int) string { t.Error("a function was called"); return "{}" })
-	got, err := converge.Render(t.Context(), run, req, converge.Options{Passes: 9})
+	run := passRunner(t, func(*fnv1.State, int) string { t.Error("a function was called"); return "{}" })
+	got, err := session.RenderPasses(t.Context(), run, req, session.PassOptions{Passes: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,11 +272,11 @@ func TestPaused(t *testing.T) {
 // TestReferencesInNamespace: the references of a namespaced XR are sorted by
 // name, without the namespace. In this test, one name is a prefix of the other.
 func TestReferencesInNamespace(t *testing.T) {
-	req := request(t, render.V2)
+	req := passRequest(t, render.V2)
 	req.XR.SetNamespace("default")
 	const response = `{"desired": {"resources": {
 		"x": {"resource": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a-b"}}}, "y": {"resource": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}}}}}`
-	got, _, _ := unstructured.NestedSlice(seen(t, req, response, "").GetComposite().GetResource().AsMap(), "spec", "crossplane", "resourceRefs")
+	got, _, _ := unstructured.NestedSlice(secondObserved(t, req, response, "").GetComposite().GetResource().AsMap(), "spec", "crossplane", "resourceRefs")
 	want := []any{map[string]any{"apiVersion": "v1", "kind": "A", "name": "a"}, map[string]any{"apiVersion": "v1", "kind": "A", "name": "a-b"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

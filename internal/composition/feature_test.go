@@ -1,4 +1,4 @@
-package feature_test
+package composition_test
 
 import (
 	"slices"
@@ -7,36 +7,36 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/xfn-dev/xfn/internal/composition/feature"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// TestIn checks which settings apply to which versions of Crossplane.
-func TestIn(t *testing.T) {
+// TestFeaturesIn checks which settings apply to which versions of Crossplane.
+func TestFeaturesIn(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason, setting, version string
-		want                     feature.Settings
+		want                     composition.Features
 		warning, err             string
 	}{
-		"Off":       {"v1.16 has the switch", "composition-functions=false", "v1.16", feature.Settings{feature.CompositionFunctions: false}, "", ""},
-		"On":        {"v1.11 has the switch", "external-secret-stores=true", "v1.11.3", feature.Settings{feature.ExternalSecretStores: true}, "", ""},
-		"Ignored":   {"v1.17 accepts the flag, and functions are always on", "composition-functions=false", "v1.17", feature.Settings{}, "Crossplane v1.17 ignores the switch composition-functions: since v1.17, the feature is always on", ""},
-		"AlwaysOn":  {"the setting is the state of v1.20", "composition-functions=true", "v1.20", feature.Settings{feature.CompositionFunctions: true}, "", ""},
+		"Off":       {"v1.16 has the switch", "composition-functions=false", "v1.16", composition.Features{composition.FeatureFunctions: false}, "", ""},
+		"On":        {"v1.11 has the switch", "external-secret-stores=true", "v1.11.3", composition.Features{composition.FeatureSecretStores: true}, "", ""},
+		"Ignored":   {"v1.17 accepts the flag, and functions are always on", "composition-functions=false", "v1.17", composition.Features{}, "Crossplane v1.17 ignores the switch composition-functions: since v1.17, the feature is always on", ""},
+		"AlwaysOn":  {"the setting is the state of v1.20", "composition-functions=true", "v1.20", composition.Features{composition.FeatureFunctions: true}, "", ""},
 		"Removed":   {"v2 does not start with the flag", "composition-functions-extra-resources=false", "v2.0", nil, "", "there is no switch composition-functions-extra-resources in Crossplane v2.0: v1.20 was the last version with it, and v1.16 the last in which it had an effect"},
-		"Early":     {"v1.14 has no extra resources", "composition-functions-extra-resources=false", "v1.14", feature.Settings{feature.ExtraResources: false}, "", ""},
+		"Early":     {"v1.14 has no extra resources", "composition-functions-extra-resources=false", "v1.14", composition.Features{composition.FeatureExtraResources: false}, "", ""},
 		"TooEarly":  {"v1.14 cannot have extra resources", "composition-functions-extra-resources=true", "v1.14", nil, "", "there is no feature composition-functions-extra-resources in Crossplane v1.14: it exists since v1.15"},
-		"AlwaysOff": {"v2 has no external secret stores, but accepts the flag", "external-secret-stores=true", "v2.4", feature.Settings{}, "Crossplane v2.4 ignores the switch external-secret-stores: since v2.0, the feature is always off", ""},
-		"StillOff":  {"v2 does not compare Compositions with schemas", "composition-webhook-schema-validation=false", "v2.4", feature.Settings{feature.SchemaValidation: false}, "", ""},
-		"NoEffect":  {"a switch of another part of Crossplane is accepted", "usages=false", "v2.4", feature.Settings{"usages": false}, "the switch usages has no effect on a render", ""},
+		"AlwaysOff": {"v2 has no external secret stores, but accepts the flag", "external-secret-stores=true", "v2.4", composition.Features{}, "Crossplane v2.4 ignores the switch external-secret-stores: since v2.0, the feature is always off", ""},
+		"StillOff":  {"v2 does not compare Compositions with schemas", "composition-webhook-schema-validation=false", "v2.4", composition.Features{composition.FeatureSchemaValidation: false}, "", ""},
+		"NoEffect":  {"a switch of another part of Crossplane is accepted", "usages=false", "v2.4", composition.Features{"usages": false}, "the switch usages has no effect on a render", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := feature.ParseVersion(tc.version)
+			v, err := composition.ParseCrossplaneVersion(tc.version)
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := feature.Parse([]string{tc.setting})
+			all, err := composition.ParseFeatures([]string{tc.setting})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,8 +57,8 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// TestParse checks the spellings of names, and the errors.
-func TestParse(t *testing.T) {
+// TestParseFeatures checks the spellings of names, and the errors.
+func TestParseFeatures(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		"usages=false":                                              "usages",
@@ -67,16 +67,16 @@ func TestParse(t *testing.T) {
 		"EnableBetaUsages=false":                                    "usages",
 		"EnableAlphaClaimSSA=false":                                 "ssa-claims",
 		"EnableRealtimeCompositions=false":                          "realtime-compositions",
-		"EnableBetaCompositionFunctionsExtraResources=false":        feature.ExtraResources,
-		"EnableBetaCompositionWebhookSchemaValidation=false":        feature.SchemaValidation,
+		"EnableBetaCompositionFunctionsExtraResources=false":        composition.FeatureExtraResources,
+		"EnableBetaCompositionWebhookSchemaValidation=false":        composition.FeatureSchemaValidation,
 		"EnableBetaCustomToManagedResourceConversion=false":         "custom-to-managed-resource-conversion",
-		"--enable-composition-functions-extra-resources=False":      feature.ExtraResources,
-		"EnableAlphaExternalSecretStores=0":                         feature.ExternalSecretStores,
+		"--enable-composition-functions-extra-resources=False":      composition.FeatureExtraResources,
+		"EnableAlphaExternalSecretStores=0":                         composition.FeatureSecretStores,
 		"EnableAlphaDependencyVersionDowngrades=f":                  "dependency-version-downgrades",
 		"EnableBetaCompositionFunctions=true," /* not a boolean */ : "",
 		"usages":                                                    "",
 	} {
-		got, err := feature.Parse([]string{given})
+		got, err := composition.ParseFeatures([]string{given})
 		if want == "" {
 			if err == nil || !strings.Contains(err.Error(), "expected NAME=true or NAME=false, got ") {
 				t.Errorf("%s: got %v and %v", given, got, err)
@@ -87,21 +87,21 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: got %v, want %s: %v", given, got, want, err)
 		}
 	}
-	_, err := feature.Parse([]string{"usage=false"})
+	_, err := composition.ParseFeatures([]string{"usage=false"})
 	if h := string(hint.Of(err)); err == nil || !strings.Contains(h, "did you mean usages? The features are composition-functions, ") {
 		t.Errorf("a misspelled name: got %v and the hint %q", err, h)
 	}
-	_, err = feature.Parse([]string{"nothing-like-it=false"})
+	_, err = composition.ParseFeatures([]string{"nothing-like-it=false"})
 	if h := string(hint.Of(err)); err == nil || !strings.HasPrefix(h, "the features are composition-functions, ") {
 		t.Errorf("an unknown name: got %v and the hint %q", err, h)
 	}
 }
 
-// TestAll checks that the features are sorted, and have versions in order.
-func TestAll(t *testing.T) {
+// TestAllFeatures checks that the features are sorted, and have versions in order.
+func TestAllFeatures(t *testing.T) {
 	t.Parallel()
-	all := feature.All()
-	if !slices.IsSortedFunc(all, func(a, b feature.Feature) int { return strings.Compare(a.Name, b.Name) }) {
+	all := composition.AllFeatures()
+	if !slices.IsSortedFunc(all, func(a, b composition.Feature) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Error("the features are not sorted by name")
 	}
 	for _, f := range all {

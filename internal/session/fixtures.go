@@ -1,4 +1,4 @@
-package converge
+package session
 
 import (
 	"errors"
@@ -12,16 +12,38 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// The apiVersion and the kind of a document that contains fixtures.
+// The apiVersion and the kind of a document that contains fixtures. It has this format
+// (testdata/fixtures.yaml is an example):
+//
+//	apiVersion: xfn.dev/v1alpha1
+//	kind: ObserveFixtures
+//	fixtures:
+//	- match:                # composed resources, in one of two forms
+//	    resource: bucket    # by the name in the pipeline
+//	  ready: true           # sets the condition Ready to "True" or "False"
+//	  status:               # is merged into status
+//	    arn: arn:aws:s3:::bucket
+//	- match:
+//	    apiVersion: s3.aws.m.upbound.io/v1beta1
+//	    kind: BucketPolicy
+//	    name: policy        # optional
+//	  from: 2               # applies after pass 2, so pass 3 observes it; default 1
+//	  ready: false
+//	  metadata:             # is merged into metadata; rendered values win
+//	    annotations:
+//	      crossplane.io/external-name: policy-1
+//
+// All fixtures of a resource apply, in order: objects are merged, and any other
+// value of a later fixture replaces the earlier one.
 const (
-	APIVersion = "xfn.dev/v1alpha1"
-	Kind       = "ObserveFixtures"
+	FixturesAPIVersion = "xfn.dev/v1alpha1"
+	FixturesKind       = "ObserveFixtures"
 )
 
 // A Fixture is a simulated change that a provider makes to composed resources.
 type Fixture struct {
 	// Match selects the composed resources.
-	Match Match `json:"match"`
+	Match FixtureMatch `json:"match"`
 	// From is the number of the pass after which the fixture applies, so that the
 	// next pass observes it. Less than 1 means 1.
 	From int `json:"from"`
@@ -35,10 +57,10 @@ type Fixture struct {
 	Position string `json:"-"`
 }
 
-// A Match selects composed resources by their name in the pipeline (Resource),
+// A FixtureMatch selects composed resources by their name in the pipeline (Resource),
 // or by APIVersion and Kind. In the second case, a Name that is not empty must
 // equal metadata.name.
-type Match struct {
+type FixtureMatch struct {
 	Resource   string `json:"resource"`
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -58,7 +80,7 @@ func (f Fixture) String() string {
 	return f.Position + ": " + what
 }
 
-func (m Match) selects(u *unstructured.Unstructured, resource string) bool {
+func (m FixtureMatch) selects(u *unstructured.Unstructured, resource string) bool {
 	if m.Resource != "" {
 		return m.Resource == resource
 	}
@@ -73,13 +95,13 @@ func (f Fixture) apply(obj map[string]any) map[string]any {
 	if f.Status != nil {
 		says["status"] = f.Status
 	}
-	obj = merged(obj, says)
+	obj = mergedObject(obj, says)
 	if f.Ready == nil {
 		return obj
 	}
 	status, _ := obj["status"].(map[string]any)
 	conditions, _ := status["conditions"].([]any)
-	obj["status"] = merged(status, map[string]any{"conditions": withReady(conditions, *f.Ready)})
+	obj["status"] = mergedObject(status, map[string]any{"conditions": withReady(conditions, *f.Ready)})
 	return obj
 }
 
@@ -97,13 +119,13 @@ func withReady(conditions []any, ready bool) []any {
 	return slices.Concat(conditions, value)
 }
 
-// ParseFixtures parses documents in the format that the package comment describes. It
-// returns all errors joined, each a *manifest.Error. Unknown fields are errors.
+// ParseFixtures parses documents of FixturesKind. It returns all errors joined, each a
+// *manifest.Error. Unknown fields are errors.
 func ParseFixtures(docs []manifest.Document) ([]Fixture, error) {
 	var all []Fixture
 	var errs []error
 	for _, doc := range docs {
-		fixtures, err := parse(doc)
+		fixtures, err := parseFixtures(doc)
 		all = append(all, fixtures...)
 		errs = append(errs, err)
 	}
@@ -113,7 +135,7 @@ func ParseFixtures(docs []manifest.Document) ([]Fixture, error) {
 	return all, nil
 }
 
-func parse(doc manifest.Document) ([]Fixture, error) {
+func parseFixtures(doc manifest.Document) ([]Fixture, error) {
 	if _, err := doc.StrictJSON(); err != nil {
 		return nil, err
 	}
@@ -121,15 +143,15 @@ func parse(doc manifest.Document) ([]Fixture, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := parser{doc: doc, lines: doc.Lines()}
+	p := fixtureParser{doc: doc, lines: doc.Lines()}
 	var file struct {
 		APIVersion string           `json:"apiVersion"`
 		Kind       string           `json:"kind"`
 		Fixtures   []manifest.Value `json:"fixtures"`
 	}
 	p.decode("", value, &file)
-	if len(p.errs) == 0 && (file.APIVersion != APIVersion || file.Kind != Kind) {
-		p.fault("kind", "expected kind %s of %s, got %q of %q", Kind, APIVersion, file.Kind, file.APIVersion)
+	if len(p.errs) == 0 && (file.APIVersion != FixturesAPIVersion || file.Kind != FixturesKind) {
+		p.fault("kind", "expected kind %s of %s, got %q of %q", FixturesKind, FixturesAPIVersion, file.Kind, file.APIVersion)
 	}
 	fixtures := make([]Fixture, len(file.Fixtures))
 	for i, value := range file.Fixtures {
@@ -138,17 +160,17 @@ func parse(doc manifest.Document) ([]Fixture, error) {
 	return fixtures, errors.Join(p.errs...)
 }
 
-type parser struct {
+type fixtureParser struct {
 	doc   manifest.Document
 	lines manifest.Lines
 	errs  []error
 }
 
-func (p *parser) fault(field, format string, args ...any) {
+func (p *fixtureParser) fault(field, format string, args ...any) {
 	p.errs = append(p.errs, &manifest.Error{Path: p.doc.Path, Line: p.lines.Of(field), Err: fmt.Errorf(format, args...)})
 }
 
-func (p *parser) decode(at string, value, into any) {
+func (p *fixtureParser) decode(at string, value, into any) {
 	for _, f := range manifest.DecodeStrict(value, into) {
 		if at != "" {
 			f.Path = append([]string{at}, f.Path...)
@@ -157,7 +179,7 @@ func (p *parser) decode(at string, value, into any) {
 	}
 }
 
-func (p *parser) fixture(at string, value any) Fixture {
+func (p *fixtureParser) fixture(at string, value any) Fixture {
 	f := Fixture{From: 1, Position: fmt.Sprintf("%s:%d", p.doc.Path, p.lines.Of(at))}
 	before := len(p.errs)
 	p.decode(at, value, &f)

@@ -1,4 +1,4 @@
-package converge
+package session
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// A loop is the state that Render keeps between two passes.
-type loop struct {
+// A passLoop is the state that Render keeps between two passes.
+type passLoop struct {
 	// req is the request of the next pass.
 	req      render.Request
 	fixtures []Fixture
@@ -27,7 +27,7 @@ type loop struct {
 
 // feed prepares l.req, the request of the next pass, from r, the result of the
 // current pass.
-func (l *loop) feed(r *render.Result, pass int) {
+func (l *passLoop) feed(r *render.Result, pass int) {
 	existing := reconciler.ByName(l.given)
 	l.req.Observed = make([]*unstructured.Unstructured, len(r.Composed))
 	var kept []*unstructured.Unstructured
@@ -35,7 +35,7 @@ func (l *loop) feed(r *render.Result, pass int) {
 		rendered := &unstructured.Unstructured{Object: doc}
 		name := rendered.GetAnnotations()[reconciler.AnnotationResourceName]
 		var before map[string]any
-		if o := existing[name]; o != nil && isSame(o, rendered) {
+		if o := existing[name]; o != nil && isSameResource(o, rendered) {
 			before = o.Object
 			kept = append(kept, o)
 		}
@@ -51,42 +51,42 @@ func (l *loop) feed(r *render.Result, pass int) {
 
 // reconciles reports whether the profile is V2. Only in V2, functions observe
 // the fields that Crossplane writes to the composite resource.
-func (l *loop) reconciles() bool { return l.req.Profile == "" || l.req.Profile == render.V2 }
+func (l *passLoop) reconciles() bool { return l.req.Profile == "" || l.req.Profile == render.V2 }
 
 // composite returns the composite resource that the next pass observes: that of
 // the original request, merged with doc, the rendered one. In profiles other
 // than V2, only the status of doc is merged.
-func (l *loop) composite(doc map[string]any) map[string]any {
+func (l *passLoop) composite(doc map[string]any) map[string]any {
 	if !l.reconciles() {
 		doc = map[string]any{"status": doc["status"]}
 		maps.DeleteFunc(doc, func(_ string, v any) bool { return v == nil })
 	}
-	return merged(without(l.xr, "status"), doc)
+	return mergedObject(withoutField(l.xr, "status"), doc)
 }
 
-// isSame reports whether a rendered resource is the observed one: it has the same kind and
+// isSameResource reports whether a rendered resource is the observed one: it has the same kind and
 // name. Otherwise, it is a new resource, although its name in the pipeline is the same.
-func isSame(observed, rendered *unstructured.Unstructured) bool {
+func isSameResource(observed, rendered *unstructured.Unstructured) bool {
 	return observed.GroupVersionKind().GroupKind() == rendered.GroupVersionKind().GroupKind() &&
 		observed.GetName() == rendered.GetName()
 }
 
 // observe returns a rendered resource as the next pass observes it. before is the observed
 // resource of the original request that has the same name in the pipeline, or nil.
-func (l *loop) observe(before map[string]any, rendered *unstructured.Unstructured, name string, pass int) *unstructured.Unstructured {
+func (l *passLoop) observe(before map[string]any, rendered *unstructured.Unstructured, name string, pass int) *unstructured.Unstructured {
 	for i, f := range l.fixtures {
 		if f.From <= pass && f.Match.selects(rendered, name) {
 			before = f.apply(before)
 			l.used[i] = true
 		}
 	}
-	return &unstructured.Unstructured{Object: merged(before, without(rendered.Object, "status"))}
+	return &unstructured.Unstructured{Object: mergedObject(before, withoutField(rendered.Object, "status"))}
 }
 
 // keepSecrets adds observed Secrets that are not desired to the required
 // resources. Providers write such Secrets. Functions can then require them and
 // read connection details, but do not observe them.
-func (l *loop) keepSecrets(desired []*unstructured.Unstructured) {
+func (l *passLoop) keepSecrets(desired []*unstructured.Unstructured) {
 	for _, o := range l.given {
 		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && !slices.Contains(desired, o) {
 			l.req.Required = slices.Concat(l.req.Required, reconciler.Store{o})
@@ -96,7 +96,7 @@ func (l *loop) keepSecrets(desired []*unstructured.Unstructured) {
 
 // byReference compares two resources by their order in the references of a
 // composite resource.
-func (l *loop) byReference(a, b *unstructured.Unstructured) int {
+func (l *passLoop) byReference(a, b *unstructured.Unstructured) int {
 	key := func(u *unstructured.Unstructured) string {
 		s := u.GetAPIVersion() + u.GetKind() + u.GetName()
 		if l.req.XR.GetNamespace() == "" {
@@ -107,9 +107,9 @@ func (l *loop) byReference(a, b *unstructured.Unstructured) int {
 	return cmp.Compare(key(a), key(b))
 }
 
-// merged returns a merged with b. Objects are merged recursively; any other
+// mergedObject returns a merged with b. Objects are merged recursively; any other
 // value of b replaces that of a. Neither a nor b is changed.
-func merged(a, b map[string]any) map[string]any {
+func mergedObject(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {
 		out = make(map[string]any, len(b))
@@ -117,22 +117,22 @@ func merged(a, b map[string]any) map[string]any {
 	for k, v := range b {
 		below, isObject := out[k].(map[string]any)
 		if over, ok := v.(map[string]any); ok && isObject {
-			v = merged(below, over)
+			v = mergedObject(below, over)
 		}
 		out[k] = v
 	}
 	return out
 }
 
-func without(m map[string]any, key string) map[string]any {
-	out := merged(nil, m)
+func withoutField(m map[string]any, key string) map[string]any {
+	out := mergedObject(nil, m)
 	delete(out, key)
 	return out
 }
 
-// changes returns the fields in which the results of two passes differ, in the
+// changedFields returns the fields in which the results of two passes differ, in the
 // format of Result.Changing.
-func changes(before, after *render.Result) []string {
+func changedFields(before, after *render.Result) []string {
 	var found []string
 	add := func(what string, before, after map[string]any) {
 		for _, c := range (fieldpath.Differ{Whole: true, SameLength: true}).Diff(before, after) {

@@ -1,4 +1,4 @@
-package converge
+package session
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Options configure how many passes Render makes, and what changes between them.
-type Options struct {
+// PassOptions configure how many passes Render makes, and what changes between them.
+type PassOptions struct {
 	// Passes is the maximum number of passes. Less than 1 means 1.
 	Passes int
 	// Fixtures are the changes that providers would make between passes.
 	Fixtures []Fixture
 }
 
-// A Result is the result of the last pass, with details of all passes.
-type Result struct {
+// A LastPass is the result of the last pass, with details of all passes.
+type LastPass struct {
 	*render.Result
 	Passes int
 	// Settled is true if the last two passes rendered the same composite resource
@@ -38,7 +38,7 @@ type Result struct {
 	Used, Unused []string
 }
 
-// Render renders a request until two passes have equal output and all fixtures have been
+// RenderPasses renders a request until two passes have equal output and all fixtures have been
 // applied, or until o.Passes passes are done. Output that does not settle is not an error.
 //
 // From the second pass on, functions observe the composed resources of the previous pass.
@@ -48,10 +48,10 @@ type Result struct {
 // except in classic profiles, Crossplane's references. In profile V2, functions can still
 // require observed Secrets that were never desired, because these contain connection
 // details.
-func Render(ctx context.Context, run function.Runner, req render.Request, o Options) (*Result, error) {
-	l := loop{req: req, fixtures: o.Fixtures, used: make([]bool, len(o.Fixtures)), xr: req.XR.Object, given: req.Observed}
+func RenderPasses(ctx context.Context, run function.Runner, req render.Request, o PassOptions) (*LastPass, error) {
+	l := passLoop{req: req, fixtures: o.Fixtures, used: make([]bool, len(o.Fixtures)), xr: req.XR.Object, given: req.Observed}
 	l.req.Full = false
-	out := &Result{}
+	out := &LastPass{}
 	for {
 		out.Passes++
 		err := ctx.Err()
@@ -63,7 +63,7 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 			return nil, fmt.Errorf("rendering pass %d: %w", out.Passes, err)
 		}
 		if out.Result != nil {
-			out.Changing = changes(out.Result, r)
+			out.Changing = changedFields(out.Result, r)
 			out.Settled = len(out.Changing) == 0
 		}
 		out.Result = r
@@ -90,7 +90,7 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 	}
 }
 
-func (r *Result) noteReadiness() {
+func (r *LastPass) noteReadiness() {
 	conditions, _, _ := unstructured.NestedFieldNoCopy(r.XR, "status", "conditions")
 	ready := slices.ContainsFunc(reconciler.ParseConditions(conditions), func(c reconciler.Condition) bool {
 		return c.Type == reconciler.TypeReady && c.Status == "True"
