@@ -9,7 +9,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // setStatements sets the Statements of the attestations about the package.
@@ -75,7 +74,7 @@ func (s *signer) attested(all []signature.Signature, digest v1.Hash, statement [
 	}
 	for _, have := range all {
 		for _, found := range s.key.Public().Attested([]signature.Signature{have}, digest) {
-			if bytes.Equal(found[0], statement) && s.logged(have.Bundle, rekor.Envelope(have.Payload, verifier)) {
+			if bytes.Equal(found[0], statement) && s.logged(have.Bundle, signature.EnvelopeEntry(have.Payload, verifier)) {
 				return true, nil
 			}
 		}

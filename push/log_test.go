@@ -13,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 	"github.com/xfn-dev/xfn/push"
 )
 
@@ -31,7 +30,7 @@ func found(t *testing.T, ref name.Tag, digest v1.Hash) []signature.Signature {
 // given. Sign signs what is in a registry.
 func TestSignLog(t *testing.T) {
 	log := remotetest.ServeLog(t)
-	logKey, err := rekor.ParseKey(log.PEM)
+	logKey, err := signature.ParseLogKey(log.PEM)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +59,7 @@ func TestSignLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := logKey.Verify(all[1].Bundle, rekor.Hashed(all[1].Payload, all[1].Value, pem)); err != nil {
+	if _, err := logKey.Verify(all[1].Bundle, signature.HashedEntry(all[1].Payload, all[1].Value, pem)); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,18 +14,15 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/api"
-	"github.com/xfn-dev/xfn/internal/signature/fulcio"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // A signer signs packages with a key, or with a certificate for an identity, and publishes
 // the signatures in a log.
 type signer struct {
 	key       *signature.PrivateKey // nil for a certificate
-	authority fulcio.Authority
-	token     fulcio.Token
-	log       *rekor.Log // may be nil
+	authority signature.Authority
+	token     signature.Token
+	log       *signature.Log // may be nil
 }
 
 // newSigner returns the signer of the options, or nil. It sends no requests.
@@ -61,20 +58,20 @@ func newSigner(o Options) (s *signer, err error) {
 	if s.authority.URL, err = parseURL(o.Keyless.URL, false); err != nil {
 		return nil, fmt.Errorf("reading the address of the certificate authority %q: %w", o.Keyless.URL, err)
 	}
-	if s.token, err = fulcio.ParseToken(o.Keyless.Token); err != nil {
+	if s.token, err = signature.ParseToken(o.Keyless.Token); err != nil {
 		return nil, fmt.Errorf("reading the identity token: %w", err)
 	}
 	return s, s.token.CheckTime(time.Now())
 }
 
 // newLog returns the log of the options.
-func newLog(o Log, services http.RoundTripper) (_ *rekor.Log, err error) {
-	l := &rekor.Log{Server: api.Server{Transport: services}}
+func newLog(o Log, services http.RoundTripper) (_ *signature.Log, err error) {
+	l := &signature.Log{Server: signature.Server{Transport: services}}
 	if l.URL, err = parseURL(o.URL, len(o.Key) > 0); err != nil {
 		return nil, fmt.Errorf("reading the address of the transparency log %q: %w", o.URL, err)
 	}
 	if len(o.Key) > 0 {
-		if l.Key, err = rekor.ParseKey(o.Key); err != nil {
+		if l.Key, err = signature.ParseLogKey(o.Key); err != nil {
 			return nil, fmt.Errorf("reading the key of the transparency log %q: %w", o.URL, err)
 		}
 	}
@@ -84,7 +81,7 @@ func newLog(o Log, services http.RoundTripper) (_ *rekor.Log, err error) {
 // parseURL parses the address of a server. Unless plain is true, a server that is not local
 // must use HTTPS.
 func parseURL(text string, plain bool) (*url.URL, error) {
-	u, err := api.ParseURL(text)
+	u, err := signature.ParseServerURL(text)
 	if err == nil && u.Scheme == "http" && !plain && !remote.IsLocal(u.Host) {
 		err = errors.New("expected https, because the responses of the server are trusted")
 	}
@@ -113,7 +110,7 @@ func (s *signer) has(all []signature.Signature, digest v1.Hash) (bool, error) {
 		if s.key.Public().Count([]signature.Signature{have}, digest) == 0 {
 			continue
 		}
-		if s.logged(have.Bundle, rekor.Hashed(have.Payload, have.Value, verifier)) {
+		if s.logged(have.Bundle, signature.HashedEntry(have.Payload, have.Value, verifier)) {
 			return true, nil
 		}
 	}
@@ -121,7 +118,7 @@ func (s *signer) has(all []signature.Signature, digest v1.Hash) (bool, error) {
 }
 
 // logged reports whether the log has an entry, by its bundle. Without a log it returns true.
-func (s *signer) logged(bundle []byte, e rekor.Entry) bool {
+func (s *signer) logged(bundle []byte, e signature.LogEntry) bool {
 	if s.log == nil {
 		return true
 	}
@@ -138,7 +135,7 @@ func (s *signer) keyFor(ctx context.Context) (*signature.PrivateKey, error) {
 }
 
 // publish adds a signature by key to the log, if there is one.
-func (s *signer) publish(ctx context.Context, key *signature.PrivateKey, signed *signature.Signature, entry func(verifier []byte) rekor.Entry) error {
+func (s *signer) publish(ctx context.Context, key *signature.PrivateKey, signed *signature.Signature, entry func(verifier []byte) signature.LogEntry) error {
 	if s.log == nil {
 		return nil
 	}
@@ -159,8 +156,8 @@ func (s *signer) sign(ctx context.Context, repo name.Repository, digest v1.Hash)
 	if signed, err = key.Sign(repo, digest); err != nil {
 		return signed, err
 	}
-	return signed, s.publish(ctx, key, &signed, func(verifier []byte) rekor.Entry {
-		return rekor.Hashed(signed.Payload, signed.Value, verifier)
+	return signed, s.publish(ctx, key, &signed, func(verifier []byte) signature.LogEntry {
+		return signature.HashedEntry(signed.Payload, signed.Value, verifier)
 	})
 }
 
@@ -173,7 +170,7 @@ func (s *signer) attest(ctx context.Context, statement []byte) (signed signature
 	if signed, err = key.Attest(statement); err != nil {
 		return signed, err
 	}
-	return signed, s.publish(ctx, key, &signed, func(verifier []byte) rekor.Entry {
-		return rekor.Envelope(signed.Payload, verifier)
+	return signed, s.publish(ctx, key, &signed, func(verifier []byte) signature.LogEntry {
+		return signature.EnvelopeEntry(signed.Payload, verifier)
 	})
 }

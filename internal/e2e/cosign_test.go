@@ -16,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 	"github.com/xfn-dev/xfn/push"
 )
 
@@ -134,7 +133,7 @@ func TestCosignKeyless(t *testing.T) {
 	const subject = "https://ci.example.org/acme/conf/release.yml"
 	log, authority := remotetest.ServeLog(t), remotetest.ServeAuthority(t)
 	c := newCosigner(t, log)
-	logKey, err := rekor.ParseKey(log.PEM)
+	logKey, err := signature.ParseLogKey(log.PEM)
 	if err != nil {
 		t.Fatal(err)
 	}

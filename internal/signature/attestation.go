@@ -9,8 +9,6 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 const (
@@ -165,7 +163,7 @@ func openEnvelope(v Verifier, a Signature) (s statement, payload []byte, err err
 	signed := e.signed()
 	err = errStranger
 	for _, one := range e.Signatures {
-		err = v.verify(signed, one.Sig, a, func(key []byte) rekor.Entry { return rekor.Envelope(a.Payload, key) })
+		err = v.verify(signed, one.Sig, a, func(key []byte) LogEntry { return EnvelopeEntry(a.Payload, key) })
 		if err == nil {
 			break
 		}

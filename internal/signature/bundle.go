@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 const (
@@ -27,7 +25,7 @@ type bundle struct {
 	MediaType            string
 	VerificationMaterial struct {
 		Certificate struct{ RawBytes []byte }
-		TlogEntries []rekor.BundleEntry
+		TlogEntries []BundleEntry
 	}
 	DSSEEnvelope json.RawMessage
 }

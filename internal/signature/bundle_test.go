@@ -11,7 +11,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // signType is the predicate type of cosign's signatures in bundles.
@@ -25,7 +24,7 @@ func (k keyless) bundle(t *testing.T, of v1.Hash, predicateType string, change f
 	attested := must[signature.Signature](t)(key.Attest(statement))
 	var entry remotetest.Entry
 	k.log.Change = func(e *remotetest.Entry) { entry = *e }
-	must[[]byte](t)(k.client.Add(t.Context(), rekor.Envelope(attested.Payload, attested.Certificate)))
+	must[[]byte](t)(k.client.Add(t.Context(), signature.EnvelopeEntry(attested.Payload, attested.Certificate)))
 	return remotetest.Bundle(t, attested.Payload, attested.Certificate, entry, change)
 }
 

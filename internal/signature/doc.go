@@ -4,8 +4,12 @@
 // an image or index. The signatures of a digest are the layers of an image, at a tag of
 // the same repository that is named after the digest.
 //
-// The package opens no files and connects to no server. A signature by a trusted key is
-// valid forever. An Identity verifies signatures with certificates, and the time at which a
-// transparency log added them. Package rekor adds signatures to transparency logs, and
-// package fulcio gets certificates for keys.
+// The package opens no files. A signature by a trusted key is valid forever. An Identity
+// verifies signatures with certificates, and the time at which a transparency log added them.
+//
+// A Log adds signatures to a Rekor transparency log (github.com/sigstore/rekor, API version 1).
+// A LogKey verifies the log's proofs: the signed entry timestamp, the inclusion proof (RFC 6962)
+// and the checkpoint. An Authority gets certificates for keys from Fulcio
+// (github.com/sigstore/fulcio, API version 2), for the identity in an OIDC token. Nothing else
+// in the package connects to a server.
 package signature

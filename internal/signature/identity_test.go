@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,9 +14,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/api"
-	"github.com/xfn-dev/xfn/internal/signature/fulcio"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 const subject = "https://ci.example.org/acme/conf/release.yml"
@@ -24,29 +22,21 @@ const subject = "https://ci.example.org/acme/conf/release.yml"
 type keyless struct {
 	authority *remotetest.Authority
 	log       *remotetest.Log
-	client    *rekor.Log
+	client    *signature.Log
 }
 
 func newKeyless(t *testing.T) keyless {
 	t.Helper()
-	k := keyless{remotetest.ServeAuthority(t), remotetest.ServeLog(t), &rekor.Log{}}
-	var err error
-	if k.client.URL, err = api.ParseURL(k.log.URL); err != nil {
-		t.Fatal(err)
-	}
-	k.client.Key = must[*rekor.Key](t)(rekor.ParseKey(k.log.PEM))
-	return k
+	log := remotetest.ServeLog(t)
+	return keyless{remotetest.ServeAuthority(t), log, logOf(t, log, log.PEM)}
 }
 
 // certified returns a key with a certificate for subject.
 func (k keyless) certified(t *testing.T) *signature.PrivateKey {
 	t.Helper()
-	u, err := api.ParseURL(k.authority.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token := must[fulcio.Token](t)(fulcio.ParseToken(k.authority.Token(subject, time.Hour)))
-	return must[*signature.PrivateKey](t)(fulcio.Authority{Server: api.Server{URL: u}}.Certify(t.Context(), token))
+	u := must[*url.URL](t)(signature.ParseServerURL(k.authority.URL))
+	token := must[signature.Token](t)(signature.ParseToken(k.authority.Token(subject, time.Hour)))
+	return must[*signature.PrivateKey](t)(signature.Authority{Server: signature.Server{URL: u}}.Certify(t.Context(), token))
 }
 
 // sign returns a signature of digest, and an attestation about it.
@@ -54,10 +44,10 @@ func (k keyless) sign(t *testing.T) (signed, attested signature.Signature) {
 	t.Helper()
 	key := k.certified(t)
 	signed = must[signature.Signature](t)(key.Sign(repo(t), digest))
-	signed.Bundle = must[[]byte](t)(k.client.Add(t.Context(), rekor.Hashed(signed.Payload, signed.Value, signed.Certificate)))
+	signed.Bundle = must[[]byte](t)(k.client.Add(t.Context(), signature.HashedEntry(signed.Payload, signed.Value, signed.Certificate)))
 	statement := must[[]byte](t)(signature.Statement("conf", digest, "https://example.org/x", []byte("{}")))
 	attested = must[signature.Signature](t)(key.Attest(statement))
-	attested.Bundle = must[[]byte](t)(k.client.Add(t.Context(), rekor.Envelope(attested.Payload, attested.Certificate)))
+	attested.Bundle = must[[]byte](t)(k.client.Add(t.Context(), signature.EnvelopeEntry(attested.Payload, attested.Certificate)))
 	return signed, attested
 }
 
@@ -68,7 +58,7 @@ func TestIdentity(t *testing.T) {
 	type identity struct {
 		subject, issuer string
 		roots           []byte
-		log             *rekor.Key
+		log             *signature.LogKey
 	}
 	older := func(c *x509.Certificate) {
 		c.ExtraExtensions = c.ExtraExtensions[:1]

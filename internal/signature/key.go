@@ -16,7 +16,6 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature/options"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // MaxKey is the maximum size of the text of a key, in bytes. Even an encrypted RSA key of
@@ -192,7 +191,7 @@ func publicKey(key crypto.PublicKey) (*PublicKey, error) {
 }
 
 // verify implements Verifier.
-func (k *PublicKey) verify(text, value []byte, _ Signature, _ func([]byte) rekor.Entry) error {
+func (k *PublicKey) verify(text, value []byte, _ Signature, _ func([]byte) LogEntry) error {
 	for _, v := range k.verifiers {
 		if v.VerifySignature(bytes.NewReader(value), bytes.NewReader(text)) == nil {
 			return nil

@@ -8,8 +8,6 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 	tags "golang.org/x/crypto/cryptobyte/asn1"
-
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // sctList is the extension of a certificate with the signed certificate timestamps (SCTs) of certificate transparency logs
@@ -17,7 +15,7 @@ import (
 var sctList = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 11129, 2, 4, 2}
 
 // verifyLogged returns an error unless c has an SCT of the certificate transparency log with this key.
-func verifyLogged(c, issuer *x509.Certificate, log *rekor.Key) error {
+func verifyLogged(c, issuer *x509.Certificate, log *LogKey) error {
 	var list []byte
 	for _, e := range c.Extensions {
 		if e.Id.Equal(sctList) {
@@ -49,7 +47,7 @@ func verifyLogged(c, issuer *x509.Certificate, log *rekor.Key) error {
 
 // isTimestamp reports whether the log signed a timestamp of a certificate that issuer issued. tbs
 // is the certificate without signature and timestamps (RFC 6962, section 3.2).
-func isTimestamp(sct cryptobyte.String, tbs []byte, issuer *x509.Certificate, log *rekor.Key) bool {
+func isTimestamp(sct cryptobyte.String, tbs []byte, issuer *x509.Certificate, log *LogKey) bool {
 	var version uint8
 	var id, at []byte
 	var extensions, value cryptobyte.String
@@ -69,7 +67,7 @@ func isTimestamp(sct cryptobyte.String, tbs []byte, issuer *x509.Certificate, lo
 	b.AddUint24LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes(tbs) })
 	b.AddUint16LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes(extensions) })
 	signed, err := b.Bytes()
-	return err == nil && log.HasID(id) && log.HasSigned(signed, value)
+	return err == nil && log.hasID(id) && log.hasSigned(signed, value)
 }
 
 // withoutTimestamps returns a TBSCertificate without the extension sctList.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // With the key of a certificate transparency log, an Identity accepts only certificates with a timestamp of
@@ -39,7 +38,7 @@ func TestCertificateTimestamps(t *testing.T) {
 			k := newKeyless(t)
 			key, public := remotetest.ECDSAKey(t)
 			k.authority.Certificates, k.authority.ChangeTimestamp = key, tc.change
-			log := must[*rekor.Key](t)(rekor.ParseKey(public))
+			log := must[*signature.LogKey](t)(signature.ParseLogKey(public))
 			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(".*"), remotetest.Issuer, k.authority.Root, k.client.Key, log))
 			signed, _ := k.sign(t)
 			by, err := signature.Check([]signature.Signature{signed}, digest, v)

@@ -19,7 +19,6 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature/payload"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // A Signature is a signature of an image or index.
@@ -30,7 +29,7 @@ type Signature struct {
 	// Value is the signature of Payload by a key. It is empty for an envelope, which contains
 	// its signature.
 	Value []byte
-	// Bundle is the JSON of a rekor.Bundle, if the signature is in a transparency log.
+	// Bundle is the JSON of a LogBundle, if the signature is in a transparency log.
 	Bundle []byte
 	// Certificate is the certificate of the key, and Chain those of the authorities that
 	// issued it, in PEM. They are empty for a key without a certificate.
@@ -114,7 +113,7 @@ func (s Signature) about(v Verifier, digest v1.Hash) (v1.Hash, error) {
 	if len(s.Value) == 0 {
 		return signedStatement(v, s, digest)
 	}
-	if err := v.verify(s.Payload, s.Value, s, func(key []byte) rekor.Entry { return rekor.Hashed(s.Payload, s.Value, key) }); err != nil {
+	if err := v.verify(s.Payload, s.Value, s, func(key []byte) LogEntry { return HashedEntry(s.Payload, s.Value, key) }); err != nil {
 		return v1.Hash{}, err
 	}
 	of, err := s.digest()

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // A Verifier verifies signatures: a *PublicKey or an *Identity.
@@ -18,7 +16,7 @@ type Verifier interface {
 	// the certificate of the signature and the proof of a log. entry returns what the log
 	// must have recorded for the public key or the certificate key, in PEM. The error
 	// errStranger means that another signer may have made the signature.
-	verify(text, value []byte, s Signature, entry func(key []byte) rekor.Entry) error
+	verify(text, value []byte, s Signature, entry func(key []byte) LogEntry) error
 	// String describes the verifier in errors.
 	String() string
 }
@@ -35,16 +33,16 @@ type Identity struct {
 	issuer string
 	// roots are the trusted authorities. intermediates may be in chains to them.
 	roots, intermediates *x509.CertPool
-	log                  *rekor.Key
+	log                  *LogKey
 	// certificates is the log that must have each certificate, or nil.
-	certificates *rekor.Key
+	certificates *LogKey
 }
 
 // NewIdentity returns the Identity with this issuer whose whole subject matches. authorities
 // are the trusted certificates in PEM: those that are self-signed are roots, and the others
 // intermediates. log is the key of the transparency log. certificates, if not nil, is the key of a
 // certificate transparency log, of which each certificate must have a timestamp.
-func NewIdentity(subject *regexp.Regexp, issuer string, authorities []byte, log, certificates *rekor.Key) (*Identity, error) {
+func NewIdentity(subject *regexp.Regexp, issuer string, authorities []byte, log, certificates *LogKey) (*Identity, error) {
 	whole, err := regexp.Compile(`^(?:` + subject.String() + `)$`)
 	if err != nil {
 		return nil, fmt.Errorf("reading the pattern of the identity: %w", err)
@@ -82,7 +80,7 @@ func isIdentity(v Verifier) bool {
 func (i *Identity) String() string { return "the identity" }
 
 // verify implements Verifier.
-func (i *Identity) verify(text, value []byte, s Signature, entry func([]byte) rekor.Entry) error {
+func (i *Identity) verify(text, value []byte, s Signature, entry func([]byte) LogEntry) error {
 	if len(s.Certificate) == 0 {
 		return errStranger
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
 // predicateTypes are the URIs of predicate types, by cosign's short names, and that of the
@@ -124,12 +123,12 @@ func (f Identity) Verifiers(from []KeySource) (all []signature.Verifier, err err
 	case roots == "":
 		return nil, &terminal.UsageError{Err: errors.New(f.flag() + " requires the certificates of the authorities: --ca-roots or " + rootsVariable)}
 	}
-	parse := func(text, _ []byte) (*rekor.Key, error) { return rekor.ParseKey(text) }
+	parse := func(text, _ []byte) (*signature.LogKey, error) { return signature.ParseLogKey(text) }
 	log, err := readKey(key, parse)
 	if err != nil {
 		return nil, err
 	}
-	var certificates *rekor.Key
+	var certificates *signature.LogKey
 	if key := cmp.Or(f.CTKey, KeySource(os.Getenv(ctKeyVariable))); key != "" {
 		if certificates, err = readKey(key, parse); err != nil {
 			return nil, err

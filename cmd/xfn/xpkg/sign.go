@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/signature/fulcio"
+	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/push"
 )
 
@@ -78,7 +78,7 @@ func (f SignFlags) token(ctx context.Context, t *terminal.Terminal, o *push.Opti
 		}
 		return string(text), nil
 	}
-	token, ok, err := fulcio.Ambient(ctx, os.Getenv, o.Services)
+	token, ok, err := signature.Ambient(ctx, os.Getenv, o.Services)
 	if err == nil && !ok {
 		err = hint.Wrap(errors.New("no identity token is given, and the environment has none"),
 			"name its file with --identity-token; a job of GitHub Actions needs the permission id-token: write, and one of GitLab the id_tokens SIGSTORE_ID_TOKEN")

@@ -1,4 +1,4 @@
-package fulcio
+package signature
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-
-	"github.com/xfn-dev/xfn/internal/signature/api"
 )
 
 // audience is the audience that Fulcio requires of tokens.
@@ -50,7 +48,7 @@ func github(ctx context.Context, from, bearer string, transport http.RoundTrippe
 		return "", errors.New("ACTIONS_ID_TOKEN_REQUEST_URL is not a URL")
 	}
 	req.Header.Set("Authorization", "Bearer "+bearer)
-	resp, err := api.Server{URL: u, Transport: transport}.Do(ctx, req, http.StatusOK)
+	resp, err := Server{URL: u, Transport: transport}.Do(ctx, req, http.StatusOK)
 	if err != nil {
 		return "", withoutSecret(err, bearer)
 	}

@@ -1,4 +1,4 @@
-package rekor
+package signature
 
 import (
 	"cmp"
@@ -23,8 +23,8 @@ type BundleEntry struct {
 	CanonicalizedBody []byte
 }
 
-// Bundle returns the JSON of a Bundle with the inclusion proof, which a Sigstore bundle must have.
-// It verifies nothing.
+// Bundle returns the JSON of a LogBundle with the inclusion proof, which a Sigstore bundle must
+// have. It verifies nothing.
 func (e BundleEntry) Bundle() ([]byte, error) {
 	p := e.InclusionProof
 	if p == nil {
@@ -38,9 +38,9 @@ func (e BundleEntry) Bundle() ([]byte, error) {
 		return nil, errors.New("the entry has an invalid number")
 	}
 	time, _ := e.IntegratedTime.Int64() // A log without signed entry timestamps leaves it out.
-	b := Bundle{
+	b := LogBundle{
 		SignedEntryTimestamp: e.InclusionPromise.SignedEntryTimestamp,
-		Payload:              Payload{e.CanonicalizedBody, time, hex.EncodeToString(e.LogID.KeyID), index},
+		Payload:              LogPayload{e.CanonicalizedBody, time, hex.EncodeToString(e.LogID.KeyID), index},
 		InclusionProof:       &inclusion{Checkpoint: p.Checkpoint.Envelope, LogIndex: at, RootHash: hex.EncodeToString(p.RootHash), TreeSize: size},
 	}
 	for _, h := range p.Hashes {

@@ -1,57 +1,39 @@
-package rekor_test
+package signature_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/api"
-	"github.com/xfn-dev/xfn/internal/signature/rekor"
 )
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-// entry returns the entry for a new signature by a new key.
-func entry(t testing.TB) rekor.Entry {
+// logEntry returns the entry for a new signature by a new key.
+func logEntry(t testing.TB) signature.LogEntry {
 	t.Helper()
 	k := remotetest.SignKey(t)
-	h := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("ab", 32)}
-	s := must[signature.Signature](t)(k.Sign(must[name.Repository](t)(name.NewRepository("registry.example.org/acme/x")), h))
-	return rekor.Hashed(s.Payload, s.Value, must[[]byte](t)(k.VerifierPEM()))
+	s := must[signature.Signature](t)(k.Sign(repo(t), digest))
+	return signature.HashedEntry(s.Payload, s.Value, must[[]byte](t)(k.VerifierPEM()))
 }
 
-func logOf(t testing.TB, served *remotetest.Log, key []byte) *rekor.Log {
+func logOf(t testing.TB, served *remotetest.Log, key []byte) *signature.Log {
 	t.Helper()
-	l := &rekor.Log{}
-	var err error
-	if l.URL, err = api.ParseURL(served.URL); err != nil {
-		t.Fatal(err)
-	}
+	l := &signature.Log{}
+	l.URL = must[*url.URL](t)(signature.ParseServerURL(served.URL))
 	if key != nil {
-		l.Key = must[*rekor.Key](t)(rekor.ParseKey(key))
+		l.Key = must[*signature.LogKey](t)(signature.ParseLogKey(key))
 	}
 	return l
 }
 
 // A log adds an entry, and its bundle is valid for this entry only. An entry that the log
 // has already is found.
-func TestAdd(t *testing.T) {
+func TestLogAdd(t *testing.T) {
 	served := remotetest.ServeLog(t)
-	l, e := logOf(t, served, nil), entry(t)
+	l, e := logOf(t, served, nil), logEntry(t)
 	if err := l.Trust(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +43,7 @@ func TestAdd(t *testing.T) {
 		if time.Since(at).Abs() > time.Hour {
 			t.Errorf("the log added the entry at %s", at)
 		}
-		if _, err := l.Key.Verify(bundle, entry(t)); err == nil || err.Error() != "the entry is about another signature" {
+		if _, err := l.Key.Verify(bundle, logEntry(t)); err == nil || err.Error() != "the entry is about another signature" {
 			t.Errorf("for another entry, the error is %v", err)
 		}
 	}
@@ -71,7 +53,7 @@ func TestAdd(t *testing.T) {
 }
 
 // Add returns an error for each lie of a log.
-func TestLies(t *testing.T) {
+func TestLogLies(t *testing.T) {
 	other, otherPEM := remotetest.ECDSAKey(t)
 	cases := map[string]struct {
 		reason string
@@ -117,32 +99,32 @@ func TestLies(t *testing.T) {
 			t.Parallel()
 			served := remotetest.ServeLog(t)
 			served.Change = func(e *remotetest.Entry) { tc.change(served, e) }
-			_, err := logOf(t, served, served.PEM).Add(t.Context(), entry(t))
+			_, err := logOf(t, served, served.PEM).Add(t.Context(), logEntry(t))
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), served.URL) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
 		})
 	}
 	served := remotetest.ServeLog(t)
-	if _, err := logOf(t, served, otherPEM).Add(t.Context(), entry(t)); err == nil || !strings.Contains(err.Error(), "the entry is of the log") {
+	if _, err := logOf(t, served, otherPEM).Add(t.Context(), logEntry(t)); err == nil || !strings.Contains(err.Error(), "the entry is of the log") {
 		t.Errorf("with the key of another log, the error is %v", err)
 	}
 	served.Status = http.StatusServiceUnavailable
-	_, err := logOf(t, served, served.PEM).Add(t.Context(), entry(t))
+	_, err := logOf(t, served, served.PEM).Add(t.Context(), logEntry(t))
 	if err == nil || !strings.Contains(err.Error(), `the server responded with 503 Service Unavailable: "no service"`) {
 		t.Errorf("for an error of the server, the error is %v", err)
 	}
 }
 
 // Verify must accept no changed bundle, and Add no changed response.
-func FuzzVerify(f *testing.F) {
+func FuzzLogKeyVerify(f *testing.F) {
 	served := remotetest.ServeLog(f)
-	l, e := logOf(f, served, served.PEM), entry(f)
+	l, e := logOf(f, served, served.PEM), logEntry(f)
 	bundle := must[[]byte](f)(l.Add(f.Context(), e))
 	f.Add(bundle)
 	f.Add([]byte(`{"Payload":{"logID":""}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if _, err := l.Key.Verify(text, entry(t)); err == nil {
+		if _, err := l.Key.Verify(text, logEntry(t)); err == nil {
 			t.Errorf("%q is valid for a new signature", text)
 		}
 	})

@@ -1,4 +1,4 @@
-package fulcio_test
+package signature_test
 
 import (
 	"encoding/json"
@@ -9,37 +9,34 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
-	"github.com/xfn-dev/xfn/internal/signature/api"
-	"github.com/xfn-dev/xfn/internal/signature/fulcio"
+	"github.com/xfn-dev/xfn/internal/signature"
 )
-
-const subject = "https://ci.example.org/acme/conf/release.yml"
 
 func TestCertify(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		change func(a *remotetest.Authority, token *fulcio.Token)
+		change func(a *remotetest.Authority, token *signature.Token)
 		want   string
 	}{
-		"Issued":  {"an authority issues a certificate for a valid token", func(*remotetest.Authority, *fulcio.Token) {}, ""},
-		"Expired": {"the authority refuses an expired token", func(a *remotetest.Authority, token *fulcio.Token) { token.Raw = a.Token(subject, -time.Hour) }, `400 Bad Request: "the token is expired"`},
-		"Proof":   {"the key must sign the subject of the token", func(_ *remotetest.Authority, token *fulcio.Token) { token.Subject = "https://example.org" }, `400 Bad Request: "the proof of possession is wrong"`},
-		"Other":   {"a certificate for another key is an error", func(a *remotetest.Authority, _ *fulcio.Token) { a.Other = true }, "the certificate is for another key"},
+		"Issued":  {"an authority issues a certificate for a valid token", func(*remotetest.Authority, *signature.Token) {}, ""},
+		"Expired": {"the authority refuses an expired token", func(a *remotetest.Authority, token *signature.Token) { token.Raw = a.Token(subject, -time.Hour) }, `400 Bad Request: "the token is expired"`},
+		"Proof":   {"the key must sign the subject of the token", func(_ *remotetest.Authority, token *signature.Token) { token.Subject = "https://example.org" }, `400 Bad Request: "the proof of possession is wrong"`},
+		"Other":   {"a certificate for another key is an error", func(a *remotetest.Authority, _ *signature.Token) { a.Other = true }, "the certificate is for another key"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := remotetest.ServeAuthority(t)
-			token, err := fulcio.ParseToken(a.Token(subject, time.Hour) + "\n")
+			token, err := signature.ParseToken(a.Token(subject, time.Hour) + "\n")
 			if err != nil {
 				t.Fatal(err)
 			}
 			tc.change(a, &token)
-			u, err := api.ParseURL(a.URL)
+			u, err := signature.ParseServerURL(a.URL)
 			if err != nil {
 				t.Fatal(err)
 			}
-			key, err := fulcio.Authority{Server: api.Server{URL: u}}.Certify(t.Context(), token)
+			key, err := signature.Authority{Server: signature.Server{URL: u}}.Certify(t.Context(), token)
 			switch {
 			case tc.want == "" && (err != nil || !strings.HasPrefix(string(key.Certificate()), "-----BEGIN CERTIFICATE-----\n")):
 				t.Errorf("%s: the error is %v", tc.reason, err)
@@ -61,7 +58,7 @@ func TestParseToken(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			token, err := fulcio.ParseToken(tc.token)
+			token, err := signature.ParseToken(tc.token)
 			if token.Subject != tc.subject || (err == nil) != (tc.want == "") || err != nil && err.Error() != tc.want {
 				t.Errorf("%s: got %q, error %v", tc.reason, token.Subject, err)
 			}
@@ -104,7 +101,7 @@ func TestAmbient(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, found, err := fulcio.Ambient(t.Context(), func(key string) string { return tc.env[key] }, nil)
+			got, found, err := signature.Ambient(t.Context(), func(key string) string { return tc.env[key] }, nil)
 			if got != tc.want || found != tc.found || (err == nil) != (tc.err == "") || err != nil && err.Error() != tc.err {
 				t.Errorf("%s: got %q, %t, error %v", tc.reason, got, found, err)
 			}
@@ -120,13 +117,13 @@ func TestErrorsWithoutSecrets(t *testing.T) {
 		http.Error(w, "denied: "+strings.Repeat("x", 100)+secret, http.StatusForbidden)
 	}))
 	t.Cleanup(server.Close)
-	u, err := api.ParseURL(server.URL)
+	u, err := signature.ParseServerURL(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, certify := fulcio.Authority{Server: api.Server{URL: u}}.Certify(t.Context(), fulcio.Token{Raw: secret, Subject: "x"})
+	_, certify := signature.Authority{Server: signature.Server{URL: u}}.Certify(t.Context(), signature.Token{Raw: secret, Subject: "x"})
 	env := map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": server.URL, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": secret}
-	_, _, ambient := fulcio.Ambient(t.Context(), func(key string) string { return env[key] }, nil)
+	_, _, ambient := signature.Ambient(t.Context(), func(key string) string { return env[key] }, nil)
 	for _, err := range []error{certify, ambient} {
 		if err == nil || !strings.Contains(err.Error(), "403 Forbidden: \"denied: x") || strings.Contains(err.Error(), "s3") {
 			t.Errorf("the error is %v", err)

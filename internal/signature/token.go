@@ -1,4 +1,4 @@
-package fulcio
+package signature
 
 import (
 	"encoding/base64"

@@ -1,4 +1,4 @@
-package rekor
+package signature
 
 import (
 	"context"
@@ -9,15 +9,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/xfn-dev/xfn/internal/signature/api"
 )
 
 // A Log is a server of a transparency log.
 type Log struct {
-	api.Server
+	Server
 	// Key is the log's key. If it is nil, Add uses the key that the server returns.
-	Key *Key
+	Key *LogKey
 }
 
 // Trust sets Key to the key that the server returns, if Key is nil.
@@ -27,7 +25,7 @@ func (l *Log) Trust(ctx context.Context) error {
 	}
 	resp, err := l.Get(ctx, "api/v1/log/publicKey", http.StatusOK)
 	if err == nil {
-		l.Key, err = ParseKey(resp.Body)
+		l.Key, err = ParseLogKey(resp.Body)
 	}
 	if err != nil {
 		return fmt.Errorf("getting the key of the transparency log %q: %w", l.URL, err)
@@ -36,10 +34,10 @@ func (l *Log) Trust(ctx context.Context) error {
 }
 
 // Add adds e to the log, or finds it there, and verifies the log's proofs. It returns the
-// JSON of a Bundle. Callers must have called Trust.
+// JSON of a LogBundle. Callers must have called Trust.
 //
 // An error is one sentence that names the server.
-func (l *Log) Add(ctx context.Context, e Entry) ([]byte, error) {
+func (l *Log) Add(ctx context.Context, e LogEntry) ([]byte, error) {
 	bundle, err := l.add(ctx, e)
 	if err != nil {
 		return nil, fmt.Errorf("adding the signature to the transparency log %q: %w", l.URL, err)
@@ -47,10 +45,10 @@ func (l *Log) Add(ctx context.Context, e Entry) ([]byte, error) {
 	return bundle, nil
 }
 
-const entries = "api/v1/log/entries"
+const entriesPath = "api/v1/log/entries"
 
-func (l *Log) add(ctx context.Context, e Entry) ([]byte, error) {
-	resp, err := l.Post(ctx, entries, e.request(), http.StatusCreated, http.StatusConflict)
+func (l *Log) add(ctx context.Context, e LogEntry) ([]byte, error) {
+	resp, err := l.Post(ctx, entriesPath, e.request(), http.StatusCreated, http.StatusConflict)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +58,7 @@ func (l *Log) add(ctx context.Context, e Entry) ([]byte, error) {
 		if id == "" {
 			return nil, errors.New("the log has the entry already, but does not say where")
 		}
-		if resp, err = l.Get(ctx, entries+"/"+id, http.StatusOK); err != nil {
+		if resp, err = l.Get(ctx, entriesPath+"/"+id, http.StatusOK); err != nil {
 			return nil, err
 		}
 	}
@@ -69,7 +67,7 @@ func (l *Log) add(ctx context.Context, e Entry) ([]byte, error) {
 
 // entry is an entry in a response of a log.
 type entry struct {
-	Payload
+	LogPayload
 	Verification struct {
 		InclusionProof       *inclusion `json:"inclusionProof"`
 		SignedEntryTimestamp []byte     `json:"signedEntryTimestamp"`
@@ -77,13 +75,13 @@ type entry struct {
 }
 
 // bundle verifies a response with the entry e.
-func (k *Key) bundle(raw []byte, e Entry) ([]byte, error) {
+func (k *LogKey) bundle(raw []byte, e LogEntry) ([]byte, error) {
 	var all map[string]entry
 	if err := json.Unmarshal(raw, &all); err != nil || len(all) != 1 {
 		return nil, errors.New("the response is not one log entry")
 	}
 	got := slices.Collect(maps.Values(all))[0]
-	b := Bundle{SignedEntryTimestamp: got.Verification.SignedEntryTimestamp, Payload: got.Payload}
+	b := LogBundle{SignedEntryTimestamp: got.Verification.SignedEntryTimestamp, Payload: got.LogPayload}
 	if err := k.verifyTimestamp(b); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package api
+package signature
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ type Server struct {
 	Transport http.RoundTripper
 }
 
-// ParseURL parses the address of a server: http or https, without credentials.
-func ParseURL(text string) (*url.URL, error) {
+// ParseServerURL parses the address of a server: http or https, without credentials.
+func ParseServerURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
@@ -35,16 +35,16 @@ func ParseURL(text string) (*url.URL, error) {
 }
 
 const (
-	// timeout limits the time for a request. A log needs a few seconds to add an entry.
-	timeout = time.Minute
+	// requestTimeout limits the time for a request. A log needs a few seconds to add an entry.
+	requestTimeout = time.Minute
 	// maxResponse limits the bytes of a response.
 	maxResponse = 1 << 20
 	// maxMessage limits the bytes of a server's message in an error.
 	maxMessage = 200
 )
 
-// A Response is the response of a server.
-type Response struct {
+// A ServerResponse is the response of a server.
+type ServerResponse struct {
 	Code   int
 	Header http.Header
 	Body   []byte
@@ -52,31 +52,31 @@ type Response struct {
 
 // Get requests a path below the URL of s. A response with a code that is not in codes is an
 // error, which has the message of the server.
-func (s Server) Get(ctx context.Context, path string, codes ...int) (Response, error) {
+func (s Server) Get(ctx context.Context, path string, codes ...int) (ServerResponse, error) {
 	req, err := http.NewRequest(http.MethodGet, s.URL.JoinPath(path).String(), nil)
 	if err != nil {
-		return Response{}, err
+		return ServerResponse{}, err
 	}
 	return s.Do(ctx, req, codes...)
 }
 
 // Post sends the JSON of content to a path below the URL of s, and returns as Get does.
-func (s Server) Post(ctx context.Context, path string, content any, codes ...int) (Response, error) {
+func (s Server) Post(ctx context.Context, path string, content any, codes ...int) (ServerResponse, error) {
 	raw, err := json.Marshal(content)
 	if err != nil {
-		return Response{}, fmt.Errorf("encoding the request: %w", err)
+		return ServerResponse{}, fmt.Errorf("encoding the request: %w", err)
 	}
 	req, err := http.NewRequest(http.MethodPost, s.URL.JoinPath(path).String(), bytes.NewReader(raw))
 	if err != nil {
-		return Response{}, err
+		return ServerResponse{}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	return s.Do(ctx, req, codes...)
 }
 
 // Do sends req, and returns as Get does. It follows no redirects.
-func (s Server) Do(ctx context.Context, req *http.Request, codes ...int) (r Response, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (s Server) Do(ctx context.Context, req *http.Request, codes ...int) (r ServerResponse, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	req.Header.Set("Accept", "application/json, text/plain, application/x-pem-file")
 	client := http.Client{
@@ -85,12 +85,12 @@ func (s Server) Do(ctx context.Context, req *http.Request, codes ...int) (r Resp
 	}
 	resp, err := client.Do(req.WithContext(ctx))
 	if err != nil {
-		return r, explain(err)
+		return r, explainRequest(err)
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if err != nil {
-		return r, fmt.Errorf("reading the response: %w", explain(err))
+		return r, fmt.Errorf("reading the response: %w", explainRequest(err))
 	}
 	if len(body) > maxResponse {
 		return r, fmt.Errorf("the response is larger than the limit of %d MiB", maxResponse>>20)
@@ -98,12 +98,12 @@ func (s Server) Do(ctx context.Context, req *http.Request, codes ...int) (r Resp
 	if !slices.Contains(codes, resp.StatusCode) {
 		return r, fmt.Errorf("the server responded with %s%s", resp.Status, message(body))
 	}
-	return Response{resp.StatusCode, resp.Header, body}, nil
+	return ServerResponse{resp.StatusCode, resp.Header, body}, nil
 }
 
-// explain returns err without its chain, in which package remote would find an error of a
+// explainRequest returns err without its chain, in which package remote would find an error of a
 // registry, and without the URL of the request, which may contain secrets.
-func explain(err error) error {
+func explainRequest(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {
 		err = failed.Err
@@ -112,7 +112,7 @@ func explain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the server did not respond within %s", timeout)
+		return fmt.Errorf("the server did not respond within %s", requestTimeout)
 	}
 	return fmt.Errorf("the server did not respond: %s", err.Error())
 }

@@ -1,4 +1,4 @@
-package fulcio
+package signature
 
 import (
 	"bytes"
@@ -10,16 +10,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/api"
 )
 
 // An Authority is a Fulcio server.
-type Authority struct{ api.Server }
+type Authority struct{ Server }
 
-// request is the body of POST /api/v2/signingCert.
-type request struct {
+// certificateRequest is the body of POST /api/v2/signingCert.
+type certificateRequest struct {
 	Credentials struct {
 		Token string `json:"oidcIdentityToken"`
 	} `json:"credentials"`
@@ -33,8 +30,8 @@ type request struct {
 	} `json:"publicKeyRequest"`
 }
 
-// response is its result. A server has a certificate log, or it has none.
-type response struct {
+// certificateResponse is its result. A server has a certificate log, or it has none.
+type certificateResponse struct {
 	Embedded *issued `json:"signedCertificateEmbeddedSct"`
 	Detached *issued `json:"signedCertificateDetachedSct"`
 }
@@ -48,7 +45,7 @@ type issued struct {
 // Certify generates a key and returns it with a certificate for the token's identity.
 //
 // An error is one sentence that names the server, and contains no part of the token.
-func (a Authority) Certify(ctx context.Context, t Token) (*signature.PrivateKey, error) {
+func (a Authority) Certify(ctx context.Context, t Token) (*PrivateKey, error) {
 	key, err := a.certify(ctx, t)
 	if err != nil {
 		return nil, fmt.Errorf("getting a certificate for %q from %q: %w", t.Subject, a.URL, withoutSecret(err, t.Raw))
@@ -66,8 +63,8 @@ func withoutSecret(err error, secret string) error {
 	return err
 }
 
-func (a Authority) certify(ctx context.Context, t Token) (*signature.PrivateKey, error) {
-	key, err := signature.Generate()
+func (a Authority) certify(ctx context.Context, t Token) (*PrivateKey, error) {
+	key, err := Generate()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +72,7 @@ func (a Authority) certify(ctx context.Context, t Token) (*signature.PrivateKey,
 	if err != nil {
 		return nil, err
 	}
-	var r request
+	var r certificateRequest
 	r.Credentials.Token = t.Raw
 	r.PublicKeyRequest.PublicKey.Algorithm, r.PublicKeyRequest.PublicKey.Content = "ECDSA", string(public)
 	if r.PublicKeyRequest.Proof, err = key.SignText([]byte(t.Subject)); err != nil {
@@ -85,7 +82,7 @@ func (a Authority) certify(ctx context.Context, t Token) (*signature.PrivateKey,
 	if err != nil {
 		return nil, err
 	}
-	var got response
+	var got certificateResponse
 	if err := json.Unmarshal(resp.Body, &got); err != nil {
 		return nil, errors.New("the response is not valid JSON")
 	}
@@ -99,7 +96,7 @@ func (a Authority) certify(ctx context.Context, t Token) (*signature.PrivateKey,
 }
 
 // certified returns key with its certificate, the first of chain.
-func certified(key *signature.PrivateKey, public []byte, chain []string) (*signature.PrivateKey, error) {
+func certified(key *PrivateKey, public []byte, chain []string) (*PrivateKey, error) {
 	var all []byte
 	for i, text := range chain {
 		block, rest := pem.Decode([]byte(text))

@@ -1,4 +1,4 @@
-package rekor
+package signature
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"fmt"
 )
 
-// An Entry is what a log records about a signature.
-type Entry struct {
+// A LogEntry is what a log records about a signature.
+type LogEntry struct {
 	kind string
 	// spec is the content of a request for a new entry.
 	spec any
@@ -19,45 +19,45 @@ type Entry struct {
 	check func(spec []byte) error
 }
 
-// digest is the digest of signed bytes in an entry.
-type digest struct {
+// entryDigest is the digest of signed bytes in an entry.
+type entryDigest struct {
 	Algorithm string `json:"algorithm"`
 	Value     string `json:"value"`
 }
 
-func digestOf(text []byte) digest {
+func digestOf(text []byte) entryDigest {
 	sum := sha256.Sum256(text)
-	return digest{"sha256", hex.EncodeToString(sum[:])}
+	return entryDigest{"sha256", hex.EncodeToString(sum[:])}
 }
 
-type content struct {
+type keyContent struct {
 	Content []byte `json:"content"`
 }
 
 // hashed is the spec of the type hashedrekord, version 0.0.1.
 type hashed struct {
 	Data struct {
-		Hash digest `json:"hash"`
+		Hash entryDigest `json:"hash"`
 	} `json:"data"`
 	Signature struct {
-		Content   []byte  `json:"content"`
-		PublicKey content `json:"publicKey"`
+		Content   []byte     `json:"content"`
+		PublicKey keyContent `json:"publicKey"`
 	} `json:"signature"`
 }
 
-// Hashed returns the entry for the signature value of payload. key is the public key or the
+// HashedEntry returns the entry for the signature value of payload. key is the public key or the
 // certificate that verifies the signature, in PEM.
-func Hashed(payload, value, key []byte) Entry {
+func HashedEntry(payload, value, key []byte) LogEntry {
 	var spec hashed
 	spec.Data.Hash = digestOf(payload)
 	spec.Signature.Content, spec.Signature.PublicKey.Content = value, key
-	return Entry{"hashedrekord", spec, func(raw []byte) error {
+	return LogEntry{"hashedrekord", spec, func(raw []byte) error {
 		var got hashed
 		if err := json.Unmarshal(raw, &got); err != nil {
 			return errors.New("the entry is not a valid hashedrekord")
 		}
 		if got.Data != spec.Data || !bytes.Equal(got.Signature.Content, value) || !sameKey(got.Signature.PublicKey.Content, key) {
-			return errOther
+			return errOtherEntry
 		}
 		return nil
 	}}
@@ -73,17 +73,17 @@ type proposed struct {
 
 // recorded is the spec of the type dsse, version 0.0.1, in a log.
 type recorded struct {
-	PayloadHash digest `json:"payloadHash"`
+	PayloadHash entryDigest `json:"payloadHash"`
 	Signatures  []struct {
 		Signature []byte `json:"signature"`
 		Verifier  []byte `json:"verifier"`
 	} `json:"signatures"`
 }
 
-// Envelope returns the entry for a DSSE envelope in JSON, which contains one signature. key
+// EnvelopeEntry returns the entry for a DSSE envelope in JSON, which contains one signature. key
 // is the public key or the certificate that verifies it, in PEM. The log may have recorded
 // another JSON of the envelope: clients differ in its white space.
-func Envelope(envelope, key []byte) Entry {
+func EnvelopeEntry(envelope, key []byte) LogEntry {
 	var signed struct {
 		Payload    []byte
 		Signatures []struct{ Sig []byte }
@@ -91,22 +91,22 @@ func Envelope(envelope, key []byte) Entry {
 	invalid := json.Unmarshal(envelope, &signed) != nil || len(signed.Signatures) != 1
 	var spec proposed
 	spec.ProposedContent.Envelope, spec.ProposedContent.Verifiers = string(envelope), [][]byte{key}
-	return Entry{"dsse", spec, func(raw []byte) error {
+	return LogEntry{"dsse", spec, func(raw []byte) error {
 		var got recorded
 		if err := json.Unmarshal(raw, &got); err != nil {
 			return errors.New("the entry is not a valid dsse")
 		}
 		if invalid || got.PayloadHash != digestOf(signed.Payload) || len(got.Signatures) != 1 {
-			return errOther
+			return errOtherEntry
 		}
 		if s := got.Signatures[0]; !bytes.Equal(s.Signature, signed.Signatures[0].Sig) || !sameKey(s.Verifier, key) {
-			return errOther
+			return errOtherEntry
 		}
 		return nil
 	}}
 }
 
-var errOther = errors.New("the entry is about another signature")
+var errOtherEntry = errors.New("the entry is about another signature")
 
 // sameKey compares two keys in PEM.
 func sameKey(a, b []byte) bool {
@@ -115,27 +115,27 @@ func sameKey(a, b []byte) bool {
 	return first != nil && second != nil && bytes.Equal(first.Bytes, second.Bytes)
 }
 
-// version is the version of the types of entries.
-const version = "0.0.1"
+// entryVersion is the version of the types of entries.
+const entryVersion = "0.0.1"
 
-// body is an entry in a request and in a log.
-type body[S any] struct {
+// entryBody is an entry in a request and in a log.
+type entryBody[S any] struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Spec       S      `json:"spec"`
 }
 
 // request returns the request to add e.
-func (e Entry) request() any { return body[any]{version, e.kind, e.spec} }
+func (e LogEntry) request() any { return entryBody[any]{entryVersion, e.kind, e.spec} }
 
 // verify returns an error unless the log recorded e with this body.
-func (e Entry) verify(raw []byte) error {
-	var got body[json.RawMessage]
+func (e LogEntry) verify(raw []byte) error {
+	var got entryBody[json.RawMessage]
 	if err := json.Unmarshal(raw, &got); err != nil {
 		return errors.New("the entry is not valid JSON")
 	}
-	if got.Kind != e.kind || got.APIVersion != version {
-		return fmt.Errorf("the entry has the type %s %s, expected %s %s", got.Kind, got.APIVersion, e.kind, version)
+	if got.Kind != e.kind || got.APIVersion != entryVersion {
+		return fmt.Errorf("the entry has the type %s %s, expected %s %s", got.Kind, got.APIVersion, e.kind, entryVersion)
 	}
 	return e.check(got.Spec)
 }

@@ -1,4 +1,4 @@
-package rekor
+package signature
 
 import (
 	"bytes"
@@ -19,20 +19,20 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// A Bundle proves that a log has an entry. Its JSON is the value of cosign's annotation
+// A LogBundle proves that a log has an entry. Its JSON is the value of cosign's annotation
 // dev.sigstore.cosign/bundle.
-type Bundle struct {
+type LogBundle struct {
 	// SignedEntryTimestamp is the log's signature of the JSON of Payload.
 	SignedEntryTimestamp []byte
-	Payload              Payload
+	Payload              LogPayload
 	// InclusionProof proves that the entry is in the log's tree. It is nil in the annotation, for
 	// which cosign defines no such field.
 	InclusionProof *inclusion `json:",omitempty"`
 }
 
-// A Payload is an entry and its place in the log. The order of the fields is that of
+// A LogPayload is an entry and its place in the log. The order of the fields is that of
 // canonical JSON (RFC 8785), which the log signs.
-type Payload struct {
+type LogPayload struct {
 	// Body is the JSON of the entry.
 	Body []byte `json:"body"`
 	// IntegratedTime is when the log added the entry, in seconds since 1970.
@@ -42,26 +42,26 @@ type Payload struct {
 	LogIndex int64  `json:"logIndex"`
 }
 
-// MaxBundle limits the bytes of the JSON of a Bundle.
-const MaxBundle = 128 << 10
+// MaxLogBundle limits the bytes of the JSON of a LogBundle.
+const MaxLogBundle = 128 << 10
 
-// A Key is the public key of a log.
-type Key struct {
+// A LogKey is the public key of a log.
+type LogKey struct {
 	verifier sigstore.Verifier
 	id       [sha256.Size]byte
 }
 
-// ParseKey parses the public key of a log, in PEM (PKIX).
-func ParseKey(text []byte) (*Key, error) {
+// ParseLogKey parses the public key of a log, in PEM (PKIX).
+func ParseLogKey(text []byte) (*LogKey, error) {
 	public, err := cryptoutils.UnmarshalPEMToPublicKey(text)
 	if err != nil {
 		return nil, errors.New("expected a public key in PEM")
 	}
-	return NewKey(public)
+	return NewLogKey(public)
 }
 
-// NewKey returns the Key of a log with this public key.
-func NewKey(public crypto.PublicKey) (*Key, error) {
+// NewLogKey returns the LogKey of a log with this public key.
+func NewLogKey(public crypto.PublicKey) (*LogKey, error) {
 	verifier, err := sigstore.LoadVerifier(public, crypto.SHA256)
 	if err != nil {
 		return nil, errors.New("the kind of key is not supported")
@@ -70,24 +70,22 @@ func NewKey(public crypto.PublicKey) (*Key, error) {
 	if err != nil {
 		return nil, errors.New("the kind of key is not supported")
 	}
-	return &Key{verifier, sha256.Sum256(der)}, nil
+	return &LogKey{verifier, sha256.Sum256(der)}, nil
 }
 
-// HasID reports whether id is the ID of the log: the SHA-256 of its public key.
-func (k *Key) HasID(id []byte) bool { return bytes.Equal(k.id[:], id) }
+// hasID reports whether id is the ID of the log: the SHA-256 of its public key.
+func (k *LogKey) hasID(id []byte) bool { return bytes.Equal(k.id[:], id) }
 
-// HasSigned reports whether value is the log's signature of text.
-func (k *Key) HasSigned(text, value []byte) bool { return k.verify(text, value) }
-
-func (k *Key) verify(text, value []byte) bool {
+// hasSigned reports whether value is the log's signature of text.
+func (k *LogKey) hasSigned(text, value []byte) bool {
 	return k.verifier.VerifySignature(strings.NewReader(string(value)), strings.NewReader(string(text))) == nil
 }
 
 // Verify verifies that the log with this key has the entry e, and returns when the log added
-// it. bundle is the JSON of a Bundle. Its inclusion proof is verified if it has one.
-func (k *Key) Verify(bundle []byte, e Entry) (time.Time, error) {
-	var b Bundle
-	if err := json.Unmarshal(bundle, &b); err != nil || len(bundle) > MaxBundle {
+// it. bundle is the JSON of a LogBundle. Its inclusion proof is verified if it has one.
+func (k *LogKey) Verify(bundle []byte, e LogEntry) (time.Time, error) {
+	var b LogBundle
+	if err := json.Unmarshal(bundle, &b); err != nil || len(bundle) > MaxLogBundle {
 		return time.Time{}, errors.New("the log entry is not a valid bundle")
 	}
 	if err := k.verifyTimestamp(b); err != nil {
@@ -102,7 +100,7 @@ func (k *Key) Verify(bundle []byte, e Entry) (time.Time, error) {
 }
 
 // verifyTimestamp verifies the signed entry timestamp.
-func (k *Key) verifyTimestamp(b Bundle) error {
+func (k *LogKey) verifyTimestamp(b LogBundle) error {
 	if id := hex.EncodeToString(k.id[:]); b.Payload.LogID != id {
 		return fmt.Errorf("the entry is of the log %q, expected %s", b.Payload.LogID, id)
 	}
@@ -113,7 +111,7 @@ func (k *Key) verifyTimestamp(b Bundle) error {
 	if len(b.SignedEntryTimestamp) == 0 {
 		return errors.New("the entry has no signed entry timestamp, so the log does not prove its time")
 	}
-	if !k.verify(signed, b.SignedEntryTimestamp) {
+	if !k.hasSigned(signed, b.SignedEntryTimestamp) {
 		return errors.New("the signed entry timestamp is not by the log's key, or the entry was changed")
 	}
 	return nil
@@ -129,7 +127,7 @@ type inclusion struct {
 }
 
 // verifyInclusion verifies that an entry is in the tree that the log signed.
-func (k *Key) verifyInclusion(body []byte, p inclusion) error {
+func (k *LogKey) verifyInclusion(body []byte, p inclusion) error {
 	tree, err := k.openCheckpoint(p.Checkpoint)
 	if err != nil {
 		return err
@@ -162,8 +160,8 @@ func parseHash(text string) (h tlog.Hash, err error) {
 // openCheckpoint verifies a signed note with the tree's size and root hash, as
 // transparency-dev/formats describes it. Rekor's note has the origin, the size, the root
 // hash in base64 and further lines.
-func (k *Key) openCheckpoint(text string) (t tlog.Tree, err error) {
-	n, err := note.Open([]byte(text), verifiers{k})
+func (k *LogKey) openCheckpoint(text string) (t tlog.Tree, err error) {
+	n, err := note.Open([]byte(text), logVerifiers{k})
 	if err != nil {
 		return t, errors.New("the log's checkpoint is not by the log's key")
 	}
@@ -180,31 +178,31 @@ func (k *Key) openCheckpoint(text string) (t tlog.Tree, err error) {
 	return t, nil
 }
 
-// verifiers accepts the signature of a note by the key, with any name.
-type verifiers struct{ key *Key }
+// logVerifiers accepts the signature of a note by the key, with any name.
+type logVerifiers struct{ key *LogKey }
 
 // Verifier implements note.Verifiers.
-func (v verifiers) Verifier(name string, hash uint32) (note.Verifier, error) {
-	w := verifier{v.key, name}
+func (v logVerifiers) Verifier(name string, hash uint32) (note.Verifier, error) {
+	w := logVerifier{v.key, name}
 	if hash != w.KeyHash() {
 		return nil, &note.UnknownVerifierError{Name: name, KeyHash: hash}
 	}
 	return w, nil
 }
 
-type verifier struct {
-	key  *Key
+type logVerifier struct {
+	key  *LogKey
 	name string
 }
 
 // Name implements note.Verifier.
-func (v verifier) Name() string { return v.name }
+func (v logVerifier) Name() string { return v.name }
 
 // KeyHash implements note.Verifier. Rekor uses the first bytes of the log's ID.
-func (v verifier) KeyHash() uint32 {
+func (v logVerifier) KeyHash() uint32 {
 	id := v.key.id
 	return uint32(id[0])<<24 | uint32(id[1])<<16 | uint32(id[2])<<8 | uint32(id[3])
 }
 
 // Verify implements note.Verifier.
-func (v verifier) Verify(msg, sig []byte) bool { return v.key.verify(msg, sig) }
+func (v logVerifier) Verify(msg, sig []byte) bool { return v.key.hasSigned(msg, sig) }

@@ -1,2 +1,0 @@
-// Package api sends small requests to the servers of Sigstore.
-package api
