@@ -166,7 +166,11 @@ func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
 // lintObject returns the problems that rules find in one object, by the index of the rule.
 func (c content) lintObject(ctx context.Context, d decoded) []Problems {
 	found := make([]Problems, len(rules))
-	d.data = d.value()
+	var err error
+	if d.data, err = d.value(); err != nil {
+		found[0] = Problems{problem("syntax", d.doc, err)}
+		return found
+	}
 	for i, r := range rules {
 		if r.each != nil && ctx.Err() == nil {
 			var f finder

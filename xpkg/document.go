@@ -39,15 +39,13 @@ type decoded struct {
 }
 
 // value returns the object.
-func (d decoded) value() map[string]any {
+func (d decoded) value() (map[string]any, error) {
 	if d.json == nil {
-		return d.data
+		return d.data, nil
 	}
 	var data map[string]any
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(d.json, &data); err != nil {
-		panic(fmt.Sprintf("decoding JSON that was decoded before: %v", err))
-	}
-	return data
+	err := kjson.UnmarshalCaseSensitivePreserveInts(d.json, &data)
+	return data, err
 }
 
 // problem returns err as a Problem with Refused set, and with err's line and hint.

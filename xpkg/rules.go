@@ -192,7 +192,11 @@ func examples(ctx context.Context, c content, f *finder) {
 	// other kinds of the same group.
 	alone := len(list(object(c.meta.data, "spec"), "dependsOn")) == 0
 	for _, d := range c.objects {
-		defs, err := schema.Define(d.value())
+		data, err := d.value()
+		if err != nil {
+			continue // lintObject reports the error.
+		}
+		defs, err := schema.Define(data)
 		if err != nil {
 			continue // The rule "schema" reports the invalid definition.
 		}

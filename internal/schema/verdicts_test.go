@@ -10,15 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/xfn-dev/xfn/internal/e2e/apiservertest"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
-
-// A verdict is a case in testdata/xr.
-type verdict apiservertest.StoredCase
 
 // TestVerdicts compares the Validator that validate, render and test use, and the defaults
 // that render sets, with the verdicts of an API server.
@@ -28,9 +24,9 @@ func TestVerdicts(t *testing.T) {
 		t.Fatalf("there are no cases: %v", err)
 	}
 	for _, path := range paths {
-		xrds, cases := apiservertest.StoredCases(t, path)
+		xrds, cases := storedCases(t, path)
 		for _, c := range cases {
-			t.Run(filepath.Base(path)+"/"+c.Reason, func(t *testing.T) { verdict(c).check(t, xrds) })
+			t.Run(filepath.Base(path)+"/"+c.Reason, func(t *testing.T) { c.check(t, xrds) })
 		}
 	}
 }
@@ -59,7 +55,7 @@ func (c verdict) check(t *testing.T, xrds []map[string]any) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.Stored, apiservertest.Fields(got)); diff != "" {
+			if diff := cmp.Diff(c.Stored, ownFields(got)); diff != "" {
 				t.Errorf("stored (-want +got):\n%s", diff)
 			}
 			if c.Namespace != nil && def.Namespaced != (*c.Namespace != "") {
@@ -127,7 +123,7 @@ func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
 			removed = append(removed, f.Field)
 		}
 	}
-	if diff := cmp.Diff(c.Stored, apiservertest.Fields(u.Object)); (diff == "") != (len(removed) == 0) {
+	if diff := cmp.Diff(c.Stored, ownFields(u.Object)); (diff == "") != (len(removed) == 0) {
 		t.Errorf("with defaults, and with %q, which is removed (-want +got):\n%s", removed, diff)
 	}
 	if want := c.Namespace != nil && u.GetNamespace() != *c.Namespace && *c.Namespace == ""; cleared != want {

@@ -1,4 +1,4 @@
-package deps_test
+package e2e_test
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Check reads the Go files of the module whose root is fsys, and returns the
+// checkHouse reads the Go files of the module whose root is fsys, and returns the
 // violations of these rules, each as "file:line: text", by folder:
 //
 //   - Each folder belongs to an area.
@@ -32,13 +32,13 @@ import (
 //     identifiers in all.
 //
 // Folders that the go command ignores are ignored: testdata, other modules, names that
-// begin with "." or "_". Check returns an error if it cannot read or parse a file.
-func Check(fsys fs.FS, areas []Area) ([]string, error) {
+// begin with "." or "_". checkHouse returns an error if it cannot read or parse a file.
+func checkHouse(fsys fs.FS, areas []houseArea) ([]string, error) {
 	gomod, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {
 		return nil, fmt.Errorf("reading the module's go.mod: %w", err)
 	}
-	c := &checker{fsys: fsys, areas: areas, module: modfile.ModulePath(gomod), fset: token.NewFileSet()}
+	c := &houseChecker{fsys: fsys, areas: areas, module: modfile.ModulePath(gomod), fset: token.NewFileSet()}
 	err = fs.WalkDir(fsys, ".", func(folder string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -75,9 +75,9 @@ func forTests(folder string) bool {
 	return strings.HasSuffix(name, "test") && name != "test" || name == "e2e"
 }
 
-type checker struct {
+type houseChecker struct {
 	fsys   fs.FS
-	areas  []Area
+	areas  []houseArea
 	module string
 	fset   *token.FileSet
 	faults []string
@@ -86,13 +86,13 @@ type checker struct {
 }
 
 // fault adds a violation at a position.
-func (c *checker) fault(pos token.Pos, format string, args ...any) {
+func (c *houseChecker) fault(pos token.Pos, format string, args ...any) {
 	p := c.fset.Position(pos)
 	c.faults = append(c.faults, fmt.Sprintf("%s:%d: ", p.Filename, p.Line)+fmt.Sprintf(format, args...))
 }
 
 // folder checks the Go files that lie directly in one folder.
-func (c *checker) folder(folder string) error {
+func (c *houseChecker) folder(folder string) error {
 	names, err := fs.Glob(c.fsys, path.Join(folder, "*.go"))
 	if err != nil || len(names) == 0 {
 		return err
@@ -110,7 +110,7 @@ func (c *checker) folder(folder string) error {
 
 	area, ok := areaOf(folder, c.areas)
 	if !ok {
-		c.fault(files[names[0]].Package, "folder %s belongs to no area: add it to internal/e2e/deps/areas_test.go", folder)
+		c.fault(files[names[0]].Package, "folder %s belongs to no area: add it to internal/e2e/house_areas_test.go", folder)
 		return nil
 	}
 	for _, name := range names {
@@ -124,7 +124,7 @@ func (c *checker) folder(folder string) error {
 }
 
 // doc checks the name of a package and its package comment.
-func (c *checker) doc(folder string, names []string, files map[string]*ast.File) {
+func (c *houseChecker) doc(folder string, names []string, files map[string]*ast.File) {
 	i := slices.IndexFunc(names, func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
 	if i < 0 {
 		return

@@ -1,4 +1,4 @@
-package apiservertest
+package e2e_test
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// A Response is a response of the API server.
-type Response struct {
+// An apiResponse is a response of the API server.
+type apiResponse struct {
 	// Code is the HTTP status code.
 	Code int
 	// Object is the object as stored or, if the request failed, a Status.
@@ -26,17 +26,17 @@ type Response struct {
 }
 
 // OK reports whether the server accepted the request.
-func (r Response) OK() bool { return r.Code < http.StatusBadRequest }
+func (r apiResponse) OK() bool { return r.Code < http.StatusBadRequest }
 
 // Message returns the server's message about a failed request.
-func (r Response) Message() string {
+func (r apiResponse) Message() string {
 	text, _ := r.Object["message"].(string)
 	return text
 }
 
 // Causes returns the messages for single fields of an invalid object, each with the path
 // of the field.
-func (r Response) Causes() []string {
+func (r apiResponse) Causes() []string {
 	causes, _, _ := unstructured.NestedSlice(r.Object, "details", "causes")
 	var all []string
 	for _, c := range causes {
@@ -47,10 +47,10 @@ func (r Response) Causes() []string {
 }
 
 // Install creates CRDs and waits until the server serves their kinds.
-func (s *Server) Install(t testing.TB, crds ...map[string]any) {
+func (s *apiServer) Install(t testing.TB, crds ...map[string]any) {
 	t.Helper()
 	for _, crd := range crds {
-		if r := s.Create(t, crd, Options{}); !r.OK() {
+		if r := s.Create(t, crd, writeOptions{}); !r.OK() {
 			t.Fatalf("installing %v: %s", crd["metadata"], r.Message())
 		}
 	}
@@ -68,23 +68,23 @@ func (s *Server) Install(t testing.TB, crds ...map[string]any) {
 }
 
 // awaitKind waits until the server serves a kind.
-func (s *Server) awaitKind(t testing.TB, apiVersion, kind string) {
+func (s *apiServer) awaitKind(t testing.TB, apiVersion, kind string) {
 	t.Helper()
 	e2e.Until(t, func() bool {
-		r, ok := s.resource(t, apiVersion, kind)
+		r, ok := s.kind(t, apiVersion, kind)
 		return ok && s.do(t, http.MethodGet, r.path("", ""), "", nil).OK()
 	})
 }
 
-// Options configure a request that writes. By default, the server refuses unknown fields.
-type Options struct {
+// writeOptions configure a request that writes. By default, the server refuses unknown fields.
+type writeOptions struct {
 	// DryRun makes the server validate the request and store nothing.
 	DryRun bool
 	// DropUnknown makes the server drop unknown fields.
 	DropUnknown bool
 }
 
-func (o Options) query() url.Values {
+func (o writeOptions) query() url.Values {
 	q := url.Values{"fieldValidation": {"Strict"}}
 	if o.DropUnknown {
 		q.Set("fieldValidation", "Ignore")
@@ -97,14 +97,14 @@ func (o Options) query() url.Values {
 
 // Create creates an object. In all requests, namespaced objects without a namespace get the
 // namespace default.
-func (s *Server) Create(t testing.TB, obj map[string]any, o Options) Response {
+func (s *apiServer) Create(t testing.TB, obj map[string]any, o writeOptions) apiResponse {
 	t.Helper()
 	u := unstructured.Unstructured{Object: obj}
 	return s.send(t, http.MethodPost, obj, u.GetNamespace(), "", "application/json", o.query())
 }
 
 // Update replaces the stored object with the name of obj, whatever its version.
-func (s *Server) Update(t testing.TB, obj map[string]any, o Options) Response {
+func (s *apiServer) Update(t testing.TB, obj map[string]any, o writeOptions) apiResponse {
 	t.Helper()
 	stored := unstructured.Unstructured{Object: s.Get(t, obj).Object}
 	u := (&unstructured.Unstructured{Object: obj}).DeepCopy()
@@ -113,7 +113,7 @@ func (s *Server) Update(t testing.TB, obj map[string]any, o Options) Response {
 }
 
 // Apply applies an object with server-side apply. It takes over fields of other owners.
-func (s *Server) Apply(t testing.TB, obj map[string]any, owner string, o Options) Response {
+func (s *apiServer) Apply(t testing.TB, obj map[string]any, owner string, o writeOptions) apiResponse {
 	t.Helper()
 	u, query := unstructured.Unstructured{Object: obj}, o.query()
 	query.Set("fieldManager", owner)
@@ -122,27 +122,27 @@ func (s *Server) Apply(t testing.TB, obj map[string]any, owner string, o Options
 }
 
 // Delete deletes the stored object with the kind and name of obj.
-func (s *Server) Delete(t testing.TB, obj map[string]any) Response {
+func (s *apiServer) Delete(t testing.TB, obj map[string]any) apiResponse {
 	t.Helper()
 	u := unstructured.Unstructured{Object: obj}
 	return s.send(t, http.MethodDelete, obj, u.GetNamespace(), u.GetName(), "", nil)
 }
 
 // Get returns the stored object with the kind and name of obj.
-func (s *Server) Get(t testing.TB, obj map[string]any) Response {
+func (s *apiServer) Get(t testing.TB, obj map[string]any) apiResponse {
 	t.Helper()
 	u := unstructured.Unstructured{Object: obj}
 	return s.send(t, http.MethodGet, obj, u.GetNamespace(), u.GetName(), "", nil)
 }
 
 // send sends a request about an object to the path of its kind.
-func (s *Server) send(t testing.TB, method string, obj map[string]any, namespace, name, contentType string, query url.Values) Response {
+func (s *apiServer) send(t testing.TB, method string, obj map[string]any, namespace, name, contentType string, query url.Values) apiResponse {
 	t.Helper()
 	apiVersion, _ := obj["apiVersion"].(string)
 	kind, _ := obj["kind"].(string)
-	r, ok := s.resource(t, apiVersion, kind)
+	r, ok := s.kind(t, apiVersion, kind)
 	if !ok {
-		return Response{Code: http.StatusNotFound, Object: map[string]any{"message": fmt.Sprintf("no matches for kind %q in version %q", kind, apiVersion)}}
+		return apiResponse{Code: http.StatusNotFound, Object: map[string]any{"message": fmt.Sprintf("no matches for kind %q in version %q", kind, apiVersion)}}
 	}
 	if r.namespaced {
 		if namespace == "" {
@@ -160,22 +160,22 @@ func (s *Server) send(t testing.TB, method string, obj map[string]any, namespace
 }
 
 // ensureNamespace creates a namespace unless it exists or its name is invalid.
-func (s *Server) ensureNamespace(t testing.TB, name string) {
+func (s *apiServer) ensureNamespace(t testing.TB, name string) {
 	t.Helper()
 	if !s.do(t, http.MethodGet, "/api/v1/namespaces/"+url.PathEscape(name), "", nil).OK() {
 		s.do(t, http.MethodPost, "/api/v1/namespaces", "application/json", map[string]any{"metadata": map[string]any{"name": name}})
 	}
 }
 
-// A resource is a kind as the server serves it.
-type resource struct {
+// A servedKind is a kind as the server serves it.
+type servedKind struct {
 	// root is the path of the API version, such as /apis/apps/v1.
 	root, plural string
 	namespaced   bool
 }
 
 // path returns the path of a named object, or of all if name is empty.
-func (r resource) path(namespace, name string) string {
+func (r servedKind) path(namespace, name string) string {
 	parts := []string{r.root}
 	if namespace != "" {
 		parts = append(parts, "namespaces", url.PathEscape(namespace))
@@ -187,8 +187,8 @@ func (r resource) path(namespace, name string) string {
 	return strings.Join(parts, "/")
 }
 
-// resource asks the server for a kind.
-func (s *Server) resource(t testing.TB, apiVersion, kind string) (resource, bool) {
+// kind asks the server for a kind.
+func (s *apiServer) kind(t testing.TB, apiVersion, kind string) (servedKind, bool) {
 	t.Helper()
 	root := "/apis/" + apiVersion
 	if !strings.Contains(apiVersion, "/") {
@@ -199,14 +199,14 @@ func (s *Server) resource(t testing.TB, apiVersion, kind string) (resource, bool
 		known, _ := a.(map[string]any)
 		name, _ := known["name"].(string)
 		if known["kind"] == kind && !strings.Contains(name, "/") {
-			return resource{root: root, plural: name, namespaced: known["namespaced"] == true}, true
+			return servedKind{root: root, plural: name, namespaced: known["namespaced"] == true}, true
 		}
 	}
-	return resource{}, false
+	return servedKind{}, false
 }
 
 // do sends a request. It fails the test if the server does not answer.
-func (s *Server) do(t testing.TB, method, path, contentType string, obj map[string]any) Response {
+func (s *apiServer) do(t testing.TB, method, path, contentType string, obj map[string]any) apiResponse {
 	t.Helper()
 	r, err := s.request(e2e.Context(t), method, path, contentType, obj)
 	if err != nil {
@@ -216,33 +216,33 @@ func (s *Server) do(t testing.TB, method, path, contentType string, obj map[stri
 }
 
 // request sends a request with the JSON of obj, unless obj is nil.
-func (s *Server) request(ctx context.Context, method, path, contentType string, obj map[string]any) (Response, error) {
+func (s *apiServer) request(ctx context.Context, method, path, contentType string, obj map[string]any) (apiResponse, error) {
 	var body io.Reader
 	if contentType != "" {
 		data, err := json.Marshal(obj)
 		if err != nil {
-			return Response{}, err
+			return apiResponse{}, err
 		}
 		body = bytes.NewReader(data)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, s.url+path, body)
 	if err != nil {
-		return Response{}, err
+		return apiResponse{}, err
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Authorization", "Bearer "+apiToken)
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return Response{}, err
+		return apiResponse{}, err
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return Response{}, err
+		return apiResponse{}, err
 	}
-	r := Response{Code: resp.StatusCode}
+	r := apiResponse{Code: resp.StatusCode}
 	// Some answers, such as that of /readyz, are plain text.
 	if kjson.Unmarshal(data, &r.Object) != nil {
 		r.Object = map[string]any{"message": string(data)}

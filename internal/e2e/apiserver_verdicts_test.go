@@ -1,4 +1,4 @@
-package apiservertest_test
+package e2e_test
 
 import (
 	"compress/gzip"
@@ -13,7 +13,6 @@ import (
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/xfn-dev/xfn/internal/e2e/apiservertest"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
@@ -41,20 +40,20 @@ const (
 
 // compareVerdicts compares the results of xfn validate for the objects of a table, and the
 // table, with what the server says when it creates the objects. xfn reads the definitions.
-func compareVerdicts(t *testing.T, server *apiservertest.Server, definitions, table string) {
+func compareVerdicts(t *testing.T, server *apiServer, definitions, table string) {
 	cases := verdicts(t, table)
 	objs := make([]map[string]any, len(cases))
 	for i, tc := range cases {
 		objs[i] = tc.Object
 	}
-	got := results(t, definitions, objs...)
+	got := validateResults(t, definitions, objs...)
 	for i, tc := range cases {
 		t.Run(tc.Case, func(t *testing.T) {
-			want := server.Create(t, tc.Object, apiservertest.Options{DryRun: true})
+			want := server.Create(t, tc.Object, writeOptions{DryRun: true})
 			if want.OK() != (tc.Refused == "") || !strings.Contains(want.Message(), tc.Refused) {
 				t.Errorf("%s: the table is wrong: the server answers %d: %s", tc.Reason, want.Code, want.Message())
 			}
-			switch same := accepts(got[i]) == want.OK(); {
+			switch same := acceptsObject(got[i]) == want.OK(); {
 			case tc.Differs != "" && same:
 				t.Errorf("%s: xfn says %s, as the server does, but the table says that it differs", tc.Reason, got[i].Status)
 			case tc.Differs == "" && !(same && ownWords[tc.Case]):
@@ -84,12 +83,12 @@ func verdicts(t *testing.T, path string) []verdict {
 	return all
 }
 
-// results returns the results of xfn validate, in the order of the objects.
-func results(t *testing.T, definitions string, objs ...map[string]any) []validate.Result {
+// validateResults returns the results of xfn validate, in the order of the objects.
+func validateResults(t *testing.T, definitions string, objs ...map[string]any) []validate.Result {
 	t.Helper()
-	out, _ := xfn(t, "validate", definitions, write(t, "objects.yaml", objs...), "--format", "json")
+	out, _ := runXFN(t, "validate", definitions, writeObjects(t, "objects.yaml", objs...), "--format", "json")
 	var printed struct{ Results []validate.Result }
-	unmarshal(t, out, &printed)
+	unmarshalJSON(t, out, &printed)
 	if len(printed.Results) != len(objs) {
 		t.Fatalf("xfn printed %d results for %d objects", len(printed.Results), len(objs))
 	}
@@ -99,9 +98,9 @@ func results(t *testing.T, definitions string, objs ...map[string]any) []validat
 // compareVerdict compares a result of xfn with the server's response. xfn must report each
 // fault that the server reports, in the same words. It may report more, because the server
 // does not validate an object with unknown fields.
-func compareVerdict(t *testing.T, got validate.Result, want apiservertest.Response) {
+func compareVerdict(t *testing.T, got validate.Result, want apiResponse) {
 	t.Helper()
-	if accepts(got) != want.OK() {
+	if acceptsObject(got) != want.OK() {
 		t.Errorf("%s %s: xfn says %s, and the server answers %d\nxfn: %v\nserver: %s", got.Kind, got.Name, got.Status, want.Code, got.Faults, want.Message())
 		return
 	}
@@ -113,14 +112,14 @@ func compareVerdict(t *testing.T, got validate.Result, want apiservertest.Respon
 	}
 }
 
-// accepts reports whether xfn finds no error in an object.
-func accepts(r validate.Result) bool { return r.Status == validate.Valid }
+// acceptsObject reports whether xfn finds no error in an object.
+func acceptsObject(r validate.Result) bool { return r.Status == validate.Valid }
 
 // crossplaneCRDs returns the CRDs of Crossplane that are built into xfn, with the fields that
 // an API server requires and xfn does not need.
 func crossplaneCRDs(t *testing.T) []map[string]any {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "schema", "crossplane", string(schema.V2_3)+".json.gz"))
+	f, err := os.Open(filepath.Join("..", "schema", "crossplane", string(schema.V2_3)+".json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package deps_test
+package e2e_test
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 )
 
 func TestHouse(t *testing.T) {
-	faults, err := Check(os.DirFS("../../.."), Areas())
+	faults, err := checkHouse(os.DirFS("../.."), houseAreas())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,9 +22,9 @@ func TestHouse(t *testing.T) {
 
 // An area must not be inside another, or its layer would depend on the order of the table.
 func TestAreasAreDisjoint(t *testing.T) {
-	areas := Areas()
+	areas := houseAreas()
 	for i, a := range areas {
-		if slices.ContainsFunc(areas[i+1:], func(b Area) bool {
+		if slices.ContainsFunc(areas[i+1:], func(b houseArea) bool {
 			return strings.HasPrefix(a.Folder+"/", b.Folder+"/") || strings.HasPrefix(b.Folder+"/", a.Folder+"/")
 		}) {
 			t.Errorf("area %q is inside another or is listed twice", a.Folder)
@@ -32,7 +32,7 @@ func TestAreasAreDisjoint(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestHouseRules(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		files  map[string]string
@@ -122,10 +122,10 @@ func TestCheck(t *testing.T) {
 				"root.go":      "// Package root is one.\npackage root",
 			},
 			want: []string{
-				"root.go:2: folder . belongs to no area: add it to internal/e2e/deps/areas_test.go",
-				"attic/doc.go:2: folder attic belongs to no area: add it to internal/e2e/deps/areas_test.go",
+				"root.go:2: folder . belongs to no area: add it to internal/e2e/house_areas_test.go",
+				"attic/doc.go:2: folder attic belongs to no area: add it to internal/e2e/house_areas_test.go",
 				"high/doc.go:4: imports attic, which belongs to no area",
-				"lower/doc.go:2: folder lower belongs to no area: add it to internal/e2e/deps/areas_test.go",
+				"lower/doc.go:2: folder lower belongs to no area: add it to internal/e2e/house_areas_test.go",
 			},
 		},
 		"Reserved": {
@@ -257,14 +257,14 @@ func (unseen) Method(secret.Event) { var _ secret.Event }
 			},
 		},
 	}
-	areas := []Area{{"cmd/app", top}, {"high", 4}, {"tall", 4}, {"low", 1}}
+	areas := []houseArea{{"cmd/app", topLayer}, {"high", 4}, {"tall", 4}, {"low", 1}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fsys := fstest.MapFS{"go.mod": {Data: []byte("module x.test/house\n")}}
 			for file, text := range tc.files {
 				fsys[file] = &fstest.MapFile{Data: []byte(text)}
 			}
-			got, err := Check(fsys, areas)
+			got, err := checkHouse(fsys, areas)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -275,7 +275,7 @@ func (unseen) Method(secret.Event) { var _ secret.Event }
 	}
 }
 
-func TestCheckFails(t *testing.T) {
+func TestHouseFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		fsys   fstest.MapFS
@@ -297,7 +297,7 @@ func TestCheckFails(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Check(tc.fsys, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := checkHouse(tc.fsys, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got error %v, want %q in it", tc.reason, err, tc.want)
 			}
 		})

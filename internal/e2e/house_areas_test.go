@@ -1,24 +1,24 @@
-package deps_test
+package e2e_test
 
 import "strings"
 
-// An Area is a folder with one purpose, and all folders below it.
-type Area struct {
+// A houseArea is a folder with one purpose, and all folders below it.
+type houseArea struct {
 	// Folder is its path from the root of the module, with slashes.
 	Folder string
 	// Layer limits the imports: areas of lower layers, and the area itself.
 	Layer int
 }
 
-// top is the layer of the command line, the only one that uses the terminal,
+// topLayer is the layer of the command line, the only one that uses the terminal,
 // the environment and the process.
-const top = 9
+const topLayer = 9
 
-// Areas returns all areas of this module, from the top layer down. A new area
+// houseAreas returns all areas of this module, from the top layer down. A new area
 // needs a row, on the lowest layer above its imports.
-func Areas() []Area {
-	return []Area{
-		{"cmd/xfn", top},
+func houseAreas() []houseArea {
+	return []houseArea{
+		{"cmd/xfn", topLayer},
 
 		{"internal/e2e", 8},
 
@@ -70,11 +70,11 @@ func Areas() []Area {
 }
 
 // areaOf returns the area that contains a folder.
-func areaOf(folder string, areas []Area) (Area, bool) {
+func areaOf(folder string, areas []houseArea) (houseArea, bool) {
 	for _, r := range areas {
 		if folder == r.Folder || strings.HasPrefix(folder, r.Folder+"/") {
 			return r, true
 		}
 	}
-	return Area{}, false
+	return houseArea{}, false
 }

@@ -1,4 +1,4 @@
-package apiservertest
+package e2e_test
 
 import (
 	"crypto/tls"
@@ -18,47 +18,47 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// A Server is a running API server. Its storage is empty at the start. No controllers run:
+// An apiServer is a running API server. Its storage is empty at the start. No controllers run:
 // nothing creates Pods or collects garbage.
-type Server struct {
+type apiServer struct {
 	url    string
 	client *http.Client
 }
 
-// token is the bearer token of the only user. The server listens on a loopback address.
-const token = "test"
+// apiToken is the bearer token of the only user. The server listens on a loopback address.
+const apiToken = "test"
 
-// Start starts etcd and kube-apiserver. They stop when the test ends. The programs are the
+// startAPIServer starts etcd and kube-apiserver. They stop when the test ends. The programs are the
 // paths in XFN_TEST_ETCD and XFN_TEST_APISERVER or, if those are empty, etcd and
 // kube-apiserver on PATH. If there is no program, the test is skipped, or fails if the
 // comma-separated list XFN_REQUIRE contains "apiserver".
-func Start(t testing.TB) *Server {
+func startAPIServer(t testing.TB) *apiServer {
 	t.Helper()
-	etcd, apiserver := program(t, "XFN_TEST_ETCD", "etcd"), program(t, "XFN_TEST_APISERVER", "kube-apiserver")
+	etcd, apiserver := serverProgram(t, "XFN_TEST_ETCD", "etcd"), serverProgram(t, "XFN_TEST_APISERVER", "kube-apiserver")
 	dir, cert, port := t.TempDir(), remotetest.NewCertificate(t), freePort(t)
 	users := filepath.Join(dir, "users.csv")
-	if err := os.WriteFile(users, []byte(token+",test,test,system:masters\n"), 0o600); err != nil {
+	if err := os.WriteFile(users, []byte(apiToken+",test,test,system:masters\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// etcd 3.4 demands an address with a port, and creates a Unix socket of that name in its
 	// working directory, which kube-apiserver shares.
 	const storage, peers = "unix://127.0.0.1:1", "unix://127.0.0.1:2"
 	running := []*process{
-		run(t, dir, etcd, "--data-dir=etcd", "--listen-client-urls="+storage, "--advertise-client-urls="+storage, "--listen-peer-urls="+peers),
-		run(
+		startProcess(t, dir, etcd, "--data-dir=etcd", "--listen-client-urls="+storage, "--advertise-client-urls="+storage, "--listen-peer-urls="+peers),
+		startProcess(
 			t, dir, apiserver, "--etcd-servers="+storage, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+port,
 			"--tls-cert-file="+cert.File, "--tls-private-key-file="+cert.Key, "--token-auth-file="+users, "--authorization-mode=AlwaysAllow",
 			"--service-account-issuer=https://localhost", "--service-account-key-file="+cert.File, "--service-account-signing-key-file="+cert.Key,
 			"--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
 		),
 	}
-	s := &Server{url: "https://127.0.0.1:" + port, client: newClient(t, cert)}
+	s := &apiServer{url: "https://127.0.0.1:" + port, client: newServerClient(t, cert)}
 	s.await(t, running)
 	return s
 }
 
-// program returns the path of a program.
-func program(t testing.TB, variable, name string) string {
+// serverProgram returns the path of a program.
+func serverProgram(t testing.TB, variable, name string) string {
 	t.Helper()
 	path := os.Getenv(variable)
 	if path == "" {
@@ -87,8 +87,8 @@ func freePort(t testing.TB) string {
 	return port
 }
 
-// newClient returns a client that trusts the certificate.
-func newClient(t testing.TB, cert *remotetest.Certificate) *http.Client {
+// newServerClient returns a client that trusts the certificate.
+func newServerClient(t testing.TB, cert *remotetest.Certificate) *http.Client {
 	t.Helper()
 	pem, err := os.ReadFile(cert.CA)
 	if err != nil {
@@ -110,8 +110,8 @@ type process struct {
 	done chan struct{}
 }
 
-// run starts a program with the working directory dir.
-func run(t testing.TB, dir, path string, args ...string) *process {
+// startProcess starts a program with the working directory dir.
+func startProcess(t testing.TB, dir, path string, args ...string) *process {
 	t.Helper()
 	name := filepath.Base(path)
 	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
@@ -147,7 +147,7 @@ func (p *process) String() string {
 }
 
 // await waits until the server is ready. It fails the test if a process ends.
-func (s *Server) await(t testing.TB, running []*process) {
+func (s *apiServer) await(t testing.TB, running []*process) {
 	t.Helper()
 	ready := false
 	defer func() {

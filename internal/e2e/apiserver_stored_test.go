@@ -1,15 +1,17 @@
-package apiservertest_test
+package e2e_test
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/xfn-dev/xfn/internal/e2e/apiservertest"
-	"github.com/xfn-dev/xfn/internal/schema/crd"
+	definition "github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 // appliesDifferently has the reasons of the cases in which a server-side apply has another
@@ -27,18 +29,47 @@ var appliesDifferently = map[string]bool{
 	"a preserving spec does not preserve fields of Crossplane":        true,
 }
 
+// A storedCase is an XR, and the object that an API server stores for it. The README.md in
+// internal/schema/testdata/xr describes the fields.
+type storedCase struct {
+	Reason          string         `json:"reason"`
+	XR              map[string]any `json:"xr"`
+	Old             map[string]any `json:"old"`
+	FieldValidation string         `json:"fieldValidation"`
+	Refused         string         `json:"refused"`
+	Stored          map[string]any `json:"stored"`
+	Namespace       *string        `json:"namespace"`
+}
+
+// storedCases returns the XRDs and the cases in a file.
+func storedCases(t *testing.T, path string) (xrds []map[string]any, cases []storedCase) {
+	t.Helper()
+	for _, obj := range readObjects(t, path) {
+		if definition.IsXRD(obj) {
+			xrds = append(xrds, obj)
+			continue
+		}
+		var c storedCase
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj, &c); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, c)
+	}
+	return xrds, cases
+}
+
 // compareStored compares the cases for XRs, which the tests of the package schema compare with
 // xfn, with the server.
-func compareStored(t *testing.T, server *apiservertest.Server) {
-	paths, err := filepath.Glob(filepath.Join("..", "..", "schema", "testdata", "xr", "*.yaml"))
+func compareStored(t *testing.T, server *apiServer) {
+	paths, err := filepath.Glob(filepath.Join("..", "schema", "testdata", "xr", "*.yaml"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("got %d files, %v", len(paths), err)
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			xrds, cases := apiservertest.StoredCases(t, path)
+			xrds, cases := storedCases(t, path)
 			for _, xrd := range xrds {
-				crds, err := crd.All(xrd)
+				crds, err := definition.All(xrd)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -51,15 +82,15 @@ func compareStored(t *testing.T, server *apiservertest.Server) {
 	}
 }
 
-func compareCase(t *testing.T, server *apiservertest.Server, c apiservertest.StoredCase) {
-	o := apiservertest.Options{DryRun: true, DropUnknown: c.FieldValidation == "Ignore"}
+func compareCase(t *testing.T, server *apiServer, c storedCase) {
+	o := writeOptions{DryRun: true, DropUnknown: c.FieldValidation == "Ignore"}
 	send := server.Create
 	if c.Old != nil {
-		if r := server.Create(t, c.Old, apiservertest.Options{}); !r.OK() {
+		if r := server.Create(t, c.Old, writeOptions{}); !r.OK() {
 			t.Logf("not compared, because the old object can only be stored with an older schema: %s", r.Message())
 			return
 		}
-		defer func() { stored(t, server.Delete(t, c.Old)) }()
+		defer func() { storedObject(t, server.Delete(t, c.Old)) }()
 		send = server.Update
 	}
 	r := send(t, c.XR, o)
@@ -76,7 +107,12 @@ func compareCase(t *testing.T, server *apiservertest.Server, c apiservertest.Sto
 	if c.Refused != "" {
 		return
 	}
-	if diff := cmp.Diff(c.Stored, apiservertest.Fields(r.Object)); diff != "" {
+	// The cases leave out the fields that all objects have.
+	got := maps.Clone(r.Object)
+	maps.DeleteFunc(got, func(key string, _ any) bool {
+		return slices.Contains([]string{"apiVersion", "kind", "metadata"}, key)
+	})
+	if diff := cmp.Diff(c.Stored, got); diff != "" {
 		t.Errorf("(-want +stored by the API server):\n%s", diff)
 	}
 	u.Object = r.Object

@@ -1,4 +1,4 @@
-package deps_test
+package e2e_test
 
 import (
 	"go/ast"
@@ -19,7 +19,7 @@ func public(folder string) bool {
 
 // api counts the identifiers that a file of a public package exports, and
 // checks that they use no type of an internal package.
-func (c *checker) api(file *ast.File) {
+func (c *houseChecker) api(file *ast.File) {
 	internal := map[string]bool{} // local names of internal packages
 	for _, spec := range file.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
@@ -47,7 +47,7 @@ func (c *checker) api(file *ast.File) {
 	}
 }
 
-func (c *checker) apiSpec(spec ast.Spec, internal map[string]bool) {
+func (c *houseChecker) apiSpec(spec ast.Spec, internal map[string]bool) {
 	switch spec := spec.(type) {
 	case *ast.TypeSpec:
 		if spec.Name.IsExported() {
@@ -68,7 +68,7 @@ func (c *checker) apiSpec(spec ast.Spec, internal map[string]bool) {
 
 // leaks reports the types of internal packages that an exported name uses.
 // Fields that are not exported may use them.
-func (c *checker) leaks(name string, of ast.Expr, internal map[string]bool) {
+func (c *houseChecker) leaks(name string, of ast.Expr, internal map[string]bool) {
 	ast.Inspect(of, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.StructType:

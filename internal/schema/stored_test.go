@@ -1,4 +1,4 @@
-package apiservertest
+package schema_test
 
 import (
 	"maps"
@@ -12,9 +12,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// A StoredCase is an XR, and the object that an API server stores for it. The README.md in
-// internal/schema/testdata/xr describes the fields.
-type StoredCase struct {
+// A verdict is a case in testdata/xr: an XR, and the object that an API server stores for it.
+// The README.md there describes the fields.
+type verdict struct {
 	Reason          string         `json:"reason"`
 	XR              map[string]any `json:"xr"`
 	Old             map[string]any `json:"old"`
@@ -24,8 +24,8 @@ type StoredCase struct {
 	Namespace       *string        `json:"namespace"`
 }
 
-// StoredCases returns the XRDs and the cases in a file.
-func StoredCases(t *testing.T, path string) (xrds []map[string]any, cases []StoredCase) {
+// storedCases returns the XRDs and the cases in a file.
+func storedCases(t *testing.T, path string) (xrds []map[string]any, cases []verdict) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func StoredCases(t *testing.T, path string) (xrds []map[string]any, cases []Stor
 			xrds = append(xrds, obj)
 			continue
 		}
-		var c StoredCase
+		var c verdict
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj, &c, true); err != nil {
 			t.Fatal(err)
 		}
@@ -49,8 +49,8 @@ func StoredCases(t *testing.T, path string) (xrds []map[string]any, cases []Stor
 	return xrds, cases
 }
 
-// Fields returns obj without the fields that all objects have.
-func Fields(obj map[string]any) map[string]any {
+// ownFields returns obj without the fields that all objects have.
+func ownFields(obj map[string]any) map[string]any {
 	obj = maps.Clone(obj)
 	maps.DeleteFunc(obj, func(key string, _ any) bool {
 		return slices.Contains([]string{"apiVersion", "kind", "metadata"}, key)

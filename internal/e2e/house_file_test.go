@@ -1,4 +1,4 @@
-package deps_test
+package e2e_test
 
 import (
 	"go/ast"
@@ -22,8 +22,8 @@ func reserved() map[string][]string {
 }
 
 // file checks what one file of an area imports and uses.
-func (c *checker) file(area Area, file *ast.File, test bool) {
-	bound := area.Layer < top && !test
+func (c *houseChecker) file(area houseArea, file *ast.File, test bool) {
+	bound := area.Layer < topLayer && !test
 	watched := map[string]string{} // local name of an import → its path
 	for _, spec := range file.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
@@ -63,7 +63,7 @@ func (c *checker) file(area Area, file *ast.File, test bool) {
 var flagName = regexp.MustCompile("(^|[ `'\"(])--[a-z][a-z-]+")
 
 // imports checks one import of this module.
-func (c *checker) imports(from Area, folder string, spec *ast.ImportSpec, test bool) {
+func (c *houseChecker) imports(from houseArea, folder string, spec *ast.ImportSpec, test bool) {
 	to, ok := areaOf(folder, c.areas)
 	switch {
 	case !ok:
@@ -71,7 +71,7 @@ func (c *checker) imports(from Area, folder string, spec *ast.ImportSpec, test b
 	case !test && forTests(folder):
 		c.fault(spec.Pos(), "imports %s: that is for tests", folder)
 	case to == from:
-	case to.Layer == top:
+	case to.Layer == topLayer:
 		c.fault(spec.Pos(), "imports %s: nothing imports the command line", folder)
 	case !test && to.Layer >= from.Layer:
 		c.fault(spec.Pos(), "imports %s of layer %d: %s is on layer %d, and imports only lower ones",
@@ -80,7 +80,7 @@ func (c *checker) imports(from Area, folder string, spec *ast.ImportSpec, test b
 }
 
 // uses checks one pkg.Name, given the local names of the packages to watch.
-func (c *checker) uses(sel *ast.SelectorExpr, watched map[string]string) {
+func (c *houseChecker) uses(sel *ast.SelectorExpr, watched map[string]string) {
 	// If the parser has set Obj, the file itself declares this name, so the name is
 	// not that of the imported package.
 	id, ok := sel.X.(*ast.Ident)

@@ -1,4 +1,4 @@
-package apiservertest_test
+package e2e_test
 
 import (
 	"encoding/json"
@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/xfn-dev/xfn/internal/e2e/apiservertest"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 )
@@ -24,25 +23,25 @@ import (
 // folder has an XR, an old and a new Composition and, optionally, what another owner applies
 // to the composed resources before the Composition changes. Its differences.yaml maps the
 // paths whose predictions are known to differ to the reasons.
-func comparePrediction(t *testing.T, server *apiservertest.Server, dir string, crds []map[string]any) {
+func comparePrediction(t *testing.T, server *apiServer, dir string, crds []map[string]any) {
 	file := func(name string) string { return filepath.Join(dir, name) }
-	xr := stored(t, server.Create(t, objects(t, file("xr.yaml"))[0], apiservertest.Options{}))
+	xr := storedObject(t, server.Create(t, readObjects(t, file("xr.yaml"))[0], writeOptions{}))
 
-	before := compose(t, server, xr, file("old.yaml"), nil)
+	before := applyRendered(t, server, xr, file("old.yaml"), nil)
 	if others, _ := filepath.Glob(file("others.yaml")); len(others) > 0 {
-		for _, obj := range objects(t, others[0]) {
-			stored(t, server.Apply(t, obj, "kubectl", apiservertest.Options{}))
+		for _, obj := range readObjects(t, others[0]) {
+			storedObject(t, server.Apply(t, obj, "kubectl", writeOptions{}))
 		}
 	}
 	for name, obj := range before {
-		before[name] = stored(t, server.Get(t, obj))
+		before[name] = storedObject(t, server.Get(t, obj))
 	}
-	xr = stored(t, server.Get(t, xr))
-	dump := slices.Concat([]map[string]any{xr}, objects(t, file("old.yaml")), crds, values(before))
-	want := predict(t, file("new.yaml"), dump)
+	xr = storedObject(t, server.Get(t, xr))
+	dump := slices.Concat([]map[string]any{xr}, readObjects(t, file("old.yaml")), crds, sortedValues(before))
+	want := predictChanges(t, file("new.yaml"), dump)
 
 	got := map[string][]fieldpath.Change{}
-	after := compose(t, server, xr, file("new.yaml"), values(before))
+	after := applyRendered(t, server, xr, file("new.yaml"), sortedValues(before))
 	for name, obj := range after {
 		if changes := fieldpath.Diff(withoutBookkeeping(before[name]), withoutBookkeeping(obj)); before[name] != nil && len(changes) > 0 {
 			got[name] = changes
@@ -54,10 +53,10 @@ func comparePrediction(t *testing.T, server *apiservertest.Server, dir string, c
 		t.Fatal(err)
 	}
 	clear(got)
-	unmarshal(t, text, &got)
-	known := knownDifferences(t, file("differences.yaml"))
+	unmarshalJSON(t, text, &got)
+	known := knownPredictions(t, file("differences.yaml"))
 	for path := range known {
-		if cmp.Equal(split(got, path), split(want, path)) {
+		if cmp.Equal(splitChanges(got, path), splitChanges(want, path)) {
 			t.Errorf("differences.yaml has %s, whose prediction is right", path)
 		}
 	}
@@ -66,8 +65,8 @@ func comparePrediction(t *testing.T, server *apiservertest.Server, dir string, c
 	}
 }
 
-// knownDifferences returns the reasons in a file by path, or nil if there is no file.
-func knownDifferences(t *testing.T, path string) map[string]string {
+// knownPredictions returns the reasons in a file by path, or nil if there is no file.
+func knownPredictions(t *testing.T, path string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,8 +82,8 @@ func knownDifferences(t *testing.T, path string) map[string]string {
 	return known
 }
 
-// split removes the changes of a path from all, and returns them by the key of all.
-func split(all map[string][]fieldpath.Change, path string) map[string][]fieldpath.Change {
+// splitChanges removes the changes of a path from all, and returns them by the key of all.
+func splitChanges(all map[string][]fieldpath.Change, path string) map[string][]fieldpath.Change {
 	removed := map[string][]fieldpath.Change{}
 	for name, changes := range all {
 		all[name] = slices.DeleteFunc(changes, func(c fieldpath.Change) bool {
@@ -97,46 +96,46 @@ func split(all map[string][]fieldpath.Change, path string) map[string][]fieldpat
 	return removed
 }
 
-// compose does what Crossplane does: it applies the composed resources that a Composition
+// applyRendered does what Crossplane does: it applies the composed resources that a Composition
 // renders, and their references in the XR. It returns the stored resources by kind and name.
-func compose(t *testing.T, server *apiservertest.Server, xr map[string]any, composition string, observed []map[string]any) map[string]map[string]any {
+func applyRendered(t *testing.T, server *apiServer, xr map[string]any, composition string, observed []map[string]any) map[string]map[string]any {
 	t.Helper()
-	args := []string{write(t, "xr.yaml", xr), composition}
+	args := []string{writeObjects(t, "xr.yaml", xr), composition}
 	if len(observed) > 0 {
-		args = append(args, "--observed-resources", write(t, "observed.yaml", observed...))
+		args = append(args, "--observed-resources", writeObjects(t, "observed.yaml", observed...))
 	}
-	rendered := render(t, args...)
+	rendered := renderObjects(t, args...)
 	all := map[string]map[string]any{}
 	for _, obj := range rendered[1:] {
-		all[id(obj)] = stored(t, server.Apply(t, obj, owner(xr), apiservertest.Options{}))
+		all[kindAndName(obj)] = storedObject(t, server.Apply(t, obj, fieldManager(xr), writeOptions{}))
 	}
 	refs, _, _ := unstructured.NestedSlice(rendered[0], "spec", "crossplane", "resourceRefs")
 	u := unstructured.Unstructured{Object: rendered[0]}
-	stored(t, server.Apply(t, map[string]any{
+	storedObject(t, server.Apply(t, map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": map[string]any{"name": u.GetName(), "namespace": u.GetNamespace()},
 		"spec":     map[string]any{"crossplane": map[string]any{"resourceRefs": refs}},
-	}, "apiextensions.crossplane.io/composite", apiservertest.Options{}))
+	}, "apiextensions.crossplane.io/composite", writeOptions{}))
 	return all
 }
 
-// predict returns the changes that xfn diff prints for resources that exist and stay, by
+// predictChanges returns the changes that xfn diff prints for resources that exist and stay, by
 // kind and name.
-func predict(t *testing.T, composition string, dump []map[string]any) map[string][]fieldpath.Change {
+func predictChanges(t *testing.T, composition string, dump []map[string]any) map[string][]fieldpath.Change {
 	t.Helper()
 	items := make([]any, len(dump))
 	for i, obj := range dump {
 		items[i] = obj
 	}
-	list := write(t, "dump.yaml", map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-	out, ok := xfn(t, "diff", composition, "-o", list, "--format", "json")
+	list := writeObjects(t, "dump.yaml", map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	out, ok := runXFN(t, "diff", composition, "-o", list, "--format", "json")
 	if !ok {
 		t.Fatal("xfn cannot predict")
 	}
 	var printed struct {
 		CompositeResources []struct{ Changes []report.DocDiff }
 	}
-	unmarshal(t, out, &printed)
+	unmarshalJSON(t, out, &printed)
 	all := map[string][]fieldpath.Change{}
 	for _, xr := range printed.CompositeResources {
 		for _, c := range xr.Changes {
@@ -148,9 +147,9 @@ func predict(t *testing.T, composition string, dump []map[string]any) map[string
 	return all
 }
 
-// stored returns the object that the server stored. It fails the test if the server refused
+// storedObject returns the object that the server stored. It fails the test if the server refused
 // the request.
-func stored(t *testing.T, r apiservertest.Response) map[string]any {
+func storedObject(t *testing.T, r apiResponse) map[string]any {
 	t.Helper()
 	if !r.OK() {
 		t.Fatalf("the API server answers %d: %s", r.Code, r.Message())
@@ -171,14 +170,14 @@ func withoutBookkeeping(obj map[string]any) map[string]any {
 	return u.Object
 }
 
-// id returns the kind and name of an object.
-func id(obj map[string]any) string {
+// kindAndName returns the kind and name of an object.
+func kindAndName(obj map[string]any) string {
 	u := unstructured.Unstructured{Object: obj}
 	return strings.TrimSpace(u.GetKind() + " " + u.GetName())
 }
 
-// values returns the values of all in the order of their keys.
-func values(all map[string]map[string]any) []map[string]any {
+// sortedValues returns the values of all in the order of their keys.
+func sortedValues(all map[string]map[string]any) []map[string]any {
 	var out []map[string]any
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, all[key])
