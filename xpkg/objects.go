@@ -25,6 +25,11 @@ func objects(ctx context.Context, c content, d decoded, f *finder) {
 		f.add(ruleObject, "apiVersion", "", "Crossplane %s does not serve kind %s of %s: %v", release, d.Kind, d.APIVersion, err)
 		return
 	}
+	if gvk.GroupKind() == schema.CronOperation {
+		if err := schema.CheckSchedule(text(object(d.data, "spec"), "schedule")); err != nil {
+			f.add(ruleObject, "spec.schedule", "", "Crossplane creates no Operation of the %s: spec.schedule is %v", d.Kind, err)
+		}
+	}
 	found, err := def.Validate(ctx, d.data, schema.Options{Reuse: true})
 	if err != nil {
 		f.add(ruleObject, "", "", "validating the %s %q: %v", d.Kind, d.Name, err)

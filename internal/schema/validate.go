@@ -78,9 +78,6 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 		errs = metadata(obj, old, d.Namespaced, subdomain)
 	}
 	found = append(found, j.faults(ctx, obj, old, errs, cut)...)
-	if d.GroupKind == cronOperation {
-		found = append(found, scheduleFaults(obj)...)
-	}
 	slices.SortStableFunc(found, compare)
 	// The library returns some errors twice.
 	return slices.CompactFunc(found, func(a, b Fault) bool { return compare(a, b) == 0 }), nil

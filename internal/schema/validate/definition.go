@@ -108,6 +108,26 @@ func (v *Validator) nearest(gvk kschema.GroupVersionKind) string {
 	return near
 }
 
+// misspells reports whether gk, which has no definition, is most probably a misspelling of the kind
+// near, which an XRD in a file defines. Other XRDs of the group may define short names and those of
+// claims, which are the names of composite resources without an X.
+func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
+	const shortest, edits = 5, 2
+	d := v.definitions[kschema.GroupKind{Group: gk.Group, Kind: near}]
+	if d == nil || len(gk.Kind) < shortest || near == "X"+gk.Kind || gk.Kind == "X"+near || hint.EditDistance(gk.Kind, near) > edits {
+		return false
+	}
+	obj, err := d.Source.Object()
+	return d.Source.Text != nil && err == nil && crd.IsXRD(obj)
+}
+
+// unmatched returns the fault of an object whose kind is a misspelling of near.
+func unmatched(gvk kschema.GroupVersionKind, near string) schema.Fault {
+	f := schema.Of(field.Invalid(field.NewPath("kind"), gvk.Kind, fmt.Sprintf("no matches for kind %q in version %q", gvk.Kind, gvk.GroupVersion())))
+	f.Nearest = near
+	return f
+}
+
 // invalid returns err as a fault of the field whose path consists of first and more.
 func invalid(err error, first string, more ...string) []schema.Fault {
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath(first, more...), field.OmitValueType{}, err.Error()))}

@@ -3,7 +3,6 @@ package validate
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	pkgmetav1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -230,11 +228,7 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	if gvk.Group == engineGroup {
 		return r, false
 	}
-	var own []Fault
-	isLegacy := false
-	if v.Composition != nil && gvk.Group == apiextv1.Group && gvk.Kind == apiextv1.CompositionKind {
-		own, isLegacy = v.composition(ctx, at, obj)
-	}
+	own, isLegacy := v.own(ctx, at, obj)
 	var found []schema.Fault
 	r.Status, found, r.definition = v.validate(ctx, obj, gvk, isLegacy)
 	if r.broken = r.definition != nil; !r.broken {
@@ -243,6 +237,9 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	r.Partial = r.Status == Valid && v.isPartial(ctx, gvk)
 	if r.Status == NoSchema && !r.broken {
 		r.Nearest = v.nearest(gvk)
+		if v.misspells(gvk.GroupKind(), r.Nearest) {
+			r.Status, found = Invalid, []schema.Fault{unmatched(gvk, r.Nearest)}
+		}
 	}
 	r.Faults = faults(at, found)
 	for _, f := range own {
@@ -259,37 +256,6 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 		r.Faults = []Fault{{Text: "the definition of its kind at " + at.Position() + " is invalid"}}
 	}
 	return r, true
-}
-
-// covers reports whether a fault of the schema at one field makes a fault of
-// Options.Composition at the other field superfluous. The schema reports that a key of a
-// list element occurs twice as a fault of the element.
-func covers(bySchema, field string) bool {
-	at := strings.LastIndexByte(field, '.')
-	return bySchema != "" && (bySchema == field || strings.HasSuffix(bySchema, "]") && bySchema == field[:max(at, 0)])
-}
-
-// composition calls v.Composition for the Composition obj, and adds line numbers. The bool
-// is true if the Composition has fields that Crossplane v2 removed.
-func (v *Validator) composition(ctx context.Context, at place, obj map[string]any) ([]Fault, bool) {
-	doc := at.doc
-	if at.field != "" || doc.Text == nil {
-		text, err := json.Marshal(obj)
-		if err != nil {
-			return nil, false
-		}
-		doc = manifest.Document{Path: doc.Path, Line: at.line(""), Text: text}
-	}
-	found, isLegacy := v.Composition(ctx, doc, obj, func(kind kschema.GroupKind) *schema.Definition {
-		def, _ := v.definition(ctx, kind)
-		return def
-	})
-	for i, f := range found {
-		if f.Line == 0 {
-			found[i].Line = at.line(f.Field)
-		}
-	}
-	return found, isLegacy
 }
 
 // validate returns the status and the faults of an object. If the definition of
