@@ -15,8 +15,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// RuleDependencyPackage is the rule for dependencies without a registry.
-const RuleDependencyPackage = "dependency-package"
+// Rules that ReadOptions.Tolerated may name.
+const (
+	// RuleDependencyPackage is the rule for dependencies without a registry.
+	RuleDependencyPackage = "dependency-package"
+	// RuleMetadataName is the rule for names of packages that Kubernetes does not allow.
+	RuleMetadataName = "metadata-name"
+)
 
 // dependencies finds dependencies that the control plane cannot install.
 func dependencies(_ context.Context, c content, f *finder) {

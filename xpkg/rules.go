@@ -89,7 +89,7 @@ func admits(c *semver.Constraints, major, minor uint64) bool {
 func metadataName(_ context.Context, c content, f *finder) {
 	if c.meta.Kind != "" {
 		f.in(c.meta)
-		f.name("metadata-name", c.meta, "")
+		f.name(RuleMetadataName, c.meta, "")
 	}
 }
 

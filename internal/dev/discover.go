@@ -28,9 +28,6 @@ type Project struct {
 	Function, Source string
 }
 
-// sourceFolder is the folder of a function's source in a project whose root has other files.
-const sourceFolder = "function"
-
 // Discover returns the Project in the folder dir. The folder must have the source of a
 // function, in itself or in its folder function, and the files example/xr.yaml and
 // example/composition.yaml. It may have example/functions.yaml and example/definition.yaml.
@@ -38,11 +35,8 @@ const sourceFolder = "function"
 // the Go module, or else its only function.
 func Discover(fsys afero.Fs, dir string) (Project, error) {
 	p, hasModule := Project{Source: dir}, true
-	for _, source := range []string{dir, filepath.Join(dir, sourceFolder)} {
-		if lang, err := languages.Detect(source); err == nil {
-			p.Source, hasModule = source, lang.Name == "go" && source == dir
-			break
-		}
+	if lang, source, err := languages.Find(dir); err == nil {
+		p.Source, hasModule = source, lang.Name == "go" && source == dir
 	}
 	for _, f := range []struct {
 		name     string

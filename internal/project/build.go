@@ -18,6 +18,10 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
+// tolerated are the rules whose problems do not prevent a build, as in the crossplane CLI: the file
+// of packages needs no registry, and a cluster chooses the names of the objects for packages.
+var tolerated = []string{xpkg.RuleDependencyPackage, xpkg.RuleMetadataName}
+
 // Options are the options of Build.
 type Options struct {
 	// Jobs is how many functions are built at a time. Zero means the number of processors.
@@ -94,9 +98,7 @@ func (p *Project) read(ctx context.Context, functions []Function, o Options) (*x
 		return nil, err
 	}
 	opts := xpkg.ReadOptions{ExamplesRoot: p.Dir(p.Paths.Examples), ExamplesOptional: true, Lint: o.Lint}
-	// A repository without a host is enough for the file of packages, which the crossplane CLI
-	// builds, too.
-	opts.Tolerated = []string{xpkg.RuleDependencyPackage}
+	opts.Tolerated = tolerated
 	opts.Rules = append(slices.Clone(o.Rules), p.rules(functions, found)...)
 	pkg, err := xpkg.ReadSources(ctx, fmt.Sprintf("project %q", p.Name), append([]xpkg.Source{meta}, sources...), afero.NewOsFs(), opts)
 	if err != nil {

@@ -234,16 +234,26 @@ func TestBuildNeedsTheBaseOfEachPlatform(t *testing.T) {
 	}
 }
 
-// The file of packages needs no registry, so a repository without a host is a warning.
-func TestBuildWithoutHost(t *testing.T) {
-	file := strings.Replace(crossplane, "registry.example.org/", "", 1)
-	set, err := build(t, lay(t, files(map[string]string{project.File: file}), false), project.Options{Lint: xpkg.Strict})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `spec.dependsOn[0].package is "acme/demo_compose", which names no registry`
-	if len(set.Warnings) != 1 || !strings.Contains(set.Warnings.Error(), want) {
-		t.Errorf("got warnings %v, want %q in one", set.Warnings, want)
+// The crossplane CLI builds what only a cluster or a registry would refuse: xfn warns of it.
+func TestBuildTolerates(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		files  map[string]string
+		want   string
+	}{
+		"NoHost":   {"the file of packages needs no registry", map[string]string{project.File: strings.Replace(crossplane, "registry.example.org/", "", 1)}, `spec.dependsOn[0].package is "acme/demo_compose", which names no registry`},
+		"Name":     {"the name of a project is any string", map[string]string{project.File: strings.Replace(crossplane, "name: demo", "name: My Demo_1", 1)}, `the name of the Configuration is "My Demo_1", which Kubernetes does not allow`},
+		"Function": {"the name of a function is part of a repository", map[string]string{"functions/a_b/x.gotmpl": "a\n"}, `no pipeline calls the function "a_b", whose name in pipelines is acme-demoab`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, err := build(t, lay(t, files(tc.files), false), project.Options{Lint: xpkg.Strict})
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if len(set.Warnings) != 1 || !strings.Contains(set.Warnings.Error(), tc.want) {
+				t.Errorf("%s: got warnings %v, want one with %q", tc.reason, set.Warnings, tc.want)
+			}
+		})
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -375,6 +376,9 @@ func (p *Project) checkFunction(f Function) error {
 	}
 	dir := p.FunctionDir(f)
 	if f.Field == "" {
+		if remote.CheckRepository(p.FunctionRepository(f.Name)) == nil {
+			return nil
+		}
 		r := &reader{p: p, doc: manifest.Document{Path: dir}}
 		r.functionName("the function's name", f.Name)
 		if len(r.errs) > 0 {

@@ -86,7 +86,7 @@ func (b *builder) content(ctx context.Context, f Function) (*xpkg.Package, error
 	if err != nil {
 		return nil, err
 	}
-	opts := xpkg.ReadOptions{Lint: b.Lint}
+	opts := xpkg.ReadOptions{Lint: b.Lint, Tolerated: tolerated}
 	if f.Tarball == "" {
 		opts.ExamplesRoot, opts.ExamplesOptional = filepath.Join(b.project.FunctionDir(f), "examples"), true
 	}

@@ -227,7 +227,8 @@ func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice
 
 // chooseSource selects the runtime for a folder with source code.
 func (s *Session) chooseSource(ctx context.Context, c choice) (choice, error) {
-	lang, err := languages.Detect(c.fn.Package)
+	lang, source, err := languages.Find(c.fn.Package)
+	c.fn.Package = source
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return c, hint.Wrap(err, "name the folder of the function's source, or its package, with "+packageOf(c.fn))

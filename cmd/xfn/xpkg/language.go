@@ -51,7 +51,8 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	}, opts)
 }
 
-// language returns the language of --language, or of the source.
+// language returns the language of --language, or of the source, which may be in the folder
+// function of --embed-runtime-source.
 func (f *runtimeFlags) language() (language.Language, error) {
 	if f.Language != "" {
 		lang, err := languages.ByName(f.Language)
@@ -60,7 +61,8 @@ func (f *runtimeFlags) language() (language.Language, error) {
 		}
 		return lang, nil
 	}
-	lang, err := languages.Detect(f.EmbedRuntimeSource)
+	lang, source, err := languages.Find(f.EmbedRuntimeSource)
+	f.EmbedRuntimeSource = source
 	return lang, hint.Wrap(err, "name the folder of the function's source, or set --language")
 }
 

@@ -2,6 +2,7 @@ package languages
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -38,6 +39,19 @@ func Detect(dir string) (language.Language, error) {
 		marks = append(marks, fmt.Sprintf("%s (%s)", l.Marks, l.Name))
 	}
 	return language.Language{}, fmt.Errorf("detecting the language of %q: expected %s", dir, strings.Join(marks, ", or "))
+}
+
+// Find returns the language of the source in dir, or else in its folder function, where the
+// templates of xpkg init for languages without a manifest have it, and the path of the source.
+func Find(dir string) (lang language.Language, source string, err error) {
+	if lang, err = Detect(dir); err == nil {
+		return lang, dir, nil
+	}
+	below := filepath.Join(dir, "function")
+	if found, belowErr := Detect(below); belowErr == nil {
+		return found, below, nil
+	}
+	return lang, dir, err
 }
 
 // ByName returns the language with this name.
