@@ -35,13 +35,13 @@ func TestBuiltinVersions(t *testing.T) {
 	}{
 		"Inside":       {"a tested version gives no warning", "xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform:v0.10.2", builtin.Strict, "", ""},
 		"WithoutV":     {"a version without a v gives no warning", "crossplane-contrib/function-patch-and-transform:0.8.2", builtin.Strict, "", ""},
-		"NoTag":        {"a package without a version gives no warning", "crossplane-contrib/function-patch-and-transform", builtin.Strict, "", ""},
+		"NoTag":        {"a package without a tag gives the warning of an API server", "crossplane-contrib/function-patch-and-transform", builtin.Strict, "has neither a tag nor a digest", ""},
 		"Older":        {"an older version gives a warning", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Auto, "replaces versions v0.8.0 to below v0.11.0, not v0.1.4", ""},
 		"OlderStrict":  {"policy strict refuses an older version", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Strict, "", "replaces versions v0.8.0 to below v0.11.0, not v0.1.4"},
 		"Newer":        {"a newer version gives a warning", "crossplane-contrib/function-patch-and-transform:v0.11.0", builtin.Auto, "not v0.11.0", ""},
 		"Branch":       {"a tag that is not a version gives a warning", "crossplane-contrib/function-patch-and-transform:main", builtin.Auto, `the tag "main" is not a version`, ""},
 		"BranchStrict": {"policy strict refuses a tag that is not a version", "crossplane-contrib/function-patch-and-transform:main", builtin.Strict, "", `the tag "main" is not a version`},
-		"PortInHost":   {"a port is not a tag", "localhost:5000/crossplane-contrib/function-patch-and-transform", builtin.Strict, "", ""},
+		"PortInHost":   {"a port is not a tag", "localhost:5000/crossplane-contrib/function-patch-and-transform", builtin.Strict, "has neither a tag nor a digest", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -112,11 +112,11 @@ func TestLegacyFunctions(t *testing.T) {
 		wantErr                        string
 	}{
 		"NoFile":      {"without a functions file the builtin is used", "", old, session.Config{}, []string{converted, ran}, ""},
-		"Unlisted":    {"the function may be missing from the functions file", fn("function-dummy", "x", ""), old, session.Config{}, []string{converted, ran}, ""},
+		"Unlisted":    {"the function may be missing from the functions file", fn("function-dummy", "x:v1", ""), old, session.Config{}, []string{converted, ran}, ""},
 		"Listed":      {"a function in the functions file is used", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `no available runtime can run package "ghcr.io/acme/mine:v1"`},
 		"Runner":      {"a given package is used", "", old, session.Config{Runners: function.Mux{"function-patch-and-transform": stub}}, []string{converted}, ""},
 		"BuiltinsOff": {"without builtins the function must be listed", "", old, session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, []string{converted}, unknown},
-		"Pipeline":    {"a pipeline must have its functions listed", fn("function-dummy", "x", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls the function \"function-patch-and-transform\", which was not found"},
+		"Pipeline":    {"a pipeline must have its functions listed", fn("function-dummy", "x:v1", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls the function \"function-patch-and-transform\", which was not found"},
 		"Lost": {
 			"a field that is not converted is a warning", "", old + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n",
 			session.Config{},

@@ -10,14 +10,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/render"
 )
 
 // functions sets p.functions: the functions in the functions file (the last one if a name
@@ -80,6 +83,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 			continue
 		}
 		fn := one.function
+		s.warnUntagged(fn, p.in.Profile)
 		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)
 		fn.Annotations = maps.Clone(s.config.Annotations)
 		if one.function.Annotations != nil {
@@ -89,6 +93,20 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 		p.functions[fn.Name] = fn
 	}
 	return nil
+}
+
+// warnUntagged warns of a package without a tag and digest, because an API server refuses the Function.
+func (s *Session) warnUntagged(fn runtimes.Function, profile render.Profile) {
+	if fn.Package == "" || lock.IsPath(fn.Package) || profile != "" && profile != render.V2 {
+		return
+	}
+	ref, err := name.ParseReference(fn.Package, name.WithDefaultTag(""))
+	if err != nil || ref.Identifier() != "" {
+		return
+	}
+	if text := fmt.Sprintf("%s: an API server refuses this Function: spec.package %q has neither a tag nor a digest", fn.PackagePosition, oci.Redact(fn.Package)); s.isNew(text) {
+		s.config.Progress.Warn(text)
+	}
 }
 
 // A listing is a decoded document of a functions file: a function or dependencies.

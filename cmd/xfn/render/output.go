@@ -103,6 +103,7 @@ func (o *output) add(r session.Result) error {
 	for _, w := range r.Warnings {
 		o.term.Warn(o.about(r) + w)
 	}
+	o.warnResults(r)
 	o.notePasses(r)
 	err := o.sink.add(r)
 	var xrErr *xrError
@@ -110,6 +111,19 @@ func (o *output) add(r session.Result) error {
 		return o.fail(r, err)
 	}
 	return err
+}
+
+// warnResults prints the warnings of functions, unless they are in the output: a function warns
+// of a resource that it does not compose.
+func (o *output) warnResults(r session.Result) {
+	if o.flags.IncludeFunctionResults {
+		return
+	}
+	for _, result := range r.Results {
+		if text, _ := result["message"].(string); result["severity"] == "Warning" {
+			o.term.Warn(o.about(r) + text)
+		}
+	}
 }
 
 func (o *output) notePasses(r session.Result) {
