@@ -238,6 +238,19 @@ func of[T any](in ...string) kind {
 	return kind{new: func() any { return new(T) }, in: in}
 }
 
+// otherVersion returns the first apiVersion of the same group in which a package can contain a
+// kind, or "".
+func otherVersion(apiVersion, kind string) string {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	var found []string
+	for k := range kinds {
+		if k.kind == kind && strings.HasPrefix(k.apiVersion, group+"/") {
+			found = append(found, k.apiVersion)
+		}
+	}
+	return slices.Min(append(found, "")[:max(len(found), 1)])
+}
+
 // kinds are the kinds that the control plane of Crossplane v2 reads from packages.
 var kinds = map[typeMeta]kind{
 	{metaGroup + "/v1", function}:            of[metav1.Function](function),

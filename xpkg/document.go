@@ -134,6 +134,8 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 		near := schema.SimilarKind(d.APIVersion, d.Kind)
 		if _, ok := kinds[typeMeta{d.APIVersion, near}]; ok {
 			next = "did you mean kind: " + near + "?"
+		} else if version := otherVersion(d.APIVersion, d.Kind); version != "" {
+			next = "did you mean apiVersion: " + version + "?"
 		}
 		return d, false, append(found, d.refused("unknown-kind", text, next))
 	}

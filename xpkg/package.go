@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -94,7 +95,7 @@ func readRoot(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions)
 	if dir, err := afero.IsDir(fsys, root); err != nil {
 		return nil, hint.Wrap(fmt.Errorf("reading package root %q: %w", root, fsx.Cause(err)), manifest.Similar(fsys, root))
 	} else if !dir {
-		return nil, fmt.Errorf("reading package root %q: it is not a directory", root)
+		return nil, hint.Wrap(fmt.Errorf("reading package root %q: it is not a directory", root), "name the directory of the file: "+filepath.Dir(root))
 	}
 	r := &rootReader{fs: fsys, left: maxYAML}
 	others := slices.DeleteFunc([]string{opts.ExamplesRoot, opts.ExtensionsRoot}, func(dir string) bool { return dir == "" })

@@ -20,6 +20,10 @@ var mistakenFiles = map[string]string{
 	"composition.yaml":        "apiVersion: apiextensions.crossplane.io/v1\nkind: Compositon\nmetadata: {name: a}\n",
 	"functions.yaml":          "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\nspec: {package: REGISTRY/acme/plain:v1.2.0}\n",
 	"request.yaml":            "meta: {tag: a}\n",
+	"text.xpkg":               "text\n",
+	"wrong/crossplane.yaml":   "apiVersion: meta.pkg.crossplane.io/v2\nkind: Configuration\nmetadata: {name: root}\n",
+	"op.yaml":                 "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: op}\nspec: {mode: Pipeline, pipeline: [{step: a, functionRef: {name: function-og-templating}}]}\n",
+	"other.yaml":              "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: a}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: Bucket}\n  mode: Pipeline\n  pipeline: [{step: a, functionRef: {name: function-auto-ready}}]\n",
 	"cm.yaml":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
 }
 
@@ -138,6 +142,22 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"calls are recorded in a directory", "render xr.yaml cm.yaml --record xr.yaml", `--record: "xr.yaml" is a file, expected a directory`, "name a directory"},
 		{"the old Compositions must exist", "diff cm.yaml -o cm.yaml --from zzzzzzzzzz", `--from: reading "zzzzzzzzzz": no such file or directory`, "the old Compositions"},
 		{"an Operation is not an XR", "operation render xr.yaml", "xr.yaml:2: not an operation type", "rendered by xfn render"},
+		{"a key is in PEM", "xpkg verify REF --key xr.yaml", "expected a key in PEM", "cosign.pub"},
+		{"a package is built from the directory of its metadata", "xpkg build -f package/crossplane.yaml", "it is not a directory", "name the directory of the file: package"},
+		{"a reference has one tag", "xpkg push -f plain.xpkg REF:v2", `"v1.2.0:v2" is not a tag`, "name one tag"},
+		{"a text is not a package", "xpkg lint text.xpkg", "the file is not a tar file", "xfn xpkg build"},
+		{"metadata of packages has no version v2", "xpkg build -f wrong", "kind Configuration of meta.pkg.crossplane.io/v2", "did you mean apiVersion: meta.pkg.crossplane.io/v1?"},
+		{"a percentage has no sign", "test --coverage-min 80%", "expected a float", "write --coverage-min 80\n"},
+		{"resources alone are not validated", "validate xr.yaml", "expected both", "as in xfn validate definition.yaml xr.yaml"},
+		{"an Operation has no Composition", "render op.yaml --xr op.yaml", "", "xfn operation render op.yaml"},
+		{"a builtin of a step is misspelled", "operation render op.yaml", "which was not found", "did you mean function-go-templating? Otherwise "},
+		{"nothing is locked under an unknown name", "lock functions.yaml --update=x", "nothing in xfn.lock is named", "leave --update out"},
+		{"a dump may lack Compositions", "upgrade-check -o xr.yaml --crossplane-version v2.1", "nothing was compared", "with --composition"},
+		{"the name of a function precedes its pipeline", "function generate other.yaml x", "cannot name a function", "the order is name, pipeline: xfn function generate x other.yaml"},
+		{"a ConfigMap has no pipeline", "function generate x cm.yaml", "cm.yaml:2: expected a Composition", "xfn composition generate"},
+		{"a project is named by a flag", "project lint demo", "unexpected argument demo", "by its file with -f"},
+		{"a composite resource of another kind may be a claim", "render xr.yaml other.yaml", "is for kind Bucket", "or, if this is a claim, name the directory of its XRD and Composition with --compositions"},
+		{"a project has a Composition for each XR", "render xr.yaml", "no Composition in", "xfn composition generate"},
 		{"the line of an unreadable dependency is that of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},
 	} {
 		reference := strings.NewReplacer("REF", address+"/acme/plain:v1.2.0", "REGISTRY", address)

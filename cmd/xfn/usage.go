@@ -53,6 +53,10 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		next = flagHint(node, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), ": expected a float"):
 		next = flagHint(node, err.Error())
+		if name, value, _ := strings.Cut(err.Error(), `: expected a float but got "`); strings.Contains(value, `%" (`) {
+			value, _, _ = strings.Cut(value, "%")
+			next = hint.Hint("write " + name + " " + value)
+		}
 	case surplus && optionalFlag(node, args, err.Error()) != "":
 		next = optionalFlag(node, args, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), "(short flag); perhaps try "):

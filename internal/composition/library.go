@@ -146,6 +146,7 @@ func (l *Library) noComposition(xr *unstructured.Unstructured) error {
 		ref := l.compositions[i].Spec.CompositeTypeRef
 		next += fmt.Sprintf(", or correct the composite resource: there is one for %s of apiVersion %s", ref.Kind, ref.APIVersion)
 	}
+	next += "; for a claim, add its XRD, too"
 	return hint.Wrap(fmt.Errorf("no Composition is for %s of apiVersion %s", xr.GetKind(), cmp.Or(xr.GetAPIVersion(), `""`)), next)
 }
 

@@ -16,9 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// useOnline is the hint for an image that is missing in the cache. It does not name a
-// command such as xfn lock, which only resolves references and does not cache the image.
-const useOnline = "run a command that pulls the image, such as xfn render, once without " + hint.Offline
+// useOnline is the hint for an image that is missing in the cache.
+const useOnline = "run this command once without " + hint.Offline
 
 // A Resolved is the digest and the platforms that a reference refers to.
 type Resolved struct {

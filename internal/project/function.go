@@ -15,6 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/oci"
@@ -114,7 +115,8 @@ func (b *builder) source(ctx context.Context, f Function) ([]v1.Image, []languag
 	}
 	if reference != "" {
 		if src.Base, err = b.Base(ctx, reference, src.Platforms); err != nil {
-			return nil, nil, fmt.Errorf("reading the base image of %s functions: %w", lang.Name, err)
+			err = fmt.Errorf("reading the base image of %s functions: %w", lang.Name, err)
+			return nil, nil, hint.Wrap(err, "name a mirror of the registry in spec.imageConfigs of the project file; "+hint.Of(err))
 		}
 	}
 	isPackage := false

@@ -185,7 +185,7 @@ func TestReadFindsAllProblems(t *testing.T) {
 			[]string{":6: spec.crossplane.version: expected a string", ":7: spec.architectures: expected a list", `:8: spec.schemas.languages[0] is "rust", expected one of go, json, kcl, python`},
 		},
 		"Architecture": {"an architecture has a name", "p.yaml", crossplane + "  architectures: ['']\n", []string{":6: spec.architectures[0] must not be empty"}},
-		"Tag":          {"a repository has no tag", "p.yaml", strings.Replace(crossplane, "acme/demo", "acme/demo:v1", 1), []string{"expected a repository without a tag"}},
+		"Tag":          {"a repository has no tag", "p.yaml", strings.Replace(crossplane, "acme/demo", "acme/demo:v1", 1), []string{"expected a repository in lower case and without a tag"}},
 		"Scheme":       {"a repository is not a URL", "p.yaml", strings.Replace(crossplane, "registry.example.org", "https://registry.example.org", 1), []string{`:5: spec.repository is not valid: parsing repository "https://registry.example.org/acme/demo": a repository is not a URL`}},
 		"Name":         {"the name is a file's name", "p.yaml", strings.Replace(crossplane, "name: demo", "name: ../x", 1), []string{"cannot be the name of a file"}},
 		"Upbound":      {"a repository of Upbound has a host", "p.yaml", strings.Replace(upbound("v2alpha1", "  additionalMetadata: {a: b}\n  dependsOn: [{version: v1}]\n"), "registry.example.org/", "", 1), []string{"which has no host", `key "a"`, "names 0 packages"}},

@@ -134,7 +134,8 @@ func (p *Project) APIsFor(apiVersion, kind string) (apis APIs, err error) {
 	case apis.Claim || len(found) == 1:
 		return apis, nil
 	case len(found) == 0:
-		return apis, fmt.Errorf("no Composition in %q is for kind %s of %s", p.Dir(p.Paths.APIs), kind, apiVersion)
+		err := fmt.Errorf("no Composition in %q is for kind %s of %s", p.Dir(p.Paths.APIs), kind, apiVersion)
+		return apis, hint.Wrap(err, "write one with xfn composition generate and the file of the XRD")
 	default:
 		err := fmt.Errorf("several Compositions are for kind %s of %s: %s", kind, apiVersion, strings.Join(found, ", "))
 		return apis, hint.Wrap(err, "name the file of one of them as the second argument")

@@ -37,6 +37,9 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	if err == nil {
 		err = checkRepository(tag.Context())
 	}
+	if _, tags, _ := strings.Cut(full[strings.LastIndex(full, "/")+1:], ":"); strings.Contains(tags, ":") {
+		return name.Tag{}, hint.Wrap(fmt.Errorf("parsing reference %q: %q is not a tag", s, tags), "name one tag, without a colon, such as v0.1.0")
+	}
 	if err != nil {
 		err = fmt.Errorf("parsing reference %q: %w", s, err)
 		return name.Tag{}, hint.Wrap(err, InLowerCase(full))
@@ -65,7 +68,7 @@ func CheckRepository(s string) error {
 		without, _, _ := strings.Cut(s, "@")
 		next = hint.Hint(fmt.Sprintf("leave out the tag: %q", strings.TrimSuffix(without, ":"+ref.Identifier())))
 	}
-	return hint.Wrap(fmt.Errorf("parsing repository %q: expected a repository without a tag, such as registry.example.org/acme/demo", s), next)
+	return hint.Wrap(fmt.Errorf("parsing repository %q: expected a repository in lower case and without a tag, such as registry.example.org/acme/demo", s), next)
 }
 
 // InLowerCase returns a hint that shows the reference s with its repository in lower case, or

@@ -106,11 +106,11 @@ func TestCheckRepository(t *testing.T) {
 		"Short":    {"a repository may be in the default registry", "a/b", "", ""},
 		"URL":      {"a repository is not a URL", "https://r.example/a/b", `repository "https://r.example/a/b": a repository is not a URL`, `leave out the scheme: "r.example/a/b"`},
 		"Secret":   {"credentials are not part of a repository", "gold:s3cret@r.example/a", "must not contain credentials", "docker login"},
-		"Tag":      {"a tag is not part of a repository", "r.example:5000/a/b:v1", "expected a repository without a tag", `leave out the tag: "r.example:5000/a/b"`},
-		"Digest":   {"a digest is not part of a repository", "r.example/a@" + sha, "expected a repository without a tag", `"r.example/a"`},
-		"Case":     {"a repository is in lower case", "r.example/Acme/b", "expected a repository without a tag", `in lower case: "r.example/acme/b"`},
-		"Upwards":  {"a repository must not contain ..", "r.example/a/../b", "expected a repository without a tag", ""},
-		"Space":    {"a repository has no white space", "a b", "expected a repository without a tag", ""},
+		"Tag":      {"a tag is not part of a repository", "r.example:5000/a/b:v1", "expected a repository in lower case and without a tag", `leave out the tag: "r.example:5000/a/b"`},
+		"Digest":   {"a digest is not part of a repository", "r.example/a@" + sha, "expected a repository in lower case and without a tag", `"r.example/a"`},
+		"Case":     {"a repository is in lower case", "r.example/Acme/b", "expected a repository in lower case and without a tag", `in lower case: "r.example/acme/b"`},
+		"Upwards":  {"a repository must not contain ..", "r.example/a/../b", "expected a repository in lower case and without a tag", ""},
+		"Space":    {"a repository has no white space", "a b", "expected a repository in lower case and without a tag", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := remote.CheckRepository(tc.in)

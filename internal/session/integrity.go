@@ -58,12 +58,12 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	case e.Converted && s.config.Builtins.Mode == builtin.Off:
 		return hint.Wrap(err, "leave out "+hint.Builtins+"=off to use the builtins for the pipeline, or name the package of each function with "+hint.Package+" NAME=PATH")
 	case s.config.Functions == "":
-		return hint.Wrap(err, "name a functions file after the "+hint.Hint(e.What())+", or a package with "+hint.Package+" NAME=PATH")
+		return hint.Wrap(err, nearBuiltin(e)+"name a functions file after the "+hint.Hint(e.What())+", or a package with "+hint.Package+" NAME=PATH")
 	case len(p.dependencies) > 0:
 		return hint.Wrap(err, hint.Hint("the functions of "+s.config.Functions+" are "+strings.Join(p.available(), ", ")+": use one of these names, add the function to the dependencies, or name its package with ")+hint.Package+" NAME=PATH")
 	}
 	if p.metadata != "" && len(p.functions) == 0 {
-		return hint.Wrap(err, hint.Hint(p.metadata)+" without functions in spec.dependsOn: run a function from its package or source with "+hint.Package+" NAME=PATH, or write a file of Functions of apiVersion pkg.crossplane.io/v1, which have spec.package")
+		return hint.Wrap(err, nearBuiltin(e)+hint.Hint(p.metadata)+" without functions in spec.dependsOn: run a function from its package or source with "+hint.Package+" NAME=PATH, or write a file of Functions of apiVersion pkg.crossplane.io/v1, which have spec.package")
 	}
 	listed := slices.Sorted(maps.Keys(p.functions))
 	for _, step := range e.Spec.Pipeline {
@@ -72,6 +72,21 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 		}
 	}
 	return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
+}
+
+// nearBuiltin returns the begin of a hint that suggests the builtin whose name is similar to that
+// of the function of a step. It returns "" if there is none.
+func nearBuiltin(e composition.Entry) hint.Hint {
+	var names []string
+	for _, b := range builtin.All() {
+		names = append(names, b.Name)
+	}
+	for _, step := range e.Spec.Pipeline {
+		if near := hint.Nearest(step.FunctionRef.Name, names); near != "" && near != step.FunctionRef.Name {
+			return hint.Hint("did you mean " + near + "? Otherwise ")
+		}
+	}
+	return ""
 }
 
 // checkInputs validates the inputs of steps by the CRDs of the functions that run. It returns

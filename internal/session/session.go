@@ -336,7 +336,7 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 		return hint.Wrap(fmt.Errorf("loading the composite resource: %s: %s is missing", at, field), fmt.Sprintf("add %q", field+": "+want))
 	}
 	err = fmt.Errorf("%s: %w", other, err)
-	if field == "kind" && want == "X"+got { // By convention, got is the kind of the claim.
+	if near := hint.Nearest(got, []string{want}); field == "kind" && (near == "" || want == "X"+got) {
 		return hint.Wrap(err, fmt.Sprintf("set %q at %s; or, if this is a claim, name the directory of its XRD and Composition with ", "kind: "+want, at)+string(hint.Compositions))
 	}
 	if hint.Nearest(got, []string{want}) != "" { // Either file can have the mistake.

@@ -501,7 +501,7 @@ func TestHints(t *testing.T) {
 		"NoFunction": {"a missing function is named by an option", xr, `calls the function "f"`, "{package} NAME=PATH"},
 		"Kind":       {"a similar kind is suggested with its line", replaced("XWidget", "XWidgt"), "is for kind XWidget", `did you mean "kind: XWidget" at xr.yaml:3, or "kind: XWidgt" at composition.yaml:`},
 		"Claim":      {"a claim has the kind without X, and needs its XRD", replaced("XWidget", "Widget"), "is for kind XWidget", `or, if this is a claim, name the directory of its XRD and Composition with {compositions}`},
-		"OtherKind":  {"the line of another kind is named", replaced("XWidget", "Bucket"), "is for kind XWidget", `set "kind: XWidget" at xr.yaml:3, or use a Composition for this kind`},
+		"OtherKind":  {"the line of another kind is named", replaced("XWidget", "Bucket"), "is for kind XWidget", `set "kind: XWidget" at xr.yaml:3; or, if this is a claim, name the directory of its XRD and Composition with {compositions}`},
 		"Version":    {"a similar version is suggested with its line", replaced("gold.test/v1", "gold.test/v2"), "is for apiVersion gold.test/v1", `did you mean "apiVersion: gold.test/v1" at xr.yaml:2, or "apiVersion: gold.test/v2" at composition.yaml:`},
 		"NoVersion":  {"a missing version has the line of the object", replaced("apiVersion: gold.test/v1", ""), "loading the composite resource: xr.yaml:3: apiVersion is missing", `add "apiVersion: gold.test/v1"`},
 	}

@@ -124,7 +124,7 @@ func decode(text []byte) (*pem.Block, error) {
 	for {
 		block, rest := pem.Decode(text)
 		if block == nil {
-			return nil, errors.New("expected a key in PEM")
+			return nil, hint.Wrap(errors.New("expected a key in PEM"), "name the file of a key, such as cosign.pub or cosign.key, which xfn xpkg keygen writes")
 		}
 		if block.Type != "EC PARAMETERS" {
 			return block, nil

@@ -196,7 +196,8 @@ func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) 
 	for _, name := range c.Update.names {
 		named := func(i lock.Image) bool { return i.Named(name) }
 		if !slices.ContainsFunc(slices.Concat(before.Functions, before.BaseImages, before.Packages, before.APIs), named) {
-			return lock.Plan{}, &terminal.UsageError{Err: fmt.Errorf("reading --update: nothing in %s is named %q", c.LockFile, name)}
+			err := fmt.Errorf("reading --update: nothing in %s is named %q", c.LockFile, name)
+			return lock.Plan{}, &terminal.UsageError{Err: hint.Wrap(err, "the file lists the names; leave --update out to add what it lacks")}
 		}
 	}
 	return before.Plan(wants, func(i lock.Image) bool {

@@ -89,7 +89,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err != nil {
 		return err
 	}
-	in, functions, err := c.inputs()
+	in, functions, err := c.inputs(ctx)
 	if err == nil {
 		in.Features, err = c.Features.For(term, c.CrossplaneVersion, in.Profile)
 	}
@@ -149,7 +149,7 @@ func noteEngine(term *terminal.Terminal, flags ...string) {
 
 // inputs returns the inputs and the path of the functions. With --xr there is no
 // argument for the composite resource.
-func (c *Cmd) inputs() (in session.Inputs, functions string, err error) {
+func (c *Cmd) inputs(ctx context.Context) (in session.Inputs, functions string, err error) {
 	args := slices.DeleteFunc([]string{c.XR, c.Composition, c.Functions}, func(arg string) bool { return arg == "" })
 	in = c.Sources.Inputs()
 	in.Profile, in.XRs, in.Compositions, in.AllDocuments, in.Full = c.Profile, c.XRs, c.Compositions, c.AllDocuments, c.IncludeFullXR
@@ -164,6 +164,9 @@ func (c *Cmd) inputs() (in session.Inputs, functions string, err error) {
 		in.XRs, args = args[:1], args[1:]
 	}
 	if in.Composition, functions, err = c.split(args); err != nil {
+		if len(args) == 0 {
+			err = explainOrder(ctx, in, err)
+		}
 		return in, "", err
 	}
 	if dir := in.Composition; dir != "" && isDir(dir) {

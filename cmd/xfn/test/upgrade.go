@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/clusterdiff"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite"
@@ -99,7 +100,11 @@ func (c *UpgradeCmd) Run(ctx context.Context, term *terminal.Terminal, program t
 	case out.Failed > 0:
 		return fmt.Errorf("%s could not be compared", terminal.Count(out.Failed, "render"))
 	case out.Renders == 0:
-		return errors.New("nothing was compared: there is no composite resource to render, or each case is skipped")
+		err := errors.New("nothing was compared: there is no composite resource to render, or each case is skipped")
+		if len(c.Observed) > 0 && c.Composition == "" {
+			err = hint.Wrap(err, "name the Compositions that the dump lacks with --composition")
+		}
+		return err
 	default:
 		return nil
 	}

@@ -226,10 +226,15 @@ func (c *UpgradeCmd) checkWith(out *upgrade) error {
 			continue
 		}
 		err := fmt.Errorf("--with %s: no rendered Composition calls this function", name)
-		if near := hint.Nearest(name, slices.Sorted(maps.Keys(out.called))); near != "" {
-			err = hint.Wrap(err, hint.Hint("did you mean "+near+"?"))
+		called := slices.Sorted(maps.Keys(out.called))
+		near := hint.Nearest(name, called)
+		if i := slices.IndexFunc(called, func(c string) bool { return strings.HasSuffix(c, "-"+name) }); i >= 0 {
+			near = called[i]
 		}
-		return err
+		if near != "" {
+			return hint.Wrap(err, "did you mean "+near+"?")
+		}
+		return hint.Wrap(err, "the functions are "+strings.Join(called, ", "))
 	}
 	return nil
 }

@@ -1,17 +1,31 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 const usage = "the usage is xfn validate [<schemas> [<resources>]] [flags]; separate several paths by commas, as in a.yaml,b.yaml"
+
+// missing returns the hint for paths without the other argument.
+func missing(ctx context.Context, files manifest.Reader, given string) string {
+	// An error is reported when the paths are validated.
+	found, _ := inspect.CollectCRDs(ctx, split(given), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
+	next := fmt.Sprintf("name the schemas before the resources, as in xfn validate definition.yaml %s; ", given)
+	if len(found) > 0 {
+		next = fmt.Sprintf("%s has schemas; name the resources after it, as in xfn validate %s xr.yaml; ", given, given)
+	}
+	return next + usage
+}
 
 // paths returns the arguments. Without arguments, it returns those of the project in the
 // working directory, its APIs and dependencies, and its examples, and changes o for it.
@@ -20,7 +34,7 @@ func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *inspect.CRD
 	case c.Extensions != "" && c.Resources != "":
 		return split(c.Extensions), split(c.Resources), nil
 	case c.Extensions != "" || c.Resources != "":
-		return nil, nil, &terminal.UsageError{Err: hint.Wrap(errors.New("expected both schemas and resources"), usage)}
+		return nil, nil, &terminal.UsageError{Err: hint.Wrap(errors.New("expected both schemas and resources"), missing(ctx, o.Files, cmp.Or(c.Extensions, c.Resources)))}
 	}
 	p, err := flags.FindProject(ctx, term)
 	if err != nil {

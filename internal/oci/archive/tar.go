@@ -155,9 +155,9 @@ func explain(err error, n int) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, io.ErrUnexpectedEOF) && n > 0:
-		return errors.New("the tar file is truncated")
+		return hint.Wrap(errors.New("the tar file is truncated"), "build or pull the file again")
 	case errors.Is(err, tar.ErrHeader), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the file is not a tar file")
+		return hint.Wrap(errors.New("the file is not a tar file"), "name a file that a build or a pull wrote, as xfn xpkg build does")
 	default:
 		return fsx.Cause(err)
 	}

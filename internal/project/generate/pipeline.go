@@ -90,7 +90,12 @@ func AddStep(ctx context.Context, path, step, function string) (*Edit, error) {
 		}
 		return &Edit{Path: path, Data: change.Apply(data)}, nil
 	}
-	return nil, fmt.Errorf("adding a step to %q: %w", path, ErrNoPipeline)
+	err = fmt.Errorf("adding a step to %q: %w", path, ErrNoPipeline)
+	if len(docs) > 0 {
+		obj, _ := docs[0].Object()
+		err = fmt.Errorf("adding a step to %s: %w, got kind %v", docs[0].PositionOf("kind"), ErrNoPipeline, obj["kind"])
+	}
+	return nil, hint.Wrap(err, "name the file of a Composition, which xfn composition generate writes")
 }
 
 // pipelineOf returns the path of the pipeline of an object.
