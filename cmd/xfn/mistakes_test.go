@@ -149,7 +149,6 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"metadata of packages has no version v2", "xpkg build -f wrong", "kind Configuration of meta.pkg.crossplane.io/v2", "did you mean apiVersion: meta.pkg.crossplane.io/v1?"},
 		{"a percentage has no sign", "test --coverage-min 80%", "expected a float", "write --coverage-min 80\n"},
 		{"resources alone are not validated", "validate xr.yaml", "expected both", "as in xfn validate definition.yaml xr.yaml"},
-		{"resources must exist", "validate cm.yaml xr.yml", `reading "xr.yml": no such file`, "did you mean xr.yaml?"},
 		{"an Operation has no Composition", "render op.yaml --xr op.yaml", "", "xfn operation render op.yaml"},
 		{"a builtin of a step is misspelled", "operation render op.yaml", "which was not found", "did you mean function-go-templating? Otherwise "},
 		{"nothing is locked under an unknown name", "lock functions.yaml --update=x", "nothing in xfn.lock is named", "leave --update out"},
