@@ -87,11 +87,6 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err := flags.CheckStdin(slices.Concat(schemas, resources, c.Old)...); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	for _, path := range resources {
-		if err := o.Files.CheckExists(path); err != nil {
-			return err
-		}
-	}
 	var release schema.Release
 	if c.CrossplaneVersion != "" {
 		profile, err := flags.Profile(c.CrossplaneVersion)
