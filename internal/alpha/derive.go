@@ -11,7 +11,7 @@ import (
 
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
-	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // deriveAll derives the XR's connection details and the readiness of the composed

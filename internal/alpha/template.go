@@ -11,8 +11,8 @@ import (
 
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
-	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
-	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // tagManagerMeasured is the version of the real function with which tests compare the builtin.

@@ -58,7 +58,6 @@ func houseAreas() []houseArea {
 
 		{"internal/manifest", 0},
 		{"internal/progress", 0},
-		{"internal/fieldpath", 0},
 
 		// Packages of layer 0 import package proc.
 		{"internal/proc", -1},

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
-	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A DocDiff is the difference between a document and the expected one.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A ChangeGroup is the same change of composed resources in several renders.

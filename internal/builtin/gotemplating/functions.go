@@ -13,7 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // includeFunction is the template function that executes a template by name.

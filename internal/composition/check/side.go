@@ -11,8 +11,8 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
-	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A Side is one of two implementations of a function that are compared. Name

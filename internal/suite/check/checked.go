@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
-	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A Field is a field of a composed resource.

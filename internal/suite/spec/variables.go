@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // variable matches ${each} and ${each.key}, which refer to the row of a table and to a
