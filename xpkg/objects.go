@@ -25,8 +25,8 @@ func objects(ctx context.Context, c content, d decoded, f *finder) {
 		f.add(ruleObject, "apiVersion", "", "Crossplane %s does not serve kind %s of %s: %v", release, d.Kind, d.APIVersion, err)
 		return
 	}
-	if gvk.GroupKind() == schema.CronOperation {
-		if err := schema.CheckSchedule(text(object(d.data, "spec"), "schedule")); err != nil {
+	if schedule, ok := object(d.data, "spec")["schedule"].(string); ok && gvk.GroupKind() == schema.CronOperation {
+		if err := schema.CheckSchedule(schedule); err != nil {
 			f.add(ruleObject, "spec.schedule", "", "Crossplane creates no Operation of the %s: spec.schedule is %v", d.Kind, err)
 		}
 	}

@@ -212,3 +212,26 @@ func TestDecode(t *testing.T) {
 		})
 	}
 }
+
+func TestCheckSchedule(t *testing.T) {
+	cases := map[string]struct{ reason, schedule, err string }{
+		"Fields":    {"five fields are a schedule", "*/5 0-3 * * MON-FRI", ""},
+		"Named":     {"a schedule can have a name", "@daily", ""},
+		"Every":     {"a schedule can be an interval", "@every 1h", ""},
+		"Zone":      {"a time zone can precede the fields", "CRON_TZ=UTC 0 3 * * *", ""},
+		"OnlyZone":  {"a time zone alone is not a schedule", "TZ=UTC", "nothing follows the time zone"},
+		"OnlyZone2": {"a time zone of a crontab alone is not a schedule", "CRON_TZ=UTC", "nothing follows the time zone"},
+		"Blank":     {"spaces after a time zone are not a schedule", "TZ=UTC ", "found 0"},
+		"NoZone":    {"the time zone must exist", "TZ=Nowhere 0 3 * * *", "provided bad location Nowhere"},
+		"Seconds":   {"a field for seconds is not allowed", "0 0 3 * * *", "found 6"},
+		"Empty":     {"a schedule is not empty", "", "empty spec string"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := schema.CheckSchedule(tc.schedule)
+			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+		})
+	}
+}

@@ -25,14 +25,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// A StartError means that a function of the pipeline could not be started, so that nothing was
-// rendered. It has the text of Err.
-type StartError struct{ Err error }
-
-func (e *StartError) Error() string { return e.Err.Error() }
-
-func (e *StartError) Unwrap() error { return e.Err }
-
 // started is a function that was started once. When done is closed, the
 // function runs or has failed to start.
 type started struct {

@@ -135,11 +135,10 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 }
 
 // definesSome reports whether a file or folder of resources has a CRD, an XRD or an MRD that defines
-// an object in schemas. It does not read standard input, which cannot be read again.
+// an object in schemas. It does not read standard input.
 func definesSome(ctx context.Context, files manifest.Reader, resources, schemas []string) bool {
-	paths := slices.DeleteFunc(slices.Clone(resources), func(path string) bool { return path == manifest.Stdin })
 	// An error is reported when the resources are validated.
-	found, _ := inspect.CollectCRDs(ctx, paths, inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
+	found, _ := inspect.CollectCRDs(ctx, withoutStdin(resources), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
 	if len(found) == 0 {
 		return false
 	}
@@ -166,6 +165,11 @@ func swapped(schemas, resources []string) error {
 // split returns the elements of a list that is separated by commas.
 func split(list string) []string {
 	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
+}
+
+// withoutStdin returns paths without standard input, which cannot be read twice.
+func withoutStdin(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == manifest.Stdin })
 }
 
 func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[manifest.Document, error] {

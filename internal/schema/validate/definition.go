@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,7 +60,8 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 }
 
 // ofSource returns the faults of the XRD from which the CRD of d is derived, without those that
-// open returns. They do not make the CRD invalid. An XRD in a package has none.
+// open returns. They do not make the CRD invalid. An XRD in a package has none. As open, it ignores
+// that ctx is done.
 func (d *definition) ofSource(ctx context.Context, release schema.Release) []schema.Fault {
 	d.onceSourced.Do(func() {
 		obj, err := d.Source.Object()
@@ -72,7 +75,7 @@ func (d *definition) ofSource(ctx context.Context, release schema.Release) []sch
 		}
 		d.sourced = misnamed(obj)
 		// The API server accepts a version that def does not serve, if another release serves it.
-		if found, err := def.Validate(ctx, obj, schema.Options{Metadata: true, Reuse: true}); err == nil {
+		if found, err := def.Validate(context.WithoutCancel(ctx), obj, schema.Options{Metadata: true, Reuse: true}); err == nil {
 			d.sourced = append(d.sourced, slices.DeleteFunc(found, func(f schema.Fault) bool { return f.Unchecked })...)
 		}
 	})
@@ -109,12 +112,21 @@ func (v *Validator) nearest(gvk kschema.GroupVersionKind) string {
 }
 
 // misspells reports whether gk, which has no definition, is most probably a misspelling of the kind
-// near, which an XRD in a file defines. Other XRDs of the group may define short names and those of
-// claims, which are the names of composite resources without an X.
+// near, which an XRD in a file defines. Other XRDs of the group may define short names, and names
+// that differ in capital letters or digits: those of claims, which have no X, or AKSCluster and
+// EKSCluster.
 func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
 	const shortest, edits = 5, 2
 	d := v.definitions[kschema.GroupKind{Group: gk.Group, Kind: near}]
-	if d == nil || len(gk.Kind) < shortest || near == "X"+gk.Kind || gk.Kind == "X"+near || hint.EditDistance(gk.Kind, near) > edits {
+	capitals := func(kind string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsLower(r) {
+				return -1
+			}
+			return r
+		}, kind)
+	}
+	if d == nil || len(gk.Kind) < shortest || capitals(gk.Kind) != capitals(near) || hint.EditDistance(gk.Kind, near) > edits {
 		return false
 	}
 	obj, err := d.Source.Object()
@@ -157,21 +169,29 @@ func (d *definition) sourceResult(found []schema.Fault) Result {
 	return r
 }
 
-// reported has the invalid definitions whose faults were reported.
-type reported map[*definition]bool
+// reported has the invalid definitions whose faults were reported, and the positions of such XRDs:
+// an XRD defines two kinds if it has claims.
+type reported map[any]bool
 
 // with returns r. If the definition of r's kind is invalid and not yet
 // reported, with returns the Result of the definition before r.
 func (t reported) with(r Result) []Result {
-	switch {
-	case t[r.definition] || r.definition == nil:
+	d := r.definition
+	if d == nil {
 		return []Result{r}
-	case r.broken:
-		t[r.definition] = true
-		return []Result{r.definition.result(r.definition.faults), r}
 	}
-	t[r.definition] = true
-	return []Result{r.definition.sourceResult(r.definition.sourced), r}
+	key := any(d)
+	if !r.broken {
+		key = d.Source.Position()
+	}
+	if t[key] {
+		return []Result{r}
+	}
+	t[key] = true
+	if r.broken {
+		return []Result{d.result(d.faults), r}
+	}
+	return []Result{d.sourceResult(d.sourced), r}
 }
 
 // definingFaults returns the faults of a CRD, XRD or MRD: the errors that the

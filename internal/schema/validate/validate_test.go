@@ -161,6 +161,9 @@ func TestDocuments(t *testing.T) {
 		"Legacy":    {"an XR of a v1 XRD is cluster-scoped", "apiVersion: example.org/v1\nkind: XDB\nmetadata: {name: d}\nspec: {gb: 1, claimRef: {apiVersion: a, kind: b, namespace: c, name: d}}", []string{"1 XDB d: valid"}},
 		"NoVersion": {"an unknown version is a fault", "apiVersion: example.org/v9\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v9": no matches for kind "XBucket": version v9 does not exist; the versions are v1, v0`}},
 		"NotServed": {"a version that is not served is a fault", "apiVersion: example.org/v0\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v0": no matches for kind "XBucket": version v0: not served`}},
+		"Misspelt":  {"a kind that is similar to that of an XRD is a fault", "apiVersion: example.org/v1\nkind: XBukcet\nmetadata: {name: b}", []string{"1 XBukcet b: invalid", `  2 kind: Invalid value: "XBukcet": no matches for kind "XBukcet" in version "example.org/v1" (XBucket)`}},
+		"Capital":   {"a kind with another capital letter may have an XRD, too", "apiVersion: example.org/v1\nkind: ZBucket\nmetadata: {name: b}", []string{"1 ZBucket b: no schema"}},
+		"Digit":     {"a kind with a digit may have an XRD, too", "apiVersion: example.org/v1\nkind: XBucket2\nmetadata: {name: b}", []string{"1 XBucket2 b: no schema"}},
 		"NoSchema":  {"an object without a definition has no schema", "apiVersion: other.org/v1\nkind: O\nmetadata: {name: o}", []string{"1 O o: no schema"}},
 		"Broken": {"an invalid definition is reported once, and other objects are validated", "apiVersion: example.org/v1\nkind: Bad\nmetadata: {name: a}\n---\napiVersion: example.org/v1\nkind: Bad\nmetadata: {name: b}\n---\n" + bucket + "spec: {region: eu}", []string{
 			"48 CustomResourceDefinition bads.example.org: invalid", "  51 spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields",
@@ -421,6 +424,17 @@ func TestOrder(t *testing.T) {
 	cancel(enough)
 	if err := v.Documents(ctx, appDocuments(10), func(validate.Result) error { return nil }); !errors.Is(err, enough) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestXRDOnce checks that the faults of an XRD are reported once for its two kinds.
+func TestXRDOnce(t *testing.T) {
+	const xrd = "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: xdbs.example.org}\nspec:\n  group: example.org\n  names: {kind: XDB, plural: xdbs}\n  claimNames: {kind: DB, plural: dbs}\n  versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object}}}]\n"
+	v := validate.New(definitions(t, xrd), validate.Options{Namespace: "default"})
+	got := statusLines(t, v, "apiVersion: example.org/v1\nkind: XDB\nmetadata: {name: a}\nspec: {}\n---\napiVersion: example.org/v1\nkind: DB\nmetadata: {name: b}\nspec: {}\n")
+	want := []string{"1 CompositeResourceDefinition xdbs.example.org: invalid", "  4 spec: Invalid value: Claims aren't supported in apiextensions.crossplane.io/v2", "1 XDB a: valid", "6 DB b: valid"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 
