@@ -23,7 +23,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -114,7 +113,7 @@ func (f Runtimes) config(term *terminal.Terminal, program terminal.Program, p *p
 
 // start adds the runtimes of this machine to the config of a session.
 func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program terminal.Program, p *project.Project) error {
-	options := local.Options{TempDir: os.TempDir(), MaxMessageSize: f.MaxMessageSize << 20, Progress: term.Progress}
+	options := runtimes.LocalOptions{TempDir: os.TempDir(), MaxMessageSize: f.MaxMessageSize << 20, Progress: term.Progress}
 	if term.Verbose {
 		options.Output = func(function, line string) { term.Note(function + " says: " + line) }
 	}
@@ -123,7 +122,7 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	if err != nil && f.CacheDir != "" {
 		return err
 	}
-	processes := process.Process{Options: options, Env: process.Environment(os.Environ()), GoEnv: os.Environ(), Programs: golang.Programs(dir)}
+	processes := process.Process{LocalOptions: options, Env: process.Environment(os.Environ()), GoEnv: os.Environ(), Programs: golang.Programs(dir)}
 	client := f.Client(program)
 	pulling := image.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
 	if p != nil {
@@ -136,15 +135,15 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	config.Runtimes = map[session.Runtime]runtimes.Runtime{
 		session.Process: build.Runtime(processes, true),
 		session.Docker: build.Runtime(docker.New(docker.Config{
-			Environment: dockerengine.FromEnviron(os.Environ()),
-			UserAgent:   program.UserAgent(),
-			Dir:         dir,
-			Registry:    f.Registry,
-			Remote:      client,
-			Offline:     f.Offline,
-			Pin:         f.Pin(),
-			Rewrite:     pulling.Rewrite,
-			Options:     options,
+			Environment:  dockerengine.FromEnviron(os.Environ()),
+			UserAgent:    program.UserAgent(),
+			Dir:          dir,
+			Registry:     f.Registry,
+			Remote:       client,
+			Offline:      f.Offline,
+			Pin:          f.Pin(),
+			Rewrite:      pulling.Rewrite,
+			LocalOptions: options,
 		}), false),
 		session.Development: runtimes.Development{MaxMessageSize: f.MaxMessageSize << 20},
 	}
@@ -153,7 +152,7 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	if runtime.GOOS != "linux" {
 		return nil
 	}
-	sandboxes := sandbox.Sandbox{Cache: dir, Registry: f.Registry, Pull: pulling, Options: options}
+	sandboxes := sandbox.Sandbox{Cache: dir, Registry: f.Registry, Pull: pulling, LocalOptions: options}
 	processes.Packages = sandbox.Confined{Sandbox: sandboxes}
 	config.Runtimes[session.Process], config.Runtimes[session.Sandbox] = build.Runtime(processes, true), build.Runtime(sandboxes, false)
 	config.Containers = sandbox.Containers{Cache: dir, Registry: f.Registry, Pull: pulling, Files: true, Progress: term.Progress}

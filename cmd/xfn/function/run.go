@@ -21,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
@@ -131,7 +130,7 @@ func (c *RunCmd) sandbox(term *terminal.Terminal, program terminal.Program) (san
 		Registry: c.Registry,
 		Pull:     image.Options{Remote: c.Client(program), Progress: term.Progress, Offline: c.Offline, Pin: c.Pin()},
 		Env:      c.Env,
-		Options: local.Options{
+		LocalOptions: runtimes.LocalOptions{
 			TempDir:        os.TempDir(),
 			StartTimeout:   c.StartTimeout,
 			MaxMessageSize: c.MaxMessageSize << 20,

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
@@ -61,7 +61,7 @@ func (s settings) check() error {
 		}
 	}
 	err := sandbox.Check(s.annotations())
-	var wrong *local.AnnotationError
+	var wrong *runtimes.AnnotationError
 	if errors.As(err, &wrong) {
 		return fmt.Errorf("reading %s: %w", flagOf[wrong.Annotation], wrong.Err)
 	}

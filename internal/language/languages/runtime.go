@@ -15,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
 // A Builder builds the images of functions for this machine.
@@ -106,7 +105,7 @@ func (r building) Start(ctx context.Context, fn runtimes.Function) (*runtimes.In
 	if err != nil {
 		return nil, err
 	}
-	meta := local.SourceMetadata(fn.Package)
+	meta := runtimes.SourceMetadata(fn.Package)
 	instance.Capabilities, instance.Inputs = meta.Capabilities, meta.Inputs
 	instance.Compiled += took
 	instance.Detail = strings.Replace(instance.Detail, layout, "built from "+fn.Package, 1)

@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
 // The labels of the containers that this package creates.
@@ -62,7 +61,7 @@ type container struct {
 	lock      *os.File // locks the requested container name; nil if none is requested
 
 	watch    *watch
-	function *local.Function
+	function *runtimes.LocalFunction
 }
 
 // run creates or finds the container, starts it, and waits for its first answer.
@@ -87,7 +86,7 @@ func (c *container) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c.function = &local.Function{Client: client, Done: c.watch.done, Ended: c.watch.ended}
+	c.function = &runtimes.LocalFunction{Client: client, Done: c.watch.done, Ended: c.watch.ended}
 	if err := c.function.Await(ctx, c.docker.StartTimeout); err != nil {
 		return c.explain(ctx, err)
 	}
@@ -207,7 +206,7 @@ func (c *container) create(ctx context.Context) (err error) {
 func (c *container) options() client.ContainerCreateOptions {
 	s := c.settings
 	config := &api.Config{
-		Image: c.image.id, Cmd: []string{local.Insecure()}, Env: s.env,
+		Image: c.image.id, Cmd: []string{runtimes.InsecureArgument()}, Env: s.env,
 		Labels: map[string]string{labelFunction: c.fn.Name},
 	}
 	if c.leased != nil {

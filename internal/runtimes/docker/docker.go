@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
 // atOnce limits concurrent pulls, creations and starts of containers. An engine completes
@@ -45,7 +44,7 @@ type Config struct {
 	// Rewrite, if not nil, returns the reference from which the engine pulls an image.
 	Rewrite func(string) string
 	// Options.TempDir has no effect: containers use no directory of this machine.
-	local.Options
+	runtimes.LocalOptions
 }
 
 // Docker starts functions in containers of an engine. It connects to the engine when it

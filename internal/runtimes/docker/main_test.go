@@ -23,7 +23,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
 // Names that select a role of this test binary.
@@ -100,7 +99,7 @@ func (p place) assertNoLeases(t testing.TB) {
 
 // config returns the Config of a runtime that uses the engine and the lease directory of p.
 func (p place) config() docker.Config {
-	return docker.Config{Environment: p.env, UserAgent: "xfn/test", Dir: p.dir, Remote: remote.New(remote.Options{}), Options: local.Options{Progress: p.events.record}}
+	return docker.Config{Environment: p.env, UserAgent: "xfn/test", Dir: p.dir, Remote: remote.New(remote.Options{}), LocalOptions: runtimes.LocalOptions{Progress: p.events.record}}
 }
 
 // render returns a new runtime, as another process would have.

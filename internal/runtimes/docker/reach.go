@@ -13,7 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
 // An address is the address at which this machine reaches a function. dial is nil if the
@@ -57,7 +57,7 @@ const (
 // published returns the published port of the container. It waits, because an engine may
 // report that a container runs before it reports the port.
 func (c *container) published(ctx context.Context) (network.PortBinding, error) {
-	limit := cmp.Or(c.docker.StartTimeout, local.DefaultStartTimeout)
+	limit := cmp.Or(c.docker.StartTimeout, runtimes.DefaultStartTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the engine did not publish the port of the function within %s", limit))
 	defer cancel()
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
 // The annotations of a Function that configure its container.
@@ -69,15 +69,15 @@ type settings struct {
 // gets its default.
 func parseSettings(annotations map[string]string) (settings, error) {
 	s := settings{policy: image.IfNotPresent, publish: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
-	err := local.ParseAnnotations(annotations, []local.Setting{
-		{Annotation: AnnotationCleanup, Parse: local.Into(&s.cleanup, parseCleanup)},
-		{Annotation: AnnotationPullPolicy, Parse: local.Into(&s.policy, image.ParsePolicy)},
-		{Annotation: AnnotationImage, Parse: local.Into(&s.image, notEmpty)},
-		{Annotation: AnnotationName, Parse: local.Into(&s.name, notEmpty)},
-		{Annotation: AnnotationEnv, Parse: local.Into(&s.env, local.ParseEnv)},
-		{Annotation: AnnotationPublishAddress, Parse: local.Into(&s.publish, parseAddress)},
-		{Annotation: AnnotationTarget, Parse: local.Into(&s.target, notEmpty)},
-		{Annotation: AnnotationNetwork, Parse: local.Into(&s.network, notEmpty)},
+	err := runtimes.ParseAnnotations(annotations, []runtimes.Setting{
+		{Annotation: AnnotationCleanup, Parse: runtimes.ParseInto(&s.cleanup, parseCleanup)},
+		{Annotation: AnnotationPullPolicy, Parse: runtimes.ParseInto(&s.policy, image.ParsePolicy)},
+		{Annotation: AnnotationImage, Parse: runtimes.ParseInto(&s.image, notEmpty)},
+		{Annotation: AnnotationName, Parse: runtimes.ParseInto(&s.name, notEmpty)},
+		{Annotation: AnnotationEnv, Parse: runtimes.ParseInto(&s.env, runtimes.ParseEnv)},
+		{Annotation: AnnotationPublishAddress, Parse: runtimes.ParseInto(&s.publish, parseAddress)},
+		{Annotation: AnnotationTarget, Parse: runtimes.ParseInto(&s.target, notEmpty)},
+		{Annotation: AnnotationNetwork, Parse: runtimes.ParseInto(&s.network, notEmpty)},
 	})
 	return s, err
 }

@@ -33,7 +33,6 @@ import (
 	xremote "github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 	sandboxes "github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -82,8 +81,8 @@ func confinedWith(t testing.TB, cache string) process.Process {
 			}
 		}
 	})
-	return process.Process{Options: local.Options{TempDir: tmp}, Packages: sandboxes.Confined{Sandbox: sandboxes.Sandbox{
-		Cache: cache, Options: local.Options{TempDir: tmp, StartTimeout: time.Minute}, Pull: image.Options{Remote: xremote.New(xremote.Options{})},
+	return process.Process{LocalOptions: runtimes.LocalOptions{TempDir: tmp}, Packages: sandboxes.Confined{Sandbox: sandboxes.Sandbox{
+		Cache: cache, LocalOptions: runtimes.LocalOptions{TempDir: tmp, StartTimeout: time.Minute}, Pull: image.Options{Remote: xremote.New(xremote.Options{})},
 	}}}
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 )
 
@@ -70,7 +69,7 @@ func makeNoise([]string) {
 }
 
 func startAndWait(args []string) {
-	_, err := process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: args[1]}}.Start(context.Background(), runtimes.Function{Name: "f", Package: args[0]})
+	_, err := process.Process{GoEnv: os.Environ(), LocalOptions: runtimes.LocalOptions{TempDir: args[1]}}.Start(context.Background(), runtimes.Function{Name: "f", Package: args[0]})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -17,7 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
 // Process starts functions as child processes. To compile source code it needs GoEnv, and
@@ -30,7 +29,7 @@ import (
 // A function leads a process group, which is killed when the function is stopped or ends.
 // On Linux and Windows the function also ends when this process ends for any reason.
 type Process struct {
-	local.Options
+	runtimes.LocalOptions
 	// Packages starts functions whose package is not a folder with source code. It is nil
 	// on systems that cannot run packages.
 	Packages runtimes.Runtime
@@ -90,7 +89,7 @@ func noPackages(pkg string) error {
 }
 
 func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runtimes.Instance, err error) {
-	dir, err := local.PrivateDir(p.TempDir)
+	dir, err := runtimes.MakeSocketDir(p.TempDir)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +113,7 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 	if err != nil {
 		return nil, err
 	}
-	meta := local.SourceMetadata(fn.Package)
+	meta := runtimes.SourceMetadata(fn.Package)
 	return &runtimes.Instance{
 		Runner:       f,
 		Detail:       "built from " + fn.Package,
@@ -131,16 +130,16 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 
 // run starts a program and waits until it answers: over a unix socket if the program
 // supports it, and otherwise over the loopback interface.
-func (p Process) run(ctx context.Context, name, program string, dir local.Dir) (f *local.Function, c *child, err error) {
-	if local.SocketsWork {
+func (p Process) run(ctx context.Context, name, program string, dir runtimes.SocketDir) (f *runtimes.LocalFunction, c *child, err error) {
+	if runtimes.SocketsWork {
 		socket := dir.Socket()
-		f, c, err = p.launch(ctx, name, program, "unix://"+socket, local.Flag("network", "unix"), local.Flag("address", socket))
+		f, c, err = p.launch(ctx, name, program, "unix://"+socket, runtimes.Argument("network", "unix"), runtimes.Argument("address", socket))
 		if !refusesNetworkFlag(err) {
 			return f, c, err
 		}
 	}
-	err = local.OnLoopback(ctx, func(address string) (err error) {
-		f, c, err = p.launch(ctx, name, program, address, local.Flag("address", address))
+	err = runtimes.StartOnLoopback(ctx, func(address string) (err error) {
+		f, c, err = p.launch(ctx, name, program, address, runtimes.Argument("address", address))
 		return err
 	})
 	return f, c, err
@@ -148,13 +147,13 @@ func (p Process) run(ctx context.Context, name, program string, dir local.Dir) (
 
 // launch starts a program with these arguments, and waits until it answers at
 // the gRPC target.
-func (p Process) launch(ctx context.Context, name, program, target string, args ...string) (*local.Function, *child, error) {
+func (p Process) launch(ctx context.Context, name, program, target string, args ...string) (*runtimes.LocalFunction, *child, error) {
 	client, err := grpc.Dial(target, grpc.Options{MaxMessageSize: p.MaxMessageSize})
 	if err != nil {
 		return nil, nil, err
 	}
 	c, err := startChild(ctx, func() *exec.Cmd {
-		cmd := exec.Command(program, append([]string{local.Insecure()}, args...)...)
+		cmd := exec.Command(program, append([]string{runtimes.InsecureArgument()}, args...)...)
 		cmd.Dir = filepath.Dir(program)
 		cmd.Env = environment(cmd.Dir, p.Env)
 		return cmd
@@ -163,7 +162,7 @@ func (p Process) launch(ctx context.Context, name, program, target string, args 
 		err = fmt.Errorf("running the compiled program: %w", fsx.Cause(err))
 		return nil, nil, errors.Join(err, client.Close())
 	}
-	f := &local.Function{Client: client, Done: c.done, Ended: c.ended}
+	f := &runtimes.LocalFunction{Client: client, Done: c.done, Ended: c.ended}
 	if err := f.Await(ctx, p.StartTimeout); err != nil {
 		return nil, nil, errors.Join(c.explain(ctx, err), client.Close())
 	}

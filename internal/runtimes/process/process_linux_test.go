@@ -17,7 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 )
 
@@ -43,7 +42,7 @@ func TestSource(t *testing.T) {
 		t.Run(string(b), func(t *testing.T) {
 			line, tmp := newLifeline(t), shortDir(t)
 			pkg := writeChild(t, b, line)
-			fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: tmp}}, pkg)
+			fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: tmp}}, pkg)
 			assertAnswers(t, fn)
 			if want := "built from " + pkg; fn.Detail != want {
 				t.Errorf("detail: got %q, want %q", fn.Detail, want)
@@ -73,14 +72,14 @@ func TestLongTempDir(t *testing.T) {
 	if err := os.Mkdir(tmp, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: tmp}}, writeChild(t, functiontest.Serves, newLifeline(t)))
+	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: tmp}}, writeChild(t, functiontest.Serves, newLifeline(t)))
 	assertAnswers(t, fn)
 	stop(t, fn)
 	assertEmpty(t, tmp)
 }
 
 func TestManyAtOnce(t *testing.T) {
-	line, p := newLifeline(t), process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}
+	line, p := newLifeline(t), process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}
 	pkg := writeChild(t, functiontest.Serves, line)
 	var wg sync.WaitGroup
 	for range 6 {
@@ -103,7 +102,7 @@ func TestManyAtOnce(t *testing.T) {
 // TestGoodAndBadAtOnce checks that functions that fail do not affect functions
 // that start at the same time.
 func TestGoodAndBadAtOnce(t *testing.T) {
-	line, p := newLifeline(t), process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}
+	line, p := newLifeline(t), process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}
 	good, bad := writeChild(t, functiontest.Serves, line), writeChild(t, functiontest.Crashes, line)
 	var wg sync.WaitGroup
 	for range 3 {
@@ -133,7 +132,7 @@ func TestGoodAndBadAtOnce(t *testing.T) {
 func TestNoise(t *testing.T) {
 	var lines atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
-	p := process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t), Output: func(string, string) {
+	p := process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), Output: func(string, string) {
 		if lines.Add(1) == 200_000 {
 			cancel()
 		}
@@ -144,7 +143,7 @@ func TestNoise(t *testing.T) {
 		t.Errorf("got %v, want a cancellation", err)
 	}
 
-	p = process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t), StartTimeout: 2 * time.Second}}
+	p = process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), StartTimeout: 2 * time.Second}}
 	_, err = p.Start(t.Context(), runtimes.Function{Name: "f", Package: noisy})
 	if err == nil || !strings.Contains(err.Error(), "no answer within 2s") {
 		t.Fatalf("got %v, want a timeout", err)
@@ -172,7 +171,7 @@ func TestBadFunctions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			line := newLifeline(t)
-			p := process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t), StartTimeout: tc.timeout}}
+			p := process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), StartTimeout: tc.timeout}}
 			_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeChild(t, tc.behavior, line)})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
@@ -185,7 +184,7 @@ func TestBadFunctions(t *testing.T) {
 }
 
 func TestLargeAnswer(t *testing.T) {
-	fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t), MaxMessageSize: 100}}, writeChild(t, functiontest.Serves, newLifeline(t)))
+	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), MaxMessageSize: 100}}, writeChild(t, functiontest.Serves, newLifeline(t)))
 	_, err := fn.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "`+strings.Repeat("x", 200)+`"}}}`))
 	if err == nil || !strings.Contains(err.Error(), "more than the limit of 100") {
 		t.Errorf("got %v, want the limit", err)
@@ -201,7 +200,7 @@ func TestWhatAFunctionIsGiven(t *testing.T) {
 	p := process.Process{
 		Env:   []string{"LANG=C", "ADDED=by user"},
 		GoEnv: goEnv(t),
-		Options: local.Options{TempDir: tmp, Output: func(function, line string) {
+		LocalOptions: runtimes.LocalOptions{TempDir: tmp, Output: func(function, line string) {
 			mu.Lock()
 			defer mu.Unlock()
 			lines = append(lines, function+" "+line)

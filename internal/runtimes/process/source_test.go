@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 )
 
@@ -23,7 +22,7 @@ func TestSourceFolder(t *testing.T) {
 	p := process.Process{
 		Env:   process.Environment(os.Environ()),
 		GoEnv: os.Environ(),
-		Options: local.Options{TempDir: shortDir(t), Progress: func(e progress.Event) {
+		LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), Progress: func(e progress.Event) {
 			steps = append(steps, e.Text)
 		}},
 	}
@@ -67,7 +66,7 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}
+			p := process.Process{GoEnv: os.Environ(), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}
 			_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: tc.pkg})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
@@ -81,7 +80,7 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 
 func TestCancelledWhileCompiling(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	p := process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t), Progress: func(progress.Event) { cancel() }}}
+	p := process.Process{GoEnv: os.Environ(), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), Progress: func(progress.Event) { cancel() }}}
 	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want a cancellation", err)
@@ -89,7 +88,7 @@ func TestCancelledWhileCompiling(t *testing.T) {
 }
 
 func TestTempDirThatIsNotThere(t *testing.T) {
-	p := process.Process{Options: local.Options{TempDir: filepath.Join(t.TempDir(), "none")}}
+	p := process.Process{LocalOptions: runtimes.LocalOptions{TempDir: filepath.Join(t.TempDir(), "none")}}
 	_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: t.TempDir()})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want an error about the missing directory", err)

@@ -14,13 +14,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 )
 
 func TestDiesInCall(t *testing.T) {
 	line := newLifeline(t)
-	fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.DiesInCall, line))
+	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.DiesInCall, line))
 	for _, moment := range []string{"the function ends during a call", "the function ends after a call"} {
 		_, err := fn.RunFunction(t.Context(), "f", request(t, `{}`))
 		want := `calling function "f": the function ended unexpectedly (signal: killed); its last output:` + "\n  a simulated crash in a call"
@@ -35,7 +34,7 @@ func TestDiesInCall(t *testing.T) {
 func TestStopKills(t *testing.T) {
 	t.Run("Impatient", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Stays, line))
+		fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Stays, line))
 		one := line.next(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -46,14 +45,14 @@ func TestStopKills(t *testing.T) {
 	})
 	t.Run("Patient", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Stays, line))
+		fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Stays, line))
 		one := line.next(t)
 		stop(t, fn)
 		assertReaped(t, one.pid)
 	})
 	t.Run("Group", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
+		fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
 		parent, child := line.next(t), line.next(t)
 		stop(t, fn)
 		parent.awaitDeath(t)
@@ -61,7 +60,7 @@ func TestStopKills(t *testing.T) {
 	})
 	t.Run("Orphans", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
+		fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
 		parent, child := line.next(t), line.next(t)
 		if err := syscall.Kill(parent.pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -76,7 +75,7 @@ func TestCancel(t *testing.T) {
 	t.Run("BeforeStart", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Serves, newLifeline(t))})
+		_, err := process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Serves, newLifeline(t))})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want a cancellation", err)
 		}
@@ -94,7 +93,7 @@ func TestCancel(t *testing.T) {
 			failed := make(chan error, 1)
 			pkg := writeChild(t, functiontest.Hangs, line)
 			go func() {
-				_, err := process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: tmp}}.Start(ctx, runtimes.Function{Name: "f", Package: pkg})
+				_, err := process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: tmp}}.Start(ctx, runtimes.Function{Name: "f", Package: pkg})
 				failed <- err
 			}()
 			one := line.next(t)
@@ -108,7 +107,7 @@ func TestCancel(t *testing.T) {
 	}
 	t.Run("DuringACall", func(t *testing.T) {
 		line, tmp := newLifeline(t), shortDir(t)
-		fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: tmp}}, writeChild(t, functiontest.HangsInCall, line))
+		fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: tmp}}, writeChild(t, functiontest.HangsInCall, line))
 		one := line.next(t)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("took too long"))
 		defer cancel()
@@ -151,7 +150,7 @@ func TestKilledUser(t *testing.T) {
 
 func TestStopAfterDeath(t *testing.T) {
 	line := newLifeline(t)
-	fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeChild(t, functiontest.Serves, line))
+	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Serves, line))
 	one := line.next(t)
 	if err := syscall.Kill(one.pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -184,7 +183,7 @@ func init() {
 // does not delay Stop. Stop does not end it; only a sandbox could.
 func TestDaemon(t *testing.T) {
 	line := newLifeline(t)
-	fn := start(t, process.Process{GoEnv: goEnv(t), Options: local.Options{TempDir: shortDir(t)}}, writeSelf(t, beDaemon, line.path))
+	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeSelf(t, beDaemon, line.path))
 	assertAnswers(t, fn)
 	daemon := line.next(t)
 	stop(t, fn)

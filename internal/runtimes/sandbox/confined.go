@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -37,8 +36,8 @@ func (c Confined) Start(ctx context.Context, fn runtimes.Function) (*runtimes.In
 }
 
 // run implements runFunc: it starts the function by sandbox.Confine.
-func (c Confined) run(ctx context.Context, name string, spec sandbox.Spec, settings settings, all *stops) (f *local.Function, how string, err error) {
-	spec.Args, spec.TempDir = append(spec.Args, local.Insecure()), c.TempDir
+func (c Confined) run(ctx context.Context, name string, spec sandbox.Spec, settings settings, all *stops) (f *runtimes.LocalFunction, how string, err error) {
+	spec.Args, spec.TempDir = append(spec.Args, runtimes.InsecureArgument()), c.TempDir
 	err = onLoopback(ctx, spec, all, func(spec sandbox.Spec, address string, stops *stops) error {
 		var report sandbox.Report
 		var err error

@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
@@ -43,7 +42,7 @@ func TestEscapeByHolding(t *testing.T) {
 // answer in time.
 func TestEscapeByNotServing(t *testing.T) {
 	fn := runtimes.Function{Name: "waits", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}}
-	s := sandbox.Sandbox{Cache: t.TempDir(), Options: local.Options{StartTimeout: time.Nanosecond}}
+	s := sandbox.Sandbox{Cache: t.TempDir(), LocalOptions: runtimes.LocalOptions{StartTimeout: time.Nanosecond}}
 	_, err := s.Start(t.Context(), fn)
 	functiontest.RequireSandbox(t, err)
 	if err == nil || !strings.Contains(err.Error(), "no answer within 1ns") {
@@ -59,7 +58,7 @@ func TestEscapeByNotServing(t *testing.T) {
 func TestEscapeByFlood(t *testing.T) {
 	var lines atomic.Int64
 	enough := make(chan struct{})
-	s := sandbox.Sandbox{Cache: t.TempDir(), Options: local.Options{Output: func(_, line string) {
+	s := sandbox.Sandbox{Cache: t.TempDir(), LocalOptions: runtimes.LocalOptions{Output: func(_, line string) {
 		if len(line) > 1<<12 {
 			t.Errorf("a line of %d bytes", len(line))
 		}

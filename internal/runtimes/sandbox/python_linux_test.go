@@ -20,7 +20,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
@@ -52,7 +51,7 @@ func TestPython(t *testing.T) {
 func answersInPython(t *testing.T, file string) {
 	var mu sync.Mutex
 	var said []string
-	s := sandbox.Sandbox{Cache: t.TempDir(), Options: local.Options{Output: func(_, line string) {
+	s := sandbox.Sandbox{Cache: t.TempDir(), LocalOptions: runtimes.LocalOptions{Output: func(_, line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		said = append(said, line)

@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -33,7 +32,7 @@ type Sandbox struct {
 	Registry string
 	// Pull configures how images are fetched.
 	Pull image.Options
-	local.Options
+	runtimes.LocalOptions
 	// Env is added to the environment of every image, each as "name=value". Variables in
 	// the annotation AnnotationEnv override it.
 	Env []string
@@ -115,7 +114,7 @@ func allowNamespaces(err *sandbox.NamespaceError) hint.Hint {
 
 // A runFunc starts the function that a spec describes, and returns once the function
 // answers. how describes its restrictions for users.
-type runFunc func(ctx context.Context, name string, spec sandbox.Spec, s settings, stops *stops) (f *local.Function, how string, err error)
+type runFunc func(ctx context.Context, name string, spec sandbox.Spec, s settings, stops *stops) (f *runtimes.LocalFunction, how string, err error)
 
 // start unpacks a function's image from the source from, and starts the function with run.
 func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, run runFunc) (_ *runtimes.Instance, err error) {
@@ -134,7 +133,7 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 	if err != nil {
 		return nil, err
 	}
-	meta := local.UnpackedMetadata(root.Path)
+	meta := runtimes.UnpackedMetadata(root.Path)
 	spec, err := specOf(root, settings)
 	if errors.Is(err, errNoProgram) && meta.Kind != "" && meta.Kind != "Function" {
 		err = fmt.Errorf("expected the package of a Function, got that of the %s %q", meta.Kind, meta.Name)
@@ -165,8 +164,8 @@ func (s Sandbox) images() images {
 }
 
 // run implements runFunc: it starts the function by sandbox.Start.
-func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ settings, all *stops) (f *local.Function, how string, err error) {
-	spec.Args, spec.Port = append(spec.Args, local.Insecure()), port
+func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ settings, all *stops) (f *runtimes.LocalFunction, how string, err error) {
+	spec.Args, spec.Port = append(spec.Args, runtimes.InsecureArgument()), port
 	start := func(spec sandbox.Spec, stops *stops) error {
 		target, err := s.listen(&spec, stops)
 		if err != nil {
@@ -189,7 +188,7 @@ func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ sett
 // machine's network. On the default port another process might listen, and would receive the
 // requests.
 func onLoopback(ctx context.Context, spec sandbox.Spec, all *stops, start func(spec sandbox.Spec, address string, stops *stops) error) error {
-	return local.OnLoopback(ctx, func(address string) error {
+	return runtimes.StartOnLoopback(ctx, func(address string) error {
 		_, port, err := net.SplitHostPort(address)
 		if err != nil {
 			return err
@@ -198,7 +197,7 @@ func onLoopback(ctx context.Context, spec sandbox.Spec, all *stops, start func(s
 		if one.Port, err = strconv.Atoi(port); err != nil {
 			return err
 		}
-		one.Args = append(slices.Clone(spec.Args), local.Flag("address", address))
+		one.Args = append(slices.Clone(spec.Args), runtimes.Argument("address", address))
 		var own stops
 		if err := start(one, address, &own); err != nil {
 			return errors.Join(err, own.run())
@@ -209,7 +208,7 @@ func onLoopback(ctx context.Context, spec sandbox.Spec, all *stops, start func(s
 }
 
 // serve starts a function, and returns once the function answers at the gRPC target.
-func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec sandbox.Spec, target string, stops *stops) (*local.Function, sandbox.Report, error) {
+func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec sandbox.Spec, target string, stops *stops) (*runtimes.LocalFunction, sandbox.Report, error) {
 	client, err := grpc.Dial(target, grpc.Options{MaxMessageSize: s.MaxMessageSize})
 	if err != nil {
 		return nil, sandbox.Report{}, err
@@ -220,7 +219,7 @@ func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec s
 		return nil, sandbox.Report{}, err
 	}
 	stops.add(c.stop)
-	f := &local.Function{Client: client, Done: c.done, Ended: c.ended}
+	f := &runtimes.LocalFunction{Client: client, Done: c.done, Ended: c.ended}
 	if err := f.Await(ctx, s.StartTimeout); err != nil {
 		return nil, sandbox.Report{}, c.explain(ctx, err)
 	}
@@ -230,7 +229,7 @@ func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec s
 // listen creates a unix socket, whose connections the supervisor forwards to the
 // function. target is the gRPC target of the socket.
 func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err error) {
-	dir, err := local.PrivateDir(s.TempDir)
+	dir, err := runtimes.MakeSocketDir(s.TempDir)
 	if err != nil {
 		return "", err
 	}

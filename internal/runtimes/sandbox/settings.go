@@ -15,7 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -51,7 +51,7 @@ func (Sandbox) Annotations() []string {
 	}
 }
 
-// Check validates the annotations of a Function. It returns a local.AnnotationError for
+// Check validates the annotations of a Function. It returns a runtimes.AnnotationError for
 // the first annotation that is invalid.
 func Check(annotations map[string]string) error {
 	_, err := parseSettings(annotations)
@@ -71,22 +71,22 @@ type settings struct {
 // parseSettings parses the annotations of a Function. A setting without an annotation
 // gets its default.
 func parseSettings(annotations map[string]string) (s settings, err error) {
-	all := []local.Setting{
-		{Annotation: AnnotationNetwork, Parse: local.Into(&s.network, parseNetwork)},
-		{Annotation: AnnotationEnv, Parse: local.Into(&s.env, local.ParseEnv)},
-		{Annotation: AnnotationMemory, Parse: local.Into(&s.limits.Memory, parseMemory)},
-		{Annotation: AnnotationCPU, Parse: local.Into(&s.limits.CPU, parseCPU)},
-		{Annotation: AnnotationTimeout, Parse: local.Into(&s.timeout, parseTimeout)},
-		{Annotation: AnnotationWritable, Parse: local.Into(&s.writable, strconv.ParseBool)},
-		{Annotation: AnnotationPullPolicy, Parse: local.Into(&s.policy, image.ParsePolicy)},
+	all := []runtimes.Setting{
+		{Annotation: AnnotationNetwork, Parse: runtimes.ParseInto(&s.network, parseNetwork)},
+		{Annotation: AnnotationEnv, Parse: runtimes.ParseInto(&s.env, runtimes.ParseEnv)},
+		{Annotation: AnnotationMemory, Parse: runtimes.ParseInto(&s.limits.Memory, parseMemory)},
+		{Annotation: AnnotationCPU, Parse: runtimes.ParseInto(&s.limits.CPU, parseCPU)},
+		{Annotation: AnnotationTimeout, Parse: runtimes.ParseInto(&s.timeout, parseTimeout)},
+		{Annotation: AnnotationWritable, Parse: runtimes.ParseInto(&s.writable, strconv.ParseBool)},
+		{Annotation: AnnotationPullPolicy, Parse: runtimes.ParseInto(&s.policy, image.ParsePolicy)},
 	}
 	for _, name := range slices.Sorted(maps.Keys(annotations)) {
-		isName := func(known local.Setting) bool { return known.Annotation == name }
+		isName := func(known runtimes.Setting) bool { return known.Annotation == name }
 		if strings.HasPrefix(name, prefix) && !slices.ContainsFunc(all, isName) {
-			return s, &local.AnnotationError{Annotation: name, Err: errors.New("unknown setting of the sandbox runtime")}
+			return s, &runtimes.AnnotationError{Annotation: name, Err: errors.New("unknown setting of the sandbox runtime")}
 		}
 	}
-	err = local.ParseAnnotations(annotations, all)
+	err = runtimes.ParseAnnotations(annotations, all)
 	return s, err
 }
 

@@ -1,4 +1,4 @@
-package local_test
+package runtimes_test
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function/grpc"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-func TestPrivateDir(t *testing.T) {
+func TestMakeSocketDir(t *testing.T) {
 	parent := t.TempDir()
-	dir, err := local.PrivateDir(parent)
+	dir, err := runtimes.MakeSocketDir(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestPrivateDir(t *testing.T) {
 	if err := os.Mkdir(deep, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := local.PrivateDir(deep)
+	elsewhere, err := runtimes.MakeSocketDir(deep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,10 +42,10 @@ func TestPrivateDir(t *testing.T) {
 	}
 	left, err := os.ReadDir(deep)
 	if err != nil || len(left) > 0 {
-		t.Errorf("PrivateDir left %v behind, %v", left, err)
+		t.Errorf("MakeSocketDir left %v behind, %v", left, err)
 	}
-	if _, err := local.PrivateDir(filepath.Join(parent, "absent")); err == nil {
-		t.Error("PrivateDir in a missing parent: got no error")
+	if _, err := runtimes.MakeSocketDir(filepath.Join(parent, "absent")); err == nil {
+		t.Error("MakeSocketDir in a missing parent: got no error")
 	}
 }
 
@@ -61,7 +61,7 @@ func TestFunctionEnds(t *testing.T) {
 		}
 	})
 	done := make(chan struct{})
-	f := &local.Function{Client: client, Done: done, Ended: func() error { return errors.New("exit status 7") }}
+	f := &runtimes.LocalFunction{Client: client, Done: done, Ended: func() error { return errors.New("exit status 7") }}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	time.AfterFunc(time.Millisecond, func() { cancel(enough) })
@@ -80,7 +80,7 @@ func TestFunctionEnds(t *testing.T) {
 	}
 }
 
-func TestOnLoopback(t *testing.T) {
+func TestStartOnLoopback(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("the function ended")
 	for name, tc := range map[string]struct {
@@ -97,7 +97,7 @@ func TestOnLoopback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seen := map[string]bool{}
-			err := local.OnLoopback(t.Context(), func(address string) error {
+			err := runtimes.StartOnLoopback(t.Context(), func(address string) error {
 				seen[address] = true
 				if len(seen) > tc.taken {
 					return tc.err

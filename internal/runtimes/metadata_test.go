@@ -1,4 +1,4 @@
-package local_test
+package runtimes_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
 func TestUnpackedMetadata(t *testing.T) {
@@ -26,7 +26,7 @@ func TestUnpackedMetadata(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "package.yaml"), []byte(tc.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := local.UnpackedMetadata(dir).Capabilities; !slices.Equal(got, tc.want) {
+			if got := runtimes.UnpackedMetadata(dir).Capabilities; !slices.Equal(got, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -39,7 +39,7 @@ func TestUnpackedMetadata(t *testing.T) {
 		if err := os.Symlink(outside, filepath.Join(dir, "package.yaml")); err != nil {
 			t.Skip(err)
 		}
-		if got := local.UnpackedMetadata(dir); got.Capabilities != nil {
+		if got := runtimes.UnpackedMetadata(dir); got.Capabilities != nil {
 			t.Errorf("a link out of the folder is not followed: got %q", got)
 		}
 	})
@@ -58,7 +58,7 @@ func TestSourceMetadata(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := local.SourceMetadata(dir)
+	got := runtimes.SourceMetadata(dir)
 	if len(got.Inputs) != 1 || !slices.Equal(got.Capabilities, []string{"composition"}) {
 		t.Errorf("the CRDs in package/input and the capabilities are read: got %v", got)
 	}

@@ -1,4 +1,4 @@
-package local
+package runtimes
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ type Setting struct {
 	Parse      func(text string) error
 }
 
-// Into returns a Setting.Parse that stores the result of parse in *to.
-func Into[T any](to *T, parse func(text string) (T, error)) func(text string) error {
+// ParseInto returns a Setting.Parse that stores the result of parse in *to.
+func ParseInto[T any](to *T, parse func(text string) (T, error)) func(text string) error {
 	return func(text string) (err error) {
 		*to, err = parse(text)
 		return err

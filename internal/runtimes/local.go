@@ -1,4 +1,4 @@
-package local
+package runtimes
 
 import (
 	"cmp"
@@ -24,8 +24,8 @@ const DefaultStartTimeout = 30 * time.Second
 // to it broke.
 const exitGrace = 2 * time.Second
 
-// Options configure how a runtime starts functions on this machine.
-type Options struct {
+// LocalOptions configure how a runtime starts functions on this machine.
+type LocalOptions struct {
 	// TempDir is the directory in which each function's private directory is created;
 	// empty means the system's default. If its path is too long for a unix socket, /tmp
 	// replaces it.
@@ -45,7 +45,7 @@ type Options struct {
 
 // NewOutput returns a proc.Output for the output of the function with this name. It
 // passes each line to o.Output.
-func (o Options) NewOutput(function string) *proc.Output {
+func (o LocalOptions) NewOutput(function string) *proc.Output {
 	out := &proc.Output{}
 	if o.Output != nil {
 		out.Each = func(line string) { o.Output(function, line) }
@@ -53,8 +53,8 @@ func (o Options) NewOutput(function string) *proc.Output {
 	return out
 }
 
-// A Function is a function that was started on this machine.
-type Function struct {
+// A LocalFunction is a function that was started on this machine.
+type LocalFunction struct {
 	Client *grpc.Client
 	// Done is closed when the function has ended and its whole output was read.
 	Done <-chan struct{}
@@ -64,7 +64,7 @@ type Function struct {
 
 // Await waits until the function answers. It returns an error if the function ends, or
 // after the timeout. A zero timeout means DefaultStartTimeout.
-func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
+func (f *LocalFunction) Await(ctx context.Context, timeout time.Duration) error {
 	timeout = cmp.Or(timeout, DefaultStartTimeout)
 	ctx, stop := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer stop()
@@ -81,7 +81,7 @@ func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
 }
 
 // RunFunction calls the function. If the function has ended, the error says how it ended.
-func (f *Function) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+func (f *LocalFunction) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp, err := f.Client.RunFunction(ctx, name, req)
 	if status.Code(err) != codes.Unavailable {
 		return rsp, err
@@ -97,14 +97,14 @@ func (f *Function) RunFunction(ctx context.Context, name string, req *fnv1.RunFu
 	return nil, err
 }
 
-// Flag returns the command-line argument --name=value for a function, or --name if the
+// Argument returns the command-line argument --name=value for a function, or --name if the
 // value is empty.
-func Flag(name, value string) string {
+func Argument(name, value string) string {
 	if value == "" {
 		return "--" + name
 	}
 	return "--" + name + "=" + value
 }
 
-// Insecure returns the argument that makes a function serve without TLS.
-func Insecure() string { return Flag("insecure", "") }
+// InsecureArgument returns the argument that makes a function serve without TLS.
+func InsecureArgument() string { return Argument("insecure", "") }

@@ -1,4 +1,4 @@
-package local
+package runtimes
 
 import (
 	"cmp"
@@ -23,58 +23,58 @@ const (
 // socket.
 const SocketsWork = runtime.GOOS != "windows"
 
-// A Dir is a directory that no other user can enter. Its path is short enough for a unix
-// socket in it. If this process is killed, the next call of PrivateDir with the same
+// A SocketDir is a directory that no other user can enter. Its path is short enough for a unix
+// socket in it. If this process is killed, the next call of MakeSocketDir with the same
 // parent removes the directory, except on Windows.
-type Dir struct {
+type SocketDir struct {
 	*fsx.TempDir
 	// Path is the absolute path of the directory.
 	Path string
 }
 
 // Socket returns the path for a unix socket in the directory.
-func (d Dir) Socket() string { return filepath.Join(d.Path, socketName) }
+func (d SocketDir) Socket() string { return filepath.Join(d.Path, socketName) }
 
-// PrivateDir creates a Dir in parent, or in /tmp if the path of parent is too long for a
+// MakeSocketDir creates a SocketDir in parent, or in /tmp if the path of parent is too long for a
 // unix socket.
-func PrivateDir(parent string) (Dir, error) {
+func MakeSocketDir(parent string) (SocketDir, error) {
 	parents := []string{parent}
 	if SocketsWork {
 		parents = append(parents, "/tmp")
 	}
 	for _, parent := range parents {
-		d, err := privateDir(parent)
+		d, err := makeSocketDir(parent)
 		if err != nil || len(d.Socket()) <= maxSocketPath || !SocketsWork {
 			return d, err
 		}
 		if err := d.Close(); err != nil {
-			return Dir{}, err
+			return SocketDir{}, err
 		}
 	}
-	return Dir{}, fmt.Errorf("%q is too long for the path of a unix socket", parent)
+	return SocketDir{}, fmt.Errorf("%q is too long for the path of a unix socket", parent)
 }
 
-func privateDir(parent string) (Dir, error) {
+func makeSocketDir(parent string) (SocketDir, error) {
 	parent, err := filepath.Abs(cmp.Or(parent, os.TempDir()))
 	if err != nil {
-		return Dir{}, err
+		return SocketDir{}, err
 	}
 	root, err := os.OpenRoot(parent)
 	if err != nil {
-		return Dir{}, fmt.Errorf("creating a private directory: %w", err)
+		return SocketDir{}, fmt.Errorf("creating a private directory: %w", err)
 	}
 	d, err := fsx.MakeTempDir(root)
 	if err != nil {
-		return Dir{}, err
+		return SocketDir{}, err
 	}
-	return Dir{d, filepath.Join(parent, d.Name)}, nil
+	return SocketDir{d, filepath.Join(parent, d.Name)}, nil
 }
 
-// OnLoopback calls start with a free address of the loopback interface, "127.0.0.1:PORT", for
-// a function that will listen there. Another process can take the port before the function
-// does: if start fails and a process listens at the address, OnLoopback calls start again with
-// another address, at most twice. If start fails, it must stop the function.
-func OnLoopback(ctx context.Context, start func(address string) error) error {
+// StartOnLoopback calls start with a free address of the loopback interface, "127.0.0.1:PORT",
+// for a function that will listen there. Another process can take the port before the function
+// does: if start fails and a process listens at the address, StartOnLoopback calls start again
+// with another address, at most twice. If start fails, it must stop the function.
+func StartOnLoopback(ctx context.Context, start func(address string) error) error {
 	for tries := 1; ; tries++ {
 		address, err := listen(ctx, "127.0.0.1:0")
 		if err != nil {
