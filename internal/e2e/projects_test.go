@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/language/interpreted"
+	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -61,7 +61,7 @@ func TestProjects(t *testing.T) {
 		"tarballs":      {packages: 4, example: "examples/deployment.yaml", composes: "replicas: 2", tarballs: []string{"build/schedule", "build/serve"}, validate: offline},
 		"templates":     {packages: 2, example: "examples/app.yaml", composes: `count: "3"`, validate: offline},
 		"typescript":    {packages: 2, validate: offline},
-		"up-apis":       {packages: 3, example: "examples/store.yaml apis/stores/composition.yaml", composes: "region: eu-west-1", bases: []string{interpreted.GoTemplating().Base, interpreted.KCL().Base}},
+		"up-apis":       {packages: 3, example: "examples/store.yaml apis/stores/composition.yaml", composes: "region: eu-west-1", bases: []string{languages.GoTemplating().Base, languages.KCL().Base}},
 		"up-old":        {packages: 2, example: "examples/app.yaml", composes: "region: small", validate: offline},
 	}
 	found, err := os.ReadDir(projectsDir)

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/language/interpreted"
+	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/language/typescript"
 )
@@ -49,7 +49,7 @@ func scaffolds(t *testing.T) (all []bundled, cache, npm string) {
 	w.add(t, root, "protobuf", "7.34.1", true, "google")
 	w.add(t, root, "pydantic", "1.10.4", false, "pydantic", "typing_extensions.py")
 	stand := layoutOfGo(t)
-	for _, reference := range []string{interpreted.GoTemplating().Base, interpreted.KCL().Base} {
+	for _, reference := range []string{languages.GoTemplating().Base, languages.KCL().Base} {
 		pullBase(t, cache, reference, stand)
 	}
 	return []bundled{

@@ -18,7 +18,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
-	"github.com/xfn-dev/xfn/internal/language/interpreted"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -246,7 +245,7 @@ func (s *Session) chooseSource(ctx context.Context, c choice) (choice, error) {
 // setTemplates sets the builtin for a folder of templates. It reports whether the package is
 // such a folder.
 func (c *choice) setTemplates() bool {
-	lang := interpreted.GoTemplating()
+	lang := languages.GoTemplating()
 	if found, err := lang.Detect(c.fn.Package); err != nil || !found {
 		return false
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/golang"
-	"github.com/xfn-dev/xfn/internal/language/interpreted"
 	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/language/typescript"
 )
@@ -16,11 +15,11 @@ import (
 // All returns all languages. Detect tries them in this order, as the crossplane CLI does.
 func All() []language.Language {
 	return []language.Language{
-		interpreted.KCL(),
+		KCL(),
 		python.Language(),
 		golang.Language(),
 		typescript.Language(),
-		interpreted.GoTemplating(),
+		GoTemplating(),
 	}
 }
 

@@ -1,4 +1,4 @@
-package interpreted
+package languages
 
 import (
 	"io/fs"
@@ -18,7 +18,7 @@ func GoTemplating() language.Language {
 		Marks:  "only .gotmpl and .tmpl files",
 		Base:   goTemplatingBase,
 		Detect: hasTemplates,
-		Build: folder{
+		Build: interpreted{
 			endings: []string{".gotmpl", ".tmpl"}, env: []string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE=" + sourcePath},
 		}.build,
 		Watch: func(dir string) ([]string, error) { return []string{dir}, nil },

@@ -1,4 +1,4 @@
-package interpreted
+package languages
 
 import (
 	"io/fs"
@@ -24,7 +24,7 @@ func KCL() language.Language {
 		Marks:  "kcl.mod",
 		Base:   kclBase,
 		Detect: func(dir string) (bool, error) { return language.Has(dir, "kcl.mod") },
-		Build: folder{
+		Build: interpreted{
 			owner: kclOwner, followLinks: true, endings: []string{".k"},
 			env: []string{"FUNCTION_KCL_DEFAULT_SOURCE=" + sourcePath, "KCL_PKG_PATH=" + sourcePath},
 		}.build,

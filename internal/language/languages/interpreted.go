@@ -1,4 +1,4 @@
-package interpreted
+package languages
 
 import (
 	"context"
@@ -18,8 +18,9 @@ import (
 // sourcePath is the path of a function's source in an image that interprets it.
 const sourcePath = "/src"
 
-// A folder is how an image interprets source.
-type folder struct {
+// interpreted says how the image of an existing function interprets source. Its build adds the
+// folder with the source to that image.
+type interpreted struct {
 	// owner is the user who owns the source.
 	owner int
 	// followLinks adds the targets of links. Without it, links are an error.
@@ -32,7 +33,7 @@ type folder struct {
 
 // build adds the source as a folder at sourcePath to the base images. The layer is the same
 // for all platforms.
-func (f folder) build(ctx context.Context, src language.Source, opts runtimeimage.Options) (*language.Result, error) {
+func (f interpreted) build(ctx context.Context, src language.Source, opts runtimeimage.Options) (*language.Result, error) {
 	if src.Base == nil {
 		return nil, errors.New("no base image is given")
 	}
@@ -58,7 +59,7 @@ func (f folder) build(ctx context.Context, src language.Source, opts runtimeimag
 }
 
 // check returns an error unless dir has source.
-func (f folder) check(dir string) error {
+func (f interpreted) check(dir string) error {
 	found := false
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.Contains(f.endings, filepath.Ext(name)) {
