@@ -25,25 +25,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// started is a function that was started once. When done is closed, the
-// function runs or has failed to start.
-type started struct {
-	choice choice
-	// inProcess is the builtin of choice, if it has one. It is set before done is closed.
-	inProcess function.Runner
-	// waiting is the number of renders that wait for the function to start. If it
-	// becomes zero before done is closed, cancel ends the start.
-	waiting int
-	cancel  context.CancelCauseFunc
-
-	done     chan struct{}
-	instance *runtimes.Instance
-	// inputs decodes the CRDs of instance once.
-	inputs func() composition.Inputs
-	err    error
-	ended  sync.Once
-}
-
 // start starts the functions that are not running, concurrently, and waits until they run.
 // If one fails, it cancels the other starts, unless another render waits for them.
 // If a package lacks the capability, start warns or, if strict is true, fails.
@@ -184,15 +165,6 @@ func (s *Session) enter(ctx context.Context, choices []choice) (entries []*start
 		entries, isNew = append(entries, e), append(isNew, !ok)
 	}
 	return entries, isNew, nil
-}
-
-func (e *started) isDone() bool {
-	select {
-	case <-e.done:
-		return true
-	default:
-		return false
-	}
 }
 
 // wait waits until the function runs or has failed to start. If ctx is done
@@ -368,31 +340,4 @@ func (s *Session) Close(ctx context.Context) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// stop stops a function. If the function is still starting when ctx is done,
-// stop returns, and the function is stopped later.
-func (e *started) stop(ctx context.Context) error {
-	e.cancel(errors.New("the session is closed"))
-	select {
-	case <-e.done:
-		return e.end(ctx)
-	case <-ctx.Done():
-		go func() {
-			<-e.done
-			_ = e.end(context.WithoutCancel(ctx))
-		}()
-		return fmt.Errorf("stopping function %q: %w", e.choice.fn.Name, context.Cause(ctx))
-	}
-}
-
-func (e *started) end(ctx context.Context) (err error) {
-	if e.err != nil {
-		return nil
-	}
-	e.ended.Do(func() { err = e.instance.Stop(ctx) })
-	if err != nil {
-		return fmt.Errorf("stopping function %q: %w", e.choice.fn.Name, err)
-	}
-	return nil
 }
