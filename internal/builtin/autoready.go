@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -17,6 +18,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
+
+// autoReady returns the builtin function-auto-ready.
+func autoReady() Builtin {
+	return Builtin{
+		Name: "function-auto-ready", Measured: autoReadyMeasured, From: "v0.6.0", Below: "v0.8.0",
+		Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[AutoReadyInput](),
+		Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
+		Differs:  "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
+		Settings: autoReadySettings(),
+		New:      func(o Options) function.Runner { return NewAutoReady(o.forAutoReady()) },
+	}
+}
 
 // AutoReadyInput is the input of function-auto-ready. All fields are optional.
 type AutoReadyInput struct {

@@ -106,82 +106,15 @@ func (o Options) forGoTemplating() gotemplating.Options {
 func All() []Builtin {
 	return []Builtin{
 		autoReady(),
-		{
-			Name: "function-cel-filter", Measured: celFilterMeasured, From: "v0.1.0", Below: "v0.3.0",
-			Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[Filters](),
-			Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
-			Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
-			New:     func(o Options) function.Runner { return NewCELFilter(version(tag(o.Package))) },
-			locate:  locateFilter,
-		},
-		{
-			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
-			Input: "dummy.fn.crossplane.io/v1beta1 Response", Type: reflect.TypeFor[Response](),
-			Covered: "`response`.",
-			New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
-		},
-		{
-			Name: "function-environment-configs", Measured: environmentConfigsMeasured, From: "v0.1.0", Below: "v0.8.0", LastExtra: "v0.6.0",
-			Input: "environmentconfigs.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[EnvironmentConfigsInput](), Sources: "spec.environmentConfigs",
-			Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol.",
-			Differs: "Four inputs that crash the real function are fatal results. Data with different `toFieldPath` is merged in the order of the list, and not in random order. The nulls with which `toFieldPath` extends lists up to an index are limited (1,048,576).",
-			New:     func(o Options) function.Runner { return NewEnvironmentConfigs(version(tag(o.Package))) },
-			locate:  firstLine(locateEnvironmentSource),
-		},
-		{
-			Name: "function-extra-resources", Measured: extraResourcesMeasured, From: "v0.1.0", Below: "v0.4.0", LastExtra: "v0.2.0",
-			Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[ExtraResourcesInput](), Sources: "spec.extraResources",
-			Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
-			Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
-			New:     func(o Options) function.Runner { return NewExtraResources(version(tag(o.Package))) },
-			locate:  firstLine(locateExtraSource),
-		},
+		celFilter(),
+		dummy(),
+		environmentConfigs(),
+		extraResourcesBuiltin(),
 		goTemplating(),
-		{
-			Name: "function-patch-and-transform", Measured: "v0.10.8", From: "v0.8.0", Below: "v0.11.0",
-			Input: "pt.fn.crossplane.io/v1beta1 Resources", Type: reflect.TypeFor[spec.Resources](),
-			Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
-			Differs: "Three inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB), the digits of quantities (1024), and the nulls with which patches extend lists up to an index (1,048,576 for a composite resource) are limited.",
-			New: func(o Options) function.Runner {
-				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
-			},
-			locate: firstLine(patchandtransform.Locate),
-		},
-		{
-			Name: "function-sequencer", Measured: sequencerMeasured, From: "v0.4.0", Below: "v0.7.0",
-			Input: "sequencer.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[SequencerInput](),
-			Covered: "`rules` with `sequence`, `condition` and `deleteOnly`; `enableDeletionSequencing`, `replayDeletion`, `usageVersion`, `resetCompositeReadiness`, `cacheTTL`. Fields that the version of the package does not have are unknown. With the tag `main` or from v0.7.0-0 also `createOnly`, which no release has.",
-			Differs: "Two requests that crash the real function have fatal results: one without a desired state, and one that resets the readiness of a composite resource that is not desired. The cost of CEL conditions, regular expressions (16 KiB, 10,000 instructions) and the number of Usages (10,000) are limited. If the names of two Usages are equal, the last one is desired. Versions before v0.6.0 may report an invalid regular expression in another way.",
-			New:     func(o Options) function.Runner { return NewSequencer(version(tag(o.Package))) },
-			locate:  firstLine(locateSequence),
-		},
-		{
-			Name: "function-status-transformer", Measured: statusTransformerMeasured, From: "v0.1.0", Below: "v0.6.0",
-			Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[StatusTransformation](),
-			Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
-			Differs: "Resources that match are compared in the order of their names. The real function uses them in random order, on which groups of the same name depend. Regular expressions (16 KiB), and the output (64 MiB) and recursion of messages are limited, and the timeout of the render applies.",
-			New:     func(o Options) function.Runner { return NewStatusTransformer(version(tag(o.Package))) },
-		},
-		{
-			Name: "function-tag-manager", Measured: tagManagerMeasured, From: "v0.3.0", Below: "v0.10.0",
-			Input: "tag-manager.fn.crossplane.io/v1beta1 ManagedTags", Type: reflect.TypeFor[ManagedTags](),
-			Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
-			Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
-			New:     func(o Options) function.Runner { return NewTagManager(version(tag(o.Package))) },
-			locate:  func(fatal string, _ []byte) (string, int) { return locateTagSource(fatal), 1 },
-		},
-	}
-}
-
-// autoReady returns the builtin function-auto-ready.
-func autoReady() Builtin {
-	return Builtin{
-		Name: "function-auto-ready", Measured: autoReadyMeasured, From: "v0.6.0", Below: "v0.8.0",
-		Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[AutoReadyInput](),
-		Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
-		Differs:  "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
-		Settings: autoReadySettings(),
-		New:      func(o Options) function.Runner { return NewAutoReady(o.forAutoReady()) },
+		patchAndTransform(),
+		sequencer(),
+		statusTransformer(),
+		tagManager(),
 	}
 }
 
@@ -194,6 +127,20 @@ func goTemplating() Builtin {
 		Differs:  "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
 		Settings: goTemplatingSettings(),
 		New:      func(o Options) function.Runner { return gotemplating.New(o.forGoTemplating()) },
+	}
+}
+
+// patchAndTransform returns the builtin function-patch-and-transform.
+func patchAndTransform() Builtin {
+	return Builtin{
+		Name: "function-patch-and-transform", Measured: "v0.10.8", From: "v0.8.0", Below: "v0.11.0",
+		Input: "pt.fn.crossplane.io/v1beta1 Resources", Type: reflect.TypeFor[spec.Resources](),
+		Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
+		Differs: "Three inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB), the digits of quantities (1024), and the nulls with which patches extend lists up to an index (1,048,576 for a composite resource) are limited.",
+		New: func(o Options) function.Runner {
+			return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
+		},
+		locate: firstLine(patchandtransform.Locate),
 	}
 }
 

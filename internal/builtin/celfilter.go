@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
+
+// celFilter returns the builtin function-cel-filter.
+func celFilter() Builtin {
+	return Builtin{
+		Name: "function-cel-filter", Measured: celFilterMeasured, From: "v0.1.0", Below: "v0.3.0",
+		Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[Filters](),
+		Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
+		Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
+		New:     func(o Options) function.Runner { return NewCELFilter(version(tag(o.Package))) },
+		locate:  locateFilter,
+	}
+}
 
 // Filters is the input of function-cel-filter. The function needs no field; required fields are
 // those of the real function's schema. Error texts contain the names of this type and of Filter,

@@ -4,14 +4,26 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
+
+// dummy returns the builtin function-dummy.
+func dummy() Builtin {
+	return Builtin{
+		Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
+		Input: "dummy.fn.crossplane.io/v1beta1 Response", Type: reflect.TypeFor[Response](),
+		Covered: "`response`.",
+		New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
+	}
+}
 
 // Response is the input of function-dummy v0.4.1. Error texts contain the name of
 // this type, so it is the same as in the real function.

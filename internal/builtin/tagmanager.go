@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -13,6 +14,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
+
+// tagManager returns the builtin function-tag-manager.
+func tagManager() Builtin {
+	return Builtin{
+		Name: "function-tag-manager", Measured: tagManagerMeasured, From: "v0.3.0", Below: "v0.10.0",
+		Input: "tag-manager.fn.crossplane.io/v1beta1 ManagedTags", Type: reflect.TypeFor[ManagedTags](),
+		Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
+		Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
+		New:     func(o Options) function.Runner { return NewTagManager(version(tag(o.Package))) },
+		locate:  func(fatal string, _ []byte) (string, int) { return locateTagSource(fatal), 1 },
+	}
+}
 
 // tagManagerMeasured is the version of the real function with which tests compare the builtin.
 const tagManagerMeasured = "v0.9.0"
