@@ -53,7 +53,7 @@ func TestMistakesWithPackages(t *testing.T) {
 	if err := os.WriteFile("program", []byte(elf), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"xpkg build -f package -o plain.xpkg", "xpkg push -f plain.xpkg REGISTRY/acme/plain:v1.2.0", "xpkg keygen"} {
+	for _, args := range []string{"xpkg build -f package -o plain.xpkg", "xpkg push -f plain.xpkg REGISTRY/acme/plain:v1.2.0", "xpkg build -f root -o root.xpkg", "xpkg push -f root.xpkg REGISTRY/acme/root:v1.0.0", "xpkg keygen"} {
 		if text := output(t, strings.Fields("xfn "+strings.ReplaceAll(args, "REGISTRY", address))); strings.Contains(text, "error") {
 			t.Fatal(text)
 		}
@@ -97,6 +97,7 @@ func TestMistakesWithPackages(t *testing.T) {
 
 		{"a dependency has a registry", "dependency add function-auto-ready", `parsing reference "function-auto-ready": it names no registry`, "did you mean xpkg.crossplane.io/crossplane-contrib/function-auto-ready?"},
 		{"the repository of a dependency must exist", "dependency add REGISTRY/acme/none", `has no repository "acme/none"`, "check the spelling"},
+		{"a dependency of a dependency is named with both", "dependency add REGISTRY/acme/root:v1.0.0", `reading "REGISTRY/acme/none", on which "REGISTRY/acme/root" depends: `, "check the spelling"},
 		{"the version of a dependency must exist", "dependency add REGISTRY/acme/plain:v9.0.0", `none of the 1 tags matches "v9.0.0"`, "name a version that exists, such as v1.2.0"},
 		{"a release of Kubernetes has three numbers", "dependency add k8s:1.33", `the version of k8s is "1.33"`, "did you mean k8s:v1.33.0?"},
 		{"a reference is not a URL", "dependency add https://REF", "a repository is not a URL", `leave out the scheme: "REF"`},
