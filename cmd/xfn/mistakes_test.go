@@ -11,20 +11,25 @@ import (
 
 // mistakenFiles are the files of TestMistakesWithPackages. REGISTRY is the address of a registry.
 var mistakenFiles = map[string]string{
-	"package/crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: plain}\nspec: {}\n",
-	"root/crossplane.yaml":    "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: root}\nspec:\n  dependsOn:\n  - {provider: REGISTRY/acme/none, version: v1.0.0}\n",
-	"crossplane-project.yaml": "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: REGISTRY/acme/demo\n",
-	"url.yaml":                "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: https://REGISTRY/acme/demo\n",
-	"empty.lock":              "",
-	"xr.yaml":                 "apiVersion: example.org/v1\nkind: XA\nmetadata: {name: a}\n",
-	"composition.yaml":        "apiVersion: apiextensions.crossplane.io/v1\nkind: Compositon\nmetadata: {name: a}\n",
-	"functions.yaml":          "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\nspec: {package: REGISTRY/acme/plain:v1.2.0}\n",
-	"request.yaml":            "meta: {tag: a}\n",
-	"text.xpkg":               "text\n",
-	"wrong/crossplane.yaml":   "apiVersion: meta.pkg.crossplane.io/v2\nkind: Configuration\nmetadata: {name: root}\n",
-	"op.yaml":                 "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: op}\nspec: {mode: Pipeline, pipeline: [{step: a, functionRef: {name: function-og-templating}}]}\n",
-	"other.yaml":              "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: a}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: Bucket}\n  mode: Pipeline\n  pipeline: [{step: a, functionRef: {name: function-auto-ready}}]\n",
-	"cm.yaml":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
+	"package/crossplane.yaml":      "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: plain}\nspec: {}\n",
+	"root/crossplane.yaml":         "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: root}\nspec:\n  dependsOn:\n  - {provider: REGISTRY/acme/none, version: v1.0.0}\n",
+	"crossplane-project.yaml":      "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: REGISTRY/acme/demo\n",
+	"url.yaml":                     "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: https://REGISTRY/acme/demo\n",
+	"empty.lock":                   "",
+	"xr.yaml":                      "apiVersion: example.org/v1\nkind: XA\nmetadata: {name: a}\n",
+	"composition.yaml":             "apiVersion: apiextensions.crossplane.io/v1\nkind: Compositon\nmetadata: {name: a}\n",
+	"functions.yaml":               "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\nspec: {package: REGISTRY/acme/plain:v1.2.0}\n",
+	"newer.yaml":                   "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\nspec: {package: REGISTRY/acme/plain:v9.0.0}\n",
+	"request.yaml":                 "meta: {tag: a}\n",
+	"text.xpkg":                    "text\n",
+	"wrong/crossplane.yaml":        "apiVersion: meta.pkg.crossplane.io/v2\nkind: Configuration\nmetadata: {name: root}\n",
+	"op.yaml":                      "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: op}\nspec: {mode: Pipeline, pipeline: [{step: a, functionRef: {name: function-og-templating}}]}\n",
+	"other.yaml":                   "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: a}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: Bucket}\n  mode: Pipeline\n  pipeline: [{step: a, functionRef: {name: function-auto-ready}}]\n",
+	"xrd.yaml":                     "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: buckets.example.org}\nspec: {group: example.org, scope: Namespaced, names: {kind: Bucket, plural: buckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object}}}]}\n",
+	"all/all.yaml":                 "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: xas.example.org}\nspec: {group: example.org, scope: Namespaced, names: {kind: XA, plural: xas}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object}}}]}\n---\napiVersion: example.org/v1\nkind: XA\nmetadata: {name: a, namespace: b}\n",
+	"shop/crossplane-project.yaml": "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: shop}\nspec:\n  repository: REGISTRY/acme/shop\n  imageConfigs:\n  - spec: {matchImages: [{prefix: xpkg.crossplane.io/crossplane-contrib/}], rewriteImage: {prefix: REGISTRY/none/}}\n",
+	"shop/functions/f/a.gotmpl":    "a: b\n",
+	"cm.yaml":                      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
 }
 
 // TestMistakesWithPackages checks that the messages of commands about packages, projects, images
@@ -48,7 +53,7 @@ func TestMistakesWithPackages(t *testing.T) {
 	if err := os.WriteFile("program", []byte(elf), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"xpkg build -f package -o plain.xpkg", "xpkg push -f plain.xpkg REGISTRY/acme/plain:v1.2.0", "xpkg keygen"} {
+	for _, args := range []string{"xpkg build -f package -o plain.xpkg", "xpkg push -f plain.xpkg REGISTRY/acme/plain:v1.2.0", "xpkg build -f root -o root.xpkg", "xpkg push -f root.xpkg REGISTRY/acme/root:v1.0.0", "xpkg keygen"} {
 		if text := output(t, strings.Fields("xfn "+strings.ReplaceAll(args, "REGISTRY", address))); strings.Contains(text, "error") {
 			t.Fatal(text)
 		}
@@ -92,6 +97,7 @@ func TestMistakesWithPackages(t *testing.T) {
 
 		{"a dependency has a registry", "dependency add function-auto-ready", `parsing reference "function-auto-ready": it names no registry`, "did you mean xpkg.crossplane.io/crossplane-contrib/function-auto-ready?"},
 		{"the repository of a dependency must exist", "dependency add REGISTRY/acme/none", `has no repository "acme/none"`, "check the spelling"},
+		{"a dependency of a dependency is named with both", "dependency add REGISTRY/acme/root:v1.0.0", `reading "REGISTRY/acme/none", on which "REGISTRY/acme/root" depends: `, "check the spelling"},
 		{"the version of a dependency must exist", "dependency add REGISTRY/acme/plain:v9.0.0", `none of the 1 tags matches "v9.0.0"`, "name a version that exists, such as v1.2.0"},
 		{"a release of Kubernetes has three numbers", "dependency add k8s:1.33", `the version of k8s is "1.33"`, "did you mean k8s:v1.33.0?"},
 		{"a reference is not a URL", "dependency add https://REF", "a repository is not a URL", `leave out the scheme: "REF"`},
@@ -158,6 +164,16 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a project is named by a flag", "project lint demo", "unexpected argument demo", "by its file with -f"},
 		{"a composite resource of another kind may be a claim", "render xr.yaml other.yaml", "is for kind Bucket", "or, if this is a claim, name the directory of its XRD and Composition with --compositions"},
 		{"a project has a Composition for each XR", "render xr.yaml", "no Composition in", "xfn composition generate"},
+		{"a Configuration has no runtime", "xpkg build -f package --embed-runtime-source package", `the package in "package" is a Configuration with a runtime image, which nothing would run`, "leave --embed-runtime-source out"},
+		{"a package is not written to a directory", "xpkg pull REF -o package", `writing package "package": it is a directory`, "such as package/package.xpkg"},
+		{"an empty file is no package", "xpkg lint ./empty.lock", "the file is empty", "build or pull the file again"},
+		{"the project in the working directory is locked", "lock --check --lock-file none.lock", "is not up to date", "run xfn lock\n"},
+		{"an image that was not pulled is not locked offline", "lock newer.yaml --lock-file none.lock --offline", "is not in the cache", "run this command once without --offline"},
+		{"a claim needs its XRD", "render xr.yaml --compositions other.yaml", "no Composition is for XA", "for a claim, add its XRD, too"},
+		{"the kinds of a dump are not those of the Compositions", "diff other.yaml -o xr.yaml", "it has XA, and the Compositions are for Bucket", "correct the kinds"},
+		{"a repository without a registry is in lower case", "project build --repository ACME/x", "expected a repository in lower case", `write the repository in lower case: "acme/x"`},
+		{"definitions among the resources are not schemas", "validate xrd.yaml all", "CRDs and XRDs among the resources are not used as schemas", "name their files among the schemas, too"},
+		{"the base image of a function may be in a mirror", "project build -f shop/crossplane-project.yaml", "reading the base image of go-templating functions", "name a mirror of the registry in spec.imageConfigs"},
 		{"the line of an unreadable dependency is that of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},
 	} {
 		reference := strings.NewReplacer("REF", address+"/acme/plain:v1.2.0", "REGISTRY", address)

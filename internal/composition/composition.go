@@ -44,6 +44,9 @@ type Entry struct {
 	refused legacy.Note
 }
 
+// ErrKind is the error for an object of another kind than Composition.
+var ErrKind = errors.New("expected a Composition")
+
 // Decode returns the Composition in a document, as a pipeline. It ignores
 // unknown fields as the API server does. A legacy Composition that cannot be
 // converted is returned unchanged; Check reports why.
@@ -54,7 +57,7 @@ func Decode(doc manifest.Document) (Entry, error) {
 	}
 	u := unstructured.Unstructured{Object: obj}
 	if u.GetKind() != apiextv1.CompositionKind {
-		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a Composition, got %s", Describe(&u))}
+		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("%w, got %s", ErrKind, Describe(&u))}
 		return Entry{}, schema.SuggestKind(err, u.GetAPIVersion(), u.GetKind())
 	}
 	if want := apiextv1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {

@@ -275,6 +275,11 @@ func TestLoopGoesOn(t *testing.T) {
 			[]string{"not rendered: the last good render is that of round 1", "composition.yaml:"},
 			func(b *bench) { b.put("composition.yaml", project["composition.yaml"]) },
 		},
+		"Order": {
+			"another file in the place of the Composition is an error with the order", func(b *bench) { b.put("composition.yaml", project["xr.yaml"]) },
+			[]string{"not rendered", "expected a Composition, got", "hint: the order of the files is composite resource, Composition, functions"},
+			func(b *bench) { b.put("composition.yaml", project["composition.yaml"]) },
+		},
 		"XR": {
 			"a file can be removed and restored", func(b *bench) { b.remove("xr.yaml") },
 			[]string{"not rendered", `reading "xr.yaml": no such file`},

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -148,6 +149,9 @@ func (l *loop) render(ctx context.Context, files *manifest.Reads, p progress.Fun
 		}
 		return nil
 	})
+	if errors.Is(err, composition.ErrKind) && hint.Of(err) == "" {
+		err = hint.Wrap(err, "the order of the files is composite resource, Composition, functions")
+	}
 	out.Err = errors.Join(append(errs, err, s.Close(ctx))...)
 	if cause := context.Cause(ctx); cause != nil && out.Err != nil && !errors.Is(out.Err, cause) {
 		out.Err = fmt.Errorf("%w; %w", out.Err, cause)

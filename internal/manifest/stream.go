@@ -83,8 +83,7 @@ func (r Reader) Stream(ctx context.Context, path string) iter.Seq2[Document, err
 		err := afero.Walk(r.FS, path, func(name string, info fs.FileInfo, err error) error {
 			switch {
 			case err != nil:
-				err = fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
-				if !yield(Document{Path: name}, err) {
+				if !yield(Document{Path: name}, r.unreadable(name, err)) {
 					return fs.SkipAll
 				}
 				return nil

@@ -68,6 +68,9 @@ func CheckRepository(s string) error {
 		without, _, _ := strings.Cut(s, "@")
 		next = hint.Hint(fmt.Sprintf("leave out the tag: %q", strings.TrimSuffix(without, ":"+ref.Identifier())))
 	}
+	if lower := strings.ToLower(s); lower != s && next == "" {
+		next = hint.Hint(fmt.Sprintf("write the repository in lower case: %q", lower))
+	}
 	return hint.Wrap(fmt.Errorf("parsing repository %q: expected a repository in lower case and without a tag, such as registry.example.org/acme/demo", s), next)
 }
 

@@ -39,9 +39,13 @@ func (s *Session) explain(ctx context.Context, err error, xr string, e compositi
 	return err
 }
 
-// explainName adds a hint to err if it is the error of a composed resource whose name begins with
-// the invalid name of the composite resource in doc.
+// explainName adds the position in doc of a missing name of the composite resource. It adds a
+// hint if err is the error of a composed resource whose name begins with the invalid name xr of
+// the composite resource in doc.
 func explainName(err error, xr string, doc manifest.Document) error {
+	if errors.Is(err, reconciler.ErrNoName) {
+		return fmt.Errorf("%w (at %s)", err, doc.PositionOf("metadata"))
+	}
 	var invalid *reconciler.InvalidNameError
 	if !errors.As(err, &invalid) || !strings.HasPrefix(invalid.Name, xr) || len(validation.IsDNS1123Subdomain(xr)) == 0 {
 		return err

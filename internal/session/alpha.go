@@ -97,7 +97,7 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	if err := s.xrd(ctx, &p.plan); err != nil {
 		return p, err
 	}
-	if err := s.checkOnly(p.plan, xrs); err != nil {
+	if err := s.checkOnly(ctx, p.plan, xrs); err != nil {
 		return p, err
 	}
 	s.warnDuplicates(doc)

@@ -153,7 +153,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
 	p.setEntry(entry.Entry)
-	if err := s.checkOnly(p, xrs); err != nil {
+	if err := s.checkOnly(ctx, p, xrs); err != nil {
 		return p, err
 	}
 	s.warnDuplicate(entry.Duplicate)
@@ -198,13 +198,15 @@ func newPlan(in Inputs, version reconciler.Version) plan {
 func (p *plan) setEntry(e composition.Entry) { p.entry, p.request.Composition = e, e.Composition }
 
 // checkOnly checks the XR before any function starts, if there is exactly one XR.
-func (s *Session) checkOnly(p plan, xrs []manifest.Document) error {
+func (s *Session) checkOnly(ctx context.Context, p plan, xrs []manifest.Document) error {
 	if len(xrs) != 1 {
 		return nil
 	}
 	xr, err := p.original(xrs[0])
 	if err == nil {
-		_, err = p.forXR(xrs[0], xr)
+		if _, err = p.forXR(xrs[0], xr); err != nil && s.xrd(ctx, &p) == nil {
+			_, err = p.forXR(xrs[0], xr) // The hint for a claim needs the XRD.
+		}
 	}
 	if err == nil {
 		s.warnDuplicate(xr.duplicate)

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,6 +56,9 @@ type Missing struct {
 	Resources []Reference
 	// Compositions is true if the dump has no Composition.
 	Compositions bool
+	// Kinds are the kinds in the dump, and Composed those of the composite resources that the
+	// Compositions are for. Both are sorted.
+	Kinds, Composed []string
 }
 
 // Missing returns the resources that the dump in in.Observed lacks. It renders nothing.
@@ -68,8 +72,13 @@ func (s *Session) Missing(ctx context.Context, in Inputs) (m Missing, err error)
 		return m, err
 	}
 	m.Compositions = true
+	kinds, composed := map[string]bool{}, map[string]bool{}
+	for _, e := range library.Compositions() {
+		composed[e.Spec.CompositeTypeRef.Kind] = true
+	}
 	c := observe(library, exists)
 	for _, o := range c.all {
+		kinds[o.GetKind()] = true
 		if o.GroupVersionKind().GroupKind() == compositionKind {
 			m.Compositions = false
 		}
@@ -77,5 +86,6 @@ func (s *Session) Missing(ctx context.Context, in Inputs) (m Missing, err error)
 			m.Resources = append(m.Resources, c.missing(o.Unstructured)...)
 		}
 	}
+	m.Kinds, m.Composed = slices.Sorted(maps.Keys(kinds)), slices.Sorted(maps.Keys(composed))
 	return m, nil
 }

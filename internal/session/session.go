@@ -345,6 +345,10 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 		return hint.Wrap(fmt.Errorf("loading the composite resource: %s: %s is missing", at, field), fmt.Sprintf("add %q", field+": "+want))
 	}
 	err = fmt.Errorf("%s: %w", other, err)
+	if p.xrd != nil && p.xrd.Offers(xr.GroupVersionKind()) {
+		next := fmt.Sprintf("%s is the kind of claims (%s): name the directory of this XRD and its Composition with ", at, p.xrdDocument.PositionOf("spec.claimNames"))
+		return hint.Wrap(err, next+string(hint.Compositions))
+	}
 	if near := hint.Nearest(got, []string{want}); field == "kind" && (near == "" || want == "X"+got) {
 		return hint.Wrap(err, fmt.Sprintf("set %q at %s; or, if this is a claim, name the directory of its XRD and Composition with ", "kind: "+want, at)+string(hint.Compositions))
 	}

@@ -494,6 +494,7 @@ func TestHintsAboutReferences(t *testing.T) {
 }
 
 func TestHints(t *testing.T) {
+	const claimed = "{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {group: gold.test, names: {kind: XWidget}, claimNames: {kind: WidgetClaim}}}"
 	replaced := func(old, by string) string { return strings.Replace(xr, old, by, 1) }
 	cases := map[string]struct {
 		reason, xr, wantErr, want string
@@ -501,14 +502,17 @@ func TestHints(t *testing.T) {
 		"NoFunction": {"a missing function is named by an option", xr, `calls the function "f"`, "{package} NAME=PATH"},
 		"Kind":       {"a similar kind is suggested with its line", replaced("XWidget", "XWidgt"), "is for kind XWidget", `did you mean "kind: XWidget" at xr.yaml:3, or "kind: XWidgt" at composition.yaml:`},
 		"Claim":      {"a claim has the kind without X, and needs its XRD", replaced("XWidget", "Widget"), "is for kind XWidget", `or, if this is a claim, name the directory of its XRD and Composition with {compositions}`},
+		"ClaimOfXRD": {"a kind in claimNames of the XRD is a claim", replaced("XWidget", "WidgetClaim"), "is for kind XWidget", `xr.yaml:3 is the kind of claims (xrd.yaml:1): name the directory of this XRD and its Composition with {compositions}`},
 		"OtherKind":  {"the line of another kind is named", replaced("XWidget", "Bucket"), "is for kind XWidget", `set "kind: XWidget" at xr.yaml:3; or, if this is a claim, name the directory of its XRD and Composition with {compositions}`},
 		"Version":    {"a similar version is suggested with its line", replaced("gold.test/v1", "gold.test/v2"), "is for apiVersion gold.test/v1", `did you mean "apiVersion: gold.test/v1" at xr.yaml:2, or "apiVersion: gold.test/v2" at composition.yaml:`},
 		"NoVersion":  {"a missing version has the line of the object", replaced("apiVersion: gold.test/v1", ""), "loading the composite resource: xr.yaml:3: apiVersion is missing", `add "apiVersion: gold.test/v1"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": tc.xr, "composition.yaml": steps("f")})})
-			_, err := renderOne(t.Context(), s, inputs)
+			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": tc.xr, "composition.yaml": steps("f"), "xrd.yaml": claimed})})
+			in := inputs
+			in.XRD = "xrd.yaml"
+			_, err := renderOne(t.Context(), s, in)
 			if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
 				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
 			}

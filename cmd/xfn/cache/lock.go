@@ -27,7 +27,7 @@ import (
 
 // LockCmd writes the lock file.
 type LockCmd struct {
-	Files []string `arg:"" optional:"" help:"Files or folders of Functions, package metadata (crossplane.yaml) or package roots, and a project file or its folder. Default: the files in the lock file."`
+	Files []string `arg:"" optional:"" help:"Files or folders of Functions, package metadata (crossplane.yaml) or package roots, and a project file or its folder. Default: the files in the lock file, or the project file in the working directory."`
 
 	BaseImage []string `sep:"none" placeholder:"REF" help:"Lock an image for --base-image or --embed-runtime-remote of xpkg build, too. Repeatable."`
 	LockFile  string   `default:"xfn.lock" placeholder:"FILE" help:"The lock file. Default: ${default}."`
@@ -67,7 +67,7 @@ func (*names) IsBool() bool { return true }
 
 // Help is shown by --help.
 func (LockCmd) Help() string {
-	return `Writes the digest of each tag, and the highest version that each constraint in dependsOn allows. Locked entries stay the same; entries that the files no longer name are removed. With neither FILES nor --base-image, the files and base images in the lock file are locked again.
+	return `Writes the digest of each tag, and the highest version that each constraint in dependsOn allows. Locked entries stay the same; entries that the files no longer name are removed. With neither FILES nor --base-image, the files and base images in the lock file are locked again; without a lock file, the project in the working directory is locked.
 
 For a project, the packages that its dependencies depend on are locked, too: their versions decide the models of APIs. A git repository with CRDs is locked by its commit, and a URL or the APIs of Kubernetes by the digest of the content.
 
@@ -132,6 +132,9 @@ func (c *LockCmd) collect(ctx context.Context, term *terminal.Terminal, before *
 		for _, i := range before.BaseImages {
 			bases = append(bases, i.Reference)
 		}
+	}
+	if path, err := projectFile("."); len(files)+len(bases) == 0 && err == nil && path != "" {
+		files = []string{path}
 	}
 	if len(files)+len(bases) == 0 {
 		return nil, nil, &terminal.UsageError{Err: hint.Wrap(errors.New("there is nothing to lock"), "name a functions file, a crossplane.yaml or a project file, as in xfn lock functions.yaml")}
@@ -283,7 +286,7 @@ func (c *LockCmd) check(term *terminal.Terminal, before *lock.Lock, plan lock.Pl
 	case result.UpToDate:
 		return nil
 	default:
-		return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, outdated(result)), "run xfn lock "+strings.Join(c.Files, " "))
+		return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, outdated(result)), strings.Join(append([]string{"run xfn lock"}, c.Files...), " "))
 	}
 }
 

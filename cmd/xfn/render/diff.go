@@ -104,7 +104,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return terminal.Cause(ctx, err)
 	}
 	if len(all.CompositeResources) == 0 {
-		term.Warn("--observed has no composite resource for which there is a Composition\nhint: " + diffOrder)
+		term.Warn(nothingObserved(ctx, s, in))
 	}
 	if n := all.Resources.Missing; n > 0 {
 		term.Warn(countAre(n) + " not in the dump: --print-kubectl prints commands that get the rest")
@@ -114,6 +114,25 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return err
 	}
 	return all.verdict(c.ExitCode)
+}
+
+// nothingObserved returns the warning for a dump without a composite resource of the Compositions.
+func nothingObserved(ctx context.Context, s *session.Session, in session.Inputs) string {
+	const text = "--observed has no composite resource for which there is a Composition"
+	in.Live = true
+	// The files were read before without an error.
+	if m, err := s.Missing(ctx, in); err == nil && len(m.Kinds) > 0 && len(m.Composed) > 0 {
+		return fmt.Sprintf("%s: it has %s, and the Compositions are for %s\nhint: correct the kinds, or name a dump with these composite resources", text, some(m.Kinds), some(m.Composed))
+	}
+	return text + "\nhint: " + diffOrder
+}
+
+// some joins up to five names.
+func some(names []string) string {
+	if n := len(names); n > 5 {
+		names = append(slices.Clone(names[:5]), fmt.Sprintf("%d more", n-5))
+	}
+	return strings.Join(names, ", ")
 }
 
 const diffOrder = "the order is Composition, functions, as in xfn diff composition.yaml functions.yaml -o dump.yaml; -o names what the cluster has"

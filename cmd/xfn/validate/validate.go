@@ -126,6 +126,9 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err := v.Documents(ctx, stream(ctx, o.Files, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}
+	if out.counts.NoSchema > 0 && definesSome(ctx, o.Files, resources, resources) {
+		term.Warn("CRDs and XRDs among the resources are not used as schemas\nhint: name their files among the schemas, too")
+	}
 	found := terminal.Findings{All: out.found, Command: "xfn validate", Program: p}
 	_, err = found.Print(term, c.Format)
 	if err := cmp.Or(err, out.finish()); err != nil {

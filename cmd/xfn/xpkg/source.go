@@ -147,9 +147,13 @@ func (f registryFlags) fetch(ctx context.Context, p terminal.Program, from strin
 	return &source{name: from, artifact: a, client: client, ref: ref}, nil
 }
 
-// checkOutput returns an error for "-", because packages are not written to
+// checkOutput returns an error for a directory, and for "-", because packages are not written to
 // standard output.
 func checkOutput(file string) error {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		err := fmt.Errorf("writing package %q: it is a directory", file)
+		return &terminal.UsageError{Err: hint.Wrap(err, "name a file in it, such as "+filepath.Join(file, "package.xpkg"))}
+	}
 	if file != stdout {
 		return nil
 	}

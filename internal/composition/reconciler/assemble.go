@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,17 +74,19 @@ func isSame(u, xr *unstructured.Unstructured) bool {
 	return u.GroupVersionKind() == xr.GroupVersionKind() && u.GetNamespace() == xr.GetNamespace() && u.GetName() == xr.GetName()
 }
 
+// ErrNoName is the error for a composite resource without a name that composes resources.
+var ErrNoName = errors.New("the composite resource has neither a name nor the label " + LabelComposite)
+
 // adopt sets the name, labels, annotations and owner of a composed resource. It generates
 // no name that makes an identity in taken. Crossplane's second name is random; this one is
 // always the same.
 func adopt(u, xr *unstructured.Unstructured, l labels, name string, taken func() map[identity]bool) error {
 	if l.composite == "" {
-		err := fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
 		next := "set metadata.name in the file of the composite resource"
 		if v, _, _ := unstructured.NestedFieldNoCopy(xr.Object, "metadata", "name"); v != nil {
 			next = fmt.Sprintf("put metadata.name of the composite resource in quotes: YAML reads it as %v, which is not a string", v)
 		}
-		return hint.Wrap(err, next)
+		return hint.Wrap(ErrNoName, next)
 	}
 	if u.GetName() == "" && u.GetGenerateName() == "" {
 		u.SetGenerateName(l.composite + "-")

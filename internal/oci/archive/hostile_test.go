@@ -132,7 +132,7 @@ func TestOpenRefusesGarbage(t *testing.T) {
 		want   string
 		hint   bool
 	}{
-		"Empty":     {"an empty file is an error", "", "the file is empty", false},
+		"Empty":     {"an empty file is an error", "", "the file is empty", true},
 		"Byte":      {"a very short file is an error", "x", "not a tar file", true},
 		"Text":      {"a text is not a tar", strings.Repeat("hello ", 1000), "not a tar file", true},
 		"Gzip":      {"a gzip file is an error with a hint", "\x1f\x8b\x08\x00", "compressed with gzip", true},

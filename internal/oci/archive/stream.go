@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
@@ -68,7 +69,7 @@ func (s *stream) read() (err error) {
 		return err
 	}
 	if s.out == 0 {
-		return errors.New("the file is empty")
+		return hint.Wrap(errors.New("the file is empty"), "build or pull the file again")
 	}
 	// The tar reader stops at the end marker. The bytes after the marker must be read, to
 	// detect that the compressed stream is truncated.

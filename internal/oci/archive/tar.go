@@ -172,7 +172,7 @@ func sniff(f *os.File) error {
 	}
 	switch compression := oci.Compression(magic); {
 	case n == 0:
-		return errors.New("the file is empty")
+		return hint.Wrap(errors.New("the file is empty"), "build or pull the file again")
 	case compression != "":
 		next := map[string]hint.Hint{oci.Gzip: "gunzip", oci.Zstd: "zstd -d"}[compression]
 		return hint.Wrap(fmt.Errorf("the file is compressed with %s", compression), "decompress the file first, with "+next)

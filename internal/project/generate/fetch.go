@@ -131,7 +131,7 @@ func (f *Fetcher) files(ctx context.Context, d project.Dependency) ([]yamlFile, 
 // packages returns the sources of a package and of the packages that it depends on.
 func (f *Fetcher) packages(ctx context.Context, p *project.Project, root *project.Package) ([]models.Source, error) {
 	var all []models.Source
-	seen := map[string]bool{}
+	by := map[lock.Dependency]string{} // The values are the packages that depend on the keys.
 	queue := []lock.Dependency{{Package: root.Package, Version: root.Version}}
 	for len(queue) > 0 {
 		next := queue[0]
@@ -140,6 +140,9 @@ func (f *Fetcher) packages(ctx context.Context, p *project.Project, root *projec
 			return nil, fmt.Errorf("%q has more than %d dependencies", root.Package, maxPackages)
 		}
 		source, meta, err := f.pkg(ctx, p, next)
+		if err != nil && by[next] != "" {
+			err = fmt.Errorf("reading %q, on which %q depends: %w", next.Package, by[next], err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -150,8 +153,8 @@ func (f *Fetcher) packages(ctx context.Context, p *project.Project, root *projec
 		}
 		all = append(all, source)
 		for _, d := range dependencies(meta) {
-			if !seen[d.Package+" "+d.Version] {
-				seen[d.Package+" "+d.Version] = true
+			if by[d] == "" {
+				by[d] = next.Package
 				queue = append(queue, d)
 			}
 		}

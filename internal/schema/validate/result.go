@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strings"
 	"sync"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -156,6 +158,9 @@ func Unreadable(doc manifest.Document, err error) Result {
 	var at *manifest.Error
 	if errors.As(err, &at) {
 		r.Path, r.Line, text = at.Path, at.Line, at.Err.Error()
+	}
+	if next := hint.Of(err); next != "" && errors.Is(err, fs.ErrNotExist) {
+		text += ", " + string(next)
 	}
 	r.Faults = []Fault{{Line: r.Line, Text: text}}
 	return r
