@@ -112,7 +112,7 @@ func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
 	kinds := []string{configuration, function, provider}
 	gvk := kschema.FromAPIVersionAndKind(apiVersion, kind)
 	switch near := hint.Nearest(gvk.Group, []string{group}); {
-	case near != "" && gvk.Group != group:
+	case gvk.Group == "", near != "" && gvk.Group != group:
 		f.add(rule, at+".apiVersion", fmt.Sprintf("did you mean %s/v1?", group), "%s.apiVersion is %q, which has no kind of package", at, apiVersion)
 		return
 	case gvk.Group != group:

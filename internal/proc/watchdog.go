@@ -85,7 +85,7 @@ func (w *Watchdog) Start(limit func() int64, exceeded func(*MemoryError)) (stop 
 }
 
 // prepareRuntime sets the soft limit of the garbage collector below limit, so that memory above
-// limit is in use and not garbage. It also permits larger stacks, so that check measures
+// limit is in use and not garbage. It also permits larger stacks, so that checkMemory measures
 // a large stack before the Go runtime ends the process.
 func prepareRuntime(limit int64) {
 	if soft := limit / 8 * 7; soft < debug.SetMemoryLimit(-1) {

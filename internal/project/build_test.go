@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -231,6 +232,15 @@ func TestBuildNeedsTheBaseOfEachPlatform(t *testing.T) {
 	set, err := build(t, lay(t, files(nil), false), project.Options{Base: bases(t, "amd64"), Platforms: []v1.Platform{{OS: "linux", Architecture: "amd64"}}})
 	if err != nil || len(set.Functions) != 1 || len(set.Functions[0].Images) != 1 {
 		t.Errorf("got %v, %v, want one image for the given platform", set, err)
+	}
+	for own, want := range map[hint.Hint]string{"": "of the project file", "log in": "of the project file; or log in"} {
+		refused := func(context.Context, string, []v1.Platform) (*runtimeimage.Images, error) {
+			return nil, hint.Wrap(errors.New("refused"), own)
+		}
+		_, err := build(t, lay(t, files(nil), false), project.Options{Base: refused})
+		if got := string(hint.Of(err)); !strings.HasSuffix(got, want) {
+			t.Errorf("got the hint %q for a base image that cannot be read, want %q at its end", got, want)
+		}
 	}
 }
 

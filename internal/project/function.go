@@ -115,8 +115,11 @@ func (b *builder) source(ctx context.Context, f Function) ([]v1.Image, []languag
 	}
 	if reference != "" {
 		if src.Base, err = b.Base(ctx, reference, src.Platforms); err != nil {
-			err = fmt.Errorf("reading the base image of %s functions: %w", lang.Name, err)
-			return nil, nil, hint.Wrap(err, "name a mirror of the registry in spec.imageConfigs of the project file; "+hint.Of(err))
+			next := hint.Hint("name a mirror of the registry in spec.imageConfigs of the project file")
+			if own := hint.Of(err); own != "" {
+				next += "; or " + own
+			}
+			return nil, nil, hint.Wrap(fmt.Errorf("reading the base image of %s functions: %w", lang.Name, err), next)
 		}
 	}
 	isPackage := false

@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// PassOptions configure how many passes Render makes, and what changes between them.
+// PassOptions configure how many passes RenderPasses makes, and what changes between them.
 type PassOptions struct {
 	// Passes is the maximum number of passes. Less than 1 means 1.
 	Passes int

@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// A passLoop is the state that Render keeps between two passes.
+// A passLoop is the state that RenderPasses keeps between two passes.
 type passLoop struct {
 	// req is the request of the next pass.
 	req      render.Request
@@ -131,7 +131,7 @@ func withoutField(m map[string]any, key string) map[string]any {
 }
 
 // changedFields returns the fields in which the results of two passes differ, in the
-// format of Result.Changing.
+// format of LastPass.Changing.
 func changedFields(before, after *render.Result) []string {
 	var found []string
 	add := func(what string, before, after map[string]any) {

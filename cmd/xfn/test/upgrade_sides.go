@@ -234,6 +234,9 @@ func (c *UpgradeCmd) checkWith(out *upgrade) error {
 		if near != "" {
 			return hint.Wrap(err, "did you mean "+near+"?")
 		}
+		if len(called) == 0 {
+			return err
+		}
 		return hint.Wrap(err, "the functions are "+strings.Join(called, ", "))
 	}
 	return nil
