@@ -10,7 +10,7 @@
 // connections to it. Once the function runs, the caller treats the supervisor as hostile:
 // it accepts nothing from the supervisor except the exit code.
 //
-// A program that calls Start must call [Supervise] first in main, or before.
+// A program that calls Start must call [Supervise] first in main, or in an init function.
 //
 // A sandbox isolates the program as well as a shared kernel can, which is less than a
 // virtual machine. This package does not depend on images, gRPC or Crossplane.
