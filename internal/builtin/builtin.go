@@ -43,9 +43,9 @@ type Builtin struct {
 	Input string
 	// Type is the Go type of the input.
 	Type reflect.Type
-	// Sources is the field of the input with the sources of resources, such as
-	// spec.environmentConfigs, or "".
-	Sources string
+	// Values are those of fields of the input for which the function ignores other values
+	// silently, by their paths, such as spec.environmentConfigs[].type.
+	Values map[string][]string
 	// Covered describes the supported input, and Differs the differences from the
 	// real function. Both are in Markdown.
 	Covered, Differs string
@@ -156,7 +156,7 @@ var inputs = sync.OnceValue(func() composition.Inputs {
 	var all composition.Inputs
 	for _, b := range All() {
 		if apiVersion, kind, ok := strings.Cut(b.Input, " "); ok {
-			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type, Values: sdk.SourceValues(b.Sources)})
+			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type, Values: b.Values})
 		}
 	}
 	return slices.Clip(all) // callers append to it

@@ -22,7 +22,7 @@ import (
 func extraResourcesBuiltin() Builtin {
 	return Builtin{
 		Name: "function-extra-resources", Measured: extraResourcesMeasured, From: "v0.1.0", Below: "v0.4.0", LastExtra: "v0.2.0",
-		Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[ExtraResourcesInput](), Sources: "spec.extraResources",
+		Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[ExtraResourcesInput](), Values: sdk.SourceValues("spec.extraResources"),
 		Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
 		Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
 		New:     func(o Options) function.Runner { return NewExtraResources(version(tag(o.Package))) },

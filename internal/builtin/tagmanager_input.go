@@ -61,6 +61,15 @@ const (
 // tagManagerSince has the first version of the real function with each field. Other fields are older.
 var tagManagerSince = map[string]string{"removeTags": "v0.3.0"}
 
+// tagManagerValues are the values of Builtin.Values. Any other policy is Replace.
+var tagManagerValues = map[string][]string{
+	"addTags[].type":      {fromValue, fromComposite, fromEnvironment},
+	"ignoreTags[].type":   {fromValue, fromComposite, fromEnvironment},
+	"removeTags[].type":   {fromValue, fromComposite, fromEnvironment},
+	"addTags[].policy":    {"Replace", retain},
+	"ignoreTags[].policy": {"Replace", retain},
+}
+
 // isValue reports whether tags or keys are in the input.
 func (s *Source) isValue() bool { return s.Type == "" || s.Type == fromValue }
 

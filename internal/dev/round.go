@@ -12,6 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -124,7 +125,7 @@ func (l *loop) session(files *manifest.Reads, p progress.Func) session.Config {
 }
 
 func (l *loop) render(ctx context.Context, files *manifest.Reads, p progress.Func) *Rendering {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Timeout, hint.Wrap(fmt.Errorf("timed out after %s", l.config.Timeout), "raise the limit with "+hint.Timeout))
+	ctx, cancel := proc.WithTimeout(ctx, l.config.Timeout, hint.Wrap(fmt.Errorf("timed out after %s", l.config.Timeout), "raise the limit with "+hint.Timeout))
 	defer cancel()
 	began := l.config.Now()
 	s := session.Open(l.session(files, p))

@@ -148,6 +148,20 @@ func (r *reader) languages(given []string) {
 	}
 }
 
+// imageConfig adds the rewrites of an ImageConfig. The crossplane CLI ignores its apiVersion and
+// kind, which may be missing, but a cluster refuses others.
+func (r *reader) imageConfig(at string, c imageConfig) {
+	for _, f := range []struct{ name, got, want string }{
+		{"apiVersion", c.APIVersion, "pkg.crossplane.io/v1beta1"},
+		{"kind", c.Kind, "ImageConfig"},
+	} {
+		if f.got != "" && f.got != f.want {
+			r.warn(at+"."+f.name, "%s.%s is %q, expected %s", at, f.name, f.got, f.want)
+		}
+	}
+	r.rewrite(at+".spec", c.Spec)
+}
+
 // rewrite adds the rewrites of an ImageConfig. Other effects of an ImageConfig are for a
 // cluster.
 func (r *reader) rewrite(field string, c rewriting) {

@@ -245,6 +245,6 @@ func (r *reader) spec(s spec) {
 		r.languages(s.Schemas.Languages)
 	}
 	for i, c := range s.ImageConfigs {
-		r.rewrite(fmt.Sprintf("spec.imageConfigs[%d].spec", i), c.Spec)
+		r.imageConfig(fmt.Sprintf("spec.imageConfigs[%d]", i), c)
 	}
 }

@@ -1,8 +1,11 @@
 package runtimes
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/xfn-dev/xfn/internal/image/lock"
 )
@@ -20,4 +23,13 @@ func IsSource(path string) bool {
 	}
 	_, err = os.Stat(filepath.Join(path, "oci-layout"))
 	return err != nil
+}
+
+// buildTimeout limits a build of a function from source. The first build on a slow machine
+// compiles all dependencies and may download them.
+const buildTimeout = 10 * time.Minute
+
+// WithBuildTimeout returns a copy of ctx for one build of a function from source.
+func WithBuildTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("the build timed out after %s", buildTimeout))
 }

@@ -3,12 +3,18 @@ package session_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -53,5 +59,50 @@ func TestDumpIsCanceled(t *testing.T) {
 	err := s.Render(ctx, session.Inputs{Live: true, Full: true, Compositions: []string{"c.yaml"}, Observed: []string{"dump.yaml"}}, func(r session.Result) error { return r.Err })
 	if !errors.Is(err, why) {
 		t.Errorf("got error %v, want the cause of the context", err)
+	}
+}
+
+// TestTimeoutWithoutBuilds checks that the timeout of a render does not include the build of a
+// function from source.
+func TestTimeoutWithoutBuilds(t *testing.T) {
+	timedOut, signal := errors.New("timed out"), errors.New("the process received a signal")
+	source := t.TempDir()
+	if err := os.WriteFile(filepath.Join(source, "go.mod"), []byte("module f\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason, pkg  string
+		build, until time.Duration
+		want         error
+		took         time.Duration
+	}{
+		"Source":  {"a build may take longer than the timeout", source, 9 * time.Minute, time.Hour, nil, 9 * time.Minute},
+		"Package": {"the start of a package counts", "./a.xpkg", 9 * time.Minute, time.Hour, timedOut, time.Minute},
+		"Signal":  {"a signal ends a build at once", source, 9 * time.Minute, 2 * time.Minute, signal, 2 * time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("a"), "functions.yaml": fn("a", tc.pkg, "")})
+			synctest.Test(t, func(t *testing.T) {
+				rt := &gate{open: make(chan struct{}), entered: make(chan struct{})}
+				s := session.Open(session.Config{Reader: files, Functions: "functions.yaml", Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: rt}})
+				outer, cancel := context.WithTimeoutCause(t.Context(), tc.until, signal)
+				defer cancel()
+				ctx, cancel := proc.WithTimeout(outer, time.Minute, timedOut)
+				defer cancel()
+				time.AfterFunc(tc.build, func() { close(rt.open) })
+				began := time.Now()
+				if _, err := renderOne(ctx, s, inputs); !errors.Is(err, tc.want) {
+					t.Errorf("%s: got error %v, want %v", tc.reason, err, tc.want)
+				}
+				if took := time.Since(began).Round(time.Second); took != tc.took {
+					t.Errorf("%s: the render took %s, want %s", tc.reason, took, tc.took)
+				}
+				if err := s.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }

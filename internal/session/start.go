@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
@@ -169,7 +170,11 @@ func (s *Session) enter(ctx context.Context, choices []choice) (entries []*start
 
 // wait waits until the function runs or has failed to start. If ctx is done
 // first, wait cancels the start, unless another render waits for the function.
+// The clock of ctx does not run while a function is built from source.
 func (s *Session) wait(ctx context.Context, e *started) error {
+	if !e.isDone() && runtimes.IsSource(e.choice.fn.Package) {
+		defer proc.Pause(ctx)()
+	}
 	select {
 	case <-e.done:
 	case <-ctx.Done():

@@ -227,7 +227,7 @@ func (a *attempt) called(runs []session.Run) (all []session.Run) {
 
 func (a *attempt) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := cmp.Or(a.form.Timeout.Duration, a.options.Timeout, DefaultTimeout)
-	return context.WithTimeoutCause(ctx, limit, &timeoutError{limit})
+	return proc.WithTimeout(ctx, limit, &timeoutError{limit})
 }
 
 // A timeoutError is the cause of the end of a case that exceeds its timeout.

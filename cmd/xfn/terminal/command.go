@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -93,9 +94,10 @@ func Cause(ctx context.Context, err error) error {
 	return err
 }
 
-// WithTimeout returns a copy of ctx that ends after d. Its cause names --timeout.
+// WithTimeout returns a copy of ctx that ends after d, without the time of a proc.Pause. Its
+// cause names --timeout.
 func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, d, hint.Wrap(fmt.Errorf("timed out after %s", d), "raise the limit with --timeout"))
+	return proc.WithTimeout(ctx, d, hint.Wrap(fmt.Errorf("timed out after %s", d), "raise the limit with --timeout"))
 }
 
 // A Program identifies this program.

@@ -36,8 +36,8 @@ type DevCmd struct {
 	flags.Sources     `group:"Inputs:"`
 	CrossplaneVersion string `placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.14 or later."`
 	flags.Runtimes    `group:"Functions:"`
-	Timeout           time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions. Default: ${default}."`
-	CaseTimeout       time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions. Default: ${default}."`
+	Timeout           time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions, without builds from source. Default: ${default}."`
+	CaseTimeout       time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions, without builds from source. Default: ${default}."`
 }
 
 // Help is shown by --help.

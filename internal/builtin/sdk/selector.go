@@ -20,12 +20,8 @@ const (
 )
 
 // SourceValues returns the types of the sources in a list of an input, and of the labels of their
-// selectors, by the paths of the types. Match ignores those of any other type. It returns nil
-// for "".
+// selectors, by the paths of the types. Match ignores those of any other type.
 func SourceValues(list string) map[string][]string {
-	if list == "" {
-		return nil
-	}
 	return map[string][]string{
 		list + "[].type":                        {ByReference, BySelector},
 		list + "[].selector.matchLabels[].type": {"FromCompositeFieldPath", "Value"},

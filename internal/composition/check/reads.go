@@ -96,7 +96,7 @@ func (c *checker) isRead(path fieldpath.Path) bool {
 	return false
 }
 
-// IgnoredValue is a value that a function ignores silently, together with what it selects.
+// IgnoredValue is a value that a function ignores silently: a type together with what it selects.
 const IgnoredValue composition.ProblemKind = "IgnoredValue"
 
 // ignored returns the values of an input that the function ignores.
@@ -105,7 +105,11 @@ func ignored(at string, obj map[string]any, known composition.Input) (found []co
 		eachValue(obj, strings.Split(pattern, "."), at, func(field string, value any) {
 			text, isText := value.(string)
 			if allowed := known.Values[pattern]; isText && text != "" && !slices.Contains(allowed, text) {
-				problem := fmt.Sprintf("unknown type %q, expected %s: %s ignores this entry without an error", text, strings.Join(allowed, " or "), known.Function)
+				name, what := pattern[strings.LastIndex(pattern, ".")+1:], "value"
+				if name == "type" {
+					what = "entry"
+				}
+				problem := fmt.Sprintf("unknown %s %q, expected %s: %s ignores this %s without an error", name, text, strings.Join(allowed, " or "), known.Function, what)
 				if near := hint.Nearest(text, allowed); near != "" {
 					problem += ", did you mean " + near + "?"
 				}

@@ -94,7 +94,9 @@ func (r building) Start(ctx context.Context, fn runtimes.Function) (*runtimes.In
 		return r.next.Start(ctx, fn)
 	}
 	began := time.Now()
-	layout, err := r.builder.Build(ctx, fn.Package)
+	buildCtx, cancel := runtimes.WithBuildTimeout(ctx)
+	defer cancel()
+	layout, err := r.builder.Build(buildCtx, fn.Package)
 	if err != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}

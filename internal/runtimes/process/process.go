@@ -104,7 +104,9 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 		program += ".exe"
 	}
 	began := time.Now()
-	err = gobuild.Build(ctx, gobuild.Options{Dir: fn.Package, GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, Output: program, Env: p.GoEnv, Kept: p.Programs})
+	buildCtx, cancel := runtimes.WithBuildTimeout(ctx)
+	defer cancel()
+	err = gobuild.Build(buildCtx, gobuild.Options{Dir: fn.Package, GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, Output: program, Env: p.GoEnv, Kept: p.Programs})
 	compiled := time.Since(began)
 	if err != nil {
 		return nil, err
