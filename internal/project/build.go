@@ -136,6 +136,10 @@ func placeholder(i int) string {
 
 // build builds the packages of the functions, several at once.
 func (s *Set) build(ctx context.Context, p *Project, functions []Function, o Options) error {
+	sources, err := p.languages(functions)
+	if err != nil {
+		return err
+	}
 	s.Functions = make([]FunctionPackage, len(functions))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, o.Jobs))
@@ -145,7 +149,7 @@ func (s *Set) build(ctx context.Context, p *Project, functions []Function, o Opt
 	b := &builder{Options: o, project: p, set: s}
 	for i, f := range functions {
 		g.Go(func() (err error) {
-			if s.Functions[i], err = b.function(ctx, f); err != nil {
+			if s.Functions[i], err = b.function(ctx, f, sources[i]); err != nil {
 				return fmt.Errorf("building function %q: %w", f.Name, err)
 			}
 			return nil

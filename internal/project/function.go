@@ -51,18 +51,36 @@ func (b *builder) platforms() []v1.Platform {
 	return all
 }
 
-// function builds the package of a function.
-func (b *builder) function(ctx context.Context, f Function) (pkg FunctionPackage, err error) {
+// languages returns the language of each function. That of a tarball is zero.
+func (p *Project) languages(functions []Function) ([]language.Language, error) {
+	all := make([]language.Language, len(functions))
+	var faults []error
+	for i, f := range functions {
+		if f.Tarball != "" {
+			continue
+		}
+		var err error
+		if all[i], err = languages.Detect(p.FunctionDir(f)); err != nil {
+			faults = append(faults, fmt.Errorf("building function %q: %w", f.Name, err))
+		}
+	}
+	return all, errors.Join(faults...)
+}
+
+// function builds the package of a function. lang is the language of its source.
+func (b *builder) function(ctx context.Context, f Function, lang language.Language) (pkg FunctionPackage, err error) {
 	b.Images.Progress.Step("building function " + f.Name)
 	content, err := b.content(ctx, f)
 	if err != nil {
 		return pkg, err
 	}
-	runtimes := b.source
+	var images []v1.Image
+	var materials []language.Material
 	if f.Tarball != "" {
-		runtimes = b.tarballs
+		images, err = b.tarballs(ctx, f)
+	} else {
+		images, materials, err = b.source(ctx, f, lang)
 	}
-	images, materials, err := runtimes(ctx, f)
 	if err != nil {
 		return pkg, err
 	}
@@ -101,14 +119,9 @@ func (b *builder) content(ctx context.Context, f Function) (*xpkg.Package, error
 }
 
 // source returns the runtime images of a function from its source, and their materials.
-func (b *builder) source(ctx context.Context, f Function) ([]v1.Image, []language.Material, error) {
+func (b *builder) source(ctx context.Context, f Function, lang language.Language) (_ []v1.Image, _ []language.Material, err error) {
 	p := b.project
-	dir := p.FunctionDir(f)
-	lang, err := languages.Detect(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	src := language.Source{Dir: dir, Root: p.Root, Project: true, Platforms: b.platforms(), Artifacts: b.Artifacts}
+	src := language.Source{Dir: p.FunctionDir(f), Root: p.Root, Project: true, Platforms: b.platforms(), Artifacts: b.Artifacts}
 	reference := lang.ProjectBase
 	if reference == "" {
 		reference = lang.Base
@@ -180,33 +193,32 @@ func rebuilt(img v1.Image) (v1.Image, error) {
 	return oci.Assemble(raw, p.Descriptors, p.Layers...)
 }
 
-// tarballs returns the runtime images of a function from one file for each architecture. Their
-// materials are not known.
-func (b *builder) tarballs(ctx context.Context, f Function) ([]v1.Image, []language.Material, error) {
+// tarballs returns the runtime images of a function from one file for each architecture.
+func (b *builder) tarballs(ctx context.Context, f Function) ([]v1.Image, error) {
 	var all []v1.Image
 	for _, platform := range b.platforms() {
 		file, err := b.project.tarball(f, platform.Architecture)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		images, err := runtimeimage.FromTarball(ctx, file, b.Images)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		b.keep(images)
 		if len(images.All) != 1 {
-			return nil, nil, fmt.Errorf("the runtime image %q has %d images, expected one", file, len(images.All))
+			return nil, fmt.Errorf("the runtime image %q has %d images, expected one", file, len(images.All))
 		}
 		c, err := images.All[0].ConfigFile()
 		if err != nil {
-			return nil, nil, fmt.Errorf("reading the runtime image %q: %w", file, err)
+			return nil, fmt.Errorf("reading the runtime image %q: %w", file, err)
 		}
 		if c.Architecture != platform.Architecture {
-			return nil, nil, fmt.Errorf("the runtime image %q is for architecture %q, expected %q", file, c.Architecture, platform.Architecture)
+			return nil, fmt.Errorf("the runtime image %q is for architecture %q, expected %q", file, c.Architecture, platform.Architecture)
 		}
 		all = append(all, images.All[0])
 	}
-	return all, nil, nil
+	return all, nil
 }
 
 // tarball returns the path of a function's runtime image for an architecture.
