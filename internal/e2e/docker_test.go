@@ -33,10 +33,11 @@ func TestDockerScripts(t *testing.T) {
 	if remotetest.HasRegistry() {
 		distribution = remotetest.Registry(t)
 	}
+	const dir = "../../testdata/docker"
 	testscript.Run(t, testscript.Params{
-		Dir: "../../testdata/docker",
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
-			err := setup(t, env)
+			err := setup(t, dir, env)
 			env.Setenv("DOCKER_HOST", engine.Endpoint().Host)
 			env.Setenv("DISTRIBUTION", distribution)
 			return err

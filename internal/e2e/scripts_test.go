@@ -109,13 +109,12 @@ func contained() {
 	os.Exit(1)
 }
 
-const scriptsDir = "../../testdata/script"
-
-// TestScripts runs the scripts of scriptsDir, which check commands and their output.
+// TestScripts runs the scripts of its folder, which check commands and their output.
 func TestScripts(t *testing.T) {
+	const dir = "../../testdata/script"
 	testscript.Run(t, testscript.Params{
-		Dir:                 scriptsDir,
-		Setup:               func(env *testscript.Env) error { return setup(t, env) },
+		Dir:                 dir,
+		Setup:               func(env *testscript.Env) error { return setup(t, dir, env) },
 		Deadline:            time.Now().Add(scriptsLimit),
 		Cmds:                commands,
 		RequireExplicitExec: true,
@@ -140,9 +139,9 @@ var goEnv = sync.OnceValues(func() ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), err
 })
 
-// setup puts xfn first on a script's path, lets it compile Go, and hides the
+// setup puts xfn first on the path of a script in dir, lets the script compile Go, and hides the
 // credentials of this machine.
-func setup(t *testing.T, env *testscript.Env) error {
+func setup(t *testing.T, dir string, env *testscript.Env) error {
 	path := e2e.Binary(t)
 	env.Setenv(binary, path)
 	env.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+env.Getenv("PATH"))
@@ -166,7 +165,7 @@ func setup(t *testing.T, env *testscript.Env) error {
 	env.Setenv("XDG_RUNTIME_DIR", env.WorkDir)
 	env.Setenv("DOCKER_HOST", "unix://"+env.WorkDir+"/no-engine.sock")
 	env.Setenv("NO_COLOR", "1")
-	text, err := os.ReadFile(filepath.Join(scriptsDir, strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")+".txt"))
+	text, err := os.ReadFile(filepath.Join(dir, strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")+".txt"))
 	if err != nil || !strings.Contains(string(text), initGo) {
 		return err
 	}
