@@ -112,6 +112,7 @@ func TestLargeLists(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			doc := manifest.Document{Path: "a.yaml", Line: 1, Text: []byte(tc.text)}
 			want, wantErr := yaml.YAMLToJSONStrict(doc.Text)
 			got, err := doc.StrictJSON()
