@@ -122,7 +122,7 @@ func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
 		if near := hint.Nearest(kind, kinds); near != "" {
 			next = "did you mean kind: " + near + "?"
 		}
-		f.add(rule, at+".kind", next, "%s.kind is %q, which is no kind of package", at, kind)
+		f.add(rule, at+".kind", next, "%s.kind is %q, which is not a kind of package", at, kind)
 		return
 	}
 	if gvk.Version != "v1" { // Each release serves v1, and its CRDs are a large file.

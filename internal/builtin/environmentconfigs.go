@@ -35,8 +35,8 @@ const environmentConfigsMeasured = "v0.7.1"
 // environmentKey is the key of the environment in the context.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
-// NewEnvironmentConfigs returns function-environment-configs in a version of the real one. It caches decoded inputs. A version is
-// a tag such as v0.7.1; any other text means Measured.
+// NewEnvironmentConfigs returns function-environment-configs in a version of the real one. It
+// caches decoded inputs. A version is a tag such as v0.7.1; any other text means Measured.
 func NewEnvironmentConfigs(version string) function.Runner {
 	f := &environmentConfigsFunction{protocol: sdk.Required, noun: "required"}
 	if !sdk.Since(version, environmentConfigsMeasured, "v0.7.0-0") {
@@ -92,7 +92,8 @@ func (f *environmentConfigsFunction) run(_ context.Context, _ string, req *fnv1.
 // requirementKey returns the key of the requirement of the source with index i.
 func requirementKey(i int) string { return fmt.Sprintf("environment-config-%d", i) }
 
-// locateEnvironmentSource returns the path of the field in an input to which a fatal result refers, or "".
+// locateEnvironmentSource returns the path of the field in an input to which a fatal result
+// refers, or "".
 func locateEnvironmentSource(fatal string, _ []byte) string {
 	_, text, ok := strings.Cut(fatal, `"environment-config-`)
 	if n, _, quoted := strings.Cut(text, `"`); ok && quoted {

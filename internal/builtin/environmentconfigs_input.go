@@ -6,7 +6,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// EnvironmentConfigsInput is the input of function-environment-configs. apiVersion, kind and metadata are ignored.
+// EnvironmentConfigsInput is the input of function-environment-configs. apiVersion, kind and
+// metadata are ignored.
 type EnvironmentConfigsInput struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -22,8 +22,8 @@ func TestEnvironmentConfigsGolden(t *testing.T) {
 	functiontest.Golden(t, environmentConfigsGolden, builtin.NewEnvironmentConfigs(""))
 }
 
-// TestEnvironmentConfigsCrashes checks inputs that crash the real function. In the builtin, they cause a fatal
-// result without requirements, which names the field.
+// TestEnvironmentConfigsCrashes checks inputs that crash the real function. In the builtin,
+// they cause a fatal result without requirements, which names the field.
 func TestEnvironmentConfigsCrashes(t *testing.T) {
 	cases := map[string]string{
 		"label-path-nil":  "cannot build requirements: ValueFromFieldPath cannot be nil for type 'FromCompositeFieldPath'",
@@ -41,8 +41,8 @@ func TestEnvironmentConfigsCrashes(t *testing.T) {
 	}
 }
 
-// TestEnvironmentConfigsRules tests rules that no golden case has. want is the environment without apiVersion and
-// kind, or else the message of the fatal result.
+// TestEnvironmentConfigsRules tests rules that no golden case has. want is the environment
+// without apiVersion and kind, or else the message of the fatal result.
 func TestEnvironmentConfigsRules(t *testing.T) {
 	const one = "{environmentConfigs: [{ref: {name: a}}]}"
 	cases := map[string]struct{ reason, spec, items, want string }{
@@ -151,8 +151,8 @@ func TestEnvironmentConfigsLocate(t *testing.T) {
 	}
 }
 
-// FuzzEnvironmentConfigsFunction looks for an input, an observed XR or items that cause a panic, a response that
-// cannot be encoded, or one that is not deterministic.
+// FuzzEnvironmentConfigsFunction looks for an input, an observed XR or items that cause a
+// panic, a response that cannot be encoded, or one that is not deterministic.
 func FuzzEnvironmentConfigsFunction(f *testing.F) {
 	f.Add("{environmentConfigs: [{ref: {name: a}, toFieldPath: 'a[0].b'}], defaultData: {x: {y: 1}}}", "{spec: {zone: s}}", "[{metadata: {name: a}, data: {x: {z: [1, null]}}}]")
 	f.Add("{environmentConfigs: [{type: Selector, selector: {mode: Multiple, minMatch: 1, maxMatch: 2, sortByFieldPath: 'data.w', matchLabels: [{key: zone, valueFromFieldPath: spec.zone, fromFieldPathPolicy: Optional}, {type: Value, key: a, value: b}]}}]}", "{spec: {zone: 1}}", "[{data: {w: 2}}, {data: {w: 1}}, {}]")
@@ -175,7 +175,8 @@ func FuzzEnvironmentConfigsFunction(f *testing.F) {
 	})
 }
 
-// BenchmarkEnvironmentConfigsRun measures the second pass of ten EnvironmentConfigs, five by name and five by label.
+// BenchmarkEnvironmentConfigsRun measures the second pass of ten EnvironmentConfigs, five by
+// name and five by label.
 func BenchmarkEnvironmentConfigsRun(b *testing.B) {
 	spec, items := "{defaultData: {a: {b: c}}, environmentConfigs: [", "["
 	for i := range 5 {
@@ -199,8 +200,8 @@ func BenchmarkEnvironmentConfigsRun(b *testing.B) {
 	}
 }
 
-// environmentConfigsRequest returns a request with the spec of an input and the items of all its sources, in YAML.
-// protocol is the field with the items; "" is requiredResources.
+// environmentConfigsRequest returns a request with the spec of an input and the items of all
+// its sources, in YAML. protocol is the field with the items; "" is requiredResources.
 func environmentConfigsRequest(t testing.TB, protocol, spec, items string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	req, err := environmentConfigsParse(protocol, spec, items, "{spec: {zone: s}}")

@@ -37,7 +37,8 @@ const extraResourcesMeasured = "v0.3.0"
 // key have the same resources.
 const maxExtraItems = 1 << 20
 
-// ExtraResourcesInput is the input of function-extra-resources. apiVersion, kind and metadata are ignored.
+// ExtraResourcesInput is the input of function-extra-resources. apiVersion, kind and metadata
+// are ignored.
 type ExtraResourcesInput struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -75,8 +76,9 @@ type extraSource struct {
 	Into string `json:"into"`
 }
 
-// NewExtraResources returns function-extra-resources in a version of the real one. It caches decoded inputs. A version is
-// a tag such as v0.3.0, or the branch main; any other text means Measured.
+// NewExtraResources returns function-extra-resources in a version of the real one. It caches
+// decoded inputs. A version is a tag such as v0.3.0, or the branch main; any other text means
+// Measured.
 func NewExtraResources(version string) function.Runner {
 	since := func(v string) bool { return sdk.Since(version, extraResourcesMeasured, v) }
 	f := &extraResourcesFunction{branch: since("v0.4.0-0")}
@@ -126,8 +128,8 @@ func (f *extraResourcesFunction) run(_ context.Context, _ string, req *fnv1.RunF
 	return rsp, nil
 }
 
-// locateExtraSource returns the path of the field in an input to which a fatal result refers, or "". The
-// input is in JSON.
+// locateExtraSource returns the path of the field in an input to which a fatal result refers,
+// or "". The input is in JSON.
 func locateExtraSource(fatal string, input []byte) string {
 	in := &ExtraResourcesInput{}
 	text, ok := strings.CutPrefix(fatal, "verifying and sorting extra resources: ")

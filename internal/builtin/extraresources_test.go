@@ -22,8 +22,8 @@ func TestExtraResourcesGolden(t *testing.T) {
 	functiontest.Golden(t, extraResourcesGolden, builtin.NewExtraResources(""))
 }
 
-// TestExtraResourcesCrashes checks inputs that crash the real function. In the builtin, they cause a fatal
-// result without requirements, which names the field.
+// TestExtraResourcesCrashes checks inputs that crash the real function. In the builtin, they
+// cause a fatal result without requirements, which names the field.
 func TestExtraResourcesCrashes(t *testing.T) {
 	cases := map[string]string{
 		"ref-nil":      "could not build extra resource requirements: spec.extraResources[0].ref must be set for type Reference",
@@ -39,8 +39,8 @@ func TestExtraResourcesCrashes(t *testing.T) {
 	}
 }
 
-// TestExtraResourcesRules tests rules that no golden case has, and the branch main. want is the context in
-// YAML, or else the message of the fatal result.
+// TestExtraResourcesRules tests rules that no golden case has, and the branch main. want is the
+// context in YAML, or else the message of the fatal result.
 func TestExtraResourcesRules(t *testing.T) {
 	const (
 		key      = "apiextensions.crossplane.io/extra-resources"
@@ -148,8 +148,8 @@ func TestExtraResourcesLocate(t *testing.T) {
 	}
 }
 
-// FuzzExtraResourcesFunction looks for a spec of an input, an observed XR or required resources that cause a
-// panic, a response that cannot be encoded, or one that is not deterministic.
+// FuzzExtraResourcesFunction looks for a spec of an input, an observed XR or required resources
+// that cause a panic, a response that cannot be encoded, or one that is not deterministic.
 func FuzzExtraResourcesFunction(f *testing.F) {
 	f.Add("{extraResources: [{into: a, kind: K, apiVersion: v1, namespace: n, ref: {name: a}}], policy: {resolution: Optional}}", "required: {a: {items: [{resource: {a: 1}}]}}")
 	f.Add("{extraResources: [{type: Selector, into: a, selector: {minMatch: 1, maxMatch: 2, sortByFieldPath: 'w[0]', matchLabels: [{key: z, valueFromFieldPath: spec.zone}]}}]}", "required: {a: {items: [{resource: {w: [1]}}, {}]}}")
@@ -171,7 +171,8 @@ func FuzzExtraResourcesFunction(f *testing.F) {
 	})
 }
 
-// BenchmarkExtraResourcesRun measures the second pass for ten resources: five by name and five by label.
+// BenchmarkExtraResourcesRun measures the second pass for ten resources: five by name and five
+// by label.
 func BenchmarkExtraResourcesRun(b *testing.B) {
 	spec, required, fleet := "{extraResources: [", "required: {", ""
 	for i := range 5 {
@@ -192,8 +193,8 @@ func BenchmarkExtraResourcesRun(b *testing.B) {
 	}
 }
 
-// extraResourcesRequest returns a request with the spec of an input, and the required resources: requiredResources
-// after "required: " or extraResources after "extra: ".
+// extraResourcesRequest returns a request with the spec of an input, and the required
+// resources: requiredResources after "required: " or extraResources after "extra: ".
 func extraResourcesRequest(t testing.TB, spec, required string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	req, err := extraResourcesParse(spec, required)

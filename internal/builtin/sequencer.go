@@ -35,8 +35,8 @@ func sequencer() Builtin {
 // sequencerMeasured is the version of the real function with which tests compare the builtin.
 const sequencerMeasured = "v0.6.0"
 
-// NewSequencer returns function-sequencer as it is in a version. It caches compiled conditions and regular
-// expressions.
+// NewSequencer returns function-sequencer as it is in a version. It caches compiled conditions
+// and regular expressions.
 func NewSequencer(version string) function.Runner {
 	f := &sequencerFunction{version: version, conditions: sdk.NewCEL(sdk.CELDialect{
 		Variables: sdk.StateVariables(),

@@ -62,7 +62,8 @@ func TestSequencerCrashes(t *testing.T) {
 	}
 }
 
-// sequencerRequest parses a request from the YAML of its parts. The input is that of function-sequencer.
+// sequencerRequest parses a request from the YAML of its parts. The input is that of
+// function-sequencer.
 func sequencerRequest(t testing.TB, input, desired, observed string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	text := fmt.Sprintf("{input: %s, desired: {composite: {resource: {}}, resources: %s}, observed: {composite: {resource: {spec: {active: true}}}, resources: %s}}", input, desired, observed)

@@ -36,8 +36,8 @@ func statusTransformerRequest(t testing.TB, hooks, text string) *fnv1.RunFunctio
 	return req
 }
 
-// statusTransformerSummary returns the conditions and results of a response: TYPE=STATUS:REASON:MESSAGE and
-// SEVERITY:MESSAGE.
+// statusTransformerSummary returns the conditions and results of a response:
+// TYPE=STATUS:REASON:MESSAGE and SEVERITY:MESSAGE.
 func statusTransformerSummary(rsp *fnv1.RunFunctionResponse) string {
 	var parts []string
 	for _, c := range rsp.GetConditions() {
@@ -119,8 +119,8 @@ func TestStatusTransformerCanceled(t *testing.T) {
 	}
 }
 
-// FuzzStatusTransformerHook looks for patterns, messages and states with which the function panics, returns an
-// error, or returns a response that cannot be encoded.
+// FuzzStatusTransformerHook looks for patterns, messages and states with which the function
+// panics, returns an error, or returns a response that cannot be encoded.
 func FuzzStatusTransformerHook(f *testing.F) {
 	for _, message := range []string{"{{.X}}", "{{range 3}}{{$.X}}{{end}}", `{{printf "%9d" 1}}`, `{{define "a"}}{{template "a"}}{{end}}`} {
 		f.Add("^a", "(?P<X>.)", message, "AllResourcesMatchAnyCondition", `{"status": {"conditions": [{"type": "Ready", "message": "x"}]}}`)

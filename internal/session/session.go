@@ -195,9 +195,9 @@ func (s *Session) open(ctx context.Context) {
 }
 
 // Render loads the inputs, starts the functions of the pipeline that are not running, and
-// renders each XR, or the Operation. It calls each with one Result at a time, in the order of the XRs, while
-// later XRs are rendered. An error of one XR is in its Result. Render returns errors that
-// affect all XRs, and the error of each, after which it stops.
+// renders each XR, or the Operation. It calls each with one Result at a time, in the order of
+// the XRs, while later XRs are rendered. An error of one XR is in its Result. Render returns
+// errors that affect all XRs, and the error of each, after which it stops.
 func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error) error {
 	if in.Operation != "" {
 		return s.renderOperation(ctx, in, each)

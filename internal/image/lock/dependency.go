@@ -100,7 +100,7 @@ func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) 
 		case d.Package == "":
 			return nil, fault(at, at+" names no package")
 		case strings.HasPrefix(d.APIVersion, "pkg.crossplane.io/") && !slices.Contains(packageKinds, d.Kind):
-			err := fault(at+".kind", fmt.Sprintf("%s.kind is %q, which is no kind of package", at, d.Kind))
+			err := fault(at+".kind", fmt.Sprintf("%s.kind is %q, which is not a kind of package", at, d.Kind))
 			if near := hint.Nearest(d.Kind, packageKinds); near != "" {
 				err = hint.Wrap(err, "did you mean kind: "+near+"?")
 			}

@@ -30,7 +30,7 @@ func TestFunctions(t *testing.T) {
 		"Others":    {"other packages are ignored", head + "spec:\n  dependsOn:\n  - {provider: a/p, version: v1}\n  - {configuration: a/c, version: v1}\n  - {function: a/f, version: v1}\n", []lock.Dependency{{"a/f", "v1", "p", 7}}, ""},
 		"NoList":    {"dependsOn must be a list", head + "spec:\n  dependsOn: {a: b}\n", nil, "p:4: spec.dependsOn has to be a list"},
 		"NoObject":  {"an entry must be an object", head + "spec:\n  dependsOn:\n  - a/f\n", nil, "p:4: an entry of spec.dependsOn is not an object"},
-		"BadKind":   {"a kind of package that does not exist is an error", head + "spec:\n  dependsOn:\n  - {apiVersion: pkg.crossplane.io/v1, kind: Funktion, package: a/f, version: v1}\n", nil, `p:5: spec.dependsOn[0].kind is "Funktion", which is no kind of package`},
+		"BadKind":   {"a kind of package that does not exist is an error", head + "spec:\n  dependsOn:\n  - {apiVersion: pkg.crossplane.io/v1, kind: Funktion, package: a/f, version: v1}\n", nil, `p:5: spec.dependsOn[0].kind is "Funktion", which is not a kind of package`},
 		"NoPackage": {"an entry must name a package", head + "spec:\n  dependsOn:\n  - version: v1\n", nil, "p:5: spec.dependsOn[0] names no package"},
 	}
 	for name, tc := range cases {
