@@ -14,7 +14,7 @@ import (
 // resembles CRDs that are generated from Go types.
 func bigCRD(plural string, size int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: %[1]s.fn\nspec:\n  group: fn\n  scope: Namespaced\n"+
+	fmt.Fprintf(&b, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: %[1]s.fn.test\nspec:\n  group: fn.test\n  scope: Namespaced\n"+
 		"  names: {kind: Input, plural: %[1]s}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n", plural)
 	for i := 0; b.Len() < size; i++ {
 		fmt.Fprintf(&b, "          field%[1]d:\n            description: |-\n              Field %[1]d says what it is for in a few words, as the descriptions of\n              types do: over lines, with \"quotes\" and: colons.\n"+

@@ -20,8 +20,8 @@ import (
 const (
 	functionYAML = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\nspec: {}\n"
 	functionJSON = `{"apiVersion":"meta.pkg.crossplane.io/v1","kind":"Function","metadata":{"name":"fn"}}`
-	crdYAML      = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: inputs.fn\nspec:\n" +
-		"  group: fn\n  scope: Namespaced\n  names: {kind: Input, plural: inputs}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n" +
+	crdYAML      = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: inputs.fn.test\nspec:\n" +
+		"  group: fn.test\n  scope: Namespaced\n  names: {kind: Input, plural: inputs}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n" +
 		"    schema:\n      openAPIV3Schema:\n        type: object\n"
 )
 
@@ -69,7 +69,7 @@ func TestReadObjects(t *testing.T) {
 	if diff := cmp.Diff(wantMeta, got.Meta); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
-	want := []xpkg.Object{{Path: filepath.Join("package", "input", "crd.yaml"), Line: 4, APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "inputs.fn"}}
+	want := []xpkg.Object{{Path: filepath.Join("package", "input", "crd.yaml"), Line: 4, APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "inputs.fn.test"}}
 	if diff := cmp.Diff(want, got.Objects); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}

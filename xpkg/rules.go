@@ -142,7 +142,7 @@ func removedAPI(_ context.Context, _ content, d decoded, f *finder) {
 	}
 }
 
-// schemas finds a definition whose schemas the API server would refuse.
+// schemas finds a definition that the API server would refuse for its names, versions or schemas.
 func schemas(ctx context.Context, _ content, d decoded, f *finder) {
 	defs, err := schema.Define(d.data)
 	if err != nil {
@@ -151,10 +151,17 @@ func schemas(ctx context.Context, _ content, d decoded, f *finder) {
 	if len(defs) == 0 {
 		return
 	}
-	// The claims of an XRD have the schema of its XRs, so Check of the first
-	// kind covers all.
-	for _, fault := range defs[0].Check(ctx) {
-		f.add("schema", fault.Field, "", "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))
+	// The claims of an XRD differ from its XRs in their names only.
+	found := defs[0].Check(ctx)
+	for _, claims := range defs[1:] {
+		found = append(found, claims.CheckNames()...)
+	}
+	for _, fault := range found {
+		next := ""
+		if d.Kind == "CompositeResourceDefinition" && fault.Field == "spec.versions" {
+			next = "set referenceable: true for one version"
+		}
+		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))
 	}
 	for _, fault := range defs[0].Undeclared() {
 		f.add("schema", fault.Field, "declare the field under properties, or remove it from required", "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))

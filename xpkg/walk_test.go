@@ -14,7 +14,7 @@ import (
 )
 
 // crd returns a CRD named after the file that contains it.
-func crd(name string) string { return strings.ReplaceAll(crdYAML, "inputs.fn", name) }
+func crd(name string) string { return strings.ReplaceAll(crdYAML, "inputs.fn.test", name) }
 
 // names returns the names of the objects of a package, in order.
 func names(pkg *xpkg.Package) []string {

@@ -31,6 +31,10 @@ type verdict struct {
 // words. In cel-cost-total, the server names four rules of equal cost in random order.
 var ownWords = map[string]bool{"composition-resources": true, "cel-cost-total": true}
 
+// ownPaths begins the names of cases in which the server reports fields of a version at the paths
+// that they have in its own types.
+const ownPaths = "crd-"
+
 // sharedSchema is the path of the schema of a CRD with one version in the server's messages,
 // because the server moves this schema there. ownSchema is its path in the CRD.
 const (
@@ -56,7 +60,7 @@ func compareVerdicts(t *testing.T, server *apiServer, definitions, table string)
 			switch same := acceptsObject(got[i]) == want.OK(); {
 			case tc.Differs != "" && same:
 				t.Errorf("%s: xfn says %s, as the server does, but the table says that it differs", tc.Reason, got[i].Status)
-			case tc.Differs == "" && !(same && ownWords[tc.Case]):
+			case tc.Differs == "" && !(same && (ownWords[tc.Case] || strings.HasPrefix(tc.Case, ownPaths))):
 				compareVerdict(t, got[i], want)
 			}
 		})

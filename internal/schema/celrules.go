@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
@@ -15,7 +14,11 @@ import (
 )
 
 // A ruleChecker checks the types and the CEL rules in the schema of a version.
-type ruleChecker struct{ costs }
+type ruleChecker struct {
+	costs
+	// keywordsOnly leaves out the CEL rules.
+	keywordsOnly bool
+}
 
 // A part is a schema in the schema of a version.
 type part struct {
@@ -28,35 +31,53 @@ type part struct {
 	// atomic is the path of the outermost list around the schema whose elements have no old
 	// values, or nil. Only the elements of lists of type map have old values.
 	atomic *field.Path
+	// top is true for the schema of a version. meta is true in apiVersion, kind and metadata of a
+	// resource. noDefault says where defaults are forbidden, or is "".
+	top, meta bool
+	noDefault string
 }
 
 // inner returns the part below p with a path, for the values in s, which is the schema of p.
 func (p part) inner(at *field.Path, s, below *structural.Structural) part {
-	in := part{at: at, root: below.XEmbeddedResource, count: within(p.count, s), atomic: p.atomic}
+	in := part{at: at, root: below.XEmbeddedResource, count: within(p.count, s), atomic: p.atomic, meta: p.meta, noDefault: p.noDefault}
 	if s.Items == below && p.atomic == nil && (s.XListType == nil || *s.XListType != "map") {
 		in.atomic = p.at
 	}
 	return in
 }
 
-// checkEach returns the errors in types and CEL rules of s and of all schemas in it.
-func (c *ruleChecker) checkEach(p part, s *structural.Structural) field.ErrorList {
-	var errs field.ErrorList
-	if _, ok := typeNames[s.Type]; !ok && s.Type != "" {
-		errs = append(errs, field.NotSupported(p.at.Child("type"), s.Type, slices.Sorted(maps.Keys(typeNames))))
+// property returns the part below p for the property of s that is called name.
+func (p part) property(name string, s, below *structural.Structural) part {
+	in := p.inner(p.at.Child("properties").Key(name), s, below)
+	if (p.top || s.XEmbeddedResource) && (name == "metadata" || name == "kind" || name == "apiVersion") {
+		in.meta = true
+		if p.top {
+			in.noDefault = "in top-level " + name
+		}
 	}
-	if len(s.XValidations) > 0 {
+	return in
+}
+
+// checkEach returns the errors in keywords and CEL rules of s and of all schemas in it. Rules are
+// compiled where the keywords are right.
+func (c *ruleChecker) checkEach(p part, s *structural.Structural) field.ErrorList {
+	errs := checkKeywords(p, s)
+	if len(s.XValidations) > 0 && len(errs) == 0 && !c.keywordsOnly {
 		errs = append(errs, c.rules(p, s)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		prop := s.Properties[name]
-		errs = append(errs, c.checkEach(p.inner(p.at.Child("properties").Key(name), s, &prop), &prop)...)
+		errs = append(errs, c.checkEach(p.property(name, s, &prop), &prop)...)
 	}
 	if s.Items != nil {
 		errs = append(errs, c.checkEach(p.inner(p.at.Child("items"), s, s.Items), s.Items)...)
 	}
 	if more := s.AdditionalProperties; more != nil && more.Structural != nil {
-		errs = append(errs, c.checkEach(p.inner(p.at.Child("additionalProperties"), s, more.Structural), more.Structural)...)
+		in := p.inner(p.at.Child("additionalProperties"), s, more.Structural)
+		if in.meta {
+			in.noDefault = "inside additionalProperties applying to object metadata"
+		}
+		errs = append(errs, c.checkEach(in, more.Structural)...)
 	}
 	return errs
 }
@@ -92,9 +113,6 @@ func (c *ruleChecker) rule(p part, at *field.Path, s *structural.Structural, i i
 	}
 	if r.MessageExpressionError != nil {
 		errs = append(errs, field.Invalid(at.Child("messageExpression"), rule.MessageExpression, r.MessageExpressionError.Detail))
-	}
-	if strings.ContainsAny(strings.TrimSpace(rule.Rule), "\r\n") && strings.TrimSpace(rule.Message) == "" {
-		errs = append(errs, field.Required(at.Child("message"), "message must be specified if rule contains line breaks"))
 	}
 	switch {
 	case r.UsesOldSelf && p.atomic != nil:

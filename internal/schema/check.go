@@ -11,11 +11,11 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 )
 
-// Check returns the errors that the API server would find in the definition: in
-// its schemas, defaults, types and CEL rules, and in the estimated costs of these rules.
+// Check returns the errors that the API server would find in the definition: in its names, versions,
+// schemas, defaults, types and CEL rules, and in the estimated costs of these rules.
 // Fault.Field is a path in the defining CRD, XRD or MRD.
 func (d *Definition) Check(ctx context.Context) []Fault {
-	var found []Fault
+	found := faults(d.checkSpec())
 	for _, v := range d.versions {
 		found = append(found, v.check(ctx)...)
 	}
@@ -32,16 +32,24 @@ func (v version) check(ctx context.Context) []Fault {
 		return []Fault{{Field: FieldName(v.at.String()), Text: "is required"}}
 	}
 	errs := structural.ValidateStructural(v.at, v.structural)
-	if len(errs) > 0 {
-		return faults(errs)
+	if len(errs) == 0 {
+		var err error
+		if errs, err = defaulting.ValidateDefaults(ctx, v.at, v.structural, true, true); err != nil {
+			return []Fault{{Field: FieldName(v.at.String()), Text: err.Error()}}
+		}
 	}
-	errs, err := defaulting.ValidateDefaults(ctx, v.at, v.structural, true, true)
-	if err != nil {
-		return []Fault{{Field: FieldName(v.at.String()), Text: err.Error()}}
-	}
-	one, c := uint64(1), &ruleChecker{}
-	errs = append(errs, c.checkEach(part{at: v.at, root: true, count: &one}, v.structural)...)
+	// The API server compiles no rules of a schema that is not structural.
+	one, c := uint64(1), &ruleChecker{keywordsOnly: len(errs) > 0}
+	errs = append(errs, c.checkEach(part{at: v.at, root: true, top: true, count: &one}, v.structural)...)
 	return faults(append(errs, c.check(v.at)...))
+}
+
+// CheckNames returns the errors that Check finds in the names of the kind.
+func (d *Definition) CheckNames() []Fault {
+	if crd, ok := d.decodeSpec(); ok {
+		return faults(d.checkNames(crd))
+	}
+	return nil
 }
 
 // ErrNotServed is the error for a version of a kind with served: false.

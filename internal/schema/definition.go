@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -27,7 +28,13 @@ type Definition struct {
 	Converts bool
 
 	versions []version
+	// slim is the definition without its schemas, and names the field of spec with the names of its kind.
+	slim  map[string]any
+	names string
 }
+
+// ForClaims makes the CRD of an XRD's claims refer to the names in the XRD.
+func (d *Definition) ForClaims() { d.names = "claimNames" }
 
 // Definitions maps kinds to their definitions.
 type Definitions map[schema.GroupKind]*Definition
@@ -102,7 +109,7 @@ func decodeDefinition(obj map[string]any) (*Definition, error) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, fmt.Errorf("decoding a definition: %w", err)
 	}
-	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}, Namespaced: d.Spec.Scope == "Namespaced"}
+	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}, Namespaced: d.Spec.Scope == "Namespaced", slim: slim, names: "names"}
 	def.Converts = d.Spec.Conversion.Strategy != "" && d.Spec.Conversion.Strategy != string(extv1.NoneConverter)
 	for i, from := range d.Spec.Versions {
 		v := version{name: from.Name, served: from.Served, at: field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")}
@@ -142,7 +149,8 @@ func withoutSchemas(obj map[string]any) (slim map[string]any, schemas []any) {
 		}
 		spec["versions"] = versions
 	}
-	return map[string]any{"spec": spec}, schemas
+	annotations, _, _ := unstructured.NestedFieldNoCopy(obj, "metadata", "annotations")
+	return map[string]any{"spec": spec, "metadata": map[string]any{"annotations": annotations}}, schemas
 }
 
 func (v *version) setSchema(s *extv1.JSONSchemaProps) {
@@ -177,6 +185,9 @@ func Define(obj map[string]any) ([]*Definition, error) {
 			return nil, err
 		}
 		defs = append(defs, def)
+	}
+	for _, claims := range defs[1:] {
+		claims.ForClaims()
 	}
 	return defs, nil
 }

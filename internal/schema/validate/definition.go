@@ -54,9 +54,22 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 			d.faults = invalid(err, "spec", "versions")
 			return
 		}
+		if offersClaim(d.Source, d.def.GroupKind.Kind) {
+			d.def.ForClaims()
+		}
 		d.faults = append(d.def.Check(context.WithoutCancel(ctx)), misspelled(d.Source)...)
 	})
 	return d.def, d.faults
+}
+
+// offersClaim reports whether source is an XRD whose claims have a kind.
+func offersClaim(source manifest.Document, kind string) bool {
+	obj, err := source.Object()
+	if source.Text == nil || err != nil {
+		return false
+	}
+	d, err := crd.Read(obj)
+	return err == nil && d.Claim == kind
 }
 
 // ofSource returns the faults of the XRD from which the CRD of d is derived, without those that
@@ -201,13 +214,20 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	if err != nil {
 		return invalid(err, "spec")
 	}
-	// all[0] is the CRD of the XRs. The CRD of the claims has the same schema, so
-	// it is not checked.
-	def, err := schema.New(all[0])
-	if err != nil {
-		return invalid(err, "spec", "versions")
+	found := misnamed(obj)
+	for i, c := range all {
+		def, err := schema.New(c)
+		if err != nil {
+			return invalid(err, "spec", "versions")
+		}
+		if i == 0 {
+			found = append(found, def.Check(ctx)...)
+			continue
+		}
+		// The CRD of the claims differs from that of the XRs in its names only.
+		def.ForClaims()
+		found = append(found, def.CheckNames()...)
 	}
-	found := append(misnamed(obj), def.Check(ctx)...)
 	if obj["kind"] == "CustomResourceDefinition" {
 		return found
 	}
