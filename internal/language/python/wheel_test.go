@@ -193,6 +193,9 @@ func TestBomb(t *testing.T) {
 }
 
 func TestInstallManyFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it installs 50,000 files")
+	}
 	const many = 50_000
 	all := []entry{{name: meta + "WHEEL", text: wheelRow}, {name: meta + "METADATA", text: "Name: demo\n"}}
 	for i := range many {

@@ -387,6 +387,9 @@ func TestContainersLeaveNothing(t *testing.T) {
 // the test of the memory limit, because a supervisor with the race detector cannot start
 // under a resource limit.
 func TestContainersAsOrdinaryUser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it repeats tests of this package")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("this user is an ordinary user already")
 	}
