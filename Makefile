@@ -58,14 +58,19 @@ demo: build ## Show how to create, build and push a function, and how to test a 
 # both are built without cgo and with -trimpath. With RACE=1, the race detector is on where
 # tests call the code in their own process: those of internal/e2e only run programs.
 # atexit_sleep_ms=0 saves a second at the end of each process with the race detector.
-# `make lint` vets all packages.
+# A test that testing.Short() skips computes much, or repeats other tests as another user. With
+# the race detector it would need ten times as long and find nothing more: RACE=1 runs these tests
+# without it. LARGE prints a line "FILE TEST" for each. `make lint` vets all packages.
 TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -trimpath -vet=off -timeout 30m
-RACETEST := GORACE=atexit_sleep_ms=0 $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race
+RACETEST := GORACE=atexit_sleep_ms=0 $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
+LARGE = find . -name '*_test.go' -exec awk '/^func Test/ { sub(/\(.*/, "", $$2); name = $$2 } /testing\.Short\(\)/ { print FILENAME, name }' {} +
 
 test: build ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults.
 ifdef RACE
 	@status=0; packages=$$($(GO) list ./... | grep -v '/internal/e2e$$') || exit 1; \
 	$(RACETEST) $$packages || status=1; \
+	large=$$($(LARGE)); \
+	$(TEST) -run "^($$(echo "$$large" | cut -d ' ' -f 2 | paste -sd '|' -))$$" $$(echo "$$large" | sed 's|/[^/]*$$||' | sort -u) || status=1; \
 	$(TEST) ./internal/e2e || status=1; \
 	exit $$status
 else

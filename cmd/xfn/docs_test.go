@@ -91,12 +91,17 @@ func TestShownCommandsParse(t *testing.T) {
 		}
 		pages["../"+name] = string(text)
 	}
+	parser, err := kong.New(&app{}, kong.Name("xfn"), kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard),
+		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.Bind((*terminal.Terminal)(nil), terminal.Program{}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	found := 0
 	for page, text := range pages {
 		if strings.HasSuffix(page, ".md") {
 			for _, command := range shownCommands(text) {
 				found++
-				parse(t, page, command)
+				parse(t, parser, page, command)
 			}
 		}
 	}
@@ -121,18 +126,31 @@ func shownCommands(page string) (commands []string) {
 	return commands
 }
 
-func parse(t *testing.T, page, command string) {
+func parse(t *testing.T, parser *kong.Kong, page, command string) {
 	t.Helper()
 	for _, end := range []string{" |", " <", " >", " &"} {
 		command, _, _ = strings.Cut(command, end) // Cut redirections and pipes.
 	}
 	args := strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(command))[1:]
-	parser, err := kong.New(&app{}, kong.Name("xfn"), kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard),
-		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.Bind((*terminal.Terminal)(nil), terminal.Program{}))
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := parser.Parse(args); err != nil {
 		t.Errorf("%s: %s: %v", page, command, err)
+	}
+	// A new parser is expensive. This one must forget which flags the command had.
+	forget := func(v *kong.Value) { v.Set, v.Active = false, false }
+	err := kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+		switch n := node.(type) {
+		case *kong.Application:
+			n.Active = false
+		case *kong.Node:
+			n.Active = false
+		case *kong.Flag:
+			forget(n.Value)
+		case *kong.Value:
+			forget(n)
+		}
+		return next(nil)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -215,6 +215,9 @@ func TestTypeIsLookedAtInItsTurn(t *testing.T) {
 }
 
 func TestInputIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it encodes and decodes megabytes")
+	}
 	p := world{
 		spec:      calls("grow", "echo"),
 		functions: map[string]func(*fnio.FunctionIO){"echo": echo},

@@ -57,7 +57,7 @@ func debianRoot(t testing.TB, file string) string {
 		t.Skip("a root file system with Python needs root and debootstrap; to create it, add python to XFN_REQUIRE")
 	}
 	made := filepath.Join(t.TempDir(), "root")
-	mustExec(t, "sh", "../runtimes/sandbox/testdata/debian.sh", made, "git,python3-grpcio,python3-protobuf,python3-click,python3-pydantic,protobuf-compiler,protobuf-compiler-grpc")
+	mustExec(t, "sh", "testdata/debian.sh", made, "git,python3-grpcio,python3-protobuf,python3-click,python3-pydantic,protobuf-compiler,protobuf-compiler-grpc")
 	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestPython(t *testing.T) {
 		t.Errorf("from the cache: got %s, want %s", got, first)
 	}
 	out := f.run(t, "render", "xr.yaml", "composition.yaml", "functions.yaml", "--package", "function-python=fn.xpkg", "--timeout", "5m")
-	for _, want := range []string{"kind: Bucket", "region: 日本", "version: 0.0.0"} {
+	for _, want := range []string{"kind: Bucket", "region: 日本", "version: 0.0.0", "able: 'forks: True, user: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the render lacks %q:\n%s", want, out)
 		}

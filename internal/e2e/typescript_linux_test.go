@@ -79,7 +79,7 @@ func debianNode(t testing.TB) string {
 		}
 		work := t.TempDir()
 		root, layer := filepath.Join(work, "root"), filepath.Join(work, "layer.tar")
-		mustExec(t, "sh", "../runtimes/sandbox/testdata/debian.sh", root, "nodejs")
+		mustExec(t, "sh", "testdata/debian.sh", root, "nodejs")
 		mustExec(t, "tar", "-C", root, "--exclude=./usr/lib/*/perl*", "-cf", layer, "./lib", "./lib64", "./usr/lib", "./usr/lib64", "./usr/bin/node", "./usr/share/nodejs", "./etc", "./tmp")
 		return layoutOf(t, layer)
 	})

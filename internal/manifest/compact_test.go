@@ -21,6 +21,9 @@ func long(element, separator string) string {
 
 // TestFromJSON compares lists that FromJSON decodes itself with the output of the library.
 func TestFromJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it decodes large documents twice")
+	}
 	t.Parallel()
 	cases := map[string]struct{ reason, text string }{
 		"Whole":     {"whole numbers are int64, also those that repeat", "[" + long("1,1,-2,0,-0,9223372036854775807", ",") + "]"},
@@ -56,6 +59,9 @@ func TestFromJSON(t *testing.T) {
 // TestLargeLists compares documents whose lists are compacted with the output of the YAML
 // library for the whole document.
 func TestLargeLists(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it decodes large documents twice")
+	}
 	cases := map[string]struct{ reason, text string }{
 		"Flow":            {"a list is in flow style", "a: [" + long("1", ", ") + "]\nb: 2\n"},
 		"JSON":            {"the document is JSON", `{"a":[` + long(`"x y"`, ",") + `],"b":{"c":[` + long("null", ",") + `]}}`},

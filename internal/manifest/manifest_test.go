@@ -250,20 +250,16 @@ func TestReadStopsWithItsContext(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: io.LimitReader(zeros{}, manifest.MaxSize+10)}
+	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: io.LimitReader(comment(strings.Repeat("#", 1<<20)), manifest.MaxSize+10)}
 	if _, err := r.All(t.Context(), "-"); err == nil || !strings.Contains(err.Error(), "larger than 128 MiB") {
 		t.Errorf("got %v, want the size limit", err)
 	}
 }
 
-type zeros struct{}
+// A comment is an endless Reader that repeats a text.
+type comment string
 
-func (zeros) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = '#'
-	}
-	return len(p), nil
-}
+func (c comment) Read(p []byte) (int, error) { return copy(p, c), nil }
 
 func TestWrite(t *testing.T) {
 	var b bytes.Buffer

@@ -242,6 +242,9 @@ func TestCarriesConnections(t *testing.T) {
 
 // TestAsOrdinaryUser runs all tests of this package again as a user without privileges.
 func TestAsOrdinaryUser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it repeats the tests of this package")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("this user is not root")
 	}

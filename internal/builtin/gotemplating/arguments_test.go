@@ -40,6 +40,9 @@ func hostile() []any {
 // TestHostileArguments calls every function of Sprig with hostile values. A call may fail,
 // but it must return, and it must not allocate more than the limit of a call.
 func TestHostileArguments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it calls all functions with large arguments")
+	}
 	const most = 300 << 20
 	values := hostile()
 	for name, f := range sprig.GenericFuncMap() {

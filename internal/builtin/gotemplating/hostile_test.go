@@ -25,6 +25,9 @@ func inlineRequest(t testing.TB, text string) *fnv1.RunFunctionRequest {
 
 // TestHostile checks templates that would crash the process without limits.
 func TestHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reaches limits of many megabytes")
+	}
 	const (
 		tooLarge = "the call would allocate more than 256 MiB"
 		cyclic   = "the value would contain itself"

@@ -10,6 +10,9 @@ import (
 
 // TestLarge checks that large templates such as users may have do not reach a limit.
 func TestLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it renders large documents")
+	}
 	const named = `kind: A
 metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: "%s"}}
 `

@@ -298,6 +298,9 @@ func TestCancelled(t *testing.T) {
 
 // TestHostile checks that hostile inputs use limited memory, whether they succeed or fail.
 func TestHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reaches limits of many megabytes")
+	}
 	list, keys := make([]any, 20_000), map[string]any{}
 	for i := range list {
 		list[i] = map[string]any{"k": i}

@@ -195,6 +195,9 @@ func TestHostileSparse10GB(t *testing.T) {
 
 // TestHostileSparseStaysSparse checks that a sparse file below the limit keeps its holes.
 func TestHostileSparseStaysSparse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it unpacks a GiB")
+	}
 	const size = 1 << 30
 	root := mustUnpack(t, imageOfLayers(t, sparse(t, size)), false)
 	info, sys := statOf(t, filepath.Join(root, "big"))
@@ -220,6 +223,9 @@ func TestHostileSparseTogether(t *testing.T) {
 }
 
 func TestHostileMillionFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads two million headers")
+	}
 	img := imageOfLayers(t, madeLayer{layerOf(t, nil, nil), func(w io.Writer) error {
 		files := tar.NewWriter(w)
 		for i := range 1_000_000 {
@@ -355,6 +361,9 @@ func TestHostileTruncatedLayer(t *testing.T) {
 // TestHostileGzipBomb checks small layers that decompress to more than the
 // limit: in one file, in many files, and after the last file.
 func TestHostileGzipBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it unpacks many megabytes")
+	}
 	const limit = 1 << 20
 	zeros := make([]byte, 8<<20)
 	big := pack(t, file("big", string(zeros)))

@@ -403,6 +403,9 @@ func TestNoExec(t *testing.T) {
 // TestAsUser runs the tests of this package as an ordinary user, with a umask
 // that denies everything to others.
 func TestAsUser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it repeats the tests of this package")
+	}
 	if os.Getuid() != 0 {
 		t.Skip("this user is an ordinary user already")
 	}

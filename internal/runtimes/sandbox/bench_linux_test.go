@@ -56,7 +56,7 @@ func BenchmarkFirstAnswer(b *testing.B) {
 		benchtest.Measure(b, row, benchtest.Jobs{
 			XFN: func(string) benchtest.Cost { return benchtest.Cost{Took: answerOf(b, s, fn)} },
 			Limit: func() benchtest.Cost {
-				return benchtest.Cost{Took: bareAnswer(b, filepath.Join(dir, "function"), "--insecure", "--address")}
+				return benchtest.Cost{Took: bareAnswer(b, program(b, "function"), "--insecure", "--address")}
 			},
 		})
 	})
@@ -111,8 +111,7 @@ func tenAnswers(b *testing.B, s sandbox.Sandbox, fn runtimes.Function) time.Dura
 // crossplane CLI. The ratio should be 1.
 func BenchmarkSize(b *testing.B) {
 	dir := b.TempDir()
-	program := buildFunction(b, dir)
-	small, large := sizedPackage(b, dir, program, 5*mb), sizedPackage(b, dir, program, 500*mb)
+	small, large := sizedPackage(b, dir, program(b, "function"), 5*mb), sizedPackage(b, dir, program(b, "function"), 500*mb)
 	registry := remotetest.Serve(b, remotetest.Handler())
 	for _, from := range []struct {
 		name  string
@@ -232,12 +231,12 @@ func askAt(ctx context.Context, address string) (err error) {
 }
 
 // asEachUser runs a benchmark as an ordinary user, and also as root if root runs the
-// test. dir contains the test function and packages of 50 MB.
+// test. dir contains a package of 50 MB.
 func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
 	dir := os.Getenv(benchVar)
 	if dir == "" {
 		dir = publicDir(b)
-		img := sizedPackage(b, dir, buildFunction(b, dir), 50*mb)
+		img := sizedPackage(b, dir, program(b, "function"), 50*mb)
 		writePackage(b, filepath.Join(dir, "50.xpkg"), img)
 	}
 	if os.Geteuid() != 0 {
@@ -246,7 +245,7 @@ func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
 	}
 	b.Run("Root", func(b *testing.B) { bench(b, dir) })
 	b.Run("OrdinaryUser", func(b *testing.B) {
-		out := asOrdinaryUser(b, []string{benchVar + "=" + dir}, "-test.run=^$", "-test.bench=^"+strings.Split(b.Name(), "/")[0]+"$", "-test.benchtime=1x")
+		out := asOrdinaryUser(b, []string{benchVar + "=" + dir, programsVar + "=" + filepath.Dir(program(b, "function"))}, "-test.run=^$", "-test.bench=^"+strings.Split(b.Name(), "/")[0]+"$", "-test.benchtime=1x")
 		b.ReportMetric(0, "ns/op")
 		reportAgain(b, out)
 	})
@@ -274,18 +273,6 @@ func reportAgain(b *testing.B, out string) {
 		return
 	}
 	b.Fatalf("nothing was measured:\n%s", out)
-}
-
-// buildFunction builds the test function, statically linked, in dir, and returns its path.
-func buildFunction(b testing.TB, dir string) string {
-	b.Helper()
-	file := filepath.Join(dir, "function")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./testdata/function")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, out)
-	}
-	return file
 }
 
 // sizedPackage returns a package of the test function. A layer of random bytes makes the

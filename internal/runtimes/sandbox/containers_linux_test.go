@@ -387,14 +387,14 @@ func TestContainersLeaveNothing(t *testing.T) {
 // the test of the memory limit, because a supervisor with the race detector cannot start
 // under a resource limit.
 func TestContainersAsOrdinaryUser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it repeats tests of this package")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("this user is an ordinary user already")
 	}
-	file, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := asOrdinaryUser(t, []string{programVar + "=" + file}, "-test.v", "-test.run=^TestContainers($|Image|Fail|IDs|LeaveNothing)", "-test.skip=/(Flood|Above)$")
+	dir := filepath.Dir(program(t, "program"))
+	out := asOrdinaryUser(t, []string{programsVar + "=" + dir}, "-test.v", "-test.run=^TestContainers($|Image|Fail|IDs|LeaveNothing)", "-test.skip=/(Flood|Above)$")
 	if !strings.Contains(out, "--- PASS: TestContainersImage ") {
 		functiontest.RequireSandbox(t, &isolation.NamespaceError{Err: errors.New("the tests did not run as an ordinary user")})
 	}

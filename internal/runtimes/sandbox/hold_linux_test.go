@@ -5,6 +5,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,15 +18,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
-// small writes a package that contains only the test function, and returns the path of
-// the package.
+// small returns the path of a package that contains only the test function.
 func small(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "function.xpkg")
-	writePackage(t, file, sizedPackage(t, dir, buildFunction(t, dir), programSize+1))
+	file := filepath.Join(filepath.Dir(program(t, "function")), "function.xpkg")
+	smallOnce.Do(func() { writePackage(t, file, sizedPackage(t, t.TempDir(), program(t, "function"), programSize+1)) })
 	return file
 }
+
+var smallOnce sync.Once
 
 // TestEscapeByHolding checks a function that never returns: the call ends at its timeout,
 // and Stop does not wait for the call.

@@ -16,37 +16,46 @@ import (
 
 // Environment variables that select a role of this test program, or pass a file to it.
 const (
-	programVar = "XFN_TEST_PROGRAM" // path of the program of the test images, if it is built already
-	benchVar   = "XFN_TEST_BENCH"   // directory with the test function and its packages, if they exist already
+	programsVar = "XFN_TEST_PROGRAMS" // directory of the programs of the test images, if they are built already
+	benchVar    = "XFN_TEST_BENCH"    // directory with packages of the test function, if they exist already
 )
 
 func TestMain(m *testing.M) {
 	functiontest.Supervise()
 	code := m.Run()
-	if file, err := program(); err == nil && os.Getenv(programVar) == "" {
-		os.RemoveAll(filepath.Dir(file))
+	if dir, err := programs(); err == nil && os.Getenv(programsVar) == "" {
+		os.RemoveAll(dir)
 	}
 	os.Exit(code)
 }
 
-// program builds the program of the test images, statically linked, in a directory that
-// every user can enter. It returns the path of the program.
-var program = sync.OnceValues(func() (string, error) {
-	if file := os.Getenv(programVar); file != "" {
-		return file, nil
+// programs builds the programs of the test images, statically linked, in a directory that
+// every user can enter. It returns the path of the directory.
+var programs = sync.OnceValues(func() (string, error) {
+	if dir := os.Getenv(programsVar); dir != "" {
+		return dir, nil
 	}
-	dir, err := os.MkdirTemp("", "program")
+	dir, err := os.MkdirTemp("", "programs")
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, "program")
-	build := exec.Command("go", "build", "-o", file, "./testdata/program")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/", "./testdata/program", "./testdata/function")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
-	return file, os.Chmod(dir, 0o755)
+	return dir, os.Chmod(dir, 0o755)
 })
+
+// program returns the path of a program of testdata.
+func program(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := programs()
+	if err != nil {
+		t.Fatalf("building the programs of the images: %v", err)
+	}
+	return filepath.Join(dir, name)
+}
 
 // programImage returns an image that runs the program of the test images with these
 // arguments.
@@ -66,11 +75,11 @@ func imageOf(t testing.TB, config v1.Config) v1.Image {
 
 // layer returns a layer with the program of the test images and an account file.
 var layer = sync.OnceValues(func() (v1.Layer, error) {
-	file, err := program()
+	dir, err := programs()
 	if err != nil {
 		return nil, err
 	}
-	content, err := os.ReadFile(file)
+	content, err := os.ReadFile(filepath.Join(dir, "program"))
 	if err != nil {
 		return nil, err
 	}

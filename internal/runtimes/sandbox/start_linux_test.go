@@ -34,7 +34,7 @@ func begin(t *testing.T, s sandbox.Sandbox, fn runtimes.Function) *runtimes.Inst
 // Identity is the same for all.
 func TestStart(t *testing.T) {
 	dir := t.TempDir()
-	img := sizedPackage(t, dir, buildFunction(t, dir), programSize+1)
+	img := sizedPackage(t, dir, program(t, "function"), programSize+1)
 	file := filepath.Join(dir, "function.xpkg")
 	writePackage(t, file, img)
 	var identities []string

@@ -1,12 +1,27 @@
-"""A function that composes a bucket, and writes its own version into it."""
+"""A function that composes a bucket. It writes its own version into it, and what it may do."""
 
 import importlib.metadata
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
 from concurrent import futures
 
 import click
 import grpc
 import run_function_pb2
 import run_function_pb2_grpc
+
+
+def abilities():
+    """Uses what Python programs need of their system. A missing ability is an error."""
+    with tempfile.TemporaryFile() as f, multiprocessing.Lock():
+        f.write(os.urandom(1))
+    with futures.ProcessPoolExecutor(1) as pool:
+        pid = pool.submit(os.getpid).result()
+    child = subprocess.run([sys.executable, "-c", "import os; print(os.getuid())"], capture_output=True, check=True, text=True)
+    return f"forks: {pid != os.getpid()}, user: {child.stdout.strip()}, processors: {os.cpu_count() > 0}"
 
 
 class Function(run_function_pb2_grpc.FunctionRunnerServiceServicer):
@@ -18,7 +33,7 @@ class Function(run_function_pb2_grpc.FunctionRunnerServiceServicer):
             {
                 "apiVersion": "example.org/v1",
                 "kind": "Bucket",
-                "spec": {"region": region, "version": importlib.metadata.version("function")},
+                "spec": {"region": region, "version": importlib.metadata.version("function"), "able": abilities()},
             }
         )
         return response
