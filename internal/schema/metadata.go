@@ -2,6 +2,7 @@ package schema
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -42,6 +43,28 @@ func (k Kind) Metadata(obj, old map[string]any) []Fault {
 	}
 	return found
 }
+
+// AnyMetadata returns the faults that the API server would find in the metadata of obj, an object
+// of any kind. It does not validate names, whose rules depend on the kind.
+func AnyMetadata(obj map[string]any) []Fault {
+	meta, ok := obj["metadata"].(map[string]any)
+	path := field.NewPath("metadata")
+	switch {
+	case obj["metadata"] == nil:
+		return nil
+	case !ok:
+		return []Fault{Of(field.TypeInvalid(path, messageValue(obj["metadata"]), "must be an object"))}
+	}
+	found := DecodeKind(path, meta, reflect.TypeFor[metav1.ObjectMeta]())
+	if len(found) > 0 {
+		return found
+	}
+	meta = maps.Clone(meta)
+	meta["name"] = "any"
+	return Metadata(map[string]any{"metadata": meta}, nil, meta["namespace"] != nil, unlimited)
+}
+
+func unlimited(string, bool) []string { return nil }
 
 // metadata implements Metadata. It returns the errors of the API server's library.
 func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.ErrorList {

@@ -183,11 +183,6 @@ var kubernetes = sync.OnceValue(func() *structural.Structural {
 	return &object
 })
 
-// MetadataFields returns the names of the fields of metadata, sorted.
-func MetadataFields() []string {
-	return slices.Sorted(maps.Keys(kubernetes().Properties["metadata"].Properties))
-}
-
 func typed(name string) structural.Structural {
 	return structural.Structural{Generic: structural.Generic{Type: name}}
 }

@@ -86,7 +86,7 @@ func (p plan) admit(ctx context.Context, doc manifest.Document, from original, x
 	case doc.Text == nil || !p.in.validatesXRs():
 		return nil, nil
 	case p.validator == nil:
-		return p.refuseOrReport(unknownRoots(doc, xr.Object))
+		return p.refuseOrReport(append(unknownRoots(doc, xr.Object), metadataErrors(doc, from.obj, "composite resource")...))
 	}
 	invalid, err = p.judge(doc.Position(), p.validator.Decoded(ctx, doc, from.copy().Object, from.duplicate))
 	if p.xrd == nil || p.xrd.Defines(xr.GroupVersionKind()) != nil {

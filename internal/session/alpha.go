@@ -101,7 +101,7 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 		return p, err
 	}
 	s.warnDuplicates(doc)
-	if p.exists, err = s.state(ctx, in.Observed, false); err != nil {
+	if p.exists, err = s.state(ctx, in, false); err != nil {
 		return p, err
 	}
 	p.observed = observe(nil, p.exists)

@@ -67,23 +67,14 @@ func (s *Session) noteMisread(ctx context.Context, p plan, doc manifest.Document
 // rootFields are those of the CRD that Crossplane derives from any XRD.
 var rootFields = []string{"apiVersion", "kind", "metadata", "spec", "status"}
 
-// unknownRoots returns an error for each field of a composite resource, and of its metadata,
-// that no XRD can define.
-func unknownRoots(doc manifest.Document, xr map[string]any) []error {
-	metadata, _ := xr["metadata"].(map[string]any)
-	return append(unknownIn(doc, "", xr, rootFields), unknownIn(doc, "metadata.", metadata, schema.MetadataFields())...)
-}
-
-func unknownIn(doc manifest.Document, parent string, obj map[string]any, known []string) (errs []error) {
-	for _, name := range slices.Sorted(maps.Keys(obj)) {
-		if slices.Contains(known, name) {
+// unknownRoots returns an error for each field of a composite resource that no XRD can define.
+func unknownRoots(doc manifest.Document, xr map[string]any) (errs []error) {
+	for _, name := range slices.Sorted(maps.Keys(xr)) {
+		if slices.Contains(rootFields, name) {
 			continue
 		}
-		text := fmt.Sprintf("a composite resource has no field %s, which an API server drops", parent+name)
-		if near := hint.Nearest(name, known); near != "" {
-			text += ", did you mean " + near + "?"
-		}
-		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(parent + name), Err: errors.New(text)})
+		text := fmt.Sprintf("a composite resource has no field %s, which an API server drops", name)
+		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(name), Err: errors.New(didYouMean(text, hint.Nearest(name, rootFields)))})
 	}
 	return errs
 }

@@ -27,7 +27,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	}
 	p := newPlan(in, version)
 	if in.Live {
-		if p.exists, err = proc.Await(ctx, func() (state, error) { return s.state(ctx, in.Observed, true) }); err != nil {
+		if p.exists, err = proc.Await(ctx, func() (state, error) { return s.state(ctx, in, true) }); err != nil {
 			return err
 		}
 	}
@@ -151,10 +151,10 @@ type state struct {
 
 // state reads observed resources. If a dump contains the same object twice, the last one
 // is used, as by the engine. If live is true, all resources are a dump.
-func (s *Session) state(ctx context.Context, paths []string, live bool) (state, error) {
+func (s *Session) state(ctx context.Context, in Inputs, live bool) (state, error) {
 	all := state{at: map[key]string{}}
 	known := map[key]int{} // indexes in all.dumped
-	docs, err := s.documents(ctx, "observed resources", paths)
+	docs, err := s.documents(ctx, "observed resources", in.Observed)
 	if err != nil {
 		return all, err
 	}
@@ -165,6 +165,9 @@ func (s *Session) state(ctx context.Context, paths []string, live bool) (state, 
 		}
 		if !listed && !live {
 			all.named = append(all.named, objs...)
+			if err := s.checkGiven(ctx, in, "observed resources", []manifest.Document{doc}, checkMetadata); err != nil {
+				return all, err
+			}
 			if objs[0].GetAnnotations()[reconciler.AnnotationResourceName] == "" {
 				all.at[keyOf(objs[0])] = doc.PositionOf("metadata")
 			}

@@ -82,6 +82,9 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 			p.dependencies, p.metadata = append(p.dependencies, one.dependencies...), one.metadata
 			continue
 		}
+		if err := s.checkGiven(ctx, p.in, "functions", []manifest.Document{doc}, checkFunction); err != nil {
+			return err
+		}
 		fn := one.function
 		s.warnUntagged(fn, p.in.Profile)
 		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)

@@ -62,6 +62,9 @@ type Inputs struct {
 	// ContextFiles and ContextValues are the context of the first function: files and
 	// values by context key, in YAML or JSON. Values take precedence over files.
 	ContextFiles, ContextValues map[string]string
+	// ContextAt has the positions of context keys in a file, for messages, such as
+	// "suite.yaml:3: context: ".
+	ContextAt map[string]string
 	// Full adds the fields of the input XR to the rendered XR.
 	Full bool
 	// ObserveLoop is the maximum number of additional passes. Each observes the output of
@@ -219,18 +222,18 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	if err := s.xrd(ctx, p); err != nil {
 		return err
 	}
-	if req.Credentials, err = s.all(ctx, "function credentials", in.Credentials); err != nil {
+	if req.Credentials, err = s.given(ctx, in, "function credentials", in.Credentials, checkCredentials); err != nil {
 		return err
 	}
 	if !in.Live { // If Live is set, renderNested has already read the observed resources.
-		if p.exists, err = s.state(ctx, in.Observed, false); err != nil {
+		if p.exists, err = s.state(ctx, in, false); err != nil {
 			return err
 		}
 	}
-	if req.Required, err = s.required(ctx, "required resources", in.Required, p.checks); err != nil {
+	if req.Required, err = s.required(ctx, in, "required resources", in.Required, p.checks); err != nil {
 		return err
 	}
-	if req.Extra, err = s.required(ctx, "extra resources", in.Extra, p.checks); err != nil {
+	if req.Extra, err = s.required(ctx, in, "extra resources", in.Extra, p.checks); err != nil {
 		return err
 	}
 	req.Extra = append(req.Extra, p.exists.missing(req.Required, req.Extra, req.Credentials)...)

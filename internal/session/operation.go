@@ -131,7 +131,7 @@ func (s *Session) checkSchedule(doc manifest.Document, strict bool) error {
 
 // watched reads the resource that a WatchOperation watches.
 func (s *Session) watched(ctx context.Context, path string) (*unstructured.Unstructured, error) {
-	all, err := s.all(ctx, "the watched resource", []string{path})
+	all, err := Objects(ctx, s.config.Reader, "the watched resource", []string{path})
 	if err != nil {
 		return nil, err
 	}

@@ -39,10 +39,6 @@ func documents(ctx context.Context, r manifest.Reader, what string, paths []stri
 	return docs, nil
 }
 
-func (s *Session) all(ctx context.Context, what string, paths []string) ([]*unstructured.Unstructured, error) {
-	return Objects(ctx, s.config.Reader, what, paths)
-}
-
 // Objects returns the objects in files and folders. The items of a list replace the list. what is
 // what errors call the objects.
 func Objects(ctx context.Context, r manifest.Reader, what string, paths []string) ([]*unstructured.Unstructured, error) {
@@ -50,7 +46,10 @@ func Objects(ctx context.Context, r manifest.Reader, what string, paths []string
 	if err != nil {
 		return nil, err
 	}
-	var all []*unstructured.Unstructured
+	return objectsIn(what, docs)
+}
+
+func objectsIn(what string, docs []manifest.Document) (all []*unstructured.Unstructured, err error) {
 	for _, doc := range docs {
 		objs, _, err := decodeAll(doc)
 		if err != nil {
@@ -61,12 +60,12 @@ func Objects(ctx context.Context, r manifest.Reader, what string, paths []string
 	return all, nil
 }
 
-func (s *Session) required(ctx context.Context, what string, paths []string, checks reconciler.Checks) ([]*unstructured.Unstructured, error) {
+func (s *Session) required(ctx context.Context, in Inputs, what string, paths []string, checks reconciler.Checks) ([]*unstructured.Unstructured, error) {
 	if n := len(paths); n > 1 && checks.LastRequired {
 		s.config.Progress.Note(fmt.Sprintf("only the last source of %s is used, as in the imitated version of Crossplane: %s", what, paths[n-1]))
 		paths = paths[n-1:]
 	}
-	return s.all(ctx, what, paths)
+	return s.given(ctx, in, what, paths, checkRequired)
 }
 
 // schemas reads OpenAPI documents. Each path is a JSON file, or a folder with .json files.
@@ -235,6 +234,7 @@ func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Chec
 
 func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconciler.Checks) (map[string]any, error) {
 	fields := map[string]any{}
+	defer func() { s.checkContext(in, fields) }()
 	for _, key := range slices.Sorted(maps.Keys(in.ContextFiles)) {
 		if _, ok := in.ContextValues[key]; ok {
 			continue

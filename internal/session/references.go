@@ -63,7 +63,7 @@ type Missing struct {
 
 // Missing returns the resources that the dump in in.Observed lacks. It renders nothing.
 func (s *Session) Missing(ctx context.Context, in Inputs) (m Missing, err error) {
-	exists, err := s.state(ctx, in.Observed, true)
+	exists, err := s.state(ctx, in, true)
 	if err != nil {
 		return m, err
 	}

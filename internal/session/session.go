@@ -110,6 +110,8 @@ type Session struct {
 	xrds proc.Memo[xrdKey, decodedXRD]
 	// fields caches the problems that checkFields finds.
 	fields proc.Memo[fieldsKey, []composition.Problem]
+	// faults caches what checkGiven finds.
+	faults proc.Memo[givenKey, []error]
 
 	mu      sync.Mutex
 	closed  bool

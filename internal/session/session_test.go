@@ -418,12 +418,23 @@ func TestNotes(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	good := map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy"), "functions.yaml": fn("function-dummy", "crossplane-contrib/function-dummy:v1", "")}
+	required := session.Inputs{Required: []string{"o.yaml"}, Strict: true}
 	cases := map[string]struct {
 		reason     string
 		file, text string
 		in         session.Inputs
 		want       string
 	}{
+		"RequiredName":    {"a required resource has a name", "o.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {a: b}}\n", required, "o.yaml:1: an API server has no ConfigMap without metadata.name"},
+		"RequiredLabel":   {"a label of a required resource of an unknown kind is a string", "o.yaml", "apiVersion: a.org/v1\nkind: A\nmetadata:\n  name: a\n  labels: {tier: 1}\n", required, "o.yaml:5: an API server refuses this A: metadata.labels[tier]: Invalid value: 1: must be a string, not the number 1"},
+		"RequiredValue":   {"a required resource is valid for its kind", "o.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1}\n", required, "o.yaml:4: an API server refuses this ConfigMap: data[a]"},
+		"RequiredKind":    {"the misspelled kind of a required resource is named", "o.yaml", "apiVersion: v1\nkind: ConfigMpa\nmetadata: {name: a}\n", required, "o.yaml:1: no function finds this ConfigMpa, did you mean ConfigMap?"},
+		"WithoutData":     {"an EnvironmentConfig has data", "o.yaml", "apiVersion: apiextensions.crossplane.io/v1beta1\nkind: EnvironmentConfig\nmetadata: {name: a}\ndata:\n", required, "o.yaml:4: this EnvironmentConfig has no data"},
+		"ExtraName":       {"an extra resource has a name", "o.yaml", "apiVersion: v1\nkind: ConfigMap\n", session.Inputs{Extra: []string{"o.yaml"}, Invalid: session.RefuseInvalid}, "o.yaml:1: an API server has no ConfigMap without metadata.name"},
+		"ObservedLabel":   {"an annotation of an observed resource is a string", "o.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {a: true}}\n", session.Inputs{Observed: []string{"o.yaml"}, Strict: true}, "o.yaml:3: an API server refuses this ConfigMap: metadata.annotations[a]"},
+		"XRLabel":         {"a label of an XR is a string", "xr.yaml", strings.Replace(xr, "name: alpha", "name: alpha, labels: {tier: 1}", 1), session.Inputs{Invalid: session.RefuseInvalid}, "xr.yaml:4: an API server refuses this composite resource: metadata.labels[tier]"},
+		"FunctionField":   {"an unknown field of a Function is named", "functions.yaml", fn("function-dummy", "a/b/function-dummy:v1, runtimeConfigRf: {name: a}", ""), session.Inputs{Strict: true}, `functions.yaml:6: an API server refuses this Function: unknown field "spec.runtimeConfigRf", did you mean runtimeConfigRef?`},
+		"CredentialsKind": {"credentials are in Secrets", "o.yaml", "apiVersion: v1\nkind: Secrt\nmetadata: {name: a, namespace: b}\n", session.Inputs{Credentials: []string{"o.yaml"}, Strict: true}, `o.yaml:1: no function gets credentials from this Secrt of apiVersion "v1", only from a Secret of apiVersion v1, did you mean Secret?`},
 		"NoXR":            {"a missing file is named", "", "", session.Inputs{XRs: []string{"absent.yaml"}}, `loading the composite resource: reading "absent.yaml": `},
 		"EmptyXR":         {"an empty file is named", "xr.yaml", "", session.Inputs{}, "loading the composite resource: xr.yaml: the file contains no YAML document"},
 		"XRWithoutKind":   {"an XR must have a kind", "xr.yaml", "apiVersion: v1\n", session.Inputs{}, "loading the composite resource: xr.yaml:1: the object has no kind"},

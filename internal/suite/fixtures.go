@@ -242,19 +242,16 @@ func (u *usage) recording(r function.Runner) function.Runner {
 	})
 }
 
-// environmentKey is the key of the environment in the context, which functions of Crossplane read.
-const environmentKey = "apiextensions.crossplane.io/environment"
-
-// contextKeys warns of keys of the context that are similar to the one of the environment.
-func (h *inputResolver) contextKeys() {
+// contextPositions returns Inputs.ContextAt.
+func (h *inputResolver) contextPositions() map[string]string {
+	positions := map[string]string{}
 	for field, keys := range map[string][]string{
 		"context": slices.Collect(maps.Keys(h.form.Context)), "contextFiles": slices.Collect(maps.Keys(h.form.ContextFile)),
 	} {
 		for _, key := range keys {
-			if key != environmentKey && hint.EditDistance(key, environmentKey) <= 3 {
-				at := manifest.Document{Path: h.item.Suite.Path, Line: h.item.Case.Position(field, key)}
-				h.sessions.config.Progress.Warn(fmt.Sprintf("%s: %s: %q is not the key of the environment, did you mean %s?", at.Position(), field, key, environmentKey))
-			}
+			at := manifest.Document{Path: h.item.Suite.Path, Line: h.item.Case.Position(field, key)}
+			positions[key] = at.Position() + ": " + field + ": "
 		}
 	}
+	return positions
 }

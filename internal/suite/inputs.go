@@ -69,7 +69,7 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	}
 	in.ContextValues = h.context(f.Context)
 	in.ContextFiles = map[string]string{}
-	h.contextKeys()
+	in.ContextAt = h.contextPositions()
 	for key, p := range f.ContextFile {
 		in.ContextFiles[key] = a.path(p)
 	}

@@ -239,6 +239,8 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 		r.Nearest = v.nearest(gvk)
 		if v.misspells(gvk.GroupKind(), r.Nearest) {
 			r.Status, found = Invalid, []schema.Fault{unmatched(gvk, r.Nearest)}
+		} else if found = schema.AnyMetadata(obj); len(found) > 0 {
+			r.Status = Invalid
 		}
 	}
 	r.Faults = faults(at, found)

@@ -164,6 +164,7 @@ func TestDocuments(t *testing.T) {
 		"Misspelt":  {"a kind that is similar to that of an XRD is a fault", "apiVersion: example.org/v1\nkind: XBukcet\nmetadata: {name: b}", []string{"1 XBukcet b: invalid", `  2 kind: Invalid value: "XBukcet": no matches for kind "XBukcet" in version "example.org/v1" (XBucket)`}},
 		"Capital":   {"a kind with another capital letter may have an XRD, too", "apiVersion: example.org/v1\nkind: ZBucket\nmetadata: {name: b}", []string{"1 ZBucket b: no schema"}},
 		"Digit":     {"a kind with a digit may have an XRD, too", "apiVersion: example.org/v1\nkind: XBucket2\nmetadata: {name: b}", []string{"1 XBucket2 b: no schema"}},
+		"Undefined": {"the metadata of an object without a definition is validated", "apiVersion: other.org/v1\nkind: O\nmetadata: {labels: {a: 1}}", []string{"1 O : invalid", "  3 metadata.labels[a]: Invalid value: 1: must be a string, not the number 1"}},
 		"NoSchema":  {"an object without a definition has no schema", "apiVersion: other.org/v1\nkind: O\nmetadata: {name: o}", []string{"1 O o: no schema"}},
 		"Broken": {"an invalid definition is reported once, and other objects are validated", "apiVersion: example.org/v1\nkind: Bad\nmetadata: {name: a}\n---\napiVersion: example.org/v1\nkind: Bad\nmetadata: {name: b}\n---\n" + bucket + "spec: {region: eu}", []string{
 			"48 CustomResourceDefinition bads.example.org: invalid", "  51 spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields",

@@ -1,0 +1,195 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
+)
+
+// A givenKey identifies the check of a document: what the document is for, and the release of
+// Crossplane.
+type givenKey struct {
+	content
+	what    string
+	release schema.Release
+}
+
+// A givenCheck returns the reasons why an API server would refuse the object in doc or, as a
+// suspicion, why the object has no effect.
+type givenCheck func(ctx context.Context, doc manifest.Document, release schema.Release) []error
+
+// A suspicion is an error only in strict renders.
+type suspicion struct{ error }
+
+// given reads the objects in files and folders, as Objects does, and checks them.
+func (s *Session) given(ctx context.Context, in Inputs, what string, paths []string, check givenCheck) ([]*unstructured.Unstructured, error) {
+	docs, err := s.documents(ctx, what, paths)
+	if err != nil {
+		return nil, err
+	}
+	all, err := objectsIn(what, docs)
+	if err == nil {
+		err = s.checkGiven(ctx, in, what, docs, check)
+	}
+	return all, err
+}
+
+// checkGiven checks the documents that the user gives as objects of a cluster. It returns what
+// check finds if in.Strict is set, or the refusals if in.Invalid is RefuseInvalid, and otherwise
+// warns.
+func (s *Session) checkGiven(ctx context.Context, in Inputs, what string, docs []manifest.Document, check givenCheck) error {
+	var errs []error
+	for _, doc := range docs {
+		key := givenKey{contentOf(doc), what, Release(in.Profile)}
+		// Other renders use the result even if ctx is done.
+		found, _ := s.faults.Do(key, func() ([]error, error) { return check(context.WithoutCancel(ctx), doc, key.release), nil })
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, err := range found {
+			_, suspect := err.(suspicion)
+			text := err.Error()
+			switch {
+			case in.Strict || in.Invalid == RefuseInvalid && !suspect:
+				errs = append(errs, err)
+			case s.isNew(text):
+				s.config.Progress.Warn(text)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkRequired is a givenCheck of resources that functions may require.
+func checkRequired(ctx context.Context, doc manifest.Document, release schema.Release) (errs []error) {
+	v := validate.New(nil, validate.Options{Namespace: validate.DefaultNamespace, Crossplane: release})
+	for _, r := range v.Document(ctx, doc) {
+		at := manifest.Document{Path: doc.Path, Line: r.Line}
+		switch {
+		case r.Status == validate.NoSchema && r.Nearest != "":
+			errs = append(errs, fmt.Errorf("%s: no function finds this %s, did you mean %s?", at.Position(), r.Kind, r.Nearest))
+		case r.Name == "":
+			errs = append(errs, fmt.Errorf("%s: an API server has no %s without metadata.name", at.Position(), r.Kind))
+		default:
+			errs = append(errs, r.Refusals(at.Position())...)
+		}
+	}
+	return append(errs, withoutData(doc)...)
+}
+
+// withoutData returns a suspicion if the object in doc is an EnvironmentConfig without data, which an
+// API server accepts, and function-environment-configs does not.
+func withoutData(doc manifest.Document) []error {
+	obj, err := doc.Object()
+	u := unstructured.Unstructured{Object: obj}
+	if err != nil || u.GetKind() != "EnvironmentConfig" || u.GroupVersionKind().Group != compositionKind.Group || obj["data"] != nil {
+		return nil
+	}
+	return []error{suspicion{fmt.Errorf("%s: this EnvironmentConfig has no data for an environment", doc.PositionOf("data"))}}
+}
+
+// checkMetadata is a givenCheck of observed resources. Only their metadata is validated, because
+// their kinds may be newer than those of the program.
+func checkMetadata(_ context.Context, doc manifest.Document, _ schema.Release) []error {
+	obj, err := doc.Object()
+	if err != nil {
+		return nil
+	}
+	kind, _ := obj["kind"].(string)
+	return metadataErrors(doc, obj, kind)
+}
+
+// metadataErrors returns the faults in the metadata of obj, the object in doc. what is what messages
+// call the object.
+func metadataErrors(doc manifest.Document, obj map[string]any, what string) (errs []error) {
+	for _, f := range schema.AnyMetadata(obj) {
+		text := fmt.Sprintf("an API server refuses this %s: %s", what, f)
+		if f.Unknown {
+			text = fmt.Sprintf("a %s has no field %s, which an API server drops", what, f.Field)
+		}
+		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(f.Field), Err: errors.New(didYouMean(text, f.Nearest))})
+	}
+	return errs
+}
+
+// didYouMean adds a suggestion to a message, unless it is "".
+func didYouMean(text, near string) string {
+	if near == "" {
+		return text
+	}
+	return text + ", did you mean " + near + "?"
+}
+
+// checkFunction is a givenCheck of Functions. The package of a Function is not validated, because
+// it may be a path. A Function with only a package needs no CRD, whose decoding takes milliseconds.
+func checkFunction(ctx context.Context, doc manifest.Document, release schema.Release) (errs []error) {
+	obj, err := doc.Object()
+	if err != nil {
+		return nil
+	}
+	errs = metadataErrors(doc, obj, "Function")
+	spec, _ := obj["spec"].(map[string]any)
+	if _, ok := spec["package"]; ok && len(spec) == 1 || len(spec) == 0 {
+		return errs
+	}
+	v := validate.New(nil, validate.Options{Crossplane: release})
+	for _, r := range v.Document(ctx, doc) {
+		for _, f := range r.Faults {
+			if strings.HasPrefix(f.Field, "spec.") && f.Field != "spec.package" {
+				at := manifest.Document{Path: doc.Path, Line: f.Line}
+				errs = append(errs, fmt.Errorf("%s: an API server refuses this %s: %s", at.Position(), r.Kind, f))
+			}
+		}
+	}
+	return errs
+}
+
+// checkCredentials is a givenCheck of credentials of functions: only Secrets have any.
+func checkCredentials(ctx context.Context, doc manifest.Document, release schema.Release) (errs []error) {
+	objs, _, err := decodeAll(doc)
+	if err != nil {
+		return nil
+	}
+	secret := corev1.SchemeGroupVersion.WithKind("Secret")
+	for _, u := range objs {
+		if gvk := u.GroupVersionKind(); gvk != secret {
+			at := manifest.Document{Path: doc.Path, Line: doc.FirstLine()}
+			text := fmt.Sprintf("%s: no function gets credentials from this %s of apiVersion %q, only from a Secret of apiVersion v1", at.Position(), gvk.Kind, u.GetAPIVersion())
+			errs = append(errs, errors.New(didYouMean(text, hint.Nearest(gvk.Kind, []string{secret.Kind}))))
+		}
+	}
+	if len(errs) == 0 {
+		return checkRequired(ctx, doc, release)
+	}
+	return errs
+}
+
+// checkContext warns of a context that functions do not see as it is meant: a key that is similar to
+// that of the environment, and an environment that is not an object.
+func (s *Session) checkContext(in Inputs, fields map[string]any) {
+	for key, value := range fields {
+		text := ""
+		_, isObject := value.(map[string]any)
+		switch {
+		case key == environmentKey && !isObject:
+			text = fmt.Sprintf("%q must be an object, got %s: functions use an empty environment", key, manifest.DescribeValue(value))
+		case key != environmentKey && (key == "environment" || hint.EditDistance(key, environmentKey) <= 3):
+			text = fmt.Sprintf("%q is not the key of the environment, did you mean %s?", key, environmentKey)
+		default:
+			continue
+		}
+		if text = cmp.Or(in.ContextAt[key], "context: ") + text; s.isNew(text) {
+			s.config.Progress.Warn(text)
+		}
+	}
+}
