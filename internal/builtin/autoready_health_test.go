@@ -1,15 +1,11 @@
 package builtin_test
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
@@ -18,15 +14,15 @@ import (
 var withCEL = builtin.NewAutoReady(builtin.AutoReadyOptions{CELHealthChecks: true})
 
 func TestAutoReadyGoldenCEL(t *testing.T) {
-	functiontest.Golden(t, "../../testdata/golden/auto-ready-cel", withCEL)
+	functiontest.Golden(t, golden+"auto-ready-cel", withCEL)
 }
 
 // The real function crashes if the path in the context has no rules and the input has some.
 func TestAutoReadyRulesMissing(t *testing.T) {
-	req := functiontest.Request(t, "../../testdata/golden/auto-ready-cel-crash/from-missing-inline/request.yaml")
-	rsp, err := withCEL.RunFunction(t.Context(), "f", req)
-	if err != nil || len(rsp.GetResults()) > 0 || rsp.GetDesired().GetResources()["it"].GetReady() != fnv1.Ready_READY_TRUE {
-		t.Errorf("got %v, %v, want the rule of the input", rsp, err)
+	req := functiontest.Request(t, golden+"auto-ready-cel-crash/from-missing-inline/request.yaml")
+	rsp := respond(t, withCEL, req)
+	if len(rsp.GetResults()) > 0 || rsp.GetDesired().GetResources()["it"].GetReady() != fnv1.Ready_READY_TRUE {
+		t.Errorf("got %v, want the rule of the input", rsp)
 	}
 }
 
@@ -49,13 +45,10 @@ func TestAutoReadyRulePath(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			req := autoReadyRequest(autoReadyObject(t, crane))
-			req.Input = autoReadyObject(t, "{celHealthCheckCustomizationFrom: '"+tc.path+"'}")
-			req.Context = autoReadyObject(t, strings.ReplaceAll(tc.context, "RULES", "{g_v1_Crane: 'object.status.ok == true'}"))
-			rsp, err := withCEL.RunFunction(t.Context(), "f", req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			req := autoReadyRequest(object(t, crane))
+			req.Input = object(t, "{celHealthCheckCustomizationFrom: '"+tc.path+"'}")
+			req.Context = object(t, strings.ReplaceAll(tc.context, "RULES", "{g_v1_Crane: 'object.status.ok == true'}"))
+			rsp := respond(t, withCEL, req)
 			if got := rsp.GetDesired().GetResources()["it"].GetReady() == fnv1.Ready_READY_TRUE; got != tc.want {
 				t.Errorf("%s: got %t", tc.reason, got)
 			}
@@ -80,16 +73,10 @@ func TestAutoReadyRules(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			req := autoReadyRequest(autoReadyObject(t, "{apiVersion: g/v1, kind: Crane, num: 1, ok: true, nothing: null, l: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]}"))
-			req.Input = autoReadyObject(t, "{celHealthCheckCustomization: {g_v1_Crane: '"+tc.rule+"'}}")
-			rsp, err := withCEL.RunFunction(t.Context(), "f", req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			warning := ""
-			for _, r := range rsp.GetResults() {
-				warning += r.GetMessage()
-			}
+			req := autoReadyRequest(object(t, "{apiVersion: g/v1, kind: Crane, num: 1, ok: true, nothing: null, l: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]}"))
+			req.Input = object(t, "{celHealthCheckCustomization: {g_v1_Crane: '"+tc.rule+"'}}")
+			rsp := respond(t, withCEL, req)
+			warning := results(rsp)
 			if tc.warning == "" && warning != "" || !strings.HasPrefix(warning, tc.warning) {
 				t.Errorf("%s: got %q, want %q", tc.reason, warning, tc.warning)
 			}
@@ -121,12 +108,9 @@ func TestAutoReadyOptions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			req := autoReadyRequest(autoReadyObject(t, "{apiVersion: g/v1, kind: Crane}"))
-			req.Input = autoReadyObject(t, tc.input)
-			rsp, err := builtin.NewAutoReady(tc.options).RunFunction(t.Context(), "f", req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			req := autoReadyRequest(object(t, "{apiVersion: g/v1, kind: Crane}"))
+			req.Input = object(t, tc.input)
+			rsp := respond(t, builtin.NewAutoReady(tc.options), req)
 			if got := rsp.GetMeta().GetTtl().AsDuration(); got != tc.ttl {
 				t.Errorf("%s: got TTL %s, want %s", tc.reason, got, tc.ttl)
 			}
@@ -137,49 +121,5 @@ func TestAutoReadyOptions(t *testing.T) {
 				t.Errorf("%s: got results %v", tc.reason, rsp.GetResults())
 			}
 		})
-	}
-}
-
-// FuzzAutoReadyRule looks for rules and objects with which the function panics, returns an error, or
-// takes long.
-func FuzzAutoReadyRule(f *testing.F) {
-	for _, rule := range []string{"object.status.ok == true", "object.l.exists(x, x == 1)", "object == object", "string(object.num) in {'1': 2}"} {
-		f.Add(rule, "[a.b].c", `{"status": {"ok": true}, "l": [1], "num": 1}`)
-	}
-	f.Fuzz(func(t *testing.T, rule, path, text string) {
-		obj := &structpb.Struct{}
-		if protojson.Unmarshal([]byte(text), obj) != nil {
-			t.Skip("not an object")
-		}
-		input, err := structpb.NewStruct(map[string]any{"celHealthCheckCustomization": map[string]any{"__": rule}, "celHealthCheckCustomizationFrom": path})
-		if err != nil {
-			t.Skip("not UTF-8")
-		}
-		req := autoReadyRequest(obj)
-		req.Input, req.Context = input, obj
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		if _, err := withCEL.RunFunction(ctx, "f", req); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// BenchmarkAutoReadyCEL measures ten resources with a typical rule.
-func BenchmarkAutoReadyCEL(b *testing.B) {
-	obj := autoReadyObject(b, `{apiVersion: pkg.crossplane.io/v1, kind: Configuration, metadata: {name: a}, status: {conditions: [
-{type: Installed, status: "True", reason: A, lastTransitionTime: "2026-01-02T03:04:05Z"}, {type: Healthy, status: "True", reason: B, lastTransitionTime: "2026-01-02T03:04:05Z"}]}}`)
-	req := autoReadyRequest(obj)
-	req.Input = autoReadyObject(b, `{celHealthCheckCustomization: {pkg.crossplane.io_v1_Configuration: "object.status.conditions.exists(c, c.type == 'Healthy' && c.status == 'True') && object.status.conditions.exists(c, c.type == 'Installed' && c.status == 'True')"}}`)
-	for i := range 9 {
-		name := fmt.Sprint("r", i)
-		req.Observed.Resources[name], req.Desired.Resources[name] = &fnv1.Resource{Resource: obj}, &fnv1.Resource{}
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		rsp, err := withCEL.RunFunction(b.Context(), "f", req)
-		if err != nil || rsp.GetDesired().GetResources()["r1"].GetReady() != fnv1.Ready_READY_TRUE {
-			b.Fatal(rsp, err)
-		}
 	}
 }

@@ -99,7 +99,7 @@ func TestAutoReadyKinds(t *testing.T) {
 			} else if text == tc.object {
 				t.Fatalf("%q is not in the object", tc.from)
 			}
-			if got := isReady(t, autoReadyObject(t, text)); got != tc.want {
+			if got := isReady(t, object(t, text)); got != tc.want {
 				t.Errorf("%s: got %t, want %t", tc.reason, got, tc.want)
 			}
 		})
@@ -109,7 +109,7 @@ func TestAutoReadyKinds(t *testing.T) {
 // FuzzAutoReadyKinds looks for objects that cause a panic, or whose readiness is not deterministic.
 func FuzzAutoReadyKinds(f *testing.F) {
 	for _, text := range []string{readyPod, boundClaim, replicaSetReady, jobDone, cronJobReady, autoscalerReady, deploymentReady, autoReadyStateful, daemons, balancer} {
-		f.Add(protojson.Format(autoReadyObject(f, text)))
+		f.Add(protojson.Format(object(f, text)))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		obj := &structpb.Struct{}

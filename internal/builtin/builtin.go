@@ -91,6 +91,10 @@ type Options struct {
 	autoReady    AutoReadyOptions
 }
 
+// since reports whether o.Package has a version of the real function that is v or later. A package
+// without a version has the version newest.
+func (o Options) since(newest, v string) bool { return sdk.Since(version(tag(o.Package)), newest, v) }
+
 // forAutoReady returns the options of function-auto-ready.
 func (o Options) forAutoReady() AutoReadyOptions {
 	o.autoReady.Version = version(tag(o.Package))

@@ -7,22 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-
-	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
-
-// respond returns the response of a function to a request.
-func respond(t testing.TB, f function.Runner, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
-	t.Helper()
-	rsp, err := f.RunFunction(t.Context(), "f", req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rsp
-}
 
 func TestPolicy(t *testing.T) {
 	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -145,8 +132,7 @@ func TestPackage(t *testing.T) {
 			if !ok {
 				t.Fatal("there is no builtin")
 			}
-			req := &fnv1.RunFunctionRequest{}
-			parse(t, `{"input": `+tc.input+`, "desired": {}}`, req)
+			req := request(t, `{"input": `+tc.input+`, "desired": {}}`)
 			rsp, err := b.New(builtin.Options{Package: tc.pkg}).RunFunction(t.Context(), b.Name, req)
 			if err != nil {
 				t.Fatal(err)

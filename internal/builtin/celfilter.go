@@ -28,7 +28,7 @@ func celFilter() Builtin {
 		Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[Filters](),
 		Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
 		Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
-		New:     func(o Options) function.Runner { return NewCELFilter(version(tag(o.Package))) },
+		New:     func(o Options) function.Runner { return newCELFilter(version(tag(o.Package))) },
 		locate:  locateFilter,
 	}
 }
@@ -57,8 +57,8 @@ type Filter struct {
 // celFilterMeasured is the version of the real function with which tests compare the builtin.
 const celFilterMeasured = "v0.2.0"
 
-// NewCELFilter returns function-cel-filter as it is in a version. It caches compiled expressions.
-func NewCELFilter(version string) function.Runner {
+// newCELFilter returns function-cel-filter as it is in a version. It caches compiled expressions.
+func newCELFilter(version string) function.Runner {
 	d := sdk.CELDialect{
 		Variables: sdk.StateVariables(), Messages: []proto.Message{&fnv1.State{}},
 		Type:  checkFilterType,

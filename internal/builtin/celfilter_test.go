@@ -1,43 +1,18 @@
 package builtin_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/structpb"
-
-	"github.com/xfn-dev/xfn/internal/builtin"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
-
-const celFilterGolden = "../../testdata/golden/cel-filter"
-
-func TestCELFilterGolden(t *testing.T) {
-	functiontest.Golden(t, celFilterGolden, builtin.NewCELFilter(""))
-}
-
-// TestCELFilterGoldenOld compares an older version, whose messages differ only in texts about their
-// types.
-func TestCELFilterGoldenOld(t *testing.T) {
-	functiontest.Golden(t, celFilterGolden, builtin.NewCELFilter("v0.1.1"))
-}
 
 // celFilterRequest returns a request with the desired resources a and b, and an input in JSON.
 func celFilterRequest(t testing.TB, input string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	req := &fnv1.RunFunctionRequest{}
-	text := `{"input": ` + input + `, "observed": {"composite": {"resource": {"spec": {"size": 3}}}}, "desired": {"resources": {"a": {"ready": "READY_TRUE"}, "b": {}}}}`
-	if err := protojson.Unmarshal([]byte(text), req); err != nil {
-		t.Fatal(err)
-	}
-	return req
+	return request(t, `{"input": `+input+`, "observed": {"composite": {"resource": {"spec": {"size": 3}}}}, "desired": {"resources": {"a": {"ready": "READY_TRUE"}, "b": {}}}}`)
 }
 
 func TestCELFilterFilters(t *testing.T) {
@@ -60,113 +35,14 @@ func TestCELFilterFilters(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			req := celFilterRequest(t, tc.input)
-			before := proto.CloneOf(req)
-			rsp, err := builtin.NewCELFilter(tc.version).RunFunction(t.Context(), "f", req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !proto.Equal(before, req) {
-				t.Errorf("%s: the request was changed", tc.reason)
-			}
-			fatal := ""
-			for _, r := range rsp.GetResults() {
-				fatal += r.GetMessage()
-			}
+			rsp := respond(t, named(t, "cel-filter", tc.version), celFilterRequest(t, tc.input))
+			fatal := results(rsp)
 			if tc.fatal == "" && fatal != "" || !strings.HasPrefix(fatal, tc.fatal) {
 				t.Errorf("%s: got %q, want %q", tc.reason, fatal, tc.fatal)
 			}
-			var names []string
-			for _, name := range []string{"a", "b"} {
-				if _, ok := rsp.GetDesired().GetResources()[name]; ok {
-					names = append(names, name)
-				}
-			}
-			if got := strings.Join(names, " "); got != tc.want {
+			if got := strings.Join(slices.Sorted(maps.Keys(rsp.GetDesired().GetResources())), " "); got != tc.want {
 				t.Errorf("%s: got resources %q, want %q", tc.reason, got, tc.want)
 			}
 		})
-	}
-}
-
-// TestCELFilterLocate checks that the fatal results of inputs lead to their fields.
-func TestCELFilterLocate(t *testing.T) {
-	cases := map[string]struct {
-		reason, filter, want string
-		line                 int
-	}{
-		"Name":      {"a pattern is invalid", `{"name": "("}`, "filters[1].name", 1},
-		"Parse":     {"an expression has a fault in a line", `{"expression": "true &&\n\"x\" for filter 7: == 1"}`, "filters[1].expression", 2},
-		"Check":     {"an expression has an unknown variable", `{"expression": "true ||\n  false ||\n  input.x"}`, "filters[1].expression", 3},
-		"Evaluate":  {"an expression fails", `{"expression": "true &&\n1 / 0 == 1"}`, "filters[1].expression", 1},
-		"Whole":     {"a fault of the whole expression has no place", `{"expression": "` + strings.Repeat("(", 300) + `"}`, "filters[1].expression", 1},
-		"Elsewhere": {"a result about the form of the input has no field", `{"nam": "a"}`, "", 0},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			input := `{"filters": [{"name": "a", "expression": "true"}, ` + tc.filter + `]}`
-			rsp, err := builtin.NewCELFilter("").RunFunction(t.Context(), "f", celFilterRequest(t, input))
-			if err != nil || len(rsp.GetResults()) != 1 {
-				t.Fatal(rsp, err)
-			}
-			if field, line := builtin.LocateFilter(rsp.GetResults()[0].GetMessage(), nil); field != tc.want || line != tc.line {
-				t.Errorf("%s: got %q, line %d for %v", tc.reason, field, line, rsp.GetResults())
-			}
-		})
-	}
-}
-
-func TestCELFilterCanceled(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cause := errors.New("enough")
-	cancel(cause)
-	_, err := builtin.NewCELFilter("").RunFunction(ctx, "f", celFilterRequest(t, `{"filters": [{"name": "a", "expression": "true"}]}`))
-	if !errors.Is(err, cause) {
-		t.Errorf("got %v", err)
-	}
-}
-
-// FuzzCELFilterFilter looks for filters and states with which the function panics, returns an error, or
-// takes long.
-func FuzzCELFilterFilter(f *testing.F) {
-	for _, e := range []string{"true", "observed.composite.resource.spec.size == 3", "desired.resources.all(n, desired.resources[n].ready != 2)", "[1].map(x, [x, x]) == []", "'a'.matches('(a|b)+')"} {
-		f.Add("a|b", e, `{"composite": {"resource": {"spec": {"size": 3}}}}`)
-	}
-	r := builtin.NewCELFilter("")
-	f.Fuzz(func(t *testing.T, name, expression, observed string) {
-		req := &fnv1.RunFunctionRequest{Observed: &fnv1.State{}, Desired: &fnv1.State{Resources: map[string]*fnv1.Resource{"a": {}, name: {}}}}
-		if protojson.Unmarshal([]byte(observed), req.Observed) != nil {
-			t.Skip("not a state")
-		}
-		input, err := structpb.NewStruct(map[string]any{"filters": []any{map[string]any{"name": name, "expression": expression}}})
-		if err != nil {
-			t.Skip("not UTF-8")
-		}
-		req.Input = input
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		if _, err := r.RunFunction(ctx, "f", req); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// BenchmarkCELFilterRun measures three filters and ten resources.
-func BenchmarkCELFilterRun(b *testing.B) {
-	req := celFilterRequest(b, `{"filters": [
-		{"name": "r[0-4]", "expression": "observed.composite.resource.spec.size == 3"},
-		{"name": "r5", "expression": "has(observed.composite.resource.spec.backup) && observed.composite.resource.spec.backup == true"},
-		{"name": "r.*", "expression": "desired.resources.all(n, desired.resources[n].ready != 2)"}]}`)
-	req.Desired.Resources = map[string]*fnv1.Resource{}
-	for i := range 10 {
-		req.Desired.Resources[fmt.Sprint("r", i)] = req.GetObserved().GetComposite()
-	}
-	r := builtin.NewCELFilter("")
-	b.ReportAllocs()
-	for b.Loop() {
-		rsp, err := r.RunFunction(b.Context(), "f", req)
-		if err != nil || len(rsp.GetDesired().GetResources()) != 9 || len(rsp.GetResults()) > 0 {
-			b.Fatal(rsp, err)
-		}
 	}
 }

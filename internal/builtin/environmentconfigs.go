@@ -1,92 +1,85 @@
 package builtin
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // environmentConfigs returns the builtin function-environment-configs.
 func environmentConfigs() Builtin {
+	const measured = "v0.7.1"
 	return Builtin{
-		Name: "function-environment-configs", Measured: environmentConfigsMeasured, From: "v0.1.0", Below: "v0.8.0", LastExtra: "v0.6.0",
+		Name: "function-environment-configs", Measured: measured, From: "v0.1.0", Below: "v0.8.0", LastExtra: "v0.6.0",
 		Input: "environmentconfigs.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[EnvironmentConfigsInput](), Values: sdk.SourceValues("spec.environmentConfigs"),
 		Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol.",
 		Differs: "Four inputs that crash the real function are fatal results. Data with different `toFieldPath` is merged in the order of the list, and not in random order. The nulls with which `toFieldPath` extends lists up to an index are limited (1,048,576).",
-		New:     func(o Options) function.Runner { return NewEnvironmentConfigs(version(tag(o.Package))) },
-		locate:  firstLine(locateEnvironmentSource),
+		New: func(o Options) function.Runner {
+			noun := "required"
+			f := &requirer[EnvironmentConfigsInput]{
+				fault:   "cannot build requirements",
+				sources: (*EnvironmentConfigsInput).sources,
+				idle:    func(in *EnvironmentConfigsInput) bool { return in.Spec.EnvironmentConfigs == nil },
+			}
+			if !o.since(measured, "v0.7.0-0") {
+				f.protocol, noun = sdk.Extra, "extra"
+				f.inputs.Lacks = []string{"spec.environmentConfigs[].toFieldPath"}
+			}
+			f.write = func(req *fnv1.RunFunctionRequest, in *EnvironmentConfigsInput, found map[string]*fnv1.Resources) (string, *structpb.Struct, error) {
+				environment, err := in.environment(req, found, noun)
+				return environmentKey, environment, err
+			}
+			return function.RunnerFunc(f.run)
+		},
+		locate: firstLine(locateEnvironmentSource),
 	}
 }
 
-// environmentConfigsMeasured is the version of the real function with which tests compare the builtin.
-const environmentConfigsMeasured = "v0.7.1"
+// EnvironmentConfigsInput is the input of function-environment-configs. apiVersion, kind and
+// metadata are ignored.
+type EnvironmentConfigsInput struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-// environmentKey is the key of the environment in the context.
-const environmentKey = "apiextensions.crossplane.io/environment"
-
-// NewEnvironmentConfigs returns function-environment-configs in a version of the real one. It
-// caches decoded inputs. A version is a tag such as v0.7.1; any other text means Measured.
-func NewEnvironmentConfigs(version string) function.Runner {
-	f := &environmentConfigsFunction{protocol: sdk.Required, noun: "required"}
-	if !sdk.Since(version, environmentConfigsMeasured, "v0.7.0-0") {
-		f = &environmentConfigsFunction{protocol: sdk.Extra, noun: "extra"}
-		f.inputs.Lacks = []string{"spec.environmentConfigs[].toFieldPath"}
-	}
-	return function.RunnerFunc(f.run)
+	Spec environmentConfigsSpec `json:"spec,omitempty"`
 }
 
-type environmentConfigsFunction struct {
-	protocol sdk.Protocol
-	// noun is what messages call the resources.
-	noun   string
-	inputs sdk.Inputs[EnvironmentConfigsInput]
+type environmentConfigsSpec struct {
+	// DefaultData is the environment that all other data overrides. It is ignored if there are
+	// no EnvironmentConfigs, or if they require nothing.
+	DefaultData map[string]any `json:"defaultData,omitempty"`
+	// EnvironmentConfigs select the EnvironmentConfigs to merge. Later ones override earlier ones.
+	EnvironmentConfigs []environmentSource `json:"environmentConfigs,omitempty"`
+	// Policy applies to sources of type Reference.
+	Policy sdk.Policy `json:"policy,omitempty"`
 }
 
-func (f *environmentConfigsFunction) run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	rsp := sdk.To(req)
-	in, err := f.inputs.Of(req)
-	if err != nil {
-		return sdk.Fatal(rsp, err), nil
-	}
-	if in.Spec.EnvironmentConfigs == nil {
-		return rsp, nil
-	}
-	selectors, err := in.Spec.selectors(sync.OnceValue(req.GetObserved().GetComposite().GetResource().AsMap))
-	if err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("cannot build requirements: %w", err)), nil
-	}
-	f.protocol.Require(rsp, selectors)
-	required := f.protocol.Resources(req)
-	if len(required) == 0 {
-		return rsp, nil
-	}
-	configs, err := f.pick(in.Spec, required)
-	if err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("cannot get selected environment configs: %w", err)), nil
-	}
-	data, err := mergeConfigs(configs)
-	if err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("cannot merge environment data: %w", err)), nil
-	}
-	there := req.GetContext().GetFields()[environmentKey].GetStructValue().AsMap()
-	all := mergeObjects(mergeObjects(map[string]any{}, runtime.DeepCopyJSON(in.Spec.DefaultData)), mergeObjects(there, data))
-	environment, err := sdk.Struct(patch.Environment(all).Fields)
-	if err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("cannot convert Composition environment to protobuf Struct well-known type: %w", err)), nil
-	}
-	rsp.Context = sdk.With(req.GetContext(), map[string]*structpb.Value{environmentKey: structpb.NewStructValue(environment)})
-	return rsp, nil
+// An environmentSource selects one or several EnvironmentConfigs.
+type environmentSource struct {
+	sdk.Source `json:",inline"`
+	// Selector is required for type Selector.
+	Selector *environmentSelector `json:"selector,omitempty"`
+	// ToFieldPath is the path of the data in the environment. The default is the root.
+	ToFieldPath string `json:"toFieldPath,omitempty"`
+}
+
+type environmentSelector struct {
+	// Mode is Single, the default, which selects exactly one EnvironmentConfig and ignores all
+	// fields except matchLabels, or Multiple.
+	Mode string `json:"mode,omitempty"`
+
+	sdk.Selector `json:",inline"`
 }
 
 // requirementKey returns the key of the requirement of the source with index i.
@@ -102,85 +95,137 @@ func locateEnvironmentSource(fatal string, _ []byte) string {
 	return sdk.Unset(fatal)
 }
 
-// selectors returns the requirements of all sources. xr returns the observed composite resource.
-func (s environmentConfigsSpec) selectors(xr func() map[string]any) (map[string]*fnv1.ResourceSelector, error) {
-	all := map[string]*fnv1.ResourceSelector{}
-	for i, src := range s.EnvironmentConfigs {
-		var labels *sdk.Selector
+func (in *EnvironmentConfigsInput) sources() (list string, all []source) {
+	for i, src := range in.Spec.EnvironmentConfigs {
+		s := source{src.Source, nil, requirementKey(i), &fnv1.ResourceSelector{ApiVersion: "apiextensions.crossplane.io/v1beta1", Kind: "EnvironmentConfig"}}
 		if src.Selector != nil {
-			labels = &src.Selector.Selector
+			s.selector = &src.Selector.Selector
 		}
-		sel, err := sdk.Match(fmt.Sprintf("spec.environmentConfigs[%d]", i), src.Type, src.Ref, labels, xr)
-		if err != nil {
-			return nil, err
-		}
-		if sel != nil {
-			sel.ApiVersion, sel.Kind = "apiextensions.crossplane.io/v1beta1", "EnvironmentConfig"
-			all[requirementKey(i)] = sel
-		}
+		all = append(all, s)
 	}
-	return all, nil
+	return "spec.environmentConfigs", all
 }
 
-// An environmentConfig is an EnvironmentConfig and the path of its data in the environment.
-type environmentConfig struct {
-	resource *structpb.Struct
-	path     string
-}
-
-// pick returns the EnvironmentConfigs of all sources, in their order.
-func (f *environmentConfigsFunction) pick(s environmentConfigsSpec, required map[string]*fnv1.Resources) ([]environmentConfig, error) {
-	var all []environmentConfig
-	for i, src := range s.EnvironmentConfigs {
-		found, ok := required[requirementKey(i)]
-		if !ok {
-			continue
-		}
-		var items []*fnv1.Resource
+// environment returns the environment with the data of the EnvironmentConfigs of all sources, in
+// their order. Later ones override earlier ones. The real function merges data with different
+// paths in random order. noun is what messages call the resources.
+func (in *EnvironmentConfigsInput) environment(req *fnv1.RunFunctionRequest, required map[string]*fnv1.Resources, noun string) (*structpb.Struct, error) {
+	picked := make([][]*fnv1.Resource, len(in.Spec.EnvironmentConfigs))
+	for i, src := range in.Spec.EnvironmentConfigs {
 		var err error
-		switch src.Type {
-		case sdk.ByReference, "":
-			if items, err = f.referenced(src.Ref.Name, s.Policy, found.GetItems()); err != nil {
-				return nil, fmt.Errorf("cannot process environment config %q by reference, %q: %w", src.Ref.Name, requirementKey(i), err)
-			}
-		case sdk.BySelector:
-			if items, err = f.selected(src.Selector, found.GetItems()); err != nil {
-				return nil, fmt.Errorf("cannot process environment config %q by selector: %w", requirementKey(i), err)
+		if found, ok := required[requirementKey(i)]; ok {
+			if picked[i], err = src.pick(requirementKey(i), found.GetItems(), in.Spec.Policy, noun); err != nil {
+				return nil, fmt.Errorf("cannot get selected environment configs: cannot process environment config %w", err)
 			}
 		}
+	}
+	merged, nulls := map[string]any{}, 0
+	for i, items := range picked {
 		for _, item := range items {
-			all = append(all, environmentConfig{item.GetResource(), src.ToFieldPath})
+			data, n, err := dataOf(item.GetResource(), in.Spec.EnvironmentConfigs[i].ToFieldPath)
+			if nulls += n; err == nil && nulls > patch.MaxNulls {
+				err = fmt.Errorf("the paths extend lists by more than %d nulls", patch.MaxNulls)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("cannot merge environment data: %w", err)
+			}
+			mergeObjects(merged, data)
 		}
 	}
-	return all, nil
-}
-
-func (f *environmentConfigsFunction) referenced(name string, policy sdk.Policy, items []*fnv1.Resource) ([]*fnv1.Resource, error) {
-	switch n := len(items); {
-	case n == 0 && !policy.Optional():
-		return nil, fmt.Errorf("%s environment config %q not found", sdk.MustExist, name)
-	case n > 1:
-		return nil, fmt.Errorf("expected exactly one %s resource %q, got %d", f.noun, name, n)
-	default:
-		return items, nil
+	there := req.GetContext().GetFields()[environmentKey].GetStructValue().AsMap()
+	all := mergeObjects(mergeObjects(map[string]any{}, runtime.DeepCopyJSON(in.Spec.DefaultData)), mergeObjects(there, merged))
+	environment, err := sdk.Struct(patch.Environment(all).Fields)
+	if err != nil {
+		return nil, fmt.Errorf("cannot convert Composition environment to protobuf Struct well-known type: %w", err)
 	}
+	return environment, nil
 }
 
-func (f *environmentConfigsFunction) selected(s *environmentSelector, items []*fnv1.Resource) ([]*fnv1.Resource, error) {
+// pick returns the EnvironmentConfigs of a source with a key among items. An error begins with the
+// name of the EnvironmentConfig, or with the key.
+func (src environmentSource) pick(key string, items []*fnv1.Resource, policy sdk.Policy, noun string) (_ []*fnv1.Resource, err error) {
+	switch src.Type {
+	case sdk.ByReference, "":
+		if items, err = only(items, policy, "environment config", noun, src.Ref.Name); err != nil {
+			err = fmt.Errorf("%q by reference, %q: %w", src.Ref.Name, key, err)
+		}
+		return items, err
+	case sdk.BySelector:
+		if items, err = src.Selector.pick(items, noun); err != nil {
+			err = fmt.Errorf("%q by selector: %w", key, err)
+		}
+		return items, err
+	}
+	return nil, nil
+}
+
+func (s *environmentSelector) pick(items []*fnv1.Resource, noun string) ([]*fnv1.Resource, error) {
 	n := len(items)
-	switch s.Mode {
-	case "Single", "":
-		if n != 1 {
-			return nil, fmt.Errorf("expected exactly one %s resource, got %d", f.noun, n)
-		}
-		return items, nil
-	case "Multiple":
-		if s.MinMatch != nil && uint64(n) < *s.MinMatch {
-			return nil, fmt.Errorf("expected at least %d %s resources, got %d", *s.MinMatch, f.noun, n)
-		}
-		kind := func(t reflect.Type) string { return t.Kind().String() }
-		return s.Pick(slices.Clone(items), kind)
-	default:
+	switch {
+	case s.Mode != "Single" && s.Mode != "" && s.Mode != "Multiple":
 		return nil, fmt.Errorf("unknown selector mode %q", s.Mode)
+	case s.Mode == "Multiple" && s.MinMatch != nil && uint64(n) < *s.MinMatch:
+		return nil, fmt.Errorf("expected at least %d %s resources, got %d", *s.MinMatch, noun, n)
+	case s.Mode == "Multiple":
+		return s.Pick(slices.Clone(items), kindName)
+	case n != 1:
+		return nil, fmt.Errorf("expected exactly one %s resource, got %d", noun, n)
 	}
+	return items, nil
+}
+
+// dataOf returns the data of an EnvironmentConfig at a path, and the number of nulls that extend
+// lists up to an index.
+func dataOf(config *structpb.Struct, at string) (data map[string]any, nulls int, err error) {
+	name := sdk.At(config, "metadata", "name").GetStringValue()
+	v, ok := config.GetFields()["data"]
+	if at == "" {
+		if data, err = rootData(v, ok); err != nil {
+			err = fmt.Errorf("cannot get data from environment config %q: %w", name, err)
+		}
+		return data, 0, err
+	}
+	data = map[string]any{}
+	path, err := fieldpath.Parse(at)
+	if err == nil {
+		nulls, err = path.Set(data, v.AsInterface())
+	}
+	if err != nil {
+		return nil, nulls, fmt.Errorf("cannot get data from environment config %s into path %q", name, at)
+	}
+	return data, nulls, nil
+}
+
+// rootData returns the value of the field data, which must be an object or null. The texts of its
+// errors are those of crossplane-runtime and encoding/json.
+func rootData(v *structpb.Value, exists bool) (map[string]any, error) {
+	if !exists {
+		return nil, fmt.Errorf("data: no such field")
+	}
+	kind := "number"
+	switch v := v.AsInterface().(type) {
+	case map[string]any:
+		return v, nil
+	case nil:
+		return nil, nil
+	case []any:
+		kind = "array"
+	case string, bool:
+		kind = fmt.Sprintf("%T", v)
+	}
+	return nil, fmt.Errorf("cannot unmarshal value from JSON: json: cannot unmarshal %s into Go value of type map[string]interface {}", kind)
+}
+
+// mergeObjects merges src into dst, and returns dst. Objects are merged, and all other values replaced.
+func mergeObjects(dst, src map[string]any) map[string]any {
+	for key, v := range src {
+		from, isObject := v.(map[string]any)
+		into, exists := dst[key].(map[string]any)
+		if isObject && exists {
+			mergeObjects(into, from)
+		} else {
+			dst[key] = v
+		}
+	}
+	return dst
 }

@@ -1,14 +1,12 @@
 package builtin
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -20,18 +18,44 @@ import (
 
 // extraResourcesBuiltin returns the builtin function-extra-resources.
 func extraResourcesBuiltin() Builtin {
+	const measured = "v0.3.0"
 	return Builtin{
-		Name: "function-extra-resources", Measured: extraResourcesMeasured, From: "v0.1.0", Below: "v0.4.0", LastExtra: "v0.2.0",
+		Name: "function-extra-resources", Measured: measured, From: "v0.1.0", Below: "v0.4.0", LastExtra: "v0.2.0",
 		Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[ExtraResourcesInput](), Values: sdk.SourceValues("spec.extraResources"),
 		Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
 		Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
-		New:     func(o Options) function.Runner { return NewExtraResources(version(tag(o.Package))) },
-		locate:  firstLine(locateExtraSource),
+		New: func(o Options) function.Runner {
+			branch := o.since(measured, "v0.4.0-0") // no release has the behavior of the branch main
+			f := &requirer[ExtraResourcesInput]{
+				fault:   "could not build extra resource requirements",
+				sources: (*ExtraResourcesInput).sources,
+				idle:    func(*ExtraResourcesInput) bool { return false },
+				write: func(_ *fnv1.RunFunctionRequest, in *ExtraResourcesInput, found map[string]*fnv1.Resources) (string, *structpb.Struct, error) {
+					lists, err := in.Spec.lists(found, branch)
+					if err != nil {
+						return "", nil, fmt.Errorf("verifying and sorting extra resources: %w", err)
+					}
+					key := extraKey
+					if in.Spec.Context != nil && in.Spec.Context.Key != nil {
+						key = *in.Spec.Context.Key
+					}
+					return key, &structpb.Struct{Fields: lists}, nil
+				},
+			}
+			if !branch {
+				f.inputs.Lacks = append(f.inputs.Lacks, "spec.context")
+			}
+			if !o.since(measured, "v0.3.0-0") {
+				f.protocol = sdk.Extra
+			}
+			if !o.since(measured, "v0.2.0-0") {
+				f.inputs.Lacks = append(f.inputs.Lacks, "spec.extraResources[].namespace")
+			}
+			return function.RunnerFunc(f.run)
+		},
+		locate: firstLine(locateExtraSource),
 	}
 }
-
-// extraResourcesMeasured is the version of the real function with which tests compare the builtin.
-const extraResourcesMeasured = "v0.3.0"
 
 // maxExtraItems limits the number of resources that all sources have together. Sources with the same
 // key have the same resources.
@@ -62,70 +86,15 @@ type extraContext struct {
 
 // An extraSource selects one or several resources of a kind.
 type extraSource struct {
-	// Type is Reference, the default, or Selector. A source of any other type is ignored.
-	Type string `json:"type,omitempty"`
+	sdk.Source `json:",inline"`
 	// APIVersion and Kind are the kind of the resources, and Namespace is their namespace.
 	APIVersion string  `json:"apiVersion,omitempty"`
 	Kind       string  `json:"kind,omitempty"`
 	Namespace  *string `json:"namespace,omitempty"`
-	// Ref is required for type Reference.
-	Ref *sdk.Reference `json:"ref,omitempty"`
 	// Selector is required for type Selector.
 	Selector *sdk.Selector `json:"selector,omitempty"`
 	// Into is the key of the requirement, and of the list of resources in the context.
 	Into string `json:"into"`
-}
-
-// NewExtraResources returns function-extra-resources in a version of the real one. It caches
-// decoded inputs. A version is a tag such as v0.3.0, or the branch main; any other text means
-// Measured.
-func NewExtraResources(version string) function.Runner {
-	since := func(v string) bool { return sdk.Since(version, extraResourcesMeasured, v) }
-	f := &extraResourcesFunction{branch: since("v0.4.0-0")}
-	if !f.branch {
-		f.inputs.Lacks = append(f.inputs.Lacks, "spec.context")
-	}
-	if !since("v0.3.0-0") {
-		f.protocol = sdk.Extra
-	}
-	if !since("v0.2.0-0") {
-		f.inputs.Lacks = append(f.inputs.Lacks, "spec.extraResources[].namespace")
-	}
-	return function.RunnerFunc(f.run)
-}
-
-type extraResourcesFunction struct {
-	protocol sdk.Protocol
-	// branch has the behavior of the branch main, which no release has.
-	branch bool
-	inputs sdk.Inputs[ExtraResourcesInput]
-}
-
-func (f *extraResourcesFunction) run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	rsp := sdk.To(req)
-	in, err := f.inputs.Of(req)
-	if err != nil {
-		return sdk.Fatal(rsp, err), nil
-	}
-	selectors, err := in.Spec.selectors(sync.OnceValue(req.GetObserved().GetComposite().GetResource().AsMap))
-	if err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("could not build extra resource requirements: %w", err)), nil
-	}
-	f.protocol.Require(rsp, selectors)
-	required := f.protocol.Resources(req)
-	if len(required) == 0 {
-		return rsp, nil
-	}
-	picked, err := f.pick(in.Spec, required)
-	if err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("verifying and sorting extra resources: %w", err)), nil
-	}
-	key := "apiextensions.crossplane.io/extra-resources"
-	if in.Spec.Context != nil && in.Spec.Context.Key != nil {
-		key = *in.Spec.Context.Key
-	}
-	rsp.Context = sdk.With(req.GetContext(), map[string]*structpb.Value{key: structpb.NewStructValue(&structpb.Struct{Fields: picked})})
-	return rsp, nil
 }
 
 // locateExtraSource returns the path of the field in an input to which a fatal result refers,
@@ -146,24 +115,15 @@ func locateExtraSource(fatal string, input []byte) string {
 	return fmt.Sprintf("spec.extraResources[%d]", i)
 }
 
-// selectors returns the requirements of all sources. xr returns the observed composite resource.
-func (s extraResourcesSpec) selectors(xr func() map[string]any) (map[string]*fnv1.ResourceSelector, error) {
-	all := map[string]*fnv1.ResourceSelector{}
-	for i, src := range s.ExtraResources {
-		sel, err := sdk.Match(fmt.Sprintf("spec.extraResources[%d]", i), src.Type, src.Ref, src.Selector, xr)
-		if err != nil {
-			return nil, err
-		}
-		if sel != nil {
-			sel.ApiVersion, sel.Kind, sel.Namespace = src.APIVersion, src.Kind, src.Namespace
-			all[src.Into] = sel
-		}
+func (in *ExtraResourcesInput) sources() (list string, all []source) {
+	for _, src := range in.Spec.ExtraResources {
+		all = append(all, source{src.Source, src.Selector, src.Into, &fnv1.ResourceSelector{ApiVersion: src.APIVersion, Kind: src.Kind, Namespace: src.Namespace}})
 	}
-	return all, nil
+	return "spec.extraResources", all
 }
 
-// pick returns the lists of resources of all sources, by key.
-func (f *extraResourcesFunction) pick(s extraResourcesSpec, required map[string]*fnv1.Resources) (map[string]*structpb.Value, error) {
+// lists returns the lists of resources of all sources, by key.
+func (s extraResourcesSpec) lists(required map[string]*fnv1.Resources, branch bool) (map[string]*structpb.Value, error) {
 	lists, sorted, n := map[string]*structpb.Value{}, map[string][]*fnv1.Resource{}, 0
 	for _, src := range s.ExtraResources {
 		found, ok := required[src.Into]
@@ -176,15 +136,15 @@ func (f *extraResourcesFunction) pick(s extraResourcesSpec, required map[string]
 		if n += len(found.GetItems()); n > maxExtraItems {
 			return nil, fmt.Errorf("the extra resources are more than %d", maxExtraItems)
 		}
-		items, keeps, err := f.itemsOf(src, s.Policy, sorted[src.Into])
+		items, err := src.pick(sorted[src.Into], s.Policy, branch)
 		if err != nil {
 			return nil, err
 		}
-		if len(items) == 0 && !keeps {
+		if keeps := branch && src.Type == sdk.BySelector; len(items) == 0 && !keeps {
 			continue
 		}
 		list := &structpb.ListValue{}
-		if lists[src.Into] != nil && !f.branch {
+		if lists[src.Into] != nil && !branch {
 			list = lists[src.Into].GetListValue()
 		}
 		for _, item := range items {
@@ -195,31 +155,19 @@ func (f *extraResourcesFunction) pick(s extraResourcesSpec, required map[string]
 	return lists, nil
 }
 
-// itemsOf returns the resources of a source among items, which it may sort. keeps is true if the
-// context has a list for the source even if there are no resources.
-func (f *extraResourcesFunction) itemsOf(src extraSource, policy sdk.Policy, items []*fnv1.Resource) (picked []*fnv1.Resource, keeps bool, err error) {
-	n := len(items)
+// pick returns the resources of a source among items, which it may sort.
+func (src extraSource) pick(items []*fnv1.Resource, policy sdk.Policy, branch bool) ([]*fnv1.Resource, error) {
 	switch src.Type {
 	case sdk.ByReference, "":
-		switch {
-		case n == 0 && !policy.Optional():
-			return nil, false, fmt.Errorf("%s extra resource %q not found", sdk.MustExist, src.Into)
-		case n > 1:
-			return nil, false, fmt.Errorf("expected exactly one extra resource %q, got %d", src.Into, n)
-		default:
-			return items, false, nil
-		}
+		return only(items, policy, "extra resource", "extra", src.Into)
 	case sdk.BySelector:
-		if src.Selector.MinMatch != nil && uint64(n) < *src.Selector.MinMatch {
-			return nil, false, fmt.Errorf("expected at least %d extra resources %q, got %d", *src.Selector.MinMatch, src.Into, n)
+		if least := src.Selector.MinMatch; least != nil && uint64(len(items)) < *least {
+			return nil, fmt.Errorf("expected at least %d extra resources %q, got %d", *least, src.Into, len(items))
 		}
-		typeName := reflect.Type.String
-		if f.branch {
-			typeName = func(t reflect.Type) string { return t.Kind().String() }
+		if branch {
+			return src.Selector.Pick(items, kindName)
 		}
-		picked, err = src.Selector.Pick(items, typeName)
-		return picked, f.branch, err
-	default:
-		return nil, false, nil
+		return src.Selector.Pick(items, reflect.Type.String)
 	}
+	return nil, nil
 }

@@ -27,7 +27,7 @@ func sequencer() Builtin {
 		Input: "sequencer.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[SequencerInput](),
 		Covered: "`rules` with `sequence`, `condition` and `deleteOnly`; `enableDeletionSequencing`, `replayDeletion`, `usageVersion`, `resetCompositeReadiness`, `cacheTTL`. Fields that the version of the package does not have are unknown. With the tag `main` or from v0.7.0-0 also `createOnly`, which no release has.",
 		Differs: "Two requests that crash the real function have fatal results: one without a desired state, and one that resets the readiness of a composite resource that is not desired. The cost of CEL conditions, regular expressions (16 KiB, 10,000 instructions) and the number of Usages (10,000) are limited. If the names of two Usages are equal, the last one is desired. Versions before v0.6.0 may report an invalid regular expression in another way.",
-		New:     func(o Options) function.Runner { return NewSequencer(version(tag(o.Package))) },
+		New:     func(o Options) function.Runner { return newSequencer(version(tag(o.Package))) },
 		locate:  firstLine(locateSequence),
 	}
 }
@@ -35,9 +35,9 @@ func sequencer() Builtin {
 // sequencerMeasured is the version of the real function with which tests compare the builtin.
 const sequencerMeasured = "v0.6.0"
 
-// NewSequencer returns function-sequencer as it is in a version. It caches compiled conditions
+// newSequencer returns function-sequencer as it is in a version. It caches compiled conditions
 // and regular expressions.
-func NewSequencer(version string) function.Runner {
+func newSequencer(version string) function.Runner {
 	f := &sequencerFunction{version: version, conditions: sdk.NewCEL(sdk.CELDialect{
 		Variables: sdk.StateVariables(),
 		Messages:  []proto.Message{&fnv1.State{}},

@@ -25,16 +25,16 @@ func statusTransformer() Builtin {
 		Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[StatusTransformation](),
 		Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
 		Differs: "Resources that match are compared in the order of their names. The real function uses them in random order, on which groups of the same name depend. Regular expressions (16 KiB), and the output (64 MiB) and recursion of messages are limited, and the timeout of the render applies.",
-		New:     func(o Options) function.Runner { return NewStatusTransformer(version(tag(o.Package))) },
+		New:     func(o Options) function.Runner { return newStatusTransformer(version(tag(o.Package))) },
 	}
 }
 
 // statusTransformerMeasured is the version of the real function with which tests compare the builtin.
 const statusTransformerMeasured = "v0.5.1"
 
-// NewStatusTransformer returns function-status-transformer as it is in a version. It caches decoded
+// newStatusTransformer returns function-status-transformer as it is in a version. It caches decoded
 // inputs and compiled patterns.
-func NewStatusTransformer(version string) function.Runner {
+func newStatusTransformer(version string) function.Runner {
 	t := &statusTransformerFunction{absent: sdk.Absent(version, statusTransformerMeasured, map[string]string{
 		"statusConditionHooks[].matchers[].includeCompositeAsResource": "v0.4.0-0",
 		"statusConditionHooks[].matchers[].includeExtraResources":      "v0.5.0-0",

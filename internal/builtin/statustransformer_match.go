@@ -14,12 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-const (
-	// extraKey is the key in the context to which function-extra-resources writes.
-	extraKey = "apiextensions.crossplane.io/extra-resources"
-	// compositeName is the name of the composite resource among the resources of a matcher.
-	compositeName = "function-status-transformer.reserved-keys.composite-resource"
-)
+// compositeName is the name of the composite resource among the resources of a matcher.
+const compositeName = "function-status-transformer.reserved-keys.composite-resource"
 
 // extraResources returns the resources of function-extra-resources by name:
 // extra-resource.INTO.GROUP.KIND.NAMESPACE.NAME.

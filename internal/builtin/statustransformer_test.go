@@ -1,39 +1,17 @@
 package builtin_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/structpb"
-	"sigs.k8s.io/yaml"
-
-	"github.com/xfn-dev/xfn/internal/builtin"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
-
-func TestStatusTransformerGolden(t *testing.T) {
-	functiontest.Golden(t, "../../testdata/golden/status-transformer", builtin.NewStatusTransformer(""))
-}
 
 // statusTransformerRequest returns a request in YAML, to which the hooks are added.
 func statusTransformerRequest(t testing.TB, hooks, text string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	j, err := yaml.YAMLToJSON([]byte(text + "\ninput: {statusConditionHooks: " + hooks + "}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req := &fnv1.RunFunctionRequest{}
-	if err := protojson.Unmarshal(j, req); err != nil {
-		t.Fatal(err)
-	}
-	return req
+	return request(t, text+"\ninput: {statusConditionHooks: "+hooks+"}")
 }
 
 // statusTransformerSummary returns the conditions and results of a response:
@@ -92,86 +70,10 @@ func TestStatusTransformerHooks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			req := statusTransformerRequest(t, tc.hooks, statusTransformerState)
-			before := proto.CloneOf(req)
-			rsp, err := builtin.NewStatusTransformer(tc.version).RunFunction(t.Context(), "f", req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !proto.Equal(before, req) {
-				t.Errorf("%s: the request was changed", tc.reason)
-			}
+			rsp := respond(t, named(t, "status-transformer", tc.version), statusTransformerRequest(t, tc.hooks, statusTransformerState))
 			if got := statusTransformerSummary(rsp); got != tc.want {
 				t.Errorf("%s:\n got %s\nwant %s", tc.reason, got, tc.want)
 			}
 		})
-	}
-}
-
-// A template without end runs until the context is done.
-func TestStatusTransformerCanceled(t *testing.T) {
-	cause := errors.New("enough")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, cause)
-	defer cancel()
-	req := statusTransformerRequest(t, `[{matchers: [{resources: [{name: ^a$}], conditions: [{type: Ready, message: "(one)"}]}], createEvents: [{event: {message: "{{range 9000000000000000000}}{{end}}"}}]}]`, statusTransformerState)
-	if _, err := builtin.NewStatusTransformer("").RunFunction(ctx, "f", req); !errors.Is(err, cause) {
-		t.Errorf("got %v", err)
-	}
-}
-
-// FuzzStatusTransformerHook looks for patterns, messages and states with which the function
-// panics, returns an error, or returns a response that cannot be encoded.
-func FuzzStatusTransformerHook(f *testing.F) {
-	for _, message := range []string{"{{.X}}", "{{range 3}}{{$.X}}{{end}}", `{{printf "%9d" 1}}`, `{{define "a"}}{{template "a"}}{{end}}`} {
-		f.Add("^a", "(?P<X>.)", message, "AllResourcesMatchAnyCondition", `{"status": {"conditions": [{"type": "Ready", "message": "x"}]}}`)
-	}
-	r := builtin.NewStatusTransformer("")
-	f.Fuzz(func(t *testing.T, name, pattern, message, matchType, object string) {
-		body := &structpb.Struct{}
-		if protojson.Unmarshal([]byte(object), body) != nil {
-			t.Skip("not an object")
-		}
-		input, err := structpb.NewStruct(map[string]any{"statusConditionHooks": []any{map[string]any{
-			"matchers": []any{map[string]any{
-				"type": matchType, "resources": []any{map[string]any{"name": name}}, "includeCompositeAsResource": true, "includeExtraResources": true,
-				"conditions": []any{map[string]any{"type": "Ready", "message": pattern}},
-			}},
-			"setConditions": []any{map[string]any{"condition": map[string]any{"type": name, "message": message}}},
-			"createEvents":  []any{map[string]any{"event": map[string]any{"message": message}}},
-		}}})
-		if err != nil {
-			t.Skip("not UTF-8")
-		}
-		req := &fnv1.RunFunctionRequest{Input: input, Context: body, Observed: &fnv1.State{
-			Composite: &fnv1.Resource{Resource: body}, Resources: map[string]*fnv1.Resource{"a": {Resource: body}, "b": {}},
-		}}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		rsp, err := r.RunFunction(ctx, "f", req)
-		if err != nil && ctx.Err() == nil {
-			t.Error(err)
-		}
-		if _, err := proto.Marshal(rsp); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// BenchmarkStatusTransformerRun measures two hooks with templates, and ten resources.
-func BenchmarkStatusTransformerRun(b *testing.B) {
-	const hooks = `[{matchers: [{resources: [{name: "^r"}], conditions: [{type: Ready, status: "True"}, {type: Synced, message: "(?P<Who>\\S+) is fine"}]}],
-  setConditions: [{condition: {type: A, status: "True", reason: R, message: "{{ .Who }} works"}}], createEvents: [{event: {message: "{{ .Who }}"}}]},
- {matchers: [{type: AnyResourceMatchesAnyCondition, resources: [{name: "^r"}], conditions: [{type: Ready, status: "False"}]}], setConditions: [{condition: {type: B, status: "False", reason: R}}]}]`
-	req := statusTransformerRequest(b, hooks, `observed: {resources: {r: {resource: {status: {conditions: [{type: Synced, status: "True", reason: ReconcileSuccess, message: "r is fine", lastTransitionTime: "2026-01-02T03:04:05Z"}, {type: Ready, status: "True", reason: Available, lastTransitionTime: "2026-01-02T03:04:05Z"}]}}}}}`)
-	for i := range 9 {
-		req.Observed.Resources[fmt.Sprint("r", i)] = req.Observed.Resources["r"]
-	}
-	r := builtin.NewStatusTransformer("")
-	b.ReportAllocs()
-	for b.Loop() {
-		rsp, err := r.RunFunction(b.Context(), "f", req)
-		if err != nil || len(rsp.GetConditions()) != 2 || len(rsp.GetResults()) != 1 {
-			b.Fatal(rsp, err)
-		}
 	}
 }

@@ -22,7 +22,7 @@ func tagManager() Builtin {
 		Input: "tag-manager.fn.crossplane.io/v1beta1 ManagedTags", Type: reflect.TypeFor[ManagedTags](), Values: tagManagerValues,
 		Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
 		Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
-		New:     func(o Options) function.Runner { return NewTagManager(version(tag(o.Package))) },
+		New:     func(o Options) function.Runner { return newTagManager(version(tag(o.Package))) },
 		locate:  func(fatal string, _ []byte) (string, int) { return locateTagSource(fatal), 1 },
 	}
 }
@@ -30,8 +30,8 @@ func tagManager() Builtin {
 // tagManagerMeasured is the version of the real function with which tests compare the builtin.
 const tagManagerMeasured = "v0.9.0"
 
-// NewTagManager returns function-tag-manager as it is in a version.
-func NewTagManager(version string) function.Runner {
+// newTagManager returns function-tag-manager as it is in a version.
+func newTagManager(version string) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return manageTags(ctx, version, req)
 	})
@@ -96,7 +96,7 @@ type tagReader struct {
 func newTagReader(version string, req *fnv1.RunFunctionRequest) *tagReader {
 	return &tagReader{
 		composite:      req.GetObserved().GetComposite().GetResource(),
-		environment:    req.GetContext().GetFields()["apiextensions.crossplane.io/environment"].GetStructValue(),
+		environment:    req.GetContext().GetFields()[environmentKey].GetStructValue(),
 		hasEnvironment: sdk.Since(version, tagManagerMeasured, "v0.8.0"),
 		objects:        map[*structpb.Struct]map[string]any{},
 	}

@@ -20,12 +20,21 @@ const (
 )
 
 // SourceValues returns the types of the sources in a list of an input, and of the labels of their
-// selectors, by the paths of the types. Match ignores those of any other type.
+// selectors, by the paths of the types. Matches ignores those of any other type.
 func SourceValues(list string) map[string][]string {
 	return map[string][]string{
 		list + "[].type":                        {ByReference, BySelector},
 		list + "[].selector.matchLabels[].type": {"FromCompositeFieldPath", "Value"},
 	}
+}
+
+// A Source selects one resource by its name, or several by the selector of the struct in which it
+// is embedded.
+type Source struct {
+	// Type is Reference, the default, or Selector. A source of any other type is ignored.
+	Type string `json:"type,omitempty"`
+	// Ref is required for type Reference.
+	Ref *Reference `json:"ref,omitempty"`
 }
 
 // A Reference selects one resource.
@@ -73,31 +82,29 @@ type LabelMatcher struct {
 	FromFieldPathPolicy string  `json:"fromFieldPathPolicy"`
 }
 
-// Match returns the criterion of a source for a requirement, or nil if the source requires
+// Matches sets the criterion of a source in a requirement. It returns false if the source requires
 // nothing: if its type is unknown, or if its selector has no labels. field is the path of the
 // source in the input, for errors. xr returns the observed composite resource.
-func Match(field, sourceType string, ref *Reference, s *Selector, xr func() map[string]any) (*fnv1.ResourceSelector, error) {
-	switch sourceType {
+func (src Source) Matches(field string, s *Selector, in *fnv1.ResourceSelector, xr func() map[string]any) (bool, error) {
+	switch src.Type {
 	case ByReference, "":
-		if ref == nil {
-			return nil, fmt.Errorf("%s.ref must be set for type %s", field, ByReference)
+		if src.Ref == nil {
+			return false, fmt.Errorf("%s.ref must be set for type %s", field, ByReference)
 		}
-		return &fnv1.ResourceSelector{Match: &fnv1.ResourceSelector_MatchName{MatchName: ref.Name}}, nil
+		in.Match = &fnv1.ResourceSelector_MatchName{MatchName: src.Ref.Name}
+		return true, nil
 	case BySelector:
 		if s == nil {
-			return nil, fmt.Errorf("%s.selector must be set for type %s", field, BySelector)
+			return false, fmt.Errorf("%s.selector must be set for type %s", field, BySelector)
 		}
 		labels, err := s.labels(xr)
-		if err != nil || len(labels) == 0 {
-			return nil, err
-		}
-		return &fnv1.ResourceSelector{Match: &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: labels}}}, nil
-	default:
-		return nil, nil
+		in.Match = &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: labels}}
+		return err == nil && len(labels) > 0, err
 	}
+	return false, nil
 }
 
-// Unset returns the field in an error of Match about a field that must be set, or "". fatal is the
+// Unset returns the field in an error of Matches about a field that must be set, or "". fatal is the
 // message of the fatal result with the error.
 func Unset(fatal string) string {
 	before, _, ok := strings.Cut(fatal, " must be set for type ")

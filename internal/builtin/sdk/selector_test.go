@@ -31,7 +31,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-func TestMatch(t *testing.T) {
+func TestMatches(t *testing.T) {
 	path, bad, list, value := "spec.zone", "spec..zone", "spec.list", "v"
 	xr := func() map[string]any {
 		return map[string]any{"spec": map[string]any{"zone": "south", "list": []any{}, "none": nil}}
@@ -58,11 +58,12 @@ func TestMatch(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := sdk.Match("f", tc.kind, tc.ref, &sdk.Selector{MatchLabels: tc.labels}, xr)
+			got := &fnv1.ResourceSelector{}
+			matches, err := sdk.Source{Type: tc.kind, Ref: tc.ref}.Matches("f", &sdk.Selector{MatchLabels: tc.labels}, got, xr)
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.err)) {
 				t.Errorf("%s: got error %v", tc.reason, err)
 			}
-			if text := fmt.Sprint(got); (got == nil) != (tc.want == "") || !strings.Contains(text, tc.want) {
+			if text := fmt.Sprint(got); matches != (tc.want != "") || !strings.Contains(text, tc.want) {
 				t.Errorf("%s: got %s, want %s", tc.reason, text, tc.want)
 			}
 		})

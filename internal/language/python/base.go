@@ -5,11 +5,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -19,7 +17,6 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 	"github.com/xfn-dev/xfn/internal/oci"
@@ -50,19 +47,14 @@ func (s *store) readBase(ctx context.Context, img v1.Image, arch string) (b base
 		return b, fmt.Errorf("reading the base image: %w", err)
 	}
 	sum := sha256.Sum256(fmt.Append(nil, arch, config.RootFS.DiffIDs))
-	file := filepath.Join(s.dir, basesFolder, fmt.Sprintf("%x.json", sum))
-	if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &b) == nil && b.Interpreter != "" && b.Arch == arch {
-		_ = fsx.Touch(file)
-		return b, nil
-	}
-	if b, err = scanBase(ctx, img, arch); err != nil {
-		return b, fmt.Errorf("reading the base image: %w", err)
-	}
-	data, err := json.Marshal(b)
-	if err != nil {
+	valid := func(b base) bool { return b.Interpreter != "" && b.Arch == arch }
+	return cached(filepath.Join(s.dir, basesFolder, fmt.Sprintf("%x.json", sum)), valid, func() (base, error) {
+		b, err := scanBase(ctx, img, arch)
+		if err != nil {
+			err = fmt.Errorf("reading the base image: %w", err)
+		}
 		return b, err
-	}
-	return b, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), fsx.WriteFile(file, 0o600, data))
+	})
 }
 
 // scanBase finds the interpreter and the libc in the layers of an image. If several layers

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,6 +111,23 @@ func (s *store) get(ctx context.Context, c resolve.Choice, t resolve.Target) (fi
 	}
 	f, err := openVerified(path, file.SHA256)
 	return file, f, err
+}
+
+// cached returns the value that a JSON file in the cache has, if it is valid. Otherwise it adds the
+// value that find returns.
+func cached[T any](file string, valid func(T) bool, find func() (T, error)) (v T, err error) {
+	if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &v) == nil && valid(v) {
+		_ = fsx.Touch(file) // only a prune of the cache reads the time
+		return v, nil
+	}
+	if v, err = find(); err != nil {
+		return v, err
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return v, err
+	}
+	return v, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), fsx.WriteFile(file, 0o600, data))
 }
 
 // openVerified opens a file whose content has this SHA-256 sum.

@@ -11,7 +11,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,6 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
@@ -49,14 +47,14 @@ func (s *store) find(ctx context.Context, name, version string, hashes []string)
 
 // findIn returns the wheels of a package in an index. It keeps the result in the cache,
 // because the hashes fix it.
-func (s *store) findIn(ctx context.Context, index *url.URL, name, version string, hashes []string) (files []resolve.File, err error) {
+func (s *store) findIn(ctx context.Context, index *url.URL, name, version string, hashes []string) ([]resolve.File, error) {
 	sum := sha256.Sum256(fmt.Append(nil, index.Host, index.Path, name, version, hashes))
-	file := filepath.Join(s.dir, indexFolder, fmt.Sprintf("%x.json", sum))
-	if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &files) == nil && len(files) > 0 {
-		_ = fsx.Touch(file)
-		return files, nil
-	}
-	page := index.JoinPath(name, "/")
+	return cached(filepath.Join(s.dir, indexFolder, fmt.Sprintf("%x.json", sum)), func(files []resolve.File) bool { return len(files) > 0 },
+		func() ([]resolve.File, error) { return s.list(ctx, index.JoinPath(name, "/"), hashes) })
+}
+
+// list returns the wheels on a page of an index that have one of the hashes.
+func (s *store) list(ctx context.Context, page *url.URL, hashes []string) (files []resolve.File, err error) {
 	resp, err := s.request(ctx, page, http.Header{"Accept": {jsonPage + ", application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"}})
 	if err != nil {
 		return nil, err
@@ -81,11 +79,7 @@ func (s *store) findIn(ctx context.Context, index *url.URL, name, version string
 	if len(files) == 0 {
 		return nil, errNoWheel
 	}
-	data, err = json.Marshal(files)
-	if err != nil {
-		return nil, err
-	}
-	return files, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), fsx.WriteFile(file, 0o600, data))
+	return files, nil
 }
 
 // ParsePage parses the page of a package in an index, in JSON or HTML (PEP 503). at is the

@@ -6,8 +6,9 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A netrc has the credentials of a netrc file, by host.
@@ -15,16 +16,8 @@ type netrc map[string]*url.Userinfo
 
 // readNetrc reads the file that the variable NETRC names, or .netrc in HOME.
 func readNetrc(env []string) (netrc, error) {
-	value := func(name string) string {
-		for _, v := range slices.Backward(env) {
-			if rest, ok := strings.CutPrefix(v, name+"="); ok {
-				return rest
-			}
-		}
-		return ""
-	}
-	file := value("NETRC")
-	if home := value("HOME"); file == "" && home != "" {
+	file := proc.Getenv(env, "NETRC")
+	if home := proc.Getenv(env, "HOME"); file == "" && home != "" {
 		file = filepath.Join(home, ".netrc")
 	}
 	if file == "" {

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
@@ -64,12 +62,8 @@ func readProject(dir string) (*project, error) {
 		return nil, fmt.Errorf("reading %s: %w", projectFile, err)
 	}
 	var in pyproject
-	err = toml.Unmarshal(data, &in)
-	if at, ok := errors.AsType[toml.ParseError](err); ok {
-		return nil, fmt.Errorf("parsing %s:%d: %s", projectFile, at.Position.Line, at.Message)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("parsing %s: %w", projectFile, err)
+	if err := resolve.Decode(projectFile, data, &in); err != nil {
+		return nil, err
 	}
 	p, err := in.project(dir)
 	if err != nil {
@@ -170,22 +164,25 @@ func inside(root, dir, at string) (string, error) {
 	if filepath.IsAbs(at) {
 		return "", fmt.Errorf("the dependency %q must be a relative path", at)
 	}
-	real, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(at)))
+	real, err := realPath(filepath.Join(dir, filepath.FromSlash(at)))
 	if err != nil {
 		return "", fmt.Errorf("finding the dependency %q: %w", at, err)
 	}
-	realRoot, err := filepath.EvalSymlinks(root)
+	realRoot, err := realPath(root)
 	if err != nil {
-		return "", err
-	}
-	if real, err = filepath.Abs(real); err != nil {
-		return "", err
-	}
-	if realRoot, err = filepath.Abs(realRoot); err != nil {
 		return "", err
 	}
 	if rel, err := filepath.Rel(realRoot, real); err != nil || !filepath.IsLocal(rel) {
 		return "", fmt.Errorf("the dependency %q is outside of the project %q", at, root)
 	}
 	return real, nil
+}
+
+// realPath returns the absolute path without symbolic links.
+func realPath(path string) (string, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
 }

@@ -223,11 +223,8 @@ func (in *pyproject) folderOf(name string) string {
 		if dir, ok := in.Tool.Setuptools.PackageDir[at]; ok {
 			return path.Join(dir, below)
 		}
-		above, last, nested := cutLast(at, ".")
-		if !nested {
-			above, last = "", at
-		}
-		at, below = above, path.Join(last, below)
+		i := strings.LastIndex(at, ".")
+		at, below = at[:max(i, 0)], path.Join(at[i+1:], below)
 	}
 	return path.Join(in.Tool.Setuptools.PackageDir[""], below)
 }

@@ -2,7 +2,6 @@ package python
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -69,14 +68,13 @@ func (in *pyproject) versionFiles(dir string) ([]string, error) {
 			}
 		}
 	case dynamic.Attr != "":
-		module, _, _ := cutLast(dynamic.Attr, ".")
+		module := strings.TrimSuffix(dynamic.Attr, path.Ext(dynamic.Attr))
 		for _, folder := range []string{t.Setuptools.PackageDir[""], "", "src"} {
 			at := path.Join(folder, strings.ReplaceAll(module, ".", "/"))
 			candidates = append(candidates, at+".py", at+"/__init__.py")
 		}
 	case dynamic.File != nil:
-		files, err := textsOf("file", dynamic.File)
-		return files, err
+		return textsOf("file", dynamic.File)
 	case t.Hatch.Version.Path != "" && (t.Hatch.Version.Source == "" || t.Hatch.Version.Source == "regex"):
 		return []string{t.Hatch.Version.Path}, nil
 	default:
@@ -84,7 +82,7 @@ func (in *pyproject) versionFiles(dir string) ([]string, error) {
 	}
 	var files []string
 	for _, name := range candidates {
-		if info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
+		if isFile(dir, name) {
 			files = append(files, name)
 		}
 	}
@@ -92,12 +90,4 @@ func (in *pyproject) versionFiles(dir string) ([]string, error) {
 		return nil, fmt.Errorf("found no file with the version, such as %q", candidates[0])
 	}
 	return files, nil
-}
-
-// cutLast cuts a text at the last separator.
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }

@@ -87,8 +87,8 @@ type File struct {
 // String returns "name version".
 func (p Package) String() string { return strings.TrimSpace(p.Name + " " + p.Version) }
 
-// decode parses TOML into a value. Errors name the file and the line.
-func decode(file string, data []byte, into any) error {
+// Decode parses TOML into a value. Errors name the file and the line.
+func Decode(file string, data []byte, into any) error {
 	err := toml.Unmarshal(data, into)
 	var at toml.ParseError
 	if errors.As(err, &at) {

@@ -108,10 +108,8 @@ func compareTexts(left, op, right string) bool {
 		return left == right
 	case "!=":
 		return left != right
-	case "in":
-		return strings.Contains(right, left)
-	case "not in":
-		return !strings.Contains(right, left)
+	case "in", "not in":
+		return strings.Contains(right, left) == (op == "in")
 	case "<":
 		return left < right
 	case "<=":
@@ -141,6 +139,19 @@ func ParseMarker(text string) (Marker, error) {
 	}
 	m.root = root
 	return m, nil
+}
+
+// parseMarkers parses markers.
+func parseMarkers(texts []string) ([]Marker, error) {
+	var all []Marker
+	for _, text := range texts {
+		m, err := ParseMarker(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
 }
 
 type markerParser struct {

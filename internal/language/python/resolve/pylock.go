@@ -35,7 +35,7 @@ type pylockWheel struct {
 // ParsePylock parses a pylock.toml.
 func ParsePylock(file string, data []byte) (*Lock, error) {
 	var in pylockFile
-	if err := decode(file, data, &in); err != nil {
+	if err := Decode(file, data, &in); err != nil {
 		return nil, err
 	}
 	if major, _, _ := strings.Cut(in.LockVersion, "."); major != "1" {
@@ -46,16 +46,10 @@ func ParsePylock(file string, data []byte) (*Lock, error) {
 	if l.RequiresPython, err = ParseSpecifiers(in.RequiresPython); err != nil {
 		return nil, fmt.Errorf("parsing %s: %w", file, err)
 	}
-	for _, text := range in.Environments {
-		m, err := ParseMarker(text)
-		if err != nil {
-			return nil, fmt.Errorf("parsing %s: environments: %w", file, err)
-		}
-		l.environments = append(l.environments, m)
+	if l.environments, err = parseMarkers(in.Environments); err != nil {
+		return nil, fmt.Errorf("parsing %s: environments: %w", file, err)
 	}
-	for _, group := range in.DefaultGroups {
-		l.groups = append(l.groups, Normalize(group))
-	}
+	l.groups = normalized(in.DefaultGroups)
 	for _, from := range in.Packages {
 		p, err := from.parse()
 		if err != nil {

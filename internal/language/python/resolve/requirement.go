@@ -31,6 +31,14 @@ func Normalize(name string) string {
 	return strings.ToLower(separators().ReplaceAllString(name, "-"))
 }
 
+func normalized(names []string) []string {
+	var all []string
+	for _, name := range names {
+		all = append(all, Normalize(name))
+	}
+	return all
+}
+
 // ParseRequirement parses a dependency specifier.
 func ParseRequirement(text string) (r Requirement, err error) {
 	defer func() {

@@ -51,7 +51,7 @@ type uvWheel struct {
 // ParseUV parses a uv.lock.
 func ParseUV(file string, data []byte) (*Lock, error) {
 	var in uvFile
-	if err := decode(file, data, &in); err != nil {
+	if err := Decode(file, data, &in); err != nil {
 		return nil, err
 	}
 	if in.Version != 1 {
@@ -81,12 +81,8 @@ func (in uvFile) lock(file string) (l *Lock, err error) {
 
 func (in uvPackage) parse() (p Package, err error) {
 	p = Package{Name: Normalize(in.Name), Version: in.Version, Extras: map[string][]Dependency{}, source: in.Source}
-	for _, text := range in.Markers {
-		m, err := ParseMarker(text)
-		if err != nil {
-			return p, err
-		}
-		p.Forks = append(p.Forks, m)
+	if p.Forks, err = parseMarkers(in.Markers); err != nil {
+		return p, err
 	}
 	if p.Dependencies, err = parseDependencies(in.Dependencies); err != nil {
 		return p, err
@@ -149,10 +145,7 @@ func parseDependencies(list []uvDependency) ([]Dependency, error) {
 }
 
 func (in uvDependency) parse() (d Dependency, err error) {
-	d = Dependency{Name: Normalize(in.Name), Version: in.Version, source: in.Source}
-	for _, extra := range in.Extra {
-		d.Extras = append(d.Extras, Normalize(extra))
-	}
+	d = Dependency{Name: Normalize(in.Name), Version: in.Version, Extras: normalized(in.Extra), source: in.Source}
 	d.Marker, err = ParseMarker(in.Marker)
 	return d, err
 }
