@@ -152,6 +152,9 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	if err != nil {
 		return misused(commandOf(args, err), report(term, name, explain(parser, args, err)))
 	}
+	if err := emptyArgument(kctx); err != nil {
+		return misused(kctx.Selected().Name, report(term, name, &terminal.UsageError{Err: err}))
+	}
 	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
 	failed := docs.Failed
 	if cli.Diff.ExitCode {
@@ -176,6 +179,20 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 		return failed
 	}
 	return misused(kctx.Selected().Name, code)
+}
+
+// emptyArgument returns an error if an argument that is no flag is empty. A word that a shell
+// completes may be empty.
+func emptyArgument(kctx *kong.Context) error {
+	for _, p := range kctx.Path {
+		if p.Positional == nil || kctx.Selected().Hidden {
+			continue
+		}
+		if all, ok := p.Positional.Target.Interface().([]string); slices.Contains(all, "") || !ok && p.Positional.Target.String() == "" {
+			return hint.Wrap(fmt.Errorf("the argument %s is empty", p.Positional.Summary()), "leave it out, or set the variable that it comes from")
+		}
+	}
+	return nil
 }
 
 // misused returns the exit code of a command that returned code. It is docs.Failed for a wrong

@@ -141,6 +141,9 @@ func (d Document) fault(err error) error {
 	case strings.HasPrefix(text, "control characters"):
 		line, text = d.control(text)
 		explained = errors.New(text)
+		if bytes.IndexByte(d.Text, 0) >= 0 {
+			explained = hint.Wrap(explained, "convert the file to UTF-8, if it is text: iconv -f UTF-16 -t UTF-8")
+		}
 	case strings.HasPrefix(text, "cannot decode"):
 		line = d.wrongTag(text)
 	case misfit().MatchString(text):

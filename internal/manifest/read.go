@@ -124,21 +124,26 @@ func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, context.Cause(ctx))
 	}
+	tooLarge := fmt.Errorf("reading %q: the file is larger than %d MiB", path, MaxSize>>20)
+	size := r.size(path)
+	if size > MaxSize {
+		return nil, tooLarge
+	}
 	in, stop := r.open(ctx, path)
 	defer stop()
 	var all bytes.Buffer
-	all.Grow(r.size(path) + bytes.MinRead)
+	all.Grow(int(size) + bytes.MinRead)
 	if _, err = all.ReadFrom(io.LimitReader(in, MaxSize+1)); err != nil {
 		return nil, r.unreadable(path, err)
 	}
 	if all.Len() > MaxSize {
-		return nil, fmt.Errorf("reading %q: the file is larger than %d MiB", path, MaxSize>>20)
+		return nil, tooLarge
 	}
 	return all.Bytes(), nil
 }
 
-// size returns the size of a file that Bytes can read, or 0 if it is unknown.
-func (r Reader) size(path string) int {
+// size returns the size of a file, or 0 if it is unknown.
+func (r Reader) size(path string) int64 {
 	if path == Stdin {
 		return 0
 	}
@@ -146,7 +151,7 @@ func (r Reader) size(path string) int {
 	if err != nil || !info.Mode().IsRegular() {
 		return 0
 	}
-	return int(min(info.Size(), MaxSize))
+	return info.Size()
 }
 
 // CheckExists returns the error of reading path if nothing exists there. Standard input exists.

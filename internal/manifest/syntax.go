@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -31,6 +30,8 @@ func (d Document) explain(otherwise int, text string) (int, error) {
 	}
 	line, why, next := syntaxError{e, bytes.SplitAfter(d.Text, []byte("\n"))}.explain(d.Text)
 	switch {
+	case strings.Contains(text, "max depth"):
+		text = "the document is nested too deeply: " + text
 	case strings.HasPrefix(text, "found character that cannot start any token") && why != "":
 		text = why
 	case why != "":
@@ -83,9 +84,12 @@ func (e syntaxError) first(at yamlv4.Mark) string {
 // explain returns the line of the error, what is wrong there, and the next action.
 func (e syntaxError) explain(text []byte) (line int, why string, next hint.Hint) {
 	begin, first := e.ContextMark, e.first(e.Mark)
+	const template = "a template, such as of Helm, must be rendered before"
 	switch context := strings.TrimPrefix(e.ContextMsg, "while "); {
-	case strings.Contains(e.Message, "tab character"):
+	case strings.Contains(e.Message, "tab character"), strings.Contains(e.Message, "max depth"):
 		return e.Mark.Line, "", ""
+	case strings.HasPrefix(e.Message, "did not find expected node content") && strings.HasPrefix(e.rest(yamlv4.Mark{Line: e.Mark.Line, Column: 1}), "{{"):
+		return e.Mark.Line, "a value cannot begin with {{", template
 	case context == "scanning a quoted scalar" && strings.Contains(e.Message, "end of stream"):
 		return begin.Line, fmt.Sprintf("the quote %s is not closed", e.first(begin)), closing(e.first(begin))
 	case context == "scanning a quoted scalar":
@@ -125,8 +129,12 @@ func (e syntaxError) unclosed() (line int, why string, next hint.Hint) {
 // misplaced explains a token that is not allowed after the values before it, such as a key
 // with other indentation.
 func (e syntaxError) misplaced(text []byte) (line int, why string, next hint.Hint) {
-	if why := cmp.Or(missingSpace(text, e.Mark.Line), indentation(text, e.Mark.Line)); why != "" {
-		return e.Mark.Line, why, ""
+	line, why = missingSpace(text, e.Mark.Line)
+	if why == "" {
+		line, why = e.Mark.Line, indentation(text, e.Mark.Line)
+	}
+	if why != "" {
+		return line, why, ""
 	}
 	start := yamlv4.Mark{Line: e.Mark.Line, Column: 1}
 	rest, before := e.rest(e.Mark), strings.TrimSuffix(e.rest(start), e.rest(e.Mark))
@@ -176,10 +184,10 @@ func closing(quote string) hint.Hint {
 
 // indentation returns what is wrong about a syntax error in a line of text, counted
 // from 1. It says how far the line and the objects and lists that are open above it are
-// indented. It returns "" if the line is indented like one of these.
+// indented. It returns "" if the line is indented like one of these, or begins the value of a key.
 func indentation(text []byte, line int) string {
 	var open []int
-	n := 0
+	n, begins := 0, false
 	for l := range bytes.Lines(text) {
 		if n++; n > line || Blank(l) {
 			continue
@@ -187,11 +195,12 @@ func indentation(text []byte, line int) string {
 		content := bytes.TrimLeft(l, " ")
 		indent := len(l) - len(content)
 		if n == line {
-			if slices.Contains(open, indent) || len(open) == 0 {
+			if slices.Contains(open, indent) || len(open) == 0 || begins && indent > open[len(open)-1] {
 				return ""
 			}
 			return fmt.Sprintf("the line is indented by %d, expected %s", indent, strings.Trim(strings.ReplaceAll(fmt.Sprint(open), " ", " or "), "[]"))
 		}
+		begins = bytes.HasSuffix(bytes.TrimSpace(content), []byte(":"))
 		open = append(slices.DeleteFunc(open, func(i int) bool { return i >= indent }), indent)
 		for bytes.HasPrefix(content, []byte("- ")) {
 			rest := bytes.TrimLeft(content[1:], " ")
@@ -214,22 +223,24 @@ func tabbed(text []byte, line int) bool {
 	return false
 }
 
-// keyWithoutSpace matches a line with a key and a value, but no space after the colon.
+// keyWithoutSpace matches a line with a key and a value or the mark of a text in several lines, but
+// no space after the colon.
 var keyWithoutSpace = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[ -]*([A-Za-z][A-Za-z0-9]*:[A-Za-z0-9][^:#]*?)\s*$`)
+	return regexp.MustCompile(`^[ -]*([A-Za-z][A-Za-z0-9]*:(?:[A-Za-z0-9][^:#]*?|[|>][+-]?))\s*$`)
 })
 
 // missingSpace returns what is wrong about a syntax error in a line of text, counted
-// from 1, if this line or the one before it lacks a space after a colon. Otherwise it returns "".
-func missingSpace(text []byte, line int) string {
-	n, found := 0, ""
+// from 1, and where, if this line or the one before it lacks a space after a colon. Otherwise it
+// returns "".
+func missingSpace(text []byte, line int) (at int, why string) {
+	n := 0
 	for l := range bytes.Lines(text) {
 		if n++; n != line && n != line-1 {
 			continue
 		}
 		if m := keyWithoutSpace().FindSubmatch(l); m != nil {
-			found = fmt.Sprintf("line %d has %q, expected a space after the colon", n, m[1])
+			at, why = n, fmt.Sprintf("%q has no space after the colon", m[1])
 		}
 	}
-	return found
+	return at, why
 }

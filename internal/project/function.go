@@ -126,6 +126,9 @@ func (b *builder) source(ctx context.Context, f Function, lang language.Language
 	if reference == "" {
 		reference = lang.Base
 	}
+	if err := lang.CheckSource(src); err != nil {
+		return nil, nil, err
+	}
 	if reference != "" {
 		if src.Base, err = b.Base(ctx, reference, src.Platforms); err != nil {
 			next := hint.Hint("name a mirror of the registry in spec.imageConfigs of the project file")

@@ -241,7 +241,7 @@ func explainOrder(ctx context.Context, in session.Inputs, err error) error {
 // error, which is reported when the file is loaded, and for a pipe, which can be read only
 // once.
 func kindOf(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > manifest.MaxSize {
 		return ""
 	}
 	text, err := os.ReadFile(path)

@@ -40,15 +40,18 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	if err != nil {
 		return nil, err
 	}
-	base, err := f.base(ctx, program, lang.Base, opts)
-	if err != nil {
-		return nil, err
-	}
-	return lang.Build(ctx, language.Source{
-		Dir: f.EmbedRuntimeSource, Root: root, Platforms: opts.Platforms, Base: base, Labels: f.Label,
+	src := language.Source{
+		Dir: f.EmbedRuntimeSource, Root: root, Platforms: opts.Platforms, Labels: f.Label,
 		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle,
 		Artifacts: f.Artifacts(f.Client(program), f.Offline, f.Index),
-	}, opts)
+	}
+	if err := lang.CheckSource(src); err != nil {
+		return nil, err
+	}
+	if src.Base, err = f.base(ctx, program, lang.Base, opts); err != nil {
+		return nil, err
+	}
+	return lang.Build(ctx, src, opts)
 }
 
 // language returns the language of --language, or of the source, which may be in the folder

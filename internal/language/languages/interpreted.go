@@ -40,10 +40,10 @@ func (f interpreted) build(ctx context.Context, src language.Source, opts runtim
 	source := runtimeimage.Folder{Dir: src.Dir, Root: src.Root, At: sourcePath, Mode: 0o777, Owner: f.owner, FollowLinks: f.followLinks}
 	layer, err := source.Layer(ctx, opts.Progress)
 	if err == nil {
-		err = f.check(src.Dir)
+		err = f.check(src)
 	}
 	if err != nil {
-		return nil, errors.Join(err, src.Base.Close())
+		return nil, errors.Join(fmt.Errorf("building the function in %q: %w", src.Dir, err), src.Base.Close())
 	}
 	config := runtimeimage.Config{Env: f.env, Labels: src.Labels, Verbatim: true}
 	images, err := runtimeimage.FromLayers(ctx, runtimeimage.Layered{
@@ -58,10 +58,10 @@ func (f interpreted) build(ctx context.Context, src language.Source, opts runtim
 	return language.NewResult(src, images, nil)
 }
 
-// check returns an error unless dir has source.
-func (f interpreted) check(dir string) error {
+// check returns an error unless the folder has source.
+func (f interpreted) check(src language.Source) error {
 	found := false
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(src.Dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.Contains(f.endings, filepath.Ext(name)) {
 			return err
 		}
@@ -71,5 +71,5 @@ func (f interpreted) check(dir string) error {
 	if err != nil || found {
 		return fsx.Cause(err)
 	}
-	return hint.Wrap(fmt.Errorf("building the function in %q: expected a file with the ending %s", dir, strings.Join(f.endings, " or ")), "name the folder that has the source, and its language")
+	return hint.Wrap(fmt.Errorf("expected a file with the ending %s", strings.Join(f.endings, " or ")), "name the folder that has the source, and its language")
 }

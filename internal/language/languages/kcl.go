@@ -19,16 +19,18 @@ const (
 // KCL describes functions in KCL. Links in their source are followed, such as the link to the
 // generated models of a project.
 func KCL() language.Language {
+	kcl := interpreted{
+		owner: kclOwner, followLinks: true, endings: []string{".k"},
+		env: []string{"FUNCTION_KCL_DEFAULT_SOURCE=" + sourcePath, "KCL_PKG_PATH=" + sourcePath},
+	}
 	return language.Language{
 		Name:   "kcl",
 		Marks:  "kcl.mod",
 		Base:   kclBase,
 		Detect: func(dir string) (bool, error) { return language.Has(dir, "kcl.mod") },
-		Build: interpreted{
-			owner: kclOwner, followLinks: true, endings: []string{".k"},
-			env: []string{"FUNCTION_KCL_DEFAULT_SOURCE=" + sourcePath, "KCL_PKG_PATH=" + sourcePath},
-		}.build,
-		Watch: linked,
+		Check:  kcl.check,
+		Build:  kcl.build,
+		Watch:  linked,
 	}
 }
 

@@ -47,6 +47,9 @@ func Find(dir string) (lang language.Language, source string, err error) {
 		return lang, dir, nil
 	}
 	below := filepath.Join(dir, "function")
+	if !filepath.IsAbs(below) && !strings.HasPrefix(below, "..") {
+		below = "." + string(filepath.Separator) + below // A path without a dot is a package's reference.
+	}
 	if found, belowErr := Detect(below); belowErr == nil {
 		return found, below, nil
 	}

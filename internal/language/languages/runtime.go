@@ -42,6 +42,9 @@ func (b Builder) Build(ctx context.Context, dir string) (layout string, err erro
 	opts := b.Options
 	opts.Platforms = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
 	src := language.Source{Dir: dir, Root: root, Platforms: opts.Platforms, Artifacts: b.Artifacts}
+	if err := lang.CheckSource(src); err != nil {
+		return "", err
+	}
 	if lang.Base != "" {
 		if src.Base, err = b.Base(ctx, lang.Base, opts); err != nil {
 			return "", fmt.Errorf("finding the base image of %s: %w", lang.Name, err)

@@ -50,6 +50,7 @@ func Language() language.Language {
 		Marks:  projectFile + " and a folder function",
 		Base:   "gcr.io/distroless/python3-debian13:nonroot",
 		Detect: detect,
+		Check:  func(src language.Source) error { return (&builder{src: src}).read() },
 		Build:  Build,
 		Watch:  watch,
 	}
@@ -131,22 +132,28 @@ func prepare(src language.Source, opts runtimeimage.Options) (_ *builder, err er
 		return nil, errors.New("no folder for wheels is given")
 	}
 	b := &builder{src: src, opts: opts, used: map[string]language.Material{}}
-	if b.project, err = readProject(src.Dir); err != nil {
-		return nil, err
-	}
-	if b.project.entry() == "" {
-		err := fmt.Errorf("%s: [project.scripts] must have the program %q", projectFile, program)
-		return nil, hint.Wrap(err, "add the function that starts the server to [project.scripts], such as function = \"function.main:cli\"")
-	}
-	root := cmp.Or(src.Root, src.Dir)
-	if b.lock, err = readLock(src.Dir, root); err != nil {
-		return nil, err
-	}
-	if b.local, err = b.project.pathDependencies(root, b.lock); err != nil {
+	if err := b.read(); err != nil {
 		return nil, err
 	}
 	b.store, err = newStore(src, b.lock, opts)
 	return b, err
+}
+
+// read reads the project, its lock file and the source folders that it depends on.
+func (b *builder) read() (err error) {
+	if b.project, err = readProject(b.src.Dir); err != nil {
+		return err
+	}
+	if b.project.entry() == "" {
+		err := fmt.Errorf("%s: [project.scripts] must have the program %q", projectFile, program)
+		return hint.Wrap(err, "add the function that starts the server to [project.scripts], such as function = \"function.main:cli\"")
+	}
+	root := cmp.Or(b.src.Root, b.src.Dir)
+	if b.lock, err = readLock(b.src.Dir, root); err != nil {
+		return err
+	}
+	b.local, err = b.project.pathDependencies(root, b.lock)
+	return err
 }
 
 // requirements returns what the project and its source folders require, without the source

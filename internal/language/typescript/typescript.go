@@ -23,8 +23,12 @@ func Language() language.Language {
 		Marks:  npm.ManifestFile + " and a file such as src/main.ts",
 		Base:   "gcr.io/distroless/nodejs24-debian12:nonroot",
 		Detect: detect,
-		Build:  Build,
-		Watch:  watch,
+		Check: func(src language.Source) error {
+			_, err := readProject(src.Dir, src.Root)
+			return err
+		},
+		Build: Build,
+		Watch: watch,
 	}
 }
 
