@@ -121,7 +121,7 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 		out.Failures[i].Inherited = f.Failure.Path == nil && mine.InDefaults(f.Line)
 	}
 	slices.SortStableFunc(out.Failures, func(x, y Failure) int { return cmp.Compare(x.Line, y.Line) })
-	out.Took = r.options.Now().Sub(began) - c.waited
+	out.Took.Duration = r.options.Now().Sub(began) - c.waited
 	return out
 }
 
