@@ -121,15 +121,12 @@ func onlyXRD(docs []manifest.Document, path string) (manifest.Document, error) {
 // checkServed returns an error if the XRD in doc does not serve apiVersion, that of the composite
 // resources of a Composition.
 func checkServed(doc manifest.Document, xrd map[string]any, apiVersion string) error {
-	spec, _ := xrd["spec"].(map[string]any)
-	versions, _ := spec["versions"].([]any)
 	_, version, _ := strings.Cut(apiVersion, "/")
-	for i, v := range versions {
-		v, _ := v.(map[string]any)
-		if v["name"] != version {
+	for i, v := range fieldpath.List(xrd, "spec", "versions") {
+		if fieldpath.At(v, "name") != version {
 			continue
 		}
-		if v["served"] == true {
+		if fieldpath.At(v, "served") == true {
 			return nil
 		}
 		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(fmt.Sprintf("spec.versions[%d].served", i)), Err: fmt.Errorf("version %s is not served: no composite resource can be of this version", version)}

@@ -139,9 +139,7 @@ type caseOutput struct {
 
 // tests reports whether the case can run a mutant: it cannot mock a step that is removed.
 func (c caseOutput) tests(m Mutant) bool {
-	step, _ := m.Was.(map[string]any)
-	name, _ := step["step"].(string)
-	_, mocked := c.mocks[name]
+	_, mocked := c.mocks[fieldpath.Text(m.Was, "step")]
 	return m.Operator != dropStep || !mocked
 }
 
