@@ -44,16 +44,20 @@ func Operators() []Operator {
 	}
 }
 
+// MarshalText implements encoding.TextMarshaler. It returns the name.
+func (o Operator) MarshalText() ([]byte, error) { return []byte(o.Name), nil }
+
 // A Mutant is a copy of a Composition with one mistake.
 type Mutant struct {
-	Operator Operator
 	// Field is the path of the changed field in the Composition. Line is its line in the file,
 	// counted from 1.
-	Field string
-	Line  int
+	Line     int      `json:"line"`
+	Field    string   `json:"field"`
+	Operator Operator `json:"operator"`
 	// Was and Is are the value of the field and the value in the mutant. Is is nil if the
 	// mutant lacks the field.
-	Was, Is any
+	Was any `json:"was"`
+	Is  any `json:"is,omitempty"`
 
 	edits []mutantEdit
 	root  map[string]any

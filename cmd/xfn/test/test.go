@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"strconv"
@@ -148,7 +147,11 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 		return err
 	}
 	if c.List {
-		return list(term.Stdout, items)
+		var names []string
+		for _, i := range items {
+			names = append(names, terminal.Printable(i.Name()))
+		}
+		return term.Lines(names)
 	}
 	if len(items) == 0 {
 		term.Warn("there are no cases to run" + described(sel))
@@ -309,13 +312,4 @@ func (c *Cmd) options(term *terminal.Terminal, program terminal.Program, p *proj
 		o.Features, err = c.Features.Settings()
 	}
 	return o, err
-}
-
-func list(w io.Writer, items []suite.Item) error {
-	for _, i := range items {
-		if _, err := fmt.Fprintln(w, terminal.Printable(i.Name())); err != nil {
-			return fmt.Errorf("printing the name of a case: %w", err)
-		}
-	}
-	return nil
 }
