@@ -40,9 +40,7 @@ func (f fuzzFlags) check(c *Cmd) error {
 // found.
 func (c *Cmd) fuzz(ctx context.Context, term *terminal.Terminal, items []suite.Item, o suite.Options) error {
 	out, err := suite.Fuzz(ctx, items, o, suite.FuzzOptions{XRD: c.Fuzz, Runs: c.FuzzRuns, Seed: c.Seed})
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = terminal.Cause(ctx, err)
-	}
+	err = terminal.Cause(ctx, err)
 	if err != nil && out.Inputs == 0 {
 		return err
 	}

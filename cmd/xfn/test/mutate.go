@@ -101,9 +101,7 @@ func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, version strin
 		}
 		return writeMutation(term, m)
 	})
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = terminal.Cause(ctx, err)
-	}
+	err = terminal.Cause(ctx, err)
 	if c.MutateState != "" {
 		maps.Copy(known, verdicts) // This run may have selected some of the mutants or cases.
 		err = errors.Join(err, writeVerdicts(c.MutateState, known))

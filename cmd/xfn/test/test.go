@@ -192,9 +192,7 @@ func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	}
 	began := time.Now()
 	err = suite.Run(ctx, items, o, out.add)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = terminal.Cause(ctx, err)
-	}
+	err = terminal.Cause(ctx, err)
 	if endErr := out.end(time.Since(began)); err == nil {
 		err = endErr
 	}
