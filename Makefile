@@ -23,8 +23,8 @@ PLATFORMS ?=
 WITHOUTGC := -toolexec 'env GOGC=off GOMEMLIMIT=1GiB'
 
 # SOURCES finds the Go files that `make lint` formats. The bundled template is another
-# module, files in testdata may be wrong on purpose, and generated files need no format.
-SOURCES = find . -name '*.go' -not -name '*.pb.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
+# module, and files in testdata may be wrong on purpose.
+SOURCES = find . -name '*.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
 
 # COMPILED is the folder of programs that take minutes to compile, in the user's cache. Their names
 # contain a version or a checksum of the source, so that another source has another program.

@@ -95,16 +95,6 @@ func checkManifest(a oci.Artifact) error {
 	return nil
 }
 
-func annotationsOf(data map[string]any) map[string]string {
-	all := map[string]string{}
-	for key, value := range object(object(data, "metadata"), "annotations") {
-		if s, ok := value.(string); ok {
-			all[key] = s
-		}
-	}
-	return all
-}
-
 // Annotate returns a with annotations added to each image, and to the index if a is
 // one. An added annotation replaces an existing one with the same key. Attestations
 // and other artifacts that are not images do not change.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 const (
@@ -117,7 +118,7 @@ func embed(runtime v1.Image, own []ExtensionLayer, opts BuildOptions) (img Platf
 		return img, err
 	}
 	for key, value := range anyPlatform {
-		if text(base.config, key) == "" {
+		if fieldpath.Text(base.config, key) == "" {
 			base.config[key] = value
 		}
 	}
@@ -157,7 +158,7 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 		return p, err
 	}
 	isPackage := marked(p.Parts, BaseMark) >= 0
-	labels := object(object(p.config, "config"), "Labels")
+	labels := fieldpath.Map(p.config, "config", "Labels")
 	for _, d := range p.Descriptors {
 		isPackage = isPackage || labels[Annotation+":"+d.Digest.String()] == BaseMark
 	}
@@ -178,7 +179,7 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 func untimed(config map[string]any, history []any) {
 	none, epoch := time.Time{}.Format(time.RFC3339), time.Unix(0, 0).UTC().Format(time.RFC3339)
 	for _, o := range append([]any{config}, history...) {
-		if o, ok := o.(map[string]any); ok && (text(o, "created") == "" || text(o, "created") == epoch) {
+		if o, ok := o.(map[string]any); ok && (fieldpath.Text(o, "created") == "" || fieldpath.Text(o, "created") == epoch) {
 			o["created"] = none
 		}
 	}
@@ -191,13 +192,13 @@ func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, err
 	if opts.Docker {
 		created = time.Time{}.Format(time.RFC3339)
 	}
-	settings := maps.Clone(object(config, "config"))
-	labels := maps.Clone(object(settings, "Labels"))
-	rootfs := maps.Clone(object(config, "rootfs"))
+	copyOf := func(at map[string]any) map[string]any { return fieldpath.Merge(map[string]any{}, at) }
+	settings, rootfs := copyOf(fieldpath.Map(config, "config")), copyOf(fieldpath.Map(config, "rootfs"))
+	labels := copyOf(fieldpath.Map(settings, "Labels"))
 	if rootfs["type"] == nil || !opts.Docker {
 		rootfs["type"] = "layers"
 	}
-	diffIDs, history := slices.Clone(list(rootfs, "diff_ids")), slices.Clone(list(config, "history"))
+	diffIDs, history := slices.Clone(fieldpath.List(rootfs, "diff_ids")), slices.Clone(fieldpath.List(config, "history"))
 
 	descs := slices.Clone(base.Descriptors)
 	for i := range descs {

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // knownCapabilities are the capabilities that Crossplane v2 uses, by kind of package.
@@ -20,7 +21,7 @@ var knownCapabilities = map[string][]string{
 func capabilities(_ context.Context, c content, f *finder) {
 	f.in(c.meta)
 	seen := map[string]bool{}
-	for i, entry := range list(object(c.meta.data, "spec"), "capabilities") {
+	for i, entry := range fieldpath.List(c.meta.data, "spec", "capabilities") {
 		written, _ := entry.(string)
 		at, got := fmt.Sprintf("spec.capabilities[%d]", i), fold(written)
 		if got == "" || seen[got] {

@@ -204,24 +204,6 @@ func (f *finder) add(rule, field, hint, text string, args ...any) {
 	})
 }
 
-// object returns the object at key of m, or an empty one.
-func object(m map[string]any, key string) map[string]any {
-	if o, ok := m[key].(map[string]any); ok {
-		return o
-	}
-	return map[string]any{}
-}
-
-func list(m map[string]any, key string) []any {
-	l, _ := m[key].([]any)
-	return l
-}
-
-func text(m map[string]any, key string) string {
-	s, _ := m[key].(string)
-	return s
-}
-
 const (
 	metaGroup     = "meta.pkg.crossplane.io"
 	function      = "Function"

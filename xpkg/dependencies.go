@@ -13,6 +13,7 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // Rules that ReadOptions.Tolerated may name.
@@ -27,15 +28,15 @@ const (
 func dependencies(_ context.Context, c content, f *finder) {
 	f.in(c.meta)
 	seen := map[string]string{}
-	for i, entry := range list(object(c.meta.data, "spec"), "dependsOn") {
+	for i, entry := range fieldpath.List(c.meta.data, "spec", "dependsOn") {
 		dep, _ := entry.(map[string]any)
 		at := fmt.Sprintf("spec.dependsOn[%d]", i)
-		f.dependencyVersion(at, text(dep, "version"))
+		f.dependencyVersion(at, fieldpath.Text(dep, "version"))
 		key := f.dependencySource(at, dep)
 		if key == "" {
 			continue
 		}
-		pkg := text(dep, key)
+		pkg := fieldpath.Text(dep, key)
 		f.dependencyPackage(at+"."+key, pkg)
 		f.dependencyKind(c, at, key, dep)
 		if first, ok := seen[pkg]; ok {
@@ -107,7 +108,7 @@ func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
 	const rule, group = "dependency-kind", "pkg.crossplane.io"
 	apiVersion, kind := group+"/v1", strings.ToUpper(key[:1])+key[1:]
 	if key == "package" {
-		apiVersion, kind = text(dep, "apiVersion"), text(dep, "kind")
+		apiVersion, kind = fieldpath.Text(dep, "apiVersion"), fieldpath.Text(dep, "kind")
 	}
 	kinds := []string{configuration, function, provider}
 	gvk := kschema.FromAPIVersionAndKind(apiVersion, kind)
@@ -131,9 +132,9 @@ func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
 			f.add(rule, at+".apiVersion", "", "%s.apiVersion is %q, but Crossplane %s does not serve kind %s of it: %v", at, apiVersion, release, kind, err)
 		}
 	}
-	named, _, _ := strings.Cut(path.Base(text(dep, key)), "-")
+	named, _, _ := strings.Cut(path.Base(fieldpath.Text(dep, key)), "-")
 	if i := slices.IndexFunc(kinds, func(k string) bool { return strings.ToLower(k) == named && k != kind }); i >= 0 {
-		f.add(rule, at+"."+key, "did you mean kind: "+kinds[i]+"?", "%s is of kind %s, but the name of the package %q is that of a %s", at, kind, text(dep, key), kinds[i])
+		f.add(rule, at+"."+key, "did you mean kind: "+kinds[i]+"?", "%s is of kind %s, but the name of the package %q is that of a %s", at, kind, fieldpath.Text(dep, key), kinds[i])
 		f.found[len(f.found)-1].Warning = true
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -265,7 +266,7 @@ func secondObject(doc manifest.Document) int {
 func identify(doc manifest.Document, data map[string]any) (Object, error) {
 	o := Object{
 		Path: doc.Path, Line: doc.FirstLine(),
-		APIVersion: text(data, "apiVersion"), Kind: text(data, "kind"), Name: text(object(data, "metadata"), "name"),
+		APIVersion: fieldpath.Text(data, "apiVersion"), Kind: fieldpath.Text(data, "kind"), Name: fieldpath.Text(data, "metadata", "name"),
 	}
 	var err error
 	switch {

@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // Limits of all extension folders in total. Every client downloads the layers, and
@@ -164,9 +165,9 @@ var systemFolders = []string{
 // checkOverlay returns an error for extensions that would hide a folder of the
 // runtime: a system folder, or one with the command or working directory.
 func checkOverlay(config map[string]any, extensions []ExtensionLayer) error {
-	settings := object(config, "config")
+	settings := fieldpath.Map(config, "config")
 	taken := slices.Clone(systemFolders)
-	for _, p := range slices.Concat([]any{settings["WorkingDir"]}, list(settings, "Entrypoint"), list(settings, "Cmd")) {
+	for _, p := range slices.Concat([]any{settings["WorkingDir"]}, fieldpath.List(settings, "Entrypoint"), fieldpath.List(settings, "Cmd")) {
 		if at, ok := p.(string); ok && strings.Contains(at, "/") {
 			first, _, _ := strings.Cut(path.Clean("/" + at)[1:], "/")
 			taken = append(taken, first)

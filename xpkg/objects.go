@@ -7,6 +7,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -25,7 +26,7 @@ func objects(ctx context.Context, c content, d decoded, f *finder) {
 		f.add(ruleObject, "apiVersion", "", "Crossplane %s does not serve kind %s of %s: %v", release, d.Kind, d.APIVersion, err)
 		return
 	}
-	if schedule, ok := object(d.data, "spec")["schedule"].(string); ok && gvk.GroupKind() == schema.CronOperation {
+	if schedule, ok := fieldpath.Map(d.data, "spec")["schedule"].(string); ok && gvk.GroupKind() == schema.CronOperation {
 		if err := schema.CheckSchedule(schedule); err != nil {
 			f.add(ruleObject, "spec.schedule", "", "Crossplane creates no Operation of the %s: spec.schedule is %v", d.Kind, err)
 		}
@@ -46,7 +47,7 @@ func objects(ctx context.Context, c content, d decoded, f *finder) {
 // newest first. It returns all releases if the package has no valid constraint.
 func releases(meta decoded) []schema.Release {
 	all := schema.Releases()
-	constraint, err := semver.NewConstraint(text(object(object(meta.data, "spec"), "crossplane"), "version"))
+	constraint, err := semver.NewConstraint(fieldpath.Text(meta.data, "spec", "crossplane", "version"))
 	if err != nil {
 		return all
 	}
@@ -59,8 +60,8 @@ func releases(meta decoded) []schema.Release {
 // newest returns the first of the releases that may have the object d. A Composition of
 // mode Resources is validated by a release that has this mode, if there is one.
 func newest(releases []schema.Release, d decoded) schema.Release {
-	spec := object(d.data, "spec")
-	if text(spec, "mode") == "Resources" || text(spec, "mode") == "" && spec["resources"] != nil {
+	spec := fieldpath.Map(d.data, "spec")
+	if fieldpath.Text(spec, "mode") == "Resources" || fieldpath.Text(spec, "mode") == "" && spec["resources"] != nil {
 		if i := slices.IndexFunc(releases, schema.Release.Legacy); i >= 0 {
 			return releases[i]
 		}

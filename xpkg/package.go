@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -139,7 +140,7 @@ func ReadSources(ctx context.Context, where string, sources []Source, fsys afero
 func (r *rootReader) finish(ctx context.Context, where string, read contents, opts ReadOptions) (_ *Package, err error) {
 	c, found := assemble(where, read.objects, read.broken)
 	r.found = append(r.found, found...)
-	pkg := &Package{Meta: c.meta.Object, Annotations: annotationsOf(c.meta.data), YAML: c.joinYAML()}
+	pkg := &Package{Meta: c.meta.Object, Annotations: fieldpath.Texts(c.meta.data, "metadata", "annotations"), YAML: c.joinYAML()}
 	for _, d := range c.objects {
 		pkg.Objects = append(pkg.Objects, d.Object)
 	}

@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // crossplaneVersion finds a spec.crossplane without a valid version constraint.
 func crossplaneVersion(_ context.Context, c content, f *finder) {
-	constraints, ok := object(c.meta.data, "spec")["crossplane"].(map[string]any)
-	version := text(constraints, "version")
+	constraints, ok := fieldpath.Map(c.meta.data, "spec")["crossplane"].(map[string]any)
+	version := fieldpath.Text(constraints, "version")
 	if _, err := semver.NewConstraint(version); !ok || err == nil {
 		return
 	}
@@ -35,7 +36,7 @@ func crossplaneVersion(_ context.Context, c content, f *finder) {
 // removedFields finds fields that Crossplane v2 removed. They are warnings if the package may
 // be for Crossplane v1.
 func removedFields(_ context.Context, c content, d decoded, f *finder) {
-	spec := object(d.data, "spec")
+	spec := fieldpath.Map(d.data, "spec")
 	for _, key := range slices.Sorted(maps.Keys(spec)) {
 		path := "spec." + key
 		if empty(spec[key]) || !schema.LegacyField(d.Kind, path) {
@@ -61,7 +62,7 @@ func withoutField(spec map[string]any, key string) string {
 
 // requiresV2 reports whether the version constraint of a package excludes Crossplane v1.
 func requiresV2(meta map[string]any) bool {
-	version := text(object(object(meta, "spec"), "crossplane"), "version")
+	version := fieldpath.Text(meta, "spec", "crossplane", "version")
 	constraint, err := semver.NewConstraint(version)
 	if err != nil {
 		return false
@@ -96,9 +97,9 @@ func metadataName(_ context.Context, c content, f *finder) {
 // objectName finds a name that the API server would refuse.
 func objectName(_ context.Context, _ content, d decoded, f *finder) {
 	want := ""
-	spec := object(d.data, "spec")
-	if plural := text(object(spec, "names"), "plural"); plural != "" && strings.HasSuffix(d.Kind, "Definition") {
-		want = plural + "." + text(spec, "group")
+	spec := fieldpath.Map(d.data, "spec")
+	if plural := fieldpath.Text(spec, "names", "plural"); plural != "" && strings.HasSuffix(d.Kind, "Definition") {
+		want = plural + "." + fieldpath.Text(spec, "group")
 	}
 	f.name("object-name", d, want)
 }
@@ -176,10 +177,10 @@ func (f *finder) keywords(d decoded) {
 	if d.Kind == "CustomResourceDefinition" {
 		return
 	}
-	for i, v := range list(object(d.data, "spec"), "versions") {
+	for i, v := range fieldpath.List(d.data, "spec", "versions") {
 		version, _ := v.(map[string]any)
 		at := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
-		for _, fault := range schema.CheckKeywords(at, object(object(version, "schema"), "openAPIV3Schema")) {
+		for _, fault := range schema.CheckKeywords(at, fieldpath.Map(version, "schema", "openAPIV3Schema")) {
 			if fault.Unknown {
 				f.add("unknown-field", fault.Field, "correct the keyword's name or remove it", "%s is not a keyword of schemas, so it would be lost%s", fault.Field, didYouMean(fault.Nearest))
 				f.found[len(f.found)-1].Warning = fault.Nearest == ""
@@ -197,7 +198,7 @@ func examples(ctx context.Context, c content, f *finder) {
 	e := exampleChecker{f, schema.Definitions{}, map[string]bool{}}
 	// With dependencies, an unknown kind is not a problem: a dependency may define
 	// other kinds of the same group.
-	alone := len(list(object(c.meta.data, "spec"), "dependsOn")) == 0
+	alone := len(fieldpath.List(c.meta.data, "spec", "dependsOn")) == 0
 	for _, d := range c.objects {
 		data, err := d.value()
 		if err != nil {
@@ -236,7 +237,7 @@ type exampleChecker struct {
 // created, the API server must serve its version.
 func (e exampleChecker) check(ctx context.Context, at string, data map[string]any, created bool) {
 	const rule = "example"
-	apiVersion, kind := text(data, "apiVersion"), text(data, "kind")
+	apiVersion, kind := fieldpath.Text(data, "apiVersion"), fieldpath.Text(data, "kind")
 	gvk := kschema.FromAPIVersionAndKind(apiVersion, kind)
 	def := e.definitions[gvk.GroupKind()]
 	below := func(field string) string { return strings.Trim(at+"."+field, ".") }
@@ -291,7 +292,7 @@ type input struct {
 // function, because functions from one template share a kind.
 func inputs(e decoded, pkg string) []input {
 	var all, own []input
-	for i, entry := range list(object(e.data, "spec"), "pipeline") {
+	for i, entry := range fieldpath.List(e.data, "spec", "pipeline") {
 		step, _ := entry.(map[string]any)
 		data, ok := step["input"].(map[string]any)
 		if !ok {
@@ -299,7 +300,7 @@ func inputs(e decoded, pkg string) []input {
 		}
 		in := input{fmt.Sprintf("spec.pipeline[%d].input", i), data}
 		all = append(all, in)
-		if calls := text(object(step, "functionRef"), "name"); calls == pkg || strings.HasSuffix(calls, "-"+pkg) {
+		if calls := fieldpath.Text(step, "functionRef", "name"); calls == pkg || strings.HasSuffix(calls, "-"+pkg) {
 			own = append(own, in)
 		}
 	}

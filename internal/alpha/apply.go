@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
 // deleteUndesired removes the resources that the last function did not return from
@@ -65,16 +67,9 @@ func (r *reconcile) references() []any {
 			refs = append(refs, reference(c.observed))
 		}
 	}
-	slices.SortStableFunc(refs, func(a, b any) int { return cmp.Compare(sortKey(a), sortKey(b)) })
+	key := func(ref any) string { return reconciler.TextOf(ref, "apiVersion", "kind", "name") }
+	slices.SortStableFunc(refs, func(a, b any) int { return cmp.Compare(key(a), key(b)) })
 	return refs
-}
-
-func sortKey(ref any) (key string) {
-	for _, field := range []string{"apiVersion", "kind", "name"} {
-		text, _ := ref.(map[string]any)[field].(string)
-		key += text
-	}
-	return key
 }
 
 func reference(u *unstructured.Unstructured) map[string]any {

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A Composition is a decoded Composition with compiled patches.
@@ -139,7 +140,7 @@ func Decode(obj map[string]any) (*Composition, error) {
 	if err := checkFunctions(c.functions); err != nil {
 		return nil, err
 	}
-	resources, _ := fields["resources"].([]any)
+	resources := fieldpath.List(fields, "resources")
 	if len(resources)+len(c.functions) == 0 {
 		return nil, fault("spec", "the Composition has neither resources nor functions")
 	}
@@ -172,8 +173,7 @@ func convert(field string, from, into any) error {
 
 func checkNames(resources []any, functions bool) error {
 	for i, r := range resources {
-		fields, _ := r.(map[string]any)
-		if name, _ := fields["name"].(string); name != "" {
+		if fieldpath.Text(r, "name") != "" {
 			continue
 		}
 		if functions {
@@ -206,8 +206,7 @@ type input struct {
 // decodeResources converts spec.resources to the input of a pipeline step. In the
 // input, the defaults of the schema are set.
 func (c *Composition) decodeResources(obj, fields map[string]any) error {
-	resources, _ := fields["resources"].([]any)
-	environment, _, _ := unstructured.NestedSlice(fields, "environment", "patches")
+	resources, environment := fieldpath.List(fields, "resources"), fieldpath.List(fields, "environment", "patches")
 	if len(resources)+len(environment) == 0 {
 		return nil
 	}

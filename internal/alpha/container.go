@@ -95,11 +95,14 @@ const (
 	NetworkRunner NetworkPolicy = "Runner"
 )
 
-// Auth has registry credentials, in the fields of Docker's configuration file.
+// Auth has registry credentials, in the fields of Docker's configuration file. The tags are those
+// of the message in package grpc.
 type Auth struct {
-	Username, Password           string
-	Auth                         string
-	IdentityToken, RegistryToken string
+	Username      string `protobuf:"bytes,1,opt,name=username,proto3"`
+	Password      string `protobuf:"bytes,2,opt,name=password,proto3"`
+	Auth          string `protobuf:"bytes,3,opt,name=auth,proto3"`
+	IdentityToken string `protobuf:"bytes,4,opt,name=identity_token,proto3"`
+	RegistryToken string `protobuf:"bytes,5,opt,name=registry_token,proto3"`
 }
 
 // LimitContainers returns a ContainerRunner that runs at most n containers of r at once.

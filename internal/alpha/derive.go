@@ -138,8 +138,7 @@ func (c *composed) isReady() (bool, error) {
 // conditionStatus returns the status of an object's condition of the given type,
 // or "Unknown" if the object has no such condition.
 func conditionStatus(u *unstructured.Unstructured, conditionType string) string {
-	conditions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
-	for _, c := range reconciler.ParseConditions(conditions) {
+	for _, c := range reconciler.ParseConditions(fieldpath.At(u.Object, "status", "conditions")) {
 		if c.Type == conditionType {
 			return c.Status
 		}

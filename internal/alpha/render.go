@@ -62,7 +62,7 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 func publishing(xr *unstructured.Unstructured, storeConfig string) *unstructured.Unstructured {
 	xr = xr.DeepCopy()
 	if _, given, _ := unstructured.NestedFieldNoCopy(xr.Object, "spec", "publishConnectionDetailsTo"); !given {
-		identify(xr)
+		reconciler.Identify(xr)
 		to := map[string]any{"name": string(xr.GetUID()), "configRef": map[string]any{"name": storeConfig}}
 		_ = unstructured.SetNestedMap(xr.Object, to, "spec", "publishConnectionDetailsTo")
 	}

@@ -14,6 +14,7 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A reconcile is the state of a reconcile in progress.
@@ -76,13 +77,10 @@ func (r *reconcile) observe() error {
 	r.resources = map[string]*composed{}
 	store := reconciler.Store(r.store.objects)
 	r.details = store.ConnectionDetails(r.xr)
-	refs, _, _ := unstructured.NestedFieldNoCopy(r.xr.Object, "spec", "resourceRefs")
-	list, _ := refs.([]any)
-	for _, ref := range list {
-		fields, _ := ref.(map[string]any)
+	for _, ref := range fieldpath.List(r.xr.Object, "spec", "resourceRefs") {
 		o := r.store.get(&unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": fields["apiVersion"], "kind": fields["kind"],
-			"metadata": map[string]any{"name": fields["name"], "namespace": fields["namespace"]},
+			"apiVersion": fieldpath.At(ref, "apiVersion"), "kind": fieldpath.At(ref, "kind"),
+			"metadata": map[string]any{"name": fieldpath.At(ref, "name"), "namespace": fieldpath.At(ref, "namespace")},
 		}})
 		if o == nil || o.GetName() == "" {
 			continue

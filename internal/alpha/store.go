@@ -7,13 +7,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // The UID and creation timestamp that a Store sets on a created object.
@@ -96,7 +96,7 @@ func (s *Store) apply(u, owner *unstructured.Unstructured) (*unstructured.Unstru
 	}
 	patch := maps.Clone(u.Object)
 	delete(patch, "status")
-	s.objects[i] = &unstructured.Unstructured{Object: merge(s.objects[i].Object, patch).(map[string]any)}
+	s.objects[i] = &unstructured.Unstructured{Object: fieldpath.Map(fieldpath.MergePatch(s.objects[i].Object, runtime.DeepCopyJSON(patch)))}
 	s.called("patch application/merge-patch+json", u)
 	return s.objects[i].DeepCopy(), nil
 }
@@ -121,27 +121,6 @@ func (s *Store) delete(u *unstructured.Unstructured) {
 	}
 }
 
-// merge returns the result of a JSON Merge Patch (RFC 7396). It changes neither argument.
-func merge(value, patch any) any {
-	fields, ok := patch.(map[string]any)
-	if !ok {
-		return runtime.DeepCopyJSONValue(patch)
-	}
-	was, _ := value.(map[string]any)
-	merged := maps.Clone(was)
-	if merged == nil {
-		merged = map[string]any{}
-	}
-	for key, v := range fields {
-		if v == nil {
-			delete(merged, key)
-			continue
-		}
-		merged[key] = merge(merged[key], v)
-	}
-	return merged
-}
-
 // Cluster returns a copy of the XR, and a store with copies of all objects. They have the
 // fields that a cluster sets before a reconcile. The XR gets labels, references to the
 // observed resources, and, if it has none, a UID that depends only on its identity. The
@@ -149,7 +128,7 @@ func merge(value, patch any) any {
 // one. The objects in others, such as Secrets, are not changed.
 func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Unstructured) (*unstructured.Unstructured, *Store) {
 	xr = xr.DeepCopy()
-	identify(xr)
+	reconciler.Identify(xr)
 	label(xr)
 	store := NewStore(others...)
 	refs := []any{}
@@ -170,14 +149,6 @@ func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Uns
 	}
 	store.add(xr)
 	return xr, store
-}
-
-// identify sets the UID of an XR that has none.
-func identify(xr *unstructured.Unstructured) {
-	if xr.GetUID() == "" {
-		id := xr.GroupVersionKind().String() + "\x00" + xr.GetNamespace() + "\x00" + xr.GetName()
-		xr.SetUID(types.UID(uuid.NewSHA1(uuid.Nil, []byte(id)).String()))
-	}
 }
 
 // label sets the labels of the XR that its composed resources inherit. Crossplane

@@ -129,11 +129,11 @@ func (in *EnvironmentConfigsInput) environment(req *fnv1.RunFunctionRequest, req
 			if err != nil {
 				return nil, fmt.Errorf("cannot merge environment data: %w", err)
 			}
-			mergeObjects(merged, data)
+			fieldpath.Merge(merged, data)
 		}
 	}
 	there := req.GetContext().GetFields()[environmentKey].GetStructValue().AsMap()
-	all := mergeObjects(mergeObjects(map[string]any{}, runtime.DeepCopyJSON(in.Spec.DefaultData)), mergeObjects(there, merged))
+	all := fieldpath.Merge(fieldpath.Merge(map[string]any{}, runtime.DeepCopyJSON(in.Spec.DefaultData)), fieldpath.Merge(there, merged))
 	environment, err := sdk.Struct(patch.Environment(all).Fields)
 	if err != nil {
 		return nil, fmt.Errorf("cannot convert Composition environment to protobuf Struct well-known type: %w", err)
@@ -214,18 +214,4 @@ func rootData(v *structpb.Value, exists bool) (map[string]any, error) {
 		kind = fmt.Sprintf("%T", v)
 	}
 	return nil, fmt.Errorf("cannot unmarshal value from JSON: json: cannot unmarshal %s into Go value of type map[string]interface {}", kind)
-}
-
-// mergeObjects merges src into dst, and returns dst. Objects are merged, and all other values replaced.
-func mergeObjects(dst, src map[string]any) map[string]any {
-	for key, v := range src {
-		from, isObject := v.(map[string]any)
-		into, exists := dst[key].(map[string]any)
-		if isObject && exists {
-			mergeObjects(into, from)
-		} else {
-			dst[key] = v
-		}
-	}
-	return dst
 }

@@ -96,8 +96,7 @@ func calls(fsys afero.Fs, file string) ([]string, error) {
 	steps, _, _ := unstructured.NestedSlice(obj, "spec", "pipeline")
 	var names []string
 	for _, s := range steps {
-		step, _ := s.(map[string]any)
-		if name := fieldpath.Text(step, "functionRef", "name"); name != "" && !slices.Contains(names, name) {
+		if name := fieldpath.Text(s, "functionRef", "name"); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -249,9 +249,9 @@ func (t Text) tests(tested *Testing) (Section, error) {
 		return append(s, t.hint(tested.Err)...), nil
 	}
 	var b strings.Builder
-	text := suite.TextReport{W: &b, Color: t.Color, Columns: t.Columns, Spell: t.Spell}
+	text := suite.TextReport{W: &b, Color: t.Color, Columns: t.Columns}
 	for _, o := range tested.Outcomes {
-		if err := text.Add(o); err != nil {
+		if err := text.Add(o.Spelled(t.Spell)); err != nil {
 			return nil, err
 		}
 	}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // parallel is the number of images that are resolved, or blobs that are fetched,
@@ -122,7 +122,7 @@ func (s *Store) Image(ctx context.Context, r Request, o Options) (v1.Image, erro
 // fetched, Images fetches no layers, and the MissingError lists all such images.
 func (s *Store) Images(ctx context.Context, requests []Request, o Options) ([]v1.Image, error) {
 	o.Remote = o.client()
-	plans, err := s.planAll(ctx, requests, o)
+	plans, err := proc.All(parallel, requests, func(r Request) (*plan, error) { return s.plan(ctx, r, o) })
 	if err != nil {
 		return nil, err
 	}
@@ -147,26 +147,6 @@ func (s *Store) Images(ctx context.Context, requests []Request, o Options) ([]v1
 		images = append(images, img)
 	}
 	return images, nil
-}
-
-// planAll plans all requests. If several requests fail, it returns the error of the first.
-func (s *Store) planAll(ctx context.Context, requests []Request, o Options) ([]*plan, error) {
-	plans, errs := make([]*plan, len(requests)), make([]error, len(requests))
-	var g errgroup.Group
-	g.SetLimit(parallel)
-	for i, r := range requests {
-		g.Go(func() error {
-			plans[i], errs[i] = s.plan(ctx, r, o)
-			return nil
-		})
-	}
-	_ = g.Wait() // The goroutines return nil and store their errors in errs.
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return plans, nil
 }
 
 // finish records the digest of the request's reference, and returns the image. All blobs of

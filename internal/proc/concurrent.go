@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -73,6 +74,22 @@ func StreamOrdered[T, R any](ctx context.Context, limit int, items iter.Seq[T], 
 		err = waitErr
 	}
 	return err
+}
+
+// All calls do for each item, with at most limit calls at a time, and returns the results. If calls
+// fail, it returns the error of the first such item.
+func All[T, R any](limit int, items []T, do func(T) (R, error)) ([]R, error) {
+	results, errs := make([]R, len(items)), make([]error, len(items))
+	var g errgroup.Group
+	g.SetLimit(limit)
+	for i, item := range items {
+		g.Go(func() error {
+			results[i], errs[i] = do(item)
+			return nil
+		})
+	}
+	_ = g.Wait() // The functions return nil and store their errors in errs.
+	return results, cmp.Or(errs...)
 }
 
 // maxMemo limits the number of keys of a Memo.

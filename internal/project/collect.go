@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -255,16 +254,7 @@ func readFile(path string) (data []byte, err error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, cmp.Or(err, errors.New("not a regular file"))
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("the file is larger than %d MiB", maxFile>>20)
-	}
-	return data, err
+	return fsx.ReadFile(path, maxFile)
 }
 
 // isBelow reports whether a path without links is a directory or below it.

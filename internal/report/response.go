@@ -205,7 +205,7 @@ func diffResource(was, is resource) ResourceChange {
 func diffDetails(was, is map[string][]byte) []Change {
 	var all []Change
 	for _, key := range fieldpath.ChangedKeys(was, is, bytes.Equal) {
-		c := Change{Path: fieldpath.KeyPath(key), Op: Changed}
+		c := Change{Path: fieldpath.Join("", key), Op: Changed}
 		if v, ok := was[key]; ok {
 			c.Old = fmt.Sprintf("%d bytes", len(v))
 		} else {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // The apiVersion and the kind of a document that contains fixtures. It has this format
@@ -99,8 +100,7 @@ func (f Fixture) apply(obj map[string]any) map[string]any {
 	if f.Ready == nil {
 		return obj
 	}
-	status, _ := obj["status"].(map[string]any)
-	conditions, _ := status["conditions"].([]any)
+	status, conditions := fieldpath.Map(obj, "status"), fieldpath.List(obj, "status", "conditions")
 	obj["status"] = mergedObject(status, map[string]any{"conditions": withReady(conditions, *f.Ready)})
 	return obj
 }

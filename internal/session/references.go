@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A Reference is an entry of an XR's resourceRefs.
@@ -32,8 +34,7 @@ func (c ownerIndex) references(xr *unstructured.Unstructured) (refs []Reference,
 		list, found, _ := unstructured.NestedSlice(xr.Object, path...)
 		known = known || found
 		for _, item := range list {
-			object, _ := item.(map[string]any)
-			text := func(field string) string { s, _ := object[field].(string); return s }
+			text := func(field string) string { return fieldpath.Text(item, field) }
 			ref := Reference{text("apiVersion"), text("kind"), cmp.Or(xr.GetNamespace(), text("namespace")), text("name")}
 			if ref.Name != "" {
 				refs = append(refs, ref)

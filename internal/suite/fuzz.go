@@ -38,16 +38,19 @@ const (
 
 // A Finding is a failure for a generated composite resource.
 type Finding struct {
-	Kind FindingKind
+	Kind FindingKind `json:"kind"`
 	// Case is the name of the case whose other inputs were used. Composition is the position
 	// of the Composition, and Name its name.
-	Case, Composition, Name string
+	Case        string `json:"case"`
+	Composition string `json:"composition"`
+	Name        string `json:"-"`
+	// Text is the failure for XR, the smallest composite resource that was found.
+	Text string `json:"text"`
 	// Input is the number of the first composite resource with this failure. Count is the
 	// number of all.
-	Input, Count int
-	// XR is the smallest composite resource that was found, and Text the failure for it.
-	XR   map[string]any
-	Text string
+	Input int            `json:"input"`
+	Count int            `json:"count"`
+	XR    map[string]any `json:"xr"`
 
 	// key is the same for findings that are reported once: of one kind, about one step or field.
 	key       string
@@ -67,18 +70,19 @@ type FuzzOptions struct {
 // Fuzzed is the outcome of Fuzz.
 type Fuzzed struct {
 	// Inputs is the number of composite resources that were rendered.
-	Inputs   int
-	Findings []*Finding
+	Inputs   int        `json:"inputs"`
+	Seed     uint64     `json:"seed"`
+	Findings []*Finding `json:"failures"`
 	// Unchecked are the kinds that have no schema, as apiVersion/Kind.
-	Unchecked []string
+	Unchecked []string `json:"unchecked,omitempty"`
 }
 
 // Fuzz renders generated composite resources with each Composition for the XRD that a case in
 // items tests. The first such case of a suite, without its expectations, has the other inputs.
 // Fuzz shrinks each failure to a small composite resource. If ctx ends, it returns what it found.
 func Fuzz(ctx context.Context, items []Item, o Options, f FuzzOptions) (out Fuzzed, err error) {
-	o.Update, o.Trace, o.Coverage, o.Config.Cache = nil, false, nil, ""
-	r := newRunner(o)
+	o.Config.Cache, out.Seed, out.Findings = "", f.Seed, []*Finding{}
+	r := newRunner(o.rendering())
 	defer func() { err = errors.Join(err, r.sessions.close(context.WithoutCancel(ctx))) }()
 	docs, err := o.Config.Reader.All(ctx, f.XRD)
 	if err != nil {
@@ -121,15 +125,12 @@ func onlyXRD(docs []manifest.Document, path string) (manifest.Document, error) {
 // checkServed returns an error if the XRD in doc does not serve apiVersion, that of the composite
 // resources of a Composition.
 func checkServed(doc manifest.Document, xrd map[string]any, apiVersion string) error {
-	spec, _ := xrd["spec"].(map[string]any)
-	versions, _ := spec["versions"].([]any)
 	_, version, _ := strings.Cut(apiVersion, "/")
-	for i, v := range versions {
-		v, _ := v.(map[string]any)
-		if v["name"] != version {
+	for i, v := range fieldpath.List(xrd, "spec", "versions") {
+		if fieldpath.At(v, "name") != version {
 			continue
 		}
-		if v["served"] == true {
+		if fieldpath.At(v, "served") == true {
 			return nil
 		}
 		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(fmt.Sprintf("spec.versions[%d].served", i)), Err: fmt.Errorf("version %s is not served: no composite resource can be of this version", version)}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -75,8 +76,7 @@ func (m mapPaths) fields(all map[string]any) map[string]any {
 			all[key] = m.values(v, "fixtures")
 		case "mocks":
 			mocks := map[string]any{}
-			of, _ := v.(map[string]any)
-			for step, mock := range of {
+			for step, mock := range fieldpath.Map(v) {
 				mocks[step] = m.values(mock, "recording")
 			}
 			all[key] = mocks

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
@@ -169,8 +170,7 @@ func renamed(xr map[string]any) map[string]any {
 		last = "b"
 	}
 	other := maps.Clone(xr)
-	metadata, _ := xr["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
+	metadata := maps.Clone(fieldpath.Map(xr, "metadata"))
 	metadata["name"], other["metadata"] = name[:len(name)-1]+last, metadata
 	return other
 }

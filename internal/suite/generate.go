@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/image/inspect"
@@ -41,10 +42,9 @@ func NewGenerator(ctx context.Context, xrd manifest.Document, apiVersion string,
 		validator: inspect.NewValidator(all, validate.Options{Namespace: validate.DefaultNamespace}),
 	}
 	group, version, _ := strings.Cut(apiVersion, "/")
-	spec := objectOf(obj["spec"])
-	for _, v := range listOf(spec["versions"]) {
-		if v := objectOf(v); v["name"] == version && spec["group"] == group {
-			g.schema = objectOf(objectOf(v["schema"])["openAPIV3Schema"])
+	for _, v := range fieldpath.List(obj, "spec", "versions") {
+		if fieldpath.Text(v, "name") == version && fieldpath.Text(obj, "spec", "group") == group {
+			g.schema = fieldpath.Map(v, "schema", "openAPIV3Schema")
 		}
 	}
 	if g.schema == nil {
@@ -172,35 +172,20 @@ func (m *valueMaker) repair(schema map[string]any, v any, path fieldpath.Path, d
 			break
 		}
 		i := path[0].Index
-		of[i] = m.repair(objectOf(schema["items"]), of[i], path[1:], depth+1)
+		of[i] = m.repair(fieldpath.Map(schema, "items"), of[i], path[1:], depth+1)
 		return of
 	}
 	return m.value(schema, depth)
 }
 
-func objectOf(v any) map[string]any {
-	obj, _ := v.(map[string]any)
-	return obj
-}
-
-func listOf(v any) []any {
-	all, _ := v.([]any)
-	return all
-}
-
 func listHas(v any, key string) bool {
-	for _, e := range listOf(v) {
-		if e == key {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(fieldpath.List(v), any(key))
 }
 
 // propertySchema returns the schema of a field of an object, or nil.
 func propertySchema(schema map[string]any, key string) map[string]any {
-	if p := objectOf(objectOf(schema["properties"])[key]); p != nil {
+	if p := fieldpath.Map(schema, "properties", key); p != nil {
 		return p
 	}
-	return objectOf(schema["additionalProperties"])
+	return fieldpath.Map(schema, "additionalProperties")
 }

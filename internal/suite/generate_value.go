@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A valueMaker makes the values of one resource.
@@ -32,7 +33,7 @@ const (
 // keys returns the fields of an object that will be present, sorted.
 func (m *valueMaker) keys(schema map[string]any) []string {
 	var all []string
-	for _, key := range slices.Sorted(maps.Keys(objectOf(schema["properties"]))) {
+	for _, key := range slices.Sorted(maps.Keys(fieldpath.Map(schema, "properties"))) {
 		if listHas(schema["required"], key) || m.Float64() < m.optional {
 			all = append(all, key)
 		}
@@ -57,7 +58,7 @@ func (m *valueMaker) name(n int) string {
 // value returns a value that a schema probably allows.
 func (m *valueMaker) value(schema map[string]any, depth int) any {
 	schema = m.choose(schema)
-	if enum := listOf(schema["enum"]); len(enum) > 0 {
+	if enum := fieldpath.List(schema, "enum"); len(enum) > 0 {
 		return enum[m.IntN(len(enum))]
 	}
 	if schema["nullable"] == true && m.IntN(8) == 0 {
@@ -106,12 +107,12 @@ func reuse[T any](m *valueMaker) (v T, ok bool) {
 // choose returns a schema together with all schemas of its allOf, and one each of its anyOf and
 // oneOf.
 func (m *valueMaker) choose(schema map[string]any) map[string]any {
-	for _, all := range listOf(schema["allOf"]) {
-		schema = mergeSchemas(schema, m.choose(objectOf(all)))
+	for _, all := range fieldpath.List(schema, "allOf") {
+		schema = mergeSchemas(schema, m.choose(fieldpath.Map(all)))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if some := listOf(schema[key]); len(some) > 0 {
-			schema = mergeSchemas(schema, m.choose(objectOf(some[m.IntN(len(some))])))
+		if some := fieldpath.List(schema[key]); len(some) > 0 {
+			schema = mergeSchemas(schema, m.choose(fieldpath.Map(some[m.IntN(len(some))])))
 		}
 	}
 	return schema
@@ -122,13 +123,13 @@ func mergeSchemas(a, b map[string]any) map[string]any {
 	for key, v := range b {
 		switch was := a[key]; {
 		case key == "properties" && was != nil:
-			fields := maps.Clone(objectOf(was))
-			for name, below := range objectOf(v) {
-				fields[name] = mergeSchemas(objectOf(fields[name]), objectOf(below))
+			fields := maps.Clone(fieldpath.Map(was))
+			for name, below := range fieldpath.Map(v) {
+				fields[name] = mergeSchemas(fieldpath.Map(fields[name]), fieldpath.Map(below))
 			}
 			both[key] = fields
 		case key == "required":
-			both[key] = slices.Concat(listOf(was), listOf(v))
+			both[key] = slices.Concat(fieldpath.List(was), fieldpath.List(v))
 		default:
 			if both == nil {
 				both = map[string]any{}
@@ -149,7 +150,7 @@ func (m *valueMaker) fields(schema map[string]any, depth int) any {
 	for _, key := range m.keys(schema) {
 		out[key] = m.value(propertySchema(schema, key), depth+1)
 	}
-	if below := objectOf(schema["additionalProperties"]); below != nil {
+	if below := fieldpath.Map(schema, "additionalProperties"); below != nil {
 		keys := []string{"a", "key-1", "example.org/b", "c_d", "E"}
 		for _, i := range m.Perm(len(keys))[:m.size(schema, "minProperties", "maxProperties", 2)] {
 			out[keys[i]] = m.value(below, depth+1)
@@ -166,7 +167,7 @@ func (m *valueMaker) fields(schema map[string]any, depth int) any {
 func (m *valueMaker) elements(schema map[string]any, depth int) any {
 	out := make([]any, m.size(schema, "minItems", "maxItems", maxElements))
 	for i := range out {
-		out[i] = m.value(objectOf(schema["items"]), depth+1)
+		out[i] = m.value(fieldpath.Map(schema, "items"), depth+1)
 	}
 	return out
 }
@@ -281,8 +282,8 @@ var celLiteral = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 func celLiterals(v any) (all []any) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, rule := range listOf(v["x-kubernetes-validations"]) {
-			for _, match := range celLiteral().FindAllStringSubmatch(fmt.Sprint(objectOf(rule)["rule"]), -1) {
+		for _, rule := range fieldpath.List(v, "x-kubernetes-validations") {
+			for _, match := range celLiteral().FindAllStringSubmatch(fieldpath.Text(rule, "rule"), -1) {
 				if n, err := strconv.ParseInt(match[0], 10, 64); err == nil {
 					all = append(all, n, n+1)
 				} else {

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -299,8 +300,7 @@ func (h *inputResolver) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[st
 	if err != nil || xr.Patch == nil {
 		return obj, err
 	}
-	patched, _ := spec.MergePatch(obj, xr.Patch).(map[string]any)
-	return patched, nil
+	return fieldpath.Map(fieldpath.MergePatch(obj, xr.Patch)), nil
 }
 
 func (h *inputResolver) read(file string) (map[string]any, error) {

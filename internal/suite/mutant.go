@@ -3,7 +3,6 @@ package suite
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -45,16 +44,20 @@ func Operators() []Operator {
 	}
 }
 
+// MarshalText implements encoding.TextMarshaler. It returns the name.
+func (o Operator) MarshalText() ([]byte, error) { return []byte(o.Name), nil }
+
 // A Mutant is a copy of a Composition with one mistake.
 type Mutant struct {
-	Operator Operator
 	// Field is the path of the changed field in the Composition. Line is its line in the file,
 	// counted from 1.
-	Field string
-	Line  int
+	Line     int      `json:"line"`
+	Field    string   `json:"field"`
+	Operator Operator `json:"operator"`
 	// Was and Is are the value of the field and the value in the mutant. Is is nil if the
 	// mutant lacks the field.
-	Was, Is any
+	Was any `json:"was"`
+	Is  any `json:"is,omitempty"`
 
 	edits []mutantEdit
 	root  map[string]any
@@ -62,7 +65,7 @@ type Mutant struct {
 
 // A mutantEdit sets the value at a path. It removes the value if it is nil.
 type mutantEdit struct {
-	path  []any // keys and indexes
+	path  fieldpath.Path
 	value any
 }
 
@@ -76,38 +79,22 @@ func (m Mutant) Composition() map[string]any {
 }
 
 func (e mutantEdit) apply(root map[string]any) {
+	if e.value != nil {
+		_, _ = e.path.Set(root, e.value) // The path is one of the Composition.
+		return
+	}
 	parent, last := e.path[:len(e.path)-1], e.path[len(e.path)-1]
 	switch at := valueAt(root, parent).(type) {
 	case map[string]any:
-		if e.value == nil {
-			delete(at, last.(string))
-		} else {
-			at[last.(string)] = e.value
-		}
+		delete(at, last.Key)
 	case []any:
-		if e.value != nil {
-			at[last.(int)] = e.value
-			return
-		}
-		mutantEdit{parent, slices.Delete(slices.Clone(at), last.(int), last.(int)+1)}.apply(root)
+		mutantEdit{parent, slices.Delete(slices.Clone(at), last.Index, last.Index+1)}.apply(root)
 	}
 }
 
-func valueAt(v any, path []any) any {
-	for _, key := range path {
-		switch key := key.(type) {
-		case string:
-			obj, _ := v.(map[string]any)
-			v = obj[key]
-		case int:
-			list, _ := v.([]any)
-			if key >= len(list) {
-				return nil
-			}
-			v = list[key]
-		}
-	}
-	return v
+func valueAt(v any, path fieldpath.Path) any {
+	value, _ := path.Get(v)
+	return value
 }
 
 // Mutants returns all mutants of the Composition in a document, in the order of its fields.
@@ -130,7 +117,7 @@ type mutantMaker struct {
 }
 
 // add adds a mutant whose field at a path has another value, or is removed if is is nil.
-func (s *mutantMaker) add(o Operator, path []any, is any, more ...mutantEdit) {
+func (s *mutantMaker) add(o Operator, path fieldpath.Path, is any, more ...mutantEdit) {
 	field := fieldOf(path)
 	s.mutants = append(s.mutants, Mutant{
 		Operator: o, Field: field, Line: s.lines.Of(field), Was: valueAt(s.root, path), Is: is, root: s.root,
@@ -139,15 +126,14 @@ func (s *mutantMaker) add(o Operator, path []any, is any, more ...mutantEdit) {
 }
 
 // drop adds mutants without each one of the elements of a list.
-func (s *mutantMaker) drop(o Operator, list []any) {
-	elements, _ := valueAt(s.root, list).([]any)
-	for i := range elements {
+func (s *mutantMaker) drop(o Operator, list fieldpath.Path) {
+	for i := range s.list(list) {
 		s.add(o, pathTo(list, i), nil)
 	}
 }
 
 // change adds a mutant with another constant, unless there is none at the path.
-func (s *mutantMaker) change(o Operator, path []any) {
+func (s *mutantMaker) change(o Operator, path fieldpath.Path) {
 	if is := otherValue(valueAt(s.root, path)); is != nil {
 		s.add(o, path, is)
 	}
@@ -169,20 +155,26 @@ func otherValue(v any) any {
 }
 
 // pathTo returns a path with more keys and indexes. It does not share memory with path.
-func pathTo(path []any, more ...any) []any { return slices.Concat(path, more) }
-
-func fieldOf(path []any) string {
-	var b strings.Builder
-	for _, key := range path {
-		switch key := key.(type) {
-		case int:
-			fmt.Fprintf(&b, "[%d]", key)
-		case string:
-			if key = fieldpath.KeyPath(key); b.Len() > 0 && key[0] != '[' {
-				b.WriteByte('.')
-			}
-			b.WriteString(key)
+func pathTo(path fieldpath.Path, more ...any) fieldpath.Path {
+	path = slices.Clone(path)
+	for _, key := range more {
+		if i, ok := key.(int); ok {
+			path = append(path, fieldpath.Index(i))
+		} else {
+			path = append(path, fieldpath.Key(fmt.Sprint(key)))
 		}
 	}
-	return b.String()
+	return path
+}
+
+// fieldOf returns the path as in texts. It quotes special keys.
+func fieldOf(path fieldpath.Path) (field string) {
+	for _, s := range path {
+		if s.IsIndex {
+			field += fmt.Sprintf("[%d]", s.Index)
+		} else {
+			field = fieldpath.Join(field, s.Key)
+		}
+	}
+	return field
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // The apiVersions, without versions, of the inputs that mutants change.
@@ -13,16 +15,17 @@ const (
 )
 
 func (s *mutantMaker) composition() {
-	spec, _ := s.root["spec"].(map[string]any)
-	if _, ok := spec["resources"].([]any); ok { // A Composition of mode Resources.
-		s.resources([]any{"spec"})
+	spec := pathTo(nil, "spec")
+	if s.list(pathTo(spec, "resources")) != nil { // A Composition of mode Resources.
+		s.resources(spec)
 	}
-	steps, _ := spec["pipeline"].([]any)
+	pipeline := pathTo(spec, "pipeline")
+	steps := s.list(pipeline)
 	if len(steps) > 1 {
-		s.drop(dropStep, []any{"spec", "pipeline"})
+		s.drop(dropStep, pipeline)
 	}
 	for i := range steps {
-		input := []any{"spec", "pipeline", i, "input"}
+		input := pathTo(pipeline, i, "input")
 		apiVersion, _ := valueAt(s.root, pathTo(input, "apiVersion")).(string)
 		switch {
 		case strings.HasPrefix(apiVersion, patchAndTransform):
@@ -34,7 +37,7 @@ func (s *mutantMaker) composition() {
 }
 
 // resources adds the mutants of the input of Patch & Transform at a path.
-func (s *mutantMaker) resources(path []any) {
+func (s *mutantMaker) resources(path fieldpath.Path) {
 	s.patches(pathTo(path, "environment", "patches"))
 	for i := range s.list(pathTo(path, "patchSets")) {
 		s.patches(pathTo(path, "patchSets", i, "patches"))
@@ -53,14 +56,11 @@ func (s *mutantMaker) resources(path []any) {
 	}
 }
 
-func (s *mutantMaker) list(path []any) []any {
-	list, _ := valueAt(s.root, path).([]any)
-	return list
-}
+func (s *mutantMaker) list(path fieldpath.Path) []any { return fieldpath.List(valueAt(s.root, path)) }
 
 // constants adds a mutant for each constant below a path, except those that identify the
 // object: another apiVersion or kind is another resource.
-func (s *mutantMaker) constants(path []any, depth int) {
+func (s *mutantMaker) constants(path fieldpath.Path, depth int) {
 	switch v := valueAt(s.root, path).(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
@@ -77,7 +77,7 @@ func (s *mutantMaker) constants(path []any, depth int) {
 	}
 }
 
-func (s *mutantMaker) patches(path []any) {
+func (s *mutantMaker) patches(path fieldpath.Path) {
 	s.drop(dropPatch, path)
 	before := -1 // the index of the last patch with a source
 	for i := range s.list(path) {
@@ -95,32 +95,26 @@ func (s *mutantMaker) patches(path []any) {
 }
 
 // swap adds a mutant with the sources of two patches swapped, unless they are equal.
-func (s *mutantMaker) swap(first, second []any, source string) {
+func (s *mutantMaker) swap(first, second fieldpath.Path, source string) {
 	if was := valueAt(s.root, first); was != source {
 		s.add(swapPaths, first, source, mutantEdit{second, was})
 	}
 }
 
-func (s *mutantMaker) policy(patch []any) {
+func (s *mutantMaker) policy(patch fieldpath.Path) {
 	is := "Required"
 	if valueAt(s.root, pathTo(patch, "policy", "fromFieldPath")) == is {
 		is = "Optional"
 	}
-	policy, _ := valueAt(s.root, pathTo(patch, "policy")).(map[string]any)
-	changed := maps.Clone(policy)
-	if changed == nil {
-		changed = map[string]any{}
-	}
-	changed["fromFieldPath"] = is
-	s.add(changePolicy, pathTo(patch, "policy"), changed)
+	policy := pathTo(patch, "policy")
+	s.add(changePolicy, policy, fieldpath.MergePatch(valueAt(s.root, policy), map[string]any{"fromFieldPath": is}))
 }
 
-func (s *mutantMaker) transforms(path []any) {
+func (s *mutantMaker) transforms(path fieldpath.Path) {
 	s.drop(dropTransform, path)
 	for i := range s.list(path) {
 		one := pathTo(path, i)
-		values, _ := valueAt(s.root, pathTo(one, "map")).(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(values)) {
+		for _, key := range slices.Sorted(maps.Keys(fieldpath.Map(valueAt(s.root, pathTo(one, "map"))))) {
 			s.change(changeMap, pathTo(one, "map", key))
 		}
 		for j := range s.list(pathTo(one, "match", "patterns")) {
@@ -136,7 +130,7 @@ func (s *mutantMaker) transforms(path []any) {
 	}
 }
 
-func (s *mutantMaker) checks(path []any) {
+func (s *mutantMaker) checks(path fieldpath.Path) {
 	s.drop(dropCheck, path)
 	for i := range s.list(path) {
 		one := pathTo(path, i)

@@ -4,10 +4,12 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // templates adds the mutants of the inline templates at a path.
-func (s *mutantMaker) templates(path []any) {
+func (s *mutantMaker) templates(path fieldpath.Path) {
 	s.template(pathTo(path, "template"))
 	for i := range s.list(pathTo(path, "templates")) {
 		s.template(pathTo(path, "templates", i))
@@ -28,7 +30,7 @@ var (
 	})
 )
 
-func (s *mutantMaker) template(path []any) {
+func (s *mutantMaker) template(path fieldpath.Path) {
 	text, ok := valueAt(s.root, path).(string)
 	if !ok {
 		return
@@ -64,7 +66,7 @@ func otherText(text string) string {
 var isNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`) })
 
 // text adds a mutant with another text between two offsets of a template.
-func (s *mutantMaker) text(o Operator, path []any, template string, from, to int, is string) {
+func (s *mutantMaker) text(o Operator, path fieldpath.Path, template string, from, to int, is string) {
 	s.add(o, path, template[:from]+is+template[to:])
 	m := &s.mutants[len(s.mutants)-1]
 	m.Line = s.lines.OfText(m.Field, 1+strings.Count(template[:from], "\n"))

@@ -37,11 +37,12 @@ const (
 
 // A Mutation is the outcome of the cases of a Composition for a mutant.
 type Mutation struct {
-	Mutant
 	// Path is the file of the Composition, and Name its name.
-	Path, Name string
+	Path string `json:"path"`
+	Name string `json:"-"`
+	Mutant
 	// Key identifies the mutant together with all that its verdict depends on.
-	Key string
+	Key string `json:"-"`
 	Verdict
 }
 
@@ -76,7 +77,7 @@ type MutationOptions struct {
 // fails. It calls each with the mutants in the order of the Compositions and their fields. The
 // cases must pass for the Compositions themselves: otherwise Mutate returns an error.
 func Mutate(ctx context.Context, items []Item, o Options, m MutationOptions, each func(Mutation) error) (err error) {
-	o.Update, o.Trace, o.Coverage = nil, false, nil
+	o = o.rendering()
 	quiet := &atomic.Bool{}
 	said := o.Config.Progress
 	o.Config.Progress = func(e progress.Event) {
@@ -139,9 +140,7 @@ type caseOutput struct {
 
 // tests reports whether the case can run a mutant: it cannot mock a step that is removed.
 func (c caseOutput) tests(m Mutant) bool {
-	step, _ := m.Was.(map[string]any)
-	name, _ := step["step"].(string)
-	_, mocked := c.mocks[name]
+	_, mocked := c.mocks[fieldpath.Text(m.Was, "step")]
 	return m.Operator != dropStep || !mocked
 }
 
@@ -151,14 +150,7 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 	var all []*subject
 	byKey := map[string]*subject{}
 	without := 0
-	type ran struct {
-		Item
-		out Outcome
-	}
-	err := proc.ForEachOrdered(ctx, r.parallel(), items, func(ctx context.Context, _ int, item Item) ran {
-		return ran{item, r.run(ctx, item)}
-	}, func(one ran) error {
-		out := one.out
+	err := r.each(ctx, items, func(item Item, out Outcome) error {
 		switch out.Status {
 		case Skipped:
 			return nil
@@ -175,7 +167,7 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 			byKey[key] = &subject{doc: doc}
 			all = append(all, byKey[key])
 		}
-		byKey[key].cases = append(byKey[key].cases, caseOutput{one.Item, out.composed(), out.mocks, out.result.Document.Text, out.result.Functions})
+		byKey[key].cases = append(byKey[key].cases, caseOutput{item, out.composed(), out.mocks, out.result.Document.Text, out.result.Functions})
 		return nil
 	})
 	if without > 0 {

@@ -3,6 +3,7 @@ package suite
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -181,23 +182,24 @@ const (
 // An Outcome is the result of running an Item.
 type Outcome struct {
 	// Suite and Case are the names. Case is empty for a suite that could not run.
-	Suite, Case string
+	Suite string `json:"suite"`
+	Case  string `json:"case,omitempty"`
 	// Path and Line are the position in the file.
-	Path   string
-	Line   int
-	Status Status
+	Path   string `json:"path"`
+	Line   int    `json:"line,omitempty"`
+	Status Status `json:"status"`
 	// Took is the duration of the case without the start of its functions, which cases share.
-	Took time.Duration
+	Took Seconds `json:"seconds"`
 	// Reason is why the case was skipped.
-	Reason string
+	Reason string `json:"reason,omitempty"`
 	// Failures are the reasons why the case failed.
-	Failures []Failure
+	Failures []Failure `json:"failures,omitempty"`
 	// Partial lists the kinds that were validated by their structure only.
-	Partial []string
+	Partial []string `json:"partial,omitempty"`
 	// Updated lists the golden files that were written.
-	Updated []string
+	Updated []string `json:"updated,omitempty"`
 	// Trace shows what each step did, if the case failed and Options.Trace is set.
-	Trace *report.Trace
+	Trace *report.Trace `json:"-"`
 
 	// result is the output of the render, and err its error. mocks are those of the case.
 	// timedOut is true if the case exceeded its timeout.
@@ -260,11 +262,26 @@ func splitJoined(err error) []error {
 	return all
 }
 
+// Seconds is a duration that JSON has as a number of seconds.
+type Seconds struct{ time.Duration }
+
+// MarshalJSON implements json.Marshaler.
+func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(s.Seconds()) }
+
+// Spelled returns a copy of o. Its hints name options in the syntax that s returns.
+func (o Outcome) Spelled(s hint.Speller) Outcome {
+	o.Failures = slices.Clone(o.Failures)
+	for i, f := range o.Failures {
+		o.Failures[i].Hint = hint.Hint(f.Hint.Spell(s))
+	}
+	return o
+}
+
 // A Failure is one expectation that is not met, with its position in the file.
 type Failure struct {
-	Path string
-	Line int
+	Path string `json:"path"`
+	Line int    `json:"line,omitempty"`
 	// Inherited is true for an error in an input of the defaults. Each case has it.
-	Inherited bool
+	Inherited bool `json:"-"`
 	check.Failure
 }

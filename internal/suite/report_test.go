@@ -18,8 +18,8 @@ import (
 // formattedOutcomes returns outcomes of each status, with control characters in their texts.
 func formattedOutcomes() []suite.Outcome {
 	return []suite.Outcome{
-		{Suite: "one", Case: "good", Path: "one.yaml", Line: 4, Status: suite.Passed, Took: 1500 * time.Millisecond, Updated: []string{"g.yaml"}},
-		{Suite: "one", Case: "bad", Path: "one.yaml", Line: 9, Status: suite.Failed, Took: 20 * time.Millisecond, Failures: []suite.Failure{
+		{Suite: "one", Case: "good", Path: "one.yaml", Line: 4, Status: suite.Passed, Took: suite.Seconds{Duration: 1500 * time.Millisecond}, Updated: []string{"g.yaml"}},
+		{Suite: "one", Case: "bad", Path: "one.yaml", Line: 9, Status: suite.Failed, Took: suite.Seconds{Duration: 20 * time.Millisecond}, Failures: []suite.Failure{
 			{Path: "one.yaml", Line: 12, Failure: check.Failure{Text: "bolt: spec.size: want 1, got 2 and so many more words that they do not fit into one line", Resource: "bolt", Field: "spec.size", Step: "make"}},
 			{Path: "one.yaml", Line: 13, Failure: check.Failure{Text: "two\n::error::lines\x1b[31m", Hint: "look"}},
 			{Path: "one.yaml", Line: 14, Failure: check.Failure{Text: "it differs", Hint: "look", Diffs: []report.DocDiff{

@@ -21,8 +21,6 @@ type TextReport struct {
 	Color, Verbose, Quiet bool
 	// Columns is the maximum width of messages that have more than one word. 0 is no limit.
 	Columns int
-	// Spell returns the syntax of the options in hints.
-	Spell hint.Speller
 
 	// inherited has the name of the first case with the same errors in the defaults.
 	inherited map[string]string
@@ -40,7 +38,7 @@ type caseTally struct {
 
 func (t *caseTally) add(o Outcome) {
 	t.cases++
-	t.took += o.Took
+	t.took += o.Took.Duration
 	switch o.Status {
 	case Failed:
 		t.failed++
@@ -66,10 +64,10 @@ func (t *TextReport) Add(o Outcome) error {
 			return err
 		}
 	case o.Status == Skipped && t.Verbose:
-		t.line(&b, report.Yellow, fmt.Sprintf("--- SKIP: %s (%s)", o.Name(), secondsText(o.Took)))
+		t.line(&b, report.Yellow, fmt.Sprintf("--- SKIP: %s (%s)", o.Name(), secondsText(o.Took.Duration)))
 		t.message(&b, o.Reason)
 	case t.Verbose:
-		t.line(&b, "", fmt.Sprintf("--- PASS: %s (%s)", o.Name(), secondsText(o.Took)))
+		t.line(&b, "", fmt.Sprintf("--- PASS: %s (%s)", o.Name(), secondsText(o.Took.Duration)))
 	}
 	for _, path := range o.Updated {
 		t.line(&b, "", "updated "+path)
@@ -79,7 +77,7 @@ func (t *TextReport) Add(o Outcome) error {
 }
 
 func (t *TextReport) failed(b *bytes.Buffer, o Outcome) error {
-	t.line(b, report.Red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), secondsText(o.Took)))
+	t.line(b, report.Red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), secondsText(o.Took.Duration)))
 	if first := t.firstWith(o); first != "" {
 		t.message(b, failurePosition(o.Failures[0])+": the same as for "+first)
 		return nil
@@ -96,7 +94,7 @@ func (t *TextReport) failed(b *bytes.Buffer, o Outcome) error {
 		}
 		if !hints[f.Hint] {
 			hints[f.Hint] = true
-			t.message(b, "hint: "+f.Hint.Spell(t.Spell))
+			t.message(b, "hint: "+string(f.Hint))
 		}
 	}
 	return nil
@@ -218,9 +216,9 @@ func (t *TextReport) End(took time.Duration) error {
 func secondsText(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
 
 // FailureText returns the failures of a case as TextReport writes them.
-func FailureText(o Outcome, spell hint.Speller) (string, error) {
+func FailureText(o Outcome) (string, error) {
 	var b bytes.Buffer
-	t := TextReport{Spell: spell}
+	t := TextReport{}
 	if err := t.failed(&b, o); err != nil {
 		return "", err
 	}

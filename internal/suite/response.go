@@ -17,12 +17,13 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // unknownEnum returns an error for the first field in value, the JSON of a message at the path
 // field, that is not a value of its enumeration. The error names the most similar value.
 func unknownEnum(message protoreflect.MessageDescriptor, value any, field string) error {
-	obj, _ := value.(map[string]any)
+	obj := fieldpath.Map(value)
 	for _, key := range slices.Sorted(maps.Keys(obj)) {
 		fd := message.Fields().ByJSONName(key)
 		if fd == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -121,7 +122,7 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 		out.Failures[i].Inherited = f.Failure.Path == nil && mine.InDefaults(f.Line)
 	}
 	slices.SortStableFunc(out.Failures, func(x, y Failure) int { return cmp.Compare(x.Line, y.Line) })
-	out.Took = r.options.Now().Sub(began) - c.waited
+	out.Took.Duration = r.options.Now().Sub(began) - c.waited
 	return out
 }
 
@@ -299,7 +300,7 @@ func (a *attempt) subject(r session.Result) *check.Subject {
 	all := *r.LastPass.Result
 	all.XR = s.XR
 	s.Documents = all.Documents(render.Include{Results: true, Context: true})
-	s.Context, _ = r.Context["fields"].(map[string]any)
+	s.Context = fieldpath.Map(r.Context, "fields")
 	s.Connection = connection(r.ConnectionDetails)
 	s.IsOperation = isSet(a.form.Operation)
 	if a.calls == nil {
@@ -326,10 +327,8 @@ func (a *attempt) subject(r session.Result) *check.Subject {
 
 // connection returns the decoded connection details in doc.
 func connection(doc map[string]any) map[string]any {
-	data, _ := doc["data"].(map[string]any)
-	out := make(map[string]any, len(data))
-	for key, v := range data {
-		text, _ := v.(string)
+	out := map[string]any{}
+	for key, text := range fieldpath.Texts(doc, "data") {
 		if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
 			out[key] = string(raw)
 		}

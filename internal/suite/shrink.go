@@ -5,6 +5,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // maxShrinks limits how often Shrink calls fails.
@@ -45,7 +47,7 @@ func (g *Generator) smaller(xr map[string]any) iter.Seq[map[string]any] {
 			delete(own, key)
 		}
 		for less := range smaller(own) {
-			all := maps.Clone(objectOf(less))
+			all := maps.Clone(fieldpath.Map(less))
 			for key := range g.head("") {
 				all[key] = xr[key]
 			}
@@ -53,7 +55,7 @@ func (g *Generator) smaller(xr map[string]any) iter.Seq[map[string]any] {
 				return
 			}
 		}
-		name, _ := objectOf(xr["metadata"])["name"].(string)
+		name := fieldpath.Text(xr, "metadata", "name")
 		if name == shortName {
 			return
 		}

@@ -10,33 +10,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// A Comparison says how what a case composes differs between two sets of versions.
-type Comparison struct {
-	// Name is "suite/case". Path and Line are the position of the case.
-	Name string
-	Path string
-	Line int
-	// Skipped is true for a case that the suite skips.
-	Skipped bool
-	// Diffs are the differences of the documents. Before and After are the errors of the renders,
-	// or "". If one is set, there are no Diffs. An error that the case expects is left out if it
-	// is the same on both sides.
-	Diffs         []report.DocDiff
-	Before, After string
-}
-
-// Compare runs the cases of items with the options before and after, and calls each with what
-// differs in the order of items. It ignores the expectations of the cases. It returns an error if
-// the functions of a case cannot be started with one of the options.
-func Compare(ctx context.Context, items []Item, before, after Options, each func(Comparison) error) (err error) {
-	before.Update, before.Coverage, before.Trace = nil, nil, false
-	after.Update, after.Coverage, after.Trace = nil, nil, false
+// Compare runs the cases of items with the options before and after, and calls each with the
+// differences of the documents in the order of items, without the cases that their suites skip. It
+// ignores the expectations of the cases. was and is are the errors of the renders, or "". If one is
+// set, there are no differences. An error that the case expects is left out if it is the same on
+// both sides. Compare returns an error if the functions of a case cannot be started with one of the
+// options.
+func Compare(ctx context.Context, items []Item, before, after Options, each func(name string, diffs []report.DocDiff, was, is string) error) (err error) {
 	for _, item := range items {
 		if item.Case == nil {
 			return item.Suite.Err
 		}
 	}
-	b, a := newRunner(before), newRunner(after)
+	b, a := newRunner(before.rendering()), newRunner(after.rendering())
 	defer func() { err = errors.Join(err, b.sessions.close(ctx), a.sessions.close(ctx)) }()
 	return proc.ForEachOrdered(ctx, a.parallel(), items, func(ctx context.Context, _ int, item Item) [2]Outcome {
 		return [2]Outcome{b.run(ctx, item), a.run(ctx, item)}
@@ -49,19 +35,25 @@ func Compare(ctx context.Context, items []Item, before, after Options, each func
 				return fmt.Errorf("comparing %s: %w", one.Name(), one.err)
 			}
 		}
-		return each(compare(o[0], o[1]))
+		if o[1].Status == Skipped {
+			return nil
+		}
+		was, is := o[0].RenderError(), o[1].RenderError()
+		var diffs []report.DocDiff
+		if was == "" && is == "" {
+			diffs = report.Compare(desired(o[0].composed()), desired(o[1].composed()))
+		}
+		if was == is && o[0].Status == Passed && o[1].Status == Passed {
+			was, is = "", ""
+		}
+		return each(o[1].Name(), diffs, was, is)
 	})
 }
 
-func compare(before, after Outcome) Comparison {
-	c := Comparison{Name: after.Name(), Path: after.Path, Line: after.Line, Skipped: after.Status == Skipped}
-	if c.Before, c.After = before.renderError(), after.renderError(); c.Before == "" && c.After == "" {
-		c.Diffs = report.Compare(desired(before.composed()), desired(after.composed()))
-	}
-	if c.Before == c.After && before.Status == Passed && after.Status == Passed {
-		c.Before, c.After = "", ""
-	}
-	return c
+// rendering returns the options for runs in which only what is composed matters.
+func (o Options) rendering() Options {
+	o.Update, o.Coverage, o.Trace = nil, nil, false
+	return o
 }
 
 // desired returns report.Desired of the documents of a case, of which the first is the XR.
@@ -72,8 +64,8 @@ func desired(docs []map[string]any) []map[string]any {
 	return report.Desired(docs[0], docs[1:])
 }
 
-// renderError returns why nothing was composed, or "".
-func (o Outcome) renderError() string {
+// RenderError returns why nothing was composed, or "".
+func (o Outcome) RenderError() string {
 	switch {
 	case o.composed() != nil || o.Status == Skipped:
 		return ""
@@ -86,36 +78,34 @@ func (o Outcome) renderError() string {
 	}
 }
 
-// A Composed is what a case composes.
-type Composed struct {
-	// Name is "suite/case".
-	Name      string
-	Resources []map[string]any
-	// Skipped is true for a case that the suite skips. Reason says why, or why the render failed.
-	// It is "" if the case composed its resources, or fails as it expects.
-	Skipped bool
-	Reason  string
+// Resources returns the resources that the case composed.
+func (o Outcome) Resources() []map[string]any {
+	if o.composed() == nil {
+		return nil
+	}
+	return o.result.Composed
 }
 
-// Compose runs the cases of items, and calls each with what a case composes in the order of items.
-// It ignores whether the resources are what a case expects.
-func Compose(ctx context.Context, items []Item, o Options, each func(Composed) error) (err error) {
-	o.Update, o.Coverage, o.Trace = nil, nil, false
-	r := newRunner(o)
+// Compose runs the cases of items, and calls each with the outcomes in the order of items. Whether
+// the resources are what a case expects does not matter.
+func Compose(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
+	r := newRunner(o.rendering())
 	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
-	return proc.ForEachOrdered(ctx, r.parallel(), items, func(ctx context.Context, _ int, item Item) Outcome {
-		return r.run(ctx, item)
-	}, func(out Outcome) error {
+	return r.each(ctx, items, func(_ Item, out Outcome) error { return each(out) })
+}
+
+// each runs items concurrently, and calls do with the outcomes in the order of items.
+func (r *runner) each(ctx context.Context, items []Item, do func(Item, Outcome) error) error {
+	type ran struct {
+		Item
+		out Outcome
+	}
+	return proc.ForEachOrdered(ctx, r.parallel(), items, func(ctx context.Context, _ int, item Item) ran {
+		return ran{item, r.run(ctx, item)}
+	}, func(one ran) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		c := Composed{Name: out.Name(), Skipped: out.Status == Skipped, Reason: out.Reason}
-		switch {
-		case out.composed() != nil:
-			c.Resources = out.result.Composed
-		case out.Status == Failed:
-			c.Reason = out.renderError()
-		}
-		return each(c)
+		return do(one.Item, one.out)
 	})
 }

@@ -86,8 +86,8 @@ func (c *RegistryServeCmd) Run(ctx context.Context, term *terminal.Terminal) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, reg.Close()) }()
-	if _, err := fmt.Fprintf(term.Stdout, "listening on %s\n", listener.Addr()); err != nil {
-		return fmt.Errorf("printing the address: %w", err)
+	if err := term.Printf("listening on %s\n", listener.Addr()); err != nil {
+		return err
 	}
 	handler := http.Handler(reg)
 	if users != nil {

@@ -167,8 +167,8 @@ func (c *Cmd) Run(term *terminal.Terminal, k *kong.Kong) error {
 		if err := fsx.WriteFile(path, 0o644, []byte(f.text)); err != nil {
 			return fmt.Errorf("writing %q: %w", path, err)
 		}
-		if _, err := fmt.Fprintln(term.Stdout, path); err != nil {
-			return fmt.Errorf("printing a path: %w", err)
+		if err := term.Printf("%s\n", path); err != nil {
+			return err
 		}
 	}
 	return nil

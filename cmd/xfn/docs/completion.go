@@ -2,7 +2,6 @@ package docs
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,10 +53,7 @@ complete -c %[1]s -a '(__xfn_complete)'
 
 // Run prints the script.
 func (c *CompletionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
-	if _, err := fmt.Fprintf(term.Stdout, scripts[c.Shell], p.Name); err != nil {
-		return fmt.Errorf("printing the script: %w", err)
-	}
-	return nil
+	return term.Printf(scripts[c.Shell], p.Name)
 }
 
 // CompletionsCmd prints the completion script of the login shell, as crossplane completions does.
@@ -85,12 +81,7 @@ func (c *CompleteCmd) Run(term *terminal.Terminal, k *kong.Kong) error {
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
 	}
-	for _, w := range Candidates(k.Model.Node, words) {
-		if _, err := io.WriteString(term.Stdout, w+"\n"); err != nil {
-			return fmt.Errorf("printing candidates: %w", err)
-		}
-	}
-	return nil
+	return term.Lines(Candidates(k.Model.Node, words))
 }
 
 // Candidates returns the completions of the last of words, sorted: sub-commands, flags,

@@ -4,7 +4,6 @@ import (
 	"crypto"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -94,25 +93,5 @@ func (from KeySource) Read() ([]byte, error) {
 		}
 		return []byte(text), nil
 	}
-	f, err := os.Open(string(from))
-	if err != nil {
-		return nil, fsx.Cause(err)
-	}
-	defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
-	text, err := io.ReadAll(io.LimitReader(f, signature.MaxKey+1))
-	return text, fsx.Cause(err)
-}
-
-// readAtMost reads a file of at most limit bytes.
-func readAtMost(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fsx.Cause(err)
-	}
-	defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("expected at most %d KiB", limit>>10)
-	}
-	return text, fsx.Cause(err)
+	return fsx.ReadFile(string(from), signature.MaxKey)
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -134,7 +135,7 @@ func (f Identity) Verifiers(from []KeySource) (all []signature.Verifier, err err
 			return nil, err
 		}
 	}
-	text, err := readAtMost(roots, maxRoots)
+	text, err := fsx.ReadFile(roots, maxRoots)
 	if err == nil {
 		var identity *signature.Identity
 		if identity, err = signature.NewIdentity(subject, f.CertificateOIDCIssuer, text, log, certificates); err == nil {

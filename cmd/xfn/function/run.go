@@ -144,10 +144,7 @@ func (c *RunCmd) sandbox(term *terminal.Terminal, program terminal.Program) (san
 func announce(term *terminal.Terminal, target string, fn *runtimes.Instance) error {
 	term.Note(fn.Detail)
 	term.Note(fmt.Sprintf("to render with it, annotate its Function with render.crossplane.io/runtime: Development and %s: %s", runtimes.TargetAnnotation, target))
-	if _, err := fmt.Fprintf(term.Stdout, "listening on %s\n", target); err != nil {
-		return fmt.Errorf("printing the address: %w", err)
-	}
-	return nil
+	return term.Printf("listening on %s\n", target)
 }
 
 // serve serves the function until it ends.

@@ -74,8 +74,8 @@ func (c *XRDConvertCmd) Run(ctx context.Context, term *terminal.Terminal) error 
 		if err := fsx.WriteFile(path, 0o644, f.text); err != nil {
 			return fmt.Errorf("writing %q: %w", path, err)
 		}
-		if _, err := fmt.Fprintln(term.Stdout, path); err != nil {
-			return fmt.Errorf("printing the result: %w", err)
+		if err := term.Printf("%s\n", path); err != nil {
+			return err
 		}
 	}
 	return nil

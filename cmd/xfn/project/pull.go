@@ -56,10 +56,7 @@ func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err := set.WriteFile(ctx, file, term.Progress); err != nil {
 		return client.Explain(ref, err)
 	}
-	if _, err := fmt.Fprintf(term.Stdout, "Pulled project %s to %s\n", set.Repository, file); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
+	return term.Printf("Pulled project %s to %s\n", set.Repository, file)
 }
 
 func fetch(client *remote.Client) project.Fetch {

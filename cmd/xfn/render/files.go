@@ -160,8 +160,8 @@ func (c *checker) check(path string, text []byte) error {
 		return nil
 	}
 	c.differs = true
-	if _, err := fmt.Fprintf(c.term.Stdout, "%s\n", path); err != nil {
-		return fmt.Errorf("printing the difference: %w", err)
+	if err := c.term.Printf("%s\n", path); err != nil {
+		return err
 	}
 	return report.WriteDiff(c.term.Stdout, diffs, c.term.Style(c.term.Stdout))
 }

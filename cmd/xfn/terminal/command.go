@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -45,6 +46,19 @@ func WriteJSON(w io.Writer, value any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(value)
+}
+
+// Printf prints a part of a command's result.
+func (t *Terminal) Printf(format string, args ...any) error {
+	if _, err := fmt.Fprintf(t.Stdout, format, args...); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
+}
+
+// Lines prints lines of a command's result.
+func (t *Terminal) Lines(all []string) error {
+	return t.Printf("%s", strings.Join(append(all, ""), "\n"))
 }
 
 // Size formats a number of bytes: "1.5 MiB".

@@ -31,8 +31,8 @@ func convert(term *terminal.Terminal, suites []*suite.Suite) error {
 			errs = append(errs, err)
 			continue
 		}
-		if _, err := fmt.Fprintln(term.Stdout, terminal.Printable(path)); err != nil {
-			return fmt.Errorf("printing the path of a suite: %w", err)
+		if err := term.Printf("%s\n", terminal.Printable(path)); err != nil {
+			return err
 		}
 	}
 	if found == 0 {

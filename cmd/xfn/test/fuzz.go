@@ -36,34 +36,11 @@ func (f fuzzFlags) check(c *Cmd) error {
 	return nil
 }
 
-// fuzzDocument is the JSON report about generated composite resources.
-type fuzzDocument struct {
-	Inputs   int        `json:"inputs"`
-	Seed     uint64     `json:"seed"`
-	Failures []fuzzItem `json:"failures"`
-	// Unchecked are the kinds without a schema, as apiVersion/Kind.
-	Unchecked []string `json:"unchecked,omitempty"`
-}
-
-type fuzzItem struct {
-	Kind        suite.FindingKind `json:"kind"`
-	Case        string            `json:"case"`
-	Composition string            `json:"composition"`
-	Text        string            `json:"text"`
-	// Input is the number of the first composite resource with this failure, and Count that of
-	// all such composite resources.
-	Input int            `json:"input"`
-	Count int            `json:"count"`
-	XR    map[string]any `json:"xr"`
-}
-
 // fuzz tests Compositions with generated composite resources. After a signal, it reports what was
 // found.
 func (c *Cmd) fuzz(ctx context.Context, term *terminal.Terminal, items []suite.Item, o suite.Options) error {
 	out, err := suite.Fuzz(ctx, items, o, suite.FuzzOptions{XRD: c.Fuzz, Runs: c.FuzzRuns, Seed: c.Seed})
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = terminal.Cause(ctx, err)
-	}
+	err = terminal.Cause(ctx, err)
 	if err != nil && out.Inputs == 0 {
 		return err
 	}
@@ -91,11 +68,7 @@ func (c *Cmd) writeFuzz(term *terminal.Terminal, out suite.Fuzzed) error {
 	}
 	var err error
 	if c.Format == "json" {
-		doc := fuzzDocument{Inputs: out.Inputs, Seed: c.Seed, Failures: []fuzzItem{}, Unchecked: out.Unchecked}
-		for _, f := range out.Findings {
-			doc.Failures = append(doc.Failures, fuzzItem{f.Kind, f.Case, f.Composition, f.Text, f.Input, f.Count, f.XR})
-		}
-		return terminal.WriteJSON(term.Stdout, doc)
+		return terminal.WriteJSON(term.Stdout, out)
 	}
 	var b bytes.Buffer
 	for _, f := range out.Findings {
@@ -109,10 +82,9 @@ func (c *Cmd) writeFuzz(term *terminal.Terminal, out suite.Fuzzed) error {
 		}
 	}
 	fmt.Fprintf(&b, "%s generated with seed %d: %s\n", terminal.Count(out.Inputs, "composite resource"), c.Seed, terminal.Count(len(out.Findings), "failure"))
+	var lines []string
 	for line := range strings.Lines(b.String()) {
-		if _, err = fmt.Fprintln(term.Stdout, terminal.Printable(strings.TrimSuffix(line, "\n"))); err != nil {
-			return fmt.Errorf("printing the failures: %w", err)
-		}
+		lines = append(lines, terminal.Printable(strings.TrimSuffix(line, "\n")))
 	}
-	return nil
+	return term.Lines(lines)
 }

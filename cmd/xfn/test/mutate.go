@@ -55,21 +55,11 @@ func (*mutants) IsBool() bool { return true }
 
 // mutationDocument is the JSON report about mutants.
 type mutationDocument struct {
-	Killed    int            `json:"killed"`
-	Survived  int            `json:"survived"`
-	Unchanged int            `json:"unchanged"`
-	TimedOut  int            `json:"timedOut"`
-	Mutants   []mutationItem `json:"mutants"`
-}
-
-type mutationItem struct {
-	Path     string `json:"path"`
-	Line     int    `json:"line"`
-	Field    string `json:"field"`
-	Operator string `json:"operator"`
-	Was      any    `json:"was"`
-	Is       any    `json:"is,omitempty"`
-	suite.Verdict
+	Killed    int              `json:"killed"`
+	Survived  int              `json:"survived"`
+	Unchanged int              `json:"unchanged"`
+	TimedOut  int              `json:"timedOut"`
+	Mutants   []suite.Mutation `json:"mutants"`
 }
 
 func (d *mutationDocument) add(m suite.Mutation) {
@@ -83,7 +73,7 @@ func (d *mutationDocument) add(m suite.Mutation) {
 	case suite.TimedOut:
 		d.TimedOut++
 	}
-	d.Mutants = append(d.Mutants, mutationItem{m.Path, m.Line, m.Field, m.Operator.Name, m.Was, m.Is, m.Verdict})
+	d.Mutants = append(d.Mutants, m)
 }
 
 // percent returns the share of the killed mutants of the killed and survived ones. It returns
@@ -95,7 +85,7 @@ func (d *mutationDocument) percent() (float64, bool) {
 
 // mutate tests the suites by mutants. After a signal, it reports the mutants that were tried.
 func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, version string, items []suite.Item, o suite.Options) error {
-	doc := &mutationDocument{Mutants: []mutationItem{}}
+	doc := &mutationDocument{Mutants: []suite.Mutation{}}
 	known, err := readVerdicts(c.MutateState)
 	if err != nil {
 		return err
@@ -111,9 +101,7 @@ func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, version strin
 		}
 		return writeMutation(term, m)
 	})
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = terminal.Cause(ctx, err)
-	}
+	err = terminal.Cause(ctx, err)
 	if c.MutateState != "" {
 		maps.Copy(known, verdicts) // This run may have selected some of the mutants or cases.
 		err = errors.Join(err, writeVerdicts(c.MutateState, known))
@@ -181,8 +169,8 @@ func writeMutation(term *terminal.Terminal, m suite.Mutation) error {
 	case m.Case != "":
 		text += "; " + m.Case + " passes with:"
 	}
-	if _, err := fmt.Fprintln(term.Stdout, terminal.Printable(text)); err != nil {
-		return fmt.Errorf("printing a mutant: %w", err)
+	if err := term.Printf("%s\n", terminal.Printable(text)); err != nil {
+		return err
 	}
 	if m.Input != nil {
 		if err := manifest.Write(term.Stdout, m.Input); err != nil {

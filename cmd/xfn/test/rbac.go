@@ -116,17 +116,17 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 func (c *RBACCmd) compose(ctx context.Context, term *terminal.Terminal, items []suite.Item, o suite.Options, g *grant) (known bool, err error) {
 	known = true
 	failed := 0
-	err = suite.Compose(ctx, items, o, func(one suite.Composed) error {
-		switch {
-		case one.Skipped:
-			term.Warn(fmt.Sprintf("what %s composes is not known, because the suite skips it: %s", one.Name, one.Reason))
+	err = suite.Compose(ctx, items, o, func(o suite.Outcome) error {
+		switch why := o.RenderError(); {
+		case o.Status == suite.Skipped:
+			term.Warn(fmt.Sprintf("what %s composes is not known, because the suite skips it: %s", o.Name(), o.Reason))
 			known = false
-		case one.Reason != "":
-			term.Warn(fmt.Sprintf("what %s composes is not known: %s", one.Name, one.Reason))
+		case o.Status == suite.Failed && why != "":
+			term.Warn(fmt.Sprintf("what %s composes is not known: %s", o.Name(), why))
 			known = false
 			failed++
 		}
-		g.add(one.Resources)
+		g.add(o.Resources())
 		return nil
 	})
 	if err != nil {

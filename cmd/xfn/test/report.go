@@ -66,7 +66,7 @@ type reporter struct {
 }
 
 func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*reporter, error) {
-	r := &reporter{reportFlags: f, term: term, found: terminal.Findings{Command: "xfn test", Program: p}, junit: suite.JUnitReport{Spell: spell(term)}, pages: map[string]int{}}
+	r := &reporter{reportFlags: f, term: term, found: terminal.Findings{Command: "xfn test", Program: p}, pages: map[string]int{}}
 	if f.Coverage.On || f.CoverageMin > 0 {
 		r.coverage = &coverage.Collector{}
 	}
@@ -88,9 +88,9 @@ func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*repor
 	switch f.Format {
 	case terminal.SARIF, terminal.GitLab:
 	case "json":
-		r.doc = &suite.JSONReport{Cases: []suite.JSONCase{}, Spell: spell(term)}
+		r.doc = &suite.JSONReport{Cases: []suite.Outcome{}}
 	default:
-		r.text = &suite.TextReport{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Columns: term.Columns, Spell: spell(term)}
+		r.text = &suite.TextReport{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Columns: term.Columns}
 	}
 	return r, nil
 }
@@ -107,7 +107,8 @@ func spell(term *terminal.Terminal) hint.Speller {
 }
 
 func (r *reporter) add(o suite.Outcome) error {
-	o.Reason, o.Failures = r.term.Redact(o.Reason), slices.Clone(o.Failures)
+	o = o.Spelled(spell(r.term))
+	o.Reason = r.term.Redact(o.Reason)
 	for i, f := range o.Failures {
 		o.Failures[i].Text, o.Failures[i].Hint = r.term.Redact(f.Text), hint.Hint(r.term.Redact(string(f.Hint)))
 	}
@@ -174,7 +175,7 @@ func (r *reporter) page(o suite.Outcome) error {
 	err := fsx.Write(path, 0o644, func(w io.Writer) error {
 		trace := *o.Trace
 		var err error
-		if trace.Error, err = suite.FailureText(o, spell(r.term)); err != nil {
+		if trace.Error, err = suite.FailureText(o); err != nil {
 			return err
 		}
 		return report.WritePage(w, "xfn test", []report.Trace{trace})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"strconv"
@@ -148,7 +147,11 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 		return err
 	}
 	if c.List {
-		return list(term.Stdout, items)
+		var names []string
+		for _, i := range items {
+			names = append(names, terminal.Printable(i.Name()))
+		}
+		return term.Lines(names)
 	}
 	if len(items) == 0 {
 		term.Warn("there are no cases to run" + described(sel))
@@ -189,9 +192,7 @@ func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	}
 	began := time.Now()
 	err = suite.Run(ctx, items, o, out.add)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = terminal.Cause(ctx, err)
-	}
+	err = terminal.Cause(ctx, err)
 	if endErr := out.end(time.Since(began)); err == nil {
 		err = endErr
 	}
@@ -309,13 +310,4 @@ func (c *Cmd) options(term *terminal.Terminal, program terminal.Program, p *proj
 		o.Features, err = c.Features.Settings()
 	}
 	return o, err
-}
-
-func list(w io.Writer, items []suite.Item) error {
-	for _, i := range items {
-		if _, err := fmt.Fprintln(w, terminal.Printable(i.Name())); err != nil {
-			return fmt.Errorf("printing the name of a case: %w", err)
-		}
-	}
-	return nil
 }

@@ -136,12 +136,7 @@ func (c *UpgradeCmd) compareSuites(ctx context.Context, before, after session.Co
 	o := suite.Options{Config: before, Parallel: int(c.Parallel), Timeout: c.CaseTimeout, Now: time.Now, Recording: flags.Replay}
 	with := o
 	with.Config, with.Crossplane = after, c.CrossplaneVersion
-	return suite.Compare(ctx, items, o, with, func(one suite.Comparison) error {
-		if one.Skipped {
-			return nil
-		}
-		return out.add(one.Name, one.Diffs, one.Before, one.After)
-	})
+	return suite.Compare(ctx, items, o, with, out.add)
 }
 
 func (c *UpgradeCmd) compareDump(ctx context.Context, before, after session.Config, out *upgrade) error {

@@ -121,7 +121,6 @@ func (c *UpgradeCmd) isPath(value string) bool {
 
 // A revision has what a git commit has in other versions than the working directory.
 type revision struct {
-	commit string
 	// files has the files with Compositions, XRDs, Functions or package metadata that differ.
 	// changed are their paths, sorted.
 	files   afero.Fs
@@ -141,19 +140,16 @@ func readRevision(ctx context.Context, rev, lockFile string, warn func(string)) 
 	if err != nil {
 		return r, fmt.Errorf("reading revision %q: %w", rev, err)
 	}
-	r.commit, r.files = snap.Commit, afero.NewMemMapFs()
+	r.files = afero.NewMemMapFs()
+	lockPath, lockErr := filepath.Abs(lockFile)
 	cwd, err := os.Getwd()
-	if err != nil {
-		return r, fmt.Errorf("reading revision %q: %w", rev, err)
+	if err == nil {
+		cwd, err = filepath.EvalSymlinks(cwd)
 	}
-	if cwd, err = filepath.EvalSymlinks(cwd); err != nil {
-		return r, fmt.Errorf("reading revision %q: %w", rev, err)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
 	}
-	if root, err = filepath.EvalSymlinks(root); err != nil {
-		return r, fmt.Errorf("reading revision %q: %w", rev, err)
-	}
-	lockPath, err := filepath.Abs(lockFile)
-	if err != nil {
+	if err := cmp.Or(err, lockErr); err != nil {
 		return r, fmt.Errorf("reading revision %q: %w", rev, err)
 	}
 	wanted := func(name string) bool {

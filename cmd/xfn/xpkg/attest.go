@@ -8,6 +8,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/push"
 )
@@ -31,7 +32,7 @@ func (f SignFlags) Attestations(name string, several bool) (all []push.Attestati
 			err := fmt.Errorf("reading --attest %q: expected a folder with a file for each package, because the project has several", value)
 			return nil, &terminal.UsageError{Err: hint.Wrap(err, "xfn project build writes such folders with --sbom DIR and --provenance DIR")}
 		}
-		text, err := readSmall(path, 8<<20)
+		text, err := fsx.ReadFile(path, 8<<20)
 		if err != nil {
 			return nil, fmt.Errorf("reading attestation %q: %w", path, err)
 		}

@@ -139,8 +139,5 @@ func (c *GetCRDsCmd) write(term *terminal.Terminal, f file) error {
 	if err := fsx.WriteFile(f.path, 0o644, bytes.TrimPrefix(f.data, []byte("---\n"))); err != nil {
 		return fmt.Errorf("writing %q: %w", f.path, err)
 	}
-	if _, err := fmt.Fprintln(term.Stdout, f.path); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
+	return term.Printf("%s\n", f.path)
 }

@@ -49,16 +49,12 @@ func (c *InitCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(term.Stdout, res); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
+	text := fmt.Sprintln(res)
 	if res.Notes != "" {
-		if _, err := fmt.Fprintf(term.Stdout, "\n%s\n", terminal.Printable(res.Notes)); err != nil {
-			return fmt.Errorf("printing the notes: %w", err)
-		}
+		text += "\n" + terminal.Printable(res.Notes) + "\n"
 	}
-	if res.Script == "" {
-		return nil
+	if err := term.Printf("%s", text); err != nil || res.Script == "" {
+		return err
 	}
 	run, err := c.consent(ctx, term, res)
 	if run {

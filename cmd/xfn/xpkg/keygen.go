@@ -147,28 +147,7 @@ func askPassword(ctx context.Context, t *terminal.Terminal, prompt string) ([]by
 func readSecret(t *terminal.Terminal, path string) ([]byte, error) {
 	const limit = 64 << 10
 	if path == "-" {
-		return readAtMost(t.Stdin, limit)
+		return fsx.ReadAll(t.Stdin, limit)
 	}
-	return readSmall(path, limit)
-}
-
-// readSmall reads a file of at most limit bytes.
-func readSmall(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fsx.Cause(err)
-	}
-	defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
-	return readAtMost(f, limit)
-}
-
-func readAtMost(from io.Reader, limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(from, limit+1))
-	switch {
-	case err != nil:
-		return nil, fsx.Cause(err)
-	case int64(len(text)) > limit:
-		return nil, fmt.Errorf("expected at most %d KiB", limit>>10)
-	}
-	return text, nil
+	return fsx.ReadFile(path, limit)
 }

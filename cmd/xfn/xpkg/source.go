@@ -173,10 +173,7 @@ func printBuilt(term *terminal.Terminal, file string, artifact xpkg.Artifact) er
 		term.Note(line)
 		return nil
 	}
-	if _, err := fmt.Fprintln(term.Stdout, line); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
+	return term.Printf("%s\n", line)
 }
 
 // mostProblems limits the problems of a package that are printed.

@@ -41,7 +41,7 @@ func (c *Client) RunContainer(ctx context.Context, req alpha.ContainerRequest) (
 	err := c.conn.Invoke(ctx, fullMethod, encode(req), rsp)
 	switch status.Code(err) {
 	case codes.OK:
-		return rsp.GetOutput(), nil
+		return rsp.Output, nil
 	case codes.ResourceExhausted:
 		err = hint.Wrap(err, fmt.Sprintf("make the FunctionIO smaller: a message to or from a runner may have at most %d bytes, and this limit cannot be raised", alpha.MaxMessage))
 	case codes.Unavailable:

@@ -21,6 +21,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
@@ -141,7 +142,7 @@ func TestWire(t *testing.T) {
 		0x12, 2, 0x08, 2, 0x1a, 2, 0x08, 7, // rest of run_function_config: network {policy}, timeout {seconds}
 	}
 	msg := &containergrpc.RunFunctionRequest{}
-	if err := proto.Unmarshal(wire, msg); err != nil {
+	if err := proto.Unmarshal(wire, protoadapt.MessageV2Of(msg)); err != nil {
 		t.Fatal(err)
 	}
 	var got alpha.ContainerRequest
@@ -156,7 +157,7 @@ func TestWire(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	answer, err := proto.Marshal(rsp)
+	answer, err := proto.Marshal(protoadapt.MessageV2Of(rsp))
 	if err != nil || !bytes.Equal(answer, []byte{0x0a, 3, 'o', 'u', 't'}) {
 		t.Errorf("got the answer %v, %v", answer, err)
 	}

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 )
@@ -43,7 +42,7 @@ func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error
 type server struct{ runner alpha.ContainerRunner }
 
 func (s *server) run(ctx context.Context, msg *RunFunctionRequest) (*RunFunctionResponse, error) {
-	if msg.GetImage() == "" {
+	if msg.Image == "" {
 		return nil, status.Error(codes.InvalidArgument, "the request has no image")
 	}
 	output, err := s.runner.RunContainer(ctx, decode(msg))
@@ -74,69 +73,4 @@ func handle(srv any, ctx context.Context, decode func(any) error, _ grpc.UnarySe
 		return nil, err
 	}
 	return srv.(*server).run(ctx, req)
-}
-
-// encode returns the gRPC message for a request. Like Crossplane, it omits empty fields.
-func encode(req alpha.ContainerRequest) *RunFunctionRequest {
-	config := &RunFunctionConfig{}
-	if req.CPU != "" || req.Memory != "" {
-		config.Resources = &ResourceConfig{Limits: &ResourceLimits{Cpu: req.CPU, Memory: req.Memory}}
-	}
-	if req.Network != "" {
-		config.Network = &NetworkConfig{Policy: networkPolicies[req.Network]}
-	}
-	if req.Timeout != 0 {
-		config.Timeout = durationpb.New(req.Timeout)
-	}
-	pull := &ImagePullConfig{PullPolicy: pullPolicies[req.PullPolicy]}
-	if a := req.Auth; a != nil {
-		pull.Auth = &ImagePullAuth{
-			Username: a.Username, Password: a.Password, Auth: a.Auth,
-			IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,
-		}
-	}
-	return &RunFunctionRequest{Image: req.Image, Input: req.Input, ImagePullConfig: pull, RunFunctionConfig: config}
-}
-
-// decode returns the request in a gRPC message, with defaults set. Unknown enum
-// values, such as those of a newer client, count as unspecified.
-func decode(msg *RunFunctionRequest) alpha.ContainerRequest {
-	config := msg.GetRunFunctionConfig()
-	req := alpha.ContainerRequest{
-		Image:      msg.GetImage(),
-		Input:      msg.GetInput(),
-		PullPolicy: keyOf(pullPolicies, msg.GetImagePullConfig().GetPullPolicy()),
-		CPU:        config.GetResources().GetLimits().GetCpu(),
-		Memory:     config.GetResources().GetLimits().GetMemory(),
-		Network:    keyOf(networkPolicies, config.GetNetwork().GetPolicy()),
-		Timeout:    config.GetTimeout().AsDuration(),
-	}
-	if a := msg.GetImagePullConfig().GetAuth(); a != nil {
-		req.Auth = &alpha.Auth{
-			Username: a.GetUsername(), Password: a.GetPassword(), Auth: a.GetAuth(),
-			IdentityToken: a.GetIdentityToken(), RegistryToken: a.GetRegistryToken(),
-		}
-	}
-	return req.Complete()
-}
-
-var pullPolicies = map[alpha.PullPolicy]ImagePullPolicy{
-	alpha.PullIfNotPresent: ImagePullPolicy_IMAGE_PULL_POLICY_IF_NOT_PRESENT,
-	alpha.PullAlways:       ImagePullPolicy_IMAGE_PULL_POLICY_ALWAYS,
-	alpha.PullNever:        ImagePullPolicy_IMAGE_PULL_POLICY_NEVER,
-}
-
-var networkPolicies = map[alpha.NetworkPolicy]NetworkPolicy{
-	alpha.NetworkIsolated: NetworkPolicy_NETWORK_POLICY_ISOLATED,
-	alpha.NetworkRunner:   NetworkPolicy_NETWORK_POLICY_RUNNER,
-}
-
-// keyOf returns the key of a value in m, or the zero value if m does not have the value.
-func keyOf[K, V comparable](m map[K]V, value V) (key K) {
-	for k, v := range m {
-		if v == value {
-			return k
-		}
-	}
-	return key
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 const (
@@ -100,8 +101,7 @@ var readiness = map[string]fnv1.Ready{
 // cutAnnotation removes an annotation and returns its value. It returns false if
 // the annotation is missing or not a string.
 func cutAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
-	all, _, _ := unstructured.NestedFieldNoCopy(d.Object, "metadata", "annotations")
-	annotations, _ := all.(map[string]any)
+	annotations := fieldpath.Map(d.Object, "metadata", "annotations")
 	v, ok := annotations[name].(string)
 	delete(annotations, name)
 	return v, ok
@@ -136,7 +136,7 @@ func (c *change) mergeStatus(d *unstructured.Unstructured) error {
 	if err := decodeField(d.Object, "status", &status); err != nil {
 		return fmt.Errorf("cannot get templated composite status: %w", err)
 	}
-	merge(c.status, status)
+	fieldpath.Merge(c.status, status)
 	return nil
 }
 
@@ -151,19 +151,6 @@ func (c *change) desiredStatus() (map[string]any, error) {
 		status = map[string]any{}
 	}
 	return status, nil
-}
-
-// merge merges the map from into the map into. Objects are merged key by key;
-// other values are replaced.
-func merge(into, from map[string]any) {
-	for k, v := range from {
-		below, isObject := v.(map[string]any)
-		if there, ok := into[k].(map[string]any); ok && isObject {
-			merge(there, below)
-			continue
-		}
-		into[k] = v
-	}
 }
 
 // write writes the desired state and the requirements into the response.

@@ -16,6 +16,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // extraResourcesKey is the context key of the resources that the template required.
@@ -132,8 +133,7 @@ func (c *change) context(d *unstructured.Unstructured) error {
 	for key, v := range data {
 		there, isObject := c.requestContext(key).AsInterface().(map[string]any)
 		if below, ok := v.(map[string]any); ok && isObject {
-			merge(there, below)
-			data[key] = there
+			data[key] = fieldpath.Merge(there, below)
 		}
 	}
 	return c.setContext(data)

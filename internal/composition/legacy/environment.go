@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // ErrNoEnvironment means that an object is not a Composition of mode Pipeline with an environment.
@@ -36,8 +38,7 @@ func ConvertEnvironment(obj map[string]any, function string) (map[string]any, []
 		return nil, nil, Note{"spec.pipeline", "expected a list"}
 	}
 	for _, step := range pipeline {
-		fields, _ := step.(map[string]any)
-		name, _ := fields["step"].(string)
+		name := fieldpath.Text(step, "step")
 		c.steps.unique(name)
 	}
 	if len(old.Environment.Patches) > 0 {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -60,8 +61,8 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 	if itself != nil {
 		delete(doc, "spec") // This resource replaces the references, which Crossplane writes first.
 	}
-	out.XR = merge(itself, doc)
-	out.Full = merge(schema.Copy(in.XR.Object), out.XR)
+	out.XR = fieldpath.Merge(itself, doc)
+	out.Full = fieldpath.Merge(schema.Copy(in.XR.Object), out.XR)
 	if got.Context != nil {
 		out.Context, out.HasContext = document("Context", "fields", got.Context.AsMap()), true
 	}
@@ -175,7 +176,7 @@ func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, re
 	if u.Object["spec"] = spec; !in.Legacy {
 		u.Object["spec"] = map[string]any{"crossplane": spec}
 	}
-	status, _ := body(got.Desired.GetComposite()).Object["status"].(map[string]any)
+	status := fieldpath.Map(body(got.Desired.GetComposite()).Object, "status")
 	if status == nil {
 		status = map[string]any{}
 	}
@@ -220,10 +221,7 @@ func sorted(refs []any) []any {
 	list := make([]keyed, len(refs))
 	for i, ref := range refs {
 		list[i].ref = ref
-		for _, field := range []string{"apiVersion", "kind", "name", "namespace"} {
-			text, _ := ref.(map[string]any)[field].(string)
-			list[i].key += text
-		}
+		list[i].key = TextOf(ref, "apiVersion", "kind", "name", "namespace")
 	}
 	slices.SortStableFunc(list, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
 	for i := range list {
@@ -232,21 +230,13 @@ func sorted(refs []any) []any {
 	return refs
 }
 
-// merge merges src into dst and returns the result. Objects are merged key by
-// key; other values are replaced.
-func merge(dst, src map[string]any) map[string]any {
-	if dst == nil {
-		return src
+// TextOf returns the texts of fields of a reference, one after the other. Crossplane sorts
+// references by it.
+func TextOf(ref any, fields ...string) (text string) {
+	for _, field := range fields {
+		text += fieldpath.Text(ref, field)
 	}
-	for k, v := range src {
-		d, dstIsMap := dst[k].(map[string]any)
-		s, srcIsMap := v.(map[string]any)
-		if dstIsMap && srcIsMap {
-			v = merge(d, s)
-		}
-		dst[k] = v
-	}
-	return dst
+	return text
 }
 
 // initialEvents returns the events that Crossplane emits before the pipeline runs: that the

@@ -8,6 +8,8 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // Condition types that the engine sets.
@@ -32,7 +34,7 @@ type Conditions []Condition
 // malformed entry becomes a Condition with empty fields. The entries after an
 // entry with a malformed time are ignored.
 func ParseConditions(v any) Conditions {
-	list, _ := v.([]any)
+	list := fieldpath.List(v)
 	cs := make(Conditions, 0, len(list))
 	for _, e := range list {
 		c, ok := parseCondition(e)
@@ -45,15 +47,14 @@ func ParseConditions(v any) Conditions {
 }
 
 func parseCondition(v any) (c Condition, ok bool) {
-	m, _ := v.(map[string]any)
-	text := func(key string) string { s, _ := m[key].(string); return s }
+	text := func(key string) string { return fieldpath.Text(v, key) }
 	var since metav1.Time
 	if since.UnmarshalQueryParameter(text("lastTransitionTime")) != nil {
 		return Condition{}, false
 	}
 	c = Condition{
 		Type: text("type"), Status: text("status"), Reason: text("reason"), Message: text("message"),
-		ObservedGeneration: whole(m["observedGeneration"]),
+		ObservedGeneration: whole(fieldpath.At(v, "observedGeneration")),
 	}
 	if !since.IsZero() {
 		c.Since = since.UTC().Format(time.RFC3339)

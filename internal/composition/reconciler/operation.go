@@ -16,6 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // OperationInput is the input of RenderOperation. Its fields are those of
@@ -140,9 +141,9 @@ func (o *Output) addOperation(op *unstructured.Unstructured, got *outcome) error
 	if got.Context != nil {
 		o.Context, o.HasContext = document("Context", "fields", got.Context.AsMap()), true
 	}
-	status, _ := op.Object["status"].(map[string]any)
+	status := fieldpath.Map(op.Object, "status")
 	addOutputs(status, got.Outputs)
-	refs, _ := status["appliedResourceRefs"].([]any)
+	refs := fieldpath.List(status, "appliedResourceRefs")
 	known := map[identity]string{}
 	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
 		u := body(got.Desired.GetResources()[name])
@@ -162,12 +163,11 @@ func (o *Output) addOperation(op *unstructured.Unstructured, got *outcome) error
 			refs = append(refs, ref)
 		}
 	}
-	slices.SortStableFunc(refs, func(a, b any) int { return cmp.Compare(referenceKey(a), referenceKey(b)) })
+	key := func(ref any) string { return TextOf(ref, "apiVersion", "kind", "namespace", "name") }
+	slices.SortStableFunc(refs, func(a, b any) int { return cmp.Compare(key(a), key(b)) })
 	slices.SortStableFunc(o.Composed, func(a, b map[string]any) int {
-		key := func(obj map[string]any) string {
-			return referenceKey(appliedReference(&unstructured.Unstructured{Object: obj}))
-		}
-		return cmp.Compare(key(a), key(b))
+		ref := func(obj map[string]any) any { return appliedReference(&unstructured.Unstructured{Object: obj}) }
+		return cmp.Compare(key(ref(a)), key(ref(b)))
 	})
 	if len(refs) > 0 {
 		status["appliedResourceRefs"] = refs
@@ -177,10 +177,10 @@ func (o *Output) addOperation(op *unstructured.Unstructured, got *outcome) error
 
 // addOutputs sets the outputs of steps in status.pipeline.
 func addOutputs(status map[string]any, outputs []stepOutput) {
-	list, _ := status["pipeline"].([]any)
+	list := fieldpath.List(status, "pipeline")
 	for _, out := range outputs {
 		entry := map[string]any{"step": out.Step, "output": out.Value.AsMap()}
-		i := slices.IndexFunc(list, func(e any) bool { m, _ := e.(map[string]any); return m["step"] == out.Step })
+		i := slices.IndexFunc(list, func(e any) bool { return fieldpath.At(e, "step") == out.Step })
 		if i >= 0 {
 			list[i] = entry
 			continue
@@ -199,15 +199,4 @@ func appliedReference(u *unstructured.Unstructured) map[string]any {
 		ref["namespace"] = ns
 	}
 	return ref
-}
-
-// referenceKey returns the text by which Crossplane sorts the references of an Operation.
-func referenceKey(ref any) string {
-	m, _ := ref.(map[string]any)
-	key := ""
-	for _, field := range []string{"apiVersion", "kind", "namespace", "name"} {
-		text, _ := m[field].(string)
-		key += text
-	}
-	return key
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -80,12 +81,17 @@ func ending(xr *unstructured.Unstructured) string {
 // derived from the XR's apiVersion, kind, namespace and name.
 func stored(in *unstructured.Unstructured) *unstructured.Unstructured {
 	xr := &unstructured.Unstructured{Object: schema.Copy(in.Object)}
+	Identify(xr)
+	xr.SetResourceVersion("999")
+	return xr
+}
+
+// Identify sets the UID of an XR that has none.
+func Identify(xr *unstructured.Unstructured) {
 	if xr.GetUID() == "" {
 		id := xr.GroupVersionKind().String() + "\x00" + xr.GetNamespace() + "\x00" + xr.GetName()
 		xr.SetUID(types.UID(uuid.NewSHA1(uuid.Nil, []byte(id)).String()))
 	}
-	xr.SetResourceVersion("999")
-	return xr
 }
 
 func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured) error {
@@ -144,10 +150,8 @@ func pipelineOf(in Input, xr *unstructured.Unstructured, observed []*unstructure
 // existing returns the objects in the store that the XR's resourceRefs name, in their
 // order. It omits those that another object controls, like Crossplane.
 func existing(xr *unstructured.Unstructured, legacy bool, store Store) ([]*unstructured.Unstructured, error) {
-	v, _, _ := unstructured.NestedFieldNoCopy(xr.Object, specPath(legacy, "resourceRefs")...)
-	refs, _ := v.([]any)
 	var found []*unstructured.Unstructured
-	for _, o := range store.referenced(refs, xr.GetNamespace()) {
+	for _, o := range store.referenced(fieldpath.List(xr.Object, specPath(legacy, "resourceRefs")...), xr.GetNamespace()) {
 		switch c := metav1.GetControllerOfNoCopy(o); {
 		case c != nil && c.UID != xr.GetUID():
 		case o.GetAnnotations()[AnnotationResourceName] == "":
@@ -180,8 +184,7 @@ func meta(req *fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) {
 }
 
 func conditionsOf(xr *unstructured.Unstructured) Conditions {
-	v, _, _ := unstructured.NestedFieldNoCopy(xr.Object, "status", "conditions")
-	return ParseConditions(v)
+	return ParseConditions(fieldpath.At(xr.Object, "status", "conditions"))
 }
 
 // setConditions sets status.conditions. Like Crossplane, it does nothing if

@@ -7,6 +7,8 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // Schemas maps kinds to their OpenAPI schemas.
@@ -21,8 +23,7 @@ type Schema struct {
 
 // Add adds the schemas in an OpenAPI v3 document that describe exactly one kind.
 func (s Schemas) Add(doc map[string]any) {
-	components, _ := doc["components"].(map[string]any)
-	all, _ := components["schemas"].(map[string]any)
+	all := fieldpath.Map(doc, "components", "schemas")
 	for name, def := range all {
 		if gvk, ok := kindOf(def); ok {
 			s[gvk] = Schema{name: name, all: all}
@@ -80,13 +81,11 @@ func (s Schema) countIn(v any, open []string, left *int) {
 const refPrefix = "#/components/schemas/"
 
 func kindOf(def any) (schema.GroupVersionKind, bool) {
-	m, _ := def.(map[string]any)
-	list, _ := m["x-kubernetes-group-version-kind"].([]any)
+	list := fieldpath.List(def, "x-kubernetes-group-version-kind")
 	if len(list) != 1 {
 		return schema.GroupVersionKind{}, false
 	}
-	kind, _ := list[0].(map[string]any)
-	text := func(key string) string { v, _ := kind[key].(string); return v }
+	text := func(key string) string { return fieldpath.Text(list[0], key) }
 	return schema.GroupVersionKind{Group: text("group"), Version: text("version"), Kind: text("kind")}, true
 }
 
@@ -97,8 +96,7 @@ func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	if !ok {
 		return &fnv1.Schema{}
 	}
-	flat, _ := found.resolve(found.name, nil).(map[string]any)
-	st, err := newStruct(flat)
+	st, err := newStruct(fieldpath.Map(found.resolve(found.name, nil)))
 	if err != nil {
 		return &fnv1.Schema{}
 	}

@@ -8,6 +8,8 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A Store has the objects that functions may require.
@@ -104,8 +106,7 @@ func (s Store) identities() map[identity]bool {
 func (s Store) referenced(refs []any, namespace string) []*unstructured.Unstructured {
 	ids, names := make([]identity, len(refs)), map[string]bool{}
 	for i, ref := range refs {
-		m, _ := ref.(map[string]any)
-		text := func(key string) string { t, _ := m[key].(string); return t }
+		text := func(key string) string { return fieldpath.Text(ref, key) }
 		ids[i] = identity{text("apiVersion"), text("kind"), cmp.Or(namespace, text("namespace")), text("name")}
 		names[ids[i].name] = ids[i].name != ""
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -206,7 +207,7 @@ func (c *collector) faulty(err error) error {
 // object adds the CRDs that an object in a file defines, or queues the packages that it
 // names.
 func (c *collector) object(obj map[string]any, from manifest.Document) error {
-	apiVersion, _ := obj["apiVersion"].(string)
+	apiVersion := fieldpath.Text(obj, "apiVersion")
 	group, _, _ := strings.Cut(apiVersion, "/")
 	switch {
 	case crd.Defines(obj):
@@ -217,8 +218,7 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 			return manifest.Document{Path: from.Path, Line: lines.Of(fmt.Sprintf("spec.dependsOn[%d]", i))}.Position()
 		})
 	case group == "pkg.crossplane.io":
-		spec, _ := obj["spec"].(map[string]any)
-		if pkg, _ := spec["package"].(string); pkg != "" {
+		if pkg := fieldpath.Text(obj, "spec", "package"); pkg != "" {
 			next := requirement{pkg: pkg, by: manifest.Document{Path: from.Path, Line: from.Lines().Of("spec.package")}.Position()}
 			if obj["kind"] == "Function" {
 				next.function = (&unstructured.Unstructured{Object: obj}).GetName()
@@ -226,7 +226,7 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 			c.enqueue(next)
 		}
 	}
-	kind, _ := obj["kind"].(string)
+	kind := fieldpath.Text(obj, "kind")
 	if near := schema.SimilarKind(apiVersion, kind); near != "" && crd.Defines(map[string]any{"apiVersion": apiVersion, "kind": near}) {
 		return &manifest.Error{Path: from.Path, Line: from.Lines().Of("kind"), Err: fmt.Errorf("%s has no kind %s, did you mean %s?", apiVersion, kind, near)}
 	}

@@ -291,7 +291,7 @@ func Fields(from, to map[string]any) []Field {
 func nameOf(element any) string {
 	name := ""
 	for _, key := range []string{"name", "step", "package", "provider", "function", "configuration"} {
-		name = cmp.Or(name, text(element, key))
+		name = cmp.Or(name, fieldpath.Text(element, key))
 	}
 	return name
 }

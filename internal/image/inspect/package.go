@@ -8,6 +8,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
@@ -81,7 +82,7 @@ func parse(data []byte) (*Package, error) {
 }
 
 func objectOf(data map[string]any) Object {
-	o := Object{APIVersion: text(data, "apiVersion"), Kind: text(data, "kind"), Name: text(data, "metadata", "name"), data: data}
+	o := Object{APIVersion: fieldpath.Text(data, "apiVersion"), Kind: fieldpath.Text(data, "kind"), Name: fieldpath.Text(data, "metadata", "name"), data: data}
 	if !crd.Defines(data) {
 		return o
 	}
@@ -94,39 +95,12 @@ func objectOf(data map[string]any) Object {
 
 func (p *Package) describe(o Object) {
 	p.APIVersion, p.Kind, p.Name, p.meta = o.APIVersion, o.Kind, o.Name, o.data
-	p.Labels, p.Annotations = texts(o.data, "metadata", "labels"), texts(o.data, "metadata", "annotations")
-	p.Crossplane = text(o.data, "spec", "crossplane", "version")
-	capabilities, _ := at(o.data, "spec", "capabilities").([]any)
-	for _, c := range capabilities {
+	p.Labels, p.Annotations = fieldpath.Texts(o.data, "metadata", "labels"), fieldpath.Texts(o.data, "metadata", "annotations")
+	p.Crossplane = fieldpath.Text(o.data, "spec", "crossplane", "version")
+	for _, c := range fieldpath.List(o.data, "spec", "capabilities") {
 		if name, ok := c.(string); ok {
 			p.Capabilities = append(p.Capabilities, name)
 		}
 	}
 	p.DependsOn = lock.ReadDependsOn(o.data)
-}
-
-// at returns the value at a path of keys, or nil if there is none.
-func at(v any, path ...string) any {
-	for _, key := range path {
-		m, _ := v.(map[string]any)
-		v = m[key]
-	}
-	return v
-}
-
-func text(v any, path ...string) string {
-	s, _ := at(v, path...).(string)
-	return s
-}
-
-// texts returns the entries of the map at a path whose values are strings.
-func texts(v any, path ...string) map[string]string {
-	m, _ := at(v, path...).(map[string]any)
-	all := map[string]string{}
-	for key, value := range m {
-		if s, ok := value.(string); ok {
-			all[key] = s
-		}
-	}
-	return all
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -44,14 +45,11 @@ type DependsOn struct {
 // package in a field named after its kind, or has the fields apiVersion, kind and package.
 func ReadDependsOn(meta map[string]any) []DependsOn {
 	var all []DependsOn
-	spec, _ := meta["spec"].(map[string]any)
-	list, _ := spec["dependsOn"].([]any)
-	for _, v := range list {
-		m, ok := v.(map[string]any)
-		if !ok {
+	for _, v := range fieldpath.List(meta, "spec", "dependsOn") {
+		if _, ok := v.(map[string]any); !ok {
 			continue
 		}
-		text := func(key string) string { s, _ := m[key].(string); return s }
+		text := func(key string) string { return fieldpath.Text(v, key) }
 		d := DependsOn{text("apiVersion"), text("kind"), text("package"), text("version")}
 		for _, kind := range []string{"Configuration", "Provider", "Function"} {
 			if named := text(strings.ToLower(kind)); named != "" && d.Package == "" {
@@ -65,8 +63,7 @@ func ReadDependsOn(meta map[string]any) []DependsOn {
 
 // IsMetadata reports whether an object is a package's metadata.
 func IsMetadata(obj map[string]any) bool {
-	apiVersion, _ := obj["apiVersion"].(string)
-	return strings.HasPrefix(apiVersion, "meta.pkg.crossplane.io/")
+	return strings.HasPrefix(fieldpath.Text(obj, "apiVersion"), "meta.pkg.crossplane.io/")
 }
 
 // packageKinds are the kinds of packages in the group pkg.crossplane.io.
@@ -75,18 +72,16 @@ var packageKinds = []string{"Configuration", "Function", "Provider"}
 // Functions returns the Functions that package metadata depends on. obj is the metadata, in
 // any API version, and doc the document that contains it. An error wraps a *manifest.Error.
 func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) {
-	spec, _ := obj["spec"].(map[string]any)
 	lines := doc.Lines()
 	fault := func(field, text string) error {
 		return &manifest.Error{Path: doc.Path, Line: lines.Of(field), Err: errors.New(text)}
 	}
-	apiVersion, _ := obj["apiVersion"].(string)
-	kind, _ := obj["kind"].(string)
+	apiVersion, kind := fieldpath.Text(obj, "apiVersion"), fieldpath.Text(obj, "kind")
 	if near := schema.SimilarKind(apiVersion, kind); near != "" {
 		return nil, hint.Wrap(fault("kind", fmt.Sprintf("%s has no kind %s", apiVersion, kind)), "did you mean kind: "+near+"?")
 	}
-	list, ok := spec["dependsOn"].([]any)
-	if !ok && spec["dependsOn"] != nil {
+	list := fieldpath.List(obj, "spec", "dependsOn")
+	if list == nil && fieldpath.At(obj, "spec", "dependsOn") != nil {
 		return nil, fault("spec.dependsOn", "spec.dependsOn has to be a list")
 	}
 	all := ReadDependsOn(obj)

@@ -3,8 +3,6 @@ package lock
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -32,16 +30,8 @@ func Read(path string) (*Lock, error) {
 
 // ReadText is Read, and also returns the text of the file.
 func ReadText(path string) (_ *Lock, data []byte, err error) {
-	f, err := os.Open(path)
-	if err == nil {
-		data, err = io.ReadAll(io.LimitReader(f, maxSize+1))
-		err = errors.Join(err, f.Close())
-	}
-	if err == nil && len(data) > maxSize {
-		err = fmt.Errorf("the file is larger than %d MiB", maxSize>>20)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading lock file %q: %w", path, fsx.Cause(err))
+	if data, err = fsx.ReadFile(path, maxSize); err != nil {
+		return nil, nil, fmt.Errorf("reading lock file %q: %w", path, err)
 	}
 	l, err := Parse(path, data)
 	return l, data, err

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A Plan says what Resolve must do to complete a lock.
@@ -143,22 +143,13 @@ func (l *Lock) update(fresh []Image) {
 
 // each resolves wants concurrently.
 func (r Resolver) each(ctx context.Context, wants []Want) ([]Image, error) {
-	images, errs := make([]Image, len(wants)), make([]error, len(wants))
-	var g errgroup.Group
-	g.SetLimit(parallel)
-	for i, w := range wants {
-		g.Go(func() error {
-			images[i], errs[i] = r.one(ctx, w)
-			return nil
-		})
-	}
-	_ = g.Wait() // The goroutines return nil and store their errors in errs.
-	for i, w := range wants {
-		if errs[i] != nil {
-			return nil, fmt.Errorf("locking %q: %w", w, w.At(errs[i]))
+	return proc.All(parallel, wants, func(w Want) (Image, error) {
+		i, err := r.one(ctx, w)
+		if err != nil {
+			return i, fmt.Errorf("locking %q: %w", w, w.At(err))
 		}
-	}
-	return images, nil
+		return i, nil
+	})
 }
 
 func (r Resolver) one(ctx context.Context, w Want) (Image, error) {

@@ -181,7 +181,7 @@ func gitignored(dir string) ([]string, error) {
 	var data []byte
 	self := "*" // any name, because each clone may have another one
 	for at, found := dir, false; ; at = filepath.Dir(at) {
-		text, err := readText(filepath.Join(at, ".gitignore"))
+		text, err := fsx.ReadFile(filepath.Join(at, ".gitignore"), maxText)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("reading .gitignore: %w", err)
 		}

@@ -3,9 +3,7 @@ package python
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -29,7 +27,7 @@ func readLock(dir, root string) (*resolve.Lock, error) {
 			if err != nil {
 				return nil, err
 			}
-			return readText(filepath.Join(folder, path.Base(name)))
+			return fsx.ReadFile(filepath.Join(folder, path.Base(name)), maxText)
 		})
 	}
 	for _, kind := range []struct {
@@ -40,7 +38,7 @@ func readLock(dir, root string) (*resolve.Lock, error) {
 		{"pylock.toml", resolve.ParsePylock},
 		{"requirements.txt", requirements},
 	} {
-		data, err := readText(filepath.Join(dir, kind.name))
+		data, err := fsx.ReadFile(filepath.Join(dir, kind.name), maxText)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -65,7 +63,7 @@ func readWorkspace(dir, root string) (*resolve.Lock, error) {
 	for from := ""; strings.HasPrefix(at, strings.TrimSuffix(top, string(filepath.Separator))+string(filepath.Separator)); {
 		from = path.Join(filepath.Base(at), from)
 		at = filepath.Dir(at)
-		data, err := readText(filepath.Join(at, uvLock))
+		data, err := fsx.ReadFile(filepath.Join(at, uvLock), maxText)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -82,20 +80,4 @@ func readWorkspace(dir, root string) (*resolve.Lock, error) {
 		}
 	}
 	return nil, hint.Wrap(errors.New("expected a lock file: uv.lock, pylock.toml, or requirements.txt with hashes"), "create one, for example with uv lock")
-}
-
-func readText(path string) (_ []byte, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fsx.Cause(err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err := io.ReadAll(io.LimitReader(f, maxText+1))
-	if err != nil {
-		return nil, fsx.Cause(err)
-	}
-	if len(data) > maxText {
-		return nil, fmt.Errorf("the file is larger than %d MiB", maxText>>20)
-	}
-	return data, nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -23,7 +24,7 @@ func readNetrc(env []string) (netrc, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := readText(file)
+	data, err := fsx.ReadFile(file, maxText)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, nil
 	}

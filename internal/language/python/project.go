@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
@@ -54,7 +55,7 @@ type project struct {
 
 // readProject reads the pyproject.toml in dir.
 func readProject(dir string) (*project, error) {
-	data, err := readText(filepath.Join(dir, projectFile))
+	data, err := fsx.ReadFile(filepath.Join(dir, projectFile), maxText)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = hint.Wrap(err, "name the folder that has "+projectFile)
 	}

@@ -175,7 +175,7 @@ func (in *pyproject) setuptools(dir string) ([]sourceRoot, error) {
 		"setup.py":  func(text []byte) bool { return !onlySetup().Match(text) },
 		"setup.cfg": options().Match,
 	} {
-		if text, err := readText(filepath.Join(dir, file)); err == nil && builds(text) {
+		if text, err := fsx.ReadFile(filepath.Join(dir, file), maxText); err == nil && builds(text) {
 			return nil, needsBackend("setuptools", "the project has the file "+file)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // assignment matches the version in a file of Python.
@@ -39,7 +41,7 @@ func (in *pyproject) version(dir string) (string, error) {
 		if !filepath.IsLocal(file) {
 			return "", fmt.Errorf("the file %q with the version is outside of the project", file)
 		}
-		data, err := readText(filepath.Join(dir, filepath.FromSlash(file)))
+		data, err := fsx.ReadFile(filepath.Join(dir, filepath.FromSlash(file)), maxText)
 		if err != nil {
 			return "", fmt.Errorf("reading the version from %q: %w", file, err)
 		}

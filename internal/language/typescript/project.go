@@ -3,7 +3,6 @@ package typescript
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -111,17 +110,9 @@ func (p *project) noLock() error {
 
 // readFile reads a file of at most limit bytes.
 func readFile(name string, limit int64) ([]byte, error) {
-	base := filepath.Base(name)
-	f, err := os.Open(name)
+	data, err := fsx.ReadFile(name, limit)
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", base, fsx.Cause(err))
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("reading %q: %w", base, fsx.Cause(err))
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("reading %q: the file is larger than %d MiB", base, limit>>20)
+		return nil, fmt.Errorf("reading %q: %w", filepath.Base(name), err)
 	}
 	return data, nil
 }

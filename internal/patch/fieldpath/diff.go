@@ -211,9 +211,6 @@ func (d *differ) leaf(before, after any) {
 	d.changes = append(d.changes, c)
 }
 
-// KeyPath returns the field path of a top-level key. It quotes the key if necessary.
-func KeyPath(key string) string { return strings.TrimPrefix(string(appendKey(nil, key, false)), ".") }
-
 // appendKey appends a key to the path at. Unless raw is true, it quotes special
 // keys as in Crossplane's field path syntax.
 func appendKey(at []byte, key string, raw bool) []byte {

@@ -254,3 +254,33 @@ func text(err error) string {
 	}
 	return err.Error()
 }
+
+// TestMergePatch has the examples of RFC 7386, appendix A.
+func TestMergePatch(t *testing.T) {
+	for _, tc := range [][3]string{
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
+		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
+		{`["a","b"]`, `["c","d"]`, `["c","d"]`},
+		{`{"a":"b"}`, `["c"]`, `["c"]`},
+		{`{"a":"foo"}`, `null`, `null`},
+		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
+		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+	} {
+		var v [3]any
+		for i, text := range tc {
+			if err := json.Unmarshal([]byte(text), &v[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(v[2], fieldpath.MergePatch(v[0], v[1])); diff != "" {
+			t.Errorf("%s with %s (-want +got):\n%s", tc[0], tc[1], diff)
+		}
+	}
+}

@@ -153,12 +153,3 @@ func ValidUTF8(s string) string {
 	}
 	return string([]rune(s))
 }
-
-// Text returns the string at a path of keys in nested objects, or "".
-func Text(object map[string]any, keys ...string) string {
-	for _, key := range keys[:len(keys)-1] {
-		object, _ = object[key].(map[string]any)
-	}
-	text, _ := object[keys[len(keys)-1]].(string)
-	return text
-}

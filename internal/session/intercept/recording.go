@@ -20,10 +20,10 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // MaxRecordingSize is the maximum size of the file of a recorded call: 256 MiB.
@@ -267,9 +267,7 @@ func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}
-	conditions, _, _ := unstructured.NestedFieldNoCopy(m, "observed", "composite", "resource", "status", "conditions")
-	list, _ := conditions.([]any)
-	for _, c := range list {
+	for _, c := range fieldpath.List(m, "observed", "composite", "resource", "status", "conditions") {
 		if c, ok := c.(map[string]any); ok && c["type"] == "Responsive" {
 			c["lastTransitionTime"] = masked
 		}

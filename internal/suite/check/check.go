@@ -17,18 +17,19 @@ import (
 // A Failure is an expectation of a test case that the output does not meet.
 type Failure struct {
 	// Path is the path of the expectation in the case: keys, and indexes as "[0]".
-	Path []string
+	Path []string `json:"-"`
+	// Text is the message. It names the resource, the field and the step.
+	Text string `json:"text"`
+	// Hint is the next action, or "".
+	Hint hint.Hint `json:"hint,omitempty"`
 	// Resource is the name of the composed resource that failed, or "" for
 	// the composite resource. Field is the path of the field in it, or "".
-	Resource, Field string
+	Resource string `json:"resource,omitempty"`
+	Field    string `json:"field,omitempty"`
 	// Step is the pipeline step that set the field, or "".
-	Step string
-	// Text is the message. It names the resource, the field and the step.
-	Text string
+	Step string `json:"step,omitempty"`
 	// Diffs are the differences from a golden file.
-	Diffs []report.DocDiff
-	// Hint is the next action, or "".
-	Hint hint.Hint
+	Diffs []report.DocDiff `json:"diffs,omitempty"`
 }
 
 // A Checker has the state that the checks of all cases share.

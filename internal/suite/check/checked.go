@@ -81,10 +81,7 @@ func (l *looks) object(name, path string, want any) {
 		l.at[name] = append(l.at[name], look{path, true})
 	}
 	for key, below := range obj {
-		if key = fieldpath.KeyPath(key); path != "" && key[0] != '[' {
-			key = "." + key
-		}
-		l.object(name, path+key, below)
+		l.object(name, fieldpath.Join(path, key), below)
 	}
 }
 

@@ -169,10 +169,8 @@ func Words(want *spec.Text) string {
 
 // conditionsOf returns the conditions of the composite resource, by type.
 func (s *Subject) conditionsOf() map[string]map[string]any {
-	status, _ := s.XR["status"].(map[string]any)
-	all, _ := status["conditions"].([]any)
 	byType := map[string]map[string]any{}
-	for _, c := range all {
+	for _, c := range fieldpath.List(s.XR, "status", "conditions") {
 		if c, ok := c.(map[string]any); ok {
 			byType[fieldpath.Text(c, "type")] = c
 		}

@@ -27,10 +27,8 @@ const (
 // xrFields returns the leaf fields of spec in the schema of a composite resource, and whether
 // the resource sets them to something else than their default. It returns nil for a nil XRD.
 func xrFields(xrd, xr map[string]any) map[string]bool {
-	apiVersion, _ := xr["apiVersion"].(string)
-	spec, _ := schemaOf(xrd, apiVersion)["properties"].(map[string]any)
-	schema, ok := spec["spec"].(map[string]any)
-	if !ok {
+	schema := fieldpath.Map(schemaOf(xrd, fieldpath.Text(xr, "apiVersion")), "properties", "spec")
+	if schema == nil {
 		return nil
 	}
 	fields := map[string]bool{}
@@ -41,16 +39,10 @@ func xrFields(xrd, xr map[string]any) map[string]bool {
 // schemaOf returns the schema of the version of an apiVersion in an XRD, or nil.
 func schemaOf(xrd map[string]any, apiVersion string) map[string]any {
 	group := fieldpath.Text(xrd, "spec", "group")
-	spec, _ := xrd["spec"].(map[string]any)
-	versions, _ := spec["versions"].([]any)
-	for _, v := range versions {
-		version, _ := v.(map[string]any)
-		if group+"/"+fieldpath.Text(version, "name") != apiVersion {
-			continue
+	for _, version := range fieldpath.List(xrd, "spec", "versions") {
+		if group+"/"+fieldpath.Text(version, "name") == apiVersion {
+			return fieldpath.Map(version, "schema", "openAPIV3Schema")
 		}
-		outer, _ := version["schema"].(map[string]any)
-		schema, _ := outer["openAPIV3Schema"].(map[string]any)
-		return schema
 	}
 	return nil
 }
@@ -58,20 +50,17 @@ func schemaOf(xrd map[string]any, apiVersion string) map[string]any {
 // addFields adds the leaf fields of a schema. values are the values that a composite resource
 // has at the path: several if a list is on the way.
 func addFields(fields map[string]bool, path string, schema map[string]any, values []any, depth int) {
-	properties, _ := schema["properties"].(map[string]any)
-	items, _ := schema["items"].(map[string]any)
+	properties, items := fieldpath.Map(schema, "properties"), fieldpath.Map(schema, "items")
 	switch {
 	case depth > maxDepth || len(fields) >= maxFields:
 	case len(properties) > 0:
 		for _, key := range slices.Sorted(maps.Keys(properties)) {
-			below, _ := properties[key].(map[string]any)
-			addFields(fields, join(path, key), below, valuesAt(values, key), depth+1)
+			addFields(fields, fieldpath.Join(path, key), fieldpath.Map(properties, key), valuesAt(values, key), depth+1)
 		}
 	case items != nil:
 		var elements []any
 		for _, v := range values {
-			list, _ := v.([]any)
-			elements = append(elements, list...)
+			elements = append(elements, fieldpath.List(v)...)
 		}
 		addFields(fields, path+"[*]", items, elements, depth+1)
 	default:
@@ -84,8 +73,7 @@ func addFields(fields map[string]bool, path string, schema map[string]any, value
 func valuesAt(values []any, key string) []any {
 	var all []any
 	for _, v := range values {
-		obj, _ := v.(map[string]any)
-		if value, ok := obj[key]; ok {
+		if value, ok := fieldpath.Map(v)[key]; ok {
 			all = append(all, value)
 		}
 	}
@@ -101,10 +89,8 @@ func leaves(obj map[string]any) iter.Seq[string] {
 		for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
 			delete(chosen, key)
 		}
-		metadata, _ := obj["metadata"].(map[string]any)
 		for _, field := range []string{"annotations", "labels"} {
-			own, _ := metadata[field].(map[string]any)
-			own = maps.Clone(own)
+			own := maps.Clone(fieldpath.Map(obj, "metadata", field))
 			maps.DeleteFunc(own, func(key string, _ any) bool { return strings.Contains(key, "crossplane.io/") })
 			if !leavesAt("metadata."+field, own, yield) {
 				return
@@ -118,7 +104,7 @@ func leavesAt(path string, v any, yield func(string) bool) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if !leavesAt(join(path, key), v[key], yield) {
+			if !leavesAt(fieldpath.Join(path, key), v[key], yield) {
 				return false
 			}
 		}
@@ -132,13 +118,4 @@ func leavesAt(path string, v any, yield func(string) bool) bool {
 		return yield(path)
 	}
 	return true
-}
-
-// join returns the path of the field key of the object at path.
-func join(path, key string) string {
-	key = fieldpath.KeyPath(key)
-	if path == "" || strings.HasPrefix(key, "[") {
-		return path + key
-	}
-	return path + "." + key
 }

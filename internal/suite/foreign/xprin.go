@@ -17,6 +17,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -305,7 +306,7 @@ func (m *merged) composite(in xprinInputs, p xprinPatches) {
 			m.set(map[string]any{"file": file, "patch": patch}, from, "xr")
 			return
 		}
-		u.Object, _ = spec.MergePatch(u.Object, patch).(map[string]any)
+		u.Object = fieldpath.Map(fieldpath.MergePatch(u.Object, patch))
 	}
 	m.set(u.Object, from, "xr")
 }

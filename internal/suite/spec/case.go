@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A Case is a case of a suite, or one row of its table.
@@ -56,8 +57,7 @@ func (c *Case) Fields() (map[string]any, error) {
 	delete(said, "each")
 	c.renamed = map[string]string{}
 	value, err := c.replace(said, nil)
-	fields, _ := value.(map[string]any)
-	return fields, err
+	return fieldpath.Map(value), err
 }
 
 // Inherits reports whether the case does not set a field itself, and so has that of the defaults.
@@ -115,8 +115,7 @@ func merged(defaults, own map[string]any) map[string]any {
 // expectsFailure reports whether expect says that the render must fail. The
 // defaults of expect do not apply to such a case.
 func expectsFailure(expect any) bool {
-	m, _ := expect.(map[string]any)
-	return m["fatal"] != nil || m["error"] != nil
+	return fieldpath.At(expect, "fatal") != nil || fieldpath.At(expect, "error") != nil
 }
 
 // mergeValues returns value with other merged into it. Objects are merged, a
@@ -133,25 +132,6 @@ func mergeValues(value, other any) any {
 			delete(to, key)
 		} else {
 			to[key] = mergeValues(was, v)
-		}
-	}
-	return to
-}
-
-// MergePatch applies a JSON merge patch (RFC 7386) to a copy of value.
-func MergePatch(value, patch any) any {
-	with, ok := patch.(map[string]any)
-	if !ok {
-		return patch
-	}
-	from, _ := value.(map[string]any)
-	to := make(map[string]any, len(from)+len(with))
-	maps.Copy(to, from)
-	for key, v := range with {
-		if v == nil {
-			delete(to, key)
-		} else {
-			to[key] = MergePatch(to[key], v)
 		}
 	}
 	return to

@@ -244,37 +244,6 @@ cases:
 	}
 }
 
-// TestMergePatch has the examples of RFC 7386, appendix A.
-func TestMergePatch(t *testing.T) {
-	for _, tc := range [][3]string{
-		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
-		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
-		{`{"a":"b"}`, `{"a":null}`, `{}`},
-		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
-		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
-		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
-		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
-		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
-		{`["a","b"]`, `["c","d"]`, `["c","d"]`},
-		{`{"a":"b"}`, `["c"]`, `["c"]`},
-		{`{"a":"foo"}`, `null`, `null`},
-		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
-		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
-		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
-	} {
-		var v [3]any
-		for i, text := range tc {
-			var err error
-			if v[i], err = document(text).Value(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if diff := cmp.Diff(v[2], spec.MergePatch(v[0], v[1])); diff != "" {
-			t.Errorf("%s with %s (-want +got):\n%s", tc[0], tc[1], diff)
-		}
-	}
-}
-
 // FuzzParse checks that decoding the cases of a parsed suite does not panic.
 func FuzzParse(f *testing.F) {
 	f.Add(head + "defaults: {each: [1]}\ncases: [{name: '${each}', xr: x, expect: {xr: {a: 1}}}]")
