@@ -92,10 +92,13 @@ type runner struct {
 	goldens  *goldens
 	schemas  schemas
 	fixtures *fixtures
+	// resources has the decoded composite resources that cases patch. Patching copies them.
+	resources proc.Memo[content, map[string]any]
 }
 
 func newRunner(o Options) *runner {
-	r := &runner{options: o, inline: &inline{next: o.Config.Reader.Documents, docs: map[string][]manifest.Document{}}}
+	files := manifest.Reader{FS: o.Config.Reader.FS}
+	r := &runner{options: o, inline: &inline{next: o.Config.Reader.Documents, reader: files, docs: map[string][]manifest.Document{}}}
 	r.options.Config.Reader.Documents = r.inline.documents
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}
