@@ -97,8 +97,7 @@ type runner struct {
 }
 
 func newRunner(o Options) *runner {
-	files := manifest.Reader{FS: o.Config.Reader.FS}
-	r := &runner{options: o, inline: &inline{next: o.Config.Reader.Documents, reader: files, docs: map[string][]manifest.Document{}}}
+	r := &runner{options: o, inline: &inline{next: o.Config.Reader.Documents, fs: o.Config.Reader.FS, docs: map[string][]manifest.Document{}}}
 	r.options.Config.Reader.Documents = r.inline.documents
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/afero"
+
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -117,9 +119,9 @@ type inline struct {
 
 	mu   sync.RWMutex
 	docs map[string][]manifest.Document
-	// reader reads small files, which files then keeps: most cases of a suite have the same.
-	reader manifest.Reader
-	files  proc.Memo[string, []manifest.Document]
+	// files keeps the documents of small files of fs: most cases of a suite have the same.
+	fs    afero.Fs
+	files proc.Memo[string, []manifest.Document]
 }
 
 // maxKept is the largest size in bytes of a file whose content a run keeps.
@@ -141,11 +143,15 @@ func (in *inline) documents(path string) ([]manifest.Document, bool) {
 // small returns the documents of a small file. For any other path, and for a file without
 // documents or with an error, it returns nil.
 func (in *inline) small(path string) []manifest.Document {
-	info, err := in.reader.FS.Stat(path)
+	info, err := in.fs.Stat(path)
 	if path == manifest.Stdin || err != nil || !info.Mode().IsRegular() || info.Size() > maxKept {
 		return nil
 	}
-	docs, err := in.reader.All(context.Background(), path)
+	text, err := afero.ReadFile(in.fs, path)
+	if err != nil {
+		return nil
+	}
+	docs, err := manifest.Split(path, text)
 	if err != nil || len(docs) == 0 {
 		return nil
 	}
