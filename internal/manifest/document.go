@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -27,6 +28,18 @@ type Document struct {
 	Line int
 	// Text is the document without its leading "---" line.
 	Text []byte
+	// IsJSON means that Text is JSON that Encode wrote.
+	IsJSON bool
+}
+
+// Encode returns a document with the JSON of obj, which must have the types of decoded JSON. Reading
+// the document needs no YAML parser.
+func Encode(path string, line int, obj map[string]any) (Document, error) {
+	text, err := json.Marshal(obj)
+	if err != nil {
+		err = fmt.Errorf("encoding an object: %w", err)
+	}
+	return Document{Path: path, Line: line, Text: text, IsJSON: !bytes.ContainsFunc(text, unlikeInYAML)}, err
 }
 
 // An Error is an error at a line of a file.
@@ -55,9 +68,9 @@ func (d Document) PositionOf(field string) string { return position(d.Path, d.Li
 // Value decodes the document into maps, lists and scalars. Whole numbers that
 // fit an int64 become int64, all others float64. A syntax error is an *Error.
 func (d Document) Value() (any, error) {
-	j, err := toJSON(d.Text, false)
+	j, err := d.json(false)
 	if err != nil {
-		return nil, d.fault(err)
+		return nil, err
 	}
 	v, err := FromJSON(j)
 	if err != nil {
@@ -68,7 +81,14 @@ func (d Document) Value() (any, error) {
 
 // StrictJSON returns the document as JSON. A duplicate key is an *Error.
 func (d Document) StrictJSON() ([]byte, error) {
-	j, err := toJSON(d.Text, true)
+	return d.json(true)
+}
+
+func (d Document) json(strict bool) ([]byte, error) {
+	if d.IsJSON {
+		return d.Text, nil
+	}
+	j, err := toJSON(d.Text, strict)
 	if err != nil {
 		return nil, d.fault(err)
 	}

@@ -188,6 +188,33 @@ func TestStrictJSON(t *testing.T) {
 	}
 }
 
+// TestEncode checks that an encoded object is read as YAML readers read its text.
+func TestEncode(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		obj    map[string]any
+		isJSON bool
+	}{
+		"Scalars": {"JSON and YAML have the same scalars", map[string]any{"a": int64(1), "b": -0.5, "c": 1e21, "d": 9.3e18, "e": nil, "f": true, "<<": "<&\u2028😀\n", "no": "off"}, true},
+		"Nested":  {"lists and objects may be empty", map[string]any{"a": []any{map[string]any{}, []any{}, "017"}}, true},
+		"Control": {"YAML has no character U+0085 as it is", map[string]any{"a": "x\u0085y"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			doc, err := manifest.Encode("f.yaml", 3, tc.obj)
+			if err != nil || doc.IsJSON != tc.isJSON || doc.Position() != "f.yaml:3" {
+				t.Fatalf("%s: got %v and error %v", tc.reason, doc, err)
+			}
+			got, _, err := doc.StrictObject()
+			want, yamlErr := manifest.Document{Path: "f.yaml", Line: 3, Text: doc.Text}.Object()
+			if diff := cmp.Diff(want, got); diff != "" || err != nil || yamlErr != nil {
+				t.Errorf("%s: errors %v and %v, -yaml +json:\n%s", tc.reason, yamlErr, err, diff)
+			}
+		})
+	}
+}
+
 func files(t *testing.T, content map[string]string) afero.Fs {
 	t.Helper()
 	fsys := afero.NewMemMapFs()

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	yamlv2 "go.yaml.in/yaml/v2"
 )
@@ -55,10 +58,19 @@ func ordered(v any) (_ any, err error) {
 		}
 		return orderedMap(m)
 	case []any:
+		if v == nil {
+			return nil, nil
+		}
+		list := make([]any, len(v))
 		for i, value := range v {
-			if v[i], err = ordered(value); err != nil {
+			if list[i], err = ordered(value); err != nil {
 				return nil, err
 			}
+		}
+		return list, nil
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1e21 { // JSON has no exponent.
+			return number(strconv.FormatFloat(v, 'f', -1, 64))
 		}
 	case json.Number:
 		return number(string(v))
@@ -67,6 +79,9 @@ func ordered(v any) (_ any, err error) {
 }
 
 func orderedMap(m map[string]any) (any, error) {
+	if m == nil {
+		return nil, nil
+	}
 	// naturally is not transitive for some keys. Sorting the keys by their bytes first makes
 	// the order stable.
 	keys := slices.Sorted(maps.Keys(m))
@@ -147,6 +162,45 @@ func leadingNumber(text []rune, lead int64) (n int64, digits int) {
 	return n, digits
 }
 
+// toYAML returns the YAML of the JSON of obj.
+func toYAML(obj map[string]any) ([]byte, error) {
+	if isPlain(obj) {
+		data, err := ordered(obj)
+		if err != nil {
+			return nil, err
+		}
+		return yamlv2.Marshal(data)
+	}
+	text, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	return JSONToYAML(text)
+}
+
+// isPlain reports whether v has only types of decoded JSON, and only texts that JSON and YAML do
+// not change.
+func isPlain(v any) bool {
+	switch v := v.(type) {
+	case nil, bool, int64:
+		return true
+	case float64:
+		return !math.IsNaN(v) && !math.IsInf(v, 0)
+	case string:
+		return utf8.ValidString(v) && !strings.ContainsFunc(v, unlikeInYAML)
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !isPlain(e) })
+	case map[string]any:
+		for key, value := range v {
+			if !isPlain(key) || !isPlain(value) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // Write writes each object as a "---" line and YAML, with keys in the natural
 // order of sigs.k8s.io/yaml ("a2" before "a10"). If an object cannot be
 // encoded, the objects before it have been written.
@@ -155,10 +209,7 @@ func Write(w io.Writer, objects ...map[string]any) error {
 		if _, err := io.WriteString(w, "---\n"); err != nil {
 			return fmt.Errorf("writing document %d: %w", i+1, err)
 		}
-		text, err := json.Marshal(obj)
-		if err == nil {
-			text, err = JSONToYAML(text)
-		}
+		text, err := toYAML(obj)
 		if err != nil {
 			return fmt.Errorf("encoding document %d: %w", i+1, err)
 		}

@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
@@ -27,6 +28,15 @@ func FuzzJSONToYAML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s, other string, number float64, signed int64, unsigned uint64) {
 		// YAML readers do not accept keys of any length.
 		key, other := s[:min(len(s), 500)], other[:min(len(other), 500)]
+		obj := map[string]any{key: s, other: []any{s, number, signed, nil, true, map[string]any{}, []any{}, []any(nil), map[string]any(nil)}}
+		direct := bytes.Buffer{}
+		directErr := manifest.Write(&direct, obj)
+		if in, err := json.Marshal(obj); err == nil {
+			want, wantErr := yaml.JSONToYAML(in)
+			if diff := cmp.Diff("---\n"+string(want), direct.String()); diff != "" || (directErr == nil) != (wantErr == nil) {
+				t.Errorf("Write: got error %v, want %v; (-want +got):\n%s", directErr, wantErr, diff)
+			}
+		}
 		in, err := json.Marshal(map[string]any{key: s, other: []any{s, number, signed, unsigned, nil, true, map[string]any{}}})
 		if err != nil {
 			t.Skip("JSON cannot encode the number")

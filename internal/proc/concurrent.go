@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +22,12 @@ const ahead = 8
 // fails or ctx ends, ForEachOrdered starts no more work, cancels and waits for the work
 // in progress, and returns the error of each or the cause of ctx.
 func ForEachOrdered[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, int, T) R, each func(R) error) error {
-	return StreamOrdered(ctx, limit, slices.Values(items), work, each)
+	if len(items) == 1 && ctx.Err() == nil { // A goroutine would only be waited for.
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		return each(work(ctx, 0, items[0]))
+	}
+	return StreamOrdered(ctx, min(limit, max(len(items), 1)), slices.Values(items), work, each)
 }
 
 // StreamOrdered is like ForEachOrdered for an iterator with any number of items. It
@@ -131,6 +137,15 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// growStack grows the stack of a new goroutine at once to the size that a render needs. Otherwise
+// the stack doubles several times, and Go copies it each time.
+//
+//go:noinline
+func growStack() {
+	var room [12 << 10]byte
+	runtime.KeepAlive(&room)
+}
+
 // patience is how long Await waits for a function after its context is done.
 const patience = 100 * time.Millisecond
 
@@ -145,6 +160,7 @@ func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
+		growStack()
 		value, err := f()
 		done <- result{value, err}
 	}()

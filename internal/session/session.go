@@ -9,12 +9,14 @@ import (
 	"sync"
 	"time"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -112,6 +114,8 @@ type Session struct {
 	fields proc.Memo[fieldsKey, []composition.Problem]
 	// faults caches what checkGiven finds.
 	faults proc.Memo[givenKey, []error]
+	// reads caches the fields of composite resources that patches read.
+	reads proc.Memo[*apiextv1.Composition, check.Reads]
 
 	mu      sync.Mutex
 	closed  bool

@@ -117,8 +117,7 @@ func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 
 // checkExpect warns of an expect without expectations.
 func (a *attempt) checkExpect() {
-	fields, err := a.item.Case.Fields()
-	if expect, given := fields["expect"]; err == nil && given && isEmpty(expect) {
+	if expect, given, err := a.item.Case.Field("expect"); err == nil && given && isEmpty(expect) {
 		at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position("expect")}
 		a.sessions.config.Progress.Warn(at.Position() + ": expect is empty, so the case passes whatever the functions compose\nhint: write what is expected, as in resources: {NAME: {spec.region: eu}}, or leave expect out if the render need only succeed")
 	}

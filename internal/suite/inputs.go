@@ -165,11 +165,7 @@ func (h *inputResolver) inlinePath(obj map[string]any, path ...string) string {
 
 // document returns an inline object of the suite as a document.
 func (a *attempt) document(obj map[string]any, path ...string) (manifest.Document, error) {
-	text, err := json.Marshal(obj)
-	if err != nil {
-		err = fmt.Errorf("encoding an object: %w", err)
-	}
-	return manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...), Text: text}, err
+	return manifest.Encode(a.item.Suite.Path, a.item.Case.Position(path...), obj)
 }
 
 // documents returns the documents of the sources in a field.
@@ -308,7 +304,17 @@ func (h *inputResolver) read(file string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doc.Object()
+	if len(doc.Text) > maxKept {
+		return doc.Object()
+	}
+	return h.resources.Do(content{doc.Path, doc.Line, string(doc.Text)}, doc.Object)
+}
+
+// A content is the position and the text of a document.
+type content struct {
+	path string
+	line int
+	text string
 }
 
 // byDefault returns the composite resource in the defaults of the suite.

@@ -93,10 +93,12 @@ type runner struct {
 	goldens  *goldens
 	schemas  schemas
 	fixtures *fixtures
+	// resources has the decoded composite resources that cases patch. Patching copies them.
+	resources proc.Memo[content, map[string]any]
 }
 
 func newRunner(o Options) *runner {
-	r := &runner{options: o, inline: &inline{next: o.Config.Reader.Documents, docs: map[string][]manifest.Document{}}}
+	r := &runner{options: o, inline: &inline{next: o.Config.Reader.Documents, fs: o.Config.Reader.FS, docs: map[string][]manifest.Document{}}}
 	r.options.Config.Reader.Documents = r.inline.documents
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/afero"
+
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/session"
 )
@@ -49,15 +53,20 @@ func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Sessi
 	return s.open[key], nil
 }
 
-// hasPath matches the text of Functions whose package may be a file path.
-var hasPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`package["']?\s*:\s*["']?[./]|\.xpkg`) })
+// packagePath matches the package of a Function that is the path of a folder or file.
+var packagePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`package["']?\s*:\s*["']?[./]`) })
+
+// hasPath reports whether the package in the text of a Function may be a file path.
+func hasPath(text []byte) bool {
+	return bytes.Contains(text, []byte(".xpkg")) || packagePath().Match(text)
+}
 
 // identity returns a key for a set of functions. It does not depend on the file
 // that docs were read from, unless a package is a path relative to it.
 func identity(docs []manifest.Document) string {
 	var b strings.Builder
 	for _, doc := range docs {
-		if hasPath().Match(doc.Text) {
+		if hasPath(doc.Text) {
 			b.WriteString(filepath.Dir(doc.Path))
 		}
 		b.WriteByte(0)
@@ -110,16 +119,43 @@ type inline struct {
 
 	mu   sync.RWMutex
 	docs map[string][]manifest.Document
+	// files keeps the documents of small files of fs: most cases of a suite have the same.
+	fs    afero.Fs
+	files proc.Memo[string, []manifest.Document]
 }
+
+// maxKept is the largest size in bytes of a file whose content a run keeps.
+const maxKept = 64 << 10
 
 func (in *inline) documents(path string) ([]manifest.Document, bool) {
 	in.mu.RLock()
 	docs, ok := in.docs[path]
 	in.mu.RUnlock()
 	if !ok && in.next != nil {
-		return in.next(path)
+		docs, ok = in.next(path)
 	}
-	return slices.Clone(docs), ok
+	if !ok {
+		docs, _ = in.files.Do(path, func() ([]manifest.Document, error) { return in.small(path), nil })
+	}
+	return slices.Clone(docs), ok || docs != nil
+}
+
+// small returns the documents of a small file. For any other path, and for a file without
+// documents or with an error, it returns nil.
+func (in *inline) small(path string) []manifest.Document {
+	info, err := in.fs.Stat(path)
+	if path == manifest.Stdin || err != nil || !info.Mode().IsRegular() || info.Size() > maxKept {
+		return nil
+	}
+	text, err := afero.ReadFile(in.fs, path)
+	if err != nil {
+		return nil
+	}
+	docs, err := manifest.Split(path, text)
+	if err != nil || len(docs) == 0 {
+		return nil
+	}
+	return docs
 }
 
 // keep stores documents and returns a new path for them, based on name.

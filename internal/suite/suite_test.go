@@ -591,6 +591,20 @@ func TestFailFast(t *testing.T) {
 	}
 }
 
+// An openedFS counts how often each file is opened.
+type openedFS struct {
+	afero.Fs
+	mu    sync.Mutex
+	times map[string]int
+}
+
+func (f *openedFS) Open(name string) (afero.File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.times[name]++
+	return f.Fs.Open(name)
+}
+
 // TestConcurrent runs the same cases, which patch each other, concurrently.
 func TestConcurrent(t *testing.T) {
 	o := options(example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
@@ -600,7 +614,14 @@ cases:
 - {name: c, xr: {from: a/2, patch: {spec: {more: 1}}}, expect: {resources: {storage-bucket: {spec.forProvider.region: z}}}}
 `}))
 	o.Parallel = 16
+	opened := &openedFS{Fs: o.Config.Reader.FS, times: map[string]int{}}
+	o.Config.Reader.FS = opened
 	all := run(t, o, suite.Selection{Count: 20})
+	for _, name := range []string{"xr.yaml", "composition.yaml", "functions.yaml"} {
+		if n := opened.times[name]; n != 2 {
+			t.Errorf("%s is opened %d times, want once to look for suites and once for all cases", name, n)
+		}
+	}
 	for _, out := range all {
 		if out.Status != suite.Passed {
 			t.Errorf("got %v", lines([]suite.Outcome{out}))

@@ -26,7 +26,10 @@ func InputKinds(e composition.Entry, inputs composition.Inputs, official func(na
 		if ok && step.Input != nil {
 			at := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", i))
 			found = append(found, inputKind(at, step.Input.Raw, known)...)
-			if obj, _, ok := inputObject(step); ok && len(known.Values) > 0 {
+			if len(known.Values) == 0 {
+				continue
+			}
+			if obj, _, ok := inputObject(step); ok {
 				found = append(found, ignored(at, obj, known)...)
 			}
 		}

@@ -29,15 +29,23 @@ func Fields(ctx context.Context, e composition.Entry, inputs composition.Inputs,
 	return located(e, found)
 }
 
-// Misread returns the fields of the composite resource that patches read and xr lacks, if xr has
-// a field with a similar name that no patch reads. Only a schema could tell whether the field
+// Reads are the fields of the composite resource that the patches of a Composition read, by their
+// paths.
+type Reads map[string]fieldpath.Path
+
+// ReadsOf returns the fields that the patches of a Composition read.
+func ReadsOf(ctx context.Context, e composition.Entry, inputs composition.Inputs) Reads {
+	return patchChecker(ctx, e, inputs, func(kschema.GroupKind) *schema.Definition { return nil }).reads
+}
+
+// Misread returns the fields of the composite resource that patches of e read and xr lacks, if xr
+// has a field with a similar name that no patch reads. Only a schema could tell whether the field
 // exists.
-func Misread(ctx context.Context, e composition.Entry, inputs composition.Inputs, xr map[string]any) []composition.Problem {
-	c := patchChecker(ctx, e, inputs, func(kschema.GroupKind) *schema.Definition { return nil })
+func (r Reads) Misread(e composition.Entry, xr map[string]any) []composition.Problem {
 	var found []composition.Problem
-	for _, field := range slices.Sorted(maps.Keys(c.reads)) {
-		path := c.reads[field]
-		if i, near := c.misspelled(path, xr); near != "" {
+	for _, field := range slices.Sorted(maps.Keys(r)) {
+		path := r[field]
+		if i, near := r.misspelled(path, xr); near != "" {
 			meant := append(path[:i:i], fieldpath.Key(near))
 			found = append(found, composition.Problem{Kind: NoSuchField, Field: field, Text: fmt.Sprintf("the composite resource has no %s, did you mean %s?", path[:i+1], meant)})
 		}
@@ -61,7 +69,7 @@ func patchChecker(ctx context.Context, e composition.Entry, inputs composition.I
 
 // misspelled returns the index in path of the first field that xr lacks, and the field of xr in
 // its place with a similar name that no patch reads, or "".
-func (c *checker) misspelled(path fieldpath.Path, xr map[string]any) (int, string) {
+func (r Reads) misspelled(path fieldpath.Path, xr map[string]any) (int, string) {
 	if len(path) == 0 || path[0].Key != "spec" {
 		return 0, "" // Labels are free, and Crossplane and functions write the status.
 	}
@@ -75,7 +83,7 @@ func (c *checker) misspelled(path fieldpath.Path, xr map[string]any) (int, strin
 			continue
 		}
 		unread := slices.DeleteFunc(slices.Sorted(maps.Keys(obj)), func(key string) bool {
-			return c.isRead(append(path[:i:i], fieldpath.Key(key)))
+			return r.isRead(append(path[:i:i], fieldpath.Key(key)))
 		})
 		near := hint.Nearest(segment.Key, unread)
 		if hint.EditDistance(segment.Key, near) > max(1, len(segment.Key)/4) {
@@ -87,8 +95,8 @@ func (c *checker) misspelled(path fieldpath.Path, xr map[string]any) (int, strin
 }
 
 // isRead reports whether a patch reads the field at path, or a field below it.
-func (c *checker) isRead(path fieldpath.Path) bool {
-	for _, read := range c.reads {
+func (r Reads) isRead(path fieldpath.Path) bool {
+	for _, read := range r {
 		if len(read) >= len(path) && slices.Equal(read[:len(path)], path) {
 			return true
 		}
