@@ -19,8 +19,9 @@ import (
 )
 
 // tolerated are the rules whose problems do not prevent a build, as in the crossplane CLI: the file
-// of packages needs no registry, and a cluster chooses the names of the objects for packages.
-var tolerated = []string{xpkg.RuleDependencyPackage, xpkg.RuleMetadataName}
+// of packages needs no registry, a cluster chooses the names of the objects for packages, and only
+// a cluster resolves their dependencies.
+var tolerated = []string{xpkg.RuleDependencyPackage, xpkg.RuleDependencyVersion, xpkg.RuleDuplicateDependency, xpkg.RuleMetadataName}
 
 // Options are the options of Build.
 type Options struct {

@@ -244,6 +244,13 @@ func TestBuildNeedsTheBaseOfEachPlatform(t *testing.T) {
 	}
 }
 
+const dependencies = "  dependencies:\n"
+
+// dependency returns the field dependencies of a project.
+func dependency(version string) string {
+	return dependencies + `  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: registry.example.org/acme/provider-a, version: "` + version + "\"}}\n"
+}
+
 // The crossplane CLI builds what only a cluster or a registry would refuse: xfn warns of it.
 func TestBuildTolerates(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -253,6 +260,8 @@ func TestBuildTolerates(t *testing.T) {
 	}{
 		"NoHost":   {"the file of packages needs no registry", map[string]string{project.File: strings.Replace(crossplane, "registry.example.org/", "", 1)}, `spec.dependsOn[0].package is "acme/demo_compose", which names no registry`},
 		"Name":     {"the name of a project is any string", map[string]string{project.File: strings.Replace(crossplane, "name: demo", "name: My Demo_1", 1)}, `the name of the Configuration is "My Demo_1", which Kubernetes does not allow`},
+		"Version":  {"a cluster resolves the versions of dependencies", map[string]string{project.File: crossplane + dependency("latest")}, `spec.dependsOn[0].version is "latest", which is neither`},
+		"Twice":    {"a cluster resolves all constraints of a package", map[string]string{project.File: crossplane + dependency("v1.0.0") + dependency(">=v1.0.0")[len(dependencies):]}, `spec.dependsOn[1] depends on "registry.example.org/acme/provider-a", as spec.dependsOn[0] already does`},
 		"Function": {"the name of a function is part of a repository", map[string]string{"functions/a_b/x.gotmpl": "a\n"}, `no pipeline calls the function "a_b", whose name in pipelines is acme-demoab`},
 	} {
 		t.Run(name, func(t *testing.T) {
