@@ -305,6 +305,7 @@ func TestLint(t *testing.T) {
 		want   []string // RULE PATH:LINE: TEXT
 	}{
 		"Clean":         {"a project without problems has no warnings", nil, nil},
+		"Extension":     {"only extensions in lower case count, as in the crossplane CLI", map[string]string{"apis/x.YAML": xrd}, []string{"left-out apis/x.YAML: the file is left out: its extension"}},
 		"OtherKind":     {"a file of another kind is left out", map[string]string{"apis/x.yaml": "apiVersion: v1\nkind: Secret\n"}, []string{"left-out apis/x.yaml:1: the file is left out"}},
 		"HiddenAPI":     {"an API behind another kind is lost", map[string]string{"apis/x.yaml": "kind: Secret\n---\n" + strings.Replace(composition, "name: apps}", "name: b}", 1)}, []string{"left-out apis/x.yaml:3: the file is left out, because its first object is Secret of no apiVersion, so the Composition of"}},
 		"Suite":         {"a test suite is not part of a package", map[string]string{"apis/x.yaml": "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n"}, nil},
