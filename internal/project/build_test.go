@@ -219,6 +219,9 @@ func TestBuildRefuses(t *testing.T) {
 					t.Errorf("%s: got %v, want %q in it", tc.reason, err, want)
 				}
 			}
+			if strings.Contains(string(hint.Of(err)), string(hint.Ignore)) {
+				t.Errorf("%s: the hint %q names an option that projects lack", tc.reason, hint.Of(err))
+			}
 		})
 	}
 }
