@@ -20,6 +20,10 @@ import (
 const (
 	// RuleDependencyPackage is the rule for dependencies without a registry.
 	RuleDependencyPackage = "dependency-package"
+	// RuleDependencyVersion is the rule for versions that the package manager cannot resolve.
+	RuleDependencyVersion = "dependency-version"
+	// RuleDuplicateDependency is the rule for two dependencies on the same package.
+	RuleDuplicateDependency = "duplicate-dependency"
 	// RuleMetadataName is the rule for names of packages that Kubernetes does not allow.
 	RuleMetadataName = "metadata-name"
 )
@@ -40,7 +44,7 @@ func dependencies(_ context.Context, c content, f *finder) {
 		f.dependencyPackage(at+"."+key, pkg)
 		f.dependencyKind(c, at, key, dep)
 		if first, ok := seen[pkg]; ok {
-			f.add("duplicate-dependency", at, "remove one of the two", "%s depends on %q, as %s already does", at, pkg, first)
+			f.add(RuleDuplicateDependency, at, "remove one of the two", "%s depends on %q, as %s already does", at, pkg, first)
 			continue
 		}
 		seen[pkg] = at
@@ -147,7 +151,7 @@ func (f *finder) dependencyVersion(at, version string) {
 	if _, err := v1.NewHash(version); err == nil {
 		return
 	}
-	const rule, next = "dependency-version", `write a constraint such as ">=v0.5.0", or a digest`
+	const rule, next = RuleDependencyVersion, `write a constraint such as ">=v0.5.0", or a digest`
 	if version == "" {
 		f.add(rule, at, next, "%s.version is missing", at)
 		return

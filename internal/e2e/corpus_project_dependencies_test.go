@@ -27,7 +27,7 @@ metadata:
   name: %[3]s.%[1]s
 spec:
   group: %[1]s
-  names: {kind: %[2]s, listKind: %[2]sList, plural: %[3]s, singular: %[2]s}
+  names: {kind: %[2]s, listKind: %[2]sList, plural: %[3]s}
   scope: Cluster
   versions:
   - name: v1beta1

@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
+var errLinks = errors.New("too many levels of symbolic links")
+
 // Cause returns the error that an *fs.PathError or *os.LinkError wraps, without the
-// operation and the path. It returns other errors unchanged.
+// operation and the path. It names a loop of links without the function of Go that found it. It
+// returns other errors unchanged.
 func Cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -17,6 +20,9 @@ func Cause(err error) error {
 	var le *os.LinkError
 	if errors.As(err, &le) {
 		return le.Err
+	}
+	if err != nil && err.Error() == "EvalSymlinks: too many links" { // Package filepath has no value for it.
+		return errLinks
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -30,6 +31,13 @@ func TestCause(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
 			}
 		})
+	}
+	loop := filepath.Join(t.TempDir(), "loop")
+	if os.Symlink("loop", loop) == nil { // Windows may forbid links.
+		_, err := filepath.EvalSymlinks(loop)
+		if got := fsx.Cause(err).Error(); got != "too many levels of symbolic links" {
+			t.Errorf("got %q for a link to itself", got)
+		}
 	}
 	if !errors.Is(fsx.Cause(absent), fs.ErrNotExist) {
 		t.Error("the kind of the error is lost")

@@ -8,19 +8,22 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // tolerated are the rules whose problems do not prevent a build, as in the crossplane CLI: the file
-// of packages needs no registry, and a cluster chooses the names of the objects for packages.
-var tolerated = []string{xpkg.RuleDependencyPackage, xpkg.RuleMetadataName}
+// of packages needs no registry, a cluster chooses the names of the objects for packages, and only
+// a cluster resolves their dependencies.
+var tolerated = []string{xpkg.RuleDependencyPackage, xpkg.RuleDependencyVersion, xpkg.RuleDuplicateDependency, xpkg.RuleMetadataName}
 
 // Options are the options of Build.
 type Options struct {
@@ -118,11 +121,14 @@ func (p *Project) explain(err error) error {
 }
 
 // inFile removes the lines of problems in generated metadata, which the project file does
-// not have.
+// not have, and replaces hints that name options of package roots.
 func (p *Project) inFile(found xpkg.Problems) xpkg.Problems {
 	for i := range found {
 		if found[i].Path == p.Path && found[i].Rule != ruleUnusedFunction {
 			found[i].Line = 0
+		}
+		if strings.Contains(found[i].Hint, string(hint.Ignore)) {
+			found[i].Hint = "move it to a file outside of the directories of APIs, operations and examples"
 		}
 	}
 	return found

@@ -219,6 +219,9 @@ func TestBuildRefuses(t *testing.T) {
 					t.Errorf("%s: got %v, want %q in it", tc.reason, err, want)
 				}
 			}
+			if strings.Contains(string(hint.Of(err)), string(hint.Ignore)) {
+				t.Errorf("%s: the hint %q names an option that projects lack", tc.reason, hint.Of(err))
+			}
 		})
 	}
 }
@@ -244,6 +247,13 @@ func TestBuildNeedsTheBaseOfEachPlatform(t *testing.T) {
 	}
 }
 
+const dependencies = "  dependencies:\n"
+
+// dependency returns the field dependencies of a project.
+func dependency(version string) string {
+	return dependencies + `  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: registry.example.org/acme/provider-a, version: "` + version + "\"}}\n"
+}
+
 // The crossplane CLI builds what only a cluster or a registry would refuse: xfn warns of it.
 func TestBuildTolerates(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -253,6 +263,8 @@ func TestBuildTolerates(t *testing.T) {
 	}{
 		"NoHost":   {"the file of packages needs no registry", map[string]string{project.File: strings.Replace(crossplane, "registry.example.org/", "", 1)}, `spec.dependsOn[0].package is "acme/demo_compose", which names no registry`},
 		"Name":     {"the name of a project is any string", map[string]string{project.File: strings.Replace(crossplane, "name: demo", "name: My Demo_1", 1)}, `the name of the Configuration is "My Demo_1", which Kubernetes does not allow`},
+		"Version":  {"a cluster resolves the versions of dependencies", map[string]string{project.File: crossplane + dependency("latest")}, `spec.dependsOn[0].version is "latest", which is neither`},
+		"Twice":    {"a cluster resolves all constraints of a package", map[string]string{project.File: crossplane + dependency("v1.0.0") + dependency(">=v1.0.0")[len(dependencies):]}, `spec.dependsOn[1] depends on "registry.example.org/acme/provider-a", as spec.dependsOn[0] already does`},
 		"Function": {"the name of a function is part of a repository", map[string]string{"functions/a_b/x.gotmpl": "a\n"}, `no pipeline calls the function "a_b", whose name in pipelines is acme-demoab`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -296,6 +308,7 @@ func TestLint(t *testing.T) {
 		want   []string // RULE PATH:LINE: TEXT
 	}{
 		"Clean":         {"a project without problems has no warnings", nil, nil},
+		"Extension":     {"only extensions in lower case count, as in the crossplane CLI", map[string]string{"apis/x.YAML": xrd}, []string{"left-out apis/x.YAML: the file is left out: its extension"}},
 		"OtherKind":     {"a file of another kind is left out", map[string]string{"apis/x.yaml": "apiVersion: v1\nkind: Secret\n"}, []string{"left-out apis/x.yaml:1: the file is left out"}},
 		"HiddenAPI":     {"an API behind another kind is lost", map[string]string{"apis/x.yaml": "kind: Secret\n---\n" + strings.Replace(composition, "name: apps}", "name: b}", 1)}, []string{"left-out apis/x.yaml:3: the file is left out, because its first object is Secret of no apiVersion, so the Composition of"}},
 		"Suite":         {"a test suite is not part of a package", map[string]string{"apis/x.yaml": "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n"}, nil},

@@ -112,7 +112,7 @@ func (c *collector) tree(dir string, kinds []string) error {
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 		}
-		if ext := filepath.Ext(path); !e.IsDir() && (ext == ".yaml" || ext == ".yml" || e.Type()&fs.ModeSymlink != 0) {
+		if ext := strings.ToLower(filepath.Ext(path)); !e.IsDir() && (ext == ".yaml" || ext == ".yml" || e.Type()&fs.ModeSymlink != 0) {
 			paths, entries = append(paths, path), append(entries, e)
 		}
 		return nil
@@ -186,6 +186,10 @@ func concurrently(n int, do func(int)) {
 
 // file collects a file below a directory.
 func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
+	if ext := filepath.Ext(path); e.Type().IsRegular() && ext != ".yaml" && ext != ".yml" {
+		c.leaveOut(ruleLeftOut, path, 0, "the file is left out: its extension must be .yaml or .yml, in lower case")
+		return
+	}
 	data, ok := c.read(path, e)
 	if !ok || !c.takes(path, data, kinds) {
 		return
@@ -255,17 +259,6 @@ func readFile(path string) (data []byte, err error) {
 		return nil, cmp.Or(err, errors.New("not a regular file"))
 	}
 	return fsx.ReadFile(path, maxFile)
-}
-
-// isBelow reports whether a path without links is a directory or below it.
-func isBelow(dir, path string) bool {
-	absDir, dirErr := filepath.Abs(dir)
-	abs, err := filepath.Abs(path)
-	if errors.Join(dirErr, err) != nil {
-		return false
-	}
-	rel, err := filepath.Rel(absDir, abs)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // takes reports whether a file is part of the Configuration. It warns of a file that is left

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/languages"
@@ -235,8 +237,8 @@ func (p *Project) tarball(f Function, arch string) (string, error) {
 		}
 		root, rootErr := filepath.EvalSymlinks(p.Root)
 		real, err := filepath.EvalSymlinks(file)
-		if err := errors.Join(rootErr, err); err != nil {
-			return "", fmt.Errorf("finding the runtime image %q: %w", file, err)
+		if err := cmp.Or(rootErr, err); err != nil {
+			return "", fmt.Errorf("finding the runtime image %q: %w", file, fsx.Cause(err))
 		}
 		if !isBelow(root, real) {
 			return "", fmt.Errorf("the runtime image %q is a link that leads out of the project", file)

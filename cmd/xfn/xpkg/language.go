@@ -1,6 +1,7 @@
 package xpkg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func (f *runtimeFlags) language() (language.Language, error) {
 	}
 	lang, source, err := languages.Find(f.EmbedRuntimeSource)
 	f.EmbedRuntimeSource = source
-	return lang, hint.Wrap(err, "name the folder of the function's source, or set --language")
+	return lang, hint.Wrap(err, cmp.Or(hint.Of(err), "name the folder of the function's source, or set --language"))
 }
 
 // buildBinaries returns the images with the programs of --embed-runtime-binary.

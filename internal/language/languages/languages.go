@@ -37,7 +37,12 @@ func Detect(dir string) (language.Language, error) {
 		}
 		marks = append(marks, fmt.Sprintf("%s (%s)", l.Marks, l.Name))
 	}
-	return language.Language{}, fmt.Errorf("detecting the language of %q: expected %s", dir, strings.Join(marks, ", or "))
+	err := fmt.Errorf("detecting the language of %q: expected %s", dir, strings.Join(marks, ", or "))
+	if old, _ := language.Has(dir, "main.py"); old {
+		err = hint.Wrap(fmt.Errorf("%w; a function of only main.py, the old layout of Upbound, needs a base image that is not known", err),
+			"create a function in Python with xfn function generate, and call compose of main.py in its RunFunction")
+	}
+	return language.Language{}, err
 }
 
 // Find returns the language of the source in dir, or else in its folder function, where the

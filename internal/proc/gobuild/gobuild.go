@@ -113,6 +113,9 @@ func compile(ctx context.Context, opts Options, goCmd, out string) (err error) {
 	cmd := exec.CommandContext(ctx, goCmd, args...)
 	cmd.Dir = opts.Dir
 	cmd.Env = environment(opts, work)
+	if _, err := os.Stat(out); err == nil && !limitsMemory(opts.Env) { // An earlier build compiled the dependencies.
+		cmd.Env = append(cmd.Env, withoutGC...)
+	}
 	cmd.WaitDelay = grace
 	proc.KillGroup(cmd)
 	var output proc.Output

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -145,6 +147,32 @@ func TestKeptIsLinkedAgain(t *testing.T) {
 
 // TestKeptBesideOutput checks that files which no Go file embeds, such as a package that was
 // written to the folder, make no other program.
+// A build that replaces a kept program links mainly, and may use more memory for it.
+func TestKeptUsesMemory(t *testing.T) {
+	t.Parallel()
+	bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
+	script := "#!/bin/sh\necho \"[$GOGC $GOMEMLIMIT]\" >>'" + log + "'\nwhile [ \"$1\" != -o ]; do shift; done\necho a long program >\"$2\"\n"
+	write(t, filepath.Join(bin, "go"), script)
+	if err := os.Chmod(filepath.Join(bin, "go"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	opts := options(t, module(t, map[string]string{"main.go": program}), "PATH="+bin+":"+os.Getenv("PATH"))
+	opts.Env = slices.DeleteFunc(opts.Env, func(kv string) bool { return strings.HasPrefix(kv, "GOGC=") || strings.HasPrefix(kv, "GOMEMLIMIT=") })
+	opts.Kept = filepath.Join(t.TempDir(), "programs")
+	for i, limit := range []string{"", "", "GOGC=50", "GOMEMLIMIT=1MiB"} {
+		o := opts
+		o.Output += strconv.Itoa(i)
+		if limit != "" {
+			o.Env = append(slices.Clip(o.Env), limit)
+		}
+		build(t, o)
+	}
+	const want = "[ ]\n[off 1GiB]\n[50 ]\n[ 1MiB]\n"
+	if got, err := os.ReadFile(log); err != nil || string(got) != want {
+		t.Errorf("the go command got the settings %q, %v, want %q", got, err, want)
+	}
+}
+
 func TestKeptBesideOutput(t *testing.T) {
 	t.Parallel()
 	dir := module(t, map[string]string{"main.go": program})

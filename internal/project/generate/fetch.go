@@ -199,6 +199,11 @@ func (f *Fetcher) resolve(ctx context.Context, d lock.Dependency, images image.O
 		}
 		return f.parse(ref)
 	}
+	if _, err := semver.NewConstraint(d.Version); err != nil && !lock.IsDigest(d.Version) {
+		if ref, err := f.parse(d.Package + ":" + d.Version); err == nil { // The crossplane CLI accepts any tag.
+			return ref, nil
+		}
+	}
 	var tags lock.Tags = image.Tags{Remote: images.Remote, Rewrite: images.Rewrite}
 	if images.Offline {
 		tags = image.CachedTags{Store: f.Store}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -59,7 +58,7 @@ func APIs(p *project.Project) models.Source {
 func yamlFiles(p *project.Project) (files []yamlFile, hash string, err error) {
 	sum, dir := sha256.New(), p.Dir(p.Paths.APIs)
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if ext := strings.ToLower(filepath.Ext(path)); err != nil || d.IsDir() || ext != ".yaml" && ext != ".yml" {
+		if ext := filepath.Ext(path); err != nil || d.IsDir() || ext != ".yaml" && ext != ".yml" {
 			return err
 		}
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
