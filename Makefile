@@ -62,10 +62,10 @@ demo: build ## Show how to create, build and push a function, and how to test a 
 # the race detector it would need ten times as long and find nothing more: RACE=1 runs these tests
 # without it. LARGE prints a line "FILE TEST" for each. `make lint` vets all packages.
 TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -trimpath -vet=off -timeout 30m
-RACETEST := GORACE=atexit_sleep_ms=0 $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
+RACETEST := GORACE=atexit_sleep_ms=0 XFN_SEEDS=$${XFN_SEEDS:-10} $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
 LARGE = find . -name '*_test.go' -exec awk '/^func Test/ { sub(/\(.*/, "", $$2); name = $$2 } /testing\.Short\(\)/ { print FILENAME, name }' {} +
 
-test: build ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults.
+test: build ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults, 10 with RACE=1.
 ifdef RACE
 	@status=0; packages=$$($(GO) list ./... | grep -v '/internal/e2e$$') || exit 1; \
 	$(RACETEST) $$packages || status=1; \
