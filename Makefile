@@ -58,14 +58,17 @@ demo: build ## Show how to create, build and push a function, and how to test a 
 # both are built without cgo and with -trimpath. With RACE=1, the race detector is on where
 # tests call the code in their own process: those of internal/e2e only run programs.
 # atexit_sleep_ms=0 saves a second at the end of each process with the race detector.
+#
 # A test that testing.Short() skips computes much, or repeats other tests as another user. With
 # the race detector it would need ten times as long and find nothing more: RACE=1 runs these tests
-# without it. LARGE prints a line "FILE TEST" for each. `make lint` vets all packages.
-TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -trimpath -vet=off -timeout 30m
-RACETEST := GORACE=atexit_sleep_ms=0 $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
+# without it. LARGE prints a line "FILE TEST" for each. JOBS is one more than the processors,
+# because some packages wait for servers. `make lint` vets all packages.
+JOBS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -p $(JOBS) -trimpath -vet=off -timeout 30m
+RACETEST := GORACE=atexit_sleep_ms=0 XFN_SEEDS=$${XFN_SEEDS:-10} $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
 LARGE = find . -name '*_test.go' -exec awk '/^func Test/ { sub(/\(.*/, "", $$2); name = $$2 } /testing\.Short\(\)/ { print FILENAME, name }' {} +
 
-test: build ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults.
+test: build ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults, 10 with RACE=1.
 ifdef RACE
 	@status=0; packages=$$($(GO) list ./... | grep -v '/internal/e2e$$') || exit 1; \
 	$(RACETEST) $$packages || status=1; \

@@ -31,7 +31,7 @@ func largePackage(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := random.Layer(16<<20, types.DockerLayer)
+	layer, err := random.Layer(4<<20, types.DockerLayer)
 	if err == nil {
 		img, err = mutate.AppendLayers(img, layer)
 	}

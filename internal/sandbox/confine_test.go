@@ -570,6 +570,9 @@ func keepCapability(number string) error {
 // change users, as in a container with dropped capabilities. The function is then root,
 // and owns the files that it must not change.
 func TestConfinedAsBareRoot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it repeats the tests of Confine")
+	}
 	if os.Geteuid() != 0 || !sandbox.Becomes() {
 		t.Skip("needs a root user with capabilities")
 	}

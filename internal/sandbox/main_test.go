@@ -56,7 +56,7 @@ var hostile = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	file := filepath.Join(dir, "hostile")
-	build := exec.Command("go", "build", "-o", dir+"/", "./testdata/hostile", "./testdata/caller")
+	build := exec.Command("go", "build", "-trimpath", "-o", dir+"/", "./testdata/hostile", "./testdata/caller")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
@@ -73,7 +73,7 @@ var plain = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	program := filepath.Join(filepath.Dir(file), "test")
-	build := exec.Command("go", "test", "-c", "-o", program, ".")
+	build := exec.Command("go", "test", "-c", "-trimpath", "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)

@@ -114,6 +114,9 @@ var (
 // TestScopes compares clusterScoped with the markers in the Go sources of Kubernetes'
 // kinds that say whether they are namespaced.
 func TestScopes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it parses the sources of Kubernetes")
+	}
 	packages := []string{
 		"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
 	}

@@ -41,6 +41,9 @@ func TestChangedFiles(t *testing.T) {
 // TestManyCompositions renders with more Compositions than the cache of decoded
 // documents can store.
 func TestManyCompositions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it renders 1,100 Compositions")
+	}
 	files := map[string]string{"xr.yaml": xr}
 	var paths []string
 	for i := range 1100 {

@@ -10,6 +10,9 @@ import (
 // A generated key is encrypted in cosign's format. Only its password decrypts it, also if
 // the password is empty.
 func TestGenerate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it encrypts keys with scrypt")
+	}
 	for _, password := range []string{"s3cret", ""} {
 		k := must[*signature.PrivateKey](t)(signature.Generate())
 		text := must[[]byte](t)(k.Encrypt([]byte(password)))

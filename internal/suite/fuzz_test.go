@@ -168,6 +168,9 @@ func TestFuzz(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if tc.within > 20 && testing.Short() {
+				t.Skip("it renders many inputs")
+			}
 			got, err := fuzz(t, t.Context(), fuzzed(tc.template), suite.FuzzOptions{XRD: "xrd.yaml", Runs: tc.within, Seed: 1})
 			if err != nil || got.Inputs != tc.within {
 				t.Fatalf("%s: %d inputs: %v", tc.reason, got.Inputs, err)
@@ -225,7 +228,7 @@ func TestFuzzStops(t *testing.T) {
 	o := options(example(t, fuzzed(`{{ fail "no" }}`)))
 	now, calls := o.Now, atomic.Int64{}
 	o.Now = func() time.Time {
-		if calls.Add(1) > 1000 {
+		if calls.Add(1) > 200 {
 			cancel(stopped)
 		}
 		return now()
@@ -239,8 +242,8 @@ func TestFuzzStops(t *testing.T) {
 // TestSaveFindings checks that the case of a finding fails for the same reason, in another folder.
 func TestSaveFindings(t *testing.T) {
 	t.Parallel()
-	fsys := example(t, fuzzed(thing("a", "", "count: {{ $spec.count | default 1 }}")))
-	got, err := fuzzWith(t, t.Context(), options(fsys), suite.FuzzOptions{XRD: "xrd.yaml", Runs: 100, Seed: 1})
+	fsys := example(t, fuzzed(thing("a", "", "count: {{ $spec.count | default 20 }}")))
+	got, err := fuzzWith(t, t.Context(), options(fsys), suite.FuzzOptions{XRD: "xrd.yaml", Runs: 5, Seed: 1})
 	if err != nil || len(got.Findings) != 1 {
 		t.Fatalf("got %v: %v", got, err)
 	}
@@ -296,13 +299,13 @@ func TestFuzzCrash(t *testing.T) {
 	t.Parallel()
 	o, rt := options(example(t, fuzzed(thing("a", "", "")))), &fragile{}
 	o.Config.Runtime, o.Config.Runtimes = session.Process, map[session.Runtime]runtimes.Runtime{session.Process: rt}
-	got, err := fuzzWith(t, t.Context(), o, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 50, Seed: 1})
-	if err != nil || got.Inputs != 50 || len(got.Findings) != 1 {
+	got, err := fuzzWith(t, t.Context(), o, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 20, Seed: 1})
+	if err != nil || got.Inputs != 20 || len(got.Findings) != 1 {
 		t.Fatalf("got %d inputs and %d findings: %v", got.Inputs, len(got.Findings), err)
 	}
 	f := got.Findings[0]
 	spec, err := json.Marshal(f.XR["spec"])
-	if err != nil || f.Kind != suite.RenderFails || string(spec) != `{"size":"medium"}` || f.Count == 50 || rt.started.Load() < 2 {
+	if err != nil || f.Kind != suite.RenderFails || string(spec) != `{"size":"medium"}` || f.Count == 20 || rt.started.Load() < 2 {
 		t.Errorf("got %s, %d times, for %s after %d starts: %s", f.Kind, f.Count, spec, rt.started.Load(), f.Text)
 	}
 }

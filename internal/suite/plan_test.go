@@ -74,6 +74,9 @@ func generated(n int) string {
 // TestShards checks that each of ten thousand cases is in one of 4 or 16 shards, and that
 // shards have similar sizes. Adding a case does not move other cases to another shard.
 func TestShards(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it splits 10,000 cases")
+	}
 	const n = 10_000
 	o := options(example(t, map[string]string{"s.yaml": generated(n)}))
 	suites, more := loaded(t, o), loaded(t, options(example(t, map[string]string{"s.yaml": generated(n + 1)})))

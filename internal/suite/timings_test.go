@@ -96,6 +96,9 @@ func describe(s suite.Split) string {
 // machine needs at most a tenth more than the mean. XFN_SCALE=1000000 is the number of cases,
 // by default a tenth of that.
 func TestSplitOfAMonorepo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it splits 100,000 cases")
+	}
 	t.Parallel()
 	const machines = 200
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("XFN_SCALE"), "100000"))

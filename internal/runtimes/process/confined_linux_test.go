@@ -309,6 +309,9 @@ func TestSandboxIsForbidden(t *testing.T) {
 // engine, where no process can create a namespace. It runs them as root with Docker's
 // capabilities, with one capability and with none, and as an ordinary user.
 func TestInContainer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it repeats the tests of packages as other users")
+	}
 	if os.Getenv(containedVar) != "" {
 		t.Skip("this test runs in such a confinement already")
 	}
