@@ -189,15 +189,20 @@ func (v *view) explain(all []api.Message) error {
 
 // adviceFor returns the hint for an import that was not found.
 func (v *view) adviceFor(module string) hint.Hint {
-	parts := strings.SplitN(module, "/", 3)
-	name := parts[0]
-	if strings.HasPrefix(name, "@") && len(parts) > 1 {
-		name += "/" + parts[1]
-	}
+	name := packageName(module)
 	if v.manifest.Development[name] != "" {
 		return hint.Hint("move " + name + " from devDependencies to dependencies, with npm install -P " + name)
 	}
 	return hint.Hint("add the package to dependencies, with npm install " + name)
+}
+
+// packageName returns the name of the package that has a module, such as "@a/b" for "@a/b/c".
+func packageName(module string) string {
+	parts := strings.SplitN(module, "/", 3)
+	if strings.HasPrefix(module, "@") && len(parts) > 1 {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
 }
 
 // externals returns the names of the packages that cannot be bundled: those with compiled

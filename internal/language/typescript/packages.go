@@ -129,7 +129,7 @@ func (v *view) bundlePackages(ctx context.Context, p *packages) error {
 		b.OnResolve(api.OnResolveOptions{Filter: "^" + rootScheme}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 			return api.OnResolveResult{Path: strings.TrimPrefix(a.Path, rootScheme) + moduleEnd, Namespace: packageSpace}, nil
 		})
-		onImport(b, "^[^./]", v.builtinsByRequire)
+		v.onImport(b, v.builtinsByRequire)
 		onLoad(b, builtinSpace, v.at, requireText)
 		onLoad(b, packageSpace, v.at, func(path string) string { return p.find(path).load(v.at) })
 	})

@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 )
 
 // rootScheme is the prefix of imports of packages, in place of the path of a root. In a bundle of
@@ -100,17 +104,53 @@ func runPart(ctx context.Context, o api.BuildOptions, setup func(api.PluginBuild
 	return b, nil
 }
 
-// onImport calls found with each import that matches filter, and with what esbuild resolves it to.
-// An empty result of found means the latter.
-func onImport(b api.PluginBuild, filter string, found func(api.OnResolveArgs, api.ResolveResult) api.OnResolveResult) {
-	type resolving struct{}
-	b.OnResolve(api.OnResolveOptions{Filter: filter}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-		if _, again := a.PluginData.(resolving); again || a.Kind == api.ResolveEntryPoint || a.Namespace == packageSpace {
+// onImport calls found with imports, and with what esbuild resolves them to. An empty result of
+// found means the latter. Each resolution of a plugin reads folders again, so onImport leaves
+// out imports that found would not change, and resolves others once.
+func (v *view) onImport(b api.PluginBuild, found func(api.OnResolveArgs, api.ResolveResult) api.OnResolveResult) {
+	var mu sync.Mutex
+	resolved := map[string]api.ResolveResult{}
+	b.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+		key := v.resolutionKey(a)
+		if key == "" || a.PluginData == v || a.Kind == api.ResolveEntryPoint || a.Namespace == packageSpace {
 			return api.OnResolveResult{}, nil
 		}
-		r := b.Resolve(a.Path, api.ResolveOptions{Importer: a.Importer, Namespace: a.Namespace, ResolveDir: a.ResolveDir, Kind: a.Kind, With: a.With, PluginData: resolving{}})
+		mu.Lock()
+		r, ok := resolved[key]
+		mu.Unlock()
+		if !ok {
+			r = b.Resolve(a.Path, api.ResolveOptions{Importer: a.Importer, Namespace: a.Namespace, ResolveDir: a.ResolveDir, Kind: a.Kind, With: a.With, PluginData: v})
+			mu.Lock()
+			resolved[key] = r
+			mu.Unlock()
+		}
 		return found(a, r), nil
 	})
+}
+
+// resolutionKey identifies the result of resolving an import. It is empty for an import of a file by
+// a file beside it, and for one of a package by a package.
+func (v *view) resolutionKey(a api.OnResolveArgs) string {
+	rel, err := filepath.Rel(v.at, a.ResolveDir)
+	dir := filepath.ToSlash(rel)
+	fromPackage := err == nil && v.inPackage(dir)
+	name := packageName(a.Path)
+	switch {
+	case strings.HasPrefix(a.Path, ".") && (fromPackage || !v.inPackage(path.Join(dir, a.Path))):
+		return ""
+	case fromPackage && (strings.HasPrefix(a.Path, "#") || slices.ContainsFunc(v.tree.packages, func(p *npm.Package) bool { return p.Import == name })):
+		return ""
+	case fromPackage:
+		return a.Path
+	default:
+		return fmt.Sprint(a.Path, "\n", dir, "\n", a.Kind)
+	}
+}
+
+// inPackage reports whether a path in the view is a package, or in one.
+func (v *view) inPackage(at string) bool {
+	p := v.owner(at + "/file")
+	return p != nil && !p.Link
 }
 
 // onLoad makes text the content of the modules in a namespace.
@@ -148,10 +188,10 @@ func (v *view) pathOf(r api.ResolveResult) string {
 	if err != nil {
 		return ""
 	}
-	if p := v.owner(filepath.ToSlash(rel)); p == nil || p.Link {
-		return ""
+	if at := filepath.ToSlash(rel); v.inPackage(at) {
+		return at
 	}
-	return filepath.ToSlash(rel)
+	return ""
 }
 
 // importLine matches a statement that esbuild prints for an import of a root.
@@ -162,7 +202,7 @@ func (v *view) roots(ctx context.Context, entry string) ([]root, error) {
 	var mixed atomic.Bool
 	o := v.options(entry)
 	b, err := run(ctx, o, func(b api.PluginBuild) {
-		onImport(b, ".*", func(a api.OnResolveArgs, r api.ResolveResult) api.OnResolveResult {
+		v.onImport(b, func(a api.OnResolveArgs, r api.ResolveResult) api.OnResolveResult {
 			at := v.pathOf(r)
 			if at == "" {
 				return api.OnResolveResult{}
@@ -222,7 +262,7 @@ func (v *view) sourceOf(ctx context.Context, entry string, p *packages) (*built,
 		b.OnResolve(api.OnResolveOptions{Filter: ".*", Namespace: packageSpace}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 			return api.OnResolveResult{Path: a.Importer, Namespace: loadedSpace}, nil
 		})
-		onImport(b, ".*", func(a api.OnResolveArgs, r api.ResolveResult) api.OnResolveResult {
+		v.onImport(b, func(a api.OnResolveArgs, r api.ResolveResult) api.OnResolveResult {
 			at := v.pathOf(r)
 			switch {
 			case at == "":
