@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // forms is a function that imports packages in all forms that can be bundled apart from the source, and
@@ -106,40 +107,57 @@ func TestBundleIsTheSame(t *testing.T) {
 	}
 }
 
-// A build reads the packages that a former build kept, and its bytes are those of a build without them.
+// A build uses the packages that a former build kept. Its bytes are those of a build without them.
 func TestBundleKeepsPackages(t *testing.T) {
 	f := forms(t, "")
 	src := f.source(t)
-	want := digestOf(t, f.mustBuild(t, src).Images.All[0])
-	src.Base = f.source(t).Base
-	if got := digestOf(t, f.mustBuild(t, src).Images.All[0]); got != want {
-		t.Errorf("with kept packages: got %s, want %s", got, want)
+	build := func() v1.Hash {
+		src.Base = f.source(t).Base
+		return digestOf(t, f.mustBuild(t, src).Images.All[0])
 	}
-	kept, err := filepath.Glob(filepath.Join(src.Artifacts.Dir, "typescript/bundles/*"))
-	if err != nil || len(kept) != 1 {
-		t.Fatalf("kept %q, %v", kept, err)
+	want := build()
+	files, err := filepath.Glob(filepath.Join(src.Artifacts.Dir, "typescript/bundles/*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("kept %q, %v", files, err)
 	}
-	data, err := os.ReadFile(kept[0])
+	data, err := os.ReadFile(files[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.write(t, "src/first.ts", "console.log(\"changed\");\n")
-	for reason, tc := range map[string]struct {
-		file string
-		want string
+	for _, tc := range []struct {
+		reason, content string
+		used            bool
 	}{
-		"the file is read":                       {strings.Replace(string(data), "default of esm", "what was kept!", 1), "what was kept!"},
-		"a file that cannot be read is replaced": {"{", "default of esm"},
+		{"a whole file is used", string(data), true},
+		{"a file that ends early is replaced", string(data[:len(data)/2]), false},
+		{"a changed file is replaced", strings.Replace(string(data), "default of esm", "another string", 1), false},
+		{"an empty file is replaced", "", false},
 	} {
-		if err := os.WriteFile(kept[0], []byte(tc.file), 0o600); err != nil {
+		if err := os.WriteFile(files[0], []byte(tc.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		src.Base = f.source(t).Base
-		text := contents(t, f.mustBuild(t, src).Images.All[0])[0]["function/dist/main.mjs"]
-		if !strings.Contains(text, tc.want) || !strings.Contains(text, "changed") {
-			t.Errorf("%s: the bundle lacks %q", reason, tc.want)
+		before := stat(t, files[0])
+		if got := build(); got != want {
+			t.Errorf("%s: got the image %s, want %s", tc.reason, got, want)
+		}
+		if used := os.SameFile(before, stat(t, files[0])); used != tc.used {
+			t.Errorf("%s: got %t", tc.reason, used)
 		}
 	}
+	f.write(t, "src/first.ts", "console.log(\"changed\");\n")
+	before := stat(t, files[0])
+	if got := build(); got == want || !os.SameFile(before, stat(t, files[0])) {
+		t.Errorf("after a change of source: got the image %s", got)
+	}
+}
+
+func stat(t *testing.T, file string) os.FileInfo {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
 }
 
 func TestBundleOfEverything(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,6 +33,8 @@ type packages struct {
 	// Size is the size of the mappings in Text. The code follows them.
 	Size int
 	Text []byte `json:"-"`
+	// Sum is a checksum of Text.
+	Sum uint32
 }
 
 // find returns the root with a path or the name of its module, or nil.
@@ -47,21 +50,17 @@ func (p *packages) find(path string) *root {
 
 // keptPackages returns the bundle of roots that the folder cache has, or creates it there.
 func (v *view) keptPackages(ctx context.Context, roots []root, cache string) (*packages, error) {
-	rel, err := filepath.Rel(v.root, v.dir)
-	if err != nil {
-		return nil, err
-	}
-	key, err := json.Marshal([]any{1, esbuild(), oldestNode, filepath.ToSlash(rel), v.key, v.external, roots})
+	key, err := json.Marshal([]any{1, esbuild(), oldestNode, v.relative("."), v.key, v.external, roots})
 	if err != nil {
 		return nil, err
 	}
 	file := filepath.Join(cache, fmt.Sprintf("%x", sha256.Sum256(key)))
 	if data, err := os.ReadFile(file); err == nil {
-		p, header := &packages{}, json.NewDecoder(bytes.NewReader(data))
-		if header.Decode(p) == nil {
-			p.Text = data[header.InputOffset()+1:]
+		kept := &packages{}
+		header, text, _ := bytes.Cut(data, []byte("\n"))
+		if kept.Text = text; json.Unmarshal(header, kept) == nil && kept.Sum == crc32.ChecksumIEEE(text) {
 			_ = fsx.Touch(file) // only a prune of the cache reads the time
-			return p, nil
+			return kept, nil
 		}
 	}
 	p := &packages{Roots: roots}
@@ -149,6 +148,7 @@ func (v *view) bundlePackages(ctx context.Context, p *packages) error {
 	}
 	p.Meta, p.Warnings, p.Last = done.meta, done.warnings, lastPosition(mappings)
 	p.Size, p.Text = len(mappings), append([]byte(mappings), code...)
+	p.Sum = crc32.ChecksumIEEE(p.Text)
 	return nil
 }
 
