@@ -44,7 +44,6 @@ try {
 }
 ` + more,
 	})
-	f.manifest["type"] = "module"
 	f.add(t, "node_modules/esm", "1.0.0", map[string]string{
 		"package.json": `{"name": "esm", "type": "module", "exports": "./index.js"}`,
 		"index.js": `import two, { version } from "two";
@@ -89,21 +88,25 @@ func TestBundleIsTheSame(t *testing.T) {
 	if err != nil {
 		t.Skip("Node.js is missing")
 	}
-	var printed [2]string
-	for i, more := range []string{"", "if (globalThis.never) await import(\"esm\");\n"} {
-		text, file := code(t, forms(t, more))
-		if split := strings.Contains(text, "__xfnPackage"); split != (more == "") {
-			t.Errorf("with %q: got a joined bundle: %t", more, split)
+	for _, kind := range []string{"module", "commonjs"} { // they differ in the default exports of packages
+		var printed [2]string
+		for i, more := range []string{"", "if (globalThis.never) await import(\"esm\");\n"} {
+			f := forms(t, more)
+			f.manifest["type"] = kind
+			text, file := code(t, f)
+			if split := strings.Contains(text, "__xfnPackage"); split != (more == "") {
+				t.Errorf("%s with %q: got a joined bundle: %t", kind, more, split)
+			}
+			out, err := exec.CommandContext(t.Context(), node, "--enable-source-maps", file).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%s with %q: %v\n%s", kind, more, err, out)
+			}
+			text, _, _ = strings.Cut(string(out), "\n    at async ") // the function around the source
+			printed[i] = strings.TrimSpace(strings.ReplaceAll(text, filepath.Dir(filepath.Dir(file)), ""))
 		}
-		out, err := exec.CommandContext(t.Context(), node, "--enable-source-maps", file).CombinedOutput()
-		if err != nil {
-			t.Fatalf("with %q: %v\n%s", more, err, out)
+		if diff := cmp.Diff(printed[1], printed[0]); diff != "" || !strings.HasSuffix(printed[0], "(/src/main.ts:22:3)") {
+			t.Errorf("%s (-everything +joined):\n%s\n%s", kind, diff, printed[0])
 		}
-		text, _, _ = strings.Cut(string(out), "\n    at async ") // the function around the source
-		printed[i] = strings.TrimSpace(strings.ReplaceAll(text, filepath.Dir(filepath.Dir(file)), ""))
-	}
-	if diff := cmp.Diff(printed[1], printed[0]); diff != "" || !strings.HasSuffix(printed[0], "(/src/main.ts:22:3)") {
-		t.Errorf("(-everything +joined):\n%s\n%s", diff, printed[0])
 	}
 }
 
