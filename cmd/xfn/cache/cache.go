@@ -19,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/golang"
 	"github.com/xfn-dev/xfn/internal/language/python"
+	"github.com/xfn-dev/xfn/internal/language/typescript"
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 )
 
@@ -58,7 +59,7 @@ func stores() []store {
 		{"images", imagesInfo, imagesPrune},
 		{"builds", buildsInfo, buildsPrune},
 		{"roots", rootsInfo, rootsPrune},
-		languageStore(golang.Cache()), languageStore(npm.Cache()), languageStore(python.Cache()),
+		languageStore(golang.Cache()), languageStore(npm.Cache()), languageStore(python.Cache()), languageStore(typescript.Cache()),
 	}
 }
 

@@ -111,9 +111,9 @@ func TestOlderThan(t *testing.T) {
 			if tc.err {
 				return
 			}
-			want := "images: removed 0 files, 0 B\nbuilds: removed 0 built images, 0 B\nroots: removed 0 unpacked images, 0 B\ngo: removed 0 programs, 0 B\nnpm: removed 0 packages, 0 B\npython: removed 0 files, 0 B\n"
+			want := "images: removed 0 files, 0 B\nbuilds: removed 0 built images, 0 B\nroots: removed 0 unpacked images, 0 B\ngo: removed 0 programs, 0 B\nnpm: removed 0 packages, 0 B\npython: removed 0 files, 0 B\ntypescript: removed 0 bundles, 0 B\n"
 			if tc.gone {
-				want = "removed " + cachedName + "\nimages: removed 1 file, 10 B\nbuilds: removed 0 built images, 0 B\nroots: removed 0 unpacked images, 0 B\ngo: removed 0 programs, 0 B\nnpm: removed 0 packages, 0 B\npython: removed 0 files, 0 B\n"
+				want = "removed " + cachedName + "\nimages: removed 1 file, 10 B\nbuilds: removed 0 built images, 0 B\nroots: removed 0 unpacked images, 0 B\ngo: removed 0 programs, 0 B\nnpm: removed 0 packages, 0 B\npython: removed 0 files, 0 B\ntypescript: removed 0 bundles, 0 B\n"
 			}
 			if diff := cmp.Diff(want, output(t, c)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -42,6 +42,7 @@ type bundle struct {
 	// packages are those that have a part in the bundle. external are those that the bundle
 	// loads from node_modules, and all that they need.
 	packages, external []*npm.Package
+	warnings           []string
 }
 
 // makeBundle bundles the function with the packages of a tree.
@@ -68,7 +69,17 @@ func (b *builder) makeBundle(ctx context.Context, t *tree) (_ *bundle, err error
 		return nil, err
 	}
 	b.opts.Progress.Step("bundling " + entry)
-	return v.bundle(ctx, entry, b.opts.Progress.Warn)
+	done, err := v.split(ctx, entry, filepath.Join(b.src.Artifacts.Dir, Cache().Name, bundlesFolder))
+	if errors.Is(err, errWhole) {
+		done, err = v.whole(ctx, entry)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range done.warnings {
+		b.opts.Progress.Warn(text)
+	}
+	return done, nil
 }
 
 func (b *builder) tempDir() string {
@@ -78,38 +89,54 @@ func (b *builder) tempDir() string {
 	return os.TempDir()
 }
 
-// bundle runs esbuild.
-func (v *view) bundle(ctx context.Context, entry string, warn func(string)) (*bundle, error) {
-	rel, err := filepath.Rel(v.root, v.dir)
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(v.at, rel)
-	external := v.external()
-	build, failed := api.Context(api.BuildOptions{
+// options returns the options of esbuild for a file of the project.
+func (v *view) options(entry string) api.BuildOptions {
+	dir := filepath.Join(v.at, filepath.FromSlash(v.relative(".")))
+	return api.BuildOptions{
 		EntryPoints: []string{"./" + entry}, AbsWorkingDir: dir, Outfile: filepath.Join(dir, filepath.FromSlash(bundleFile)),
 		Bundle: true, Platform: api.PlatformNode, Format: api.FormatESModule, Engines: []api.Engine{{Name: api.EngineNode, Version: oldestNode}},
-		PreserveSymlinks: true, External: external, Metafile: true, LegalComments: api.LegalCommentsEndOfFile,
-		Sourcemap: api.SourceMapLinked, SourcesContent: api.SourcesContentExclude, Charset: api.CharsetUTF8,
-		Banner: map[string]string{"js": banner}, LogLevel: api.LogLevelSilent,
-	})
-	if failed != nil {
-		return nil, v.explain(failed.Errors)
+		PreserveSymlinks: true, External: v.external, Metafile: true, LegalComments: api.LegalCommentsEndOfFile,
+		SourcesContent: api.SourcesContentExclude, Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent,
 	}
-	defer build.Dispose()
-	stop := context.AfterFunc(ctx, build.Cancel)
-	result := build.Rebuild()
+}
+
+// relative returns the path in the view of a path that is relative to the function.
+func (v *view) relative(name string) string {
+	rel, _ := filepath.Rel(v.root, v.dir) // newView returned its error
+	return path.Join(filepath.ToSlash(rel), name)
+}
+
+// A built is the output of esbuild. With errors, it has nothing else.
+type built struct {
+	errors          []api.Message
+	warnings        []string
+	code, sourceMap []byte
+	meta            *metafile
+}
+
+// build runs esbuild.
+func build(ctx context.Context, o api.BuildOptions) (*built, error) {
+	c, failed := api.Context(o)
+	if failed != nil {
+		return &built{errors: failed.Errors}, nil
+	}
+	defer c.Dispose()
+	stop := context.AfterFunc(ctx, c.Cancel)
+	result := c.Rebuild()
 	stop()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if len(result.Errors) > 0 {
-		return nil, v.explain(result.Errors)
+		return &built{errors: result.Errors}, nil
+	}
+	b := &built{meta: &metafile{}}
+	if err := json.Unmarshal([]byte(result.Metafile), b.meta); err != nil {
+		return nil, fmt.Errorf("reading the description of the bundle: %w", err)
 	}
 	for _, m := range result.Warnings[:min(len(result.Warnings), maxMessages)] {
-		warn(locate(m) + m.Text)
+		b.warnings = append(b.warnings, locate(m)+m.Text)
 	}
-	b := &bundle{}
 	for _, f := range result.OutputFiles {
 		if strings.HasSuffix(f.Path, ".map") {
 			b.sourceMap = f.Contents
@@ -117,7 +144,22 @@ func (v *view) bundle(ctx context.Context, entry string, warn func(string)) (*bu
 			b.code = f.Contents
 		}
 	}
-	return b, v.usage(b, result.Metafile, filepath.ToSlash(rel))
+	return b, nil
+}
+
+// whole bundles the source and its packages together.
+func (v *view) whole(ctx context.Context, entry string) (*bundle, error) {
+	o := v.options(entry)
+	o.Sourcemap, o.Banner = api.SourceMapLinked, map[string]string{"js": banner}
+	done, err := build(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(done.errors) > 0 {
+		return nil, v.explain(done.errors)
+	}
+	b := &bundle{code: done.code, sourceMap: done.sourceMap, warnings: done.warnings}
+	return b, v.setPackages(b, done.meta)
 }
 
 // locate returns the position of a message, followed by ": ".
@@ -147,26 +189,31 @@ func (v *view) explain(all []api.Message) error {
 
 // adviceFor returns the hint for an import that was not found.
 func (v *view) adviceFor(module string) hint.Hint {
-	parts := strings.SplitN(module, "/", 3)
-	name := parts[0]
-	if strings.HasPrefix(name, "@") && len(parts) > 1 {
-		name += "/" + parts[1]
-	}
+	name := packageName(module)
 	if v.manifest.Development[name] != "" {
 		return hint.Hint("move " + name + " from devDependencies to dependencies, with npm install -P " + name)
 	}
 	return hint.Hint("add the package to dependencies, with npm install " + name)
 }
 
-// external returns the names of the packages that cannot be bundled: those with compiled
+// packageName returns the name of the package that has a module, such as "@a/b" for "@a/b/c".
+func packageName(module string) string {
+	parts := strings.SplitN(module, "/", 3)
+	if strings.HasPrefix(module, "@") && len(parts) > 1 {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
+}
+
+// externals returns the names of the packages that cannot be bundled: those with compiled
 // code, and those that choose among packages for different platforms at run time.
-func (v *view) external() []string {
+func (t *tree) externals() []string {
 	native := map[string]bool{} // by location
-	for _, p := range v.tree.packages {
-		native[p.At] = v.unpacked[p.At].Native || p.Specific
+	for _, p := range t.packages {
+		native[p.At] = t.unpacked[p.At].Native || p.Specific
 	}
 	names := map[string]bool{}
-	for _, p := range v.tree.packages {
+	for _, p := range t.packages {
 		if native[p.At] || slices.ContainsFunc(p.Needs, func(at string) bool { return native[at] }) {
 			names[p.Import] = true
 		}
@@ -174,42 +221,41 @@ func (v *view) external() []string {
 	return sortedKeys(names)
 }
 
-// usage sets the packages of b from esbuild's description of the build. It returns an error
-// if a file outside of the project is in the bundle.
-func (v *view) usage(b *bundle, metafile, project string) error {
-	var meta struct {
-		Inputs map[string]struct {
-			Imports []struct {
-				Path     string `json:"path"`
-				External bool   `json:"external"`
-			} `json:"imports"`
-		} `json:"inputs"`
-		Outputs map[string]struct {
-			Inputs map[string]struct {
-				Bytes int `json:"bytesInOutput"`
-			} `json:"inputs"`
-			Imports []struct {
-				Path string `json:"path"`
-			} `json:"imports"`
-		} `json:"outputs"`
-	}
-	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
-		return fmt.Errorf("reading the description of the bundle: %w", err)
-	}
-	for _, name := range sortedKeys(meta.Inputs) {
-		if err := v.checkSource(name, path.Join(project, name)); err != nil {
-			return err
-		}
-	}
+// A metafile is esbuild's description of a build. The names of files are relative to the function.
+type metafile struct {
+	Inputs map[string]struct {
+		Format string `json:"format"`
+	} `json:"inputs"`
+	Outputs map[string]struct {
+		Inputs  map[string]struct{} `json:"inputs"`
+		Imports []struct {
+			Path string `json:"path"`
+			Kind string `json:"kind"`
+		} `json:"imports"`
+		Exports    []string `json:"exports"`
+		EntryPoint string   `json:"entryPoint"`
+	} `json:"outputs"`
+}
+
+// setPackages sets the packages of b from the bundles of which it consists. It returns an error if
+// a file outside of the project is in them.
+func (v *view) setPackages(b *bundle, parts ...*metafile) error {
 	used, loaded := map[*npm.Package]bool{}, map[string]bool{}
-	for _, out := range meta.Outputs {
-		for name := range out.Inputs {
-			if p := v.owner(path.Join(project, name)); p != nil {
-				used[p] = true
+	for _, meta := range parts {
+		for _, name := range sortedKeys(meta.Inputs) {
+			if err := v.checkSource(name, v.relative(name)); err != nil {
+				return err
 			}
 		}
-		for _, i := range out.Imports {
-			loaded[i.Path] = true
+		for _, out := range meta.Outputs {
+			for name := range out.Inputs {
+				if p := v.owner(v.relative(name)); p != nil {
+					used[p] = true
+				}
+			}
+			for _, i := range out.Imports {
+				loaded[i.Path] = true
+			}
 		}
 	}
 	b.packages = byLocation(used)
@@ -267,7 +313,7 @@ func (v *view) loaded(imports map[string]bool) ([]*npm.Package, error) {
 			add(byAt[at])
 		}
 	}
-	for _, name := range v.external() {
+	for _, name := range v.external {
 		for module := range imports {
 			if module != name && !strings.HasPrefix(module, name+"/") {
 				continue

@@ -32,6 +32,13 @@ func Language() language.Language {
 	}
 }
 
+const bundlesFolder = "bundles"
+
+// Cache describes what builds keep: bundles of packages, without the source that imports them.
+func Cache() language.Cache {
+	return language.Cache{Name: "typescript", Folders: []string{bundlesFolder}, Noun: "bundle"}
+}
+
 // sourceMaps is the option of Node.js that shows positions in the source in stack traces.
 const sourceMaps = "enable-source-maps"
 

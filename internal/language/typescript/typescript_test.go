@@ -307,6 +307,9 @@ func TestBuildRefuses(t *testing.T) {
 		"Unknown": {"a package that is not a dependency is an error", func(t *testing.T, f *function, _ *language.Source) {
 			f.write(t, "src/main.ts", "import \"@s/gone/x\";\n")
 		}, `src/main.ts:1:8: Could not resolve "@s/gone/x"`, "npm install @s/gone"},
+		"NoExport": {"a name that a package does not export is an error", func(t *testing.T, f *function, _ *language.Source) {
+			f.write(t, "src/main.ts", "import { gone } from \"@s/b/sub\";\nconsole.log(gone);\n")
+		}, `src/main.ts:1:10: No matching export in "node_modules/@s/b/b.js" for import "gone"`, ""},
 		"Development": {"a development dependency is an error, whatever npm installed", func(t *testing.T, f *function, _ *language.Source) {
 			f.manifest["devDependencies"] = object{"tool": "1"}
 			f.save(t)

@@ -27,11 +27,13 @@ type view struct {
 	children map[string][]string
 	// packages has the packages by their paths in the view.
 	packages map[string]*npm.Package
+	// external are the names of the packages that cannot be bundled.
+	external []string
 }
 
 // newView fills the empty folder at.
 func newView(ctx context.Context, p *project, t *tree, at string) (*view, error) {
-	v := &view{project: p, tree: t, at: at, folders: map[string]bool{".": true}, packages: map[string]*npm.Package{}}
+	v := &view{project: p, tree: t, at: at, folders: map[string]bool{".": true}, packages: map[string]*npm.Package{}, external: t.externals()}
 	project, err := filepath.Rel(p.root, p.dir)
 	if err != nil {
 		return nil, err

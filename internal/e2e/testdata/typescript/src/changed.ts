@@ -1,1 +1,1 @@
-export const changed: number = 0;
+(globalThis as { changed?: number }).changed = 0;
