@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xfntest"
 )
 
@@ -63,9 +64,7 @@ func TestGoldenFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := filepath.Join(t.TempDir(), "changed.yaml")
-	if err := os.WriteFile(changed, []byte(strings.ReplaceAll(string(text), "eu-north-1", "eu-south-1")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, changed, strings.ReplaceAll(string(text), "eu-north-1", "eu-south-1"))
 	for path, want := range map[string]string{
 		changed:                "eu-south-1",
 		changed + ".not-there": "run the test with -update to write it",

@@ -170,9 +170,7 @@ func runPage(t *testing.T, root string, steps []step) {
 	for i, s := range steps {
 		if s.isFile {
 			text := strings.ReplaceAll(s.text, shown, port)
-			if err := os.WriteFile(filepath.Join(files, fmt.Sprint(i)), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.WriteFile(t, filepath.Join(files, fmt.Sprint(i)), text)
 		}
 	}
 	env := pageEnvironment(t, dir, files)

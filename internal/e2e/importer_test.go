@@ -10,6 +10,7 @@ import (
 	"time"
 
 	scaffold "github.com/xfn-dev/xfn/init"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // compileLimit is the timeout of compiling a module with all of its
@@ -34,9 +35,7 @@ func testModule(t *testing.T, dir, gomod, sum string) {
 		"go.mod": gomod + "\nrequire github.com/xfn-dev/xfn v0.0.0\n\nreplace github.com/xfn-dev/xfn => " + root + "\n",
 		"go.sum": sum + string(own),
 	} {
-		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, filepath.Join(at, name), text)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), compileLimit)
 	defer cancel()

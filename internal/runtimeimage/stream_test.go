@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -139,7 +140,7 @@ func TestWriteFileIsTheSame(t *testing.T) {
 				if err := write(path); err != nil {
 					t.Fatal(err)
 				}
-				files = append(files, contentOf(t, path))
+				files = append(files, e2e.ReadFile(t, path))
 			}
 			for i, f := range files {
 				if f != files[0] {
@@ -169,13 +170,4 @@ func TestEngineIsTarball(t *testing.T) {
 	if got := digestsOf(t, fromEngine, err); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-}
-
-func contentOf(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }

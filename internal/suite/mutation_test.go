@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
@@ -349,9 +350,7 @@ func TestMutateTemplateFiles(t *testing.T) {
 	o.Config.BuiltinOptions.Templates = []string{dir}
 	keys := func(text string) map[string]bool {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, "file.tmpl"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, filepath.Join(dir, "file.tmpl"), text)
 		all, err := mutations(t, t.Context(), o, suite.MutationOptions{Most: 2})
 		if err != nil || len(all) != 2 {
 			t.Fatalf("got %d mutants: %v", len(all), err)

@@ -118,12 +118,7 @@ func write(t *testing.T, path string, config any) string {
 		}
 		text = string(b)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, path, text)
 	return path
 }
 
