@@ -117,12 +117,9 @@ func TestGolden(t *testing.T) {
 }
 
 func TestDifferencesAreListed(t *testing.T) {
-	data, err := os.ReadFile("testdata/DIFFERENCES.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := e2e.ReadFile(t, "testdata/DIFFERENCES.md")
 	var listed []string
-	for _, m := range regexp.MustCompile(`(?m)^\| ([\w.-]+) \|`).FindAllStringSubmatch(string(data), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\| ([\w.-]+) \|`).FindAllStringSubmatch(data, -1) {
 		if m[1] != "case" && m[1] != "---" {
 			listed = append(listed, m[1])
 		}
@@ -132,7 +129,7 @@ func TestDifferencesAreListed(t *testing.T) {
 		t.Errorf("cases that differ (-test, +DIFFERENCES.md):\n%s", diff)
 	}
 	for _, name := range usageErrors {
-		if !strings.Contains(string(data), "`"+name+"`") {
+		if !strings.Contains(data, "`"+name+"`") {
 			t.Errorf("%s is left out and not listed", name)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,12 +58,9 @@ func record(t *testing.T, test func(testing.TB)) []string {
 }
 
 func TestGoldenFails(t *testing.T) {
-	text, err := os.ReadFile("testdata/golden/bucket.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := e2e.ReadFile(t, "testdata/golden/bucket.yaml")
 	changed := filepath.Join(t.TempDir(), "changed.yaml")
-	e2e.WriteFile(t, changed, strings.ReplaceAll(string(text), "eu-north-1", "eu-south-1"))
+	e2e.WriteFile(t, changed, strings.ReplaceAll(text, "eu-north-1", "eu-south-1"))
 	for path, want := range map[string]string{
 		changed:                "eu-south-1",
 		changed + ".not-there": "run the test with -update to write it",

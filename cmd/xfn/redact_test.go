@@ -148,15 +148,9 @@ func output(t *testing.T, args []string) string {
 	}
 	defer null.Close()
 	run(t.Context(), args, null, out, out)
-	text, err := os.ReadFile(out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := []byte(e2e.ReadFile(t, out.Name()))
 	if slices.Contains(args, "out.xml") {
-		xml, err := os.ReadFile("out.xml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		xml := []byte(e2e.ReadFile(t, "out.xml"))
 		text = append(text, xml...)
 	}
 	return string(text)

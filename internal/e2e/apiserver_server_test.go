@@ -88,10 +88,7 @@ func freePort(t testing.TB) string {
 // newServerClient returns a client that trusts the certificate.
 func newServerClient(t testing.TB, cert *remotetest.Certificate) *http.Client {
 	t.Helper()
-	pem, err := os.ReadFile(cert.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pem := []byte(e2e.ReadFile(t, cert.CA))
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
 		t.Fatalf("%s has no certificate", cert.CA)

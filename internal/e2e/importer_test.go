@@ -26,14 +26,11 @@ func testModule(t *testing.T, dir, gomod, sum string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := e2e.ReadFile(t, root, "go.sum")
 	at := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": gomod + "\nrequire github.com/xfn-dev/xfn v0.0.0\n\nreplace github.com/xfn-dev/xfn => " + root + "\n",
-		"go.sum": sum + string(own),
+		"go.sum": sum + own,
 	} {
 		e2e.WriteFile(t, filepath.Join(at, name), text)
 	}
@@ -52,10 +49,7 @@ func testModule(t *testing.T, dir, gomod, sum string) {
 func TestImporter(t *testing.T) {
 	t.Parallel()
 	const dir = "../../testdata/importer"
-	gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	gomod := []byte(e2e.ReadFile(t, dir, "go.mod"))
 	// testModule adds a replace directive with an absolute path, in place of the
 	// relative one.
 	gomod, _, _ = bytes.Cut(gomod, []byte("replace "))
@@ -72,13 +66,7 @@ func TestTemplate(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("../../templates/testdata/function")); err != nil {
 		t.Fatal(err)
 	}
-	gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum, err := os.ReadFile(filepath.Join(dir, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	testModule(t, dir, string(gomod), string(sum))
+	gomod := e2e.ReadFile(t, dir, "go.mod")
+	sum := e2e.ReadFile(t, dir, "go.sum")
+	testModule(t, dir, gomod, sum)
 }

@@ -94,10 +94,7 @@ func project(t *testing.T) string {
 		}
 		layers = append(layers, l)
 	}
-	saved, err := os.ReadFile(writeArchive(t, remotetest.Image(t, v1.Config{}, layers...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	saved := []byte(e2e.ReadFile(t, writeArchive(t, remotetest.Image(t, v1.Config{}, layers...))))
 	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn}\nspec: {}\n"
 	for name, data := range map[string][]byte{"rt.tar": saved, "package/crossplane.yaml": []byte(meta), "out/out.xpkg": []byte("old")} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {

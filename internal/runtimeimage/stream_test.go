@@ -65,10 +65,7 @@ func TestFromTarballCompressed(t *testing.T) {
 	var idx v1.ImageIndex = mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
 		mutate.IndexAddendum{Add: plainImage(t, "amd64")}, mutate.IndexAddendum{Add: plainImage(t, "arm64")})
 	for name, path := range map[string]string{"Plain": writeArchive(t, plainImage(t, "amd64")), "Index": writeArchive(t, idx), "Compressed": writeArchive(t, image(t, "amd64"))} {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := []byte(e2e.ReadFile(t, path))
 		images, err := runtimeimage.FromTarball(t.Context(), path, options(t))
 		want := digestsOf(t, images, err)
 		var zipped bytes.Buffer

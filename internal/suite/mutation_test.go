@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -371,11 +370,8 @@ func TestMutateTemplateFiles(t *testing.T) {
 // BenchmarkMutants tries the mutants of the example in the docs several times, and reports the
 // time for a thousand of them.
 func BenchmarkMutants(b *testing.B) {
-	text, err := os.ReadFile("../../examples/bucket/bucket.test.yaml")
-	if err != nil {
-		b.Fatal(err)
-	}
-	o := options(example(b, map[string]string{"bucket.test.yaml": string(text)}))
+	text := e2e.ReadFile(b, "../../examples/bucket/bucket.test.yaml")
+	o := options(example(b, map[string]string{"bucket.test.yaml": text}))
 	suites, err := suite.Load(b.Context(), o.Config.Reader, []string{"bucket.test.yaml"})
 	if err != nil {
 		b.Fatal(err)

@@ -51,10 +51,7 @@ func build(t *testing.T, opts gobuild.Options) []byte {
 	if err := gobuild.Build(t.Context(), opts); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(opts.Output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := []byte(e2e.ReadFile(t, opts.Output))
 	return data
 }
 

@@ -26,10 +26,7 @@ const golden = "../../../testdata/golden/project/"
 
 func source(t *testing.T, path string) models.Source {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := []byte(e2e.ReadFile(t, path))
 	return models.Source{ID: "fs://apis", Version: string(rune(len(data))), Definitions: func(context.Context) (models.Definitions, error) {
 		objects, err := manifest.Objects(path, data)
 		if err != nil {

@@ -96,10 +96,7 @@ func installHelper(t *testing.T) string {
 	if err := os.Link(self, filepath.Join(dir, file)); err == nil {
 		return dir
 	}
-	b, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := []byte(e2e.ReadFile(t, self))
 	if err := os.WriteFile(filepath.Join(dir, file), b, 0o700); err != nil {
 		t.Fatal(err)
 	}
