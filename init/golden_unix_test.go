@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	scaffold "github.com/xfn-dev/xfn/init"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // An outcome is the recorded result of a run.
@@ -99,29 +100,26 @@ func TestGolden(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(golden, name)
-			want := outcome{strings.TrimSpace(read(t, dir, "exit")), read(t, dir, "stdout"), strings.TrimSuffix(read(t, dir, "tree.txt"), "\n")}
+			want := outcome{strings.TrimSpace(e2e.ReadFile(t, dir, "exit")), e2e.ReadFile(t, dir, "stdout"), strings.TrimSuffix(e2e.ReadFile(t, dir, "tree.txt"), "\n")}
 			if change := differs[name]; change != nil {
 				before := want
 				if change(&want); want == before {
 					t.Error("DIFFERENCES.md lists a difference, and there is none")
 				}
 			}
-			args := strings.Split(strings.ReplaceAll(strings.TrimSuffix(read(t, dir, "args"), "\n"), "{tmp}", tmp), "\n")
-			got := runCase(t, tmp, name, args, read(t, dir, "stdin"))
+			args := strings.Split(strings.ReplaceAll(strings.TrimSuffix(e2e.ReadFile(t, dir, "args"), "\n"), "{tmp}", tmp), "\n")
+			got := runCase(t, tmp, name, args, e2e.ReadFile(t, dir, "stdin"))
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-want, +got):\n%s", read(t, dir, "about.txt"), diff)
+				t.Errorf("%s (-want, +got):\n%s", e2e.ReadFile(t, dir, "about.txt"), diff)
 			}
 		})
 	}
 }
 
 func TestDifferencesAreListed(t *testing.T) {
-	data, err := os.ReadFile("testdata/DIFFERENCES.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := e2e.ReadFile(t, "testdata/DIFFERENCES.md")
 	var listed []string
-	for _, m := range regexp.MustCompile(`(?m)^\| ([\w.-]+) \|`).FindAllStringSubmatch(string(data), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\| ([\w.-]+) \|`).FindAllStringSubmatch(data, -1) {
 		if m[1] != "case" && m[1] != "---" {
 			listed = append(listed, m[1])
 		}
@@ -131,19 +129,10 @@ func TestDifferencesAreListed(t *testing.T) {
 		t.Errorf("cases that differ (-test, +DIFFERENCES.md):\n%s", diff)
 	}
 	for _, name := range usageErrors {
-		if !strings.Contains(string(data), "`"+name+"`") {
+		if !strings.Contains(data, "`"+name+"`") {
 			t.Errorf("%s is left out and not listed", name)
 		}
 	}
-}
-
-func read(t *testing.T, dir, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 // runCase runs the command in a new directory {tmp}/w.
@@ -252,7 +241,7 @@ func ask(t *testing.T, script string, stdin io.Reader, stdout io.Writer) (bool, 
 		if err != nil || answer != scaffold.View {
 			return answer == scaffold.Yes, err
 		}
-		_, _ = fmt.Fprintf(stdout, "\n%s\n", read(t, filepath.Dir(script), "init.sh"))
+		_, _ = fmt.Fprintf(stdout, "\n%s\n", e2e.ReadFile(t, filepath.Dir(script), "init.sh"))
 	}
 }
 

@@ -72,9 +72,7 @@ func TestPushTellsNoPassword(t *testing.T) {
 			ref := fmt.Sprintf("%s/acme/chaos-%d:v1", host, seed)
 			config := t.TempDir()
 			login := fmt.Sprintf(`{"auths": {%q: {"username": "gold", "password": %q}}}`, host, canary)
-			if err := os.WriteFile(filepath.Join(config, "config.json"), []byte(login), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.WriteFile(t, filepath.Join(config, "config.json"), login)
 			cmd := e2e.Command(t, "xpkg", "push", "-f", file, "--verbose", "--retry-delay=1ms", ref)
 			cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+config)
 			out, err := cmd.CombinedOutput()

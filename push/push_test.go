@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -271,18 +271,9 @@ func TestThereAndBack(t *testing.T) {
 	if _, err := image.File(t.Context(), ref, back, image.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if read(t, pushed) != read(t, back) {
+	if e2e.ReadFile(t, pushed) != e2e.ReadFile(t, back) {
 		t.Error("the pulled file differs")
 	}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 func isAt(t *testing.T, ref name.Tag, want xpkg.Artifact) bool {

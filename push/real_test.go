@@ -2,12 +2,12 @@ package push_test
 
 import (
 	"crypto/x509"
-	"os"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -64,10 +64,7 @@ func TestRealRegistry(t *testing.T) {
 // roots returns a pool with the issuer of a certificate.
 func roots(t *testing.T, c *remotetest.Certificate) *x509.CertPool {
 	t.Helper()
-	pem, err := os.ReadFile(c.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pem := []byte(e2e.ReadFile(t, c.CA))
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
 	return pool

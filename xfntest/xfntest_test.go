@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xfntest"
 )
 
@@ -58,14 +58,9 @@ func record(t *testing.T, test func(testing.TB)) []string {
 }
 
 func TestGoldenFails(t *testing.T) {
-	text, err := os.ReadFile("testdata/golden/bucket.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := e2e.ReadFile(t, "testdata/golden/bucket.yaml")
 	changed := filepath.Join(t.TempDir(), "changed.yaml")
-	if err := os.WriteFile(changed, []byte(strings.ReplaceAll(string(text), "eu-north-1", "eu-south-1")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, changed, strings.ReplaceAll(text, "eu-north-1", "eu-south-1"))
 	for path, want := range map[string]string{
 		changed:                "eu-south-1",
 		changed + ".not-there": "run the test with -update to write it",

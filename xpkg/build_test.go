@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -283,7 +284,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 	var first v1.Hash
 	for i := range 2 {
 		dir := t.TempDir()
-		writeTree(t, dir, map[string]string{"crossplane.yaml": functionYAML, "b.yaml": crdYAML, "examples/x.yaml": "kind: X\n"})
+		e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML, "b.yaml": crdYAML, "examples/x.yaml": "kind: X\n"})
 		pkg, err := readDir(t, dir, xpkg.ReadOptions{ExamplesRoot: filepath.Join(dir, "examples")})
 		if err != nil {
 			t.Fatal(err)

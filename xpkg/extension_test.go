@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -190,9 +191,7 @@ func TestExtensionReadBounds(t *testing.T) {
 	}
 	dir = tree(t, "docs/a")
 	for i := range 10_000 {
-		if err := os.WriteFile(filepath.Join(dir, "docs", fmt.Sprint(i)), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, filepath.Join(dir, "docs", fmt.Sprint(i)), "")
 	}
 	if _, err := xpkg.ReadExtensions(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "more than 10000 files") {
 		t.Errorf("got %v, want an error", err)

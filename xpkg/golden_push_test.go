@@ -2,7 +2,6 @@ package xpkg_test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -48,10 +48,7 @@ func TestGoldenFiles(t *testing.T) {
 // pushed returns the manifest that a golden case pushed to the registry.
 func pushed(t *testing.T, name string) v1.Manifest {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(goldenPush, name, "registry.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := []byte(e2e.ReadFile(t, goldenPush, name, "registry.json"))
 	var tags map[string]struct{ Body v1.Manifest }
 	if err := json.Unmarshal(data, &tags); err != nil {
 		t.Fatal(err)

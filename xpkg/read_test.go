@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -24,19 +25,6 @@ const (
 		"  group: fn.test\n  scope: Namespaced\n  names: {kind: Input, plural: inputs}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n" +
 		"    schema:\n      openAPIV3Schema:\n        type: object\n"
 )
-
-func writeTree(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func readDir(t *testing.T, dir string, opts xpkg.ReadOptions) (*xpkg.Package, error) {
 	t.Helper()
@@ -239,7 +227,7 @@ func TestReadLinks(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			writeTree(t, dir, map[string]string{"p/crossplane.yaml": functionYAML, "p/sub/real.txt": crdYAML, "secret.yaml": crdYAML})
+			e2e.WriteFiles(t, dir, map[string]string{"p/crossplane.yaml": functionYAML, "p/sub/real.txt": crdYAML, "secret.yaml": crdYAML})
 			for from, to := range tc.links {
 				if err := os.Symlink(strings.ReplaceAll(to, "{root}", dir), filepath.Join(dir, from)); err != nil {
 					t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -97,9 +98,7 @@ func TestWriteFilesIsAllOrNothing(t *testing.T) {
 	for broken := range images {
 		dir := t.TempDir()
 		old := filepath.Join(dir, "0.xpkg")
-		if err := os.WriteFile(old, []byte("old"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, old, "old")
 		var targets []xpkg.Target
 		for i, img := range images {
 			target := xpkg.Target{Path: filepath.Join(dir, string(rune('0'+i))+".xpkg"), Artifact: img.Image}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -172,7 +173,7 @@ func TestReadRefusesUnreadableFiles(t *testing.T) {
 
 func TestReadBounds(t *testing.T) {
 	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{"crossplane.yaml": functionYAML})
+	e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML})
 	f, err := os.Create(filepath.Join(dir, "huge.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +206,7 @@ func TestReadBounds(t *testing.T) {
 func TestReadFollowsLinksInside(t *testing.T) {
 	dir := t.TempDir()
 	pkg := filepath.Join(dir, "package")
-	writeTree(t, pkg, map[string]string{"crossplane.yaml": functionYAML, "src/crd.yaml": crd("real"), "sub/x.txt": ""})
+	e2e.WriteFiles(t, pkg, map[string]string{"crossplane.yaml": functionYAML, "src/crd.yaml": crd("real"), "sub/x.txt": ""})
 	t.Chdir(pkg)
 	cwd, err := os.Getwd()
 	if err != nil {

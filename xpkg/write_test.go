@@ -15,6 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -90,9 +91,7 @@ func TestKilledWrite(t *testing.T) {
 func TestFailedWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.xpkg")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, path, "old")
 	ctx, cancel := context.WithCancel(t.Context())
 	// The user presses Ctrl-C after the first bytes are written.
 	err := xpkg.WriteFile(ctx, path, build(t, aPackage("Function", "fn"), "linux/amd64"), func(string, int64, int64) { cancel() })

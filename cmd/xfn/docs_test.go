@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 const docsDir = "../../docs"
@@ -85,10 +86,7 @@ func pagesBelow(t *testing.T, dir string) map[string]string {
 func TestShownCommandsParse(t *testing.T) {
 	pages := pagesBelow(t, docsDir)
 	for _, name := range []string{"README.md", "CONTRIBUTING.md", "examples/README.md", "examples/alpha/README.md", "examples/platform/README.md", "templates/_go/README.md", "templates/_python/README.md", "templates/_typescript/README.md"} {
-		text, err := os.ReadFile("../../" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := []byte(e2e.ReadFile(t, "../../"+name))
 		pages["../"+name] = string(text)
 	}
 	parser, err := kong.New(&app{}, kong.Name("xfn"), kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard),

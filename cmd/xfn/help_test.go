@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestHelpFitsTwoScreens checks --help and --help-all of every command.
@@ -57,9 +59,6 @@ func helpTextOf(t *testing.T, args []string) string {
 	if code := run(context.Background(), append([]string{"xfn"}, args...), nil, out, out); code != 0 {
 		t.Fatalf("xfn %s: exit code %d", strings.Join(args, " "), code)
 	}
-	text, err := os.ReadFile(out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	text := e2e.ReadFile(t, out.Name())
+	return text
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -42,12 +42,7 @@ func TestMistakesWithPackages(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Chdir(t.TempDir())
 	for path, text := range mistakenFiles {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "REGISTRY", address)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, path, strings.ReplaceAll(text, "REGISTRY", address))
 	}
 	elf := "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x02\x00>\x00" + strings.Repeat("\x00", 44)
 	if err := os.WriteFile("program", []byte(elf), 0o755); err != nil {

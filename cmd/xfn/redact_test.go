@@ -2,12 +2,13 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestCredentialsAreNotPrinted runs each command that has the flag --registry with
@@ -30,12 +31,7 @@ func TestCredentialsAreNotPrinted(t *testing.T) {
 		"crd.yaml":                "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.org}\nspec:\n  group: example.org\n  names: {kind: A, plural: as}\n  scope: Cluster\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {image: {type: string, pattern: x}}}}}]\n",
 		"bad.yaml":                "apiVersion: example.org/v1\nkind: A\nmetadata: {name: a}\nimage: " + ref + "\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, path, text)
 	}
 	lines := strings.Split(`
 run REF
@@ -152,15 +148,9 @@ func output(t *testing.T, args []string) string {
 	}
 	defer null.Close()
 	run(t.Context(), args, null, out, out)
-	text, err := os.ReadFile(out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := []byte(e2e.ReadFile(t, out.Name()))
 	if slices.Contains(args, "out.xml") {
-		xml, err := os.ReadFile("out.xml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		xml := []byte(e2e.ReadFile(t, "out.xml"))
 		text = append(text, xml...)
 	}
 	return string(text)

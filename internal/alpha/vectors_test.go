@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -29,10 +29,7 @@ type vector struct {
 
 func loadVector(t *testing.T, path string) vector {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := []byte(e2e.ReadFile(t, path))
 	obj, err := manifest.Document{Path: path, Line: 1, Text: text}.Object()
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/function"
@@ -33,10 +32,7 @@ func autoReady() Builtin {
 
 // AutoReadyInput is the input of function-auto-ready. All fields are optional.
 type AutoReadyInput struct {
-	// APIVersion, Kind and Metadata are ignored.
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   metav1.ObjectMeta `json:"metadata"`
+	sdk.Meta `json:",inline"`
 
 	// TTL is the time to live of the response, as a Go duration. It may be zero
 	// or negative. If it is empty, it is sdk.TTL.

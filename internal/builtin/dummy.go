@@ -9,7 +9,6 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -28,10 +27,7 @@ func dummy() Builtin {
 // Response is the input of function-dummy v0.4.1. Error texts contain the name of
 // this type, so it is the same as in the real function.
 type Response struct {
-	// APIVersion, Kind and Metadata are ignored.
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   metav1.ObjectMeta `json:"metadata"`
+	sdk.Meta `json:",inline"`
 
 	// Response is a RunFunctionResponse in the JSON format of protobuf.
 	Response json.RawMessage `json:"response" required:""`

@@ -8,7 +8,6 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/function"
@@ -46,11 +45,9 @@ func environmentConfigs() Builtin {
 	}
 }
 
-// EnvironmentConfigsInput is the input of function-environment-configs. apiVersion, kind and
-// metadata are ignored.
+// EnvironmentConfigsInput is the input of function-environment-configs.
 type EnvironmentConfigsInput struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	sdk.Meta `json:",inline"`
 
 	Spec environmentConfigsSpec `json:"spec,omitempty"`
 }

@@ -10,7 +10,6 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -61,11 +60,9 @@ func extraResourcesBuiltin() Builtin {
 // key have the same resources.
 const maxExtraItems = 1 << 20
 
-// ExtraResourcesInput is the input of function-extra-resources. apiVersion, kind and metadata
-// are ignored.
+// ExtraResourcesInput is the input of function-extra-resources.
 type ExtraResourcesInput struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	sdk.Meta `json:",inline"`
 
 	Spec extraResourcesSpec `json:"spec,omitempty"`
 }

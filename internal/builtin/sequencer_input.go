@@ -1,13 +1,10 @@
 package builtin
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import "github.com/xfn-dev/xfn/internal/builtin/sdk"
 
 // SequencerInput is the input of function-sequencer. All fields are optional.
 type SequencerInput struct {
-	// APIVersion, Kind and Metadata are ignored.
-	APIVersion string            `json:"apiVersion,omitempty"`
-	Kind       string            `json:"kind,omitempty"`
-	Metadata   metav1.ObjectMeta `json:"metadata,omitempty"`
+	sdk.Meta `json:",inline"`
 
 	// CacheTTL is the time to live of the response, as a Go duration. It may be zero or
 	// negative. If it is empty, it is sdk.TTL.

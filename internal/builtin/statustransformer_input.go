@@ -1,16 +1,13 @@
 package builtin
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import "github.com/xfn-dev/xfn/internal/builtin/sdk"
 
 // StatusTransformation is the input of function-status-transformer. The function needs no field;
 // required fields are those without which a matcher, condition or event has no meaning. Error
 // texts contain the names of this type and of the types of its fields, so they are the same as
 // in the real function.
 type StatusTransformation struct {
-	// APIVersion, Kind and Metadata are ignored.
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   metav1.ObjectMeta `json:"metadata"`
+	sdk.Meta `json:",inline"`
 
 	// StatusConditionHooks run in order.
 	StatusConditionHooks []StatusConditionHook `json:"statusConditionHooks" required:""`

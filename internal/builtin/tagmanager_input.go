@@ -1,13 +1,10 @@
 package builtin
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import "github.com/xfn-dev/xfn/internal/builtin/sdk"
 
 // ManagedTags is the input of function-tag-manager. All fields are optional.
 type ManagedTags struct {
-	// APIVersion, Kind and Metadata are ignored.
-	APIVersion string            `json:"apiVersion,omitempty"`
-	Kind       string            `json:"kind,omitempty"`
-	Metadata   metav1.ObjectMeta `json:"metadata,omitempty"`
+	sdk.Meta `json:",inline"`
 
 	// AddTags are tags for all resources.
 	AddTags []AddTag `json:"addTags,omitempty"`

@@ -3,6 +3,7 @@ package composition
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -52,6 +53,25 @@ func FromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (xr *unstructur
 	}
 	ref := map[string]any{"apiVersion": claim.GetAPIVersion(), "kind": claim.GetKind(), "namespace": namespace, "name": claim.GetName()}
 	return xr, unstructured.SetNestedMap(xr.Object, ref, "spec", "claimRef")
+}
+
+// Bind names an XR after its claim, and sets its labels and its claimRef. Other tools add a random
+// suffix to the name. Here, it is a hash of the claim's name, so that it is the same in each run.
+func Bind(xr, claim *unstructured.Unstructured) {
+	sum := sha256.Sum256([]byte(claim.GetNamespace() + "/" + claim.GetName()))
+	xr.SetName(claim.GetName() + "-" + hex.EncodeToString(sum[:])[:5])
+	labels := maps.Clone(xr.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["crossplane.io/claim-name"], labels["crossplane.io/claim-namespace"] = claim.GetName(), claim.GetNamespace()
+	xr.SetLabels(labels)
+	spec, _ := xr.Object["spec"].(map[string]any)
+	if spec == nil {
+		spec = map[string]any{}
+		xr.Object["spec"] = spec
+	}
+	spec["claimRef"] = map[string]any{"apiVersion": claim.GetAPIVersion(), "kind": claim.GetKind(), "name": claim.GetName(), "namespace": claim.GetNamespace()}
 }
 
 // forXR returns a copy of a claim's spec without the claim's own fields. It

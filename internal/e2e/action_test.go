@@ -1,21 +1,19 @@
 package e2e_test
 
 import (
-	"os"
 	"regexp"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestAction checks that action.yml uses only inputs that it declares, and that its steps run the
 // script that testdata/script/action.txt tests.
 func TestAction(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := []byte(e2e.ReadFile(t, "../../action.yml"))
 	var action struct {
 		Inputs map[string]any
 		Runs   struct {

@@ -37,9 +37,7 @@ func startAPIServer(t testing.TB) *apiServer {
 	etcd, apiserver := serverProgram(t, "XFN_TEST_ETCD", "etcd"), serverProgram(t, "XFN_TEST_APISERVER", "kube-apiserver")
 	dir, cert, port := t.TempDir(), remotetest.NewCertificate(t), freePort(t)
 	users := filepath.Join(dir, "users.csv")
-	if err := os.WriteFile(users, []byte(apiToken+",test,test,system:masters\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, users, apiToken+",test,test,system:masters\n")
 	// etcd 3.4 demands an address with a port, and creates a Unix socket of that name in its
 	// working directory, which kube-apiserver shares.
 	const storage, peers = "unix://127.0.0.1:1", "unix://127.0.0.1:2"
@@ -90,10 +88,7 @@ func freePort(t testing.TB) string {
 // newServerClient returns a client that trusts the certificate.
 func newServerClient(t testing.TB, cert *remotetest.Certificate) *http.Client {
 	t.Helper()
-	pem, err := os.ReadFile(cert.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pem := []byte(e2e.ReadFile(t, cert.CA))
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
 		t.Fatalf("%s has no certificate", cert.CA)

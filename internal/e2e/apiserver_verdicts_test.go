@@ -13,6 +13,7 @@ import (
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
@@ -70,10 +71,7 @@ func compareVerdicts(t *testing.T, server *apiServer, definitions, table string)
 // verdicts reads a table of verdicts.
 func verdicts(t *testing.T, path string) []verdict {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := []byte(e2e.ReadFile(t, path))
 	docs, err := manifest.Split(path, text)
 	if err != nil {
 		t.Fatal(err)

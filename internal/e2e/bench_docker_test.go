@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -43,9 +42,7 @@ func BenchmarkRenderDocker(b *testing.B) {
 	}
 	dockerenginetest.Forget(b, engine, img)
 	text := "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: function-hello}\nspec: {package: \"" + img + "\"}\n"
-	if err := os.WriteFile(filepath.Join(dir, "docker.yaml"), []byte(text), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	e2e.WriteFile(b, filepath.Join(dir, "docker.yaml"), text)
 	args := []string{"render", "example/xr.yaml", "example/composition.yaml", "docker.yaml"}
 	ours := append(args[:len(args):len(args)], "--runtime", "docker", "--cache-dir", b.TempDir())
 	benchtest.Run(b, dir, e2e.Binary(b), ours...)

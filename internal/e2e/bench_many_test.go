@@ -159,7 +159,7 @@ func copyOf(b *testing.B, from string, files map[string]string) string {
 	}
 	all := map[string]string{}
 	for _, e := range entries {
-		all[e.Name()] = readBench(b, filepath.Join(from, e.Name()))
+		all[e.Name()] = e2e.ReadFile(b, filepath.Join(from, e.Name()))
 	}
 	copyFiles(b, dir, all)
 	copyFiles(b, dir, files)
@@ -172,8 +172,6 @@ func copyFiles(b *testing.B, dir string, files map[string]string) {
 		b.Fatal(err)
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		e2e.WriteFile(b, filepath.Join(dir, name), text)
 	}
 }

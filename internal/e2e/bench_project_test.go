@@ -26,9 +26,7 @@ func BenchmarkProject(b *testing.B) {
 	replace(b, filepath.Join(work, "crossplane-project.yaml"), recorded, address)
 	replace(b, filepath.Join(work, "apis", "app", "composition.yaml"), "acme-demo", "gold-basic")
 	template := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  annotations: {gotemplating.fn.crossplane.io/composition-resource-name: a}\ndata: {size: {{ .observed.composite.resource.spec.size }}}\n"
-	if err := os.WriteFile(filepath.Join(work, "functions", "compose", "a.tmpl"), []byte(template), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	e2e.WriteFile(b, filepath.Join(work, "functions", "compose", "a.tmpl"), template)
 	if err := os.CopyFS(filepath.Join(work, "functions", "second"), os.DirFS(filepath.Join(work, "functions", "compose"))); err != nil {
 		b.Fatal(err)
 	}
@@ -66,18 +64,7 @@ func BenchmarkProjectGo(b *testing.B) {
 	})
 }
 
-func readBench(b *testing.B, path string) string {
-	b.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return string(data)
-}
-
 func replace(b *testing.B, path, old, with string) {
 	b.Helper()
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(readBench(b, path), old, with)), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	e2e.WriteFile(b, path, strings.ReplaceAll(e2e.ReadFile(b, path), old, with))
 }

@@ -62,9 +62,7 @@ metadata:
     render.crossplane.io/runtime: Development
     render.crossplane.io/runtime-development-target: %s
 `, address)
-	if err := os.WriteFile(functions, []byte(text), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	e2e.WriteFile(b, functions, text)
 	return functions
 }
 
@@ -122,9 +120,7 @@ func BenchmarkPackage(b *testing.B) {
 func change(b *testing.B, dir string) {
 	b.Helper()
 	text := fmt.Sprintf("package main\n\nfunc init() { version = %d }\n\nvar version int\n", time.Now().UnixNano())
-	if err := os.WriteFile(filepath.Join(dir, "change.go"), []byte(text), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	e2e.WriteFile(b, filepath.Join(dir, "change.go"), text)
 }
 
 // goBuilds builds a function for Linux architectures in parallel, as packages do.

@@ -8,6 +8,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -24,9 +25,7 @@ func benchTypeScript(t testing.TB) typeScriptFunction {
 		t.Fatal(err)
 	}
 	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: bench}\nspec: {}\n"
-	if err := os.WriteFile(filepath.Join(f.dir, "crossplane.yaml"), []byte(meta), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, filepath.Join(f.dir, "crossplane.yaml"), meta)
 	layer, err := random.Layer(1<<20, "application/vnd.oci.image.layer.v1.tar+gzip")
 	if err != nil {
 		t.Fatal(err)

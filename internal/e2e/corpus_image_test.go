@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -47,11 +48,11 @@ type corpusFile struct {
 func compareImage(t *testing.T, dir, path string) string {
 	t.Helper()
 	var want corpusImage
-	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, "image.json"))), &want); err != nil {
+	if err := json.Unmarshal([]byte(e2e.ReadFile(t, filepath.Join(dir, "image.json"))), &want); err != nil {
 		t.Fatal(err)
 	}
 	want.Config = settings(want.Config)
-	want.YAML, want.Examples = readFile(t, filepath.Join(dir, "package.yaml")), optional(t, filepath.Join(dir, "examples.yaml"))
+	want.YAML, want.Examples = e2e.ReadFile(t, filepath.Join(dir, "package.yaml")), optional(t, filepath.Join(dir, "examples.yaml"))
 	f, err := xpkg.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/push"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -107,9 +108,7 @@ func gitRepository(t *testing.T) string {
 	if err := os.Mkdir(filepath.Join(dir, "crds"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "crds", "config.yaml"), []byte(dependencyCRD("example.org", "ProviderConfig", "providerconfigs")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, filepath.Join(dir, "crds", "config.yaml"), dependencyCRD("example.org", "ProviderConfig", "providerconfigs"))
 	tree, err := repo.Worktree()
 	if err == nil {
 		_, err = tree.Add("crds")

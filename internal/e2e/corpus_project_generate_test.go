@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // generates reports whether the case is about the files that a command writes, and not about
@@ -72,9 +74,9 @@ func (c *projectCase) compareFile(t *testing.T, path, rel string, want map[strin
 	if got := fmt.Sprintf("%04o", info.Mode().Perm()); got != want["mode"] {
 		t.Errorf("%s has mode %s, want %s", rel, got, want["mode"])
 	}
-	text := readFile(t, path)
+	text := e2e.ReadFile(t, path)
 	if golden := filepath.Join(c.dir, "out", rel); fileExists(golden) {
-		c.compareText(t, rel, c.ports.Replace(readFile(t, golden)), text)
+		c.compareText(t, rel, c.ports.Replace(e2e.ReadFile(t, golden)), text)
 		return
 	}
 	switch base := filepath.Base(rel); {

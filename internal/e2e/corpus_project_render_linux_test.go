@@ -54,7 +54,7 @@ func TestProjectRenderCorpus(t *testing.T) {
 			if err := archive.WriteTagged(t.Context(), filepath.Join(work, "img-amd64.tar"), []archive.Tagged{{Tag: "runtime:latest", Image: img}}, nil); err != nil {
 				t.Fatal(err)
 			}
-			args := strings.Fields(readFile(t, filepath.Join(dir, "args")))[1:]
+			args := strings.Fields(e2e.ReadFile(t, filepath.Join(dir, "args")))[1:]
 			cmd := e2e.Command(t, append(args, "--runtime", "Process")...)
 			cmd.Dir = work
 			cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+t.TempDir())
@@ -62,7 +62,7 @@ func TestProjectRenderCorpus(t *testing.T) {
 			if code != tc.code || !strings.Contains(stderr, tc.stderr) {
 				t.Errorf("%s: got exit code %d, want %d, and %q in\n%s", tc.reason, code, tc.code, tc.stderr, stderr)
 			}
-			if diff := cmp.Diff(readFile(t, filepath.Join(dir, "stdout")), stdout); diff != "" {
+			if diff := cmp.Diff(e2e.ReadFile(t, filepath.Join(dir, "stdout")), stdout); diff != "" {
 				t.Errorf("%s (-CLI +xfn):\n%s", tc.reason, diff)
 			}
 		})

@@ -72,7 +72,7 @@ func projectDifferences(t *testing.T) map[string]bool {
 	var listed struct {
 		Project []struct{ Case, Differs string }
 	}
-	if err := yaml.Unmarshal([]byte(readFile(t, "../../testdata/golden/differences.yaml")), &listed); err != nil {
+	if err := yaml.Unmarshal([]byte(e2e.ReadFile(t, "../../testdata/golden/differences.yaml")), &listed); err != nil {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
@@ -115,7 +115,7 @@ func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) 
 	replaceAll(t, c.work, ports)
 	for _, link := range projectLinks[filepath.Base(dir)] {
 		link = filepath.Join(c.work, link)
-		target := strings.TrimSpace(readFile(t, link))
+		target := strings.TrimSpace(e2e.ReadFile(t, link))
 		if err := errors.Join(os.Remove(link), os.Symlink(target, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func replaceAll(t *testing.T, dir string, r *strings.Replacer) {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		return os.WriteFile(path, []byte(r.Replace(readFile(t, path))), 0o644)
+		return os.WriteFile(path, []byte(r.Replace(e2e.ReadFile(t, path))), 0o644)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func zipFile(t *testing.T, path string) {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, err := io.WriteString(w, readFile(t, path))
+	_, err := io.WriteString(w, e2e.ReadFile(t, path))
 	if err := errors.Join(err, w.Close(), os.WriteFile(path+".gz", b.Bytes(), 0o600), os.Remove(path)); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func (c *projectCase) compare(t *testing.T, listed bool) {
 // golden returns a file of the case, with the address of the registry.
 func (c *projectCase) golden(t *testing.T, name string) string {
 	t.Helper()
-	return c.ports.Replace(readFile(t, filepath.Join(c.dir, name)))
+	return c.ports.Replace(e2e.ReadFile(t, filepath.Join(c.dir, name)))
 }
 
 // compareFiles compares the new files and the packages in them.
@@ -313,7 +313,7 @@ func (c *projectCase) compareTexts(t *testing.T, img archive.Tagged) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := c.ports.Replace(readFile(t, base+suffix))
+		want := c.ports.Replace(e2e.ReadFile(t, base+suffix))
 		if diff := cmp.Diff(anyDigest.ReplaceAllString(want, "DIGEST"), anyDigest.ReplaceAllString(string(got), "DIGEST")); diff != "" {
 			t.Errorf("%s%s (-want +got):\n%s", img.Tag, suffix, diff)
 		}

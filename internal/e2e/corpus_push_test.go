@@ -122,7 +122,7 @@ func newPushSite(t *testing.T, servers pushServers, dir string) pushSite {
 	s.copy(t, filepath.Join(dir, "in"), "case")
 	s.copy(t, filepath.Join(dir, "helper"), "helper")
 	cert := filepath.Join(s.tmp, "reg", "cert.pem")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(cert), 0o755), os.WriteFile(cert, []byte(readFile(t, servers.ca)), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(cert), 0o755), os.WriteFile(cert, []byte(e2e.ReadFile(t, servers.ca)), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -142,7 +142,7 @@ func (s pushSite) copy(t *testing.T, from, to string) {
 			if err != nil || d.IsDir() || strings.HasSuffix(path, ".xpkg") {
 				return err
 			}
-			return errors.Join(os.WriteFile(path, []byte(s.ports.Replace(readFile(t, path))), 0o700), os.Chmod(path, 0o700))
+			return errors.Join(os.WriteFile(path, []byte(s.ports.Replace(e2e.ReadFile(t, path))), 0o700), os.Chmod(path, 0o700))
 		})
 	}
 	if err != nil {
@@ -184,12 +184,12 @@ func comparePush(t *testing.T, servers pushServers, dir string, listed bool) {
 			}
 		}
 	}
-	args := strings.Split(strings.TrimSuffix(readFile(t, filepath.Join(dir, "args")), "\n"), "\n")
+	args := strings.Split(strings.TrimSuffix(e2e.ReadFile(t, filepath.Join(dir, "args")), "\n"), "\n")
 	code, stdout, stderr := s.run(t, dir, append([]string{"xpkg", "push", "--retry=0"}, args...)...)
 	if strings.Contains(stdout+stderr, "s3cret") {
 		t.Errorf("the output contains the password: %s%s", stdout, stderr)
 	}
-	want := strings.TrimSpace(readFile(t, filepath.Join(dir, "exit")))
+	want := strings.TrimSpace(e2e.ReadFile(t, filepath.Join(dir, "exit")))
 	diff := ""
 	if (want == "0") != (code == done) {
 		diff = fmt.Sprintf("exit code %d, the crossplane CLI's is %s: %s", code, want, stderr)
@@ -200,7 +200,7 @@ func comparePush(t *testing.T, servers pushServers, dir string, listed bool) {
 	case listed && diff == "":
 		t.Error("differences.yaml names this case, but its output is equal")
 	case !listed && diff != "":
-		t.Errorf("%s%s", readFile(t, filepath.Join(dir, "about.txt")), diff)
+		t.Errorf("%s%s", e2e.ReadFile(t, filepath.Join(dir, "about.txt")), diff)
 	}
 }
 

@@ -75,7 +75,7 @@ var reasons = map[string][]string{
 func knownDifferences(t *testing.T, list string) map[string]difference {
 	t.Helper()
 	listed := map[string]json.RawMessage{}
-	if err := yaml.Unmarshal([]byte(readFile(t, "../../testdata/golden/differences.yaml")), &listed); err != nil {
+	if err := yaml.Unmarshal([]byte(e2e.ReadFile(t, "../../testdata/golden/differences.yaml")), &listed); err != nil {
 		t.Fatal(err)
 	}
 	var all []difference
@@ -112,7 +112,7 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 	cmd.Env = append(os.Environ(), env...)
 	code, stdout, stderr := runCommand(t, cmd)
 	t.Log(stderr)
-	want := strings.TrimSpace(readFile(t, filepath.Join(dir, "exit")))
+	want := strings.TrimSpace(e2e.ReadFile(t, filepath.Join(dir, "exit")))
 	var diff string
 	switch {
 	case want == "0" && code == 0:
@@ -122,7 +122,7 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 		}
 		diff = compareImage(t, dir, path)
 	case want == "0" || code == 0:
-		diff = fmt.Sprintf("exit code %d, the crossplane CLI's is %s: %s", code, want, readFile(t, filepath.Join(dir, "stderr")))
+		diff = fmt.Sprintf("exit code %d, the crossplane CLI's is %s: %s", code, want, e2e.ReadFile(t, filepath.Join(dir, "stderr")))
 	}
 	if code != 0 {
 		if diff := cmp.Diff(before, tree(t, work)); diff != "" {
@@ -133,7 +133,7 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 	case listed && diff == "":
 		t.Error("differences.yaml names this case, but its output is equal")
 	case !listed && diff != "":
-		t.Errorf("%s%s", readFile(t, filepath.Join(dir, "about.txt")), diff)
+		t.Errorf("%s%s", e2e.ReadFile(t, filepath.Join(dir, "about.txt")), diff)
 	}
 }
 
@@ -164,7 +164,7 @@ func makeCase(t *testing.T, dir, tmp string) []string {
 	}
 	if link, ok := caseLinks[filepath.Base(dir)]; ok {
 		path := filepath.Join(work, link)
-		target := readFile(t, path)
+		target := e2e.ReadFile(t, path)
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func setUpCase(t *testing.T, script, work string, env []string) {
 // buildCommand returns a case's command line in the case's working directory.
 func buildCommand(t *testing.T, dir, tmp string, flags []string) *exec.Cmd {
 	t.Helper()
-	text := strings.TrimSuffix(readFile(t, filepath.Join(dir, "args")), "\n")
+	text := strings.TrimSuffix(e2e.ReadFile(t, filepath.Join(dir, "args")), "\n")
 	args := slices.Concat([]string{"xpkg", "build"}, strings.Split(strings.ReplaceAll(text, "{tmp}", tmp), "\n"), flags)
 	cmd := e2e.Command(t, args...)
 	cmd.Dir = filepath.Join(tmp, "case")
@@ -262,22 +262,13 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 // optional returns the text of a file, or "".
 func optional(t *testing.T, path string) string {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {
 		return ""
 	}
-	return readFile(t, path)
+	return e2e.ReadFile(t, path)
 }
 
 // TestBuildBoundsProblems: xfn xpkg build prints at most 50 problems, and the number
@@ -296,9 +287,7 @@ func TestBuildBoundsProblems(t *testing.T) {
 		if err := os.Mkdir(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, name, text)
 	}
 	cases := map[string]struct {
 		reason, root string

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -141,9 +142,7 @@ func TestCosignKeyless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(c.dir, "token.txt"), []byte(authority.Token(subject, time.Hour)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, filepath.Join(c.dir, "token.txt"), authority.Token(subject, time.Hour))
 	for _, bundle := range []string{"true", "false"} {
 		ref := signed(t, push.Options{})
 		c.run(t, "sign", "--fulcio-url", authority.URL, "--identity-token", "token.txt", "--insecure-skip-verify",

@@ -43,11 +43,8 @@ func TestDocs(t *testing.T) {
 	}
 	var pages int
 	for _, path := range markdownFiles(t, root) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps, err := readPage(string(text))
+		text := e2e.ReadFile(t, path)
+		steps, err := readPage(text)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -58,7 +55,7 @@ func TestDocs(t *testing.T) {
 		name, _ := filepath.Rel(root, path)
 		t.Run(filepath.ToSlash(name), func(t *testing.T) {
 			t.Parallel()
-			if runtime.GOOS != "linux" && strings.Contains(string(text), "<!-- needs: linux -->") {
+			if runtime.GOOS != "linux" && strings.Contains(text, "<!-- needs: linux -->") {
 				t.Skip("the page runs functions from packages, which contain programs for Linux")
 			}
 			runPage(t, root, steps)
@@ -170,9 +167,7 @@ func runPage(t *testing.T, root string, steps []step) {
 	for i, s := range steps {
 		if s.isFile {
 			text := strings.ReplaceAll(s.text, shown, port)
-			if err := os.WriteFile(filepath.Join(files, fmt.Sprint(i)), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.WriteFile(t, filepath.Join(files, fmt.Sprint(i)), text)
 		}
 	}
 	env := pageEnvironment(t, dir, files)
@@ -261,11 +256,8 @@ func TestDocsLinks(t *testing.T) {
 	}
 	links := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	for _, page := range markdownFiles(t, root) {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range links.FindAllStringSubmatch(string(text), -1) {
+		text := e2e.ReadFile(t, page)
+		for _, m := range links.FindAllStringSubmatch(text, -1) {
 			target, heading, _ := strings.Cut(m[1], "#")
 			if strings.Contains(target, "://") {
 				continue

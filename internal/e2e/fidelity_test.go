@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestFidelityTable compares the table of docs/explanation/fidelity.md with testdata/golden:
@@ -17,7 +19,7 @@ func TestFidelityTable(t *testing.T) {
 	t.Parallel()
 	const golden = "../../testdata/golden"
 	var listed map[string][]struct{ Cases []string }
-	if err := yaml.Unmarshal([]byte(readFile(t, filepath.Join(golden, "differences.yaml"))), &listed); err != nil {
+	if err := yaml.Unmarshal([]byte(e2e.ReadFile(t, filepath.Join(golden, "differences.yaml"))), &listed); err != nil {
 		t.Fatal(err)
 	}
 	differ := map[string]int{}
@@ -26,7 +28,7 @@ func TestFidelityTable(t *testing.T) {
 			differ[corpus] += max(len(d.Cases), 1) // an element without a list is about one case
 		}
 	}
-	rows := regexp.MustCompile("(?m)^\\| `(\\S+)` \\| [^|]+ \\| (\\d+) \\| (\\d+) \\|$").FindAllStringSubmatch(readFile(t, "../../docs/explanation/fidelity.md"), -1)
+	rows := regexp.MustCompile("(?m)^\\| `(\\S+)` \\| [^|]+ \\| (\\d+) \\| (\\d+) \\|$").FindAllStringSubmatch(e2e.ReadFile(t, "../../docs/explanation/fidelity.md"), -1)
 	if len(rows) < 20 {
 		t.Fatalf("the table has %d rows", len(rows))
 	}

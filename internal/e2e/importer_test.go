@@ -10,6 +10,7 @@ import (
 	"time"
 
 	scaffold "github.com/xfn-dev/xfn/init"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // compileLimit is the timeout of compiling a module with all of its
@@ -25,18 +26,13 @@ func testModule(t *testing.T, dir, gomod, sum string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := e2e.ReadFile(t, root, "go.sum")
 	at := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": gomod + "\nrequire github.com/xfn-dev/xfn v0.0.0\n\nreplace github.com/xfn-dev/xfn => " + root + "\n",
-		"go.sum": sum + string(own),
+		"go.sum": sum + own,
 	} {
-		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, filepath.Join(at, name), text)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), compileLimit)
 	defer cancel()
@@ -53,10 +49,7 @@ func testModule(t *testing.T, dir, gomod, sum string) {
 func TestImporter(t *testing.T) {
 	t.Parallel()
 	const dir = "../../testdata/importer"
-	gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	gomod := []byte(e2e.ReadFile(t, dir, "go.mod"))
 	// testModule adds a replace directive with an absolute path, in place of the
 	// relative one.
 	gomod, _, _ = bytes.Cut(gomod, []byte("replace "))
@@ -73,13 +66,7 @@ func TestTemplate(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("../../templates/testdata/function")); err != nil {
 		t.Fatal(err)
 	}
-	gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum, err := os.ReadFile(filepath.Join(dir, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	testModule(t, dir, string(gomod), string(sum))
+	gomod := e2e.ReadFile(t, dir, "go.mod")
+	sum := e2e.ReadFile(t, dir, "go.sum")
+	testModule(t, dir, gomod, sum)
 }

@@ -275,12 +275,7 @@ func runLimited(t *testing.T, composition string, args []string) (code int, stde
 	files["composition.yaml"] = composition
 	for path, text := range files {
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, path, text)
 	}
 	var errs strings.Builder
 	cmd := exec.CommandContext(t.Context(), e2e.Binary(t), args...)

@@ -203,12 +203,12 @@ func (p projectSite) lock(t *testing.T, bases []string) {
 		}
 	}
 	const schemas = ".up/.lock.json"
-	before := readFile(t, filepath.Join(p.dir, schemas))
+	before := e2e.ReadFile(t, filepath.Join(p.dir, schemas))
 	p.mustRun(t, "project", "build", "--locked", "-o", "locked")
-	if readFile(t, filepath.Join(p.dir, "locked/up-apis.xpkg")) != readFile(t, filepath.Join(p.dir, "_output/up-apis.xpkg")) {
+	if e2e.ReadFile(t, filepath.Join(p.dir, "locked/up-apis.xpkg")) != e2e.ReadFile(t, filepath.Join(p.dir, "_output/up-apis.xpkg")) {
 		t.Error("the locked build differs")
 	}
-	if diff := cmp.Diff(before, readFile(t, filepath.Join(p.dir, schemas))); diff != "" {
+	if diff := cmp.Diff(before, e2e.ReadFile(t, filepath.Join(p.dir, schemas))); diff != "" {
 		t.Errorf("models of locked dependencies were generated again (-before +after):\n%s", diff)
 	}
 }
@@ -251,7 +251,7 @@ func (p projectSite) push(t *testing.T, repository string, packages int) {
 	}
 	p.mustRun(t, "project", "pull", repository+":v0.1.0", "-o", "pulled.xpkg")
 	built := filepath.Join(p.dir, "_output", filepath.Base(repository)+".xpkg")
-	if readFile(t, filepath.Join(p.dir, "pulled.xpkg")) != readFile(t, built) {
+	if e2e.ReadFile(t, filepath.Join(p.dir, "pulled.xpkg")) != e2e.ReadFile(t, built) {
 		t.Error("the pulled file differs from the built one")
 	}
 }

@@ -217,9 +217,7 @@ func newPythonFunction(t testing.TB) pythonFunction {
 	if err := os.CopyFS(f.dir, os.DirFS("testdata/python")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(f.dir, "requirements.txt"), []byte(w.lock()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, filepath.Join(f.dir, "requirements.txt"), w.lock())
 	return f
 }
 

@@ -87,7 +87,7 @@ func (b builder) build(t *testing.T, bin, platforms string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%s%s %x", out, info.Mode(), sha256.Sum256([]byte(readFile(t, file))))
+	return fmt.Sprintf("%s%s %x", out, info.Mode(), sha256.Sum256([]byte(e2e.ReadFile(t, file))))
 }
 
 // write writes packageFiles.

@@ -183,10 +183,10 @@ func (u user) renderProjects(t *testing.T, all []bundled) {
 			if tc.typescript != "" {
 				dir := filepath.Join("functions", tc.typescript)
 				for _, file := range []string{"package.json", "package-lock.json", "src/main.ts"} {
-					in.change(t, filepath.Join(dir, file), func(string) string { return readFile(t, filepath.Join("../../templates/_typescript", file)) })
+					in.change(t, filepath.Join(dir, file), func(string) string { return e2e.ReadFile(t, filepath.Join("../../templates/_typescript", file)) })
 				}
 				in.change(t, filepath.Join(dir, "src/function.ts"), func(string) string {
-					return readFile(t, filepath.Join(projectsDir, "typescript/functions/queue/src/function.ts"))
+					return e2e.ReadFile(t, filepath.Join(projectsDir, "typescript/functions/queue/src/function.ts"))
 				})
 			}
 			if name == "all-languages" {
@@ -214,9 +214,7 @@ func (u user) change(t *testing.T, file string, text func(string) string) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text(string(was))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, path, text(string(was)))
 }
 
 // TestScaffoldsOffline goes from an empty directory to a package and a render, with a cache

@@ -52,9 +52,7 @@ func writeLogin(t *testing.T, host string) string {
 	t.Helper()
 	dir := t.TempDir()
 	auths := fmt.Sprintf(`{"auths": {%q: {"username": "gold", "password": "s3cret"}}}`, host)
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(auths), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, filepath.Join(dir, "config.json"), auths)
 	return dir
 }
 
@@ -73,7 +71,7 @@ func (s skopeoSite) thereAndOut(t *testing.T, login, file, name string) {
 	skopeo(append([]string{"copy", "--all", "docker://" + ref, "oci:" + out + ":v1"}, s.copies...)...)
 	assertSame(t, layoutImages(t, unpacked), layoutImages(t, out))
 	skopeo(append([]string{"copy", "--all", "docker://" + ref, "dir:" + raw}, s.copies...)...)
-	if got, want := readFile(t, filepath.Join(raw, "manifest.json")), topManifest(t, unpacked); got != want {
+	if got, want := e2e.ReadFile(t, filepath.Join(raw, "manifest.json")), topManifest(t, unpacked); got != want {
 		t.Errorf("the manifest changed: got %s, want %s", got, want)
 	}
 }

@@ -85,7 +85,7 @@ func TestSkopeo(t *testing.T) {
 			assertSame(t, images, layoutImages(t, unpack(t, again)))
 			raw := filepath.Join(t.TempDir(), "raw")
 			skopeo("copy", "--all", "oci-archive:"+file, "dir:"+raw)
-			if got := readFile(t, filepath.Join(raw, "manifest.json")); got != top {
+			if got := e2e.ReadFile(t, filepath.Join(raw, "manifest.json")); got != top {
 				t.Errorf("%s: the manifest changed: got %s, want %s", tc.reason, got, top)
 			}
 		})
@@ -199,5 +199,5 @@ func topManifest(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readFile(t, filepath.Join(dir, "blobs", "sha256", m.Manifests[0].Digest.Hex))
+	return e2e.ReadFile(t, filepath.Join(dir, "blobs", "sha256", m.Manifests[0].Digest.Hex))
 }

@@ -72,9 +72,7 @@ func emptyProgram(b *testing.B) string {
 	b.Helper()
 	dir := b.TempDir()
 	for name, text := range map[string]string{"go.mod": "module empty\n", "main.go": "package main\n\nfunc main() {}\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		e2e.WriteFile(b, filepath.Join(dir, name), text)
 	}
 	benchtest.Run(b, dir, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", "empty", ".")
 	return filepath.Join(dir, "empty")

@@ -267,7 +267,7 @@ func commandsInDocs(t *testing.T) map[string]bool {
 	}
 	all := map[string]bool{}
 	for _, file := range files {
-		for _, heading := range regexp.MustCompile(`(?m)^##? xfn (.+)$`).FindAllStringSubmatch(readFile(t, file), -1) {
+		for _, heading := range regexp.MustCompile(`(?m)^##? xfn (.+)$`).FindAllStringSubmatch(e2e.ReadFile(t, file), -1) {
 			all[heading[1]] = true
 		}
 	}

@@ -21,9 +21,7 @@ func TestUnsolicited(t *testing.T) {
 	host := unsolicited(t)
 	home := t.TempDir()
 	auth := `{"auths": {"` + host + `": {"auth": "` + basic + `"}}}`
-	if err := os.WriteFile(filepath.Join(home, "config.json"), []byte(auth), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, filepath.Join(home, "config.json"), auth)
 	for range 10 { // net/http reads the unsolicited response only in some runs.
 		cmd := e2e.Command(t, "xpkg", "pull", host+"/a/b:v1", "--verbose", "--retry", "0")
 		cmd.Dir = home

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -71,9 +72,7 @@ func TestSaveLinks(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
 	blob := filepath.Join(dir, "blobs", "sha256", digest.Hex)
-	if err := os.WriteFile(blob, []byte("what the cache has"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, blob, "what the cache has")
 	folder, err := s.Save(t.Context(), remotetest.Image(t, v1.Config{}, layer))
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,11 @@
 package remote_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
@@ -131,9 +131,9 @@ func TestParseTagGolden(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			args := strings.Fields(read(t, dir, "args"))
+			args := strings.Fields(e2e.ReadFile(t, dir, "args"))
 			ref := args[len(args)-1]
-			wantOK := strings.TrimSpace(read(t, dir, "exit")) == "0"
+			wantOK := strings.TrimSpace(e2e.ReadFile(t, dir, "exit")) == "0"
 			if _, err := remote.ParseTag(ref, ""); (err == nil) != wantOK {
 				t.Errorf("%s: got %v, want success %t", ref, err, wantOK)
 			} else if err != nil && !strings.Contains(err.Error(), `"`+ref+`"`) {
@@ -157,15 +157,6 @@ func FuzzParseReference(f *testing.F) {
 			t.Errorf("%q became %q, which became %v (%v)", s, ref.Name(), same, err)
 		}
 	})
-}
-
-func read(t *testing.T, elem ...string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 // checkError checks that err contains text, and that its hint contains next. If

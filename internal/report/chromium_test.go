@@ -76,9 +76,7 @@ func browse(t *testing.T, file string, args ...string) string {
 func save(t *testing.T, html string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(html), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, file, html)
 	return file
 }
 
@@ -105,15 +103,11 @@ const visible = (s) => [...document.querySelectorAll(s)].filter((e) => e.checkVi
 const type = (s) => { const i = document.querySelector("input"); i.value = s; i.form.requestSubmit(); };
 const see = (...what) => { parent.postMessage(what.join(" "), "*"); };
 `+v.script+`</script></body>`, 1)
-		if err := os.WriteFile(filepath.Join(dir, name+".html"), []byte(html), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, filepath.Join(dir, name+".html"), html)
 		outer += `<iframe width="360" height="740" style="border:0;position:absolute;top:0;left:0" src="` + name + ".html" + v.fragment + `"></iframe>`
 	}
 	file := filepath.Join(dir, "frames.html")
-	if err := os.WriteFile(file, []byte(outer+"</body>"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, file, outer+"</body>")
 	seen := map[string]string{}
 	for _, m := range regexp.MustCompile(`src="(\w+)\.html[^"]*" data-seen="([^"]*)"`).FindAllStringSubmatch(browse(t, file, "--dump-dom"), -1) {
 		seen[m[1]] = m[2]

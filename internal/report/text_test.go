@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
@@ -27,10 +28,7 @@ func golden(t *testing.T, name string, got []byte) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := []byte(e2e.ReadFile(t, file))
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("differs from %s (-want +got):\n%s", file, diff)
 	}

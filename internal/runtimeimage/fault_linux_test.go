@@ -17,6 +17,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -93,10 +94,7 @@ func project(t *testing.T) string {
 		}
 		layers = append(layers, l)
 	}
-	saved, err := os.ReadFile(writeArchive(t, remotetest.Image(t, v1.Config{}, layers...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	saved := []byte(e2e.ReadFile(t, writeArchive(t, remotetest.Image(t, v1.Config{}, layers...))))
 	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn}\nspec: {}\n"
 	for name, data := range map[string][]byte{"rt.tar": saved, "package/crossplane.yaml": []byte(meta), "out/out.xpkg": []byte("old")} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
@@ -128,7 +126,7 @@ func TestKilledBuild(t *testing.T) {
 	if err := buildIn(t.Context(), dir, func(progress.Event) { events.Add(1) }); err != nil {
 		t.Fatal(err)
 	}
-	want := contentOf(t, filepath.Join(dir, "out", "out.xpkg"))
+	want := e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg"))
 	if events.Load() < 2*moments {
 		t.Fatalf("a build reports only %d events", events.Load())
 	}
@@ -136,11 +134,9 @@ func TestKilledBuild(t *testing.T) {
 		at := 1 + i*(events.Load()-1)/(moments-1) // at runs from the first to the last event
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			old := fmt.Sprint("old file ", at)
-			if err := os.WriteFile(filepath.Join(dir, "out", "out.xpkg"), []byte(old), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.WriteFile(t, filepath.Join(dir, "out", "out.xpkg"), old)
 			killAt(t, dir, at)
-			if got := contentOf(t, filepath.Join(dir, "out", "out.xpkg")); got != old {
+			if got := e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")); got != old {
 				t.Errorf("the old file is gone: got %d bytes", len(got))
 			}
 			if left := names(t, filepath.Join(dir, "temp")); at > 1 && len(left) == 0 {
@@ -149,7 +145,7 @@ func TestKilledBuild(t *testing.T) {
 			if err := buildIn(t.Context(), dir, nil); err != nil {
 				t.Fatal(err)
 			}
-			if got := contentOf(t, filepath.Join(dir, "out", "out.xpkg")); got != want {
+			if got := e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")); got != want {
 				t.Error("the next build made another file")
 			}
 			if left := slices.Concat(names(t, filepath.Join(dir, "temp")), names(t, filepath.Join(dir, "out"))); len(left) != 1 {
@@ -184,14 +180,12 @@ func TestFullDisk(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			if err := os.WriteFile(filepath.Join(out, "out.xpkg"), []byte("old"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.WriteFile(t, filepath.Join(out, "out.xpkg"), "old")
 			err := buildIn(t.Context(), dir, nil)
 			if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".tmp") {
 				t.Errorf("got %v, want one sentence about the disk", err)
 			}
-			if got := contentOf(t, filepath.Join(out, "out.xpkg")); got != "old" {
+			if got := e2e.ReadFile(t, filepath.Join(out, "out.xpkg")); got != "old" {
 				t.Errorf("the old file is gone: got %d bytes", len(got))
 			}
 			if left := slices.Concat(names(t, out), names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
@@ -222,7 +216,7 @@ func TestStoppedBuild(t *testing.T) {
 		if err == nil {
 			continue // The last event is sent when the file is complete.
 		}
-		if !errors.Is(err, context.Canceled) || contentOf(t, filepath.Join(dir, "out", "out.xpkg")) != "old" {
+		if !errors.Is(err, context.Canceled) || e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")) != "old" {
 			t.Errorf("at %d: got %v", at, err)
 		}
 	}

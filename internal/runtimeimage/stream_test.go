@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -64,10 +65,7 @@ func TestFromTarballCompressed(t *testing.T) {
 	var idx v1.ImageIndex = mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
 		mutate.IndexAddendum{Add: plainImage(t, "amd64")}, mutate.IndexAddendum{Add: plainImage(t, "arm64")})
 	for name, path := range map[string]string{"Plain": writeArchive(t, plainImage(t, "amd64")), "Index": writeArchive(t, idx), "Compressed": writeArchive(t, image(t, "amd64"))} {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := []byte(e2e.ReadFile(t, path))
 		images, err := runtimeimage.FromTarball(t.Context(), path, options(t))
 		want := digestsOf(t, images, err)
 		var zipped bytes.Buffer
@@ -139,7 +137,7 @@ func TestWriteFileIsTheSame(t *testing.T) {
 				if err := write(path); err != nil {
 					t.Fatal(err)
 				}
-				files = append(files, contentOf(t, path))
+				files = append(files, e2e.ReadFile(t, path))
 			}
 			for i, f := range files {
 				if f != files[0] {
@@ -169,13 +167,4 @@ func TestEngineIsTarball(t *testing.T) {
 	if got := digestsOf(t, fromEngine, err); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-}
-
-func contentOf(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
@@ -23,9 +24,7 @@ func TestUnpackedMetadata(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "package.yaml"), []byte(tc.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.WriteFile(t, filepath.Join(dir, "package.yaml"), tc.text)
 			if got := runtimes.UnpackedMetadata(dir).Capabilities; !slices.Equal(got, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
@@ -33,9 +32,7 @@ func TestUnpackedMetadata(t *testing.T) {
 	}
 	t.Run("Link", func(t *testing.T) {
 		dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "package.yaml")
-		if err := os.WriteFile(outside, []byte(meta+"spec: {capabilities: [operation]}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, outside, meta+"spec: {capabilities: [operation]}\n")
 		if err := os.Symlink(outside, filepath.Join(dir, "package.yaml")); err != nil {
 			t.Skip(err)
 		}
@@ -51,12 +48,7 @@ func TestSourceMetadata(t *testing.T) {
 	dir := t.TempDir()
 	for path, text := range map[string]string{"package/crossplane.yaml": meta, "package/input/a.yaml": crd, "package/input/b.yaml": "apiVersion: v1\nkind: Secret\n", "package/other.yaml": crd} {
 		path = filepath.Join(dir, filepath.FromSlash(path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, path, text)
 	}
 	got := runtimes.SourceMetadata(dir)
 	if len(got.Inputs) != 1 || !slices.Equal(got.Capabilities, []string{"composition"}) {

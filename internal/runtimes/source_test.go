@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
@@ -20,9 +21,7 @@ func TestIsSource(t *testing.T) {
 			t.Skipf("the file system cannot have a folder with the name of a reference: %v", err)
 		}
 	}
-	if err := os.WriteFile("layout/oci-layout", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, "layout/oci-layout", "")
 	for pkg, want := range map[string]bool{
 		tag: false, digest: false, "fn": false,
 		"./" + digest: true, "./fn": true, "./layout": false, "./absent": false,

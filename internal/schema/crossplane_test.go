@@ -89,10 +89,7 @@ func crossplaneCRDs(t *testing.T, module string) map[string]any {
 	}
 	all := map[string]any{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := []byte(e2e.ReadFile(t, file))
 		var crd crossplaneCRD
 		if err := yaml.Unmarshal(text, &crd); err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -162,10 +159,7 @@ func pack(t *testing.T, crds map[string]any) []byte {
 
 func unpack(t *testing.T, path string) map[string]json.RawMessage {
 	t.Helper()
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := []byte(e2e.ReadFile(t, path))
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		t.Fatal(err)

@@ -144,10 +144,7 @@ func compareScopes(t *testing.T, dir, version string) {
 	}
 	seen := 0
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := []byte(e2e.ReadFile(t, file))
 		cluster := false
 		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 			line := lines.Text()

@@ -29,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -79,10 +80,7 @@ func compareFile(t *testing.T, file string, v any) {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := []byte(e2e.ReadFile(t, file))
 	if !bytes.Equal(got, want.Bytes()) {
 		t.Errorf("%s does not describe the types of Kubernetes; run the test with -update", file)
 	}

@@ -2,12 +2,12 @@ package schema_test
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
@@ -27,10 +27,7 @@ type verdict struct {
 // storedCases returns the XRDs and the cases in a file.
 func storedCases(t *testing.T, path string) (xrds []map[string]any, cases []verdict) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := []byte(e2e.ReadFile(t, path))
 	objs, err := manifest.Objects(path, text)
 	if err != nil {
 		t.Fatal(err)

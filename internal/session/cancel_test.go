@@ -3,7 +3,6 @@ package session_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -67,9 +67,7 @@ func TestDumpIsCanceled(t *testing.T) {
 func TestTimeoutWithoutBuilds(t *testing.T) {
 	timedOut, signal := errors.New("timed out"), errors.New("the process received a signal")
 	source := t.TempDir()
-	if err := os.WriteFile(filepath.Join(source, "go.mod"), []byte("module f\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, filepath.Join(source, "go.mod"), "module f\n")
 	cases := map[string]struct {
 		reason, pkg  string
 		build, until time.Duration

@@ -3,7 +3,6 @@ package session_test
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
@@ -134,11 +134,8 @@ func TestFixtureString(t *testing.T) {
 
 // FuzzParseFixtures: ParseFixtures returns errors with a position, or valid fixtures.
 func FuzzParseFixtures(f *testing.F) {
-	example, err := os.ReadFile("testdata/fixtures.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(string(example))
+	example := e2e.ReadFile(f, "testdata/fixtures.yaml")
+	f.Add(example)
 	f.Add("apiVersion: xfn.dev/v1alpha1\nkind: ObserveFixtures\nfixtures:\n- {match: {resource: a}, status: {conditions: [5, {type: Ready}]}, metadata: {annotations: 5}, ready: true}\n- null\n")
 	f.Add("fixtures: [{match: {match: {}}, from: -1e99}]\nx.y[0]: &a [*a]\n")
 	f.Add("apiVersion: xfn.dev/v1alpha1\nkind: ObserveFixtures\nfixtures:\n- &a {match: {resource: a}, status: {conditions: {}}, ready: true}\n- <<: *a\n  from: 9\n")

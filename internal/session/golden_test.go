@@ -22,6 +22,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -70,10 +71,7 @@ func TestGolden(t *testing.T) {
 
 // differences returns the golden cases whose output differs on purpose, as "CASE ENGINE".
 func differences(t *testing.T) map[string]bool {
-	b, err := os.ReadFile("../../testdata/golden/differences.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := []byte(e2e.ReadFile(t, "../../testdata/golden/differences.yaml"))
 	var listed struct {
 		Render []struct{ Cases, Engines []string }
 	}
@@ -260,9 +258,6 @@ func (g golden) has(name string) bool {
 }
 
 func (g golden) read(t *testing.T, name string) string {
-	b, err := os.ReadFile(filepath.Join(g.dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	b := e2e.ReadFile(t, g.dir, name)
+	return b
 }

@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"context"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -224,10 +224,7 @@ func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
 // FuzzLegacy: a converted legacy Composition is a valid pipeline, and its input
 // can be decoded strictly by function-patch-and-transform.
 func FuzzLegacy(f *testing.F) {
-	text, err := os.ReadFile(legacyDir + "/legacy.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	text := []byte(e2e.ReadFile(f, legacyDir+"/legacy.yaml"))
 	f.Add(text)
 	f.Add([]byte(old))
 	f.Fuzz(func(t *testing.T, text []byte) {

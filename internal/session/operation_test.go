@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
@@ -63,10 +63,7 @@ func TestOperationGolden(t *testing.T) {
 
 func operationDifferences(t *testing.T) map[string]bool {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(goldenDir, "differences.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := []byte(e2e.ReadFile(t, goldenDir, "differences.yaml"))
 	var listed struct {
 		Operation []struct{ Case, Differs string }
 	}

@@ -1,7 +1,6 @@
 package suite_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -30,10 +30,7 @@ func TestExamples(t *testing.T) {
 // TestJobExample checks the objects of the Kubernetes example: strict decoding
 // succeeds, and there is one number of shards.
 func TestJobExample(t *testing.T) {
-	text, err := os.ReadFile("../../examples/ci/kubernetes-job.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := []byte(e2e.ReadFile(t, "../../examples/ci/kubernetes-job.yaml"))
 	docs, err := manifest.Split("job", text)
 	if err != nil || len(docs) != 3 {
 		t.Fatalf("%v: %d documents", err, len(docs))

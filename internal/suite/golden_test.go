@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestCheckInside has relative and absolute paths of one suite's folder.
@@ -26,9 +28,7 @@ func TestCheckInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"a.yaml", filepath.Join("suite", "real.yaml")} {
-		if err := os.WriteFile(file, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, file, "")
 	}
 	for name, tc := range map[string]struct {
 		reason, path string

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -88,9 +89,7 @@ func TestLoadLink(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "real", "sub", "s.yaml"), []byte(head+"cases: [{name: a}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, filepath.Join(dir, "real", "sub", "s.yaml"), head+"cases: [{name: a}]\n")
 	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}

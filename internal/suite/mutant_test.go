@@ -2,12 +2,12 @@ package suite_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/suite"
@@ -144,12 +144,9 @@ func isAbbreviated(a, b string) bool {
 
 // TestMutationDocs checks that the guide has all operators.
 func TestMutationDocs(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/how-to/test.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	guide := e2e.ReadFile(t, "../../docs/how-to/test.md")
 	for _, o := range suite.Operators() {
-		if row := fmt.Sprintf("| `%s` | %s |", o.Name, o.Does); !strings.Contains(string(guide), row) {
+		if row := fmt.Sprintf("| `%s` | %s |", o.Name, o.Does); !strings.Contains(guide, row) {
 			t.Errorf("docs/how-to/test.md lacks %s", row)
 		}
 	}

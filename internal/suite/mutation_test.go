@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
@@ -349,9 +349,7 @@ func TestMutateTemplateFiles(t *testing.T) {
 	o.Config.BuiltinOptions.Templates = []string{dir}
 	keys := func(text string) map[string]bool {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, "file.tmpl"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, filepath.Join(dir, "file.tmpl"), text)
 		all, err := mutations(t, t.Context(), o, suite.MutationOptions{Most: 2})
 		if err != nil || len(all) != 2 {
 			t.Fatalf("got %d mutants: %v", len(all), err)
@@ -372,11 +370,8 @@ func TestMutateTemplateFiles(t *testing.T) {
 // BenchmarkMutants tries the mutants of the example in the docs several times, and reports the
 // time for a thousand of them.
 func BenchmarkMutants(b *testing.B) {
-	text, err := os.ReadFile("../../examples/bucket/bucket.test.yaml")
-	if err != nil {
-		b.Fatal(err)
-	}
-	o := options(example(b, map[string]string{"bucket.test.yaml": string(text)}))
+	text := e2e.ReadFile(b, "../../examples/bucket/bucket.test.yaml")
+	o := options(example(b, map[string]string{"bucket.test.yaml": text}))
 	suites, err := suite.Load(b.Context(), o.Config.Reader, []string{"bucket.test.yaml"})
 	if err != nil {
 		b.Fatal(err)

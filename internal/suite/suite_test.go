@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -33,10 +33,7 @@ func example(t testing.TB, more map[string]string) afero.Fs {
 	t.Helper()
 	files := map[string]string{}
 	for _, name := range []string{"xr.yaml", "composition.yaml", "functions.yaml"} {
-		text, err := os.ReadFile(filepath.Join("../../examples/bucket", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := []byte(e2e.ReadFile(t, "../../examples/bucket", name))
 		files[name] = string(text)
 	}
 	maps.Copy(files, more)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -76,9 +77,7 @@ func TestOnDeadSocket(t *testing.T) {
 	}
 	defer l.Close()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, file, "precious")
 	if _, err := flags.Listen(t.Context(), "unix", file); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("on a file: got %v", err)
 	}

@@ -116,9 +116,7 @@ func TestCallPrints(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "request.json")
-			if err := os.WriteFile(file, []byte(`{"context": {"v": `+tc.value+`}}`), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.WriteFile(t, file, `{"context": {"v": `+tc.value+`}}`)
 			for format, want := range map[string]string{"yaml": tc.yaml, "json": tc.json} {
 				var out bytes.Buffer
 				term := terminal.New(os.Stdin, os.Stdout, os.Stderr)

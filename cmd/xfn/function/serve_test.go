@@ -257,9 +257,7 @@ func TestServeOverDeadSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	served(t, function.ServeCmd{Name: "dummy", Address: "unix://" + filepath.Join(dir, "dead"), Insecure: true})
-	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, filepath.Join(dir, "file"), "precious")
 	for _, name := range []string{"dead", "file"} {
 		cmd := function.ServeCmd{Name: "dummy", Address: "unix:" + filepath.Join(dir, name), Insecure: true}
 		err := cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr))

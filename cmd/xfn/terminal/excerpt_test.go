@@ -1,20 +1,18 @@
 package terminal_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestExcerpt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "xr.yaml")
 	text := "apiVersion: example.org/v1\r\nspec:\n  regoin: \"eu\"\n  names: {kind: XA, plural: xas}\n\n" + strings.Repeat("x", 500) + "\n\tsize: 5\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, path, text)
 	cases := map[string]struct {
 		reason  string
 		line    int

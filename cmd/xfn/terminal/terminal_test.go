@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -32,11 +33,8 @@ func streams(t *testing.T) (*terminal.Terminal, func() string) {
 		_ = stdin.Close()
 	})
 	return terminal.New(stdin, stderr, stderr), func() string {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
+		b := e2e.ReadFile(t, path)
+		return b
 	}
 }
 

@@ -2,7 +2,6 @@ package xpkg_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/afero"
 
 	command "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -72,12 +72,7 @@ spec:
 			}
 			for name, text := range files {
 				path := filepath.Join(dir, name)
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				e2e.WriteFile(t, path, text)
 			}
 			root := filepath.Join(dir, "root")
 			rule := command.LintClusterRoles([]string{root, filepath.Join(dir, "examples"), filepath.Join(dir, "none")}, false)

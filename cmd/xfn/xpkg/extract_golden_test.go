@@ -18,6 +18,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	cmd "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -51,12 +52,12 @@ func TestGoldenExtract(t *testing.T) {
 			}
 			work := workDir(t, goldenDir, c.Name())
 			t.Chdir(work)
-			args := strings.Split(strings.TrimSpace(strings.ReplaceAll(content(t, dir, "args"), "127.0.0.1:5055", host)), "\n")
+			args := strings.Split(strings.TrimSpace(strings.ReplaceAll(e2e.ReadFile(t, dir, "args"), "127.0.0.1:5055", host)), "\n")
 			if args[0] == "" {
 				args = nil
 			}
 			_, err := extract(t, args...)
-			if want := strings.TrimSpace(content(t, dir, "exit")) == "0"; (err == nil) != want {
+			if want := strings.TrimSpace(e2e.ReadFile(t, dir, "exit")) == "0"; (err == nil) != want {
 				t.Fatalf("got %v, want success %t", err, want)
 			}
 			if err != nil {
@@ -64,7 +65,7 @@ func TestGoldenExtract(t *testing.T) {
 			}
 			for _, name := range matches(t, filepath.Join(dir, "*.content")) {
 				file := strings.TrimSuffix(filepath.Base(name), ".content")
-				if got, want := unzipped(t, filepath.Join(work, file)), content(t, name); got != want {
+				if got, want := unzipped(t, filepath.Join(work, file)), e2e.ReadFile(t, name); got != want {
 					t.Errorf("%s holds\n%s\nwant\n%s", file, got, want)
 				}
 			}
@@ -203,15 +204,6 @@ func giveEngine(t *testing.T, name string) {
 	t.Helper()
 	t.Setenv("DOCKER_HOST", dockerenginetest.Environment(t).Host)
 	dockerenginetest.Load(t, dockerenginetest.Open(t), name, plain(t))
-}
-
-func content(t *testing.T, elem ...string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 func matches(t *testing.T, pattern string) []string {

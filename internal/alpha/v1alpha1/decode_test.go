@@ -1,7 +1,6 @@
 package v1alpha1_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // reencoded decodes a FunctionIO and encodes the result.
@@ -151,10 +151,7 @@ func FuzzDecode(f *testing.F) {
 		f.Fatalf("got %q, %v", paths, err)
 	}
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := []byte(e2e.ReadFile(f, path))
 		if i := strings.Index(string(text), "stdout: |\n"); i >= 0 {
 			f.Add(strings.ReplaceAll(string(text)[i+len("stdout: |\n"):], "\n    ", "\n"))
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -19,9 +20,7 @@ func TestCoverage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"a.yaml": "{{ define \"a\" }}{{ end }}\n", "b.yaml": "\n{{ if .observed }}{{ else }}\n{{ end }}"} {
-		if err := os.WriteFile(filepath.Join(dir, "templates", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, filepath.Join(dir, "templates", name), text)
 	}
 	inline := func(text string) string { return "{source: Inline, inline: {template: \"" + text + "\"}}" }
 	const at = "inline.template"

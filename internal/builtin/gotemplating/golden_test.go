@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -56,7 +57,7 @@ func TestGoldenDefaultOptions(t *testing.T) {
 // TestDefaultSource checks a default source that is no ordinary folder.
 func TestDefaultSource(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"file": "{{ fail `file` }}", ".hidden/file": "{{ fail `hidden` }}", "work/x": "{{ fail `work` }}"})
+	e2e.WriteFiles(t, dir, map[string]string{"file": "{{ fail `file` }}", ".hidden/file": "{{ fail `hidden` }}", "work/x": "{{ fail `work` }}"})
 	none := gotemplating.Settings{DefaultSource: "nope"}
 	anywhere := func(path string) gotemplating.Settings {
 		return gotemplating.Settings{DefaultSource: path, AnyFolder: true}

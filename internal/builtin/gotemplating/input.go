@@ -1,11 +1,10 @@
 package gotemplating
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import "github.com/xfn-dev/xfn/internal/builtin/sdk"
 
 // GoTemplate is the input of function-go-templating. apiVersion and kind are ignored.
 type GoTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	sdk.Meta `json:",inline"`
 
 	// Source is the source of the template: Inline, FileSystem or Environment. It is
 	// required unless the function has a default source.

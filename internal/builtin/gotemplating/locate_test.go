@@ -10,12 +10,13 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestLocate checks the places to which fatal results refer. Each input fails.
 func TestLocate(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{
+	e2e.WriteFiles(t, dir, map[string]string{
 		"random/x.yaml":  "{{ randAlphaNum 20 }}: {{ `d: e` }}\n",
 		"two/1.yaml":     "kind: One\n# {{ .a }}",
 		"two/2.yaml":     "kind: Two\nmetadata: {{ fail `no` }}\n",

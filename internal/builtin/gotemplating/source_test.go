@@ -2,42 +2,20 @@ package gotemplating_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
-
-// write creates files with the given texts. A text that begins with "-> " is the
-// target of a symbolic link.
-func write(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		target, isLink := strings.CutPrefix(text, "-> ")
-		err := error(nil)
-		if isLink {
-			err = os.Symlink(target, path)
-		} else {
-			err = os.WriteFile(path, []byte(text), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // TestFiles checks which files the source FileSystem can read. Each template
 // calls fail with a text that identifies the file.
 func TestFiles(t *testing.T) {
 	top := t.TempDir()
 	say := func(text string) string { return "{{ fail `" + text + "` }}" }
-	write(t, top, map[string]string{
+	e2e.WriteFiles(t, top, map[string]string{
 		"work/a/1.txt":            "{{ $all := `1` }}",
 		"work/a/b/2.txt":          "{{ $all = print $all 2 }}",
 		"work/a/c.txt":            "{{ fail $all }}",

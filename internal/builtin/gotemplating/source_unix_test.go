@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestPipes checks named pipes without a writer. Opening such a pipe must not block.
 func TestPipes(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"folder/a": "x", "linked/pipe": "-> ../folder/pipe"})
+	e2e.WriteFiles(t, dir, map[string]string{"folder/a": "x", "linked/pipe": "-> ../folder/pipe"})
 	if err := syscall.Mkfifo(filepath.Join(dir, "folder", "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,16 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 )
+
+// Meta has the fields of all inputs that functions ignore.
+type Meta struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   metav1.ObjectMeta `json:"metadata"`
+}
 
 // Decode decodes a function's input into a struct by its json tags. Unknown
 // fields, field names in another case, and values of the wrong type are errors.

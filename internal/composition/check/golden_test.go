@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -36,10 +37,7 @@ func TestGolden(t *testing.T) {
 	for _, path := range requests {
 		dir := filepath.Dir(path)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := []byte(e2e.ReadFile(t, path))
 			request, err := manifest.Document{Text: text}.Object()
 			if err != nil {
 				t.Fatal(err)

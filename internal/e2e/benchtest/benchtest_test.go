@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 )
 
@@ -143,10 +144,7 @@ func TestReport(t *testing.T) {
 	}
 	m := benchtest.Machine{CPU: "Pentium", Cores: 2, Memory: 8 << 30, OS: "linux/amd64", Go: "go1.26", Date: "2026-01-02", Version: "v1.2.3", Registry: "a registry", Layers: 4}
 	r := benchtest.NewReport(m, read, regexp.MustCompile("^Build|^RenderMany|RenderSource$|^Sandbox|^Suite$|Python$"))
-	want, err := os.ReadFile("testdata/table.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := []byte(e2e.ReadFile(t, "testdata/table.md"))
 	if diff := cmp.Diff(string(want), r.Markdown()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -172,10 +170,7 @@ var update = flag.Bool("update", false, "write the table of bench.json into the 
 // TestPage checks that the page about the table explains each limit.
 func TestPage(t *testing.T) {
 	const path = root + "/docs/explanation/performance.md"
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := []byte(e2e.ReadFile(t, path))
 	if *update {
 		updatePage(t, path, string(page))
 	}
@@ -193,10 +188,7 @@ func TestPage(t *testing.T) {
 
 func updatePage(t *testing.T, path, page string) {
 	t.Helper()
-	text, err := os.ReadFile(reportFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := []byte(e2e.ReadFile(t, reportFile))
 	var report benchtest.Report
 	if err := json.Unmarshal(text, &report); err != nil {
 		t.Fatalf("reading %q: %v", reportFile, err)

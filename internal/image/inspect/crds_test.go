@@ -3,7 +3,6 @@ package inspect_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -87,9 +87,7 @@ func TestCollectCRDs(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			if err := os.WriteFile("file.yaml", []byte(tc.yaml), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.WriteFile(t, "file.yaml", tc.yaml)
 			all, err := inspect.CollectCRDs(t.Context(), []string{"file.yaml"}, inspect.CRDOptions{Registry: host, Follow: tc.follow})
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
@@ -112,12 +110,7 @@ func TestCollectCRDsTwice(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.yaml": crdText("as"), "b.yml": crdText("as"), "sub/c.yaml": strings.Replace(crdText("as"), "kind: A", "kind: B", 1), "d.json": crdText("no"), "e.txt": crdText("no")} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, path, text)
 	}
 	var warnings []string
 	all, err := inspect.CollectCRDs(t.Context(), []string{dir}, inspect.CRDOptions{Progress: func(e progress.Event) {
@@ -147,9 +140,7 @@ func TestCollectCRDsStdin(t *testing.T) {
 // With Offline set, no registry is asked, and a source in a registry is an error.
 func TestCollectCRDsOffline(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("a.yaml", []byte(crdText("as")+"\n---\n{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: registry.example.org/a/b:v1}}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, "a.yaml", crdText("as")+"\n---\n{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: registry.example.org/a/b:v1}}")
 	all, err := inspect.CollectCRDs(t.Context(), []string{"a.yaml"}, inspect.CRDOptions{Offline: true})
 	if err != nil || len(all) != 1 || all[0].Path != "a.yaml" || all[0].Line != 1 {
 		t.Errorf("got %+v, %v", all, err)
@@ -188,9 +179,7 @@ func names(all []inspect.CRD) []string {
 func TestCollectCanceled(t *testing.T) {
 	enough := errors.New("enough")
 	name := filepath.Join(t.TempDir(), "a.yaml")
-	if err := os.WriteFile(name, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, name, "")
 	for size, elements := range map[string]int{"large": 1_000_000, "small": 1} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		text := []byte("apiVersion: v1\nkind: ConfigMap\ndata:\n  a:\n" + strings.Repeat("  - {a: b}\n", elements))

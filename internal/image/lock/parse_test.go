@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 )
 
@@ -104,10 +105,7 @@ func full() *lock.Lock {
 }
 
 func TestEncode(t *testing.T) {
-	want, err := os.ReadFile("testdata/full.lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := []byte(e2e.ReadFile(t, "testdata/full.lock"))
 	got, err := full().Encode()
 	if err != nil {
 		t.Fatal(err)

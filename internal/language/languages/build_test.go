@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/languages"
@@ -146,24 +147,6 @@ func (c cached) build(t *testing.T, src language.Source, pull image.Options) (*l
 	return built, err
 }
 
-// write creates a directory with files. A text that begins with "-> " is the target of a
-// link.
-func write(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		err := os.MkdirAll(filepath.Dir(path), 0o777)
-		if target, ok := strings.CutPrefix(text, "-> "); ok {
-			err = errors.Join(err, os.Symlink(target, path))
-		} else {
-			err = errors.Join(err, os.WriteFile(path, []byte(text), 0o666))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // listing returns the entries of a layer, a line each: type, mode, owner and name.
 func listing(t *testing.T, l v1.Layer) []string {
 	t.Helper()
@@ -246,7 +229,7 @@ func TestBuild(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			write(t, dir, tc.files)
+			e2e.WriteFiles(t, dir, tc.files)
 			from := cached{serve(t, base(t, name != "Go")), t.TempDir()}
 			src := language.Source{Dir: filepath.Join(dir, tc.fn), Root: dir, Project: true, Labels: map[string]string{"a": "b"}}
 			built, err := from.build(t, src, image.Options{})
@@ -291,7 +274,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 		var first []v1.Hash
 		for i, mode := range []os.FileMode{0o600, 0o664} {
 			dir := filepath.Join(t.TempDir(), strings.Repeat("deep/", i))
-			write(t, dir, files)
+			e2e.WriteFiles(t, dir, files)
 			for file := range files {
 				path := filepath.Join(dir, filepath.FromSlash(file))
 				if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
@@ -329,7 +312,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 
 func TestBuildRefuses(t *testing.T) {
 	outside := t.TempDir()
-	write(t, outside, map[string]string{"secret.k": "x"})
+	e2e.WriteFiles(t, outside, map[string]string{"secret.k": "x"})
 	cases := map[string]struct {
 		reason string
 		files  map[string]string
@@ -349,7 +332,7 @@ func TestBuildRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			write(t, dir, tc.files)
+			e2e.WriteFiles(t, dir, tc.files)
 			if _, err := from.build(t, language.Source{Dir: dir, Project: true}, image.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
 			}
@@ -360,7 +343,7 @@ func TestBuildRefuses(t *testing.T) {
 // A link that leads nowhere is left out of the image, with a warning that names it.
 func TestBuildWarns(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"kcl.mod": "", "main.k": "", "model": "-> ../missing"})
+	e2e.WriteFiles(t, dir, map[string]string{"kcl.mod": "", "main.k": "", "model": "-> ../missing"})
 	var warnings []string
 	report := func(e progress.Event) {
 		if e.Kind == progress.Warning {
@@ -396,7 +379,7 @@ func TestMaterials(t *testing.T) {
 	slices.SortFunc(bases, func(a, b language.Material) int { return strings.Compare(a.PURL, b.PURL) })
 	for name, files := range map[string]map[string]string{"go": goSource, "templates": templates, "kcl": {"kcl.mod": "", "main.k": ""}} {
 		dir := t.TempDir()
-		write(t, dir, files)
+		e2e.WriteFiles(t, dir, files)
 		built, err := from.build(t, language.Source{Dir: dir, Project: true}, image.Options{})
 		if err != nil {
 			t.Fatal(err)

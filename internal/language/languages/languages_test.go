@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 )
@@ -22,9 +23,7 @@ func folder(t *testing.T, names ...string) string {
 		if strings.HasSuffix(name, "/") {
 			continue
 		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, path, "")
 	}
 	return dir
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
 )
 
@@ -19,8 +20,8 @@ const head = "[project]\nname = \"my-fn\"\nrequires-python = \">=3.11\"\nscripts
 // site-packages of its files.
 func installed(t *testing.T, dir, pyproject string, source map[string]string) ([]string, error) {
 	t.Helper()
-	write(t, dir, map[string]string{"pyproject.toml": pyproject, "requirements.txt": ""})
-	write(t, dir, source)
+	e2e.WriteFiles(t, dir, map[string]string{"pyproject.toml": pyproject, "requirements.txt": ""})
+	e2e.WriteFiles(t, dir, source)
 	built, err := build(t, dir, language.Artifacts{Dir: t.TempDir(), Offline: true})
 	if err != nil {
 		return nil, err
@@ -164,7 +165,7 @@ func TestGitignoreAbove(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			top := filepath.Join(t.TempDir(), "clone")
-			write(t, top, map[string]string{".gitignore": tc.patterns})
+			e2e.WriteFiles(t, top, map[string]string{".gitignore": tc.patterns})
 			if tc.repository {
 				if err := os.Mkdir(filepath.Join(top, ".git"), 0o755); err != nil {
 					t.Fatal(err)

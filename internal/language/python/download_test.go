@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/language"
 )
@@ -51,8 +52,8 @@ func TestFetchResumes(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			dir, cache := source(t, strings.Replace(manifest, `"grpcio>=1.73.1", `, "", 1)), t.TempDir()
-			write(t, dir, map[string]string{"pylock.toml": pylock(server.URL, []wheelFile{wheel})})
-			write(t, cache, map[string]string{"python/sha256/other": ""})
+			e2e.WriteFiles(t, dir, map[string]string{"pylock.toml": pylock(server.URL, []wheelFile{wheel})})
+			e2e.WriteFiles(t, cache, map[string]string{"python/sha256/other": ""})
 			leave(t, filepath.Join(cache, "python/sha256"), wheel.sum(), tc.left)
 			built, err := build(t, dir, language.Artifacts{Dir: cache})
 			if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -116,19 +117,6 @@ func base(t testing.TB) *runtimeimage.Images {
 	return images
 }
 
-func write(t testing.TB, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 const manifest = `[build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
@@ -156,7 +144,7 @@ path = "function/__version__.py"
 func source(t testing.TB, pyproject string) string {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, dir, map[string]string{
+	e2e.WriteFiles(t, dir, map[string]string{
 		"pyproject.toml": pyproject, "function/__version__.py": "__version__ = \"0.1.0\"\n", "function/main.py": "def cli(): pass\n", "function/data.json": "{}",
 		"function/__pycache__/main.pyc": "x", "README.md": "",
 	})
@@ -238,7 +226,7 @@ func TestBuild(t *testing.T) {
 	wheels := template(t)
 	idx := serve(t, false, "", wheels...)
 	dir := source(t, manifest)
-	write(t, dir, map[string]string{"pylock.toml": pylock(idx.URL, wheels)})
+	e2e.WriteFiles(t, dir, map[string]string{"pylock.toml": pylock(idx.URL, wheels)})
 	built, err := build(t, dir, language.Artifacts{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +291,7 @@ func TestSameBytes(t *testing.T) {
 	digests := func(main string, a language.Artifacts) (image, packages v1.Hash) {
 		t.Helper()
 		dir := source(t, manifest)
-		write(t, dir, map[string]string{"requirements.txt": pinned(wheels), "function/main.py": main})
+		e2e.WriteFiles(t, dir, map[string]string{"requirements.txt": pinned(wheels), "function/main.py": main})
 		built, err := build(t, dir, a)
 		if err != nil {
 			t.Fatal(err)
@@ -347,7 +335,7 @@ func TestSameBytes(t *testing.T) {
 	}
 	for _, file := range kept {
 		if filepath.Ext(file) == "" {
-			write(t, "/", map[string]string{file: "damaged"})
+			e2e.WriteFiles(t, "/", map[string]string{file: "damaged"})
 		}
 	}
 	if other, _ := digests("x = 1", offline); other != image {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 )
@@ -40,15 +41,15 @@ func TestBuildRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			idx := serve(t, false, "", wheels...)
 			dir := filepath.Join(source(t, manifest), "fn")
-			write(t, dir, map[string]string{"pyproject.toml": tc.edit.Replace(manifest), "function/__version__.py": "__version__ = \"1\"", "function/main.py": "", "pylock.toml": pylock(idx.URL, wheels)})
+			e2e.WriteFiles(t, dir, map[string]string{"pyproject.toml": tc.edit.Replace(manifest), "function/__version__.py": "__version__ = \"1\"", "function/main.py": "", "pylock.toml": pylock(idx.URL, wheels)})
 			for file, text := range tc.files {
 				switch text {
 				case "-":
 					os.Remove(filepath.Join(dir, file))
 				case "OTHERHASH":
-					write(t, dir, map[string]string{file: strings.ReplaceAll(pylock(idx.URL, wheels), wheels[0].sum(), strings.Repeat("0", 64))})
+					e2e.WriteFiles(t, dir, map[string]string{file: strings.ReplaceAll(pylock(idx.URL, wheels), wheels[0].sum(), strings.Repeat("0", 64))})
 				default:
-					write(t, dir, map[string]string{file: text})
+					e2e.WriteFiles(t, dir, map[string]string{file: text})
 				}
 			}
 			built, err := build(t, dir, language.Artifacts{Dir: t.TempDir()})
@@ -66,7 +67,7 @@ func TestCredentials(t *testing.T) {
 	wheels := template(t)
 	idx := serve(t, true, "secret", wheels...)
 	dir := source(t, manifest)
-	write(t, dir, map[string]string{"requirements.txt": pinned(wheels), "netrc": "machine example.org login a password b\nmachine 127.0.0.1\n login u password secret\n"})
+	e2e.WriteFiles(t, dir, map[string]string{"requirements.txt": pinned(wheels), "netrc": "machine example.org login a password b\nmachine 127.0.0.1\n login u password secret\n"})
 	withUser := strings.Replace(idx.URL, "http://", "http://u:secret@", 1) + "/simple"
 	empty := serve(t, false, "")
 	fromFile := strings.Replace("--index-url "+empty.URL+"/simple\n--extra-index-url "+idx.URL+"/simple\n", idx.URL, strings.Replace(idx.URL, "http://", "http://u:${INDEX_PASSWORD}@", 1), 1)
@@ -84,7 +85,7 @@ func TestCredentials(t *testing.T) {
 			if tc.index == "" {
 				text = fromFile + text
 			}
-			write(t, dir, map[string]string{"requirements.txt": text})
+			e2e.WriteFiles(t, dir, map[string]string{"requirements.txt": text})
 			built, err := build(t, dir, language.Artifacts{Dir: t.TempDir(), Index: tc.index}, "NETRC="+tc.netrc, "INDEX_PASSWORD=secret")
 			if err == nil {
 				built.Images.Close()

@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -18,7 +19,7 @@ func TestUser(t *testing.T) {
 	wheels := template(t)
 	idx := serve(t, false, "", wheels...)
 	dir := source(t, manifest)
-	write(t, dir, map[string]string{"pylock.toml": pylock(idx.URL, wheels)})
+	e2e.WriteFiles(t, dir, map[string]string{"pylock.toml": pylock(idx.URL, wheels)})
 	cache := t.TempDir()
 	for project, want := range map[bool]string{false: "nonroot", true: "nonroot:nonroot"} {
 		images := base(t)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -23,7 +24,7 @@ func TestWorkspace(t *testing.T) {
 	member := func(name string) string {
 		return "[build-system]\nbuild-backend = \"uv_build\"\n[project]\nname = \"" + name + "\"\nversion = \"1\"\n"
 	}
-	write(t, top, map[string]string{
+	e2e.WriteFiles(t, top, map[string]string{
 		".git": "", "libs/models/pyproject.toml": member("models"), "libs/models/src/models/a.py": "", "libs/unused/pyproject.toml": member("unused"),
 		"functions/fn/pyproject.toml":       member("function") + "dependencies = [\"models\"]\n[project.scripts]\nfunction = \"function:cli\"\n",
 		"functions/fn/src/function/main.py": "",

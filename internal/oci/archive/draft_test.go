@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
@@ -127,10 +128,7 @@ func TestDraftIsWhatWriteWrites(t *testing.T) {
 
 func contents(t *testing.T, f *os.File) []byte {
 	t.Helper()
-	data, err := os.ReadFile(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := []byte(e2e.ReadFile(t, f.Name()))
 	return data
 }
 

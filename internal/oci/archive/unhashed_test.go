@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
@@ -34,11 +35,8 @@ func imageIn(t *testing.T, path string) v1.Image {
 // overwrite changes the last byte of a text in a file.
 func overwrite(t *testing.T, path, text string) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := strings.Replace(string(data), text, text[:len(text)-1]+"!", 1)
+	data := e2e.ReadFile(t, path)
+	changed := strings.Replace(data, text, text[:len(text)-1]+"!", 1)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

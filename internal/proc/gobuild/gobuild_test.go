@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 )
@@ -33,12 +34,7 @@ func module(t *testing.T, files map[string]string) string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, path, text)
 }
 
 func options(t *testing.T, dir string, env ...string) gobuild.Options {
@@ -55,10 +51,7 @@ func build(t *testing.T, opts gobuild.Options) []byte {
 	if err := gobuild.Build(t.Context(), opts); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(opts.Output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := []byte(e2e.ReadFile(t, opts.Output))
 	return data
 }
 

@@ -10,17 +10,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // assertGone waits until the process whose id is in file has ended. It never returns if
 // the process was not killed. A killed process may stay as a zombie until init reaps it.
 func assertGone(t *testing.T, file string) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	data := e2e.ReadFile(t, file)
+	pid, err := strconv.Atoi(strings.TrimSpace(data))
 	if err != nil {
 		t.Fatal(err)
 	}

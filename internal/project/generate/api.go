@@ -88,7 +88,7 @@ func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptio
 			return "", err
 		}
 	}
-	return path, writeObject(path, map[string]any{
+	return path, writeObject(path, 0o644, map[string]any{
 		"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{
 			"compositeTypeRef": map[string]any{"apiVersion": group + "/" + version, "kind": kind},
@@ -126,13 +126,18 @@ func newFile(p *project.Project, given, standard string) (string, error) {
 	return path, nil
 }
 
-func writeObject(path string, obj map[string]any) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("creating the directory %q: %w", filepath.Dir(path), fsx.Cause(err))
-	}
+func writeObject(path string, mode os.FileMode, obj map[string]any) error {
 	var b strings.Builder
 	if err := manifest.Write(&b, obj); err != nil {
 		return err
 	}
-	return fsx.WriteFile(path, 0o644, []byte(strings.TrimPrefix(b.String(), "---\n")))
+	return writeFile(path, mode, strings.TrimPrefix(b.String(), "---\n"))
+}
+
+// writeFile writes a file, and creates its directory.
+func writeFile(path string, mode os.FileMode, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("creating the directory %q: %w", filepath.Dir(path), fsx.Cause(err))
+	}
+	return fsx.WriteFile(path, mode, []byte(text))
 }

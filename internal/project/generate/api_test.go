@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
@@ -30,7 +31,7 @@ status: {ready: "yes", conditions: []}
 	if want := filepath.Join(dir, "apis", "policies", "definition.yaml"); xrd != want {
 		t.Errorf("got the file %s, want %s", xrd, want)
 	}
-	text := strings.Join(strings.Fields(read(t, xrd)), " ")
+	text := strings.Join(strings.Fields(e2e.ReadFile(t, xrd)), " ")
 	for _, want := range []string{
 		"name: policies.example.org", "scope: Namespaced", "size: type: string", "count: type: integer", "ratio: type: number",
 		`"on": type: boolean`, `"no": x-kubernetes-preserve-unknown-fields: true`, "list: items: x-kubernetes-preserve-unknown-fields: true type: array",
@@ -65,7 +66,7 @@ spec:
       name: crossplane-contrib-function-auto-ready
     step: crossplane-contrib-function-auto-ready
 `
-	if diff := cmp.Diff(want, read(t, composition)); diff != "" || filepath.Base(composition) != "composition-fast.yaml" {
+	if diff := cmp.Diff(want, e2e.ReadFile(t, composition)); diff != "" || filepath.Base(composition) != "composition-fast.yaml" {
 		t.Errorf("%s (-want +got):\n%s", composition, diff)
 	}
 	if _, _, err := generate.Function(t.Context(), p, generate.FunctionOptions{Name: "compose", Language: "go-templating", Pipeline: composition}); err != nil {
@@ -98,7 +99,7 @@ spec:
 			if _, err := generate.Composition(t.Context(), open(t, path), filepath.Join(dir, "xrd.yaml"), generate.APIOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, read(t, path)); diff != "" {
+			if diff := cmp.Diff(tc.want, e2e.ReadFile(t, path)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -101,17 +101,36 @@ func parsePackage(text string) *project.Package {
 
 // nameOf returns the text that names a dependency in messages.
 func nameOf(d project.Dependency) string {
-	switch {
-	case d.XPkg != nil && lock.IsDigest(d.XPkg.Version):
-		return d.XPkg.Package + "@" + d.XPkg.Version
+	switch scheme, at := address(d); {
 	case d.XPkg != nil:
-		return d.XPkg.Package + ":" + d.XPkg.Version
-	case d.Git != nil:
-		return d.Git.Repository
-	case d.HTTP != nil:
-		return d.HTTP.URL
+		return at + separator(d.XPkg.Version) + d.XPkg.Version
+	case d.K8s != nil:
+		return scheme + ":" + at
+	default:
+		return at
 	}
-	return "k8s:" + d.K8s.Version
+}
+
+// address returns the scheme of a dependency in the lock file of the schemas, and its package,
+// repository, URL or version of Kubernetes.
+func address(d project.Dependency) (scheme, at string) {
+	switch {
+	case d.XPkg != nil:
+		return "xpkg", d.XPkg.Package
+	case d.Git != nil:
+		return "git", d.Git.Repository
+	case d.HTTP != nil:
+		return "http", d.HTTP.URL
+	}
+	return "k8s", d.K8s.Version
+}
+
+// separator returns the character between a package and its version.
+func separator(version string) string {
+	if lock.IsDigest(version) {
+		return "@"
+	}
+	return ":"
 }
 
 // AddDependency adds a dependency to the project file, after its schemas were generated. It
@@ -203,12 +222,10 @@ func fields(p *project.Project, d project.Dependency) (list string, item map[str
 // replaced returns the index in a list of the dependency that d replaces, or -1.
 func replaced(p *project.Project, d project.Dependency, list string) int {
 	for _, old := range p.Dependencies {
-		same := old.XPkg != nil && d.XPkg != nil && old.XPkg.Package == d.XPkg.Package ||
-			old.Git != nil && d.Git != nil && old.Git.Repository == d.Git.Repository ||
-			old.HTTP != nil && d.HTTP != nil && old.HTTP.URL == d.HTTP.URL ||
-			old.K8s != nil && d.K8s != nil
+		oldScheme, oldAt := address(old)
+		scheme, at := address(d)
 		var index int
-		if _, err := fmt.Sscanf(strings.TrimPrefix(old.Field, list), "[%d]", &index); same && err == nil {
+		if _, err := fmt.Sscanf(strings.TrimPrefix(old.Field, list), "[%d]", &index); err == nil && scheme == oldScheme && (at == oldAt || d.K8s != nil) {
 			return index
 		}
 	}
@@ -348,7 +365,7 @@ func known(d project.Dependency, locked map[string]string) bool {
 		return ok
 	}
 	if lock.IsDigest(d.XPkg.Version) {
-		_, ok := locked["xpkg://"+d.XPkg.Package+"@"+d.XPkg.Version]
+		_, ok := locked["xpkg://"+nameOf(d)]
 		return ok
 	}
 	for id := range locked {
@@ -362,15 +379,11 @@ func known(d project.Dependency, locked map[string]string) bool {
 
 // sourceID returns the name of a dependency that is not a package in the lock file.
 func sourceID(d project.Dependency) string {
-	switch {
-	case d.Git != nil && d.Git.Path != "":
-		return "git://" + d.Git.Repository + "/" + d.Git.Path
-	case d.Git != nil:
-		return "git://" + d.Git.Repository
-	case d.HTTP != nil:
-		return "http://" + d.HTTP.URL
+	scheme, at := address(d)
+	if d.Git != nil && d.Git.Path != "" {
+		at += "/" + d.Git.Path
 	}
-	return "k8s://" + d.K8s.Version
+	return scheme + "://" + at
 }
 
 // CleanSchemas removes the generated schemas of a project.

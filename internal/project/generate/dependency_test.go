@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -187,13 +188,13 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	const model = "schemas/json/org-example-v1-Config.schema.json"
-	if got := read(t, dir, model); !strings.Contains(got, `"other"`) {
+	if got := e2e.ReadFile(t, dir, model); !strings.Contains(got, `"other"`) {
 		t.Errorf("without a lock, the newest commit counts, got %s", got)
 	}
 	if err := schemas(l); err != nil {
 		t.Fatal(err)
 	}
-	if got := read(t, dir, model); strings.Contains(got, `"other"`) {
+	if got := e2e.ReadFile(t, dir, model); strings.Contains(got, `"other"`) {
 		t.Errorf("with a lock, the locked commit counts, got %s", got)
 	}
 	for path, want := range map[string]string{"/crd.yaml": "crd.yaml", "/v1.33.0": "k8s:v1.33.0"} {
@@ -223,9 +224,7 @@ func commit(t *testing.T, dir, field string) string {
 		}
 	}
 	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: configs.example.org}\nspec:\n  group: example.org\n  names: {kind: Config, plural: configs}\n  scope: Cluster\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {" + field + ": {type: string}}}}}\n"
-	if err := os.WriteFile(filepath.Join(dir, "crd.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, filepath.Join(dir, "crd.yaml"), text)
 	tree, err := repo.Worktree()
 	if err == nil {
 		_, err = tree.Add("crd.yaml")
@@ -280,7 +279,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		t.Errorf("a package that upbound.yaml would install was added: got %v", err)
 	}
 	want := "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - k8s:\n      version: v1.33.0\n    type: k8s\n  - http:\n      url: " + server.URL + "/crd.yaml\n    type: crd\n"
-	if diff := cmp.Diff(want, read(t, path)); diff != "" {
+	if diff := cmp.Diff(want, e2e.ReadFile(t, path)); diff != "" {
 		t.Errorf("project file (-want +got):\n%s", diff)
 	}
 	for file, want := range map[string]string{
@@ -289,7 +288,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		"json/models/org-example-platform-v1alpha1-App.schema.json": `"platform.example.org/v1alpha1"`,
 		".lock.json": `"k8s://v1.33.0": "v1.33.0"`,
 	} {
-		if text := read(t, dir, ".up", file); !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+		if text := e2e.ReadFile(t, dir, ".up", file); !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("%q is not in %s:\n%s", want, file, text)
 		}
 	}

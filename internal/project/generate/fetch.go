@@ -181,11 +181,7 @@ func (f *Fetcher) pkg(ctx context.Context, p *project.Project, d lock.Dependency
 	if err != nil {
 		return models.Source{}, nil, err
 	}
-	separator := ":"
-	if lock.IsDigest(ref.Identifier()) {
-		separator = "@"
-	}
-	source := models.Source{ID: "xpkg://" + d.Package + separator + ref.Identifier(), Version: resolved.Digest.String()}
+	source := models.Source{ID: "xpkg://" + d.Package + separator(ref.Identifier()) + ref.Identifier(), Version: resolved.Digest.String()}
 	source.Definitions = func(context.Context) (models.Definitions, error) { return models.Define(crds) }
 	return source, meta, nil
 }

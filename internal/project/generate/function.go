@@ -114,11 +114,7 @@ func writeFunction(p *project.Project, o FunctionOptions, dir string) error {
 	}
 	edit(files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("creating the directory %q: %w", filepath.Dir(path), fsx.Cause(err))
-		}
-		if err := fsx.WriteFile(path, 0o644, []byte(files[name])); err != nil {
+		if err := writeFile(filepath.Join(dir, filepath.FromSlash(name)), 0o644, files[name]); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
@@ -29,25 +30,8 @@ spec:
 func files(t *testing.T, all map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range all {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	e2e.WriteFiles(t, dir, all)
 	return dir
-}
-
-func read(t *testing.T, path ...string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 func open(t *testing.T, path string) *project.Project {
@@ -84,7 +68,7 @@ func TestFunctionRefersToModels(t *testing.T) {
 				"kcl/main.k":            "import models.org.example.platform.v1alpha1 as platformv1alpha1\n",
 				"python/pyproject.toml": tc.python, "go-templating/01-compose.yaml.gotmpl": "$schema=" + at("json") + "/index.schema.json",
 			} {
-				if text := read(t, dir, "functions", file); !strings.Contains(text, want) {
+				if text := e2e.ReadFile(t, dir, "functions", file); !strings.Contains(text, want) {
 					t.Errorf("%q is not in %s:\n%s", want, file, text)
 				}
 			}
@@ -122,7 +106,7 @@ func TestModulePath(t *testing.T) {
 			if _, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), o); err != nil {
 				t.Fatal(err)
 			}
-			if got, _, _ := strings.Cut(read(t, dir, "functions", "fn", "go.mod"), "\n"); got != "module "+tc.want {
+			if got, _, _ := strings.Cut(e2e.ReadFile(t, dir, "functions", "fn", "go.mod"), "\n"); got != "module "+tc.want {
 				t.Errorf("%s: got %q, want the path %s", tc.reason, got, tc.want)
 			}
 		})

@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
@@ -55,14 +54,10 @@ func Init(ctx context.Context, o InitOptions) (string, error) {
 		name, apiVersion = project.UpboundFile, "meta.dev.upbound.io/v2alpha1"
 	}
 	path := filepath.Join(o.Dir, name)
-	var text strings.Builder
-	err := manifest.Write(&text, map[string]any{
+	err := writeObject(path, 0o600, map[string]any{
 		"apiVersion": apiVersion, "kind": "Project", "metadata": map[string]any{"name": o.Name}, "spec": map[string]any{"repository": o.Repository},
 	})
 	if err != nil {
-		return "", err
-	}
-	if err := fsx.WriteFile(path, 0o600, []byte(strings.TrimPrefix(text.String(), "---\n"))); err != nil {
 		return "", err
 	}
 	if _, err := project.Read(ctx, path); err != nil {
@@ -81,7 +76,7 @@ func empty(dir string, allowed ...string) error {
 		return fmt.Errorf("reading the directory %q: %w", dir, fsx.Cause(err))
 	}
 	for _, e := range entries {
-		if !strings.Contains(" "+strings.Join(allowed, " ")+" ", " "+e.Name()+" ") {
+		if !slices.Contains(allowed, e.Name()) {
 			return hint.Wrap(fmt.Errorf("the directory %q is not empty: it has %s", dir, e.Name()), "name another directory, or remove its content")
 		}
 	}

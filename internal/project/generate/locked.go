@@ -35,15 +35,16 @@ func LockedDependency(p *project.Project, d project.Dependency) lock.Dependency 
 
 // locked returns a dependency of a project as a lock file has it.
 func locked(d project.Dependency) lock.Dependency {
+	_, at := address(d)
 	switch {
 	case d.XPkg != nil:
-		return lock.Dependency{Package: d.XPkg.Package, Version: d.XPkg.Version}
+		return lock.Dependency{Package: at, Version: d.XPkg.Version}
 	case d.Git != nil:
-		return lock.Dependency{Package: lock.GitPrefix + d.Git.Repository, Version: d.Git.Ref}
-	case d.HTTP != nil:
-		return lock.Dependency{Package: d.HTTP.URL}
+		return lock.Dependency{Package: lock.GitPrefix + at, Version: d.Git.Ref}
+	case d.K8s != nil:
+		return lock.Dependency{Package: lock.KubernetesPrefix + at}
 	}
-	return lock.Dependency{Package: lock.KubernetesPrefix + d.K8s.Version}
+	return lock.Dependency{Package: at}
 }
 
 // APIDigest returns what a lock file has for a dependency that is not a package: the commit of a

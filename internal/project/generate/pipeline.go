@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -118,11 +119,7 @@ func pipelineOf(obj map[string]any) (string, error) {
 
 // stepsOf returns the steps of a pipeline.
 func stepsOf(obj map[string]any, list string) []map[string]any {
-	path := []string{"spec", "pipeline"}
-	if list != "spec.pipeline" {
-		path = []string{"spec", "operationTemplate", "spec", "pipeline"}
-	}
-	all, _, _ := unstructured.NestedSlice(obj, path...)
+	all, _, _ := unstructured.NestedSlice(obj, strings.Split(list, ".")...)
 	steps := make([]map[string]any, len(all))
 	for i, s := range all {
 		steps[i], _ = s.(map[string]any)

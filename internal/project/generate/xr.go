@@ -1,8 +1,6 @@
 package generate
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/project/models"
 )
 
@@ -64,18 +63,11 @@ func claimedXR(obj map[string]any, o XROptions) (map[string]any, error) {
 	xr.SetName(claim.GetName())
 	xr.SetAnnotations(claim.GetAnnotations())
 	labels := claim.GetLabels()
-	if !o.Direct {
-		sum := sha256.Sum256([]byte(claim.GetNamespace() + "/" + claim.GetName()))
-		xr.SetName(claim.GetName() + "-" + hex.EncodeToString(sum[:])[:5])
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels["crossplane.io/claim-name"], labels["crossplane.io/claim-namespace"] = claim.GetName(), claim.GetNamespace()
-		spec["claimRef"] = map[string]any{"apiVersion": claim.GetAPIVersion(), "kind": claim.GetKind(), "name": claim.GetName(), "namespace": claim.GetNamespace()}
-	}
-	delete(labels, "crossplane.io/composite")
-	if len(labels) > 0 {
+	if delete(labels, "crossplane.io/composite"); len(labels) > 0 {
 		xr.SetLabels(labels)
+	}
+	if !o.Direct {
+		composition.Bind(xr, claim)
 	}
 	return xr.Object, nil
 }

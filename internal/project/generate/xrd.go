@@ -45,7 +45,7 @@ func XRD(ctx context.Context, p *project.Project, file string, o XRDOptions) (st
 	if err != nil {
 		return "", err
 	}
-	return path, writeObject(path, x.object())
+	return path, writeObject(path, 0o644, x.object())
 }
 
 // XRDOptions are the options of XRD.
@@ -78,17 +78,16 @@ func definitionFile(p *project.Project, x xrd, o XRDOptions) (string, error) {
 		return "", fmt.Errorf("reading %q: %w", existing.Path, fsx.Cause(err))
 	}
 	docs, err := manifest.Split(existing.Path, data)
+	defined := fmt.Errorf("%s already defines kind %s of %s", existing.Position(), x.kind, x.version.Group)
 	switch wanted := p.Dir(path.Join(p.Paths.APIs, o.Path)); {
 	case err != nil:
 		return "", err
 	case !o.Replace:
-		err = fmt.Errorf("%s already defines kind %s of %s", existing.Position(), x.kind, x.version.Group)
-		return "", hint.Wrap(err, "replace the file with "+hint.Replace+", or remove it")
+		return "", hint.Wrap(defined, "replace the file with "+hint.Replace+", or remove it")
 	case len(docs) > 1:
 		return "", fmt.Errorf("%q has other objects than the XRD of kind %s, and is not replaced", existing.Path, x.kind)
 	case o.Path != "" && wanted != existing.Path:
-		err = fmt.Errorf("%s already defines kind %s of %s", existing.Position(), x.kind, x.version.Group)
-		return "", hint.Wrap(err, "leave out the path of the new file, or remove the existing one")
+		return "", hint.Wrap(defined, "leave out the path of the new file, or remove the existing one")
 	}
 	return existing.Path, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
@@ -21,7 +22,7 @@ func schemaOf(t *testing.T, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return read(t, path), nil
+	return e2e.ReadFile(t, path), nil
 }
 
 func TestSimpleSchema(t *testing.T) {
@@ -215,8 +216,8 @@ func TestReplaceXRD(t *testing.T) {
 				}
 			case err != nil || path != filepath.Join(dir, tc.path):
 				t.Errorf("%s: got %q, %v", tc.reason, path, err)
-			case !strings.Contains(read(t, path), "count:"):
-				t.Errorf("%s: got\n%s", tc.reason, read(t, path))
+			case !strings.Contains(e2e.ReadFile(t, path), "count:"):
+				t.Errorf("%s: got\n%s", tc.reason, e2e.ReadFile(t, path))
 			}
 		})
 	}

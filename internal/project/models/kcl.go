@@ -2,7 +2,6 @@ package models
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
@@ -16,7 +15,7 @@ import (
 func kclFiles(d Definitions) map[string][]byte {
 	files := map[string][]byte{"kcl.mod": []byte("[package]\nname = \"models\"\nedition = \"v0.11.2\"\nversion = \"0.0.1\"\n")}
 	for _, f := range d.group(kclPath) {
-		k := &kcl{definitions: d, dir: path.Dir(f.path), used: map[string]bool{}, imports: map[string]string{}}
+		k := newKCL(d, path.Dir(f.path))
 		for _, name := range f.definitions {
 			k.define(name)
 		}
@@ -52,6 +51,20 @@ type kcl struct {
 	// imports has the imported packages by alias.
 	imports map[string]string
 	body    bytes.Buffer
+	types   annotation
+}
+
+func newKCL(d Definitions, dir string) *kcl {
+	k := &kcl{definitions: d, dir: dir, used: map[string]bool{}, imports: map[string]string{}}
+	k.types = annotation{
+		definitions: d, unknown: "any", list: "[%s]", dict: "{str:%s}", union: "%s", separator: " | ", empty: "any",
+		scalars:  map[string]string{"string": "str", "integer": "int", "number": "float", "boolean": "bool"},
+		literals: func(enum []any) string { return literals(enum, kclScalar, " | ") },
+		refer:    k.refer, object: k.object,
+		item:  func(s *Schema, name string) string { return k.nested(s, name+"Item") },
+		value: func(s *Schema, name string) string { return k.nested(s, name+"Value") },
+	}
+	return k
 }
 
 func (k *kcl) file() []byte {
@@ -70,80 +83,22 @@ func (k *kcl) file() []byte {
 func (k *kcl) define(name string) {
 	s, kind := k.definitions[name], kclSchema(parseName(name).kind)
 	k.used[kind] = true
-	if t := k.kclType(s, kind); t != kind {
+	if t := k.types.of(s, kind); t != kind {
 		fmt.Fprintf(&k.body, "\ntype %s = %s\n", kind, t)
 	}
 }
 
-// kclType returns the type for a schema. An object with fields becomes a KCL schema with the
-// given name.
-func (k *kcl) kclType(s *Schema, name string) string {
-	if target := s.target(); target != "" {
-		return k.refer(target)
-	}
-	if all := s.alternatives(); len(all) > 0 {
-		var types []string
-		for i, a := range all {
-			types = append(types, k.kclType(a, fmt.Sprintf("%s%d", name, i)))
-		}
-		return strings.Join(types, " | ")
-	}
-	if literals := kclLiterals(s.Enum); literals != "" {
-		return literals
-	}
-	switch s.Type {
-	case "string":
-		return "str"
-	case "integer":
-		return "int"
-	case "number":
-		return "float"
-	case "boolean":
-		return "bool"
-	case "array":
-		if s.Items == nil {
-			return "[any]"
-		}
-		return "[" + k.kclType(s.Items, k.nested(s.Items, name+"Item")) + "]"
-	case "object":
-		return k.object(s, name)
-	}
-	return "any"
-}
-
-// kclLiterals returns the union of the values of an enum, or "" if a value is no scalar.
-func kclLiterals(enum []any) string {
-	var all []string
-	for _, v := range enum {
-		if v == nil {
-			continue
-		}
-		literal := kclScalar(v)
-		if literal == "" {
-			return ""
-		}
-		all = append(all, literal)
-	}
-	return strings.Join(all, " | ")
-}
-
 // kclScalar returns the literal of a scalar, or "" for other values.
 func kclScalar(v any) string {
-	switch v := v.(type) {
-	case string:
-		if !strings.Contains(v, "${") {
-			return pythonString(v)
-		}
-		// KCL interpolates ${...} in a string that is not raw. A raw string has no escapes.
-		if !strings.ContainsAny(v, "\"\\\n\r") {
-			return `r"` + v + `"`
-		}
-	case bool:
-		return capitalize(fmt.Sprint(v))
-	case json.Number:
-		return v.String()
+	// KCL interpolates ${...} in a string that is not raw. A raw string has no escapes.
+	text, ok := v.(string)
+	switch {
+	case !ok || !strings.Contains(text, "${"):
+		return scalar(v)
+	case strings.ContainsAny(text, "\"\\\n\r"):
+		return ""
 	}
-	return ""
+	return `r"` + text + `"`
 }
 
 // nested reserves the name of a schema for an object with fields.
@@ -154,23 +109,15 @@ func (k *kcl) nested(s *Schema, name string) string {
 	return unique(k.used, name)
 }
 
+// object writes a KCL schema with the given name.
 func (k *kcl) object(s *Schema, name string) string {
-	if more := s.values(); more != nil {
-		if more.boolean != "" {
-			return "{str:any}"
-		}
-		return "{str:" + k.kclType(more, k.nested(more, name+"Value")) + "}"
-	}
-	if len(s.Properties) == 0 {
-		return "any"
-	}
 	var body strings.Builder
 	if all := lines(strings.ReplaceAll(s.Description, `"""`, `'''`)); len(all) > 0 {
 		fmt.Fprintf(&body, "    r\"\"\"\n    %s\n    \"\"\"\n", strings.Join(all, "\n    "))
 	}
 	for _, key := range s.names() {
 		p := s.Properties[key]
-		t := k.kclType(p, k.nested(p, name+capitalize(camel(key))))
+		t := k.types.of(p, k.nested(p, name+capitalize(camel(key))))
 		for _, line := range lines(p.Description) {
 			fmt.Fprintf(&body, "    # %s\n", line)
 		}
@@ -183,7 +130,7 @@ func (k *kcl) object(s *Schema, name string) string {
 		}
 		fmt.Fprintf(&body, "    %s%s: %s%s\n", kclAttribute(key), mark, t, value)
 	}
-	if s.Open || s.AdditionalProperties != nil && s.AdditionalProperties.boolean != "false" {
+	if s.isOpen() {
 		body.WriteString("    [...str]: any\n")
 	}
 	fmt.Fprintf(&k.body, "\nschema %s:\n%s", name, body.String())
@@ -192,9 +139,6 @@ func (k *kcl) object(s *Schema, name string) string {
 
 // refer returns the name of another definition, and imports its package.
 func (k *kcl) refer(target string) string {
-	if k.definitions[target] == nil {
-		return "any"
-	}
 	name, dir := kclSchema(parseName(target).kind), path.Dir(kclPath(k.definitions, target))
 	if dir == k.dir {
 		return name
@@ -216,7 +160,7 @@ func kclSchema(name string) string {
 func kclAttribute(key string) string {
 	for i, r := range key {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
-			return pythonString(key)
+			return quote(key)
 		}
 	}
 	if slices.Contains(kclKeywords, key) {

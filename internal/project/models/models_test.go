@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project/models"
 )
@@ -25,10 +26,7 @@ const golden = "../../../testdata/golden/project/"
 
 func source(t *testing.T, path string) models.Source {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := []byte(e2e.ReadFile(t, path))
 	return models.Source{ID: "fs://apis", Version: string(rune(len(data))), Definitions: func(context.Context) (models.Definitions, error) {
 		objects, err := manifest.Objects(path, data)
 		if err != nil {
@@ -45,15 +43,6 @@ func generate(t *testing.T, to models.Target, sources ...models.Source) {
 	}
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 func TestJSON(t *testing.T) {
 	to := models.Target{Dir: t.TempDir(), Languages: []string{models.JSON}}
 	generate(t, to, source(t, golden+"build-apis/in/apis/app/definition.yaml"))
@@ -66,7 +55,7 @@ func TestJSON(t *testing.T) {
 		t.Fatalf("got the files %q, want %q: %v", got, want, err)
 	}
 	for i, path := range want {
-		if diff := cmp.Diff(read(t, path), read(t, got[i])); diff != "" {
+		if diff := cmp.Diff(e2e.ReadFile(t, path), e2e.ReadFile(t, got[i])); diff != "" {
 			t.Errorf("%s differs from the crossplane CLI's (-want +got):\n%s", filepath.Base(path), diff)
 		}
 	}
@@ -76,7 +65,7 @@ func TestGo(t *testing.T) {
 	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Go}}
 	generate(t, to, source(t, golden+"build-models-go/in/apis/d.yaml"))
 	var want map[string]struct{ Decls []string }
-	if err := json.Unmarshal([]byte(read(t, golden+"build-models-go/outline.json")), &want); err != nil {
+	if err := json.Unmarshal([]byte(e2e.ReadFile(t, golden+"build-models-go/outline.json")), &want); err != nil {
 		t.Fatal(err)
 	}
 	for name, w := range want {
@@ -172,9 +161,7 @@ spec:
 
 func difficultSource(t *testing.T) models.Source {
 	path := filepath.Join(t.TempDir(), "crd.yaml")
-	if err := os.WriteFile(path, []byte(difficult), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, path, difficult)
 	return source(t, path)
 }
 
@@ -182,7 +169,7 @@ func TestGoCompiles(t *testing.T) {
 	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Go}}
 	generate(t, to, difficultSource(t), source(t, golden+"build-models-go/in/apis/d.yaml"))
 	dir := to.Folder(models.Go)
-	if err := os.WriteFile(filepath.Join(dir, "model_test.go"), []byte(`package models
+	e2e.WriteFile(t, filepath.Join(dir, "model_test.go"), `package models
 
 import (
 	"encoding/json"
@@ -203,9 +190,7 @@ func TestModels(t *testing.T) {
 	}
 	_ = v1beta1.Gateway{Spec: &v1beta1.GatewaySpec{Policy: &v1beta1.GatewaySpecPolicy{}}}
 }
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`)
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=all", "./...")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
@@ -265,7 +250,7 @@ except ValueError:
 func TestKCL(t *testing.T) {
 	to := models.Target{Dir: t.TempDir(), Languages: []string{models.KCL}}
 	generate(t, to, difficultSource(t), source(t, golden+"build-apis/in/apis/app/definition.yaml"))
-	app := read(t, to.Dir+"/kcl/org/example/platform/v1alpha1/app.k")
+	app := e2e.ReadFile(t, to.Dir+"/kcl/org/example/platform/v1alpha1/app.k")
 	for _, want := range []string{
 		"import k8s.apimachinery.pkg.apis.meta.v1 as metav1\n",
 		"schema App:\n", `    apiVersion: "platform.example.org/v1alpha1" = "platform.example.org/v1alpha1"` + "\n", "    metadata?: metav1.ObjectMeta\n", "    spec: AppSpec\n",
@@ -276,13 +261,13 @@ func TestKCL(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, app)
 		}
 	}
-	gateway := read(t, to.Dir+"/kcl/org/example/import_it/gateway/v1beta1/gateway.k")
+	gateway := e2e.ReadFile(t, to.Dir+"/kcl/org/example/import_it/gateway/v1beta1/gateway.k")
 	for _, want := range []string{`    "dash-ed"?: str`, "    $if?: bool = True", `    "$ref"?: str`, `    text?: str = r"a ${b}"`, "    [...str]: any"} {
 		if !strings.Contains(gateway, want) {
 			t.Errorf("%q is not in\n%s", want, gateway)
 		}
 	}
-	if meta := read(t, to.Dir+"/kcl/k8s/apimachinery/pkg/apis/meta/v1/object_meta.k"); !strings.Contains(meta, "schema ObjectMeta:\n") {
+	if meta := e2e.ReadFile(t, to.Dir+"/kcl/k8s/apimachinery/pkg/apis/meta/v1/object_meta.k"); !strings.Contains(meta, "schema ObjectMeta:\n") {
 		t.Errorf("ObjectMeta is not in\n%s", meta)
 	}
 }
@@ -313,7 +298,7 @@ func TestGenerateUsesTheLockFile(t *testing.T) {
 		t.Error("a source was not read for another language")
 	}
 	want := "{\n  \"packages\": {\n    \"xpkg://registry.example.org/p:v1\": \"sha256:2\"\n  }\n}\n"
-	if got := read(t, filepath.Join(to.Dir, models.LockFile)); got != want {
+	if got := e2e.ReadFile(t, filepath.Join(to.Dir, models.LockFile)); got != want {
 		t.Errorf("got the lock file %s, want %s", got, want)
 	}
 }
@@ -328,7 +313,7 @@ func TestGenerateReplacesEmptyFiles(t *testing.T) {
 		t.Fatalf("got the files %v, %v; complete: %t", all, err, to.Complete())
 	}
 	i := slices.IndexFunc(all, func(path string) bool { return filepath.Base(path) != "__init__.py" })
-	want := read(t, all[i])
+	want := e2e.ReadFile(t, all[i])
 	if err := os.Truncate(all[i], 0); err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +321,7 @@ func TestGenerateReplacesEmptyFiles(t *testing.T) {
 		t.Errorf("models with the empty file %s are complete", all[i])
 	}
 	generate(t, to, s)
-	if diff := cmp.Diff(want, read(t, all[i])); diff != "" {
+	if diff := cmp.Diff(want, e2e.ReadFile(t, all[i])); diff != "" {
 		t.Errorf("the file is not written again (-want +got):\n%s", diff)
 	}
 }
@@ -352,7 +337,7 @@ func TestUpboundLayout(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if mod := read(t, to.Dir+"/go/models/go.mod"); !strings.HasPrefix(mod, "module dev.upbound.io/models\n") {
+	if mod := e2e.ReadFile(t, to.Dir+"/go/models/go.mod"); !strings.HasPrefix(mod, "module dev.upbound.io/models\n") {
 		t.Errorf("got go.mod %s", mod)
 	}
 }

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -35,7 +36,7 @@ type file struct {
 func (d Definitions) group(at func(Definitions, string) string) []file {
 	index := map[string]int{}
 	var files []file
-	for _, name := range d.names() {
+	for _, name := range slices.Sorted(maps.Keys(d)) {
 		path := at(d, name)
 		i, ok := index[path]
 		if !ok {
@@ -46,15 +47,6 @@ func (d Definitions) group(at func(Definitions, string) string) []file {
 		files[i].definitions = append(files[i].definitions, name)
 	}
 	return files
-}
-
-func (d Definitions) names() []string {
-	var names []string
-	for name := range d {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // single returns the kind whose file has the definition: that of the items for a list.

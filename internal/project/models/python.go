@@ -33,7 +33,7 @@ const initFile = "__init__.py"
 func pythonFiles(d Definitions) map[string][]byte {
 	files := map[string][]byte{"pyproject.toml": []byte(pyproject)}
 	for _, f := range d.group(pythonPath) {
-		p := &python{definitions: d, path: f.path, classes: map[string]string{}, imports: map[string]string{}}
+		p := newPython(d, f.path)
 		for _, name := range f.definitions {
 			p.define(name)
 		}
@@ -76,6 +76,19 @@ type python struct {
 	classes map[string]string
 	imports map[string]string
 	body    bytes.Buffer
+	types   annotation
+}
+
+func newPython(d Definitions, path string) *python {
+	p := &python{definitions: d, path: path, classes: map[string]string{}, imports: map[string]string{}}
+	p.types = annotation{
+		definitions: d, unknown: "Any", list: "List[%s]", dict: "Dict[str, %s]", union: "Union[%s]", separator: ", ", empty: "Dict[str, Any]",
+		scalars:  map[string]string{"string": "str", "string/date-time": "datetime", "integer": "int", "number": "float", "boolean": "bool"},
+		literals: pythonLiterals, refer: p.refer, object: p.object,
+		item:  func(_ *Schema, name string) string { return singular(name) },
+		value: func(_ *Schema, name string) string { return name },
+	}
+	return p
 }
 
 func (p *python) file() []byte {
@@ -93,72 +106,26 @@ func (p *python) file() []byte {
 
 func (p *python) define(name string) {
 	s, kind := p.definitions[name], pythonClass(parseName(name).kind)
-	t := p.pythonType(s, kind)
-	if t != kind {
+	if t := p.types.of(s, kind); t != kind {
 		fmt.Fprintf(&p.body, "\n\n%s = %s\n", kind, t)
 	}
 }
 
-// pythonType returns the annotation for a schema. An object with fields becomes a class with
-// the given name.
-func (p *python) pythonType(s *Schema, name string) string {
-	if target := s.target(); target != "" {
-		return p.refer(target)
-	}
-	if all := s.alternatives(); len(all) > 0 {
-		var types []string
-		for i, a := range all {
-			types = append(types, p.pythonType(a, fmt.Sprintf("%s%d", name, i)))
-		}
-		return "Union[" + strings.Join(types, ", ") + "]"
-	}
-	if literals := pythonLiterals(s.Enum); literals != "" {
-		return "Literal[" + literals + "]"
-	}
-	switch s.Type {
-	case "string":
-		if s.Format == "date-time" {
-			return "datetime"
-		}
-		return "str"
-	case "integer":
-		return "int"
-	case "number":
-		return "float"
-	case "boolean":
-		return "bool"
-	case "array":
-		if s.Items == nil {
-			return "List[Any]"
-		}
-		return "List[" + p.pythonType(s.Items, singular(name)) + "]"
-	case "object":
-		return p.object(s, name)
-	}
-	return "Any"
-}
-
-// pythonLiterals returns the strings, numbers and booleans of an enum. A Literal can have no
-// fractions.
+// pythonLiterals returns the type of the strings, numbers and booleans of an enum. A Literal can
+// have no fractions.
 func pythonLiterals(enum []any) string {
-	var all []string
-	for _, v := range enum {
-		switch v := v.(type) {
-		case nil:
-		case string:
-			all = append(all, pythonString(v))
-		case bool:
-			all = append(all, capitalize(fmt.Sprint(v)))
-		case json.Number:
-			if _, err := v.Int64(); err != nil {
+	all := literals(enum, func(v any) string {
+		if n, ok := v.(json.Number); ok {
+			if _, err := n.Int64(); err != nil {
 				return ""
 			}
-			all = append(all, v.String())
-		default:
-			return ""
 		}
+		return scalar(v)
+	}, ", ")
+	if all == "" {
+		return ""
 	}
-	return strings.Join(all, ", ")
+	return "Literal[" + all + "]"
 }
 
 // singular returns the name of an item of a list: Port for Ports.
@@ -172,35 +139,17 @@ func singular(name string) string {
 	return name + "Item"
 }
 
+// object writes a class with the given name, and numbers if the name is taken.
 func (p *python) object(s *Schema, name string) string {
-	if more := s.values(); more != nil {
-		if more.boolean != "" {
-			return "Dict[str, Any]"
-		}
-		return "Dict[str, " + p.pythonType(more, name) + "]"
-	}
-	if len(s.Properties) == 0 {
-		return "Dict[str, Any]"
-	}
 	// Reserve the name, so that a field of an inner object cannot take it.
-	class := name
-	for i := 1; ; i++ {
-		if _, taken := p.classes[class]; !taken {
-			break
-		}
-		class = fmt.Sprintf("%s%d", name, i)
+	class, taken := name, []string(nil)
+	for _, ok := p.classes[class]; ok; _, ok = p.classes[class] {
+		taken = append(taken, class)
+		class = fmt.Sprintf("%s%d", name, len(taken))
 	}
 	p.classes[class] = ""
-	body := p.fields(s, class)
-	for i := 0; ; i++ {
-		// Equal classes of the same name are one class.
-		other := name
-		if i > 0 {
-			other = fmt.Sprintf("%s%d", name, i)
-		}
-		if other == class {
-			break
-		}
+	body := p.fields(s)
+	for _, other := range taken { // Equal classes of the same name are one class.
 		if p.classes[other] == body {
 			delete(p.classes, class)
 			return other
@@ -212,11 +161,11 @@ func (p *python) object(s *Schema, name string) string {
 }
 
 // fields returns the body of a class.
-func (p *python) fields(s *Schema, class string) string {
+func (p *python) fields(s *Schema) string {
 	var b strings.Builder
 	b.WriteString(pythonDoc(s.Description))
 	config := []string{}
-	if s.Open || s.AdditionalProperties != nil && s.AdditionalProperties.boolean != "false" {
+	if s.isOpen() {
 		config = append(config, "extra='allow'")
 	}
 	var fields strings.Builder
@@ -224,11 +173,11 @@ func (p *python) fields(s *Schema, class string) string {
 	used := map[string]bool{}
 	for _, key := range s.names() {
 		property := s.Properties[key]
-		t := p.pythonType(property, pythonClass(key))
+		t := p.types.of(property, pythonClass(key))
 		field := unique(used, pythonField(key, t))
 		required := slices.Contains(s.Required, key) && property.Default == nil
 		value := "None"
-		if literal := pythonScalar(property.Default); literal != "" {
+		if literal := scalar(property.Default); literal != "" {
 			value = literal
 		}
 		if field != key {
@@ -236,7 +185,7 @@ func (p *python) fields(s *Schema, class string) string {
 			if required {
 				value = "..."
 			}
-			value = fmt.Sprintf("Field(%s, alias=%s)", value, pythonString(key))
+			value = fmt.Sprintf("Field(%s, alias=%s)", value, quote(key))
 		}
 		switch {
 		case required && field == key:
@@ -252,11 +201,8 @@ func (p *python) fields(s *Schema, class string) string {
 		config = append(config, "populate_by_name=True")
 	}
 	// Names such as model_config are fields too.
-	for _, key := range s.names() {
-		if strings.HasPrefix(key, "model_") {
-			config = append(config, "protected_namespaces=()")
-			break
-		}
+	if slices.ContainsFunc(s.names(), func(key string) bool { return strings.HasPrefix(key, "model_") }) {
+		config = append(config, "protected_namespaces=()")
 	}
 	if len(config) > 0 {
 		fmt.Fprintf(&b, "    model_config = ConfigDict(%s)\n", strings.Join(config, ", "))
@@ -267,9 +213,6 @@ func (p *python) fields(s *Schema, class string) string {
 
 // refer returns the name of another definition, and imports its module.
 func (p *python) refer(target string) string {
-	if p.definitions[target] == nil {
-		return "Any"
-	}
 	class, at := pythonClass(parseName(target).kind), pythonPath(p.definitions, target)
 	if at == p.path {
 		return class
@@ -314,28 +257,6 @@ func pythonField(key, t string) string {
 		name += "_"
 	}
 	return name
-}
-
-// pythonScalar returns the literal of a default, or "" for lists, objects and no default.
-func pythonScalar(v any) string {
-	switch v := v.(type) {
-	case string:
-		return pythonString(v)
-	case bool:
-		return capitalize(fmt.Sprint(v))
-	case json.Number:
-		return v.String()
-	}
-	return ""
-}
-
-// pythonString returns a string literal. Those of JSON are literals of Python too.
-func pythonString(s string) string {
-	quoted, err := json.Marshal(s)
-	if err != nil {
-		return `""`
-	}
-	return string(quoted)
 }
 
 // pythonDoc returns a docstring, or "" if the text is empty.

@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/storage/memory"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/clone"
@@ -94,9 +95,7 @@ func TestCancelSSH(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", agent(t))
 	t.Setenv("HOME", t.TempDir())
 	known := filepath.Join(t.TempDir(), "known_hosts")
-	if err := os.WriteFile(known, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, known, "")
 	t.Setenv("SSH_KNOWN_HOSTS", known)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

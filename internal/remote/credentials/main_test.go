@@ -96,10 +96,7 @@ func installHelper(t *testing.T) string {
 	if err := os.Link(self, filepath.Join(dir, file)); err == nil {
 		return dir
 	}
-	b, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := []byte(e2e.ReadFile(t, self))
 	if err := os.WriteFile(filepath.Join(dir, file), b, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -118,12 +115,7 @@ func write(t *testing.T, path string, config any) string {
 		}
 		text = string(b)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, path, text)
 	return path
 }
 

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -65,10 +64,7 @@ func TestRequired(t *testing.T) {
 // fields of the Distribution configure.
 func TestDistribution(t *testing.T) {
 	cert := remotetest.NewCertificate(t)
-	pem, err := os.ReadFile(cert.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pem := []byte(e2e.ReadFile(t, cert.CA))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	cases := map[string]struct {

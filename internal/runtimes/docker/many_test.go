@@ -187,8 +187,6 @@ func (p place) move(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, rest, _ := strings.Cut(string(text), `","container"`)
-		if err := os.WriteFile(file, []byte(fmt.Sprintf(`{"host":%q,"container"%s`, p.env.Host, rest)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.WriteFile(t, file, fmt.Sprintf(`{"host":%q,"container"%s`, p.env.Host, rest))
 	}
 }

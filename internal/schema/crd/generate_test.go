@@ -1,7 +1,6 @@
 package crd_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
@@ -17,10 +17,7 @@ import (
 // objects returns the objects in a YAML file.
 func objects(t testing.TB, path string) []map[string]any {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := []byte(e2e.ReadFile(t, path))
 	docs, err := manifest.Split(path, data)
 	if err != nil {
 		t.Fatal(err)

@@ -2,10 +2,10 @@ package validate_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
@@ -14,10 +14,7 @@ import (
 // server on each.
 func TestVerdicts(t *testing.T) {
 	const path = "../testdata/verdicts.yaml"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := []byte(e2e.ReadFile(t, path))
 	docs, err := manifest.Split(path, text)
 	if err != nil {
 		t.Fatal(err)

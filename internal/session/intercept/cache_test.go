@@ -226,12 +226,9 @@ func TestFilesAreTheOwners(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("got files %q", files)
 	}
-	data, err := os.ReadFile(filepath.Join(dir, files[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := e2e.ReadFile(t, dir, files[0])
 	for _, private := range []string{"open-sesame", "secret-fn", "door"} {
-		if strings.Contains(string(data), private) {
+		if strings.Contains(data, private) {
 			t.Errorf("the cache file contains %q from the request", private)
 		}
 	}
@@ -375,7 +372,5 @@ func names(t *testing.T, dir string) []string {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, path, text)
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
@@ -97,10 +98,7 @@ func TestReading(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := entryPath(t, intercept.Cache(echo(time.Hour), options(t, dir)), dir)
-			good, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			good := []byte(e2e.ReadFile(t, path))
 			put(t, path, string(tc.spoil(t, path, good)))
 			checkUse(t, tc.reason, dir, tc.wantHit)
 			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) == tc.wantHit {
@@ -139,10 +137,7 @@ func TestIrregularFiles(t *testing.T) {
 			if err := os.Rename(path, outside); err != nil {
 				t.Fatal(err)
 			}
-			before, err := os.ReadFile(outside)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := []byte(e2e.ReadFile(t, outside))
 			if err := tc.put(path, outside); err != nil {
 				t.Skipf("the system cannot create it: %v", err)
 			}
@@ -229,10 +224,7 @@ func TestPruneOtherFolders(t *testing.T) {
 func FuzzEntry(f *testing.F) {
 	dir := f.TempDir()
 	path := entryPath(f, intercept.Cache(echo(time.Hour), intercept.CacheOptions{Dir: dir, Identity: byName}), dir)
-	good, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	good := []byte(e2e.ReadFile(f, path))
 	f.Add(good, false, int64(0))
 	f.Add(good[:60], false, int64(0))
 	f.Add(marshal(f, answer(request(1, ""), time.Hour)), true, noon.UnixNano()+1)

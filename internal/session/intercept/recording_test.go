@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
@@ -169,9 +170,7 @@ func TestReplayRefuses(t *testing.T) {
 			if err != nil || len(files) != 1 {
 				t.Fatalf("got the files %v, %v", files, err)
 			}
-			if err := os.WriteFile(files[0], []byte(tc.content), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			e2e.WriteFile(t, files[0], tc.content)
 			if _, err := intercept.Replay(dir).RunFunction(ctx, "f", callRequest(t, first)); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
@@ -187,9 +186,7 @@ func TestReplayRefuses(t *testing.T) {
 // whose context is canceled is not recorded.
 func TestRecordRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	e2e.WriteFile(t, file, "")
 	if _, err := intercept.Record(file, new(counter)).RunFunction(t.Context(), "f", callRequest(t, first)); err == nil || !strings.Contains(err.Error(), `recording the call of function "f"`) {
 		t.Errorf("a file in place of the folder: got %v", err)
 	}

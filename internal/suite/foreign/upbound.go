@@ -276,10 +276,10 @@ func unescaped(text string) string {
 	return text
 }
 
-func list(objects []map[string]any) []any {
-	out := make([]any, len(objects))
-	for i, obj := range objects {
-		out[i] = obj
+func list[V any](values []V) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
 	}
 	return out
 }

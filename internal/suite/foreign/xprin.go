@@ -3,8 +3,6 @@ package foreign
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
@@ -232,7 +231,7 @@ func (m *merged) inputs(in xprinInputs) {
 		}
 	}
 	if len(in.CRDs) > 0 {
-		m.set(texts(in.CRDs), m.from("inputs", "crds"), "schemas")
+		m.set(list(in.CRDs), m.from("inputs", "crds"), "schemas")
 		// crossplane validate does not validate patches.
 		m.set(map[string]any{"all": true, "ignore": []any{"Composition"}}, m.from("inputs", "crds"), "expect", "valid")
 	}
@@ -258,14 +257,6 @@ func (m *merged) inputs(in xprinInputs) {
 		values[key] = v
 	}
 	m.set(values, from, "context")
-}
-
-func texts(all []string) []any {
-	out := make([]any, len(all))
-	for i, s := range all {
-		out[i] = s
-	}
-	return out
 }
 
 // composite sets the composite resource of the case, and its XRD.
@@ -315,23 +306,9 @@ func (m *merged) composite(in xprinInputs, p xprinPatches) {
 // characters to the name; here, they depend on the claim.
 func ofClaim(claim *unstructured.Unstructured) *unstructured.Unstructured {
 	xr := claim.DeepCopy()
-	sum := sha256.Sum256([]byte(claim.GetNamespace() + "/" + claim.GetName()))
 	xr.SetKind("X" + claim.GetKind())
-	xr.SetName(claim.GetName() + "-" + hex.EncodeToString(sum[:])[:5])
 	xr.SetNamespace("")
-	labels := xr.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels["crossplane.io/claim-name"], labels["crossplane.io/claim-namespace"] = claim.GetName(), claim.GetNamespace()
-	xr.SetLabels(labels)
-	ref := map[string]any{"apiVersion": claim.GetAPIVersion(), "kind": claim.GetKind(), "name": claim.GetName(), "namespace": claim.GetNamespace()}
-	spec, _ := xr.Object["spec"].(map[string]any)
-	if spec == nil {
-		spec = map[string]any{}
-		xr.Object["spec"] = spec
-	}
-	spec["claimRef"] = ref
+	composition.Bind(xr, claim)
 	return xr
 }
 

@@ -1,0 +1,43 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// ReadFile returns the text of the file at a path.
+func ReadFile(t testing.TB, elem ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// WriteFile writes a file, and creates its folder. A text that begins with "-> " is the target of a
+// symbolic link.
+func WriteFile(t testing.TB, path, text string) {
+	t.Helper()
+	path = filepath.FromSlash(path)
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if target, isLink := strings.CutPrefix(text, "-> "); isLink {
+		err = errors.Join(err, os.Symlink(target, path))
+	} else {
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// WriteFiles writes files, by their paths in dir, as WriteFile does.
+func WriteFiles(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		WriteFile(t, filepath.Join(dir, name), text)
+	}
+}
