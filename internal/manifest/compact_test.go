@@ -19,7 +19,7 @@ func long(element, separator string) string {
 	return strings.TrimSuffix(strings.Repeat(element+separator, 70<<10/len(element+separator)), separator)
 }
 
-// TestFromJSON compares lists that FromJSON decodes separately with the output of the library.
+// TestFromJSON compares lists that FromJSON decodes itself with the output of the library.
 func TestFromJSON(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it decodes large documents twice")

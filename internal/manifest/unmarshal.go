@@ -2,15 +2,16 @@ package manifest
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// FromJSON decodes JSON into maps, lists and scalars. It decodes long lists of scalars
-// separately: if the library does not know the length of a list, it needs up to 2.25 times the
-// memory.
+// FromJSON decodes JSON into maps, lists and scalars. It decodes the long lists of
+// scalars itself: the library needs up to 2.25 times the memory of a list, because it does not
+// know the length, and several times the time.
 func FromJSON(j []byte) (any, error) {
 	var v any
 	if short, lists := cutLists(j); len(lists) > 0 {
@@ -37,9 +38,9 @@ func cutLists(j []byte) (short []byte, lists [][]any) {
 			if size < minPart {
 				continue
 			}
-			list := make([]any, 0, elements)
-			if json.Unmarshal(j[at:at+size], &list) != nil {
-				return j, nil // for the error with its position
+			list, ok := decodeScalars(j[at+1:at+size-1], elements)
+			if !ok {
+				return j, nil // for the library's error
 			}
 			short = append(append(short, j[done:at]...), `["`+mark+strconv.Itoa(len(lists))+`"]`...)
 			lists = append(lists, list)
@@ -80,6 +81,62 @@ func scalarList(j []byte) (size, elements int) {
 		}
 	}
 	return 0, 0
+}
+
+// decodeScalars decodes a number of scalars that are separated by commas. Successive equal
+// scalars share memory.
+func decodeScalars(j []byte, elements int) ([]any, bool) {
+	list := make([]any, 0, elements)
+	var last []byte
+	for len(j) > 0 {
+		n := 0
+		if j[0] == '"' {
+			n = stringLength(j)
+		} else if n = bytes.IndexByte(j, ','); n < 0 {
+			n = len(j)
+		}
+		if len(list) > 0 && bytes.Equal(j[:n], last) {
+			list = append(list, list[len(list)-1])
+		} else {
+			v, ok := decodeScalar(j[:n])
+			if !ok {
+				return nil, false
+			}
+			list = append(list, v)
+		}
+		last, j = j[:n], j[n:]
+		if len(j) > 0 {
+			if j[0] != ',' || len(j) == 1 {
+				return nil, false
+			}
+			j = j[1:]
+		}
+	}
+	return list, true
+}
+
+// decodeScalar decodes a scalar as the library does: a whole number that fits an int64 is
+// an int64.
+func decodeScalar(j []byte) (any, bool) {
+	text := string(j)
+	switch {
+	case text == "null":
+		return nil, true
+	case text == "true", text == "false":
+		return text == "true", true
+	case !stdjson.Valid(j):
+		return nil, false
+	case text[0] == '"':
+		var s string
+		err := stdjson.Unmarshal(j, &s)
+		return s, err == nil
+	case !strings.ContainsAny(text, ".eE"):
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return i, true
+		}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	return f, err == nil
 }
 
 // insertLists replaces the lists that name an index by the list with that index.
