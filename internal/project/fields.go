@@ -153,7 +153,7 @@ func (r *reader) languages(given []string) {
 
 // imageConfig adds the rewrites of an ImageConfig. The crossplane CLI ignores its apiVersion and
 // kind, which may be missing, but a cluster refuses others.
-func (r *reader) imageConfig(at string, c imageConfig) {
+func (r *reader) imageConfig(ctx context.Context, at string, c imageConfig) {
 	for _, f := range []struct{ name, got, want string }{
 		{"apiVersion", c.APIVersion, "pkg.crossplane.io/v1beta1"},
 		{"kind", c.Kind, "ImageConfig"},
@@ -175,7 +175,7 @@ func (r *reader) imageConfig(at string, c imageConfig) {
 	gvk := kschema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1beta1", Kind: "ImageConfig"}
 	obj := map[string]any{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, "spec": spec}
 	// The only error is for a version that does not exist.
-	found, _ := schema.V2_3.Definition(gvk.GroupKind()).Validate(context.Background(), obj, schema.Options{Embedded: true})
+	found, _ := schema.V2_3.Definition(gvk.GroupKind()).Validate(ctx, obj, schema.Options{Embedded: true})
 	for _, f := range found {
 		if f.Unchecked {
 			continue
