@@ -159,6 +159,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a project is named by a flag", "project lint demo", "unexpected argument demo", "by its file with -f"},
 		{"a composite resource of another kind may be a claim", "render xr.yaml other.yaml", "is for kind Bucket", "or, if this is a claim, name the directory of its XRD and Composition with --compositions"},
 		{"a project has a Composition for each XR", "render xr.yaml", "no Composition in", "xfn composition generate"},
+		{"two mistakes are reported together", "xpkg build -f package --embed-runtime-source package --platform linux/amd46", `reading --platform "linux/amd46": unknown platform`, "leave --embed-runtime-source out, or build the package anyway with --lint=warn; did you mean linux/amd64?"},
 		{"a Configuration has no runtime", "xpkg build -f package --embed-runtime-source package", `the package in "package" is a Configuration with a runtime image, which nothing would run`, "leave --embed-runtime-source out"},
 		{"a package is not written to a directory", "xpkg pull REF -o package", `writing package "package": it is a directory`, "such as package/package.xpkg"},
 		{"an empty file is not a package", "xpkg lint ./empty.lock", "the file is empty", "build or pull the file again"},

@@ -2,15 +2,18 @@ package project
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 func (r *reader) repository(repository string) {
@@ -150,7 +153,7 @@ func (r *reader) languages(given []string) {
 
 // imageConfig adds the rewrites of an ImageConfig. The crossplane CLI ignores its apiVersion and
 // kind, which may be missing, but a cluster refuses others.
-func (r *reader) imageConfig(at string, c imageConfig) {
+func (r *reader) imageConfig(ctx context.Context, at string, c imageConfig) {
 	for _, f := range []struct{ name, got, want string }{
 		{"apiVersion", c.APIVersion, "pkg.crossplane.io/v1beta1"},
 		{"kind", c.Kind, "ImageConfig"},
@@ -160,6 +163,29 @@ func (r *reader) imageConfig(at string, c imageConfig) {
 		}
 	}
 	r.rewrite(at+".spec", c.Spec)
+	if c.Spec.Registry == nil && c.Spec.Verification == nil && c.Spec.Runtime == nil {
+		return // The definition has nothing to add, and decoding it takes milliseconds.
+	}
+	spec := map[string]any{"matchImages": []any{map[string]any{"prefix": "any"}}}
+	for name, value := range map[string]any{"registry": c.Spec.Registry, "verification": c.Spec.Verification, "runtime": c.Spec.Runtime} {
+		if value != nil {
+			spec[name] = value
+		}
+	}
+	gvk := kschema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1beta1", Kind: "ImageConfig"}
+	obj := map[string]any{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, "spec": spec}
+	// The only error is for a version that does not exist.
+	found, _ := schema.V2_3.Definition(gvk.GroupKind()).Validate(ctx, obj, schema.Options{Embedded: true})
+	for _, f := range found {
+		if f.Unchecked {
+			continue
+		}
+		text := "a cluster refuses this ImageConfig: " + f.String()
+		if f.Nearest != "" {
+			text += ", did you mean " + f.Nearest + "?"
+		}
+		r.warn(at+"."+f.Field, "%s", text)
+	}
 }
 
 // rewrite adds the rewrites of an ImageConfig. Other effects of an ImageConfig are for a

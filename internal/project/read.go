@@ -84,17 +84,17 @@ func Read(ctx context.Context, path string) (*Project, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading project file: %w", err)
 	}
-	return proc.Await(ctx, func() (*Project, error) { return decode(path, docs) })
+	return proc.Await(ctx, func() (*Project, error) { return decode(ctx, path, docs) })
 }
 
 // decode returns the project in the first document of a file.
-func decode(path string, docs []manifest.Document) (*Project, error) {
+func decode(ctx context.Context, path string, docs []manifest.Document) (*Project, error) {
 	r := &reader{doc: docs[0], lines: docs[0].Lines()}
 	r.p = &Project{Path: path, Root: filepath.Dir(path), doc: docs[0]}
 	if len(docs) > 1 {
 		r.p.Warnings = append(r.p.Warnings, &manifest.Error{Path: path, Line: docs[1].FirstLine(), Err: errors.New("the project file has further documents, which are not read")})
 	}
-	if err := r.read(); err != nil {
+	if err := r.read(ctx); err != nil {
 		return nil, err
 	}
 	if len(r.errs) > 0 {
@@ -128,7 +128,7 @@ func (r *reader) at(field, text string, args ...any) error {
 	return &manifest.Error{Path: r.doc.Path, Line: r.lines.Of(field), Err: fmt.Errorf(text, args...)}
 }
 
-func (r *reader) read() error {
+func (r *reader) read(ctx context.Context) error {
 	if _, err := r.doc.StrictJSON(); err != nil {
 		if _, invalid := r.doc.Value(); invalid != nil {
 			return fmt.Errorf("reading project file: %w", invalid)
@@ -152,7 +152,7 @@ func (r *reader) read() error {
 	}
 	r.otherDialect(object)
 	r.metadata(f.Metadata)
-	r.spec(f.Spec)
+	r.spec(ctx, f.Spec)
 	return nil
 }
 
@@ -222,7 +222,7 @@ func (r *reader) metadata(m metadata) {
 	r.p.Name, r.p.Namespace, r.p.Labels, r.p.Annotations = m.Name, m.Namespace, m.Labels, m.Annotations
 }
 
-func (r *reader) spec(s spec) {
+func (r *reader) spec(ctx context.Context, s spec) {
 	p := r.p
 	p.Maintainer, p.Source, p.License, p.Description, p.Readme = s.Maintainer, s.Source, s.License, s.Description, s.Readme
 	r.repository(s.Repository)
@@ -245,6 +245,6 @@ func (r *reader) spec(s spec) {
 		r.languages(s.Schemas.Languages)
 	}
 	for i, c := range s.ImageConfigs {
-		r.imageConfig(fmt.Sprintf("spec.imageConfigs[%d]", i), c)
+		r.imageConfig(ctx, fmt.Sprintf("spec.imageConfigs[%d]", i), c)
 	}
 }

@@ -228,6 +228,7 @@ func TestReadWarns(t *testing.T) {
 		"Provider":     {"a function that is named as a Provider is not called", project.File, crossplane + "  dependencies: [{type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: registry.example.org/function-x, version: v1}}]\n", []string{"of kind Provider, but its name is that of a Function"}},
 		"Type":         {"the type of a dependency says its source", project.File, crossplane + "  dependencies: [{type: k8s, http: {url: x}}]\n", []string{`type is "k8s", expected crd`}},
 		"ImageConfig":  {"a misspelled kind of an ImageConfig is read", project.File, crossplane + "  imageConfigs: [{kind: ImageConfg, spec: {}}, {spec: {}}]\n", []string{`:6: spec.imageConfigs[0].kind is "ImageConfg", expected ImageConfig`}},
+		"Verification": {"a verification that a cluster refuses is read", project.File, crossplane + "  imageConfigs:\n  - spec:\n      matchImages: [{prefix: a}]\n      verification: {provider: Cosgn, cosign: {authorities: []}}\n", []string{`:9: a cluster refuses this ImageConfig: spec.verification.provider: Unsupported value: "Cosgn": supported values: "Cosign", did you mean Cosign?`}},
 		"Architecture": {
 			"any architecture is read, but listed once and with a warning if Go does not know it", project.File, crossplane + "  architectures: [amd64, amd64, arm46, vax]\n",
 			[]string{`lists "amd64" twice`, `:6: spec.architectures[2] is "arm46": did you mean arm64?`, `:6: spec.architectures[3] is "vax", which is not an architecture`},

@@ -364,6 +364,11 @@ type gate struct {
 
 func (g *gate) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	g.once.Do(func() { close(g.entered) })
+	if runtimes.IsSource(fn.Package) {
+		var cancel context.CancelFunc
+		ctx, cancel = runtimes.WithBuildTimeout(ctx)
+		defer cancel()
+	}
 	select {
 	case <-g.open:
 		return g.shelf.Start(ctx, fn)

@@ -113,6 +113,24 @@ func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 		return secrets[u.GetNamespace()+"/"+u.GetName()], "no step has credentials from it"
 	})
 	a.checkObserved(ctx)
+	a.checkCount(r)
+}
+
+// checkCount records for each kind of which a case expects no resource whether a case of the suite
+// composes it. A kind that none composes is a warning if it is similar to one that is composed.
+func (a *attempt) checkCount(r session.Result) {
+	var kinds []string
+	for _, obj := range r.Composed {
+		kinds = append(kinds, (&unstructured.Unstructured{Object: obj}).GetKind())
+	}
+	slices.Sort(kinds)
+	for kind, n := range a.form.Expect.Count {
+		if near := hint.Nearest(kind, kinds); n == 0 && kind != "total" && (near != "" || slices.Contains(kinds, kind)) {
+			at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position("expect", "count", kind)}
+			text := fmt.Sprintf("%s: expect.count: no case composes a resource of kind %s, did you mean %s?", at.Position(), kind, near)
+			a.fixture("count", a.item.Suite.Path+" "+kind, true, slices.Contains(kinds, kind), text)
+		}
+	}
 }
 
 // checkExpect warns of an expect without expectations.

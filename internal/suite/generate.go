@@ -26,7 +26,9 @@ type Generator struct {
 }
 
 // NewGenerator returns a Generator for the composite resources of an apiVersion that the XRD in a
-// document defines. Generators with the same seed make the same resources.
+// document defines. Generators with the same seed make the same resources. An XRD that an API server
+// refuses is an error, and so is one with an unknown keyword in its schema that is similar to a known
+// one: Crossplane drops the keyword, so valid resources would be others than those that are meant.
 func NewGenerator(ctx context.Context, xrd manifest.Document, apiVersion string, seed uint64) (*Generator, error) {
 	obj, err := xrd.Object()
 	if err != nil {

@@ -83,7 +83,11 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if c.EmbedRuntimeSource != "" && !xpkg.NeedsRuntime(pkg.Meta.Kind) && c.Lint == "strict" {
 		// lintRuntimes reports the same after the compilation.
 		err := fmt.Errorf("the package in %q is a %s with a runtime image, which nothing would run", c.PackageRoot, pkg.Meta.Kind)
-		return hint.Wrap(err, "leave "+fromSource+" out, or build the package anyway with --lint=warn")
+		next := "leave " + fromSource + " out, or build the package anyway with --lint=warn"
+		if _, invalid := c.platforms(); invalid != nil {
+			err, next = errors.Join(err, invalid), next+"; "+string(hint.Of(invalid))
+		}
+		return hint.Wrap(err, next)
 	}
 	if opts.Created, err = created(c.SourceDateEpoch); err != nil {
 		return err

@@ -59,6 +59,9 @@ func lintCompositions(ctx context.Context, objects []xpkg.Document, inputs func(
 			found = append(found, xpkg.Problem{Rule: "composition", Warning: true, Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
 		}
 	}
+	if ctx.Err() == nil {
+		found = append(found, lintReferences(objects, defined())...)
+	}
 	return found
 }
 

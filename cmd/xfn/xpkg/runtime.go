@@ -70,12 +70,9 @@ func (f *runtimeFlags) runtime(ctx context.Context, program terminal.Program, op
 		return nil, err
 	}
 	opts.Pin = f.Pin()
-	for _, name := range f.Platform {
-		p, err := ParsePlatform(name)
-		if err != nil {
-			return nil, err
-		}
-		opts.Platforms = append(opts.Platforms, *p)
+	var err error
+	if opts.Platforms, err = f.platforms(); err != nil {
+		return nil, err
 	}
 	if remote.IsPath(f.EmbedRuntimeImage) {
 		return nil, notInEngine(f.EmbedRuntimeImage)
@@ -85,6 +82,19 @@ func (f *runtimeFlags) runtime(ctx context.Context, program terminal.Program, op
 	}
 	images, err := f.images(ctx, program, opts)
 	return &language.Result{Images: images}, err
+}
+
+// platforms returns the values of --platform.
+func (f *runtimeFlags) platforms() ([]v1.Platform, error) {
+	var all []v1.Platform
+	for _, name := range f.Platform {
+		p, err := ParsePlatform(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *p)
+	}
+	return all, nil
 }
 
 // notInEngine returns the error for the path of an image where the name of an image in a Docker

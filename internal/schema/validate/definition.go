@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -83,14 +84,21 @@ func (d *definition) ofSource(ctx context.Context, release schema.Release) []sch
 		}
 		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
 		def := release.Definition(gvk.GroupKind())
-		if def == nil || def.Serves(gvk.Version) != nil {
-			def = schema.V2_3.Definition(gvk.GroupKind())
+		// The API server accepts a version that def does not serve, if another release serves it.
+		for _, r := range schema.Releases() {
+			if def != nil && def.Serves(gvk.Version) == nil {
+				break
+			}
+			if other := r.Definition(gvk.GroupKind()); def == nil || other.Serves(gvk.Version) == nil {
+				def = other
+			}
 		}
 		d.sourced = misnamed(obj)
-		// The API server accepts a version that def does not serve, if another release serves it.
-		if found, err := def.Validate(context.WithoutCancel(ctx), obj, schema.Options{Metadata: true, Reuse: true}); err == nil {
-			d.sourced = append(d.sourced, slices.DeleteFunc(found, func(f schema.Fault) bool { return f.Unchecked })...)
+		found, err := def.Validate(context.WithoutCancel(ctx), obj, schema.Options{Metadata: true, Reuse: true})
+		if err != nil {
+			found = []schema.Fault{unserved(gvk, err)}
 		}
+		d.sourced = append(d.sourced, slices.DeleteFunc(found, func(f schema.Fault) bool { return f.Unchecked })...)
 	})
 	return d.sourced
 }
@@ -182,29 +190,47 @@ func (d *definition) sourceResult(found []schema.Fault) Result {
 	return r
 }
 
-// reported has the invalid definitions whose faults were reported, and the positions of such XRDs:
-// an XRD defines two kinds if it has claims.
+// reported has the invalid definitions whose faults were reported, and the keys of these faults.
 type reported map[any]bool
+
+// A faultKey identifies a fault of a definition, which may be among the schemas and among the
+// resources. An XRD with claims defines two kinds with the same faults.
+type faultKey struct {
+	path, name, field string
+	line              int
+}
 
 // with returns r. If the definition of r's kind is invalid and not yet
 // reported, with returns the Result of the definition before r.
 func (t reported) with(r Result) []Result {
 	d := r.definition
-	if d == nil {
+	switch {
+	case d == nil && strings.HasSuffix(r.Kind, "Definition"):
+		return t.unknown(r)
+	case d == nil || t[d]:
 		return []Result{r}
 	}
-	key := any(d)
-	if !r.broken {
-		key = d.Source.Position()
-	}
-	if t[key] {
-		return []Result{r}
-	}
-	t[key] = true
+	t[d] = true
 	if r.broken {
-		return []Result{d.result(d.faults), r}
+		return append(t.unknown(d.result(d.faults)), r)
 	}
-	return []Result{d.sourceResult(d.sourced), r}
+	return append(t.unknown(d.sourceResult(d.sourced)), r)
+}
+
+// unknown returns r, the Result of a definition, with the faults that are not yet reported. It
+// returns nothing if r has only others.
+func (t reported) unknown(r Result) []Result {
+	invalid := len(r.Faults) > 0
+	r.Faults = slices.DeleteFunc(slices.Clone(r.Faults), func(f Fault) bool {
+		key := faultKey{filepath.Clean(r.Path), r.Name, f.Field, f.Line}
+		known := t[key]
+		t[key] = true
+		return known && r.Path != ""
+	})
+	if invalid && len(r.Faults) == 0 {
+		return nil
+	}
+	return []Result{r}
 }
 
 // definingFaults returns the faults of a CRD, XRD or MRD: the errors that the

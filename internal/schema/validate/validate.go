@@ -324,7 +324,12 @@ func (v *Validator) custom(ctx context.Context, def *schema.Definition, obj map[
 			return found
 		}
 	}
-	return []schema.Fault{schema.Of(field.Invalid(field.NewPath("apiVersion"), gvk.GroupVersion().String(), fmt.Sprintf("no matches for kind %q: %v", gvk.Kind, err)))}
+	return []schema.Fault{unserved(gvk, err)}
+}
+
+// unserved returns the fault of an object of a version that does not exist or is not served.
+func unserved(gvk kschema.GroupVersionKind, err error) schema.Fault {
+	return schema.Of(field.Invalid(field.NewPath("apiVersion"), gvk.GroupVersion().String(), fmt.Sprintf("no matches for kind %q: %v", gvk.Kind, err)))
 }
 
 // scope returns the fault of an object whose scope is invalid.

@@ -1,0 +1,94 @@
+package xpkg
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// A referrer is an XRD or a Composition of a package.
+type referrer struct {
+	doc manifest.Document
+	obj map[string]any
+}
+
+func (r referrer) text(field ...string) string {
+	text, _, _ := unstructured.NestedString(r.obj, field...)
+	return text
+}
+
+// warning returns a problem of a field. It suggests near, unless that is "".
+func (r referrer) warning(field, near, format string, args ...any) xpkg.Problem {
+	text := field + ": " + fmt.Sprintf(format, args...)
+	if near != "" {
+		text += ", did you mean " + near + "?"
+	}
+	return xpkg.Problem{Rule: "composition", Warning: true, Path: r.doc.Path, Line: r.doc.Lines().Of(field), Text: text}
+}
+
+// lintReferences finds references between XRDs and Compositions that are most probably wrong: to a
+// version that the XRD does not have, to a kind that is similar to that of an XRD, and to a
+// Composition that is not among those for the XRD. Others may be to objects of other packages.
+func lintReferences(objects []xpkg.Document, defined schema.Definitions) (found xpkg.Problems) {
+	names := map[kschema.GroupKind][]string{}
+	var xrds []referrer
+	for _, o := range objects {
+		isXRD := o.Kind == apiextv1.CompositeResourceDefinitionKind
+		if !isXRD && o.Kind != apiextv1.CompositionKind {
+			continue
+		}
+		r := referrer{doc: document(o)}
+		var err error
+		if r.obj, err = r.doc.Object(); err != nil {
+			continue // Another rule reports it.
+		}
+		if isXRD {
+			xrds = append(xrds, r)
+			continue
+		}
+		gvk := kschema.FromAPIVersionAndKind(r.text("spec", "compositeTypeRef", "apiVersion"), r.text("spec", "compositeTypeRef", "kind"))
+		names[gvk.GroupKind()] = append(names[gvk.GroupKind()], r.text("metadata", "name"))
+		found = append(found, r.typeRef(gvk, defined)...)
+	}
+	for _, r := range xrds {
+		known := names[kschema.GroupKind{Group: r.text("spec", "group"), Kind: r.text("spec", "names", "kind")}]
+		for _, field := range []string{"defaultCompositionRef", "enforcedCompositionRef"} {
+			if name := r.text("spec", field, "name"); name != "" && len(known) > 0 && !slices.Contains(known, name) {
+				found = append(found, r.warning("spec."+field+".name", hint.Nearest(name, known), "the package has Compositions for this kind, but none with the name %q", name))
+			}
+		}
+	}
+	return found
+}
+
+// typeRef returns the problem of the compositeTypeRef of a Composition.
+func (r referrer) typeRef(gvk kschema.GroupVersionKind, defined schema.Definitions) xpkg.Problems {
+	const field = "spec.compositeTypeRef"
+	if def := defined[gvk.GroupKind()]; def != nil {
+		if versions := def.Versions(); gvk.Version != "" && !slices.Contains(versions, gvk.Version) {
+			return xpkg.Problems{r.warning(field+".apiVersion", "", "kind %s has no version %s, only %s", gvk.Kind, gvk.Version, strings.Join(versions, ", "))}
+		}
+		return nil
+	}
+	var kinds []string
+	for gk := range defined {
+		if gk.Group == gvk.Group {
+			kinds = append(kinds, gk.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	// XWidget and XGadget, with two other letters, may both exist.
+	if near := hint.Nearest(gvk.Kind, kinds); near != "" && hint.EditDistance(gvk.Kind, near) == 1 {
+		return xpkg.Problems{r.warning(field+".kind", near, "no XRD of the package defines kind %s of group %s", gvk.Kind, gvk.Group)}
+	}
+	return nil
+}
