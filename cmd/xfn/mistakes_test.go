@@ -105,6 +105,8 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a misspelled package to extract is a path", "xpkg extract packge", `there is no file or directory "packge"`, "did you mean package?"},
 		{"a misspelled package file to extract is a path", "xpkg extract plan.xpkg", `opening "plan.xpkg": no such file`, "did you mean plain.xpkg?"},
 		{"a misspelled source of CRDs is a path", "xpkg get-crds packge", "no such file", "did you mean package?"},
+		{"a builtin is served by another command", "run function-auto-ready", "it names no registry", "xfn function serve function-auto-ready"},
+		{"a claim is in a file, or on standard input", "xr generate", "standard input: the file contains no YAML document", "name a file, or pipe"},
 		{"a misspelled function is a path", "run packge", "", "did you mean package?"},
 		{"a misspelled base image is a path", "image --base-image ./packge -o image.tar", "no such file", "did you mean package?"},
 		{"a path cannot be pulled", "xpkg pull ./plain", `parsing reference "./plain": it is the path of a file`, "/REPOSITORY:TAG"},

@@ -27,6 +27,7 @@ func TestCredentialsAreNotPrinted(t *testing.T) {
 		"suite.yaml":              "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ndefaults: {xr: xr.yaml, composition: c.yaml, functions: fn.yaml}\ncases: [{name: a, expect: {fatal: x}}]\n",
 		"io.yaml":                 "apiVersion: apiextensions.crossplane.io/v1alpha1\nkind: FunctionIO\n",
 		"root/program":            "text\n",
+		"shop.yaml":               "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: p}\nspec: {repository: registry.invalid/p}\n",
 		"project.yaml":            "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: p}\nspec: {repository: " + ref + "}\n",
 		"crd.yaml":                "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.org}\nspec:\n  group: example.org\n  names: {kind: A, plural: as}\n  scope: Cluster\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {image: {type: string, pattern: x}}}}}]\n",
 		"bad.yaml":                "apiVersion: example.org/v1\nkind: A\nmetadata: {name: a}\nimage: " + ref + "\n",
@@ -103,6 +104,7 @@ lock fn.yaml --update=REF
 project init demo -r REF
 composition generate -f project.yaml REF
 dependency add -f project.yaml REF
+dependency add -f shop.yaml REF
 dependency update-cache -f REF
 project build --repository REF
 project build -f project.yaml

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -90,7 +91,8 @@ func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fet
 		return nil, nil, err
 	}
 	if !m.MediaType.IsIndex() && !m.MediaType.IsImage() {
-		return nil, nil, fmt.Errorf("the artifact is neither an image nor an index, but %q", m.MediaType)
+		err := fmt.Errorf("the artifact is neither an image nor an index, but %q", m.MediaType)
+		return nil, nil, hint.Wrap(err, "name the tag of a package; if the server is not a registry, correct the host and the port")
 	}
 	a, err := f.load(oci.Embed(m.Raw))
 	return f, a, err

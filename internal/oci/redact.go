@@ -49,6 +49,10 @@ func Redactor(values []string) func(text string) string {
 				secret := v[start+n : h.at+1]
 				quoted := strconv.Quote(secret)
 				secrets = append(secrets, secret, quoted[1:len(quoted)-1])
+				if user, password, ok := strings.Cut(secret, ":"); ok && len(password) > 1 {
+					// A text may have the password without its host.
+					secrets = append(secrets, user+":"+strings.TrimSuffix(password, "@"))
+				}
 			}
 			start = h.at + 1
 			if i := strings.IndexAny(v[start:], ",;"); i >= 0 {
@@ -59,7 +63,7 @@ func Redactor(values []string) func(text string) string {
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	pairs := make([]string, 0, 2*len(secrets))
 	for _, s := range secrets {
-		pairs = append(pairs, s, "…@")
+		pairs = append(pairs, s, "…"+s[len(strings.TrimSuffix(s, "@")):])
 	}
 	known := strings.NewReplacer(pairs...)
 	return func(text string) string { return Redact(known.Replace(text)) }

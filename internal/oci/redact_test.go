@@ -87,6 +87,7 @@ func TestRedactor(t *testing.T) {
 		"Host":      {"a known value may have no repository", "u:s3cret@host.io", "lookup u:s3cret@host.io", "lookup …@host.io"},
 		"List":      {"a value may be a list, with a comma in a password", "u:s3,cret@host/a,v:s4 cret@host/b", `"u:s3,cret@host/a" "v:s4 cret@host/b"`, `"…@host/a" "…@host/b"`},
 		"Flag":      {"a flag and a name precede a reference", "--builtin=f=u:s3 cret@host/a", "f=u:s3 cret@host/a", "f=…@host/a"},
+		"Divided":   {"a text may have the parts of a known value before and after its @", "u:s3cret@host/a:v1", `the version "host/a:v1" of "u:s3cret"`, `the version "host/a:v1" of "…"`},
 		"Other":     {"other texts are redacted by their form", "a.yaml", "u:s3cret@host/a", "…@host/a"},
 		"Path":      {"a path contains no credentials", "users/ada@example.org/a.yaml", "users/ada@example.org/a.yaml ada@example.org", "users/ada@example.org/a.yaml ada@example.org"},
 		"ProxyPath": {"the path of a URL contains no credentials", "http://localhost:3000/a/@v/list", "http://localhost:3000/a/@v/list", "http://localhost:3000/a/@v/list"},

@@ -6,13 +6,17 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
@@ -120,18 +124,52 @@ func (p *Project) explain(err error) error {
 	return err
 }
 
-// inFile removes the lines of problems in generated metadata, which the project file does
-// not have, and replaces hints that name options of package roots.
-func (p *Project) inFile(found xpkg.Problems) xpkg.Problems {
-	for i := range found {
-		if found[i].Path == p.Path && found[i].Rule != ruleUnusedFunction {
-			found[i].Line = 0
-		}
-		if strings.Contains(found[i].Hint, string(hint.Ignore)) {
-			found[i].Hint = "move it to a file outside of the directories of APIs, operations and examples"
+// generatedField matches the field of generated metadata at the beginning of a problem.
+var generatedField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^spec\.dependsOn\[(\d+)\](\.\w+)?`) })
+
+// inFile returns problems in generated metadata as problems of the fields of the project file from
+// which it was generated, each once. If such a field is not known, the line is 0.
+func (p *Project) inFile(found xpkg.Problems) (all xpkg.Problems) {
+	var fields []string
+	for _, d := range p.Dependencies {
+		if d.XPkg != nil && !d.XPkg.APIOnly {
+			at := d.Field
+			if p.Dialect == Crossplane {
+				at += ".xpkg"
+			}
+			fields = append(fields, at)
 		}
 	}
-	return found
+	lines := p.doc.Lines()
+	for _, f := range found {
+		field := generatedField().FindStringSubmatch(f.Text)
+		switch {
+		case f.Path != p.Path || f.Rule == ruleUnusedFunction:
+		case f.Rule == xpkg.RuleMetadataName && len(validation.IsDNS1123Subdomain(p.Name)) > 0:
+			f.Line = lines.Of("metadata.name")
+			f.Text = fmt.Sprintf("metadata.name is %q, which Kubernetes does not allow", p.Name)
+		case field != nil:
+			at, is := "spec.repository", f.Text[len(field[0]):]
+			if i, err := strconv.Atoi(field[1]); err == nil && i < len(fields) {
+				at = fields[i] + field[2]
+			} else if _, problem, ok := strings.Cut(is, `", `); ok {
+				is = fmt.Sprintf(" is %q, %s", p.Repository, problem)
+			}
+			for i, field := range fields {
+				is = strings.ReplaceAll(is, fmt.Sprintf(" spec.dependsOn[%d] ", i), " "+field+" ")
+			}
+			f.Line, f.Text = lines.Of(at), at+is
+		default:
+			f.Line = 0
+		}
+		if strings.Contains(f.Hint, string(hint.Ignore)) {
+			f.Hint = "move it to a file outside of the directories of APIs, operations and examples"
+		}
+		if !slices.Contains(all, f) {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // placeholder stands for the digest of a function's package until the package is built. It is

@@ -261,11 +261,12 @@ func TestBuildTolerates(t *testing.T) {
 		files  map[string]string
 		want   string
 	}{
-		"NoHost":   {"the file of packages needs no registry", map[string]string{project.File: strings.Replace(crossplane, "registry.example.org/", "", 1)}, `spec.dependsOn[0].package is "acme/demo_compose", which names no registry`},
-		"Name":     {"the name of a project is any string", map[string]string{project.File: strings.Replace(crossplane, "name: demo", "name: My Demo_1", 1)}, `the name of the Configuration is "My Demo_1", which Kubernetes does not allow`},
-		"Version":  {"a cluster resolves the versions of dependencies", map[string]string{project.File: crossplane + dependency("latest")}, `spec.dependsOn[0].version is "latest", which is neither`},
-		"Twice":    {"a cluster resolves all constraints of a package", map[string]string{project.File: crossplane + dependency("v1.0.0") + dependency(">=v1.0.0")[len(dependencies):]}, `spec.dependsOn[1] depends on "registry.example.org/acme/provider-a", as spec.dependsOn[0] already does`},
-		"Function": {"the name of a function is part of a repository", map[string]string{"functions/a_b/x.gotmpl": "a\n"}, `no pipeline calls the function "a_b", whose name in pipelines is acme-demoab`},
+		"NoHost":     {"the file of packages needs no registry", map[string]string{project.File: strings.Replace(crossplane, "registry.example.org/", "", 1)}, `crossplane-project.yaml:5: spec.repository is "acme/demo", which names no registry`},
+		"Name":       {"the name of a project is any string", map[string]string{project.File: strings.Replace(crossplane, "name: demo", "name: My Demo_1", 1)}, `crossplane-project.yaml:3: metadata.name is "My Demo_1", which Kubernetes does not allow`},
+		"Dependency": {"a dependency needs no registry", map[string]string{project.File: crossplane + "  dependencies:\n  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: acme/x, version: v1.0.0}}\n"}, `crossplane-project.yaml:7: spec.dependencies[0].xpkg.package is "acme/x", which names no registry`},
+		"Function":   {"the name of a function is part of a repository", map[string]string{"functions/a_b/x.gotmpl": "a\n"}, `no pipeline calls the function "a_b", whose name in pipelines is acme-demoab`},
+		"Version":    {"a cluster resolves the versions of dependencies", map[string]string{project.File: crossplane + dependency("latest")}, `crossplane-project.yaml:7: spec.dependencies[0].xpkg.version is "latest", which is neither`},
+		"Twice":      {"a cluster resolves all constraints of a package", map[string]string{project.File: crossplane + dependency("v1.0.0") + dependency(">=v1.0.0")[len(dependencies):]}, `crossplane-project.yaml:8: spec.dependencies[1].xpkg depends on "registry.example.org/acme/provider-a", as spec.dependencies[0].xpkg already does`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := build(t, lay(t, files(tc.files), false), project.Options{Lint: xpkg.Strict})
@@ -324,6 +325,8 @@ func TestLint(t *testing.T) {
 		"Transitive":    {"a Configuration may install functions and XRDs", map[string]string{project.File: crossplane + "  dependencies:\n" + dependency("Configuration", "x", ""), "apis/definition.yaml": "", "apis/composition.yaml": calls("other")}, []string{unused}},
 		"MissingXRD":    {"a Composition needs its XRD", map[string]string{"apis/definition.yaml": ""}, []string{"missing-xrd apis/composition.yaml:5: no XRD of the project defines kind App of group example.org"}},
 		"Example":       {"an example must validate", map[string]string{"examples/x.yaml": "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {sise: a}\n"}, []string{"example examples/x.yaml:4: "}},
+		"ProjectFile":   {"a warning about the project file counts", map[string]string{project.File: crossplane + "  architectures: [amd46]\n"}, []string{"project-file crossplane-project.yaml:6: spec.architectures[0] is \"amd46\": did you mean amd64?"}},
+		"NameOnce":      {"the names of functions begin with that of the project", map[string]string{project.File: strings.Replace(crossplane, "name: demo", "name: My Demo_1", 1)}, []string{"metadata-name crossplane-project.yaml:3: metadata.name"}},
 		"ErrorToo":      {"an error does not hide warnings", map[string]string{"apis/x.yaml": "apiVersion: v1\nkind: Secret\n", "examples/x.yaml": "a: 1\n"}, []string{"left-out apis/x.yaml:1", "object-type examples/x.yaml:1"}},
 		"FunctionFile":  {"examples of functions are checked", map[string]string{"functions/compose/go.mod": "module a\n", "functions/compose/examples/x.yaml": "a: 1\n"}, []string{"object-type functions/compose/examples/x.yaml:1"}},
 	}

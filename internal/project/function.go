@@ -114,6 +114,7 @@ func (b *builder) content(ctx context.Context, f Function) (*xpkg.Package, error
 	if err != nil {
 		return nil, b.project.explain(err)
 	}
+	pkg.Warnings = b.project.inFile(pkg.Warnings)
 	if pkg.Examples == nil {
 		pkg.Examples = []byte{}
 	}

@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 // The rules for projects. LintRules describes them.
 const (
+	ruleProjectFile    = "project-file"
 	ruleFile           = "file"
 	ruleLink           = "link"
 	ruleLeftOut        = "left-out"
@@ -29,6 +31,7 @@ const (
 func LintRules() []xpkg.LintRule {
 	const severity = "warning"
 	return []xpkg.LintRule{
+		{Name: ruleProjectFile, Severity: severity, Finds: "a field of the project file that is unknown or has an unusual value", Why: "The field probably has a typing error. The crossplane CLI ignores it, or cannot build with it."},
 		{Name: ruleLeftOut, Severity: severity, Finds: "a file that does not become part of the package", Why: "The first object of a file decides whether the file is part of the Configuration. Other kinds are left out, with all further objects of the file."},
 		{Name: ruleReplaced, Severity: severity, Finds: "an API that an operation with the same path replaces", Why: "The files of APIs and operations become one tree. Of two files with the same relative path, only the operation is in the package."},
 		{Name: ruleFunctionRef, Severity: severity, Finds: "a step that calls a function which nothing installs", Why: "Crossplane installs the embedded functions and the dependencies, under names that it derives from their repositories. Another function must be installed separately."},
@@ -192,6 +195,18 @@ func (p *Project) checkTypes(apis []api) xpkg.Problems {
 	return found
 }
 
+// problems returns the warnings about the project file.
+func (p *Project) problems() (found xpkg.Problems) {
+	for _, w := range p.Warnings {
+		problem := xpkg.Problem{Rule: ruleProjectFile, Warning: true, Path: p.Path, Text: w.Error(), Hint: string(hint.Of(w))}
+		if at, ok := errors.AsType[*manifest.Error](w); ok {
+			problem.Line, problem.Text = at.Line, at.Err.Error()
+		}
+		found = append(found, problem)
+	}
+	return found
+}
+
 // Lint checks what Build would put into the packages, without building the functions.
 func Lint(ctx context.Context, p *Project, o Options) (xpkg.Report, error) {
 	functions, err := p.Functions()
@@ -199,14 +214,18 @@ func Lint(ctx context.Context, p *Project, o Options) (xpkg.Report, error) {
 		return xpkg.Report{}, err
 	}
 	b := &builder{Options: o, project: p}
-	var report xpkg.Report
+	report := xpkg.Report{Problems: p.problems()}
 	// add adds all problems of a package. Below the level All, read returns only errors if
 	// there are any.
 	add := func(read func() (*xpkg.Package, error)) (*xpkg.Package, error) {
 		b.Lint = xpkg.Warn
 		pkg, err := read()
 		if err == nil {
-			report.Problems = append(report.Problems, p.inFile(pkg.Warnings)...)
+			for _, w := range pkg.Warnings {
+				if !slices.Contains(report.Problems, w) { // The packages share metadata.
+					report.Problems = append(report.Problems, w)
+				}
+			}
 			return pkg, nil
 		}
 		b.Lint = xpkg.All

@@ -85,7 +85,7 @@ func TestBlobs(t *testing.T) {
 			}
 			serveBlob(w, r)
 		}},
-		"Loop": {reason: "the number of redirects is limited", err: "stopped after 10 redirects", serve: func(w http.ResponseWriter, r *http.Request) {
+		"Loop": {reason: "the number of redirects is limited", err: "redirects more than 8 times", serve: func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v2/" {
 				return
 			}

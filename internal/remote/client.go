@@ -70,6 +70,7 @@ type Client struct {
 	sent      *secrets
 	transport http.RoundTripper
 	policy    policy
+	plain     bool
 	userAgent string
 }
 
@@ -90,7 +91,8 @@ func New(o Options) *Client {
 		keychain:  newKeychain(o.Keychain, o.Progress),
 		sent:      sent,
 		transport: guarded{wire, sent, o.PlainHTTP},
-		policy:    policy{cmp.Or(o.Tries, defaultTries), cmp.Or(o.RetryWait, time.Second), o.Sleep},
+		policy:    policy{tries: cmp.Or(o.Tries, defaultTries), wait: cmp.Or(o.RetryWait, time.Second), sleep: o.Sleep},
+		plain:     o.PlainHTTP,
 		userAgent: o.UserAgent,
 	}
 }

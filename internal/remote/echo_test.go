@@ -1,11 +1,14 @@
 package remote_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -126,6 +129,23 @@ func (s *recorder) record(e progress.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = append(s.lines, e.Text)
+}
+
+// A pause of seconds is reported with the error before it.
+func TestPausesAreReported(t *testing.T) {
+	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 1, remotetest.Method(http.MethodPost), func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	var got recorder
+	c := remote.New(remote.Options{Progress: got.record, Sleep: func(context.Context, time.Duration) error { return nil }})
+	if _, err := push(t, c, host); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("registry %q answered 503 Service Unavailable; trying again in 7s (2 of 3)", host)
+	if !slices.Contains(got.lines, want) {
+		t.Errorf("got %q, want %q", got.lines, want)
+	}
 }
 
 // The source of credentials is reported once for each registry.

@@ -32,6 +32,9 @@ func (c *Client) Explain(ref name.Reference, err error) error {
 		return nil
 	}
 	text, next := c.describe(ref, err)
+	if next == "" && c.plain && errors.As(err, new(*url.Error)) && !errors.Is(err, context.Canceled) {
+		next = "the registry may require HTTPS: leave out " + hint.PlainHTTP
+	}
 	err = &explained{text: text, err: err}
 	if next == "" {
 		return err
@@ -76,11 +79,15 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 		return before.text, hint.Of(err)
 	case errors.As(err, &keys):
 		return c.clean(keys), hint.Of(keys)
+	case errors.As(err, &target):
+		return c.clean(target), ""
 	case errors.As(err, &cert):
 		return fmt.Sprintf("the certificate of registry %q cannot be trusted: %s", host, c.clean(cert.Err)),
 			"give the file of its CA with " + hint.CAFile + ", or skip the check with " + hint.InsecureSkipTLSVerify
 	case errors.As(err, &status):
 		return c.describeStatus(ref, status)
+	case errors.As(err, &op) && op.Op == "proxyconnect":
+		return fmt.Sprintf("the proxy for registry %q cannot be reached: %s", host, c.clean(op.Err)), "correct the proxy (HTTPS_PROXY, HTTP_PROXY), or name hosts without a proxy in NO_PROXY"
 	case errors.As(err, &lookup) && lookup.IsNotFound && lookup.Name != (&url.URL{Host: host}).Hostname():
 		return fmt.Sprintf("registry %q points to %q, which is not known: no such host", host, c.clean(errors.New(lookup.Name))), ""
 	case errors.As(err, &lookup) && lookup.IsNotFound:
@@ -103,7 +110,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 		return fmt.Sprintf("registry %q closed the connection early", host), ""
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Sprintf("registry %q uses plain HTTP, which is allowed only for loopback and private addresses", host), "if you trust its network, allow plain HTTP with " + hint.PlainHTTP
-	case errors.As(err, &sent) && !errors.As(err, &target):
+	case errors.As(err, &sent):
 		return fmt.Sprintf("the request to registry %q failed: %s", host, c.clean(sent)), ""
 	default:
 		return c.clean(err), ""
@@ -133,9 +140,12 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text st
 	case e.StatusCode == http.StatusBadRequest &&
 		(strings.Contains(text, "http request to an https server") || strings.Contains(text, "http request was sent to https port")):
 		return fmt.Sprintf("registry %q requires HTTPS, but the request used plain HTTP", host), "leave out " + hint.PlainHTTP
-	default:
-		return fmt.Sprintf("registry %q answered %d %s%s", host, e.StatusCode, http.StatusText(e.StatusCode), c.message(e)), ""
+	case isBusy(e.StatusCode):
+		next = "run the command again later"
+	case e.StatusCode < 300:
+		next = "check the host and the port: the server is not a registry, or a proxy answers for it"
 	}
+	return fmt.Sprintf("registry %q answered %d %s%s", host, e.StatusCode, http.StatusText(e.StatusCode), c.message(e)), next
 }
 
 // describeMissing returns the text and the hint for a repository, manifest or blob that a
@@ -147,6 +157,8 @@ func (c *Client) describeMissing(ref name.Reference, e *transport.Error) (text s
 		path = e.Request.URL.Path
 	}
 	switch {
+	case path == "/v2/":
+		return fmt.Sprintf("%q is not a registry: GET /v2/ returns 404 Not Found", host), "check the host and the port"
 	case strings.Contains(path, "/blobs/"):
 		return fmt.Sprintf("registry %q lacks a blob of %q%s", host, strings.TrimPrefix(ref.Name(), host+"/"), c.message(e)), ""
 	case strings.HasSuffix(path, "/tags/list"):

@@ -28,6 +28,7 @@ func TestExplainServers(t *testing.T) {
 		reason string
 		host   func(*testing.T) string
 		skip   bool
+		plain  bool
 		err    string
 		hint   string
 	}{
@@ -74,15 +75,43 @@ func TestExplainServers(t *testing.T) {
 			err: `answered 405 Method Not Allowed (UNSUPPORTED: read only)`,
 		},
 		"NotARegistry": {
-			reason: "a web server that is not a registry has no manifests",
+			reason: "a web server that is not a registry has no API",
 			host:   func(t *testing.T) string { return remotetest.Serve(t, http.NotFoundHandler()) },
-			err:    `has no "gold/image:v1.0.0"`,
+			err:    `is not a registry: GET /v2/ returns 404 Not Found`, hint: "check the host and the port",
+		},
+		"RedirectLoop": {
+			reason: "the redirects of the first request are the cause, and not that HTTPS fails, too",
+			host: func(t *testing.T) string {
+				return remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+				}))
+			},
+			err: "redirects more than 8 times",
+		},
+		"PlainHTTP": {
+			reason: "a server that closes plain connections may require HTTPS",
+			host: func(t *testing.T) string {
+				return remotetest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+			},
+			plain: true,
+			err:   "closed the connection early", hint: "leave out {plain-http}",
+		},
+		"AlwaysOK": {
+			reason: "a server that returns 200 for an upload is not a registry",
+			host: func(t *testing.T) string {
+				return remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodHead {
+						w.WriteHeader(http.StatusNotFound)
+					}
+				}))
+			},
+			err: "answered 200 OK", hint: "is not a registry",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			host := tc.host(t)
-			_, err := push(t, fast(remote.Options{InsecureSkipTLSVerify: tc.skip}), host)
+			_, err := push(t, fast(remote.Options{InsecureSkipTLSVerify: tc.skip, PlainHTTP: tc.plain}), host)
 			checkError(t, tc.reason, err, tc.err, tc.hint)
 			if err != nil && !strings.Contains(err.Error(), host) {
 				t.Errorf("the error does not name the registry: %v", err)
@@ -183,6 +212,12 @@ func TestExplain(t *testing.T) {
 			get(&tls.CertificateVerificationError{Err: errors.New("x509: certificate signed by unknown authority")}),
 			`the certificate of registry "r.example" cannot be trusted: x509: certificate signed by unknown authority`, "CA",
 		},
+		"Proxy": {
+			"a proxy that refuses connections is not the registry",
+			get(&net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "p.example", IsNotFound: true}}}),
+			`the proxy for registry "r.example" cannot be reached: dial tcp: lookup p.example: no such host`, "HTTPS_PROXY",
+		},
+		"Busy":        {"an overloaded registry may answer later", &transport.Error{StatusCode: 503}, `registry "r.example" answered 503 Service Unavailable`, "again later"},
 		"PlainHTTP":   {"a public registry must support TLS", get(http.ErrSchemeMismatch), `registry "r.example" uses plain HTTP, which is allowed only for loopback and private addresses`, "{plain-http}"},
 		"Broken":      {"a broken connection is not an unreachable registry", get(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}), `the connection to registry "r.example" broke: connection reset by peer`, ""},
 		"Half":        {"an invalid response header is a malformed response", get(fmt.Errorf("x: %w", textproto.ProtocolError("malformed MIME header"))), `registry "r.example" sent a malformed response: malformed MIME header`, ""},

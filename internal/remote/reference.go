@@ -66,23 +66,26 @@ func CheckRepository(s string) error {
 	next := InLowerCase(s)
 	if ref, err := name.ParseReference(s); err == nil && next == "" {
 		without, _, _ := strings.Cut(s, "@")
-		next = hint.Hint(fmt.Sprintf("leave out the tag: %q", strings.TrimSuffix(without, ":"+ref.Identifier())))
+		if bare := strings.TrimSuffix(without, ":"+ref.Identifier()); bare != s {
+			next = hint.Hint(fmt.Sprintf("leave out the tag: %q", bare))
+		}
 	}
-	if lower := strings.ToLower(s); lower != s && next == "" {
+	lower := strings.ToLower(s)
+	if _, err := name.NewRepository(lower); err == nil && lower != s && next == "" {
 		next = hint.Hint(fmt.Sprintf("write the repository in lower case: %q", lower))
 	}
 	return hint.Wrap(fmt.Errorf("parsing repository %q: expected a repository in lower case and without a tag, such as registry.example.org/acme/demo", s), next)
 }
 
 // InLowerCase returns a hint that shows the reference s with its repository in lower case, or
-// "" if the repository has no upper-case letters.
+// "" if the repository has no upper-case letters, or is not valid in lower case either.
 func InLowerCase(s string) hint.Hint {
 	repo, tag := s, ""
 	if end := strings.LastIndexByte(s, ':'); end > strings.LastIndexByte(s, '/') {
 		repo, tag = s[:end], s[end:]
 	}
-	path := repo[strings.IndexByte(repo, '/')+1:]
-	if path == strings.ToLower(path) {
+	path, _, _ := strings.Cut(repo[strings.IndexByte(repo, '/')+1:], "@")
+	if lower := strings.ToLower(path); path == lower || !IsRepository(lower) {
 		return ""
 	}
 	return hint.Hint(fmt.Sprintf("write the repository in lower case: %q", strings.ToLower(repo)+tag))

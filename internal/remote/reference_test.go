@@ -110,11 +110,12 @@ func TestCheckRepository(t *testing.T) {
 		"Digest":   {"a digest is not part of a repository", "r.example/a@" + sha, "expected a repository in lower case and without a tag", `"r.example/a"`},
 		"Case":     {"a repository is in lower case", "r.example/Acme/b", "expected a repository in lower case and without a tag", `in lower case: "r.example/acme/b"`},
 		"Upwards":  {"a repository must not contain ..", "r.example/a/../b", "expected a repository in lower case and without a tag", ""},
+		"CaseHint": {"the hint is a valid repository", "A B", "expected a repository in lower case and without a tag", ""},
 		"Space":    {"a repository has no white space", "a b", "expected a repository in lower case and without a tag", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := remote.CheckRepository(tc.in)
-			if (err == nil) != (tc.err == "") || err != nil && (!strings.Contains(err.Error(), tc.err) || !strings.Contains(string(hint.Of(err)), tc.hint)) {
+			if (err == nil) != (tc.err == "") || err != nil && (!strings.Contains(err.Error(), tc.err) || !strings.Contains(string(hint.Of(err)), tc.hint) || (tc.hint == "") != (hint.Of(err) == "")) {
 				t.Errorf("%s: got %v (hint %q), want %q", tc.reason, err, hint.Of(err), tc.err)
 			}
 			checkNoSecret(t, err)

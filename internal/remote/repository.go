@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -40,14 +41,19 @@ func (c *Client) repository(ctx context.Context, repo name.Repository, scopes ..
 	}
 	agent := transport.NewUserAgent(fresh{c.transport}, c.userAgent)
 	var t http.RoundTripper
-	err = c.policy.do(ctx, isUnsteady, func() error {
+	p := c.policy
+	p.report = func(err error, wait time.Duration, try int) {
+		text, _ := c.describe(repo.Tag(""), err)
+		c.keychain.report.Note(fmt.Sprintf("%s; trying again in %s (%d of %d)", text, wait.Round(time.Second), try, p.tries))
+	}
+	err = p.do(ctx, isUnsteady, func() error {
 		t, err = transport.NewWithContext(ctx, repo.Registry, auth, agent, scopes)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Repository{&http.Client{Transport: t, CheckRedirect: checkRedirects}, repo, c.policy}, nil
+	return &Repository{&http.Client{Transport: t}, repo, p}, nil
 }
 
 // fresh is a transport that opens each request's body again before it sends the request.

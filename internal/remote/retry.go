@@ -23,6 +23,8 @@ const (
 	// asks for in the header Retry-After.
 	maxWait       = 30 * time.Second
 	maxRetryAfter = time.Minute
+	// reportedWait is the shortest pause that is reported.
+	reportedWait = 2 * time.Second
 	// step is the number of bytes by which a transfer must advance to restart the count of its
 	// tries.
 	step = 1 << 20
@@ -33,6 +35,9 @@ type policy struct {
 	tries int
 	wait  time.Duration
 	sleep func(context.Context, time.Duration) error
+	// report handles the error before a pause of at least reportedWait, and the number of the
+	// next try.
+	report func(err error, wait time.Duration, try int)
 }
 
 // do calls try until it succeeds, until temporary returns false for its error, or until all
@@ -80,6 +85,9 @@ func (a *attempts) next(ctx context.Context, p policy, at int64, err error) erro
 	}
 	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && wait >= time.Until(deadline) {
 		return err
+	}
+	if wait >= reportedWait {
+		p.report(err, wait, a.tried+1)
 	}
 	return p.sleep(ctx, wait)
 }

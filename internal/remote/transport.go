@@ -55,6 +55,12 @@ func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (g guarded) check(req *http.Request) error {
+	redirects := 0
+	for r := req.Response; r != nil; r = r.Request.Response {
+		if redirects++; redirects > maxRedirects {
+			return &targetError{fmt.Errorf("registry %q redirects more than %d times", req.URL.Host, maxRedirects)}
+		}
+	}
 	if req.Response != nil { // the request follows a redirect
 		from := req.Response.Request.URL
 		if err := checkTarget(from, req.URL); err != nil {
@@ -83,13 +89,8 @@ func IsLocal(host string) bool {
 	return err == nil && r.Scheme() == "http"
 }
 
-// checkRedirects returns an error after ten redirects.
-func checkRedirects(_ *http.Request, via []*http.Request) error {
-	if len(via) >= 10 {
-		return &targetError{errors.New("stopped after 10 redirects of the registry")}
-	}
-	return nil
-}
+// maxRedirects is less than the limit of http.Client, whose error has no type.
+const maxRedirects = 8
 
 // checkTarget returns an error if a registry may not redirect from one URL to another. It
 // may not redirect to another scheme, from HTTPS to HTTP, or to the private IP address of another host. It may

@@ -85,6 +85,9 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	if ext := filepath.Ext(c.Image); err != nil && (ext == ".yaml" || ext == ".yml") {
 		return hint.Wrap(err, "name the file of a package, as xfn xpkg build writes it")
 	}
+	if b, unknown := find(c.Image); err != nil && unknown == nil {
+		return hint.Wrap(err, "serve the builtin with xfn function serve "+b.Name+", or write the reference of an image in full")
+	}
 	if near := manifest.Similar(afero.NewOsFs(), c.Image); err != nil && near != "" && !strings.Contains(c.Image, ":") {
 		return hint.Wrap(err, near) // No file has this name, and a reference has a tag.
 	}

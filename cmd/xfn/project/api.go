@@ -7,9 +7,11 @@ import (
 	"unicode"
 
 	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
 
@@ -120,6 +122,25 @@ func isXRKind(kind string) bool {
 	return len(kind) > 1 && kind[0] == 'X' && unicode.IsUpper(rune(kind[1]))
 }
 
+// definition returns the file and line of the XRD of an XR in the project of the working directory,
+// or "".
+func definition(ctx context.Context, obj map[string]any) string {
+	path, _, err := project.Find("")
+	if err != nil {
+		return ""
+	}
+	p, err := project.Read(ctx, path)
+	if err != nil {
+		return ""
+	}
+	u := unstructured.Unstructured{Object: obj}
+	xrd, err := p.Definition(u.GroupVersionKind().Group, u.GetKind())
+	if err != nil || xrd.Text == nil {
+		return ""
+	}
+	return xrd.Position()
+}
+
 // Run prints the XR.
 func (c *XRCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	obj, doc, err := readObject(ctx, term, c.InputFile)
@@ -134,8 +155,13 @@ func (c *XRCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return &manifest.Error{Path: doc.Path, Line: doc.FirstLine(), Err: err}
 	}
-	if kind, _ := obj["kind"].(string); c.Kind == "" && isXRKind(kind) {
-		term.Warn(fmt.Sprintf("%s: expected an XRD or a claim: the kind %s looks like that of an XR\nhint: if it is a claim, name the kind of its XR with --kind; for the defaults of an XR, run xfn xr patch", doc.PositionOf("kind"), kind))
+	kind, _ := obj["kind"].(string)
+	defined := definition(ctx, obj)
+	if defined != "" {
+		defined = ", as " + defined + " defines it"
+	}
+	if c.Kind == "" && (isXRKind(kind) || defined != "") {
+		term.Warn(fmt.Sprintf("%s: expected an XRD or a claim: the kind %s looks like that of an XR%s\nhint: if it is a claim, name the kind of its XR with --kind; for the defaults of an XR, run xfn xr patch", doc.PositionOf("kind"), kind, defined))
 	}
 	return writeOutput(term, c.OutputFile, func(w io.Writer) error { return manifest.Write(w, xr) })
 }

@@ -173,7 +173,14 @@ func (c *XRPatchCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 
 // readObject returns the first object of a file or of stdin.
 func readObject(ctx context.Context, term *terminal.Terminal, path string) (map[string]any, manifest.Document, error) {
+	const next = "name a file, or pipe its content to this command"
+	if path == "-" && term.Interactive() {
+		term.Note("reading from the terminal: " + next)
+	}
 	doc, _, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.First(ctx, path)
+	if path == "-" && errors.Is(err, manifest.ErrEmpty) {
+		err = hint.Wrap(err, next)
+	}
 	if err != nil {
 		return nil, doc, err
 	}

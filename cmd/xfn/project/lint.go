@@ -40,8 +40,15 @@ Rules for projects, all warnings; xfn xpkg lint --help has the rules for package
 
 // Run lints, and prints the problems or a summary.
 func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
-	p, err := c.read(ctx, term)
+	path, err := c.path(term)
 	if err != nil {
+		return err
+	}
+	p, err := project.Read(ctx, path) // Its warnings are problems of the report.
+	if err != nil {
+		return err
+	}
+	if err := c.replace(p); err != nil {
 		return err
 	}
 	opts, err := c.options(p, c.Cache())

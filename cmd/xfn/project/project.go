@@ -47,6 +47,15 @@ type fileFlags struct {
 
 // read reads the project file and prints its warnings.
 func (f fileFlag) read(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
+	path, err := f.path(term)
+	if err != nil {
+		return nil, err
+	}
+	return flags.ReadProject(ctx, term, path)
+}
+
+// path returns the path of the project file.
+func (f fileFlag) path(term *terminal.Terminal) (string, error) {
 	path := f.ProjectFile
 	if path == "" {
 		found, other, err := project.Find("")
@@ -58,7 +67,7 @@ func (f fileFlag) read(ctx context.Context, term *terminal.Terminal) (*project.P
 			err = hint.Wrap(err, next)
 		}
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if path = found; other != "" {
 			term.Warn(fmt.Sprintf("the directory has %s and %s: %[1]s is read; name the other with --project-file %[2]s", found, other))
@@ -66,9 +75,9 @@ func (f fileFlag) read(ctx context.Context, term *terminal.Terminal) (*project.P
 	}
 	if filepath.Ext(path) == ".xpkg" {
 		err := fmt.Errorf("--project-file: expected a project file, got the package %q", path)
-		return nil, &terminal.UsageError{Err: hint.Wrap(err, "name a file such as crossplane-project.yaml; xfn project push reads a package by --package-file")}
+		return "", &terminal.UsageError{Err: hint.Wrap(err, "name a file such as crossplane-project.yaml; xfn project push reads a package by --package-file")}
 	}
-	return flags.ReadProject(ctx, term, path)
+	return path, nil
 }
 
 // read reads the project file, and sets the repository of the flag.
@@ -77,10 +86,15 @@ func (f fileFlags) read(ctx context.Context, term *terminal.Terminal) (*project.
 	if err != nil {
 		return nil, err
 	}
+	return p, f.replace(p)
+}
+
+// replace sets the repository of the flag.
+func (f fileFlags) replace(p *project.Project) error {
 	if f.Repository != "" {
 		if err := p.SetRepository(f.Repository); err != nil {
-			return nil, &terminal.UsageError{Err: fmt.Errorf("--repository %w", err)}
+			return &terminal.UsageError{Err: fmt.Errorf("--repository %w", err)}
 		}
 	}
-	return p, nil
+	return nil
 }

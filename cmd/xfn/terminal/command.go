@@ -120,7 +120,7 @@ type Program struct {
 	Name string
 	// Version is the version of the build, such as "v0.1.0".
 	Version string
-	// Detail shows events for --verbose. It may be nil.
+	// Detail shows events, and steps only for --verbose. It may be nil.
 	Detail progress.Func
 }
 

@@ -141,9 +141,9 @@ func (t *Terminal) Progress(e progress.Event) {
 	}
 }
 
-// Detail shows an event with --verbose. It is a progress.Func.
+// Detail shows an event, of Kind Step only with --verbose. It is a progress.Func.
 func (t *Terminal) Detail(e progress.Event) {
-	if t.Verbose {
+	if t.Verbose || e.Kind != progress.Step {
 		t.Progress(e)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/models"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -59,6 +60,8 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 		d.HTTP = &project.HTTPSource{URL: text}
 	case strings.Contains(text, "://"):
 		return d, hint.Wrap(fmt.Errorf("%q is neither a package nor an http URL", text), "name the branch, tag or commit, too, if it is a git repository")
+	case oci.UserInfo(text) > 0:
+		return d, remote.CheckRepository(text) // Its error does not contain the credentials.
 	case lock.IsPath(text):
 		return d, hint.Wrap(fmt.Errorf("%q is a path, expected the reference of a package", text), "push the package to a registry, and name its reference")
 	default:

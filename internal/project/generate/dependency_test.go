@@ -57,6 +57,7 @@ func TestParseDependency(t *testing.T) {
 		"k8s:1.33":        {want: "did you mean k8s:v1.33.0?"},
 		"../a.xpkg":       {want: "is a path, expected the reference of a package"},
 		"https://x/a:v1":  {want: `leave out the scheme: "x/a:v1"`},
+		"u:secret@x/a:v1": {want: `"…@x/a:v1": it must not contain credentials`},
 		"k8s:v1.33.0":     {generate.DependencyOptions{APIOnly: true}, "not a package"},
 		"git://x/y":       {want: "neither a package nor an http URL"},
 		"https://x/y.git": {generate.DependencyOptions{GitPath: "a"}, "no branch, tag or commit"},

@@ -54,7 +54,7 @@ func XR(obj map[string]any, o XROptions) (map[string]any, error) {
 func claimedXR(obj map[string]any, o XROptions) (map[string]any, error) {
 	claim := (&unstructured.Unstructured{Object: obj}).DeepCopy()
 	spec, ok := claim.Object["spec"].(map[string]any)
-	if claim.GetAPIVersion() == "" || claim.GetKind() == "" || !ok || claim.GroupVersionKind().Group == "apiextensions.crossplane.io" {
+	if claim.GetAPIVersion() == "" || claim.GetKind() == "" || !ok || slices.Contains(ownGroups, claim.GroupVersionKind().Group) {
 		return nil, errors.New("expected an XRD, or a claim with an apiVersion, a kind and a spec")
 	}
 	xr := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}

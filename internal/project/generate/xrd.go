@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +21,9 @@ import (
 // crossplaneFields are fields of an XR's spec that an XRD does not define, because Crossplane
 // does.
 var crossplaneFields = strings.Fields("crossplane claimRef compositionRef compositionRevisionRef compositionRevisionSelector compositionSelector compositionUpdatePolicy environmentConfigRefs publishConnectionDetailsTo resourceRefs writeConnectionSecretToRef")
+
+// ownGroups are the API groups of Crossplane, of projects and of xfn, which have no XRs and claims.
+var ownGroups = strings.Fields("apiextensions.crossplane.io dev.crossplane.io meta.dev.upbound.io meta.pkg.crossplane.io ops.crossplane.io pkg.crossplane.io protection.crossplane.io xfn.dev")
 
 // XRD writes an XRD for an example of an XR, whose values show the types of its fields, or for
 // an XR in SimpleSchema. It returns the path of the file. Unless o.Replace is set, it is an
@@ -105,6 +109,9 @@ func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 	u := unstructured.Unstructured{Object: obj}
 	x = xrd{kind: u.GetKind(), plural: strings.ToLower(o.Plural), scope: "Cluster"}
 	x.version, err = schema.ParseGroupVersion(u.GetAPIVersion())
+	if slices.Contains(ownGroups, x.version.Group) {
+		return x, fmt.Errorf("expected a composite resource, got kind %s of %s", x.kind, x.version)
+	}
 	spec, ok := obj["spec"].(map[string]any)
 	if err != nil || x.version.Group == "" || x.kind == "" || u.GetName() == "" && !o.SimpleSchema || !ok {
 		return x, errors.New("expected an XR with an apiVersion such as example.org/v1, a kind, a name and a spec")
