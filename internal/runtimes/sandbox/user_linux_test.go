@@ -50,11 +50,3 @@ func asOrdinaryUser(t testing.TB, env []string, args ...string) string {
 	}
 	return string(out)
 }
-
-// mustRun runs a program, and fails the test if the program fails.
-func mustRun(t testing.TB, name string, args ...string) {
-	t.Helper()
-	if out, err := exec.CommandContext(e2e.Context(t), name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, out)
-	}
-}
