@@ -135,6 +135,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a project file is not empty", "project lint -f empty.lock", "the file contains no YAML document", "xfn project init"},
 		{"a cache belongs to its user", "lock functions.yaml --cache-dir /proc/1/xfn", `opening cache "/proc/1/xfn"`, "--cache-dir or XFN_CACHE_DIR"},
 		{"the folder of suites is misspelled", "upgrade-check suites", `looking for suites in "suites": no such file`, "check the path"},
+		{"a project is built for architectures of Go", "project build --platform linux/foo", `unknown architecture "foo"`, "use linux/amd64 or linux/arm64"},
 		{"a project may have no APIs", "rbac", "crossplane-project.yaml: the project has no files in apis and tests", "xfn xrd generate"},
 		{"the schemas of a project are its APIs", "validate", "crossplane-project.yaml has no CRD and no XRD", "xfn xrd generate"},
 		{"a package file is pushed to a reference", "xpkg push -f plain.xpkg", "missing the reference to push to", "as in xfn xpkg push -f hello.xpkg"},
