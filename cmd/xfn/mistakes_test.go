@@ -133,7 +133,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a reference is locked with its file", "lock REF", `"REF" is a reference, expected a file`, "as in xfn lock functions.yaml"},
 		{"a project file is not a directory", "project lint -f all", `reading project file: expected a file, got "all"`, "name a file such as crossplane-project.yaml"},
 		{"a project file is not empty", "project lint -f empty.lock", "the file contains no YAML document", "xfn project init"},
-		{"a cache belongs to its user", "lock functions.yaml --cache-dir /proc/1/xfn", `opening cache "/proc/1/xfn"`, "--cache-dir or XFN_CACHE_DIR"},
+		{"a cache belongs to its user", "lock functions.yaml --cache-dir program/cache", `opening cache "`, "--cache-dir or XFN_CACHE_DIR"},
 		{"the folder of suites is misspelled", "upgrade-check suites", `looking for suites in "suites": no such file`, "check the path"},
 		{"a project is built for architectures of Go", "project build --platform linux/foo", `unknown architecture "foo"`, "use linux/amd64 or linux/arm64"},
 		{"a project may have no APIs", "rbac", "crossplane-project.yaml: the project has no files in apis and tests", "xfn xrd generate"},
