@@ -267,7 +267,7 @@ func report(term *terminal.Terminal, name string, err error) int {
 	switch {
 	case errors.As(err, &fe):
 		return docs.Fatal
-	case errors.As(err, &ue):
+	case errors.As(err, &ue), hint.IsArgument(err):
 		return docs.Misuse
 	default:
 		return docs.Failed

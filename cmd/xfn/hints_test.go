@@ -24,6 +24,7 @@ func TestHintsNameFlags(t *testing.T) {
 	commands := map[hint.Hint]string{
 		hint.Builtin: rendering, hint.Builtins: rendering, hint.Package: rendering, hint.Runtime: rendering,
 		hint.CAFile: reading, hint.InsecureSkipTLSVerify: reading, hint.PlainHTTP: reading, hint.Registry: reading,
+		hint.CacheDir:            rendering + " validate lock run xpkg.build cache.info",
 		hint.Compositions:        "render",
 		hint.Dependencies:        "validate xpkg.get-crds",
 		hint.EmbedRuntimeDir:     "xpkg.build",

@@ -42,6 +42,8 @@ func explain(parser *kong.Kong, args []string, err error) error {
 	surplus := strings.HasPrefix(err.Error(), "unexpected argument")
 	next := hint.Of(err)
 	switch {
+	case surplus && elsewhere[strings.TrimPrefix(err.Error(), "unexpected argument ")] != "":
+		next = elsewhere[strings.TrimPrefix(err.Error(), "unexpected argument ")]
 	case node == nil:
 		if other := misplaced(parser.Model.Node, args, err.Error()); surplus && other != nil {
 			err, next = other, hint.Of(other)
@@ -68,6 +70,11 @@ func explain(parser *kong.Kong, args []string, err error) error {
 	case (surplus || strings.HasPrefix(err.Error(), `expected "<`) || strings.HasPrefix(err.Error(), "missing flags")) && len(node.Children) == 0:
 		next = hint.Hint("the usage is " + parser.Model.Name + " " + node.Summary())
 		if missing, err2 := strconv.Unquote(strings.TrimPrefix(err.Error(), "expected ")); err2 == nil {
+			for _, arg := range node.Positional {
+				if instead := arg.Tag.Get("missing"); instead != "" && missing == "<"+arg.Name+">" {
+					missing = instead
+				}
+			}
 			err = errors.New("missing " + missing)
 		}
 		next += surplusHint(node)
@@ -79,6 +86,15 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		next = cmp.Or(next, hint.Hint("see "+node.FullPath()+" --help"))
 	}
 	return &terminal.UsageError{Err: hint.Wrap(err, next)}
+}
+
+// controlPlane is the hint for commands that change a cluster.
+const controlPlane hint.Hint = "xfn manages no control plane: use the crossplane CLI"
+
+// elsewhere are hints for commands of the crossplane CLI that this program does not have.
+var elsewhere = map[string]hint.Hint{
+	"cluster": controlPlane, "config": controlPlane, "install": controlPlane, "top": controlPlane, "trace": controlPlane, "update": controlPlane,
+	"login": "log in with: docker login HOST", "logout": "log out with: docker logout HOST",
 }
 
 // surplusHint returns the tags "surplus" of the arguments and flags of a command, which say what
@@ -284,6 +300,11 @@ func misplaced(root *kong.Node, args []string, text string) error {
 		return nil
 	}
 	found := paths[args[i]]
+	for _, group := range root.Children {
+		if strings.EqualFold(args[i], group.Name) {
+			found = []string{group.FullPath()}
+		}
+	}
 	if found == nil && !strings.Contains(text, "did you mean") {
 		found = paths[hint.Nearest(args[i], names)]
 	}

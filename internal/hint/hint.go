@@ -18,6 +18,7 @@ const (
 	Builtin               Hint = "{builtin}"
 	Builtins              Hint = "{builtins}"
 	CAFile                Hint = "{ca-file}"
+	CacheDir              Hint = "{cache-dir}"
 	Compositions          Hint = "{compositions}"
 	Dependencies          Hint = "{dependencies}"
 	EmbedRuntimeDir       Hint = "{embed-runtime-dir}"
@@ -50,7 +51,7 @@ const (
 // Options returns all options.
 func Options() []Hint {
 	return []Hint{
-		Builtin, Builtins, CAFile, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
+		Builtin, Builtins, CAFile, CacheDir, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
 		EmbedRuntimeTarball, ExamplesRoot, GitRef, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PlainHTTP, Platform, Profile,
 		Registry, Replace, RequiredResources, Runtime, SignKey, Timeout, Update, WatchedResource,
@@ -96,6 +97,23 @@ func Of(err error) Hint {
 	}
 	return ""
 }
+
+// An argument is an error about a value that a caller passed and that is not allowed.
+type argument struct{ error }
+
+func (a argument) Unwrap() error { return a.error }
+
+// Argument marks err as an error about a value that the caller passed, which nothing else can make
+// valid. It returns nil for a nil err.
+func Argument(err error) error {
+	if err == nil {
+		return nil
+	}
+	return argument{err}
+}
+
+// IsArgument reports whether Argument has marked an error in err's chain.
+func IsArgument(err error) bool { return errors.As(err, new(argument)) }
 
 // longest is the number of bytes of a name that EditDistance compares.
 const longest = 128

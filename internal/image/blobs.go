@@ -33,11 +33,16 @@ type BlobDir struct {
 	blobs fs.FS
 }
 
+// unopened returns the error for a cache that cannot be opened.
+func unopened(dir string, err error) error {
+	return hint.Wrap(fmt.Errorf("opening cache %q: %w", dir, fsx.Cause(err)), "name another directory with "+hint.CacheDir+" or XFN_CACHE_DIR")
+}
+
 // OpenBlobDir opens the BlobDir at path, and creates it if it does not exist.
 func OpenBlobDir(path string) (*BlobDir, error) {
 	for _, folder := range []string{filepath.Join(blobsFolder, sumFolder), partsFolder, usesFolder} {
 		if err := os.MkdirAll(filepath.Join(path, folder), folderMode); err != nil {
-			return nil, fmt.Errorf("opening cache %q: %w", path, fsx.Cause(err))
+			return nil, unopened(path, err)
 		}
 	}
 	return &BlobDir{path, os.DirFS(filepath.Join(path, blobsFolder, sumFolder))}, nil

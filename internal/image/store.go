@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
@@ -87,7 +86,7 @@ func Open(dir string) (*Store, error) {
 	}
 	r := refs{filepath.Join(dir, refsFolder)}
 	if err := os.MkdirAll(r.folder, 0o700); err != nil {
-		return nil, fmt.Errorf("opening cache %q: %w", dir, fsx.Cause(err))
+		return nil, unopened(dir, err)
 	}
 	return &Store{dir: dir, blobs: b, refs: r, held: map[v1.Hash]io.Closer{}}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -298,6 +299,9 @@ func lacking(all []signature.Signature, digest v1.Hash, predicateTypes []string,
 		var statements [][]byte
 		for _, by := range found {
 			statements = append(statements, by[t]...)
+		}
+		if len(all) == 0 {
+			return hint.Wrap(errors.New("it has no attestation"), "attach one with xfn xpkg sign, or when you push the package")
 		}
 		if len(statements) == 0 {
 			return fmt.Errorf("none of its %d attestations is of type %q and by a given key or identity", len(all), t)

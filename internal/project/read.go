@@ -75,11 +75,11 @@ func Above(dir string) string {
 // other CLI never reads it; any other file may have either dialect.
 func Read(ctx context.Context, path string) (*Project, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading project file: %q is not a regular file", path)
+		return nil, hint.Wrap(fmt.Errorf("reading project file: expected a file, got %q of mode %s", path, info.Mode()), "name a file such as "+File)
 	}
 	docs, err := manifest.Reader{FS: afero.NewOsFs()}.All(ctx, path)
 	if err == nil && len(docs) == 0 {
-		err = &manifest.Error{Path: path, Err: manifest.ErrEmpty}
+		err = hint.Wrap(&manifest.Error{Path: path, Err: manifest.ErrEmpty}, "remove the file, and create a project with xfn project init")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading project file: %w", err)

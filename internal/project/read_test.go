@@ -314,7 +314,7 @@ func TestFunctionRef(t *testing.T) {
 
 // A project file that is not a regular file, such as a pipe, is an error and is not opened.
 func TestReadDirectory(t *testing.T) {
-	if _, err := project.Read(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+	if _, err := project.Read(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "expected a file, got ") {
 		t.Errorf("got %v, want an error about the kind of file", err)
 	}
 }

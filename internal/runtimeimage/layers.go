@@ -14,6 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
@@ -130,7 +131,7 @@ func checkPlatforms(platforms []v1.Platform) error {
 			return fmt.Errorf("making a runtime image for %q: expected a linux platform, such as linux/amd64", p)
 		}
 		if seen[p.String()] {
-			return fmt.Errorf("making a runtime image: %s is given twice", p)
+			return hint.Argument(hint.Wrap(fmt.Errorf("making a runtime image: %s is given twice", p), "leave one out"))
 		}
 		seen[p.String()] = true
 	}

@@ -116,7 +116,7 @@ func CheckDir(flag, path string) error {
 	if err != nil || info.IsDir() {
 		return nil
 	}
-	return hint.Wrap(fmt.Errorf("--%s: %q is a file, expected a directory", flag, path), "name a directory, which may be new")
+	return hint.Argument(hint.Wrap(fmt.Errorf("--%s: %q is a file, expected a directory", flag, path), "name a directory, which may be new"))
 }
 
 // Profile returns the profile of the value of --crossplane-version.
@@ -168,6 +168,18 @@ func (f Registries) CheckRegistry(kctx *kong.Context, ref name.Tag, next string)
 	}
 	err := fmt.Errorf("--registry %s has no effect: the reference %q names the registry %s", f.Registry, ref, ref.RegistryStr())
 	return &terminal.UsageError{Err: hint.Wrap(err, next)}
+}
+
+// Argument parses the reference of an image in an argument or flag.
+func (f Registries) Argument(s string) (name.Reference, error) {
+	ref, err := f.Reference(s)
+	return ref, hint.Argument(err)
+}
+
+// Target parses the reference of a tag in an argument or flag.
+func (f Registries) Target(s string) (name.Tag, error) {
+	ref, err := remote.ParseTag(s, f.Registry)
+	return ref, hint.Argument(err)
 }
 
 // Reference parses the reference of an image with remote.ParseReference.

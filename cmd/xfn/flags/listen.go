@@ -36,7 +36,11 @@ func listen(ctx context.Context, network, address, named string) (net.Listener, 
 		if ip := net.ParseIP(strings.Trim(named, "[]")); ip != nil {
 			next = "write --address " + net.JoinHostPort(ip.String(), "5000")
 		}
-		return nil, hint.Wrap(fmt.Errorf("listening on %q: %w", named, err), next)
+		invalid := errors.As(err, new(*net.AddrError))
+		if err = hint.Wrap(fmt.Errorf("listening on %q: %w", named, err), next); invalid {
+			err = hint.Argument(err)
+		}
+		return nil, err
 	}
 	return listener, nil
 }

@@ -17,6 +17,7 @@ import (
 	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -170,6 +171,10 @@ func (c *BuildCmd) options(p *project.Project, program terminal.Program, report 
 		p, err := packages.ParsePlatform(name)
 		if err != nil {
 			return o, err
+		}
+		if !packages.IsArchitecture(p.Architecture) {
+			err := fmt.Errorf("reading --platform %q: unknown architecture %q", name, p.Architecture)
+			return o, &terminal.UsageError{Err: hint.Wrap(err, "use linux/amd64 or linux/arm64, say; for functions in tarballs, list other architectures in spec.architectures of the project file")}
 		}
 		o.Platforms = append(o.Platforms, *p)
 	}

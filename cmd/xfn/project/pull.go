@@ -40,7 +40,7 @@ Example:
 
 // Run pulls, and prints the file.
 func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
-	ref, err := c.Reference(c.Configuration)
+	ref, err := c.Argument(c.Configuration)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ Example:
 
 // Run copies, and prints the reference of the Configuration.
 func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
-	from, err := c.Reference(c.Source)
+	from, err := c.Argument(c.Source)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if tag, ok := from.(name.Tag); ok && !strings.Contains(destination[strings.LastIndex(destination, "/")+1:], ":") {
 		destination += ":" + tag.TagStr()
 	}
-	to, err := remote.ParseTag(destination, c.Registry)
+	to, err := c.Target(destination)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/project"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/push"
 )
 
@@ -76,7 +75,7 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	if tag == "" {
 		tag = fmt.Sprintf("v0.0.0-%d", time.Now().Unix())
 	}
-	ref, err := remote.ParseTag(p.Repository+":"+tag, c.Registry)
+	ref, err := c.Target(p.Repository + ":" + tag)
 	if err != nil {
 		return err
 	}

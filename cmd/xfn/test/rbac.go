@@ -191,6 +191,10 @@ func (c *RBACCmd) defaults(p *project.Project) error {
 		}
 		c.Paths = append(c.Paths, some...)
 	}
+	if len(c.Paths) == 0 {
+		err := fmt.Errorf("%s: the project has no files in %s and %s", p.Path, p.Paths.APIs, p.Paths.Tests)
+		return hint.Wrap(err, "write an XRD with xfn xrd generate, and a Composition with xfn composition generate")
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -34,6 +35,12 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 	p, err := flags.FindProject(ctx, term, slices.Concat(c.Paths, c.Observed)...)
 	if err != nil {
 		return before, after, nil, err
+	}
+	for _, path := range c.Paths {
+		if _, err := os.Stat(path); err != nil {
+			err = fmt.Errorf("looking for suites in %q: %w", path, fsx.Cause(err))
+			return before, after, nil, hint.Wrap(err, manifest.Similar(afero.NewOsFs(), path))
+		}
 	}
 	out = &upgrade{Causes: []string{}, called: map[string]bool{}}
 	config := func(l *lock.Lock) (session.Config, error) {

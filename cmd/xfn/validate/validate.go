@@ -113,7 +113,11 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		if !packages && c.Extensions != "" && definesSome(ctx, o.Files, resources, schemas) {
 			return swapped(schemas, resources)
 		}
-		term.Warn(fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: the order is schemas, resources, as in xfn validate definition.yaml xr.yaml", strings.Join(schemas, ",")))
+		next := "the order is schemas, resources, as in xfn validate definition.yaml xr.yaml"
+		if c.Extensions == "" { // The schemas are those of the project.
+			next = "write an XRD for an example with xfn xrd generate"
+		}
+		term.Warn(fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: %s", strings.Join(schemas, ","), next))
 	}
 	old, err := validate.ReadOld(stream(ctx, o.Files, c.Old))
 	if err != nil {

@@ -44,7 +44,7 @@ func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		return hint.Wrap(fmt.Errorf("parsing reference %q: it is a file, and not a reference", c.Source),
 			fmt.Sprintf("push a file: xfn xpkg push -f %s %s", c.Source, c.Destination))
 	}
-	from, err := c.Reference(c.Source)
+	from, err := c.Argument(c.Source)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c *CopyCmd) destination() (name.Tag, error) {
 	if tag := tagOf(c.Source); tag != "" && tagOf(to) == "" && !strings.Contains(to, "@") {
 		to += ":" + tag
 	}
-	return remote.ParseTag(to, c.Registry)
+	return c.Target(to)
 }
 
 // tagOf returns the tag of a reference, which may have a digest, too.

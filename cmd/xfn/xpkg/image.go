@@ -20,7 +20,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/push"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -107,7 +106,7 @@ func (c *ImageCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.
 func (c *ImageCmd) target(p terminal.Program) (ref name.Tag, to push.Options, err error) {
 	switch {
 	case c.Reference != "":
-		if ref, err = remote.ParseTag(c.Reference, c.Registry); err != nil {
+		if ref, err = c.Target(c.Reference); err != nil {
 			return ref, to, err
 		}
 		if to, err = c.options(p, ref); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,14 +17,13 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/push"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // PushCmd pushes package files.
 type PushCmd struct {
-	Package   string `arg:"" surplus:"as in xfn xpkg push -f hello.xpkg registry.example.org/acme/hello:v0.1.0" help:"Where to push to: REGISTRY/REPOSITORY:TAG. With a second argument, the package file, as with -f."`
+	Package   string `arg:"" missing:"the reference to push to, REGISTRY/REPOSITORY:TAG" surplus:"as in xfn xpkg push -f hello.xpkg registry.example.org/acme/hello:v0.1.0" help:"Where to push to: REGISTRY/REPOSITORY:TAG. With a second argument, the package file, as with -f."`
 	Reference string `arg:"" optional:"" help:"Where to push the file to, if the first argument is one."`
 
 	PackageFiles  []string `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several files, repeated or separated by commas, are pushed as one index. Default: the only .xpkg in the current directory."`
@@ -61,7 +61,7 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 		err := fmt.Errorf("missing the reference to push the file %q to", c.Package)
 		return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("as in xfn xpkg push %s registry.example.org/acme/hello:v0.1.0", c.Package))}
 	}
-	ref, err := remote.ParseTag(c.Package, c.Registry)
+	ref, err := c.Target(c.Package)
 	if err != nil {
 		return err
 	}
@@ -124,6 +124,11 @@ func (c *PushCmd) files() ([]string, error) {
 		var paths []string
 		for _, flag := range c.PackageFiles {
 			paths = append(paths, splitFiles(flag)...)
+		}
+		for i, path := range paths {
+			if slices.Contains(paths[:i], path) {
+				return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("%q is named twice", path), "leave one out")}
+			}
 		}
 		return paths, nil
 	}

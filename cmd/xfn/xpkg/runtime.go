@@ -127,7 +127,7 @@ func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opt
 	}
 	at := place{engine: f.EmbedRuntimeImage, tarball: f.EmbedRuntimeImageTarball, layout: f.EmbedRuntimeLayout}
 	if f.EmbedRuntimeRemote != "" {
-		ref, err := f.Reference(f.EmbedRuntimeRemote)
+		ref, err := f.Argument(f.EmbedRuntimeRemote)
 		if err != nil {
 			return nil, err
 		}
@@ -202,6 +202,9 @@ var (
 	architectures = strings.Fields("386 amd64 amd64p32 arm arm64 arm64be armbe loong64 mips mips64 mips64le mips64p32 mips64p32le mipsle ppc ppc64 ppc64le riscv riscv64 s390 s390x sparc sparc64 wasm")
 )
 
+// IsArchitecture reports whether Go knows an architecture.
+func IsArchitecture(name string) bool { return slices.Contains(architectures, name) }
+
 // ParsePlatform parses a value of --platform. It accepts unknown systems and architectures,
 // which images can have, unless they are similar to a known one.
 func ParsePlatform(name string) (*v1.Platform, error) {
@@ -244,7 +247,7 @@ func (f *runtimeFlags) parsePlace(image string) (place, error) {
 		return place{layout: details}, nil
 	case "docker":
 		if after, ok := strings.CutPrefix(details, "//"); ok {
-			ref, err := f.Reference(after)
+			ref, err := f.Argument(after)
 			return place{remote: ref}, err
 		}
 	}

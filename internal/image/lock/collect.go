@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -46,6 +47,11 @@ func (s Sources) Collect(ctx context.Context, files ...string) ([]Want, error) {
 	var all []Want
 	for _, path := range files {
 		wants, err := proc.Await(ctx, func() ([]Want, error) { return s.file(ctx, path) })
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, notReference := s.Parse(path); notReference == nil {
+				err = hint.Wrap(fmt.Errorf("%q is a reference, expected a file", path), "name a file that has the reference, as in xfn lock functions.yaml")
+			}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the references to lock: %w", err)
 		}

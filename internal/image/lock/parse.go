@@ -71,6 +71,9 @@ func parse(path string, data []byte) (*Lock, error) {
 	fault := func(field string, err error) error {
 		return &manifest.Error{Path: path, Line: docs[0].Lines().Of(field), Err: err}
 	}
+	if obj["apiVersion"] == nil && obj["kind"] == nil {
+		return nil, fault("", fmt.Errorf("expected a %s of %s, but apiVersion and kind are missing", kind, apiVersion))
+	}
 	if obj["apiVersion"] != apiVersion || obj["kind"] != kind {
 		return nil, fault("apiVersion", fmt.Errorf("expected a %s of %s, got kind %v of %v", kind, apiVersion, obj["kind"], obj["apiVersion"]))
 	}

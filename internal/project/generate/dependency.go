@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -59,10 +60,10 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 	case strings.HasPrefix(text, "http://"), strings.HasPrefix(text, "https://"):
 		d.HTTP = &project.HTTPSource{URL: text}
 	case strings.Contains(text, "://"):
-		return d, hint.Wrap(fmt.Errorf("%q is neither a package nor an http URL", text), "name the branch, tag or commit, too, if it is a git repository")
+		return d, hint.Wrap(fmt.Errorf("%q is neither a package nor an http URL", text), "for a git repository, write its https or ssh URL, and name its branch, tag or commit with "+hint.GitRef)
 	case oci.UserInfo(text) > 0:
 		return d, remote.CheckRepository(text) // Its error does not contain the credentials.
-	case lock.IsPath(text):
+	case lock.IsPath(text), slices.Contains([]string{".yaml", ".yml"}, path.Ext(text)):
 		return d, hint.Wrap(fmt.Errorf("%q is a path, expected the reference of a package", text), "push the package to a registry, and name its reference")
 	default:
 		d.Type, d.XPkg = "xpkg", parsePackage(text)

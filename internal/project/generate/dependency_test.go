@@ -59,7 +59,8 @@ func TestParseDependency(t *testing.T) {
 		"https://x/a:v1":  {want: `leave out the scheme: "x/a:v1"`},
 		"u:secret@x/a:v1": {want: `"…@x/a:v1": it must not contain credentials`},
 		"k8s:v1.33.0":     {generate.DependencyOptions{APIOnly: true}, "not a package"},
-		"git://x/y":       {want: "neither a package nor an http URL"},
+		"git://x/y":       {want: "neither a package nor an http URL hint: for a git repository, write its https or ssh URL, and name its branch, tag or commit with {git-ref}"},
+		"nosuch.yaml":     {want: "is a path, expected the reference of a package"},
 		"https://x/y.git": {generate.DependencyOptions{GitPath: "a"}, "no branch, tag or commit"},
 	} {
 		if _, err := generate.ParseDependency(text, tc.options); err == nil || !strings.Contains(err.Error()+" hint: "+string(hint.Of(err)), tc.want) {
