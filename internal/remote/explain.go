@@ -81,6 +81,8 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 			"give the file of its CA with " + hint.CAFile + ", or skip the check with " + hint.InsecureSkipTLSVerify
 	case errors.As(err, &status):
 		return c.describeStatus(ref, status)
+	case errors.As(err, &op) && op.Op == "proxyconnect":
+		return fmt.Sprintf("the proxy for registry %q cannot be reached: %s", host, c.clean(op.Err)), "check HTTPS_PROXY and HTTP_PROXY, or name the registry in NO_PROXY"
 	case errors.As(err, &lookup) && lookup.IsNotFound && lookup.Name != (&url.URL{Host: host}).Hostname():
 		return fmt.Sprintf("registry %q points to %q, which is not known: no such host", host, c.clean(errors.New(lookup.Name))), ""
 	case errors.As(err, &lookup) && lookup.IsNotFound:

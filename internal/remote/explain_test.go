@@ -184,6 +184,7 @@ func TestExplain(t *testing.T) {
 			`the certificate of registry "r.example" cannot be trusted: x509: certificate signed by unknown authority`, "CA",
 		},
 		"PlainHTTP":   {"a public registry must support TLS", get(http.ErrSchemeMismatch), `registry "r.example" uses plain HTTP, which is allowed only for loopback and private addresses`, "{plain-http}"},
+		"Proxy":       {"a proxy that cannot be reached is not the registry", get(&net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Err: errors.New("connection refused")}}), `the proxy for registry "r.example" cannot be reached: dial tcp 127.0.0.1:9: connection refused`, "HTTPS_PROXY"},
 		"Broken":      {"a broken connection is not an unreachable registry", get(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}), `the connection to registry "r.example" broke: connection reset by peer`, ""},
 		"Half":        {"an invalid response header is a malformed response", get(fmt.Errorf("x: %w", textproto.ProtocolError("malformed MIME header"))), `registry "r.example" sent a malformed response: malformed MIME header`, ""},
 		"EOF":         {"a closed connection is an error", get(io.EOF), `registry "r.example" closed the connection early`, ""},
