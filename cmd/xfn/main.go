@@ -37,8 +37,9 @@ type memoryLimit int64
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (l *memoryLimit) UnmarshalText(text []byte) error {
 	q, err := quantity.ParseQuantity(string(text))
-	if err != nil || q.Value() <= 0 {
-		return fmt.Errorf("expected a positive quantity such as 2Gi, got %q", text)
+	const least = 16 << 20 // No command needs less.
+	if err != nil || q.Value() < least {
+		return fmt.Errorf("expected at least 16Mi, such as 2Gi, got %q", text)
 	}
 	*l = memoryLimit(q.Value())
 	return nil

@@ -82,7 +82,7 @@ func TestDiscover(t *testing.T) {
 
 // A function that is not in Go is found in the folder itself or in its folder function.
 func TestDiscoverLanguages(t *testing.T) {
-	for file, want := range map[string]string{"kcl.mod": ".", "function/kcl.mod": "function", "function/a.yaml.gotmpl": "function"} {
+	for file, want := range map[string]string{"kcl.mod": ".", "function/kcl.mod": "./function", "function/a.yaml.gotmpl": "./function"} {
 		t.Chdir(t.TempDir())
 		for name, text := range map[string]string{file: "", "example/xr.yaml": "kind: X", "example/composition.yaml": "spec: {pipeline: [{functionRef: {name: fn}}]}"} {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {

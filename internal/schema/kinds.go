@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"iter"
 	"reflect"
 	"slices"
@@ -24,6 +25,7 @@ type Kind struct {
 	Name NameFunc
 
 	fields reflect.Type
+	root   func() Node
 }
 
 // FindKind returns the built-in kind gvk. The bool is false if gvk is not built in. For the
@@ -37,7 +39,7 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	if special, ok := names[gvk.GroupKind()]; ok {
 		name = special
 	}
-	return Kind{Namespaced: !slices.Contains(clusterScoped[gvk.Group], gvk.Kind), Name: name, fields: t}, true
+	return Kind{Namespaced: !slices.Contains(clusterScoped[gvk.Group], gvk.Kind), Name: name, fields: t, root: kindRoots()[gvk]}, true
 }
 
 // SuggestKind returns err, which is about an object of another kind than expected, with a hint if
@@ -103,6 +105,26 @@ func kindsIn(group string) iter.Seq[string] {
 func (k Kind) Fits(obj map[string]any) bool {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(obj, reflect.New(k.fields).Interface()) == nil
 }
+
+// Root returns the schema of a whole object of the kind, without required fields.
+func (k Kind) Root() Node { return k.root() }
+
+// kindRoots has Kind.Root of all built-in kinds. It converts the Go type of a kind once.
+var kindRoots = sync.OnceValue(func() map[schema.GroupVersionKind]func() Node {
+	all := map[schema.GroupVersionKind]func() Node{}
+	for gvk, t := range kindTypes() {
+		all[gvk] = sync.OnceValue(func() Node {
+			data, err := json.Marshal(OfType(t))
+			if err != nil {
+				return Node{} // A test converts all kinds.
+			}
+			var v version
+			v.decode(data)
+			return Node{v.structural, true}
+		})
+	}
+	return all
+})
 
 // legacyFields are the fields that Crossplane v2 removed, by kind.
 var legacyFields = map[string][]string{

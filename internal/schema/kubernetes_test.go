@@ -57,8 +57,10 @@ func TestKubernetes(t *testing.T) {
 		}
 		apiVersion, kind := gvk.ToAPIVersionAndKind()
 		d.Kinds[apiVersion+" "+kind] = d.name(goType)
-		if _, ok := schema.FindKind(gvk); !ok {
+		if k, ok := schema.FindKind(gvk); !ok {
 			t.Errorf("%s is unknown", gvk)
+		} else if k.Root().Types() != schema.Object {
+			t.Errorf("%s has no schema", gvk)
 		}
 	}
 	compareFile(t, "kubernetes.json", d)

@@ -27,7 +27,7 @@ func (outer typeStack) of(t reflect.Type) map[string]any {
 		t = t.Elem()
 	}
 	switch {
-	case t == reflect.TypeFor[metav1.ObjectMeta]():
+	case t == reflect.TypeFor[metav1.ObjectMeta]() && len(outer) == 1:
 		return map[string]any{"type": "object"}
 	case t == reflect.TypeFor[metav1.Duration]():
 		return map[string]any{"type": "string"}

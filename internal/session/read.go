@@ -76,6 +76,9 @@ func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schem
 		for i := 0; err == nil && i < len(docs); i++ {
 			var obj map[string]any
 			obj, err = docs[i].Object()
+			if err == nil && obj["openapi"] == nil && obj["components"] == nil {
+				err = fmt.Errorf("%s: expected an OpenAPI v3 document with components.schemas", docs[i].Position())
+			}
 			schemas.Add(obj)
 		}
 		if err != nil {

@@ -137,7 +137,11 @@ func (a *attempt) checkCount(r session.Result) {
 func (a *attempt) checkExpect() {
 	if expect, given, err := a.item.Case.Field("expect"); err == nil && given && isEmpty(expect) {
 		at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position("expect")}
-		a.sessions.config.Progress.Warn(at.Position() + ": expect is empty, so the case passes whatever the functions compose\nhint: write what is expected, as in resources: {NAME: {spec.region: eu}}, or leave expect out if the render need only succeed")
+		text := ": expect is empty, so the case passes whatever the functions compose\nhint: write what is expected, as in resources: {NAME: {spec.region: eu}}, or leave expect out if the render need only succeed"
+		if a.item.Suite.IsConverted() {
+			text = ": the test asserts nothing, so it passes whatever the functions compose\nhint: add the expected resources to assertResources"
+		}
+		a.sessions.config.Progress.Warn(at.Position() + text)
 	}
 }
 

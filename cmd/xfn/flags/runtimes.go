@@ -73,6 +73,11 @@ func (f Runtimes) config(term *terminal.Terminal, program terminal.Program, p *p
 	if _, ok := f.Package[""]; ok {
 		return session.Config{}, errors.New("reading --package: expected NAME=PATH, but the name is empty")
 	}
+	for _, dir := range f.Templates {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return session.Config{}, fmt.Errorf("reading --templates: there is no directory %q", dir)
+		}
+	}
 	runtime, err := session.ParseRuntime(f.Runtime)
 	if err != nil {
 		return session.Config{}, fmt.Errorf("reading --runtime or XFN_RUNTIME: %w", err)

@@ -130,6 +130,9 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err := v.Documents(ctx, stream(ctx, o.Files, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}
+	if out.counts.Total == 0 && c.Resources != "" {
+		term.Warn(strings.Join(resources, ",") + " has no resource, so nothing was validated")
+	}
 	if out.counts.NoSchema > 0 && definesSome(ctx, o.Files, resources, resources) {
 		term.Warn("CRDs and XRDs among the resources are not used as schemas\nhint: name their files among the schemas, too")
 	}
@@ -203,8 +206,9 @@ type output struct {
 	partial []string
 	// found are the faults, for reports about files.
 	found []terminal.Annotation
-	// broken is the number of definitions that cannot be read, and unread that of packages.
-	broken, unread int
+	// broken is the number of definitions that cannot be read, unread that of packages, and
+	// absent that of files of resources.
+	broken, unread, absent int
 	format
 }
 
@@ -242,6 +246,9 @@ func (o *output) faulty(err error) {
 
 func (o *output) add(r validate.Result) error {
 	o.counts.Add(r)
+	if r.Line == 0 && r.Kind == "" {
+		o.absent++
+	}
 	if r.Partial && !slices.Contains(o.partial, r.Kind) {
 		o.partial = append(o.partial, r.Kind)
 	}
@@ -287,15 +294,19 @@ func (o *output) lacks() (all []string) {
 	if o.unread > 0 {
 		all = append(all, terminal.Count(o.unread, "package")+" could not be read")
 	}
+	if o.absent > 0 {
+		all = append(all, terminal.Count(o.absent, "file")+" could not be read")
+	}
 	return all
 }
 
 func (o *output) verdict() error {
-	resources := terminal.Count(o.counts.Total, "resource")
+	invalid, read := o.counts.Invalid-o.absent, o.counts.Total-o.absent
+	resources := terminal.Count(read, "resource")
 	switch {
-	case o.counts.Invalid > 0:
-		return fmt.Errorf("%d of %s %s invalid", o.counts.Invalid, resources, are(o.counts.Total))
-	case o.broken+o.unread > 0:
+	case invalid > 0:
+		return fmt.Errorf("%d of %s %s invalid", invalid, resources, are(read))
+	case o.broken+o.unread+o.absent > 0:
 		return errors.New(strings.Join(o.lacks(), "; "))
 	case o.strict && o.counts.NoSchema > 0:
 		return fmt.Errorf("there is no schema for %d of %s", o.counts.NoSchema, resources)

@@ -246,6 +246,11 @@ func TestHostileUsual(t *testing.T) {
 			template: `{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}`,
 			want:     `template: manifests:1:28: executing "a" at <{{template "a" .}}>: exceeded maximum template depth (100000)`,
 		},
+		"Include": {
+			reason:   "the error of a thousand includes leaves out most of them",
+			template: `{{ define "x" }}{{ include "x" . }}{{ end }}{{ include "x" . }}`,
+			want:     `: error calling include: (999 more): error calling include: template: manifests:1:19: executing "x" at <include "x" .>: error calling include: rendering template has a nested reference name: x: unable to execute template`,
+		},
 		"Value": {
 			reason:   "a value",
 			template: `{{ repeat 269000000 "x" }}`,

@@ -102,6 +102,11 @@ func TestMissingSchemas(t *testing.T) {
 			"5 spec.compositeTypeRef: MissingSchema: no schema of kind XWidget of gold.test/v1 was found, so its fields are not checked",
 			at + "no schema of kind Bucket of gold.test/v1 was found, so its fields are not checked",
 		}},
+		"BuiltIn": {"a kind of Kubernetes has the fields of its Go type", pipeline("  resources:\n  - name: a\n    base: {apiVersion: v1, kind: Pod, metadata: {lables: {}}, spec: {nodeNam: a, containers: [{image: 5, resources: {limits: {cpu: 1}}}]}}\n"), known(t), []string{
+			"15 spec.pipeline[0].input.resources[0].base.metadata.lables: NoSuchField: kind Pod of v1 has no field metadata.lables, did you mean metadata.labels?",
+			"15 spec.pipeline[0].input.resources[0].base.spec.containers[0].image: WrongType: spec.containers[0].image of kind Pod of v1 must be a string, got an integer",
+			"15 spec.pipeline[0].input.resources[0].base.spec.nodeNam: NoSuchField: kind Pod of v1 has no field spec.nodeNam, did you mean spec.nodeName?",
+		}},
 		"NotNeeded": {"a missing schema that is not used is not reported", pipeline("  resources:\n  - {name: a}\n"), nil, nil},
 	}
 	for name, tc := range cases {

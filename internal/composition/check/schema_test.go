@@ -227,15 +227,15 @@ func TestBase(t *testing.T) {
 `)
 	want := []string{
 		"19 base.metadata.labels.a: WrongType: metadata.labels.a of MR must be a string, got an integer",
-		"20 base.metadata.lables: NoSuchField: MR has no field metadata.lables",
+		"20 base.metadata.lables: NoSuchField: MR has no field metadata.lables, did you mean metadata.labels?",
 		"22 base.spec.text: WrongType: spec.text of MR must be a string, got an integer",
 		"23 base.spec.count: WrongType: spec.count of MR must be an integer, got a number",
 		"27 base.spec.list[1]: WrongType: spec.list[1] of MR must be a string, got an integer",
-		"30 base.spec.txt: NoSuchField: MR has no field spec.txt",
+		"30 base.spec.txt: NoSuchField: MR has no field spec.txt, did you mean spec.text?",
 		"35 base.spec.rules[0].ports[1]: WrongType: spec.rules[0].ports[1] of MR must be an integer, got a string",
-		"36 base.spec.rules[0].prot: NoSuchField: MR has no field spec.rules[0].prot",
+		"36 base.spec.rules[0].prot: NoSuchField: MR has no field spec.rules[0].prot, did you mean spec.rules[0].ports?",
 		"37 base.spec.manifest.metadata.name: WrongType: spec.manifest.metadata.name of MR must be a string, got an integer",
-		"38 base.staus: NoSuchField: MR has no field staus",
+		"38 base.staus: NoSuchField: MR has no field staus, did you mean status?",
 		"39 spec.pipeline[0].input.resources[1].base.kind: InvalidInput: the base has no kind",
 		"40 spec.pipeline[0].input.resources[2].base: InvalidInput: the base is not an object",
 	}

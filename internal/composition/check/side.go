@@ -34,10 +34,14 @@ func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
 	s := side{what: fmt.Sprintf("kind %s of %s", kind, apiVersion)}
 	var err error
-	if def := c.Schemas(gvk.GroupKind()); def == nil {
+	if def := c.Schemas(gvk.GroupKind()); def != nil {
+		if s.root, err = def.Root(gvk.Version); err != nil {
+			c.add(MissingSchema, field, "the fields of %s are not checked: %v", s.what, err)
+		}
+	} else if builtIn, ok := schema.FindKind(gvk); ok {
+		s.root = builtIn.Root()
+	} else {
 		c.add(MissingSchema, field, "no schema of %s was found, so its fields are not checked", s.what)
-	} else if s.root, err = def.Root(gvk.Version); err != nil {
-		c.add(MissingSchema, field, "the fields of %s are not checked: %v", s.what, err)
 	}
 	c.sides[gvk] = s
 	return s
@@ -172,7 +176,11 @@ func (c *checker) object(field string, s side, at string, v any, node schema.Nod
 			if next, ok := node.Field(name); ok {
 				c.object(field, s, below, v[name], next)
 			} else {
-				c.add(NoSuchField, field+below, "%s has no field %s", s.what, strings.TrimPrefix(below, "."))
+				text := fmt.Sprintf("%s has no field %s", s.what, strings.TrimPrefix(below, "."))
+				if near := hint.Nearest(name, node.Named()); near != "" {
+					text += ", did you mean " + strings.TrimPrefix(at+"."+near, ".") + "?"
+				}
+				c.note(false, NoSuchField, field+below, text)
 			}
 		}
 	case []any:

@@ -4,13 +4,11 @@ import (
 	"context"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
@@ -37,24 +35,8 @@ func ForValidation(o Options) validate.CompositionCheck {
 			if p.Kind == composition.NotCarried || bySchema && !isLegacy {
 				continue
 			}
-			if p.Kind == MissingSchema && builtIn(obj, p.Field) {
-				continue
-			}
 			found = append(found, validate.Fault{Field: p.Field, Text: strings.TrimPrefix(p.Field+": "+p.Text, ": "), Warning: p.Warning})
 		}
 		return found, isLegacy
 	}
-}
-
-// builtIn reports whether the object at a path has a kind of Kubernetes itself. Such
-// kinds have no Definition.
-func builtIn(obj map[string]any, at string) bool {
-	path, err := fieldpath.Parse(at)
-	if err != nil {
-		return false
-	}
-	value, _ := path.Get(obj)
-	base, _ := value.(map[string]any)
-	_, ok := schema.FindKind((&unstructured.Unstructured{Object: base}).GroupVersionKind())
-	return ok
 }

@@ -31,7 +31,7 @@ type OperationInput struct {
 
 // OperationChecks are the checks of an Operation, which are made before any function runs.
 func OperationChecks() Checks {
-	return Checks{Refuse: []composition.ProblemKind{composition.UnknownFunction, composition.StepWithoutFunction}}
+	return Checks{Refuse: []composition.ProblemKind{composition.UnknownMode, composition.EmptyPipeline, composition.UnknownFunction, composition.StepWithoutFunction}}
 }
 
 // defaultRetryLimit is the retryLimit of an Operation that sets none.

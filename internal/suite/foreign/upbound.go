@@ -224,9 +224,11 @@ func (b *builder) common(c common) {
 	for i, obj := range c.Asserts {
 		objects[i] = b.plain(obj, fmt.Sprintf("%s[%d]", asserts, i))
 	}
-	if len(objects) > 0 {
-		b.set(objects, asserts, "expect", "objects")
+	if len(objects) == 0 {
+		b.set(map[string]any{}, asserts, "expect")
+		return
 	}
+	b.set(objects, asserts, "expect", "objects")
 }
 
 // expression matches keys of an assertion tree that are not names of fields: in parentheses,
