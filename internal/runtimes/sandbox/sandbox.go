@@ -137,7 +137,7 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 	spec, err := specOf(root, settings)
 	if errors.Is(err, errNoProgram) && meta.Kind != "" && meta.Kind != "Function" {
 		err = fmt.Errorf("expected the package of a Function, got that of the %s %q", meta.Kind, meta.Name)
-		return nil, hint.Wrap(err, "name the package of the function, or the directory of its source")
+		return nil, hint.Wrap(err, "name the package of the function")
 	}
 	if err != nil {
 		return nil, err
