@@ -142,6 +142,9 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	if err != nil {
 		return report(term, name, err)
 	}
+	if err := checkDashes(args); err != nil {
+		return report(term, name, err)
+	}
 	kctx, err := parser.Parse(args)
 	if helped {
 		return docs.Done

@@ -112,6 +112,10 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a path cannot be pulled", "xpkg pull ./plain", `parsing reference "./plain": it is the path of a file`, "/REPOSITORY:TAG"},
 		{"a package is copied to registries only", "xpkg copy REF ./plain", `parsing reference "./plain": it is the path of a file`, "xfn xpkg pull REF -o ./plain"},
 
+		{"a dash of typography is not a hyphen", "render –-xrd x", `"–-xrd" begins with the dash – (U+2013), not with -`, "write --xrd"},
+		{"the most similar of several flags is first", "test --junt x", `unknown flag --junt, did you mean one of "--junit", `, "see xfn test --help"},
+		{"a URL is not a file", "render http://localhost/x.yaml composition.yaml", `reading "http://localhost/x.yaml": no such file`, "download the file first"},
+		{"a directory has no documents", "render shop/functions composition.yaml", "shop/functions: the directory has no .yaml or .yml file", "name the file of a composite resource"},
 		{"a misspelled flag may lack a word", "validate --skip-sucess", "unknown flag --skip-sucess\n", "did you mean --skip-success-results?"},
 		{"a flag of other test programs has another name", "test --case a", "unknown flag --case\n", "did you mean --run REGEXP?"},
 		{"watching is a command", "test --watch", "unknown flag --watch\n", "run xfn dev"},

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -41,12 +43,15 @@ func explain(parser *kong.Kong, args []string, err error) error {
 	}
 	surplus := strings.HasPrefix(err.Error(), "unexpected argument")
 	next := hint.Of(err)
+	err = nearestFirst(err)
 	switch {
 	case surplus && elsewhere[strings.TrimPrefix(err.Error(), "unexpected argument ")] != "":
 		next = elsewhere[strings.TrimPrefix(err.Error(), "unexpected argument ")]
 	case node == nil:
 		if other := misplaced(parser.Model.Node, args, err.Error()); surplus && other != nil {
 			err, next = other, hint.Of(other)
+		} else if name, near, _ := strings.Cut(strings.TrimPrefix(err.Error(), "unexpected argument "), ","); surplus {
+			err = errors.New(strings.TrimSuffix(fmt.Sprintf("unknown command %q,%s", name, near), ","))
 		}
 		next = cmp.Or(next, hint.Hint("see "+parser.Model.Name+" --help"))
 	case strings.HasPrefix(err.Error(), unknownFlag):
@@ -95,6 +100,36 @@ const controlPlane hint.Hint = "xfn manages no control plane: use the crossplane
 var elsewhere = map[string]hint.Hint{
 	"cluster": controlPlane, "config": controlPlane, "install": controlPlane, "top": controlPlane, "trace": controlPlane, "update": controlPlane,
 	"login": "log in with: docker login HOST", "logout": "log out with: docker logout HOST",
+}
+
+// nearestFirst returns an error of the parser with its suggestions in the order of their
+// similarity to the wrong name, at most three.
+func nearestFirst(err error) error {
+	const several = ", did you mean one of "
+	wrong, list, ok := strings.Cut(err.Error(), several)
+	if !ok {
+		return err
+	}
+	wrong = wrong[strings.LastIndex(wrong, " ")+1:]
+	names := strings.Split(strings.TrimSuffix(list, "?"), ", ")
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(hint.EditDistance(strings.Trim(a, `"`), wrong), hint.EditDistance(strings.Trim(b, `"`), wrong))
+	})
+	before, _, _ := strings.Cut(err.Error(), several)
+	return errors.New(before + several + strings.Join(names[:min(len(names), 3)], ", ") + "?")
+}
+
+// checkDashes returns an error for an argument that begins with a dash of typography, as in text
+// from a web page, unless it is a file.
+func checkDashes(args []string) error {
+	for _, arg := range args {
+		dash, size := utf8.DecodeRuneInString(arg)
+		if _, err := os.Stat(arg); (dash == '–' || dash == '—') && err != nil {
+			err := fmt.Errorf("%q begins with the dash %c (%U), not with -", arg, dash, dash)
+			return &terminal.UsageError{Err: hint.Wrap(err, "write --"+strings.TrimLeft(arg[size:], "-–—"))}
+		}
+	}
+	return nil
 }
 
 // surplusHint returns the tags "surplus" of the arguments and flags of a command, which say what

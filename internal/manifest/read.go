@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -167,6 +168,9 @@ func (r Reader) CheckExists(path string) error {
 func (r Reader) unreadable(path string, err error) error {
 	missing := errors.Is(err, fs.ErrNotExist)
 	err = fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
+	if missing && strings.Contains(path, "://") {
+		return hint.Wrap(err, "URLs are not read: download the file first, as with curl -O, or write - and pipe it")
+	}
 	if near := Similar(r.FS, path); near != "" && missing {
 		return hint.Wrap(err, near)
 	}

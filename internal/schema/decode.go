@@ -31,6 +31,18 @@ func DecodeKind(at *field.Path, v any, into reflect.Type) []Fault {
 	return d.found
 }
 
+// Misfits returns the faults of a JSON text whose values have other types than those of a Go type.
+// They have the indexes of lists, which errors of decoding lack.
+func Misfits(text []byte, into reflect.Type) []Fault {
+	var v any
+	if into == nil || kjson.UnmarshalCaseSensitivePreserveInts(text, &v) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(DecodeKind(nil, v, into), func(f Fault) bool {
+		return f.Unknown || f.Err.Type != field.ErrorTypeTypeInvalid
+	})
+}
+
 // A decoder collects the faults of a value that does not fit a Go type.
 type decoder struct{ found []Fault }
 

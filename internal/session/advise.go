@@ -80,8 +80,12 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 		return err
 	}
 	n, input := inputOf(e, fatal.Step)
-	if f := misfit(b, input); f.Field != "" && strings.Contains(fatal.Message, "cannot unmarshal") {
-		return hint.Wrap(addPlace(err, sdk.Location{Field: f.Field, Line: 1}, e, n), f.Field+" "+f.Text)
+	if all := schema.Misfits(input, b.Type); len(all) > 0 && all[0].Field != "" && strings.Contains(fatal.Message, "cannot unmarshal") {
+		next := all[0].Field + " " + all[0].Text
+		if strings.HasSuffix(next, "a string, not a boolean") {
+			next += ": put the value in quotes, because YAML reads y, n, on and off as booleans"
+		}
+		return hint.Wrap(addPlace(err, sdk.Location{Field: all[0].Field, Line: 1}, e, n), next)
 	}
 	if f := misspelled(b, input, fatal.Message); ran && f.Nearest != "" {
 		return hint.Wrap(addPlace(err, sdk.Location{Field: f.Field, Line: 1}, e, n), "did you mean "+f.Nearest+"?")
@@ -120,21 +124,6 @@ func addPlace(err error, at sdk.Location, e composition.Entry, n int) error {
 		place += ", " + at.Detail
 	}
 	return fmt.Errorf("%w (at %s)", err, place)
-}
-
-// misfit returns the first field of an input that has another type than the builtin decodes.
-// Errors of decoding lack the indices of lists.
-func misfit(b builtin.Builtin, input []byte) (none schema.Fault) {
-	var obj any
-	if b.Type == nil || json.Unmarshal(input, &obj) != nil {
-		return none
-	}
-	for _, f := range schema.DecodeKind(nil, obj, b.Type) {
-		if !f.Unknown {
-			return f
-		}
-	}
-	return none
 }
 
 // misspelled returns the first field of an input whose value is similar to one that the builtin

@@ -73,6 +73,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 	if err != nil {
 		return err
 	}
+	first := map[string]string{}
 	for _, doc := range docs {
 		one, err := s.listings.Do(contentOf(doc), func() (listing, error) { return decodeListing(doc) })
 		if err != nil {
@@ -93,6 +94,11 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 			fn.Annotations = maps.Clone(one.function.Annotations)
 			maps.Copy(fn.Annotations, s.config.Annotations)
 		}
+		at := doc.Position()
+		if text := fmt.Sprintf("%s: Function %s is also at %s: the last one is used", at, fn.Name, first[fn.Name]); first[fn.Name] != "" && s.isNew(text) {
+			s.config.Progress.Warn(text)
+		}
+		first[fn.Name] = at
 		p.functions[fn.Name] = fn
 	}
 	return nil

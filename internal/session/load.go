@@ -337,8 +337,10 @@ func decodeXR(doc manifest.Document) (xr original, err error) {
 	if err := checkKind(doc, xr.obj); err != nil {
 		return xr, err
 	}
-	if _, ok := xr.obj["metadata"].(map[string]any); !ok && xr.obj["metadata"] != nil {
-		return xr, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("metadata"), Err: errors.New("metadata must be an object")}
+	for _, field := range []string{"metadata", "spec"} {
+		if _, ok := xr.obj[field].(map[string]any); !ok && xr.obj[field] != nil {
+			return xr, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s must be an object, not %s", field, manifest.DescribeValue(xr.obj[field]))}
+		}
 	}
 	return xr, nil
 }
@@ -372,7 +374,11 @@ func (s *Session) xrsOf(ctx context.Context, path string, all bool) ([]manifest.
 		return nil, err
 	}
 	if len(docs) == 0 {
-		return nil, hint.Wrap(&manifest.Error{Path: path, Err: manifest.ErrEmpty}, "name the file of a composite resource, or a directory with .yaml or .yml files")
+		err := manifest.ErrEmpty
+		if info, statErr := s.config.Reader.FS.Stat(path); statErr == nil && info.IsDir() {
+			err = errors.New("the directory has no .yaml or .yml file with a document")
+		}
+		return nil, hint.Wrap(&manifest.Error{Path: path, Err: err}, "name the file of a composite resource, or a directory with .yaml or .yml files")
 	}
 	if all {
 		return docs, nil

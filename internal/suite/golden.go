@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,7 +38,7 @@ func (g caseGoldens) Text(file string) ([]byte, error) {
 	path := g.of.path(file)
 	text, err := afero.ReadFile(g.fs, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fs.ErrNotExist
+		return nil, cmp.Or(checkInside(filepath.Dir(g.of.item.Suite.Path), path), fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading golden file %q: %w", path, fsx.Cause(err))

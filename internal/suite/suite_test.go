@@ -447,6 +447,11 @@ cases:
 	if change.Path != "spec.forProvider.region" || change.Step != "patch-and-transform" {
 		t.Errorf("got %+v as differences", change)
 	}
+	o.Update = nil
+	want = []string{"t/s.yaml/d failed", `  8: golden file "all.yaml" is outside of the suite's folder "t", and is not written | name a file in the folder of the suite`}
+	if diff := cmp.Diff(want, lines(run(t, o, suite.Selection{Run: regexp.MustCompile("/d$")}))); diff != "" {
+		t.Errorf("without an update (-want +got):\n%s", diff)
+	}
 }
 
 // counting is a Runtime that counts the functions that it starts.

@@ -284,7 +284,7 @@ func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 		return nil
 	}
 	if functions != "" {
-		return hint.Wrap(fmt.Errorf("unexpected argument %q", functions), "--profile alpha accepts no functions: they are in the Composition")
+		return hint.Wrap(fmt.Errorf("unexpected argument %q", functions), "Crossplane v1.11 to v1.13, as --profile alpha, has the functions in the Composition: leave out "+functions)
 	}
 	for _, element := range kctx.Path {
 		if f := element.Flag; f != nil && !slices.Contains(alphaFlags, f.Name) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -26,7 +27,7 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 		at, _ = r.places.Get(newPlaceKey(fatal, input), func() (place, error) { return place{}, nil })
 	}
 	if at == (place{}) {
-		return sdk.Location{}
+		return in.locate(fatal)
 	}
 	if in.Source == environmentSource {
 		// The text is known only while the function runs.
@@ -42,6 +43,23 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	whole := r.whole(in, all)
 	whole.Detail = at.String()
 	return whole
+}
+
+// locate returns the place of the field that a result calls invalid, if it has no template.
+func (in *GoTemplate) locate(fatal string) sdk.Location {
+	problem, isInvalid := strings.CutPrefix(fatal, "invalid function input: ")
+	switch {
+	case !isInvalid:
+		return sdk.Location{}
+	case strings.HasSuffix(problem, "source is required"), strings.HasPrefix(problem, "invalid source: "):
+		return sdk.Location{Field: "source", Line: 1}
+	case in.Source == fileSystemSource:
+		return sdk.Location{Field: "fileSystem.dirPath", Line: 1}
+	case in.Source == inlineSource:
+		return sdk.Location{Field: "inline", Line: 1}
+	default:
+		return sdk.Location{}
+	}
 }
 
 // A placeKey identifies an error: other templates can fail with the same text.

@@ -79,8 +79,8 @@ func TestLocate(t *testing.T) {
 		"Annotation": {"an annotation that is not a string", inline("# x\napiVersion: a.b/v1\nkind: Thing\nmetadata: {annotations: {a: 1}}\n"), field("inline.template", 2)},
 		"OfContext":  {"the output of a template in the environment has a line, but no file", "{source: Environment, environment: {key: other}}", detailed(field("environment.key", 1), "line 2 of the template")},
 		"JSON":       {"output in JSON has no lines", inline("{\"kind\": 1,}\n"), sdk.Location{}},
-		"Other":      {"a result about a source has no place", "{source: Odd}", sdk.Location{}},
-		"NoFolder":   {"a folder that does not exist has no place", files("absent"), sdk.Location{}},
+		"Other":      {"a result about a source has the field of the source", "{source: Odd}", field("source", 1)},
+		"NoFolder":   {"a folder that does not exist has its field", files("absent"), field("fileSystem.dirPath", 1)},
 	}
 	o := gotemplating.Options{Dir: dir, Settings: gotemplating.Settings{DefaultSource: "default"}}
 	const environment = `context: {apiextensions.crossplane.io/environment: {k: "a: 1\n{{ fail 'no' }}", other: "kind: A\nb: c: d"}}`

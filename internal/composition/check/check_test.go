@@ -333,8 +333,8 @@ func TestInputRules(t *testing.T) {
 		want          []string
 	}{
 		"Unknown":       {"the input is decoded strictly", "  resources:\n  - name: a\n    patches:\n    - fromFieldPath: spec.text\n      tofieldPath: a\n", []string{"17 " + at + "resources[0].patches[0].tofieldPath: InvalidInput: function-patch-and-transform has no such field and rejects its input, did you mean toFieldPath?"}},
-		"Misfit":        {"a field must have its type", "  resources:\n  - name: a\n    patches:\n    - {fromFieldPath: [a]}\n", []string{"13 " + at + "resources.patches.fromFieldPath: InvalidInput: cannot decode a JSON array"}},
-		"List":          {"a list must be a list", "  resources: a\n", []string{"13 " + at + "resources: InvalidInput: cannot decode a JSON string"}},
+		"Misfit":        {"a field must have its type", "  resources:\n  - name: a\n    patches:\n    - {fromFieldPath: [a]}\n", []string{"16 " + at + "resources[0].patches[0].fromFieldPath: InvalidInput: must be a string, not a list"}},
+		"List":          {"a list must be a list", "  resources: a\n", []string{"13 " + at + "resources: InvalidInput: must be a list, not a string"}},
 		"PatchType":     {"a patch requires a known type", "  resources:\n  - {name: a, patches: [{type: Other, fromFieldPath: a}]}\n", []string{"14 " + at + `resources[0].patches[0].type: InvalidInput: Invalid value: "Other": unknown patch type`}},
 		"NearType":      {"a patch type that is similar to a known one is suggested", "  resources:\n  - {name: a, patches: [{type: FromCompositFieldPath, fromFieldPath: a}]}\n", []string{"14 " + at + `resources[0].patches[0].type: InvalidInput: Invalid value: "FromCompositFieldPath": unknown patch type, did you mean FromCompositeFieldPath?`}},
 		"SetInSet":      {"a patch set must not contain a patch set", "  patchSets:\n  - {name: a, patches: [{type: PatchSet}]}\n  resources: [{name: a}]\n", []string{"14 " + at + `patchSets[0].patches[0].type: InvalidInput: Invalid value: "PatchSet": patch type *v1beta1.PatchSetPatch does not support patch of type PatchSet`}},

@@ -147,13 +147,13 @@ func (c *checker) knownInput(ctx context.Context, at string, step apiextv1.Pipel
 func (c *checker) decode(raw []byte, at, function string, into any) bool {
 	unknown, err := kjson.UnmarshalStrict(raw, into, kjson.DisallowUnknownFields)
 	if err != nil {
-		text := strings.TrimPrefix(err.Error(), "json: ")
-		field, value, ok := spec.SplitTypeError(err)
-		if ok {
-			kind, _, _ := strings.Cut(value, " ")
-			text = "cannot decode a JSON " + kind
+		misfits := schema.Misfits(raw, reflect.TypeOf(into))
+		for _, f := range misfits {
+			c.add(InvalidInput, strings.TrimSuffix(at+"."+f.Field, "."), "%s", f.Err.Detail)
 		}
-		c.add(InvalidInput, strings.TrimSuffix(at+"."+field, "."), "%s", text)
+		if len(misfits) == 0 {
+			c.add(InvalidInput, at, "%s", strings.TrimPrefix(err.Error(), "json: "))
+		}
 		return false
 	}
 	for _, err := range unknown {

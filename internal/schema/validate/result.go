@@ -89,7 +89,7 @@ func (f Fault) String() string {
 // unquoted matches messages about a boolean or number instead of a string: in files, YAML 1.1 reads
 // words such as no, on and y as booleans.
 var unquoted = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`must be of type string: "(boolean|integer|number)"$|^metadata\.\w+: Invalid value: cannot be a (bool|int64|float64)$`)
+	return regexp.MustCompile(`must be of type string: "(boolean|integer|number)"$|must be a string, not (a boolean|the number \S+|a number with a fraction)$|^metadata\.\w+: Invalid value: cannot be a (bool|int64|float64)$`)
 })
 
 // byLine orders faults by their lines in the file. Faults with last set come last.

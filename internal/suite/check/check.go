@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -199,7 +200,7 @@ func (r *run) compare(path []string, file string, got []map[string]any) {
 	case missing:
 		r.fail(Failure{Path: path, Text: "there is no golden file " + file + " yet", Hint: "write it with " + hint.Update})
 	case err != nil:
-		r.fail(Failure{Path: path, Text: err.Error(), Hint: "replace it with " + hint.Update})
+		r.fail(Failure{Path: path, Text: err.Error(), Hint: cmp.Or(hint.Of(err), "replace it with "+hint.Update)})
 	default:
 		r.fail(Failure{Path: path, Text: "the output differs from " + file, Diffs: r.blamed(diffs), Hint: "if the new output is correct, write it with " + hint.Update})
 	}

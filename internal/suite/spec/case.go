@@ -39,10 +39,16 @@ func (c *Case) Spec() (CaseSpec, error) {
 		return CaseSpec{}, c.err
 	}
 	value, err := c.Fields()
+	var f CaseSpec
 	if err != nil {
+		// A misspelled each is the reason why its variables are unknown.
+		for _, fault := range manifest.DecodeStrict(c.raw, &f) {
+			if fault.Unknown {
+				return CaseSpec{}, c.errorAt(fault.Path, fault)
+			}
+		}
 		return CaseSpec{}, err
 	}
-	var f CaseSpec
 	var errs []error
 	for _, fault := range manifest.DecodeStrict(value, &f) {
 		errs = append(errs, c.errorAt(fault.Path, fault))

@@ -65,6 +65,7 @@ func TestCaseErrors(t *testing.T) {
 		"SameName":    {"a name must be unique", "- name: good", "good", `s.yaml:6: the name "good" is already used by the case on line 5`},
 		"Unknown":     {"unknown fields are errors", "- name: a\n  exect: {}\n  timeout: soon", "a", "s.yaml:7: exect: there is no such field: is it expect?\ns.yaml:8: timeout: expected a time such as 30s or 2m"},
 		"Deep":        {"unknown fields are errors at any depth", "- name: a\n  expect:\n    resources:\n      bolt:\n        spec.size: {equal: 3}\n    ready: {resorces: [a]}", "a", "s.yaml:11: expect.ready.resorces: there is no such field: is it resources?\ns.yaml:10: expect.resources.bolt.spec.size.equal: there is no such field: is it equals?"},
+		"Misspelled":  {"a misspelled each is the error of its case", "- name: a\n  ech: [{x: b}]\n  xrd: ${each.x}", "a", "s.yaml:7: ech: there is no such field: is it each?"},
 		"NoTable":     {"a variable is an error in a case without a table", "- name: a\n  xrd: ${each.x}", "a", "s.yaml:7: ${each.x} is used in a case without a table (each)"},
 		"EmptyTable":  {"a table must have rows", "- name: a\n  each: []", "a", "s.yaml:7: each: the table has no rows"},
 		"TableObject": {"a table must be a list", "- name: a\n  each: {}", "a", "s.yaml:7: each: expected a list, got an object"},
