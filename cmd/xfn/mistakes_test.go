@@ -115,6 +115,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a dash of typography is not a hyphen", "render –-xrd x", `"–-xrd" begins with the dash – (U+2013), not with -`, "write --xrd"},
 		{"the most similar of several flags is first", "test --junt x", `unknown flag --junt, did you mean one of "--junit", `, "see xfn test --help"},
 		{"a URL is not a file", "render http://localhost/x.yaml composition.yaml", `reading "http://localhost/x.yaml": no such file`, "download the file first"},
+		{"several values are several flags", "render xr.yaml --compositions xrd.yaml,other.yaml", `reading "xrd.yaml,other.yaml": no such file`, "repeat the flag for each file"},
 		{"a directory has no documents", "render shop/functions composition.yaml", "shop/functions: the directory has no .yaml or .yml file", "name the file of a composite resource"},
 		{"a misspelled flag may lack a word", "validate --skip-sucess", "unknown flag --skip-sucess\n", "did you mean --skip-success-results?"},
 		{"a flag of other test programs has another name", "test --case a", "unknown flag --case\n", "did you mean --run REGEXP?"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // Defaults of a function's container in the schema of a Composition.
@@ -120,7 +121,7 @@ func (c *Composition) run(ctx context.Context, run ContainerRunner, io fnio.Func
 
 func (f *functionSpec) run(ctx context.Context, run ContainerRunner, io *fnio.FunctionIO) (*fnio.FunctionIO, error) {
 	if f.Type != "Container" {
-		return nil, fmt.Errorf("unsupported function type %q", f.Type)
+		return nil, hint.Wrap(fmt.Errorf("unsupported function type %q", f.Type), "the only type is Container")
 	}
 	input, err := fnio.Encode(io)
 	if err != nil {

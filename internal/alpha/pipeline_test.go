@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // TestRequests checks the requests that a runner gets.
@@ -209,6 +210,9 @@ func TestTypeIsLookedAtInItsTurn(t *testing.T) {
 		functions: map[string]func(*fnio.FunctionIO){"echo": echo},
 	}.run(t)
 	p.failed(t, "only the type Container is supported", `cannot run Composition Function pipeline: cannot run function "b": unsupported function type "Wasm"`)
+	if next := hint.Of(p.err); next != "the only type is Container" {
+		t.Errorf("got the hint %q", next)
+	}
 	if len(p.requests) != 1 {
 		t.Errorf("got %d calls", len(p.requests))
 	}

@@ -171,6 +171,12 @@ func (r Reader) unreadable(path string, err error) error {
 	if missing && strings.Contains(path, "://") {
 		return hint.Wrap(err, "URLs are not read: download the file first, as with curl -O, or write - and pipe it")
 	}
+	if several := strings.Split(path, ","); missing && len(several) > 1 && !slices.ContainsFunc(several, func(p string) bool {
+		_, err := r.FS.Stat(p)
+		return err != nil
+	}) {
+		return hint.Wrap(err, "the commas are read as a part of the name: repeat the flag for each file")
+	}
 	if near := Similar(r.FS, path); near != "" && missing {
 		return hint.Wrap(err, near)
 	}
