@@ -190,7 +190,7 @@ func TestCases(t *testing.T) {
 				"s.yaml/none failed", "  7: the case has no composition",
 				"s.yaml/cel failed", "  8: CEL 1 +: the expression does not compile: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER} at column 4",
 				"s.yaml/forever failed", "  9: CEL [0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, true)))))): the expression exceeds the cost limit",
-				"s.yaml/golden failed", "  10: reading a golden file: broken.yaml:1: mapping values are not allowed in this context: found \": c\" in a value | replace it with option update",
+				"s.yaml/golden failed", "  10: reading a golden file: broken.yaml:1: mapping values are not allowed in this context: found \": c\" in a value | quote the whole value: '…', in which '' is a single quote",
 				"s.yaml/good passed",
 				"s.yaml/mock failed", `  12: no pipeline has step "patch"; the steps are patch-and-transform`,
 				"s.yaml/response failed", "  13: mocks.patch-and-transform: response: invalid RunFunctionResponse: (WORDS OF PROTOBUF)",
