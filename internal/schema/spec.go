@@ -45,7 +45,7 @@ func (d *Definition) checkSpec() field.ErrorList {
 		return nil
 	}
 	at := field.NewPath("spec")
-	errs := slices.Concat(checkGroup(at.Child("group"), crd), d.checkNames(crd), checkConversion(at.Child("conversion"), crd.Spec.Conversion))
+	errs := slices.Concat(checkGroup(at.Child("group"), crd), checkScope(at.Child("scope"), crd.Spec.Scope), d.checkNames(crd), checkConversion(at.Child("conversion"), crd.Spec.Conversion))
 	at = at.Child("versions")
 	stored, names := 0, map[string]bool{}
 	for i, v := range crd.Spec.Versions {
@@ -87,6 +87,17 @@ func checkGroup(at *field.Path, crd *extv1.CustomResourceDefinition) field.Error
 		errs = append(errs, field.Invalid(key, value, "protected groups must have approval annotation \""+approved+"\" with either a URL or a reason starting with \"unapproved\", see https://github.com/kubernetes/enhancements/pull/1111"))
 	}
 	return errs
+}
+
+func checkScope(at *field.Path, scope extv1.ResourceScope) field.ErrorList {
+	scopes := []extv1.ResourceScope{extv1.ClusterScoped, extv1.NamespaceScoped}
+	switch {
+	case scope == "":
+		return field.ErrorList{field.Required(at, "")}
+	case !slices.Contains(scopes, scope):
+		return field.ErrorList{field.NotSupported(at, string(scope), scopes)}
+	}
+	return nil
 }
 
 // checkNames returns the errors in the names of the defined kind.

@@ -278,7 +278,7 @@ func TestUndeclared(t *testing.T) {
 }
 
 func TestCheckWithoutSchema(t *testing.T) {
-	def := definition(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: gold.test, names: {kind: A}, versions: [{name: v1, served: true, storage: true}]}}`)
+	def := definition(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: gold.test, scope: Cluster, names: {kind: A}, versions: [{name: v1, served: true, storage: true}]}}`)
 	if diff := cmp.Diff([]string{"spec.versions[0].schema.openAPIV3Schema: is required"}, lines(def.Check(t.Context()))); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}

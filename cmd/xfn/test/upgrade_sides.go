@@ -82,6 +82,20 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 	if old.files != nil {
 		before.Reader.FS = afero.NewCopyOnWriteFs(before.Reader.FS, old.files)
 	}
+	if err := c.replace(&after, out); err != nil {
+		return before, after, nil, err
+	}
+	if c.CrossplaneVersion != "" {
+		if _, err := flags.Profile(c.CrossplaneVersion); err != nil {
+			return before, after, nil, err
+		}
+		out.Causes = append(out.Causes, "Crossplane "+c.CrossplaneVersion)
+	}
+	return before, after, out, nil
+}
+
+// replace sets the functions of --with in after, and adds them to the causes of out.
+func (c *UpgradeCmd) replace(after *session.Config, out *upgrade) error {
 	after.References, after.Packages = map[string]string{}, maps.Clone(after.Packages)
 	if after.Packages == nil {
 		after.Packages = map[string]string{}
@@ -90,7 +104,7 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 		ref := c.With[name]
 		if ref == "" {
 			err := fmt.Errorf("reading --with %q: the version of the function is missing", name+"=")
-			return before, after, nil, &terminal.UsageError{Err: hint.Wrap(err, "write --with "+name+"=v0.1.0, or name a package")}
+			return &terminal.UsageError{Err: hint.Wrap(err, "write --with "+name+"=v0.1.0, or name a package")}
 		}
 		if c.isPath(ref) {
 			after.Packages[name] = ref
@@ -100,20 +114,14 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 				full = "registry.example.org/function:" + ref
 			}
 			if _, err := c.Reference(full); err != nil {
-				return before, after, nil, fmt.Errorf("reading --with %s: %w", name, err)
+				return fmt.Errorf("reading --with %s: %w", name, err)
 			}
 			delete(after.Packages, name)
 			after.References[name] = ref
 		}
 		out.Causes = append(out.Causes, fmt.Sprintf("function %s: %s", name, oci.Redact(ref)))
 	}
-	if c.CrossplaneVersion != "" {
-		if _, err := flags.Profile(c.CrossplaneVersion); err != nil {
-			return before, after, nil, err
-		}
-		out.Causes = append(out.Causes, "Crossplane "+c.CrossplaneVersion)
-	}
-	return before, after, out, nil
+	return nil
 }
 
 // isPath reports whether a value of --with is a path. With --locked or --require-verified, a file

@@ -123,7 +123,12 @@ func (e *FieldError) Error() string { return e.Text }
 // that the field is missing.
 func missing(in object, at, field, text string) error {
 	err := &FieldError{Field: at, Text: cmp.Or(text, at+"."+field+" is missing")}
-	if near := hint.Nearest(field, slices.Sorted(maps.Keys(in))); near != "" {
+	switch near := hint.Nearest(field, slices.Sorted(maps.Keys(in))); near {
+	case "":
+	case field:
+		err.Field += "." + near
+		err.Text = at + "." + field + " is empty or has a wrong type"
+	default:
 		err.Field += "." + near
 		err.Text += ": did you mean " + field + " in place of " + near + "?"
 	}
