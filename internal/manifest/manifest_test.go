@@ -148,6 +148,7 @@ func TestSyntax(t *testing.T) {
 		{"a key is indented below a value", "a: 1\n  b: 2\n", `2: mapping values are not allowed in this context: the line is indented by 2, expected 0 | `},
 		{"the mark of a text has no space", "a:>\n  b: c\n", `1: mapping values are not allowed in this context: "a:>" has no space after the colon | `},
 		{"a document begins with a template", "{{- if .x }}\na: b\n", `1: did not find expected node content: a value cannot begin with {{ | a template, such as of Helm, must be rendered before`},
+		{"a template follows a key", "a: 1\n{{- if .x }}\nb: 2\n{{- end }}\n", `2: could not find expected ':': found "{{- if .x }}" | a template, such as of Helm, must be rendered before`},
 		{"a document is nested too deeply", strings.Repeat("[", 10001), `1: the document is nested too deeply: exceeded max depth of 10000 | `},
 		{"a text in UTF-16 has no mark of its encoding", "a\x00:\x00 \x00b\x00\n\x00", `1: control characters are not allowed: the line has U+0000 | convert the file to UTF-8, if it is text: iconv -f UTF-16 -t UTF-8`},
 		{"a file has conflict markers of git", "a: b\n<<<<<<< HEAD\nc: d\n", `2: unresolved git merge conflict | keep one of the two sides, and remove the marks`},

@@ -98,6 +98,8 @@ func (e syntaxError) explain(text []byte) (line int, why string, next hint.Hint)
 		return e.unclosed()
 	case strings.HasPrefix(e.Message, "did not find expected node content") && first == "":
 		return e.Mark.Line, "the document ends before a { or [ is closed", "check whether the end of the file is missing"
+	case context == "scanning a simple key" && strings.HasPrefix(e.rest(begin), "{{"):
+		return begin.Line, fmt.Sprintf("found %q", clip([]byte(e.rest(begin)))), template
 	case context == "scanning a simple key":
 		return begin.Line, fmt.Sprintf(`expected ": " after %q`, clip([]byte(e.rest(begin)))), "write KEY: VALUE; indent the line if it continues the value above it"
 	case strings.HasPrefix(context, "parsing a block ") && first != "" && !strings.HasPrefix(e.Message, "did not find expected node content"), strings.HasPrefix(e.Message, "mapping values"):
