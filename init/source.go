@@ -38,7 +38,7 @@ func load(ctx context.Context, o Options) (Result, []file, error) {
 		if near := hint.Nearest(o.Template, templates.Names()); near != "" {
 			next = "did you mean " + near + "? Otherwise " + next
 		}
-		return Result{}, nil, hint.Argument(hint.Wrap(fmt.Errorf("unknown template %q", o.Template), next))
+		return Result{}, nil, hint.Wrap(fmt.Errorf("unknown template %q", o.Template), next)
 	}
 	return loadRepository(ctx, o.Template, o)
 }
@@ -55,8 +55,8 @@ func isBareWord(template string) bool {
 
 func loadBundled(t templates.Template, o Options) (Result, []file, error) {
 	if o.Ref != "" {
-		return Result{}, nil, hint.Argument(hint.Wrap(fmt.Errorf("template %q has no branch, tag or commit %q, because it is bundled with this program", t.Name, o.Ref),
-			"leave the ref out, or use a template in a git repository"))
+		return Result{}, nil, hint.Wrap(fmt.Errorf("template %q has no branch, tag or commit %q, because it is bundled with this program", t.Name, o.Ref),
+			"leave the ref out, or use a template in a git repository")
 	}
 	if err := checkName(o.Name); err != nil {
 		return Result{}, nil, err
@@ -107,11 +107,11 @@ var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[
 // of a Kubernetes object.
 func checkName(name string) error {
 	if !label().MatchString(name) {
-		return hint.Argument(hint.Wrap(fmt.Errorf("%q cannot name a function: the name must be valid as a Kubernetes name and as a Go module path", name),
-			"use at most 63 lower-case letters, digits and dashes, beginning with a letter and ending with a letter or a digit, such as function-colors"))
+		return hint.Wrap(fmt.Errorf("%q cannot name a function: the name must be valid as a Kubernetes name and as a Go module path", name),
+			"use at most 63 lower-case letters, digits and dashes, beginning with a letter and ending with a letter or a digit, such as function-colors")
 	}
 	if slices.Contains(goNames, name) {
-		return hint.Argument(hint.Wrap(fmt.Errorf("%q cannot name a function: the standard library or the go command uses this name", name), "use a longer name, such as function-"+name))
+		return hint.Wrap(fmt.Errorf("%q cannot name a function: the standard library or the go command uses this name", name), "use a longer name, such as function-"+name)
 	}
 	return nil
 }

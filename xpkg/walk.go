@@ -72,7 +72,7 @@ func (r *rootReader) yamlFiles(root string, except, ignore []string) ([]file, er
 	}
 	for _, pattern := range ignore {
 		if err := w.ignore.add(pattern, w.root, w.abs); err != nil {
-			return nil, hint.Argument(fmt.Errorf("reading the pattern %q to ignore: %w", pattern, err))
+			return nil, fmt.Errorf("reading the pattern %q to ignore: %w", pattern, err)
 		}
 	}
 	open := func(name string) (fs.File, error) { return r.fs.Open(filepath.Join(root, name)) }

@@ -162,7 +162,7 @@ func checkKind(doc manifest.Document, obj map[string]any) error {
 		return nil
 	}
 	err := &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the object has no kind")}
-	if near := hint.Nearest("kind", slices.Sorted(maps.Keys(obj))); near != "" {
+	if near := hint.Nearest("kind", slices.Sorted(maps.Keys(obj))); near != "" && near != "kind" {
 		err.Line = doc.Lines().Of(near)
 		return hint.Wrap(err, "did you mean kind in place of "+near+"?")
 	}

@@ -170,17 +170,8 @@ func (f Registries) CheckRegistry(kctx *kong.Context, ref name.Tag, next string)
 	return &terminal.UsageError{Err: hint.Wrap(err, next)}
 }
 
-// Argument parses the reference of an image in an argument or flag.
-func (f Registries) Argument(s string) (name.Reference, error) {
-	ref, err := f.Reference(s)
-	return ref, hint.Argument(err)
-}
-
-// Target parses the reference of a tag in an argument or flag.
-func (f Registries) Target(s string) (name.Tag, error) {
-	ref, err := remote.ParseTag(s, f.Registry)
-	return ref, hint.Argument(err)
-}
+// Target parses the reference of a tag with remote.ParseTag.
+func (f Registries) Target(s string) (name.Tag, error) { return remote.ParseTag(s, f.Registry) }
 
 // Reference parses the reference of an image with remote.ParseReference.
 func (f Registries) Reference(s string) (name.Reference, error) {

@@ -40,7 +40,7 @@ Example:
 
 // Run pulls, and prints the file.
 func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
-	ref, err := c.Argument(c.Configuration)
+	ref, err := c.Reference(c.Configuration)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ Example:
 
 // Run copies, and prints the reference of the Configuration.
 func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
-	from, err := c.Argument(c.Source)
+	from, err := c.Reference(c.Source)
 	if err != nil {
 		return err
 	}

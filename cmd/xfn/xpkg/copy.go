@@ -44,7 +44,7 @@ func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		return hint.Wrap(fmt.Errorf("parsing reference %q: it is a file, and not a reference", c.Source),
 			fmt.Sprintf("push a file: xfn xpkg push -f %s %s", c.Source, c.Destination))
 	}
-	from, err := c.Argument(c.Source)
+	from, err := c.Reference(c.Source)
 	if err != nil {
 		return err
 	}

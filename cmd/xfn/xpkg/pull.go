@@ -34,7 +34,7 @@ func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err := checkOutput(c.PackageFile); err != nil {
 		return err
 	}
-	ref, err := c.Argument(c.Package)
+	ref, err := c.Reference(c.Package)
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (c *PushCmd) files() ([]string, error) {
 		}
 		for i, path := range paths {
 			if slices.Contains(paths[:i], path) {
-				return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("%q is named twice", path), "leave one out")}
+				return nil, hint.Wrap(fmt.Errorf("%q is named twice", path), "leave one out")
 			}
 		}
 		return paths, nil

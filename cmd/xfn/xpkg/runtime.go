@@ -127,7 +127,7 @@ func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opt
 	}
 	at := place{engine: f.EmbedRuntimeImage, tarball: f.EmbedRuntimeImageTarball, layout: f.EmbedRuntimeLayout}
 	if f.EmbedRuntimeRemote != "" {
-		ref, err := f.Argument(f.EmbedRuntimeRemote)
+		ref, err := f.Reference(f.EmbedRuntimeRemote)
 		if err != nil {
 			return nil, err
 		}
@@ -247,7 +247,7 @@ func (f *runtimeFlags) parsePlace(image string) (place, error) {
 		return place{layout: details}, nil
 	case "docker":
 		if after, ok := strings.CutPrefix(details, "//"); ok {
-			ref, err := f.Argument(after)
+			ref, err := f.Reference(after)
 			return place{remote: ref}, err
 		}
 	}

@@ -125,7 +125,7 @@ func isFile(from string) bool {
 
 // reference parses the reference of a package or image that is not a file.
 func (f registryFlags) reference(from string) (name.Reference, error) {
-	ref, err := f.Argument(from)
+	ref, err := f.Reference(from)
 	if err == nil {
 		return ref, nil
 	}

@@ -78,7 +78,7 @@ func (f registryFlags) signed(from string) (name.Reference, error) {
 	if isFile(from) {
 		return nil, hint.Wrap(fmt.Errorf("expected a package in a registry, got the file %q", from), "name the reference to which the file was pushed: signatures are in registries")
 	}
-	return f.Argument(from)
+	return f.Reference(from)
 }
 
 // verified is the output of xfn xpkg verify --format json.

@@ -28,11 +28,11 @@ type InitOptions struct {
 // returns the path of the project file.
 func Init(ctx context.Context, o InitOptions) (string, error) {
 	if problems := validation.IsDNS1035Label(o.Name); len(problems) > 0 {
-		return "", hint.Argument(hint.Wrap(fmt.Errorf("%q cannot name a project", o.Name),
-			"use at most 63 lower-case letters, digits and dashes, beginning with a letter, such as platform"))
+		return "", hint.Wrap(fmt.Errorf("%q cannot name a project", o.Name),
+			"use at most 63 lower-case letters, digits and dashes, beginning with a letter, such as platform")
 	}
 	if err := remote.CheckRepository(o.Repository); err != nil {
-		return "", hint.Argument(err)
+		return "", err
 	}
 	if err := empty(o.Dir, ".git"); err != nil {
 		return "", err

@@ -196,8 +196,8 @@ type reported map[any]bool
 // A faultKey identifies a fault of a definition, which may be among the schemas and among the
 // resources. An XRD with claims defines two kinds with the same faults.
 type faultKey struct {
-	path, name, field string
-	line              int
+	path, name, field, text string
+	line                    int
 }
 
 // with returns r. If the definition of r's kind is invalid and not yet
@@ -222,7 +222,7 @@ func (t reported) with(r Result) []Result {
 func (t reported) unknown(r Result) []Result {
 	invalid := len(r.Faults) > 0
 	r.Faults = slices.DeleteFunc(slices.Clone(r.Faults), func(f Fault) bool {
-		key := faultKey{filepath.Clean(r.Path), r.Name, f.Field, f.Line}
+		key := faultKey{filepath.Clean(r.Path), r.Name, f.Field, f.Text, f.Line}
 		known := t[key]
 		t[key] = true
 		return known && r.Path != ""
