@@ -22,7 +22,7 @@ func exitCodes() []entry {
 	return []entry{
 		{fmt.Sprint(Done), "The command succeeded."},
 		{fmt.Sprint(Failed), "The command failed: a test case failed, a resource is not valid, a lint rule reported an error, a file or registry could not be read. `xfn diff --exit-code` returns it when something would change."},
-		{fmt.Sprint(Misuse), "The command line is wrong: an unknown flag, a missing argument, or a value that is not allowed."},
+		{fmt.Sprint(Misuse), "The command line is wrong: an unknown flag, a missing argument, or a value that is not allowed. A malformed reference, name or template ends with 1, as in the crossplane CLI."},
 		{fmt.Sprint(Fatal), "A function returned a fatal result, so the pipeline ended."},
 	}
 }
