@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -208,7 +207,7 @@ func ruleReasons() []string {
 
 func checkFieldPath(at *field.Path, s *structural.Structural, path string) field.ErrorList {
 	text := "must be a valid path"
-	switch _, _, err := cel.ValidFieldPath(path, s); {
+	switch _, _, err := validFieldPath(path, s); {
 	case path == "":
 		return nil
 	case strings.TrimSpace(path) == "":

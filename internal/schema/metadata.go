@@ -61,7 +61,8 @@ func AnyMetadata(obj map[string]any) []Fault {
 	}
 	meta = maps.Clone(meta)
 	meta["name"] = "any"
-	return Metadata(map[string]any{"metadata": meta}, nil, meta["namespace"] != nil, unlimited)
+	namespace, _ := meta["namespace"].(string)
+	return Metadata(map[string]any{"metadata": meta}, nil, namespace != "", unlimited)
 }
 
 func unlimited(string, bool) []string { return nil }

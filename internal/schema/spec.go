@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -136,32 +137,40 @@ func invalidText(at *field.Path, text, prefix string, reasons []string) field.Er
 	return field.ErrorList{field.Invalid(at, text, prefix+strings.Join(reasons, ","))}
 }
 
+// checkConversion returns the errors in the conversion between versions. The address of the webhook
+// may be missing, because Crossplane adds its own to the CRDs of packages.
 func checkConversion(at *field.Path, c *extv1.CustomResourceConversion) field.ErrorList {
 	if c == nil {
 		return nil
 	}
 	strategies := []extv1.ConversionStrategyType{extv1.NoneConverter, extv1.WebhookConverter}
-	hook := at.Child("webhook")
+	webhook := at.Child("webhook")
 	switch {
 	case c.Strategy == "":
 		return field.ErrorList{field.Required(at.Child("strategy"), "")}
 	case !slices.Contains(strategies, c.Strategy):
 		return field.ErrorList{field.NotSupported(at.Child("strategy"), c.Strategy, strategies)}
 	case c.Strategy == extv1.NoneConverter && c.Webhook != nil:
-		return field.ErrorList{field.Forbidden(hook, "should not be set when strategy is not set to Webhook")}
+		return field.ErrorList{field.Forbidden(webhook, "should not be set when strategy is not set to Webhook")}
 	case c.Strategy == extv1.NoneConverter:
 		return nil
-	case c.Webhook == nil || c.Webhook.ClientConfig == nil:
-		return field.ErrorList{field.Required(hook.Child("clientConfig"), "required when strategy is set to Webhook")}
+	}
+	var client extv1.WebhookClientConfig
+	var versions []string
+	if c.Webhook != nil {
+		versions = c.Webhook.ConversionReviewVersions
+		if c.Webhook.ClientConfig != nil {
+			client = *c.Webhook.ClientConfig
+		}
 	}
 	var errs field.ErrorList
-	if client := c.Webhook.ClientConfig; (client.URL == nil) == (client.Service == nil) {
-		errs = append(errs, field.Required(hook.Child("clientConfig"), "exactly one of url or service is required"))
-	} else if client.URL != nil && !strings.HasPrefix(*client.URL, "https://") {
-		errs = append(errs, field.Invalid(hook.Child("clientConfig", "url"), *client.URL, "'https' is the only allowed URL scheme"))
+	switch config := webhook.Child("clientConfig"); {
+	case client.URL != nil && client.Service != nil:
+		errs = append(errs, field.Required(config, "exactly one of url or service is required"))
+	case client.URL != nil && !strings.HasPrefix(*client.URL, "https://"):
+		errs = append(errs, field.Invalid(config.Child("url"), *client.URL, "'https' is the only allowed URL scheme"))
 	}
-	reviews := hook.Child("conversionReviewVersions")
-	switch versions := c.Webhook.ConversionReviewVersions; {
+	switch reviews := webhook.Child("conversionReviewVersions"); {
 	case len(versions) == 0:
 		errs = append(errs, field.Required(reviews, ""))
 	case !slices.Contains(versions, "v1") && !slices.Contains(versions, "v1beta1"):
@@ -260,7 +269,7 @@ func (v version) checkSelectable(at *field.Path, selectable []extv1.SelectableFi
 			errs = append(errs, field.Required(at, ""))
 			continue
 		}
-		path, schema, err := cel.ValidFieldPath(f.JSONPath, v.structural, cel.WithFieldPathAllowArrayNotation(false))
+		path, schema, err := validFieldPath(f.JSONPath, v.structural, cel.WithFieldPathAllowArrayNotation(false))
 		if err != nil {
 			errs = append(errs, field.Invalid(at, f.JSONPath, fmt.Sprintf("is an invalid path: %v", err)))
 			continue
@@ -280,6 +289,16 @@ func (v version) checkSelectable(at *field.Path, selectable []extv1.SelectableFi
 		errs = append(errs, field.TooMany(at, len(known), maxSelectable))
 	}
 	return errs
+}
+
+// validFieldPath is cel.ValidFieldPath, without its panic for a field below additionalProperties: true.
+func validFieldPath(path string, s *structural.Structural, options ...cel.ValidFieldPathOption) (at *field.Path, found *structural.Structural, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("does not refer to a valid field")
+		}
+	}()
+	return cel.ValidFieldPath(path, s, options...)
 }
 
 func isSelectable(s *structural.Structural) bool {

@@ -277,6 +277,33 @@ func TestUndeclared(t *testing.T) {
 	}
 }
 
+// Crossplane adds the address of a webhook to the CRDs of packages, and the API server's library
+// panics for a field below additionalProperties: true.
+func TestCheckSpec(t *testing.T) {
+	const crd = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: gold.test, scope: Cluster, names: {kind: A}, %s
+		versions: [{name: v1, served: true, storage: true, %s schema: {openAPIV3Schema: {type: object, properties: {m: {type: object, additionalProperties: true}}}}}]}}`
+	for _, tc := range []struct{ reason, conversion, selectable, want string }{
+		{"a conversion may have no address", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1]}},", "", ""},
+		{"a field below any value cannot be selected", "", "selectableFields: [{jsonPath: .m.a.b}],", "does not refer to a valid field"},
+	} {
+		got := strings.Join(lines(definition(t, fmt.Sprintf(crd, tc.conversion, tc.selectable)).Check(t.Context())), "\n")
+		if !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+		}
+	}
+}
+
+func TestAnyMetadata(t *testing.T) {
+	for text, want := range map[string]string{
+		`{metadata: {name: a, namespace: ""}}`:         "", // templates print an empty namespace
+		`{metadata: {name: a, labels: {tier: "b c"}}}`: "metadata.labels",
+	} {
+		if got := strings.Join(lines(schema.AnyMetadata(object(t, text))), "\n"); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestCheckWithoutSchema(t *testing.T) {
 	def := definition(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: gold.test, scope: Cluster, names: {kind: A}, versions: [{name: v1, served: true, storage: true}]}}`)
 	if diff := cmp.Diff([]string{"spec.versions[0].schema.openAPIV3Schema: is required"}, lines(def.Check(t.Context()))); diff != "" {

@@ -73,13 +73,15 @@ func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schem
 	schemas := reconciler.Schemas{}
 	for _, path := range paths {
 		docs, err := s.config.Reader.JSON(ctx, path)
+		found := len(docs) == 0
 		for i := 0; err == nil && i < len(docs); i++ {
 			var obj map[string]any
 			obj, err = docs[i].Object()
-			if err == nil && obj["openapi"] == nil && obj["components"] == nil {
-				err = fmt.Errorf("%s: expected an OpenAPI v3 document with components.schemas", docs[i].Position())
-			}
+			found = found || obj["openapi"] != nil || obj["components"] != nil // A folder may have other files.
 			schemas.Add(obj)
+		}
+		if err == nil && !found {
+			err = fmt.Errorf("%s: expected an OpenAPI v3 document with components.schemas", docs[0].Position())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("loading required schemas: %w", err)
