@@ -60,7 +60,7 @@ func lintCompositions(ctx context.Context, objects []xpkg.Document, inputs func(
 		}
 	}
 	if ctx.Err() == nil {
-		found = append(found, lintReferences(objects, defined())...)
+		found = append(found, lintReferences(objects, defined)...)
 	}
 	return found
 }

@@ -38,7 +38,10 @@ func (r referrer) warning(field, near, format string, args ...any) xpkg.Problem 
 // lintReferences finds references between XRDs and Compositions that are most probably wrong: to a
 // version that the XRD does not have, to a kind that is similar to that of an XRD, and to a
 // Composition that is not among those for the XRD. Others may be to objects of other packages.
-func lintReferences(objects []xpkg.Document, defined schema.Definitions) (found xpkg.Problems) {
+func lintReferences(objects []xpkg.Document, defined func() schema.Definitions) (found xpkg.Problems) {
+	if !slices.ContainsFunc(objects, func(o xpkg.Document) bool { return o.Kind == apiextv1.CompositionKind }) {
+		return nil // A package of many XRDs need not be decoded again.
+	}
 	names := map[kschema.GroupKind][]string{}
 	var xrds []referrer
 	for _, o := range objects {
@@ -57,7 +60,7 @@ func lintReferences(objects []xpkg.Document, defined schema.Definitions) (found 
 		}
 		gvk := kschema.FromAPIVersionAndKind(r.text("spec", "compositeTypeRef", "apiVersion"), r.text("spec", "compositeTypeRef", "kind"))
 		names[gvk.GroupKind()] = append(names[gvk.GroupKind()], r.text("metadata", "name"))
-		found = append(found, r.typeRef(gvk, defined)...)
+		found = append(found, r.typeRef(gvk, defined())...)
 	}
 	for _, r := range xrds {
 		known := names[kschema.GroupKind{Group: r.text("spec", "group"), Kind: r.text("spec", "names", "kind")}]
