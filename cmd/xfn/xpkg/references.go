@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -19,11 +19,6 @@ import (
 type referrer struct {
 	doc manifest.Document
 	obj map[string]any
-}
-
-func (r referrer) text(field ...string) string {
-	text, _, _ := unstructured.NestedString(r.obj, field...)
-	return text
 }
 
 // warning returns a problem of a field. It suggests near, unless that is "".
@@ -58,14 +53,14 @@ func lintReferences(objects []xpkg.Document, defined func() schema.Definitions) 
 			xrds = append(xrds, r)
 			continue
 		}
-		gvk := kschema.FromAPIVersionAndKind(r.text("spec", "compositeTypeRef", "apiVersion"), r.text("spec", "compositeTypeRef", "kind"))
-		names[gvk.GroupKind()] = append(names[gvk.GroupKind()], r.text("metadata", "name"))
+		gvk := kschema.FromAPIVersionAndKind(fieldpath.Text(r.obj, "spec", "compositeTypeRef", "apiVersion"), fieldpath.Text(r.obj, "spec", "compositeTypeRef", "kind"))
+		names[gvk.GroupKind()] = append(names[gvk.GroupKind()], fieldpath.Text(r.obj, "metadata", "name"))
 		found = append(found, r.typeRef(gvk, defined())...)
 	}
 	for _, r := range xrds {
-		known := names[kschema.GroupKind{Group: r.text("spec", "group"), Kind: r.text("spec", "names", "kind")}]
+		known := names[kschema.GroupKind{Group: fieldpath.Text(r.obj, "spec", "group"), Kind: fieldpath.Text(r.obj, "spec", "names", "kind")}]
 		for _, field := range []string{"defaultCompositionRef", "enforcedCompositionRef"} {
-			if name := r.text("spec", field, "name"); name != "" && len(known) > 0 && !slices.Contains(known, name) {
+			if name := fieldpath.Text(r.obj, "spec", field, "name"); name != "" && len(known) > 0 && !slices.Contains(known, name) {
 				found = append(found, r.warning("spec."+field+".name", hint.Nearest(name, known), "the package has Compositions for this kind, but none with the name %q", name))
 			}
 		}
