@@ -115,6 +115,14 @@ func Argument(err error) error {
 // IsArgument reports whether Argument has marked an error in err's chain.
 func IsArgument(err error) bool { return errors.As(err, new(argument)) }
 
+// DidYouMean returns the end of a message that suggests the name near, "" if near is "".
+func DidYouMean(near string) string {
+	if near == "" {
+		return ""
+	}
+	return ", did you mean " + near + "?"
+}
+
 // longest is the number of bytes of a name that EditDistance compares.
 const longest = 128
 

@@ -80,7 +80,7 @@ func unknownRoots(doc manifest.Document, xr map[string]any) (errs []error) {
 			continue
 		}
 		text := fmt.Sprintf("a composite resource has no field %s, which an API server drops", name)
-		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(name), Err: errors.New(didYouMean(text, hint.Nearest(name, rootFields)))})
+		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(name), Err: errors.New(text + hint.DidYouMean(hint.Nearest(name, rootFields)))})
 	}
 	return errs
 }

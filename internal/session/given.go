@@ -117,17 +117,9 @@ func metadataErrors(doc manifest.Document, obj map[string]any, what string) (err
 		if f.Unknown {
 			text = fmt.Sprintf("a %s has no field %s, which an API server drops", what, f.Field)
 		}
-		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(f.Field), Err: errors.New(didYouMean(text, f.Nearest))})
+		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(f.Field), Err: errors.New(text + hint.DidYouMean(f.Nearest))})
 	}
 	return errs
-}
-
-// didYouMean adds a suggestion to a message, unless it is "".
-func didYouMean(text, near string) string {
-	if near == "" {
-		return text
-	}
-	return text + ", did you mean " + near + "?"
 }
 
 // checkFunction is a givenCheck of Functions. The package of a Function is not validated, because
@@ -165,7 +157,7 @@ func checkCredentials(ctx context.Context, doc manifest.Document, release schema
 		if gvk := u.GroupVersionKind(); gvk != secret {
 			at := manifest.Document{Path: doc.Path, Line: doc.FirstLine()}
 			text := fmt.Sprintf("%s: no function gets credentials from this %s of apiVersion %q, only from a Secret of apiVersion v1", at.Position(), gvk.Kind, u.GetAPIVersion())
-			errs = append(errs, errors.New(didYouMean(text, hint.Nearest(gvk.Kind, []string{secret.Kind}))))
+			errs = append(errs, errors.New(text+hint.DidYouMean(hint.Nearest(gvk.Kind, []string{secret.Kind}))))
 		}
 	}
 	if len(errs) == 0 {

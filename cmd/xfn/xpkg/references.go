@@ -23,10 +23,7 @@ type referrer struct {
 
 // warning returns a problem of a field. It suggests near, unless that is "".
 func (r referrer) warning(field, near, format string, args ...any) xpkg.Problem {
-	text := field + ": " + fmt.Sprintf(format, args...)
-	if near != "" {
-		text += ", did you mean " + near + "?"
-	}
+	text := field + ": " + fmt.Sprintf(format, args...) + hint.DidYouMean(near)
 	return xpkg.Problem{Rule: "composition", Warning: true, Path: r.doc.Path, Line: r.doc.Lines().Of(field), Text: text}
 }
 
