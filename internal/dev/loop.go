@@ -57,8 +57,8 @@ var errChanged = errors.New("a file changed during a render")
 const clockError = 10 * time.Millisecond
 
 // Run runs rounds until ctx is done or commands is closed. The first round begins
-// immediately, and each later one after a file change or a command. A file change
-// or a command cancels the current round. Rounds never overlap.
+// immediately, and each later one after a file change or a command. A command, or a file
+// change unless the round accepts golden files, cancels the current round. Rounds never overlap.
 //
 // Run calls show for each event, one at a time. show must not block for long.
 // When Run returns, all functions have stopped. Run returns the errors of show
@@ -192,8 +192,12 @@ func (l *loop) abandon() {
 }
 
 // changed looks for file changes. If there are any, it cancels the current round,
-// and adds its plan to the plan of the next round.
+// and adds its plan to the plan of the next round. It waits for the end of a round that
+// accepts golden files, because only that round knows which changes are its own.
 func (l *loop) changed(ctx context.Context, show func(Event) error) error {
+	if l.running != nil && l.now.Accept {
+		return nil // finish looks for changes, too.
+	}
 	changes, err := l.detectChanges(ctx, show)
 	if err != nil {
 		return err
