@@ -270,7 +270,7 @@ func report(term *terminal.Terminal, name string, err error) int {
 	switch {
 	case errors.As(err, &fe):
 		return docs.Fatal
-	case errors.As(err, &ue), hint.IsArgument(err):
+	case errors.As(err, &ue):
 		return docs.Misuse
 	default:
 		return docs.Failed

@@ -98,23 +98,6 @@ func Of(err error) Hint {
 	return ""
 }
 
-// An argument is an error about a value that a caller passed and that is not allowed.
-type argument struct{ error }
-
-func (a argument) Unwrap() error { return a.error }
-
-// Argument marks err as an error about a value that the caller passed, which nothing else can make
-// valid. It returns nil for a nil err.
-func Argument(err error) error {
-	if err == nil {
-		return nil
-	}
-	return argument{err}
-}
-
-// IsArgument reports whether Argument has marked an error in err's chain.
-func IsArgument(err error) bool { return errors.As(err, new(argument)) }
-
 // DidYouMean returns the end of a message that suggests the name near, "" if near is "".
 func DidYouMean(near string) string {
 	if near == "" {

@@ -14,7 +14,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
@@ -131,7 +130,7 @@ func checkPlatforms(platforms []v1.Platform) error {
 			return fmt.Errorf("making a runtime image for %q: expected a linux platform, such as linux/amd64", p)
 		}
 		if seen[p.String()] {
-			return hint.Argument(hint.Wrap(fmt.Errorf("making a runtime image: %s is given twice", p), "leave one out"))
+			return fmt.Errorf("making a runtime image: %s is given twice", p)
 		}
 		seen[p.String()] = true
 	}

@@ -116,7 +116,7 @@ func CheckDir(flag, path string) error {
 	if err != nil || info.IsDir() {
 		return nil
 	}
-	return hint.Argument(hint.Wrap(fmt.Errorf("--%s: %q is a file, expected a directory", flag, path), "name a directory, which may be new"))
+	return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("--%s: %q is a file, expected a directory", flag, path), "name a directory, which may be new")}
 }
 
 // Profile returns the profile of the value of --crossplane-version.

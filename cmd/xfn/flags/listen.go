@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -38,7 +39,7 @@ func listen(ctx context.Context, network, address, named string) (net.Listener, 
 		}
 		invalid := errors.As(err, new(*net.AddrError))
 		if err = hint.Wrap(fmt.Errorf("listening on %q: %w", named, err), next); invalid {
-			err = hint.Argument(err)
+			err = &terminal.UsageError{Err: err}
 		}
 		return nil, err
 	}

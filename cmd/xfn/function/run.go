@@ -83,7 +83,7 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	}
 	fn, err := starter.Start(ctx, runtimes.Function{Name: c.Image, Package: pkg, Annotations: c.annotations()})
 	if _, invalid := c.Reference(pkg); err != nil && invalid != nil && strings.Contains(pkg, ":") {
-		err = hint.Argument(err) // Without a tag it may be the path of a file that does not exist.
+		err = &terminal.UsageError{Err: err} // Without a tag it may be the path of a file that does not exist.
 	}
 	if ext := filepath.Ext(c.Image); err != nil && (ext == ".yaml" || ext == ".yml") {
 		return hint.Wrap(err, "name the file of a package, as xfn xpkg build writes it")

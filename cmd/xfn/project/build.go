@@ -167,16 +167,14 @@ func (c *BuildCmd) options(p *project.Project, program terminal.Program, report 
 	if o, err = c.lintFlags.options(p, c.Cache); err != nil {
 		return o, err
 	}
-	for _, name := range c.Platform {
-		p, err := packages.ParsePlatform(name)
-		if err != nil {
-			return o, err
-		}
+	if o.Platforms, err = packages.ParsePlatforms(c.Platform); err != nil {
+		return o, err
+	}
+	for _, p := range o.Platforms {
 		if !packages.IsArchitecture(p.Architecture) {
-			err := fmt.Errorf("reading --platform %q: unknown architecture %q", name, p.Architecture)
+			err := fmt.Errorf("reading --platform %q: unknown architecture %q", p, p.Architecture)
 			return o, &terminal.UsageError{Err: hint.Wrap(err, "use linux/amd64 or linux/arm64, say; for functions in tarballs, list other architectures in spec.architectures of the project file")}
 		}
-		o.Platforms = append(o.Platforms, *p)
 	}
 	if err := c.Load(); err != nil {
 		return o, err

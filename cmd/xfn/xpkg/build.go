@@ -84,7 +84,7 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 		// lintRuntimes reports the same after the compilation.
 		err := fmt.Errorf("the package in %q is a %s with a runtime image, which nothing would run", c.PackageRoot, pkg.Meta.Kind)
 		next := "leave " + fromSource + " out, or build the package anyway with --lint=warn"
-		if _, invalid := c.platforms(); invalid != nil {
+		if _, invalid := ParsePlatforms(c.Platform); invalid != nil {
 			err, next = errors.Join(err, invalid), next+"; "+string(hint.Of(invalid))
 		}
 		return hint.Wrap(err, next)

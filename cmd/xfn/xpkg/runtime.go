@@ -71,7 +71,7 @@ func (f *runtimeFlags) runtime(ctx context.Context, program terminal.Program, op
 	}
 	opts.Pin = f.Pin()
 	var err error
-	if opts.Platforms, err = f.platforms(); err != nil {
+	if opts.Platforms, err = ParsePlatforms(f.Platform); err != nil {
 		return nil, err
 	}
 	if remote.IsPath(f.EmbedRuntimeImage) {
@@ -82,19 +82,6 @@ func (f *runtimeFlags) runtime(ctx context.Context, program terminal.Program, op
 	}
 	images, err := f.images(ctx, program, opts)
 	return &language.Result{Images: images}, err
-}
-
-// platforms returns the values of --platform.
-func (f *runtimeFlags) platforms() ([]v1.Platform, error) {
-	var all []v1.Platform
-	for _, name := range f.Platform {
-		p, err := ParsePlatform(name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, *p)
-	}
-	return all, nil
 }
 
 // notInEngine returns the error for the path of an image where the name of an image in a Docker
@@ -204,6 +191,21 @@ var (
 
 // IsArchitecture reports whether Go knows an architecture.
 func IsArchitecture(name string) bool { return slices.Contains(architectures, name) }
+
+// ParsePlatforms parses the values of --platform, which must differ.
+func ParsePlatforms(names []string) (all []v1.Platform, err error) {
+	for _, name := range names {
+		p, err := ParsePlatform(name)
+		if err == nil && slices.ContainsFunc(all, p.Equals) {
+			err = &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform: %s is given twice", p), "leave one out")}
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *p)
+	}
+	return all, nil
+}
 
 // ParsePlatform parses a value of --platform. It accepts unknown systems and architectures,
 // which images can have, unless they are similar to a known one.
