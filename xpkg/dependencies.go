@@ -1,6 +1,7 @@
 package xpkg
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -123,11 +124,8 @@ func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
 	case gvk.Group != group:
 		return
 	case !slices.Contains(kinds, kind):
-		next := "write kind: Configuration, Function or Provider"
-		if near := hint.Nearest(kind, kinds); near != "" {
-			next = "did you mean kind: " + near + "?"
-		}
-		f.add(rule, at+".kind", next, "%s.kind is %q, which is not a kind of package", at, kind)
+		next := cmp.Or(hint.Meant("kind: ", hint.Nearest(kind, kinds)), "write kind: Configuration, Function or Provider")
+		f.add(rule, at+".kind", string(next), "%s.kind is %q, which is not a kind of package", at, kind)
 		return
 	}
 	if gvk.Version != "v1" { // Each release serves v1, and its CRDs are a large file.

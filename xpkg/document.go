@@ -302,18 +302,9 @@ func (d decoded) lostFields(obj any, unknown []error, out []byte) Problems {
 			continue // The rule removedFields reports it.
 		}
 		f.add("unknown-field", path, "correct the field's name or remove it",
-			"kind %s of %s has no field %s, so it would be lost%s", d.Kind, d.APIVersion, path, didYouMean(schema.NearestField(reflect.TypeOf(obj), path)))
+			"kind %s of %s has no field %s, so it would be lost%s", d.Kind, d.APIVersion, path, hint.DidYouMean(schema.NearestField(reflect.TypeOf(obj), path)))
 	}
 	return f.found
-}
-
-// didYouMean returns the end of a message about an unknown field, for the field with the
-// most similar name, or "".
-func didYouMean(nearest string) string {
-	if nearest == "" {
-		return ""
-	}
-	return "; did you mean " + nearest + "?"
 }
 
 // lost adds to paths each field that in has and out lacks, unless its value is empty.

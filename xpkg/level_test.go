@@ -38,7 +38,7 @@ func TestReadFindsAll(t *testing.T) {
 		"unknown-kind p/a.yaml:4: kind ConfigMap of v1 cannot be in a package",
 		"syntax p/b.yaml:1: did not find expected node content: the document ends before a { or [ is closed",
 		"unknown-field p/b.yaml:8: kind Function of meta.pkg.crossplane.io/v1 has no field extra, so it would be lost",
-		"unknown-field p/b.yaml:9: kind Function of meta.pkg.crossplane.io/v1 has no field spce, so it would be lost; did you mean spec?",
+		"unknown-field p/b.yaml:9: kind Function of meta.pkg.crossplane.io/v1 has no field spce, so it would be lost, did you mean spec?",
 		`duplicate-key p/b.yaml:10: key "kind" already set, so the first value would be lost`,
 		"object-type p/b.yaml:12: the object has no apiVersion",
 		"object-type p/examples/x.yaml:1: the example has no kind",

@@ -7,6 +7,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -38,7 +39,7 @@ func objects(ctx context.Context, c content, d decoded, f *finder) {
 	}
 	for _, fault := range found {
 		if !fault.Unknown && !fault.Unchecked && !inStatus(fault.Field) {
-			f.add(ruleObject, fault.Field, "", "the API server refuses the %s: %s%s", d.Kind, fault, didYouMean(fault.Nearest))
+			f.add(ruleObject, fault.Field, "", "the API server refuses the %s: %s%s", d.Kind, fault, hint.DidYouMean(fault.Nearest))
 		}
 	}
 }

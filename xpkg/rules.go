@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -162,10 +163,10 @@ func schemas(ctx context.Context, _ content, d decoded, f *finder) {
 		if d.Kind == "CompositeResourceDefinition" && fault.Field == "spec.versions" {
 			next = "set referenceable: true for one version"
 		}
-		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))
+		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
 	}
 	for _, fault := range defs[0].Undeclared() {
-		f.add("schema", fault.Field, "declare the field under properties, or remove it from required", "%s: %s%s", fault.Field, fault.Text, didYouMean(fault.Nearest))
+		f.add("schema", fault.Field, "declare the field under properties, or remove it from required", "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
 		f.found[len(f.found)-1].Warning = true
 	}
 	f.keywords(d)
@@ -182,7 +183,7 @@ func (f *finder) keywords(d decoded) {
 		at := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
 		for _, fault := range schema.CheckKeywords(at, fieldpath.Map(version, "schema", "openAPIV3Schema")) {
 			if fault.Unknown {
-				f.add("unknown-field", fault.Field, "correct the keyword's name or remove it", "%s is not a keyword of schemas, so it would be lost%s", fault.Field, didYouMean(fault.Nearest))
+				f.add("unknown-field", fault.Field, "correct the keyword's name or remove it", "%s is not a keyword of schemas, so it would be lost%s", fault.Field, hint.DidYouMean(fault.Nearest))
 				f.found[len(f.found)-1].Warning = fault.Nearest == ""
 			}
 		}
@@ -262,10 +263,10 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 			continue
 		}
 		if fault.Unknown {
-			e.add(rule, below(fault.Field), "correct the field's name or remove it", "%s has no field %s, so it would be lost%s", what, fault.Field, didYouMean(fault.Nearest))
+			e.add(rule, below(fault.Field), "correct the field's name or remove it", "%s has no field %s, so it would be lost%s", what, fault.Field, hint.DidYouMean(fault.Nearest))
 			continue
 		}
-		e.add(rule, below(fault.Field), "", "%s: %s %s%s", what, fault.Field, fault.Text, didYouMean(fault.Nearest))
+		e.add(rule, below(fault.Field), "", "%s: %s %s%s", what, fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
 	}
 }
 

@@ -235,7 +235,7 @@ func isBadInput(fatal string) bool {
 // messages, Advice returns "".
 func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	if near := spec.Nearest(fatal); near != "" {
-		return hint.Hint("did you mean " + near + "?")
+		return hint.Meant("", near)
 	}
 	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {
 		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders that the command line names for templates", b.Name))
@@ -292,7 +292,7 @@ func Find(name string) (Builtin, error) {
 		names, short = append(names, b.Name), append(short, b.shortName())
 	}
 	err := fmt.Errorf("there is no builtin %q: the builtins are %s", name, strings.Join(names, ", "))
-	return Builtin{}, meant(err, strings.TrimPrefix(name, "function-"), short)
+	return Builtin{}, hint.Wrap(err, hint.Meant("", hint.Nearest(strings.TrimPrefix(name, "function-"), short)))
 }
 
 // Named returns the builtin with exactly this name, and whether it exists.

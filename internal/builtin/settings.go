@@ -106,7 +106,7 @@ func celHealthChecks(list string) (bool, error) {
 		gate, value = strings.TrimSpace(gate), strings.TrimSpace(value)
 		known := []string{celGate, alphaGate, betaGate}
 		if !slices.Contains(known, gate) {
-			return false, meant(fmt.Errorf("unrecognized feature gate: %s", gate), gate, known)
+			return false, hint.Wrap(fmt.Errorf("unrecognized feature gate: %s", gate), hint.Meant("", hint.Nearest(gate, known)))
 		}
 		on, err := strconv.ParseBool(value)
 		if !ok || err != nil {
@@ -118,14 +118,6 @@ func celHealthChecks(list string) (bool, error) {
 		return on, nil
 	}
 	return gates[alphaGate], nil
-}
-
-// meant adds a hint with the known name that is most similar to wrong.
-func meant(err error, wrong string, known []string) error {
-	if near := hint.Nearest(wrong, known); near != "" {
-		return hint.Wrap(err, "did you mean "+near+"?")
-	}
-	return err
 }
 
 // Option returns the name of a setting of b in Settings.
@@ -182,7 +174,8 @@ func (b Builtin) setting(key string) (Setting, error) {
 	if len(keys) == 0 {
 		return Setting{}, fmt.Errorf("%s has no settings, got %q", b.Name, key)
 	}
-	return Setting{}, meant(fmt.Errorf("%s has no setting %q: its settings are %s", b.Name, key, strings.Join(keys, ", ")), key, keys)
+	err := fmt.Errorf("%s has no setting %q: its settings are %s", b.Name, key, strings.Join(keys, ", "))
+	return Setting{}, hint.Wrap(err, hint.Meant("", hint.Nearest(key, keys)))
 }
 
 // AnnotationPrefix is followed by the key of a Setting in the name of an annotation of a

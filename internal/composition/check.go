@@ -241,9 +241,5 @@ func didYouMean(isLegacy bool, path string) string {
 	if text := schema.DidYouMean(reflect.TypeFor[apiextv1.Composition](), path); text != "" || !isLegacy {
 		return text
 	}
-	near := hint.Nearest(path, schema.LegacyFields(apiextv1.CompositionKind))
-	if near == "" {
-		return ""
-	}
-	return ", did you mean " + strings.TrimPrefix(near, "spec.") + "?"
+	return hint.DidYouMean(strings.TrimPrefix(hint.Nearest(path, schema.LegacyFields(apiextv1.CompositionKind)), "spec."))
 }

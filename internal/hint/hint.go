@@ -81,10 +81,11 @@ type hinted struct {
 
 func (h hinted) Unwrap() error { return h.error }
 
-// Wrap returns err with a hint and the same text. It returns nil for a nil err.
+// Wrap returns err with a hint and the same text. It returns err itself if err is nil or the
+// hint is "".
 func Wrap[T ~string](err error, hint T) error {
-	if err == nil {
-		return nil
+	if err == nil || hint == "" {
+		return err
 	}
 	return hinted{error: err, hint: Hint(hint)}
 }
@@ -96,6 +97,15 @@ func Of(err error) Hint {
 		return h.hint
 	}
 	return ""
+}
+
+// Meant returns a hint that suggests the name near after prefix, such as "kind: ". It returns ""
+// if near is "".
+func Meant(prefix, near string) Hint {
+	if near == "" {
+		return ""
+	}
+	return Hint("did you mean " + prefix + near + "?")
 }
 
 // DidYouMean returns the end of a message that suggests the name near, "" if near is "".

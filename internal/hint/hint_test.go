@@ -19,6 +19,8 @@ func TestOf(t *testing.T) {
 		"Nil":       {"a nil error has no hint", hint.Wrap(nil, "try x"), ""},
 		"Direct":    {"Of returns the hint that Wrap attached", hint.Wrap(cause, "try x"), "try x"},
 		"Wrapped":   {"a hint survives wrapping", fmt.Errorf("reading %q: %w", "f", hint.Wrap(cause, "try x")), "try x"},
+		"Empty":     {"an empty hint does not hide another", hint.Wrap(hint.Wrap(cause, "try x"), ""), "try x"},
+		"NoName":    {"without a similar name there is no suggestion", hint.Wrap(cause, hint.Meant("kind: ", "")), ""},
 		"Outermost": {"the outermost hint is returned", hint.Wrap(hint.Wrap(cause, "inner"), "outer"), "outer"},
 	}
 	for name, tc := range cases {

@@ -93,10 +93,7 @@ func (r *reader) packageKind(at string, p Package) {
 	}
 	if kinds := []string{"Provider", "Function", "Configuration"}; p.Kind != "" && !slices.Contains(kinds, p.Kind) {
 		err := fmt.Errorf("%s.kind is %q, expected Provider, Function or Configuration", at, p.Kind)
-		if near := hint.Nearest(p.Kind, kinds); near != "" {
-			err = hint.Wrap(err, "did you mean kind: "+near+"?")
-		}
-		r.fail(at+".kind", "%w", err)
+		r.fail(at+".kind", "%w", hint.Wrap(err, hint.Meant("kind: ", hint.Nearest(p.Kind, kinds))))
 	}
 }
 

@@ -129,7 +129,7 @@ func (r *reader) architectures(given []string) {
 // string: a runtime image in a tarball may be for another architecture.
 func (r *reader) warnArchitecture(at, arch string) {
 	if near := hint.Nearest(arch, knownArchitectures); near != "" {
-		r.warn(at, "%s is %q: did you mean %s?", at, arch, near)
+		r.warn(at, "%s is %q%s", at, arch, hint.DidYouMean(near))
 		return
 	}
 	r.warn(at, "%s is %q, which is not an architecture of Linux that Go knows: %s", at, arch, strings.Join(knownArchitectures, ", "))
@@ -180,11 +180,7 @@ func (r *reader) imageConfig(ctx context.Context, at string, c imageConfig) {
 		if f.Unchecked {
 			continue
 		}
-		text := "a cluster refuses this ImageConfig: " + f.String()
-		if f.Nearest != "" {
-			text += ", did you mean " + f.Nearest + "?"
-		}
-		r.warn(at+"."+f.Field, "%s", text)
+		r.warn(at+"."+f.Field, "a cluster refuses this ImageConfig: %s%s", f, hint.DidYouMean(f.Nearest))
 	}
 }
 

@@ -231,7 +231,7 @@ func TestReadWarns(t *testing.T) {
 		"Verification": {"a verification that a cluster refuses is read", project.File, crossplane + "  imageConfigs:\n  - spec:\n      matchImages: [{prefix: a}]\n      verification: {provider: Cosgn, cosign: {authorities: []}}\n", []string{`:9: a cluster refuses this ImageConfig: spec.verification.provider: Unsupported value: "Cosgn": supported values: "Cosign", did you mean Cosign?`}},
 		"Architecture": {
 			"any architecture is read, but listed once and with a warning if Go does not know it", project.File, crossplane + "  architectures: [amd64, amd64, arm46, vax]\n",
-			[]string{`lists "amd64" twice`, `:6: spec.architectures[2] is "arm46": did you mean arm64?`, `:6: spec.architectures[3] is "vax", which is not an architecture`},
+			[]string{`lists "amd64" twice`, `:6: spec.architectures[2] is "arm46", did you mean arm64?`, `:6: spec.architectures[3] is "vax", which is not an architecture`},
 		},
 	}
 	for name, tc := range cases {

@@ -215,11 +215,7 @@ func NearestField(t reflect.Type, path string) string {
 // DidYouMean returns the end of a message about an unknown field of a Go type: ", did you
 // mean NAME?", or "" if no field has a similar name.
 func DidYouMean(t reflect.Type, path string) string {
-	near := NearestField(t, path)
-	if near == "" {
-		return ""
-	}
-	return ", did you mean " + near + "?"
+	return hint.DidYouMean(NearestField(t, path))
 }
 
 // structIn returns t without pointers, lists and maps around it, or nil if it is no struct.

@@ -45,11 +45,7 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 // SuggestKind returns err, which is about an object of another kind than expected, with a hint if
 // the object's kind is a misspelled kind of Kubernetes or Crossplane.
 func SuggestKind(err error, apiVersion, kind string) error {
-	near := SimilarKind(apiVersion, kind)
-	if near == "" {
-		return err
-	}
-	return hint.Wrap(err, "did you mean kind: "+near+"?")
+	return hint.Wrap(err, hint.Meant("kind: ", SimilarKind(apiVersion, kind)))
 }
 
 // SimilarKind returns the kind of Kubernetes or Crossplane with the most similar name in the API

@@ -88,7 +88,7 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 		return hint.Wrap(addPlace(err, sdk.Location{Field: all[0].Field, Line: 1}, e, n), next)
 	}
 	if f := misspelled(b, input, fatal.Message); ran && f.Nearest != "" {
-		return hint.Wrap(addPlace(err, sdk.Location{Field: f.Field, Line: 1}, e, n), "did you mean "+f.Nearest+"?")
+		return hint.Wrap(addPlace(err, sdk.Location{Field: f.Field, Line: 1}, e, n), hint.Meant("", f.Nearest))
 	}
 	if at := b.Locate(ctx, fatal.Message, input, inProcess); ran || at.File == "" {
 		err = addPlace(err, at, e, n)

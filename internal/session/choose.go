@@ -123,11 +123,7 @@ func (s *Session) warnUnused(compositions ...composition.Entry) {
 	used := functionNames(nil, compositions...)
 	for _, name := range slices.Sorted(maps.Keys(s.config.Packages)) {
 		if !slices.Contains(used, name) {
-			text := fmt.Sprintf("no step uses function %q, for which a package is given", name)
-			if near := hint.Nearest(name, used); near != "" {
-				text += ": did you mean " + near + "?"
-			}
-			s.config.Progress.Warn(text)
+			s.config.Progress.Warn(fmt.Sprintf("no step uses function %q, for which a package is given%s", name, hint.DidYouMean(hint.Nearest(name, used))))
 		}
 	}
 }

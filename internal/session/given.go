@@ -77,7 +77,7 @@ func checkRequired(ctx context.Context, doc manifest.Document, release schema.Re
 		at := manifest.Document{Path: doc.Path, Line: r.Line}
 		switch {
 		case r.Status == validate.NoSchema && r.Nearest != "":
-			errs = append(errs, fmt.Errorf("%s: no function finds this %s, did you mean %s?", at.Position(), r.Kind, r.Nearest))
+			errs = append(errs, fmt.Errorf("%s: no function finds this %s%s", at.Position(), r.Kind, hint.DidYouMean(r.Nearest)))
 		case r.Name == "":
 			errs = append(errs, fmt.Errorf("%s: an API server has no %s without metadata.name", at.Position(), r.Kind))
 		default:
@@ -176,7 +176,7 @@ func (s *Session) checkContext(in Inputs, fields map[string]any) {
 		case key == environmentKey && !isObject:
 			text = fmt.Sprintf("%q must be an object, got %s: functions use an empty environment", key, manifest.DescribeValue(value))
 		case key != environmentKey && (key == "environment" || hint.EditDistance(key, environmentKey) <= 3):
-			text = fmt.Sprintf("%q is not the key of the environment, did you mean %s?", key, environmentKey)
+			text = fmt.Sprintf("%q is not the key of the environment%s", key, hint.DidYouMean(environmentKey))
 		default:
 			continue
 		}

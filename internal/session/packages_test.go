@@ -76,8 +76,8 @@ func TestUnknownAnnotations(t *testing.T) {
 		reason, annotations string
 		want                []string
 	}{
-		"Runtime": {"a misspelled runtime is reported with the known name", prefix + "runtim: Docker", []string{`function "f": unknown annotation ` + prefix + "runtim, which has no effect; did you mean " + prefix + "runtime?"}},
-		"Setting": {"a misspelled setting of a runtime is reported", prefix + "runtime-docker-clenup: Stop", []string{`function "f": unknown annotation ` + prefix + "runtime-docker-clenup, which has no effect; did you mean " + prefix + "runtime-docker-cleanup?"}},
+		"Runtime": {"a misspelled runtime is reported with the known name", prefix + "runtim: Docker", []string{`function "f": unknown annotation ` + prefix + "runtim, which has no effect, did you mean " + prefix + "runtime?"}},
+		"Setting": {"a misspelled setting of a runtime is reported", prefix + "runtime-docker-clenup: Stop", []string{`function "f": unknown annotation ` + prefix + "runtime-docker-clenup, which has no effect, did you mean " + prefix + "runtime-docker-cleanup?"}},
 		"Strange": {"an annotation like no other is reported alone", prefix + "x: z", []string{`function "f": unknown annotation ` + prefix + "x, which has no effect"}},
 		"Known":   {"known and foreign annotations are accepted", prefix + "runtime-docker-cleanup: Stop, example.org/runtim: x", nil},
 		"Other":   {"a runtime that this system lacks may have the annotation", prefix + "runtime-sandbox-network: Runner", nil},

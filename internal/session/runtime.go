@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -46,9 +47,6 @@ func ParseRuntime(name string) (Runtime, error) {
 		}
 		names = append(names, string(r))
 	}
-	next := "use Builtin, Sandbox, Docker, Process or Development"
-	if near := hint.Nearest(name, names); near != "" {
-		next = "did you mean " + near + "?"
-	}
+	next := cmp.Or(hint.Meant("", hint.Nearest(name, names)), "use Builtin, Sandbox, Docker, Process or Development")
 	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), next)
 }

@@ -116,7 +116,7 @@ func (s *Session) warnAnnotations(fn runtimes.Function) {
 		}
 		text := fmt.Sprintf("function %q: unknown annotation %s, which has no effect", fn.Name, key)
 		if near := hint.Nearest(name, known); near != "" {
-			text += "; did you mean " + prefix + near + "?"
+			text += hint.DidYouMean(prefix + near)
 		}
 		s.config.Progress.Warn(text)
 	}

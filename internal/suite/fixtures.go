@@ -127,7 +127,7 @@ func (a *attempt) checkCount(r session.Result) {
 	for kind, n := range a.form.Expect.Count {
 		if near := hint.Nearest(kind, kinds); n == 0 && kind != "total" && (near != "" || slices.Contains(kinds, kind)) {
 			at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position("expect", "count", kind)}
-			text := fmt.Sprintf("%s: expect.count: no case composes a resource of kind %s, did you mean %s?", at.Position(), kind, near)
+			text := fmt.Sprintf("%s: expect.count: no case composes a resource of kind %s%s", at.Position(), kind, hint.DidYouMean(near))
 			a.fixture("count", a.item.Suite.Path+" "+kind, true, slices.Contains(kinds, kind), text)
 		}
 	}
@@ -177,7 +177,7 @@ func (a *attempt) checkObserved(ctx context.Context) {
 		}
 		near := hint.Nearest(name, names)
 		numbered := slices.Equal(strings.FieldsFunc(name, unicode.IsDigit), strings.FieldsFunc(near, unicode.IsDigit))
-		return near == "" || numbered, fmt.Sprintf("no function desires a resource %q, did you mean %s?", name, near)
+		return near == "" || numbered, fmt.Sprintf("no function desires a resource %q%s", name, hint.DidYouMean(near))
 	})
 }
 

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -163,10 +164,7 @@ func noMatch(run string, names []string) error {
 	for _, name := range names {
 		ends = append(ends, name[strings.LastIndexByte(name, '/')+1:])
 	}
-	if near := hint.Nearest(run, ends); near != "" {
-		next = "did you mean " + near + "?"
-	}
-	return hint.Wrap(fmt.Errorf("the name of no case matches %q", run), next)
+	return hint.Wrap(fmt.Errorf("the name of no case matches %q", run), cmp.Or(hint.Meant("", hint.Nearest(run, ends)), hint.Hint(next)))
 }
 
 // A Status is the result of a case.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -67,11 +66,7 @@ func enumFault(fd protoreflect.FieldDescriptor, value any, field string) error {
 			near = full
 		}
 	}
-	text := fmt.Sprintf("%s is %q, expected one of %s", field, name, strings.Join(names, ", "))
-	if near != "" {
-		text += ", did you mean " + near + "?"
-	}
-	return errors.New(text)
+	return fmt.Errorf("%s is %q, expected one of %s%s", field, name, strings.Join(names, ", "), hint.DidYouMean(near))
 }
 
 // valuesOf returns the values of a field by their paths: those of a list or map, or the value.

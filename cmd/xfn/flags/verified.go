@@ -46,10 +46,7 @@ func PredicateType(flag, text string) (string, error) {
 	}
 	names := slices.Sorted(maps.Keys(known))
 	err := fmt.Errorf("reading %s: %q is not a type of attestations: expected %s or a URI", flag, text, strings.Join(names, ", "))
-	if near := hint.Nearest(text, names); near != "" {
-		err = hint.Wrap(err, hint.Hint("did you mean "+near+"?"))
-	}
-	return "", &terminal.UsageError{Err: err}
+	return "", &terminal.UsageError{Err: hint.Wrap(err, hint.Meant("", hint.Nearest(text, names)))}
 }
 
 // Environment variables of cosign with the names of files: the key of the transparency log, the

@@ -168,10 +168,7 @@ func explainKind(err error) error {
 	if !errors.As(err, &at) || !errors.As(err, &got) {
 		return err
 	}
-	next := "leave the file out, and name the files of Compositions, and the suites that render them"
-	if near := schema.SimilarKind(got.APIVersion, got.Kind); near != "" {
-		next = "did you mean kind: " + near + "?"
-	}
+	next := cmp.Or(hint.Meant("kind: ", schema.SimilarKind(got.APIVersion, got.Kind)), "leave the file out, and name the files of Compositions, and the suites that render them")
 	return hint.Wrap(&manifest.Error{Path: at.Path, Line: at.Line, Err: fmt.Errorf("expected a Composition, an XRD, a CRD or a suite, got kind %s of %s", got.Kind, got.APIVersion)}, next)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
@@ -66,10 +67,7 @@ func (t textFormat) result(r validate.Result) error {
 
 // missing prints that the schema of a resource is missing or invalid.
 func (t textFormat) missing(r validate.Result) error {
-	text := "could not find CRD/XRD for: " + kindOf(r)
-	if r.Nearest != "" {
-		text += ", did you mean " + r.Nearest + "?"
-	}
+	text := "could not find CRD/XRD for: " + kindOf(r) + hint.DidYouMean(r.Nearest)
 	if len(r.Faults) > 0 {
 		text = "could not use CRD/XRD for: " + kindOf(r) + ": " + r.Faults[0].String()
 	}

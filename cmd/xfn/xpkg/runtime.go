@@ -221,7 +221,7 @@ func ParsePlatform(name string) (*v1.Platform, error) {
 		}
 	}
 	if !meant.Equals(*p) {
-		return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: unknown platform", name), "did you mean "+meant.String()+"?")}
+		return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: unknown platform", name), hint.Meant("", meant.String()))}
 	}
 	return p, nil
 }

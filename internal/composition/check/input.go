@@ -13,6 +13,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -139,11 +140,7 @@ func (c *checker) fields(ctx context.Context, at string, input map[string]any, d
 		if f.Unchecked {
 			continue
 		}
-		text := f.Text
-		if f.Nearest != "" {
-			text += ", did you mean " + f.Nearest + "?"
-		}
-		c.note(false, InvalidInput, strings.TrimSuffix(at+"."+f.Field, "."), text)
+		c.note(false, InvalidInput, strings.TrimSuffix(at+"."+f.Field, "."), f.Text+hint.DidYouMean(f.Nearest))
 	}
 	return true
 }

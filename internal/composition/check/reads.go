@@ -47,7 +47,7 @@ func (r Reads) Misread(e composition.Entry, xr map[string]any) []composition.Pro
 		path := r[field]
 		if i, near := r.misspelled(path, xr); near != "" {
 			meant := append(path[:i:i], fieldpath.Key(near))
-			found = append(found, composition.Problem{Kind: NoSuchField, Field: field, Text: fmt.Sprintf("the composite resource has no %s, did you mean %s?", path[:i+1], meant)})
+			found = append(found, composition.Problem{Kind: NoSuchField, Field: field, Text: fmt.Sprintf("the composite resource has no %s%s", path[:i+1], hint.DidYouMean(meant.String()))})
 		}
 	}
 	return located(e, found)
@@ -117,10 +117,7 @@ func ignored(at string, obj map[string]any, known composition.Input) (found []co
 				if name == "type" {
 					what = "entry"
 				}
-				problem := fmt.Sprintf("unknown %s %q, expected %s: %s ignores this %s without an error", name, text, strings.Join(allowed, " or "), known.Function, what)
-				if near := hint.Nearest(text, allowed); near != "" {
-					problem += ", did you mean " + near + "?"
-				}
+				problem := fmt.Sprintf("unknown %s %q, expected %s: %s ignores this %s without an error%s", name, text, strings.Join(allowed, " or "), known.Function, what, hint.DidYouMean(hint.Nearest(text, allowed)))
 				found = append(found, composition.Problem{Kind: IgnoredValue, Field: field, Text: problem, Warning: true})
 			}
 		})

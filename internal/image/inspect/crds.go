@@ -228,7 +228,7 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	}
 	kind := fieldpath.Text(obj, "kind")
 	if near := schema.SimilarKind(apiVersion, kind); near != "" && crd.Defines(map[string]any{"apiVersion": apiVersion, "kind": near}) {
-		return &manifest.Error{Path: from.Path, Line: from.Lines().Of("kind"), Err: fmt.Errorf("%s has no kind %s, did you mean %s?", apiVersion, kind, near)}
+		return &manifest.Error{Path: from.Path, Line: from.Lines().Of("kind"), Err: fmt.Errorf("%s has no kind %s%s", apiVersion, kind, hint.DidYouMean(near))}
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) 
 	}
 	apiVersion, kind := fieldpath.Text(obj, "apiVersion"), fieldpath.Text(obj, "kind")
 	if near := schema.SimilarKind(apiVersion, kind); near != "" {
-		return nil, hint.Wrap(fault("kind", fmt.Sprintf("%s has no kind %s", apiVersion, kind)), "did you mean kind: "+near+"?")
+		return nil, hint.Wrap(fault("kind", fmt.Sprintf("%s has no kind %s", apiVersion, kind)), hint.Meant("kind: ", near))
 	}
 	list := fieldpath.List(obj, "spec", "dependsOn")
 	if list == nil && fieldpath.At(obj, "spec", "dependsOn") != nil {
@@ -96,10 +96,7 @@ func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) 
 			return nil, fault(at, at+" names no package")
 		case strings.HasPrefix(d.APIVersion, "pkg.crossplane.io/") && !slices.Contains(packageKinds, d.Kind):
 			err := fault(at+".kind", fmt.Sprintf("%s.kind is %q, which is not a kind of package", at, d.Kind))
-			if near := hint.Nearest(d.Kind, packageKinds); near != "" {
-				err = hint.Wrap(err, "did you mean kind: "+near+"?")
-			}
-			return nil, err
+			return nil, hint.Wrap(err, hint.Meant("kind: ", hint.Nearest(d.Kind, packageKinds)))
 		case d.Kind == "Function":
 			functions = append(functions, Dependency{d.Package, d.Version, doc.Path, lines.Of(at)})
 		}

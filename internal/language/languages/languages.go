@@ -71,8 +71,5 @@ func ByName(name string) (language.Language, error) {
 		names = append(names, l.Name)
 	}
 	err := fmt.Errorf("unknown language %q: expected one of %s", name, strings.Join(names, ", "))
-	if near := hint.Nearest(name, names); near != "" {
-		return language.Language{}, hint.Wrap(err, hint.Hint("did you mean "+near+"?"))
-	}
-	return language.Language{}, err
+	return language.Language{}, hint.Wrap(err, hint.Meant("", hint.Nearest(name, names)))
 }

@@ -21,10 +21,7 @@ func SplitError(err error) (path, text string) {
 		return "", err.Error()
 	}
 	text = strings.TrimPrefix(e.ErrorBody(), field.ErrorTypeRequired.String()+": ")
-	if near := Nearest(text); near != "" {
-		text += ", did you mean " + near + "?"
-	}
-	return e.Field, text
+	return e.Field, text + hint.DidYouMean(Nearest(text))
 }
 
 // allowed lists the values of the fields with an enumeration, by the text of the error for

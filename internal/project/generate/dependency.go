@@ -83,7 +83,7 @@ func checkRelease(version string) error {
 	}
 	err := fmt.Errorf("the version of k8s is %q, expected a release of Kubernetes, such as k8s:v1.33.0", version)
 	if v, parseErr := semver.NewVersion(version); parseErr == nil {
-		err = hint.Wrap(err, "did you mean k8s:v"+v.String()+"?")
+		err = hint.Wrap(err, hint.Meant("k8s:v", v.String()))
 	}
 	return err
 }
@@ -164,7 +164,7 @@ func adviseDependency(d project.Dependency, err error) error {
 		return hint.Wrap(err, fmt.Sprintf("name the URL of a YAML file, or, for a package, leave out the scheme: %q", d.HTTP.URL[strings.Index(d.HTTP.URL, "://")+len("://"):]))
 	case d.XPkg != nil:
 		if b, ok := builtin.Named(d.XPkg.Package); ok {
-			return hint.Wrap(err, "did you mean xpkg.crossplane.io/crossplane-contrib/"+b.Name+"?")
+			return hint.Wrap(err, hint.Meant("xpkg.crossplane.io/crossplane-contrib/", b.Name))
 		}
 	}
 	return err

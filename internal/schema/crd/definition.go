@@ -2,7 +2,6 @@ package crd
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -155,11 +154,7 @@ func CheckScope(obj map[string]any) error {
 	if !IsXRD(obj) || scope == "" || slices.Contains(scopes, scope) {
 		return nil
 	}
-	text := fmt.Sprintf("spec.scope is %q, expected %s, %s or %s", scope, namespaced, cluster, legacyCluster)
-	if near := hint.Nearest(scope, scopes); near != "" {
-		text += ", did you mean " + near + "?"
-	}
-	return errors.New(text)
+	return fmt.Errorf("spec.scope is %q, expected %s, %s or %s%s", scope, namespaced, cluster, legacyCluster, hint.DidYouMean(hint.Nearest(scope, scopes)))
 }
 
 const (

@@ -77,13 +77,10 @@ type Fault struct {
 // String returns Text on one line, with a suggestion if Nearest is set.
 func (f Fault) String() string {
 	text := strings.Join(strings.Fields(f.Text), " ")
-	switch {
-	case f.Nearest != "":
-		text += ", did you mean " + f.Nearest + "?"
-	case f.Line > 0 && unquoted().MatchString(text):
+	if f.Nearest == "" && f.Line > 0 && unquoted().MatchString(text) {
 		text += ", put the value in quotes"
 	}
-	return text
+	return text + hint.DidYouMean(f.Nearest)
 }
 
 // unquoted matches messages about a boolean or number instead of a string: in files, YAML 1.1 reads

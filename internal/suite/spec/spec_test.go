@@ -69,7 +69,7 @@ func TestCaseErrors(t *testing.T) {
 		"NoTable":     {"a variable is an error in a case without a table", "- name: a\n  xrd: ${each.x}", "a", "s.yaml:7: ${each.x} is used in a case without a table (each)"},
 		"EmptyTable":  {"a table must have rows", "- name: a\n  each: []", "a", "s.yaml:7: each: the table has no rows"},
 		"TableObject": {"a table must be a list", "- name: a\n  each: {}", "a", "s.yaml:7: each: expected a list, got an object"},
-		"Variable":    {"a variable must be a key of the row", "- name: a\n  each: [{size: 1}]\n  xrd: x-${each.sise}.yaml", "a/1", "s.yaml:8: ${each.sise}: the row in each has no key sise: did you mean size?"},
+		"Variable":    {"a variable must be a key of the row", "- name: a\n  each: [{size: 1}]\n  xrd: x-${each.sise}.yaml", "a/1", "s.yaml:8: ${each.sise}: the row in each has no key sise, did you mean size?"},
 		"NoObject":    {"a row must be an object if a variable has a key", "- name: a\n  each: [3]\n  xrd: ${each.size}", "a/1", "s.yaml:8: ${each.size}: the row of the table is not an object"},
 		"Name":        {"a variable in a name must be a key of the row", "- name: a ${each.q}\n  each: [{size: 1}]", "a ${each.q}/1", "s.yaml:6: name: ${each.q}: the row in each has no key q, only size"},
 		"Default":     {"an error that a row causes in the defaults has the line of the defaults", "- name: a\n  each: [{size: x}]", "a/1", "s.yaml:3: expect.passes: expected a whole number, got a string"},

@@ -143,7 +143,7 @@ func (c *Case) value(name string) (any, error) {
 	}
 	names := slices.Sorted(maps.Keys(row))
 	if near := hint.Nearest(key, names); near != "" {
-		return nil, fmt.Errorf("%s: the row in each has no key %s: did you mean %s?", name, key, near)
+		return nil, fmt.Errorf("%s: the row in each has no key %s%s", name, key, hint.DidYouMean(near))
 	}
 	return nil, fmt.Errorf("%s: the row in each has no key %s, only %s", name, key, strings.Join(names, ", "))
 }
