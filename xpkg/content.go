@@ -199,7 +199,7 @@ func (f *finder) add(rule, field, hint, text string, args ...any) {
 		f.lines = &lines
 	}
 	f.found = append(f.found, Problem{
-		Rule: rule, Path: f.doc.Path, Line: f.lines.Of(field),
+		Rule: rule, Path: f.doc.Path, Line: f.lines.Of(field), Field: field,
 		Text: oci.Redact(fmt.Sprintf(text, args...)), Hint: hint,
 	})
 }

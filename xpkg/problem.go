@@ -74,6 +74,9 @@ type Problem struct {
 	// whole file, and Path is empty if it concerns the whole package.
 	Path string
 	Line int
+	// Field is the field of the object that has the problem, such as "spec.dependsOn[0].version".
+	// It is "" if it is not known.
+	Field string
 	// Text describes the problem, and Hint is the next action, if one is known. A
 	// hint names options in braces, such as {ignore} for ReadOptions.Ignore.
 	Text, Hint string

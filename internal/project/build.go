@@ -6,12 +6,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
@@ -124,41 +121,38 @@ func (p *Project) explain(err error) error {
 	return err
 }
 
-// generatedField matches the field of generated metadata at the beginning of a problem.
-var generatedField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^spec\.dependsOn\[(\d+)\](\.\w+)?`) })
-
 // inFile returns problems in generated metadata as problems of the fields of the project file from
 // which it was generated, each once. If such a field is not known, the line is 0.
 func (p *Project) inFile(found xpkg.Problems) (all xpkg.Problems) {
-	var fields []string
+	var fields []string // Pairs of a field of the metadata, and that of the project file.
 	for _, d := range p.Dependencies {
 		if d.XPkg != nil && !d.XPkg.APIOnly {
 			at := d.Field
 			if p.Dialect == Crossplane {
 				at += ".xpkg"
 			}
-			fields = append(fields, at)
+			fields = append(fields, fmt.Sprintf("spec.dependsOn[%d]", len(fields)/2), at)
 		}
 	}
-	lines := p.doc.Lines()
+	inFile, lines := strings.NewReplacer(fields...), p.doc.Lines()
 	for _, f := range found {
-		field := generatedField().FindStringSubmatch(f.Text)
+		var i int
+		_, err := fmt.Sscanf(f.Field, "spec.dependsOn[%d]", &i)
 		switch {
 		case f.Path != p.Path || f.Rule == ruleUnusedFunction:
 		case f.Rule == xpkg.RuleMetadataName && len(validation.IsDNS1123Subdomain(p.Name)) > 0:
 			f.Line = lines.Of("metadata.name")
 			f.Text = fmt.Sprintf("metadata.name is %q, which Kubernetes does not allow", p.Name)
-		case field != nil:
-			at, is := "spec.repository", f.Text[len(field[0]):]
-			if i, err := strconv.Atoi(field[1]); err == nil && i < len(fields) {
-				at = fields[i] + field[2]
-			} else if _, problem, ok := strings.Cut(is, `", `); ok {
-				is = fmt.Sprintf(" is %q, %s", p.Repository, problem)
+		case err == nil && i < len(fields)/2:
+			f.Field, f.Text = inFile.Replace(f.Field), inFile.Replace(f.Text)
+			f.Line = lines.Of(f.Field)
+		case err == nil: // The dependency is an embedded function, whose repository begins with that of the project.
+			_, is, _ := strings.Cut(f.Text, " ")
+			if _, problem, ok := strings.Cut(is, `", `); ok {
+				is = fmt.Sprintf("is %q, %s", p.Repository, problem)
 			}
-			for i, field := range fields {
-				is = strings.ReplaceAll(is, fmt.Sprintf(" spec.dependsOn[%d] ", i), " "+field+" ")
-			}
-			f.Line, f.Text = lines.Of(at), at+is
+			f.Field, f.Text = "spec.repository", "spec.repository "+inFile.Replace(is)
+			f.Line = lines.Of(f.Field)
 		default:
 			f.Line = 0
 		}
