@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // A Composition is a decoded Composition with compiled patches.
@@ -33,7 +34,7 @@ type template struct {
 	base    json.RawMessage
 	patches []compiledPatch
 	details []fnio.DerivedConnectionDetail
-	checks  []fnio.DesiredReadinessCheck
+	checks  []spec.ReadinessCheck
 }
 
 // A compiledPatch is a patch. If a required field of the patch is not set,
@@ -199,7 +200,7 @@ type input struct {
 		Base              json.RawMessage                `json:"base"`
 		Patches           []json.RawMessage              `json:"patches"`
 		ConnectionDetails []fnio.DerivedConnectionDetail `json:"connectionDetails"`
-		ReadinessChecks   []fnio.DesiredReadinessCheck   `json:"readinessChecks"`
+		ReadinessChecks   []spec.ReadinessCheck          `json:"readinessChecks"`
 	} `json:"resources"`
 }
 
@@ -235,7 +236,7 @@ func (c *Composition) decodeResources(obj, fields map[string]any) error {
 
 // unset prepares the readiness check of a template for a FunctionIO. It sets
 // fields that are empty or 0 to nil.
-func unset(c *fnio.DesiredReadinessCheck) {
+func unset(c *spec.ReadinessCheck) {
 	if c.FieldPath != nil && *c.FieldPath == "" {
 		c.FieldPath = nil
 	}

@@ -12,6 +12,7 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // deriveAll derives the XR's connection details and the readiness of the composed
@@ -43,7 +44,7 @@ func (c *composed) connectionDetails(to map[string][]byte) error {
 	found := map[string][]byte{}
 	for _, d := range all {
 		name := or(d.Name, "")
-		if d.Name == nil && d.Type == fnio.FromConnectionSecretKey {
+		if d.Name == nil && d.Type == spec.FromConnectionSecretKey {
 			name = or(d.FromConnectionSecretKey, "")
 		}
 		if name == "" {
@@ -68,17 +69,17 @@ func (c *composed) connectionDetail(d fnio.DerivedConnectionDetail) ([]byte, err
 		return fmt.Errorf("connection detail of type %q %s is not set", d.Type, what)
 	}
 	switch d.Type {
-	case fnio.FromValue:
+	case spec.FromValue:
 		if d.Value == nil {
 			return nil, missing("value")
 		}
 		return []byte(*d.Value), nil
-	case fnio.FromConnectionSecretKey:
+	case spec.FromConnectionSecretKey:
 		if d.FromConnectionSecretKey == nil {
 			return nil, missing("key")
 		}
 		return c.details[*d.FromConnectionSecretKey], nil
-	case fnio.FromFieldPath:
+	case spec.FromFieldPath:
 		if d.FromFieldPath == nil {
 			return nil, missing("fromFieldPath")
 		}
@@ -146,14 +147,14 @@ func conditionStatus(u *unstructured.Unstructured, conditionType string) string 
 	return "Unknown"
 }
 
-func passes(check *fnio.DesiredReadinessCheck, u *unstructured.Unstructured) (bool, error) {
+func passes(check *spec.ReadinessCheck, u *unstructured.Unstructured) (bool, error) {
 	if err := validate(check); err != nil {
 		return false, fmt.Errorf("invalid: %w", err)
 	}
 	switch check.Type {
-	case fnio.None:
+	case spec.CheckNone:
 		return true, nil
-	case fnio.MatchCondition:
+	case spec.CheckMatchCondition:
 		return conditionStatus(u, check.MatchCondition.Type) == check.MatchCondition.Status, nil
 	}
 	v, err := valueAt(u, *check.FieldPath)
@@ -164,13 +165,13 @@ func passes(check *fnio.DesiredReadinessCheck, u *unstructured.Unstructured) (bo
 		return false, err
 	}
 	switch check.Type {
-	case fnio.MatchString:
+	case spec.CheckMatchString:
 		s, ok := v.(string)
 		if !ok {
 			return false, fmt.Errorf("%s: not a string", *check.FieldPath)
 		}
 		return s == *check.MatchString, nil
-	case fnio.MatchInteger:
+	case spec.CheckMatchInteger:
 		n, ok := v.(int64)
 		if !ok {
 			return false, fmt.Errorf("%s: not a (int64) number", *check.FieldPath)
@@ -181,25 +182,25 @@ func passes(check *fnio.DesiredReadinessCheck, u *unstructured.Unstructured) (bo
 	}
 }
 
-func validate(c *fnio.DesiredReadinessCheck) error {
+func validate(c *spec.ReadinessCheck) error {
 	required := func(what string) error { return fmt.Errorf("type %q requires a %s", c.Type, what) }
 	switch c.Type {
-	case fnio.None:
+	case spec.CheckNone:
 		return nil
-	case fnio.MatchCondition:
+	case spec.CheckMatchCondition:
 		if c.MatchCondition == nil {
 			return required("valid match condition")
 		}
 		return nil
-	case fnio.MatchString:
+	case spec.CheckMatchString:
 		if c.MatchString == nil {
 			return required("match string")
 		}
-	case fnio.MatchInteger:
+	case spec.CheckMatchInteger:
 		if c.MatchInteger == nil {
 			return required("match integer")
 		}
-	case fnio.NonEmpty:
+	case spec.CheckNonEmpty:
 	default:
 		return fmt.Errorf("unknown type %q", c.Type)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // reencoded decodes a FunctionIO and encodes the result.
@@ -103,8 +104,8 @@ func TestEncode(t *testing.T) {
 			Composite: v1alpha1.DesiredComposite{Resource: raw(`{"kind": "X"}`), ConnectionDetails: []v1alpha1.ExplicitConnectionDetail{}},
 			Resources: []v1alpha1.DesiredResource{{
 				Name: "d", Resource: raw(`{"kind": "Y"}`),
-				ConnectionDetails: []v1alpha1.DerivedConnectionDetail{{Name: &name, Type: v1alpha1.FromValue, Value: &value}},
-				ReadinessChecks:   []v1alpha1.DesiredReadinessCheck{{Type: v1alpha1.None}},
+				ConnectionDetails: []v1alpha1.DerivedConnectionDetail{{Name: &name, Type: spec.FromValue, Value: &value}},
+				ReadinessChecks:   []spec.ReadinessCheck{{Type: spec.CheckNone}},
 			}},
 		},
 	})

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // A FunctionIO is the standard input and the standard output of a function.
@@ -63,8 +65,9 @@ type DesiredResource struct {
 	// ConnectionDetails are the XR's connection details that derive from this resource.
 	ConnectionDetails []DerivedConnectionDetail `json:"connectionDetails,omitempty"`
 	// ReadinessChecks must all pass for the resource to be ready. If there are
-	// none, its condition Ready must be True.
-	ReadinessChecks []DesiredReadinessCheck `json:"readinessChecks,omitempty"`
+	// none, its condition Ready must be True. The type MatchCondition is supported since v1.13;
+	// MatchTrue and MatchFalse are not.
+	ReadinessChecks []spec.ReadinessCheck `json:"readinessChecks,omitempty"`
 }
 
 // An ExplicitConnectionDetail is a connection detail in plain text, not base64.
@@ -80,52 +83,10 @@ type DerivedConnectionDetail struct {
 	Name *string `json:"name,omitempty"`
 	// Type determines which of the fields below is required. A detail of an
 	// unknown type is ignored.
-	Type                    ConnectionDetailType `json:"type"`
-	FromConnectionSecretKey *string              `json:"fromConnectionSecretKey,omitempty"`
-	FromFieldPath           *string              `json:"fromFieldPath,omitempty"`
-	Value                   *string              `json:"value,omitempty"`
-}
-
-// A ConnectionDetailType is the kind of source of a connection detail.
-type ConnectionDetailType string
-
-// The types of connection details.
-const (
-	FromConnectionSecretKey ConnectionDetailType = "FromConnectionSecretKey"
-	FromFieldPath           ConnectionDetailType = "FromFieldPath"
-	FromValue               ConnectionDetailType = "FromValue"
-)
-
-// A DesiredReadinessCheck is a readiness check of an existing composed resource.
-type DesiredReadinessCheck struct {
-	// Type determines which of the other fields are required.
-	Type ReadinessCheckType `json:"type"`
-	// FieldPath is required, except for types None and MatchCondition.
-	FieldPath *string `json:"fieldPath,omitempty"`
-	// MatchString may point to "", and MatchInteger to 0. Nil means that the
-	// field is not set.
-	MatchString  *string `json:"matchString,omitempty"`
-	MatchInteger *int64  `json:"matchInteger,omitempty"`
-	// MatchCondition is supported since v1.13. Its fields have no defaults.
-	MatchCondition *MatchConditionReadinessCheck `json:"matchCondition,omitempty"`
-}
-
-// A ReadinessCheckType is a kind of readiness check.
-type ReadinessCheckType string
-
-// The types of readiness checks.
-const (
-	NonEmpty       ReadinessCheckType = "NonEmpty"
-	MatchString    ReadinessCheckType = "MatchString"
-	MatchInteger   ReadinessCheckType = "MatchInteger"
-	MatchCondition ReadinessCheckType = "MatchCondition"
-	None           ReadinessCheckType = "None"
-)
-
-// MatchConditionReadinessCheck is the condition type and the status that it must have.
-type MatchConditionReadinessCheck struct {
-	Type   string `json:"type"`
-	Status string `json:"status"`
+	Type                    spec.ConnectionDetailType `json:"type"`
+	FromConnectionSecretKey *string                   `json:"fromConnectionSecretKey,omitempty"`
+	FromFieldPath           *string                   `json:"fromFieldPath,omitempty"`
+	Value                   *string                   `json:"value,omitempty"`
 }
 
 // A Result is a result that a function reports.
