@@ -40,21 +40,11 @@ func (p *Project) SetRepository(repository string) error {
 }
 
 // paths validates the paths and sets their defaults.
-func (r *reader) paths(given paths) {
-	for _, dir := range []struct {
-		name  string
-		given string
-		set   *string
-	}{
-		{"apis", given.APIs, &r.p.Paths.APIs},
-		{"functions", given.Functions, &r.p.Paths.Functions},
-		{"examples", given.Examples, &r.p.Paths.Examples},
-		{"tests", given.Tests, &r.p.Paths.Tests},
-		{"operations", given.Operations, &r.p.Paths.Operations},
-		{"schemas", given.Schemas, &r.p.Paths.Schemas},
-	} {
-		*dir.set = path.Clean(cmp.Or(dir.given, dir.name))
-		r.local("spec.paths."+dir.name, dir.given)
+func (r *reader) paths(given Paths) {
+	r.p.Paths = given
+	for _, dir := range r.p.Paths.named() {
+		r.local("spec.paths."+dir.name, *dir.path)
+		*dir.path = path.Clean(cmp.Or(*dir.path, dir.name))
 	}
 	if r.p.Paths.APIs == "." {
 		r.fail("spec.paths.apis", "spec.paths.apis is the project's own directory, expected a directory in it")
@@ -68,16 +58,26 @@ func (r *reader) paths(given paths) {
 	r.schemasPath()
 }
 
+// A namedPath is a path by its field in spec.paths, which is also its default.
+type namedPath struct {
+	name string
+	path *string
+}
+
+func (p *Paths) named() []namedPath {
+	return []namedPath{
+		{"apis", &p.APIs}, {"functions", &p.Functions}, {"examples", &p.Examples}, {"tests", &p.Tests}, {"operations", &p.Operations}, {"schemas", &p.Schemas},
+	}
+}
+
 // schemasPath adds a problem for each other directory in that of schemas, which commands
 // remove with its content.
 func (r *reader) schemasPath() {
-	p := r.p.Paths
-	for _, other := range []struct{ name, dir string }{
-		{"apis", p.APIs}, {"functions", p.Functions}, {"examples", p.Examples}, {"tests", p.Tests}, {"operations", p.Operations},
-	} {
-		if p.Schemas == "." || other.dir == p.Schemas || strings.HasPrefix(other.dir, p.Schemas+"/") {
+	schemas := r.p.Paths.Schemas
+	for _, other := range r.p.Paths.named() {
+		if other.path != &r.p.Paths.Schemas && (schemas == "." || *other.path == schemas || strings.HasPrefix(*other.path, schemas+"/")) {
 			field := "spec.paths." + other.name
-			r.fail(field, "%s is %q, which is in the directory of schemas, %q: expected a separate directory, because the schemas are removed with all files", field, other.dir, p.Schemas)
+			r.fail(field, "%s is %q, which is in the directory of schemas, %q: expected a separate directory, because the schemas are removed with all files", field, *other.path, schemas)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type spec struct {
 	Description string     `json:"description"`
 	Readme      string     `json:"readme"`
 	Crossplane  crossplane `json:"crossplane"`
-	Paths       paths      `json:"paths"`
+	Paths       Paths      `json:"paths"`
 	// Architectures is nil if the file does not have the field.
 	Architectures []string `json:"architectures"`
 
@@ -56,15 +56,6 @@ var insteadOf = map[string]string{
 
 type crossplane struct {
 	Version string `json:"version"`
-}
-
-type paths struct {
-	APIs       string `json:"apis"`
-	Functions  string `json:"functions"`
-	Examples   string `json:"examples"`
-	Tests      string `json:"tests"`
-	Operations string `json:"operations"`
-	Schemas    string `json:"schemas"`
 }
 
 type schemas struct {

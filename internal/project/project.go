@@ -61,7 +61,12 @@ type Project struct {
 
 // Paths are directories, relative to the root of the project, with slashes.
 type Paths struct {
-	APIs, Functions, Examples, Tests, Operations, Schemas string
+	APIs       string `json:"apis"`
+	Functions  string `json:"functions"`
+	Examples   string `json:"examples"`
+	Tests      string `json:"tests"`
+	Operations string `json:"operations"`
+	Schemas    string `json:"schemas"`
 }
 
 // A Dependency is a dependency of a project. Exactly one of XPkg, Git, HTTP and K8s is set.
