@@ -4,20 +4,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/report"
 )
 
-// An Annotation is a message about a line of a file.
-type Annotation struct {
-	// Warning is true for a warning, and false for an error.
-	Warning bool
-	// Path and Line are the position as the user named it. Line is 0 for the
-	// whole file, and Path is "" for no file.
-	Path string
-	Line int
-	// Rule is the identifier of the kind of problem. Title is the heading of Text, such as the
-	// name of a resource.
-	Rule, Title, Text string
-}
+// An Annotation is a finding whose Path is as the user named it.
+type Annotation = report.Finding
 
 // Annotate prints an annotation to stdout as a workflow command of GitHub Actions,
 // which shows it beside the code. Elsewhere it prints nothing.
@@ -26,7 +18,7 @@ func (t *Terminal) Annotate(a Annotation) error {
 		return nil
 	}
 	a.Title, a.Text = t.Redact(a.Title), t.Redact(a.Text)
-	if _, err := fmt.Fprintln(t.Stdout, a.command(t.workspace)); err != nil {
+	if _, err := fmt.Fprintln(t.Stdout, command(a, t.workspace)); err != nil {
 		return fmt.Errorf("printing an annotation: %w", err)
 	}
 	return nil
@@ -34,7 +26,7 @@ func (t *Terminal) Annotate(a Annotation) error {
 
 // command returns the workflow command of an annotation (GitHub Actions,
 // "Workflow commands"). Its path is relative to the workspace.
-func (a Annotation) command(workspace string) string {
+func command(a Annotation, workspace string) string {
 	name := "error"
 	if a.Warning {
 		name = "warning"

@@ -27,7 +27,7 @@ func TestAnnotationCommand(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.a.command(tc.workspace); got != tc.want {
+			if got := command(tc.a, tc.workspace); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})

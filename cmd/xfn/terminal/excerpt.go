@@ -60,13 +60,13 @@ func (e *Excerpter) Of(a Annotation) string {
 	if to > from {
 		mark := strings.Repeat("^", utf8.RuneCountInString(text[from:to]))
 		pad := strings.Repeat(" ", utf8.RuneCountInString(text[:from]))
-		out += strings.Repeat(" ", len(number)-2) + "| " + indent + pad + e.term.paint(a.color(), mark) + "\n"
+		out += strings.Repeat(" ", len(number)-2) + "| " + indent + pad + e.term.paint(color(a), mark) + "\n"
 	}
 	return out
 }
 
 // color returns the color of the severity.
-func (a Annotation) color() report.Color {
+func color(a Annotation) report.Color {
 	if a.Warning {
 		return report.Yellow
 	}
@@ -75,7 +75,7 @@ func (a Annotation) color() report.Color {
 
 // Severity returns label, such as "error", in the color of the severity if stdout shows
 // colors.
-func (t *Terminal) Severity(a Annotation, label string) string { return t.paint(a.color(), label) }
+func (t *Terminal) Severity(a Annotation, label string) string { return t.paint(color(a), label) }
 
 func (t *Terminal) paint(c report.Color, text string) string {
 	if !t.Colour(t.Stdout) {

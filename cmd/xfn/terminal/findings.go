@@ -63,7 +63,7 @@ func (t *Terminal) findings(all []Annotation) []report.Finding {
 	found := make([]report.Finding, len(all))
 	for i, a := range all {
 		a.Path, a.Title, a.Text = t.Redact(below(t.workspace, a.Path)), t.Redact(a.Title), t.Redact(a.Text)
-		found[i] = report.Finding(a)
+		found[i] = a
 	}
 	return found
 }
