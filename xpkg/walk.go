@@ -63,7 +63,7 @@ func (r *rootReader) yamlFiles(root string, except, ignore []string) ([]file, er
 		if err != nil {
 			return nil, fmt.Errorf("finding %q: %w", dir, err)
 		}
-		if rel, err := filepath.Rel(out, w.abs); err == nil && filepath.IsLocal(rel) {
+		if fsx.IsWithin(out, w.abs) {
 			return nil, nil
 		}
 		if rel, err := filepath.Rel(w.abs, out); err == nil {

@@ -76,9 +76,3 @@ func (l *loop) sources() []string {
 	}
 	return union(all, nil)
 }
-
-// isBelow reports whether path is a path below dir.
-func isBelow(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != "." && filepath.IsLocal(rel)
-}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -117,7 +118,7 @@ func (l *loop) session(files *manifest.Reads, p progress.Func) session.Config {
 	c.Progress = p
 	c.BuiltinOptions.Progress = p
 	c.BuiltinOptions.Search = func(path string) {
-		if !slices.ContainsFunc(c.BuiltinOptions.Folders(), func(dir string) bool { return path == filepath.Clean(dir) || isBelow(path, dir) }) {
+		if !slices.ContainsFunc(c.BuiltinOptions.Folders(), func(dir string) bool { return fsx.IsWithin(dir, path) }) {
 			files.RecordTree(path)
 		}
 	}

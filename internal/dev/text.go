@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
@@ -99,7 +100,7 @@ func about(r Round) string {
 // below it. A folder changes when a file in it does, so only the file is listed.
 func withoutFolders(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(dir string) bool {
-		return slices.ContainsFunc(paths, func(p string) bool { return isBelow(p, dir) })
+		return slices.ContainsFunc(paths, func(p string) bool { return p != dir && fsx.IsWithin(dir, p) })
 	})
 }
 

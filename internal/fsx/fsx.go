@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -52,6 +53,17 @@ func IsAt(f *os.File, path string) bool {
 	}
 	named, err := os.Stat(path)
 	return err == nil && os.SameFile(open, named)
+}
+
+// IsWithin reports whether path is dir or in it. It follows no links.
+func IsWithin(dir, path string) bool {
+	absDir, dirErr := filepath.Abs(dir)
+	abs, err := filepath.Abs(path)
+	if errors.Join(dirErr, err) != nil {
+		return false
+	}
+	rel, err := filepath.Rel(absDir, abs)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // Touch sets the modification time of a file or folder, which says when it was used last.

@@ -162,7 +162,7 @@ func isInside(root, dir string) (exists bool, err error) {
 		return false, nil
 	}
 	real, err := filepath.EvalSymlinks(dir)
-	if err == nil && !isBelow(root, real) {
+	if err == nil && !fsx.IsWithin(root, real) {
 		err = errors.New("the directory is a link that leads out of the project")
 	}
 	if err != nil {
@@ -220,7 +220,7 @@ func (c *collector) read(path string, e fs.DirEntry) (data []byte, ok bool) {
 			c.refuse(ruleLink, path, "the target of the link cannot be read: "+fsx.Cause(err).Error(), hintLink)
 			return nil, false
 		}
-		if !isBelow(c.root, target) {
+		if !fsx.IsWithin(c.root, target) {
 			c.refuse(ruleLink, path, "the link leads out of the project", hintLink)
 			return nil, false
 		}
@@ -241,7 +241,7 @@ func (p *Project) ReadFile(path string) (data []byte, err error) {
 		return nil, err
 	}
 	target, err := filepath.EvalSymlinks(path)
-	if err == nil && !isBelow(root, target) {
+	if err == nil && !fsx.IsWithin(root, target) {
 		err = errors.New("the link leads out of the project")
 	}
 	if err == nil {

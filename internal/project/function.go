@@ -241,7 +241,7 @@ func (p *Project) tarball(f Function, arch string) (string, error) {
 		if err := cmp.Or(rootErr, err); err != nil {
 			return "", fmt.Errorf("finding the runtime image %q: %w", file, fsx.Cause(err))
 		}
-		if !isBelow(root, real) {
+		if !fsx.IsWithin(root, real) {
 			return "", fmt.Errorf("the runtime image %q is a link that leads out of the project", file)
 		}
 		return file, nil

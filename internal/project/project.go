@@ -1,7 +1,6 @@
 package project
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -187,14 +186,3 @@ func (p *Project) functionField(i int) string { return fmt.Sprintf("spec.functio
 
 // Text returns the YAML document of the project, and the line of the file on which it begins.
 func (p *Project) Text() ([]byte, int) { return slices.Clone(p.doc.Text), p.doc.Line }
-
-// isBelow reports whether a path without links is a directory or below it.
-func isBelow(dir, path string) bool {
-	absDir, dirErr := filepath.Abs(dir)
-	abs, err := filepath.Abs(path)
-	if errors.Join(dirErr, err) != nil {
-		return false
-	}
-	rel, err := filepath.Rel(absDir, abs)
-	return err == nil && filepath.IsLocal(rel)
-}

@@ -231,14 +231,8 @@ func (c *BuildCmd) checkTarget() error {
 // contains reports whether file is in dir. file must exist, and its path must
 // not have links.
 func contains(dir, file string) bool {
-	dir, dirErr := filepath.EvalSymlinks(dir)
-	absDir, absErr := filepath.Abs(dir)
-	abs, err := filepath.Abs(file)
-	if errors.Join(dirErr, absErr, err) != nil {
-		return false
-	}
-	rel, err := filepath.Rel(absDir, abs)
-	return err == nil && filepath.IsLocal(rel)
+	dir, err := filepath.EvalSymlinks(dir)
+	return err == nil && fsx.IsWithin(dir, file)
 }
 
 // write writes the files, and prints their names and digests.

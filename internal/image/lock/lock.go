@@ -3,7 +3,6 @@ package lock
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -162,10 +162,7 @@ func (l *Lock) filesWith(file string) []string {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(l.Path), path)
 		}
-		absolute, err := filepath.Abs(path)
-		of, fileErr := filepath.Abs(file)
-		rel, relErr := filepath.Rel(absolute, of)
-		if errors.Join(err, fileErr, relErr) == nil && filepath.IsLocal(rel) {
+		if fsx.IsWithin(path, file) {
 			return nil
 		}
 		paths = append(paths, path)

@@ -173,7 +173,7 @@ func inside(root, dir, at string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if rel, err := filepath.Rel(realRoot, real); err != nil || !filepath.IsLocal(rel) {
+	if !fsx.IsWithin(realRoot, real) {
 		return "", fmt.Errorf("the dependency %q is outside of the project %q", at, root)
 	}
 	return real, nil

@@ -279,7 +279,7 @@ func (v *view) checkSource(name, at string) error {
 	if err != nil {
 		return fsx.Cause(err)
 	}
-	if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+	if !fsx.IsWithin(root, real) {
 		return fmt.Errorf("the source imports %q, which is outside of the project %q", name, v.root)
 	}
 	return nil

@@ -75,8 +75,7 @@ func readManifest(dir string) (*project, error) {
 // findLock finds the lock file: in the folder of the function, or, for a workspace, in a
 // folder above it in the project.
 func (p *project) findLock() error {
-	rel, err := filepath.Rel(p.root, p.dir)
-	if err != nil || !filepath.IsLocal(rel) {
+	if !fsx.IsWithin(p.root, p.dir) {
 		return fmt.Errorf("the function is outside of the project %q", p.root)
 	}
 	for at := p.dir; ; at = filepath.Dir(at) {

@@ -253,8 +253,7 @@ func (l locals) path(resolved string) (string, bool, error) {
 		return "", false, nil
 	}
 	path := filepath.Join(l.dir, filepath.FromSlash(name))
-	rel, err := filepath.Rel(l.root, path)
-	if err != nil || !filepath.IsLocal(rel) {
+	if !fsx.IsWithin(l.root, path) {
 		return "", true, fmt.Errorf("%q is outside of the project %q", name, l.root)
 	}
 	return path, true, nil
