@@ -221,11 +221,7 @@ func record(r function.Runner, into map[string][]*fnv1.Result) function.Runner {
 func reader() manifest.Reader { return manifest.Reader{FS: afero.NewOsFs()} }
 
 func first(ctx context.Context, path string) (*unstructured.Unstructured, manifest.Document, error) {
-	doc, _, err := reader().First(ctx, path)
-	if err != nil {
-		return nil, doc, err
-	}
-	obj, err := doc.Object()
+	obj, doc, err := reader().FirstObject(ctx, path)
 	return &unstructured.Unstructured{Object: obj}, doc, err
 }
 

@@ -52,6 +52,16 @@ func (r Reader) First(ctx context.Context, path string) (doc Document, more bool
 	return docs[0], len(docs) > 1, nil
 }
 
+// FirstObject returns the object in the first document of a file, and the document.
+func (r Reader) FirstObject(ctx context.Context, path string) (map[string]any, Document, error) {
+	doc, _, err := r.First(ctx, path)
+	if err != nil {
+		return nil, doc, err
+	}
+	obj, err := doc.Object()
+	return obj, doc, err
+}
+
 // All returns the documents of a file. For a folder, it returns the documents of its .yaml
 // and .yml files, in the order of the file names, without sub-folders.
 func (r Reader) All(ctx context.Context, path string) ([]Document, error) {

@@ -177,14 +177,10 @@ func readObject(ctx context.Context, term *terminal.Terminal, path string) (map[
 	if path == "-" && term.Interactive() {
 		term.Note("reading from the terminal: " + next)
 	}
-	doc, _, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.First(ctx, path)
+	obj, doc, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.FirstObject(ctx, path)
 	if path == "-" && errors.Is(err, manifest.ErrEmpty) {
 		err = hint.Wrap(err, next)
 	}
-	if err != nil {
-		return nil, doc, err
-	}
-	obj, err := doc.Object()
 	return obj, doc, err
 }
 

@@ -35,22 +35,12 @@ type APIOptions struct {
 	Path string
 }
 
-// readObject reads the first object of a file.
-func readObject(ctx context.Context, path string) (map[string]any, manifest.Document, error) {
-	doc, _, err := manifest.Reader{FS: afero.NewOsFs()}.First(ctx, path)
-	if err != nil {
-		return nil, doc, err
-	}
-	obj, err := doc.Object()
-	return obj, doc, err
-}
-
 // Composition writes a Composition for the XRs of an XRD, with a pipeline of
 // function-auto-ready, and adds the function to the dependencies. It needs no network,
 // because the package has no APIs to generate models of. It returns the path of the file.
 func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptions) (string, error) {
 	xrd = locate(p, xrd)
-	obj, doc, err := readObject(ctx, xrd)
+	obj, doc, err := manifest.Reader{FS: afero.NewOsFs()}.FirstObject(ctx, xrd)
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,7 +31,7 @@ var ownGroups = strings.Fields("apiextensions.crossplane.io dev.crossplane.io me
 // error if the project already defines the kind.
 func XRD(ctx context.Context, p *project.Project, file string, o XRDOptions) (string, error) {
 	file = locate(p, file)
-	obj, doc, err := readObject(ctx, file)
+	obj, doc, err := manifest.Reader{FS: afero.NewOsFs()}.FirstObject(ctx, file)
 	if err != nil {
 		return "", err
 	}
