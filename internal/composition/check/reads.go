@@ -157,6 +157,12 @@ func (c *checker) values(at string, obj map[string]any, known composition.Input)
 	}
 }
 
+// EachValue calls do for each value of an input at a path such as filters[].name, in which [] stands
+// for all elements of a list.
+func EachValue(input map[string]any, path string, do func(field string, value any)) {
+	eachValue(input, strings.Split(path, "."), "", func(field string, value any) { do(strings.TrimPrefix(field, "."), value) })
+}
+
 // eachValue calls do for each value in v at a path. A name of the path that ends in [] is a list.
 func eachValue(v any, path []string, at string, do func(field string, value any)) {
 	if len(path) == 0 {
