@@ -71,11 +71,16 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	const bolt = `"one": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt"`
 	for desired, want := range map[string]string{
-		`"composite": {"resource": {"spec": {"size": 4}}}`:               `pipeline step "b" desires spec of the composite resource, but functions can only change its status`,
-		`"composite": {"resource": {"metadata": {"labels": {"a": ""}}}}`: `pipeline step "b" desires metadata of the composite resource, but functions can only change its status`,
-		`"composite": {"resource": {"spec": {"size": 3}}}`:               "",
-		`"composite": {"resource": {"status": {"a": 1}}}`:                "",
-		`"resources": {` + bolt + `, "status": {"a": 1}}}}`:              `pipeline step "b" desires status of composed resource "one", but only its provider can set it`,
+		`"composite": {"resource": {"spec": {"size": 4}}}`:                                   `pipeline step "b" desires spec of the composite resource, but functions can only change its status`,
+		`"composite": {"resource": {"metadata": {"labels": {"a": ""}}}}`:                     `pipeline step "b" desires metadata of the composite resource, but functions can only change its status`,
+		`"composite": {"resource": {"spec": {"size": 3}}}`:                                   "",
+		`"composite": {"resource": {"status": {"a": 1}}}`:                                    "",
+		`"resources": {` + bolt + `, "status": {"a": 1}}}}`:                                  `pipeline step "b" desires status of composed resource "one", but only its provider can set it`,
+		`"composite": {"resource": {"status": {"a": ["%!s(MISSING)"]}}}`:                     `pipeline step "b" writes "%!s(MISSING)" to status.a[0] of the composite resource: a format prints this for a value that is missing, left over or of another type`,
+		`"composite": {"resource": {"status": {"a": "100%!"}}}`:                              "",
+		`"resources": {` + bolt + `, "spec": {"a": "x%!d(string=y)"}}}}`:                     `pipeline step "b" writes "%!d(string=" to spec.a of composed resource "one": a format prints this for a value that is missing, left over or of another type`,
+		`"resources": {` + bolt + `, "metadata": {"labels": {"on": true, "off": "true"}}}}}`: `pipeline step "b" sets metadata.labels[on] to a value that is not text, so Crossplane removes all labels: write it in quotes (composed resource "one")`,
+		`"resources": {` + bolt + `, "metadata": {"annotations": {"crossplane.io/external-nme": "a", "crossplane.io/paused": "true", "example.org/paused": "true"}}}}}`: `pipeline step "b" sets the annotation crossplane.io/external-nme, which has no effect, did you mean crossplane.io/external-name? (composed resource "one")`,
 		`"resources": {}`: `pipeline step "b" leaves out composed resource "one", which an earlier step desires`,
 	} {
 		first, second := response(t, `{"desired": {"resources": {`+bolt+`}}}}}`), response(t, `{"desired": {`+desired+`}}`)

@@ -46,6 +46,9 @@ type Builtin struct {
 	// Values are those of fields of the input for which the function ignores other values
 	// silently, by their paths, such as spec.environmentConfigs[].type.
 	Values map[string][]string
+	// Reads and Patterns are the fields of the input with a path in the composite resource, and
+	// with a regular expression.
+	Reads, Patterns []string
 	// Covered describes the supported input, and Differs the differences from the
 	// real function. Both are in Markdown.
 	Covered, Differs string
@@ -139,6 +142,7 @@ func patchAndTransform() Builtin {
 	return Builtin{
 		Name: "function-patch-and-transform", Measured: "v0.10.8", From: "v0.8.0", Below: "v0.11.0",
 		Input: "pt.fn.crossplane.io/v1beta1 Resources", Type: reflect.TypeFor[spec.Resources](),
+		Values:  map[string][]string{"resources[].readinessChecks[].matchCondition.status": sdk.ConditionStatuses()},
 		Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
 		Differs: "Three inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB), the digits of quantities (1024), and the nulls with which patches extend lists up to an index (1,048,576 for a composite resource) are limited.",
 		New: func(o Options) function.Runner {
@@ -160,7 +164,7 @@ var inputs = sync.OnceValue(func() composition.Inputs {
 	var all composition.Inputs
 	for _, b := range All() {
 		if apiVersion, kind, ok := strings.Cut(b.Input, " "); ok {
-			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type, Values: b.Values})
+			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type, Values: b.Values, Reads: b.Reads, Patterns: b.Patterns})
 		}
 	}
 	return slices.Clip(all) // callers append to it

@@ -25,11 +25,13 @@ import (
 func celFilter() Builtin {
 	return Builtin{
 		Name: "function-cel-filter", Measured: celFilterMeasured, From: "v0.1.0", Below: "v0.3.0",
-		Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[Filters](),
+		Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[Filters](), Patterns: []string{"filters[].name"},
 		Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
 		Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
-		New:     func(o Options) function.Runner { return newCELFilter(version(tag(o.Package))) },
-		locate:  locateFilter,
+		New: func(o Options) function.Runner {
+			return o.withNames(newCELFilter(version(tag(o.Package))), "filters[].name")
+		},
+		locate: locateFilter,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // named returns the function of a builtin as it is in a version.
@@ -64,6 +65,37 @@ func results(rsp *fnv1.RunFunctionResponse) string {
 		all = append(all, r.GetMessage())
 	}
 	return strings.Join(all, "|")
+}
+
+// TestUnknownNames checks the warnings about names in inputs that no resource has.
+func TestUnknownNames(t *testing.T) {
+	t.Parallel()
+	const resources = "desired: {resources: {bucket: {}, zone-a: {}, node-1: {}}}\nobserved: {resources: {table: {}}}\ninput: "
+	cases := map[string]struct{ reason, name, input, want string }{
+		"Filter":   {"a name is similar to that of a desired resource", "function-cel-filter", "{filters: [{name: buckt, expression: 'true'}]}", `pipeline step "": filters[0].name: no composed resource has the name "buckt", did you mean bucket?`},
+		"Sequence": {"a name in a list is similar to that of an observed resource", "function-sequencer", "{rules: [{sequence: [bucket, tabel]}]}", `pipeline step "": rules[0].sequence[1]: no composed resource has the name "tabel", did you mean table?`},
+		"Status":   {"anchors are no part of a name", "function-status-transformer", "{statusConditionHooks: [{matchers: [{resources: [{name: ^buckett$}], conditions: [{type: Ready}]}]}]}", `pipeline step "": statusConditionHooks[0].matchers[0].resources[0].name: no composed resource has the name "buckett", did you mean bucket?`},
+		"Named":    {"the similar resource is named itself, so this may be another one", "function-sequencer", "{rules: [{sequence: [zone-a, zone-b]}]}", ""},
+		"Number":   {"names that differ in digits are those of a list", "function-cel-filter", "{filters: [{name: node-2, expression: 'true'}]}", ""},
+		"Pattern":  {"a regular expression may match nothing", "function-cel-filter", "{filters: [{name: buck.t-x, expression: 'true'}]}", ""},
+		"Other":    {"a resource of another name may be conditional", "function-cel-filter", "{filters: [{name: database, expression: 'true'}]}", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var warnings []string
+			b, err := builtin.Find(tc.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := b.New(builtin.Options{Progress: func(e progress.Event) { warnings = append(warnings, e.Text) }})
+			for range 2 {
+				respond(t, f, request(t, resources+tc.input))
+			}
+			if got := strings.Join(warnings, "|"); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
 }
 
 const golden = "../../testdata/golden/"

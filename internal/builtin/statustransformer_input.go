@@ -45,7 +45,17 @@ const (
 	anyAny = "AnyResourceMatchesAnyCondition"
 	anyAll = "AnyResourceMatchesAllConditions"
 	allAny = "AllResourcesMatchAnyCondition"
+	allAll = "AllResourcesMatchAllConditions"
 )
+
+// statusValues are the values of Builtin.Values.
+var statusValues = map[string][]string{
+	"statusConditionHooks[].matchers[].type":                  {anyAny, anyAll, allAny, allAll},
+	"statusConditionHooks[].matchers[].conditions[].status":   sdk.ConditionStatuses(),
+	"statusConditionHooks[].setConditions[].condition.status": sdk.ConditionStatuses(),
+	"statusConditionHooks[].setConditions[].target":           {"Composite", "CompositeAndClaim"},
+	"statusConditionHooks[].createEvents[].target":            {"Composite", "CompositeAndClaim"},
+}
 
 // A ResourceMatcher selects resources by name.
 type ResourceMatcher struct {

@@ -21,6 +21,9 @@ type Input struct {
 	// Values has the values of fields whose other values the function ignores without an error, by
 	// their path, such as spec.environmentConfigs[].type. [] stands for all elements of a list.
 	Values map[string][]string
+	// Reads are the fields with a path in the composite resource, unless a field type beside them
+	// names another source. Patterns are the fields with a regular expression.
+	Reads, Patterns []string
 	// Schema is the definition in the CRD of the function's package. It is nil if Type is set.
 	Schema *schema.Definition
 }

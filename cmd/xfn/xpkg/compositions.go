@@ -52,7 +52,7 @@ func lintCompositions(ctx context.Context, objects []xpkg.Document, inputs func(
 		}
 		for _, p := range check.Composition(ctx, e, check.Options{Schemas: defined().Definition, Inputs: builtin.Inputs()}) {
 			if counts(p) {
-				found = append(found, xpkg.Problem{Rule: "composition", Warning: p.Kind == check.OtherFunction, Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
+				found = append(found, xpkg.Problem{Rule: "composition", Warning: p.Kind == check.OtherFunction || p.Kind == check.IgnoredValue, Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
 			}
 		}
 		for _, p := range check.PackageInputs(ctx, e, inputs()) {
@@ -98,7 +98,7 @@ func counts(p composition.Problem) bool {
 	switch p.Kind {
 	case composition.UnknownField, check.MissingSchema:
 		return false
-	case check.NoSuchField, check.WrongType, check.NotInMap, check.NotApplied, check.OtherFunction:
+	case check.NoSuchField, check.WrongType, check.NotInMap, check.NotApplied, check.OtherFunction, check.IgnoredValue:
 		return true
 	default:
 		return !p.Warning

@@ -65,3 +65,6 @@ func isNullOrAbsent(v *structpb.Value) bool {
 	_, null := v.GetKind().(*structpb.Value_NullValue)
 	return v == nil || null
 }
+
+// ConditionStatuses returns the statuses that a condition can have.
+func ConditionStatuses() []string { return []string{"True", "False", "Unknown"} }

@@ -28,6 +28,12 @@ func SourceValues(list string) map[string][]string {
 	}
 }
 
+// SourceReads returns the fields with a path in the composite resource of the sources in a list of an
+// input.
+func SourceReads(list string) []string {
+	return []string{list + "[].selector.matchLabels[].valueFromFieldPath"}
+}
+
 // A Source selects one resource by its name, or several by the selector of the struct in which it
 // is embedded.
 type Source struct {

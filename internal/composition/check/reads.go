@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -113,16 +114,50 @@ func ignored(at string, obj map[string]any, known composition.Input) (found []co
 		eachValue(obj, strings.Split(pattern, "."), at, func(field string, value any) {
 			text, isText := value.(string)
 			if allowed := known.Values[pattern]; isText && text != "" && !slices.Contains(allowed, text) {
-				name, what := pattern[strings.LastIndex(pattern, ".")+1:], "value"
-				if name == "type" {
-					what = "entry"
+				name := pattern[strings.LastIndex(pattern, ".")+1:]
+				effect := "ignores this value without an error"
+				switch name {
+				case "type":
+					effect = "ignores this entry without an error"
+				case "status":
+					effect = "reports no error, but no condition has this status"
 				}
-				problem := fmt.Sprintf("unknown %s %q, expected %s: %s ignores this %s without an error%s", name, text, strings.Join(allowed, " or "), known.Function, what, hint.DidYouMean(hint.Nearest(text, allowed)))
+				problem := fmt.Sprintf("unknown %s %q, expected %s: %s %s%s", name, text, strings.Join(allowed, " or "), known.Function, effect, hint.DidYouMean(hint.Nearest(text, allowed)))
 				found = append(found, composition.Problem{Kind: IgnoredValue, Field: field, Text: problem, Warning: true})
 			}
 		})
 	}
 	return found
+}
+
+// values checks the fields of an input that have a path in the composite resource or a regular
+// expression.
+func (c *checker) values(at string, obj map[string]any, known composition.Input) {
+	for _, pattern := range known.Reads {
+		i := strings.LastIndex(pattern, ".")
+		eachValue(obj, strings.Split(pattern[:i], "."), at, func(field string, value any) {
+			entry, _ := value.(map[string]any)
+			source, typed := entry["type"]
+			if text, ok := entry[pattern[i+1:]].(string); ok && c.Mode != NoSchemas && (!typed || source == "FromCompositeFieldPath") {
+				c.lookUp(field+pattern[i:], text, c.xr())
+			}
+		})
+	}
+	for _, pattern := range known.Patterns {
+		eachValue(obj, strings.Split(pattern, "."), at, func(field string, value any) {
+			if text, ok := value.(string); ok {
+				if _, err := spec.CompilePattern(text); err != nil {
+					c.add(InvalidInput, field, "%s cannot compile the regular expression: %v", known.Function, err)
+				}
+			}
+		})
+	}
+}
+
+// EachValue calls do for each value of an input at a path such as filters[].name, in which [] stands
+// for all elements of a list.
+func EachValue(input map[string]any, path string, do func(field string, value any)) {
+	eachValue(input, strings.Split(path, "."), "", func(field string, value any) { do(strings.TrimPrefix(field, "."), value) })
 }
 
 // eachValue calls do for each value in v at a path. A name of the path that ends in [] is a list.

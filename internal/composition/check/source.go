@@ -136,6 +136,7 @@ func (c *checker) knownInput(ctx context.Context, at string, step apiextv1.Pipel
 		}
 		return composition.Input{}
 	}
+	c.values(at, obj, known)
 	for _, p := range slices.Concat(inputKind(at, step.Input.Raw, known), ignored(at, obj, known)) {
 		c.note(p.Warning, p.Kind, p.Field, p.Text)
 	}

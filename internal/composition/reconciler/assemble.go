@@ -36,8 +36,9 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 		u := body(got.Desired.GetResources()[name])
 		keepIdentity(u, observed[name])
 		if was := forceNamespace(u, xr); was != "" {
-			out.Results = append(out.Results, event("Warning", "NamespaceOverridden", fmt.Sprintf(
-				"cannot create composed resource %q in namespace %q, using XR namespace %q instead", name, was, xr.GetNamespace())))
+			text := fmt.Sprintf("cannot create composed resource %q in namespace %q, using XR namespace %q instead", name, was, xr.GetNamespace())
+			out.Results = append(out.Results, event("Warning", "NamespaceOverridden", text))
+			out.Warnings = append(out.Warnings, text)
 		}
 		if err := adopt(u, xr, labels, name, taken); err != nil {
 			return nil, fmt.Errorf("composing resource %q: %w", name, err)

@@ -166,8 +166,8 @@ func decodeInput(raw []byte) (*structpb.Struct, error) {
 
 // warnings describes changes by a step that Crossplane ignores or that may be
 // mistakes: changes to spec or metadata of the composite resource, changes to the
-// status of a composed resource, texts of templates without a value, and the removal of a
-// desired resource.
+// status of a composed resource, texts of templates and formats without a value, labels and
+// annotations without effect, and the removal of a desired resource.
 func (in *pipelineInput) warnings(step string, before, after *fnv1.State) []string {
 	var ws []string
 	warn := func(format string, args ...any) {
@@ -185,13 +185,20 @@ func (in *pipelineInput) warnings(step string, before, after *fnv1.State) []stri
 			warn("desires %s of the composite resource, but functions can only change its status", field)
 		}
 	}
+	was, is := before.GetComposite().GetResource().GetFields()["status"], after.GetComposite().GetResource().GetFields()["status"]
+	if field, text := findPlaceholder("status", was, is); text != "" {
+		warn("writes %q to %s of the composite resource: %s", text, field, placeholderReason(text))
+	}
 	for _, name := range slices.Sorted(maps.Keys(after.GetResources())) {
 		if isNew("status", after.GetResources()[name], before.GetResources()[name]) {
 			warn("desires status of %s %q, but only its provider can set it", what, name)
 		}
 		was, is := before.GetResources()[name].GetResource(), after.GetResources()[name].GetResource()
-		if field := findNoValue("", structpb.NewStructValue(was), structpb.NewStructValue(is)); field != "" {
-			warn("writes %q to %s of %s %q: a template prints this for a field that does not exist", noValue, field, what, name)
+		if field, text := findPlaceholder("", structpb.NewStructValue(was), structpb.NewStructValue(is)); text != "" {
+			warn("writes %q to %s of %s %q: %s", text, field, what, name, placeholderReason(text))
+		}
+		for _, text := range metadataMistakes(was, is) {
+			warn("%s (%s %q)", text, what, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.GetResources())) {

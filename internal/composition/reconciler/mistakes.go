@@ -1,0 +1,108 @@
+package reconciler
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// noValue is what text/template prints for a value that does not exist.
+const noValue = "<no value>"
+
+// badVerb matches what package fmt prints for a value that is missing, left over, nil or of
+// another type than its verb.
+var badVerb = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`%!.?\((?:MISSING\)|NOVERB\)|BADINDEX\)|<nil>\)|EXTRA |[\w.*\[\]{} ]+=)`)
+})
+
+// placeholderIn returns the first text in s that a template or a format prints in place of a
+// value, or "".
+func placeholderIn(s string) string {
+	switch {
+	case strings.Contains(s, noValue):
+		return noValue
+	case strings.Contains(s, "%!"):
+		return badVerb().FindString(s)
+	}
+	return ""
+}
+
+// placeholderReason explains a placeholder in messages.
+func placeholderReason(placeholder string) string {
+	if placeholder == noValue {
+		return "a template prints this for a field that does not exist"
+	}
+	return "a format prints this for a value that is missing, left over or of another type"
+}
+
+// findPlaceholder returns the path of the first field, in the order of names, with a text that
+// contains a placeholder in after and not in before, and the placeholder. Both are "" if there is none.
+func findPlaceholder(path string, before, after *structpb.Value) (field, placeholder string) {
+	switch v := after.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		if found := placeholderIn(v.StringValue); found != "" && !strings.Contains(before.GetStringValue(), found) {
+			return path, found
+		}
+	case *structpb.Value_StructValue:
+		fields := v.StructValue.GetFields()
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			at := strings.TrimPrefix(path+"."+name, ".")
+			if field, placeholder = findPlaceholder(at, before.GetStructValue().GetFields()[name], fields[name]); placeholder != "" {
+				return field, placeholder
+			}
+		}
+	case *structpb.Value_ListValue:
+		old := before.GetListValue().GetValues()
+		for i, element := range v.ListValue.GetValues() {
+			var was *structpb.Value
+			if i < len(old) {
+				was = old[i]
+			}
+			if field, placeholder = findPlaceholder(fmt.Sprintf("%s[%d]", path, i), was, element); placeholder != "" {
+				return field, placeholder
+			}
+		}
+	}
+	return "", ""
+}
+
+// knownAnnotations are annotations that users write on composed resources.
+var knownAnnotations = []string{
+	AnnotationResourceName, AnnotationPaused, AnnotationReconcile, "crossplane.io/external-name", "crossplane.io/poll-interval",
+	"gotemplating.fn.crossplane.io/composition-resource-name", "gotemplating.fn.crossplane.io/ready",
+}
+
+// metadataMistakes describes mistakes in the new labels and annotations of a desired resource:
+// values that are not text, for which Crossplane removes all entries, and names that are similar to
+// known ones.
+func metadataMistakes(before, after *structpb.Struct) (found []string) {
+	for _, field := range []string{"labels", "annotations"} {
+		old, entries := entriesOf(before, field), entriesOf(after, field)
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			if _, had := old[name]; had {
+				continue
+			}
+			switch entries[name].GetKind().(type) {
+			case *structpb.Value_StringValue, *structpb.Value_NullValue:
+			default:
+				found = append(found, fmt.Sprintf("sets metadata.%s[%s] to a value that is not text, so Crossplane removes all %[1]s: write it in quotes", field, name))
+			}
+			near := hint.Nearest(name, knownAnnotations)
+			if field == "annotations" && !slices.Contains(knownAnnotations, name) && near != "" && hint.EditDistance(name, near) <= 2 {
+				found = append(found, fmt.Sprintf("sets the annotation %s, which has no effect%s", name, hint.DidYouMean(near)))
+			}
+		}
+	}
+	return found
+}
+
+func entriesOf(r *structpb.Struct, field string) map[string]*structpb.Value {
+	return r.GetFields()["metadata"].GetStructValue().GetFields()[field].GetStructValue().GetFields()
+}
