@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+	"golang.org/x/net/http/httpproxy"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
@@ -26,8 +30,8 @@ type Options struct {
 	// Transport sends the requests. Nil means a new http.Transport that uses ConnectTimeout,
 	// InsecureSkipTLSVerify and RootCAs.
 	Transport http.RoundTripper
-	// Progress receives one message for each registry, which says where its credentials come
-	// from. It may be nil.
+	// Progress receives a step for each registry, which says where its credentials come from, and
+	// notes about silent registries and new tries. It may be nil.
 	Progress progress.Func
 	// UserAgent begins the User-Agent header of requests. An example is "xfn/v0.1.0".
 	UserAgent string
@@ -53,7 +57,8 @@ type Options struct {
 	ConnectTimeout time.Duration
 	// IdleTimeout is the time after which a request fails if the registry neither reads the
 	// request nor responds. Zero means 5 minutes: a registry may hash and move a large blob
-	// before it responds.
+	// before it responds. The answer to a GET or HEAD request must begin within a minute or a fifth
+	// of IdleTimeout, whichever is longer, and the answer to a ping within 15 seconds.
 	IdleTimeout time.Duration
 	// MinRate is the minimum rate of responses in bytes per second, over 30 seconds. A
 	// response without any bytes fails after IdleTimeout. Zero means 1000, and a negative
@@ -86,7 +91,7 @@ func New(o Options) *Client {
 		o.Transport = newTransport(o)
 	}
 	sent := &secrets{}
-	wire := watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute), cmp.Or(o.MinRate, 1000)}
+	wire := watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute), cmp.Or(o.MinRate, 1000), o.Progress, &sync.Map{}, sent}
 	return &Client{
 		keychain:  newKeychain(o.Keychain, o.Progress),
 		sent:      sent,
@@ -124,7 +129,7 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 func newTransport(o Options) http.RoundTripper {
 	connect := cmp.Or(o.ConnectTimeout, 10*time.Second)
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
+		Proxy:                 proxyOf,
 		DialContext:           (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:       &tls.Config{InsecureSkipVerify: o.InsecureSkipTLSVerify, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:   connect,
@@ -135,6 +140,27 @@ func newTransport(o Options) http.RoundTripper {
 		ExpectContinueTimeout: time.Second,
 		WriteBufferSize:       256 << 10, // The default of 4 KiB needs many system calls.
 	}
+}
+
+// proxyOf returns the proxy for a request, as http.ProxyFromEnvironment does. It returns an error
+// for a malformed variable, which ProxyFromEnvironment ignores.
+func proxyOf(req *http.Request) (*url.URL, error) {
+	proxy, err := http.ProxyFromEnvironment(req)
+	if proxy != nil && !strings.HasPrefix(proxy.Path, "//") || err != nil { // "http://" was put before a malformed URL.
+		return proxy, err
+	}
+	env := httpproxy.FromEnvironment()
+	variable, value := "HTTPS_PROXY", env.HTTPSProxy
+	if req.URL.Scheme == "http" {
+		variable, value = "HTTP_PROXY", env.HTTPProxy
+	}
+	env.HTTPSProxy, env.HTTPProxy = "proxy", "proxy"
+	if used, _ := env.ProxyFunc()(req.URL); used == nil || value == "" {
+		return nil, nil // NO_PROXY has the host, or there is no proxy.
+	}
+	value = value[strings.LastIndex(value, "@")+1:] // without credentials
+	err = fmt.Errorf("the proxy for registry %q cannot be used: %s is %q, expected http://HOST:PORT", req.URL.Host, variable, value)
+	return nil, &targetError{hint.Wrap(err, "correct or unset "+variable)}
 }
 
 // A keychain gets credentials from the keychain inner. It reports and remembers, for each

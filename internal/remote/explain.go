@@ -80,7 +80,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 	case errors.As(err, &keys):
 		return c.clean(keys), hint.Of(keys)
 	case errors.As(err, &target):
-		return c.clean(target), ""
+		return c.clean(target), hint.Of(target.error)
 	case errors.As(err, &cert):
 		return fmt.Sprintf("the certificate of registry %q cannot be trusted: %s", host, c.clean(cert.Err)),
 			"give the file of its CA with " + hint.CAFile + ", or skip the check with " + hint.InsecureSkipTLSVerify

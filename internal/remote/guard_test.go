@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -234,12 +235,12 @@ func TestRedirectToScheme(t *testing.T) {
 // requires TLS is an error with a hint.
 func TestPlainHTTP(t *testing.T) {
 	plain := remote.Options{PlainHTTP: true}
-	tls := httptest.NewUnstartedServer(remotetest.Handler())
-	counted := &hellos{Listener: tls.Listener}
-	tls.Listener = counted
-	tls.Start()
-	defer tls.Close()
-	host := tls.Listener.Addr().String()
+	server := httptest.NewUnstartedServer(remotetest.Handler())
+	counted := &hellos{Listener: server.Listener}
+	server.Listener = counted
+	server.Start()
+	defer server.Close()
+	host := server.Listener.Addr().String()
 	if _, err := push(t, fast(plain), host); err != nil || counted.tls != 0 {
 		t.Errorf("got %v after %d TLS handshakes", err, counted.tls)
 	}
@@ -248,6 +249,35 @@ func TestPlainHTTP(t *testing.T) {
 	}
 	_, err := push(t, fast(plain), remotetest.ServeTLS(t, remotetest.Handler()))
 	checkError(t, "a server with TLS is an error", err, `" requires HTTPS, but the request used plain HTTP`, "leave out {plain-http}")
+}
+
+// A certificate that is not trusted stays so: the server gets one request by HTTPS and one by HTTP,
+// which it cannot read.
+func TestCertificateIsNotRetried(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	server.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var accepted atomic.Int64
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted.Add(1)
+			_ = tls.Server(c, server.TLS).HandshakeContext(t.Context())
+			_ = c.Close()
+		}
+	}()
+	_, err = push(t, fast(remote.Options{}), l.Addr().String())
+	checkError(t, "a certificate by an unknown authority is an error", err, "cannot be trusted", "{ca-file}")
+	if got := accepted.Load(); got > 2 {
+		t.Errorf("got %d connections, want at most 2", got)
+	}
 }
 
 // hellos counts connections that begin with TLS.

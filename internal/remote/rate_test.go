@@ -2,13 +2,16 @@ package remote_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
@@ -30,6 +33,63 @@ func (t *trickle) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return n, nil
+}
+
+// A silence is a transport to a server that reads requests and never answers.
+type silence struct{}
+
+func (silence) RoundTrip(req *http.Request) (*http.Response, error) {
+	<-req.Context().Done()
+	return nil, req.Context().Err()
+}
+
+// A silent host is reported once, and a request to it ends.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	const host, note = "https://registry.example.org", `"registry.example.org" has sent no data for 5s; waiting up to `
+	cases := map[string]struct {
+		reason string
+		method string
+		url    string
+		idle   time.Duration
+		want   time.Duration
+		note   string
+	}{
+		"Ping":    {"a ping needs no data", http.MethodGet, host + "/v2/", 0, 15 * time.Second, note},
+		"Read":    {"a registry answers a request to read soon", http.MethodHead, host + "/v2/a/manifests/b", 0, time.Minute, note},
+		"Write":   {"a registry may hash and move a blob before it answers", http.MethodPut, host + "/v2/a/blobs/uploads/b", 0, 5 * time.Minute, note},
+		"Longer":  {"a longer idle timeout gives requests more time", http.MethodGet, host + "/v2/a/manifests/b", 20 * time.Minute, 4 * time.Minute, note},
+		"Shorter": {"no request is longer silent than the idle timeout", http.MethodGet, host + "/v2/", 10 * time.Second, 10 * time.Second, note},
+		"Secret":  {"a host with a credential in its name is not named", http.MethodGet, "https://" + password + ".example.org/v2/", 0, 15 * time.Second, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var notes []string
+				c := remote.New(remote.Options{Transport: silence{}, IdleTimeout: tc.idle, Progress: func(e progress.Event) { notes = append(notes, e.Text) }})
+				for range 2 {
+					req, err := http.NewRequestWithContext(t.Context(), tc.method, tc.url, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					req.SetBasicAuth(user, password)
+					began := time.Now()
+					_, err = c.RoundTrip(req)
+					if want := fmt.Sprintf("no data arrived for %s", tc.want); err == nil || err.Error() != want || time.Since(began) != tc.want {
+						t.Errorf("%s: got %v after %s, want %s", tc.reason, err, time.Since(began), want)
+					}
+				}
+				var want []string
+				if tc.note != "" {
+					want = []string{tc.note + tc.want.String()}
+				}
+				if !slices.Equal(notes, want) {
+					t.Errorf("%s: got the notes %q, want %q", tc.reason, notes, want)
+				}
+			})
+		})
+	}
 }
 
 func TestMinRate(t *testing.T) {

@@ -132,6 +132,9 @@ func isBusy(status int) bool {
 // for a refused connection: the registry may never have responded, so its address is
 // probably wrong.
 func isUnsteady(err error) bool {
+	if isForbidden(err) {
+		return false
+	}
 	status, ok := errors.AsType[*transport.Error](err)
 	return ok && isBusy(status.StatusCode) || isLost(err)
 }
@@ -140,13 +143,19 @@ func isUnsteady(err error) bool {
 // an earlier request. It returns true for a refused connection: the registry may be
 // restarting.
 func isTemporary(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.As(err, new(*targetError)) || errors.As(err, new(*tls.CertificateVerificationError)) {
+	if errors.Is(err, context.Canceled) || isForbidden(err) {
 		return false
 	}
 	if status, ok := errors.AsType[*transport.Error](err); ok {
 		return isBusy(status.StatusCode)
 	}
 	return errors.As(err, new(*url.Error)) || isLost(err)
+}
+
+// isForbidden reports whether err says that the address or the certificate of a server is not
+// accepted, which no further try changes.
+func isForbidden(err error) bool {
+	return errors.As(err, new(*targetError)) || errors.As(err, new(*tls.CertificateVerificationError))
 }
 
 // isLost reports whether err says that a connection broke or stalled. It returns false for

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // A guarded is a transport that refuses redirects to forbidden addresses, and requests that
@@ -208,13 +210,52 @@ type watched struct {
 	inner   http.RoundTripper
 	timeout time.Duration
 	minRate int64
+	// report receives one note for each host that is silent for silence, unless its name contains
+	// one of the credentials in sent.
+	report progress.Func
+	silent *sync.Map
+	sent   *secrets
+}
+
+const (
+	// silence is the time without data after which a user is told that the request waits.
+	silence = 5 * time.Second
+	// maxPing limits the time until a registry answers a ping, which needs no data of the
+	// registry. maxAnswer limits it for other requests that only read, unless the idle timeout is
+	// much longer.
+	maxPing   = 15 * time.Second
+	maxAnswer = time.Minute
+)
+
+// limit returns how long the registry may be silent before it answers. Before it answers a request
+// that writes, it may have to hash and move a large blob.
+func (t watched) limit(req *http.Request) time.Duration {
+	switch {
+	case req.Method != http.MethodGet && req.Method != http.MethodHead:
+		return t.timeout
+	case req.URL.Path == "/v2/":
+		return min(t.timeout, maxPing)
+	default:
+		return max(min(t.timeout, maxAnswer), t.timeout/5)
+	}
+}
+
+// timers returns functions that start and stop the time in which a host must send data. start is
+// called already.
+func (t watched) timers(host string, limit time.Duration, cancel context.CancelCauseFunc) (start, stop func()) {
+	idle := time.AfterFunc(limit, func() { cancel(idleTimeoutError(limit)) })
+	notice := time.AfterFunc(silence, func() {
+		if _, told := t.silent.LoadOrStore(host, true); !told && !t.sent.in(host) {
+			t.report.Note(fmt.Sprintf("%q has sent no data for %s; waiting up to %s", host, silence, limit))
+		}
+	})
+	return func() { idle.Reset(limit); notice.Reset(silence) }, func() { idle.Stop(); notice.Stop() }
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	timer := time.AfterFunc(t.timeout, func() { cancel(idleTimeoutError{}) })
-	start, stop := func() { timer.Reset(t.timeout) }, func() { timer.Stop() }
+	start, stop := t.timers(req.URL.Host, t.limit(req), cancel)
 	var answered atomic.Bool
 	req = req.Clone(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
@@ -232,7 +273,9 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	resp.Body = &watchedBody{&ratedBody{ReadCloser: resp.Body, minRate: t.minRate}, ctx, start, stop, func() { cancel(nil) }}
+	wait, done := t.timers(req.URL.Host, t.timeout, cancel)
+	done()
+	resp.Body = &watchedBody{&ratedBody{ReadCloser: resp.Body, minRate: t.minRate}, ctx, wait, done, func() { cancel(nil) }}
 	return resp, nil
 }
 
@@ -245,11 +288,13 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// An idleTimeoutError is the error of a request that exceeded the idle timeout. It
+// An idleTimeoutError is the error of a request to a registry that was silent for this time. It
 // implements net.Error.
-type idleTimeoutError struct{}
+type idleTimeoutError time.Duration
 
-func (idleTimeoutError) Error() string   { return "no data arrived within the idle timeout" }
+func (e idleTimeoutError) Error() string {
+	return fmt.Sprintf("no data arrived for %s", time.Duration(e))
+}
 func (idleTimeoutError) Timeout() bool   { return true }
 func (idleTimeoutError) Temporary() bool { return true }
 

@@ -376,6 +376,6 @@ func TestIdle(t *testing.T) {
 		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 500 * time.Millisecond})
 		_, err := upload(t, c, host, blobOf(t, data))
 		close(given)
-		checkError(t, method, err, "does not answer: no data arrived within the idle timeout", "check the address")
+		checkError(t, method, err, "does not answer: no data arrived for 500ms", "check the address")
 	}
 }
