@@ -10,6 +10,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
@@ -146,6 +147,21 @@ func Index(all ...v1.Image) (Artifact, error) {
 	return indexOf(images)
 }
 
+// repeated returns the error about the images of two files for one platform, of packages of a kind.
+func repeated(kind string, a, b PlatformImage, first, second string) error {
+	one, err := a.Image.Digest()
+	two, err2 := b.Image.Digest()
+	switch {
+	case err == nil && err2 == nil && one == two:
+		return hint.Wrap(fmt.Errorf("%q and %q have the same image", first, second), "leave one out")
+	case !NeedsRuntime(kind):
+		return hint.Wrap(fmt.Errorf("%q and %q are both a %s, which has no runtime image and needs only one file", first, second, kind), "leave one out")
+	default:
+		err := fmt.Errorf("%q and %q are both for %s, and an index has one image per platform", first, second, a.Platform)
+		return hint.Wrap(err, "name one file for each platform")
+	}
+}
+
 // Join returns one index of the images of several files, in their order, as Build
 // returns it. For one file, Join returns its artifact. The images must be packages
 // of the same kind and name, each for another platform.
@@ -180,7 +196,8 @@ func Join(ctx context.Context, files []Target) (Artifact, error) {
 		}
 	}
 	if a, b, ok := samePlatform(images); ok {
-		return nil, fmt.Errorf("%q and %q are both for %s, and an index has one image per platform", paths[a], paths[b], images[a].Platform)
+		kind, _, _ := strings.Cut(first, " ")
+		return nil, repeated(kind, images[a], images[b], paths[a], paths[b])
 	}
 	if len(images) == 0 {
 		return nil, errors.New("there is no image to join")

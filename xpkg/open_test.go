@@ -291,6 +291,10 @@ func TestJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	annotated, err := xpkg.Annotate(amd64, map[string]string{"a": "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	cases := map[string]struct {
 		reason string
 		files  []xpkg.Target
@@ -299,7 +303,8 @@ func TestJoin(t *testing.T) {
 	}{
 		"Images":   {"the index has the images in the order of the files", []xpkg.Target{{Path: "b", Artifact: arm64}, {Path: "a", Artifact: amd64}}, []string{"linux/arm64", "linux/amd64"}, nil},
 		"Indexes":  {"the images of an index are added to the result", []xpkg.Target{{Path: "i", Artifact: both}, {Path: "a", Artifact: amd64}}, []string{"linux/s390x", "linux/ppc64le", "linux/amd64"}, nil},
-		"Same":     {"two files for the same platform are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: amd64}}, nil, []string{`"one"`, `"two"`, "linux/amd64"}},
+		"Same":     {"two files with one image are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: amd64}}, nil, []string{`"one" and "two" have the same image`}},
+		"Twice":    {"two files for the same platform are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: annotated}}, nil, []string{`"one" and "two" are both for linux/amd64`}},
 		"Kinds":    {"packages of different kinds are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Provider", "p"), "linux/arm64")}}, nil, []string{`"one" is a Function`, `"two" is a Provider`}},
 		"Names":    {"packages with different names are refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Function", "other"), "linux/arm64")}}, nil, []string{`"one" is a Function named fn and "two" is a Function named other`}},
 		"Platform": {"an image without a platform is refused", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: nowhere}}, nil, []string{`"two"`, "no platform"}},
