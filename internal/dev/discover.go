@@ -35,7 +35,8 @@ type Project struct {
 // the Go module, or else its only function.
 func Discover(fsys afero.Fs, dir string) (Project, error) {
 	p, hasModule := Project{Source: dir}, true
-	if lang, source, err := languages.Find(dir); err == nil {
+	lang, source, unknown := languages.Find(dir)
+	if unknown == nil {
 		p.Source, hasModule = source, lang.Name == "go" && source == dir
 	}
 	for _, f := range []struct {
@@ -56,7 +57,11 @@ func Discover(fsys afero.Fs, dir string) (Project, error) {
 		case ok:
 			*f.into = path
 		case !f.optional:
-			return Project{}, hint.Wrap(fmt.Errorf("looking for a function in %q: there is no %s", dir, f.name),
+			err := fmt.Errorf("looking for a function in %q: there is no %s", dir, f.name)
+			if unknown != nil {
+				err = fmt.Errorf("looking for a function in %q: %w", dir, unknown)
+			}
+			return Project{}, hint.Wrap(err,
 				"name the files of the composite resource and the Composition, or change to a folder that 'xfn xpkg init' created")
 		}
 	}
