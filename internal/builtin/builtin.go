@@ -244,6 +244,9 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {
 		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders that the command line names for templates", b.Name))
 	}
+	if field, text := dummyFault(fatal, input); text != "" {
+		return hint.Hint(field + " " + text)
+	}
 	if !isBadInput(fatal) {
 		return ""
 	}

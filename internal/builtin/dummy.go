@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -21,6 +22,10 @@ func dummy() Builtin {
 		Input: "dummy.fn.crossplane.io/v1beta1 Response", Type: reflect.TypeFor[Response](),
 		Covered: "`response`.",
 		New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
+		locate: func(fatal string, input []byte) (string, int) {
+			field, _ := dummyFault(fatal, input)
+			return field, 1
+		},
 	}
 }
 
@@ -31,6 +36,22 @@ type Response struct {
 
 	// Response is a RunFunctionResponse in the JSON format of protobuf.
 	Response json.RawMessage `json:"response" required:""`
+}
+
+// badResponse begins the message of a fatal result about a response that cannot be decoded.
+const badResponse = "cannot unmarshal RunFunctionResponse"
+
+// dummyFault returns the field in an input of function-dummy to which a fatal result refers, and
+// what is wrong with it. Both are "" if that is not known.
+func dummyFault(fatal string, input []byte) (field, text string) {
+	var in struct{ Response any }
+	if !strings.HasPrefix(fatal, badResponse) || json.Unmarshal(input, &in) != nil {
+		return "", ""
+	}
+	if _, ok := in.Response.(map[string]any); !ok {
+		return "response", "must be an object with the fields of a RunFunctionResponse"
+	}
+	return sdk.MessageFault(&fnv1.RunFunctionResponse{}, in.Response, "response")
 }
 
 // runDummy implements function-dummy. It merges the response in the input into a
@@ -45,7 +66,7 @@ func runDummy(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.
 	}
 	overlay := &fnv1.RunFunctionResponse{}
 	if err := protojson.Unmarshal(in.Response, overlay); err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("cannot unmarshal RunFunctionResponse from *v1.RunFunctionRequest: %w", err)), nil
+		return sdk.Fatal(rsp, fmt.Errorf("%s from *v1.RunFunctionRequest: %w", badResponse, err)), nil
 	}
 	// rsp shares Desired and Context with the request. Clones of them are merged,
 	// so that the request does not change.

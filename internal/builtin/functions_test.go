@@ -182,6 +182,12 @@ func TestLocate(t *testing.T) {
 		"SequenceBoth":      {"a rule has two fields that exclude each other", "sequencer:main", "{rules: [{sequence: [a]}, {sequence: [a], createOnly: true, deleteOnly: true}]}", "", "rules[1]"},
 		"SequenceElsewhere": {"a result about the request has no field", "sequencer:main", "{resetCompositeReadiness: true, rules: [{sequence: [a, b]}]}", "", ""},
 
+		"DummyNothing": {"an input has no response", "dummy", "{}", "", "response"},
+		"DummyEnum":    {"a severity is unknown", "dummy", "{response: {results: [{severity: SEVERITY_NORMAL}, {severity: NORM}]}}", "", "response.results[1].severity"},
+		"DummyField":   {"a field of a resource is unknown", "dummy", "{response: {desired: {resources: {a: {redy: READY_TRUE}}}}}", "", "response.desired.resources.a.redy"},
+		"DummyType":    {"a message is a list", "dummy", "{response: {results: [{message: [a]}]}}", "", "response.results[0].message"},
+		"DummyOther":   {"a result of the response has no field", "dummy", "{response: {results: [{severity: SEVERITY_FATAL, message: wrong}]}}", "", ""},
+
 		"FilterName":      {"a pattern of a filter is invalid", "cel-filter", "{filters: [{name: a, expression: 'true'}, {name: '('}]}", "", "filters[1].name"},
 		"FilterParse":     {"an expression has a fault in a line", "cel-filter", `{"filters": [{"name": "a", "expression": "true"}, {"expression": "true &&\n\"x\" for filter 7: == 1"}]}`, "", "filters[1].expression:2"},
 		"FilterCheck":     {"an expression has an unknown variable", "cel-filter", `{"filters": [{"name": "a", "expression": "true"}, {"expression": "true ||\n  false ||\n  input.x"}]}`, "", "filters[1].expression:3"},

@@ -176,12 +176,13 @@ func TestCases(t *testing.T) {
 - {name: golden, expect: {golden: broken.yaml}}
 - {name: good}
 - {name: mock, mocks: {patch: {response: {}}}}
-- {name: response, mocks: {patch-and-transform: {response: {x: 1}}}}
+- {name: response, mocks: {patch-and-transform: {response: {meta: []}}}}
 - {name: both, mocks: {patch-and-transform: {response: {}, recording: x}}}
 - {name: recording, mocks: {patch-and-transform: {recording: x}}}
 - {name: version, crossplaneVersion: v0.9}
 - {name: skip, skip: later}
 - {name: severity, mocks: {patch-and-transform: {response: {results: [{severity: FATAL, message: m}]}}}}
+- {name: field, mocks: {patch-and-transform: {response: {results: [{messge: m}]}}}}
 `,
 			map[string]string{"broken.yaml": "a: b: c"},
 			[]string{
@@ -199,6 +200,7 @@ func TestCases(t *testing.T) {
 				"s.yaml/version failed", `  16: crossplaneVersion: there were no functions in Crossplane v0.9: v1.11 was the first that had them`,
 				"s.yaml/skip skipped",
 				"s.yaml/severity failed", `  18: mocks.patch-and-transform: response.results[0].severity is "FATAL", expected one of SEVERITY_UNSPECIFIED, SEVERITY_FATAL, SEVERITY_WARNING, SEVERITY_NORMAL, did you mean SEVERITY_FATAL?`,
+				"s.yaml/field failed", "  19: mocks.patch-and-transform: response.results[0].messge does not exist, did you mean message?",
 			},
 		},
 		"Panic": {

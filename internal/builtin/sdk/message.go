@@ -1,0 +1,106 @@
+package sdk
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+)
+
+// MessageFault returns the path of the first field in value, the JSON of a message at the path
+// field, that the message does not have, or whose value is not a string or not in its enumeration.
+// text says what is wrong with it, and names what is similar. Both are "" if there is no such field.
+func MessageFault(message proto.Message, value any, field string) (at, text string) {
+	return messageFault(message.ProtoReflect().Descriptor(), value, field)
+}
+
+func messageFault(message protoreflect.MessageDescriptor, value any, field string) (at, text string) {
+	obj := fieldpath.Map(value)
+	for _, key := range slices.Sorted(maps.Keys(obj)) {
+		fd := message.Fields().ByJSONName(key)
+		if fd == nil {
+			fd = message.Fields().ByName(protoreflect.Name(key))
+		}
+		if fd == nil {
+			return field + "." + key, "does not exist" + hint.DidYouMean(hint.Nearest(key, fieldNames(message)))
+		}
+		all := valuesOf(fd, obj[key], field+"."+key)
+		for _, path := range slices.Sorted(maps.Keys(all)) {
+			if at, text = fieldFault(fd, all[path], path); text != "" {
+				return at, text
+			}
+		}
+	}
+	return "", ""
+}
+
+func fieldNames(message protoreflect.MessageDescriptor) []string {
+	names := make([]string, message.Fields().Len())
+	for i := range names {
+		names[i] = message.Fields().Get(i).JSONName()
+	}
+	return names
+}
+
+// fieldFault is like MessageFault, for one value of a field.
+func fieldFault(fd protoreflect.FieldDescriptor, value any, field string) (at, text string) {
+	if fd.IsMap() {
+		fd = fd.MapValue()
+	}
+	switch {
+	case fd.Message() != nil && fd.Message().ParentFile().Package() != "google.protobuf":
+		return messageFault(fd.Message(), value, field)
+	case fd.Kind() == protoreflect.StringKind && value != nil:
+		if _, ok := value.(string); !ok {
+			return field, "must be a string"
+		}
+		return "", ""
+	case fd.Enum() == nil:
+		return "", ""
+	}
+	name, ok := value.(string)
+	if !ok || fd.Enum().Values().ByName(protoreflect.Name(name)) != nil {
+		return "", ""
+	}
+	names := make([]string, fd.Enum().Values().Len())
+	for i := range names {
+		names[i] = string(fd.Enum().Values().Get(i).Name())
+	}
+	near := hint.Nearest(name, names)
+	for _, full := range names { // The names of protobuf begin with that of the enumeration.
+		if strings.HasSuffix(full, "_"+strings.ToUpper(name)) {
+			near = full
+		}
+	}
+	return field, fmt.Sprintf("is %q, expected one of %s", name, strings.Join(names, ", ")) + hint.DidYouMean(near)
+}
+
+// valuesOf returns the values of a field by their paths: those of a list or map, or the value.
+func valuesOf(fd protoreflect.FieldDescriptor, value any, field string) map[string]any {
+	all := map[string]any{}
+	switch value := value.(type) {
+	case []any:
+		if !fd.IsList() {
+			return map[string]any{field: value}
+		}
+		for i, v := range value {
+			all[fmt.Sprintf("%s[%d]", field, i)] = v
+		}
+	case map[string]any:
+		if !fd.IsMap() {
+			return map[string]any{field: value}
+		}
+		for key, v := range value {
+			all[field+"."+key] = v
+		}
+	default:
+		all[field] = value
+	}
+	return all
+}
