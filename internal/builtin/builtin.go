@@ -106,7 +106,7 @@ func (o Options) forAutoReady() AutoReadyOptions {
 
 // forGoTemplating returns the options of function-go-templating.
 func (o Options) forGoTemplating() gotemplating.Options {
-	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Search: o.Search, Version: version(tag(o.Package)), Settings: o.goTemplating}
+	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Search: o.Search, Version: version(tag(o.Package)), Progress: o.Progress, Settings: o.goTemplating}
 }
 
 // All returns all builtins, sorted by name.

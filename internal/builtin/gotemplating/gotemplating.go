@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // Options configure which files a template may read.
@@ -36,6 +37,8 @@ type Options struct {
 	// Version is the version of the real function to imitate: a release such as
 	// v0.12.2, or main for its main branch. The default is the newest release.
 	Version string
+	// Progress receives warnings about documents with an unexpected effect.
+	Progress progress.Func
 	Settings
 }
 
@@ -65,7 +68,7 @@ func New(o Options) function.Runner {
 }
 
 func newRunner(o Options) *runner {
-	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), source: o.Source, read: o.Read, search: o.Search, settings: o.Settings, features: featuresOf(o.Version)}
+	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), source: o.Source, read: o.Read, search: o.Search, settings: o.Settings, features: featuresOf(o.Version), progress: o.Progress}
 }
 
 type runner struct {
@@ -75,11 +78,14 @@ type runner struct {
 	search   func(path string)
 	settings Settings
 	features features
+	progress progress.Func
 	programs sdk.Memo[programKey, *program]
 	// places are those of errors, by their texts and inputs.
 	places sdk.Memo[placeKey, place]
 	// covered are the points of programs.
 	covered sdk.Memo[pointsKey, []sdk.Point]
+	// warned are the texts of warnings, each of which is sent once.
+	warned sdk.Memo[string, bool]
 }
 
 // RunFunction implements function.Runner.
@@ -156,6 +162,7 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	documents, err := readDocuments(ctx, out)
 	if err == nil {
 		r.features.annotated(req, rsp)
+		r.warn(function.Step(ctx), mistakes(req, documents))
 		err = apply(req, rsp, documents)
 	}
 	if err != nil {

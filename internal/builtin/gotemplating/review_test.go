@@ -9,6 +9,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // TestMergeShared checks that merging maps twice never makes a map contain itself.
@@ -88,3 +89,32 @@ func fatalOf(t *testing.T, r function.Runner, request string) string {
 }
 
 func quoted(text string) string { return fmt.Sprintf("%q", text) }
+
+// TestMistakes checks the warnings about documents without the effect that was probably meant. Each
+// is sent once.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	const pier = "apiVersion: h/v1\nkind: Pier\n"
+	cases := map[string]struct{ reason, template, want string }{
+		"Twice":     {"of two resources with a name, only the last is desired", crane("a") + "---\n" + crane("b") + "---\n" + crane("a"), `the templates of a Crane and a Crane have the resource name "a", and the last replaces the others`},
+		"Spec":      {"only the status of the composite resource is applied", pier + "metadata: {name: p}\nspec: {a: 1}\nstatus: {b: 1}\n", "a document of the composite resource has spec, but function-go-templating applies only its status"},
+		"Plain":     {"connection details are in base64", metaAPI + "kind: CompositeConnectionDetails\ndata: {a: YQ==, b: plain}\n", "CompositeConnectionDetails: data.b is not in base64, so the connection detail is lost"},
+		"Status":    {"the function knows three statuses", metaAPI + "kind: ClaimConditions\nconditions: [{type: A, status: 'True', reason: B}, {type: C, status: 'Yes', reason: D}]\n", `ClaimConditions: conditions[1].status is "Yes", which becomes Unknown`},
+		"Matchname": {"an unknown field of a requirement is ignored", metaAPI + "kind: ExtraResources\nrequirements: {a: {apiVersion: v1, kind: ConfigMap, matchNme: b}}\n", "ExtraResources: requirements.a has no field matchNme, did you mean matchName?"},
+		"Fine":      {"documents that have an effect are no mistakes", crane("a") + "---\n" + pier + "status: {b: 1}\n---\n" + metaAPI + "kind: Context\ndata: {a: b}\n", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var warnings []string
+			r := gotemplating.New(gotemplating.Options{Progress: func(e progress.Event) {
+				warnings = append(warnings, strings.TrimPrefix(e.Text, `pipeline step "": `))
+			}})
+			for range 2 {
+				answerOf(t, r, observed+"input: {source: Inline, inline: {template: "+quoted(tc.template)+"}}")
+			}
+			if got := strings.Join(warnings, "|"); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

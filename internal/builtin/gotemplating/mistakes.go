@@ -1,0 +1,79 @@
+package gotemplating
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+)
+
+// warn sends each text once.
+func (r *runner) warn(step string, texts []string) {
+	for _, text := range texts {
+		text = fmt.Sprintf("pipeline step %q: %s", step, text)
+		_, _ = r.warned.Get(text, func() (bool, error) {
+			r.progress.Warn(text)
+			return true, nil
+		})
+	}
+}
+
+// mistakes describes documents that do not have the effect that was probably meant: those that
+// replace an earlier one, and those with fields or values that the function ignores.
+func mistakes(req *fnv1.RunFunctionRequest, documents []document) (found []string) {
+	c := &change{req: req}
+	named := map[string]string{}
+	for _, d := range documents {
+		name := d.GetAnnotations()[nameAnnotation]
+		switch {
+		case d.GetAPIVersion() == metaAPIVersion:
+			found = append(found, metaMistakes(d.Unstructured)...)
+		case c.isComposite(d.Unstructured):
+			for _, field := range slices.Sorted(maps.Keys(d.Object)) {
+				if !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, field) {
+					found = append(found, fmt.Sprintf("a document of the composite resource has %s, but function-go-templating applies only its status", field))
+				}
+			}
+		case name != "" && named[name] != "":
+			found = append(found, fmt.Sprintf("the templates of a %s and a %s have the resource name %q, and the last replaces the others", named[name], d.GetKind(), name))
+		default:
+			named[name] = d.GetKind()
+		}
+	}
+	return found
+}
+
+// metaMistakes describes values of a document of the function's own API that the function ignores.
+func metaMistakes(d *unstructured.Unstructured) (found []string) {
+	kind := d.GetKind()
+	data := fieldpath.Map(d.Object, "data")
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		text, isText := data[key].(string)
+		if _, err := base64.StdEncoding.DecodeString(text); kind == "CompositeConnectionDetails" && (!isText || err != nil) {
+			found = append(found, fmt.Sprintf("%s: data.%s is not in base64, so the connection detail is lost", kind, key))
+		}
+	}
+	for i, c := range fieldpath.List(d.Object, "conditions") {
+		status := fieldpath.Text(c, "status")
+		if kind == "ClaimConditions" && !slices.Contains(sdk.ConditionStatuses(), status) {
+			found = append(found, fmt.Sprintf("%s: conditions[%d].status is %q, which becomes Unknown", kind, i, status))
+		}
+	}
+	fields := []string{"apiVersion", "kind", "matchLabels", "matchName", "namespace"}
+	requirements := fieldpath.Map(d.Object, "requirements")
+	for _, key := range slices.Sorted(maps.Keys(requirements)) {
+		for _, field := range slices.Sorted(maps.Keys(fieldpath.Map(requirements[key]))) {
+			if kind == "ExtraResources" && !slices.Contains(fields, field) {
+				found = append(found, fmt.Sprintf("%s: requirements.%s has no field %s%s", kind, key, field, hint.DidYouMean(hint.Nearest(field, fields))))
+			}
+		}
+	}
+	return found
+}
