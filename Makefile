@@ -1,6 +1,7 @@
 # The targets need only Go and make. `make` lists them.
 
 BIN       := bin/xfn
+MODULE    := github.com/xfn-dev/xfn
 GO        ?= go
 TOOL      := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 10s
@@ -37,7 +38,7 @@ BENCHCMD = CGO_ENABLED=0 XFN_TEST_BIN='$(abspath $(BIN))' XFN_BENCH_ROWS='$(BENC
 	$(GO) test -trimpath -vet=off -timeout 0 -run '^$$' -bench '^BenchmarkTable$$' -benchtime 1x -v ./internal/e2e/benchtest
 
 .DEFAULT_GOAL := help
-.PHONY: help build docs crds demo test test-verifiers compiled-paths test-apiserver lint platforms bench bench-compare bench-page soak fuzz release clean
+.PHONY: help build docs crds demo test race plain chaos test-verifiers compiled-paths test-apiserver lint platforms bench bench-compare bench-page soak fuzz release clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,30 +56,47 @@ demo: build ## Show how to create, build and push a function, and how to test a 
 	@sh testdata/demo.sh
 
 # Scripts and golden cases run $(BIN). $(BIN) and the tests share compiled packages, because
-# both are built without cgo and with -trimpath. With RACE=1, the race detector is on where
-# tests call the code in their own process: those of internal/e2e only run programs.
-# atexit_sleep_ms=0 saves a second at the end of each process with the race detector.
-#
-# A test that testing.Short() skips computes much, or repeats other tests as another user. With
-# the race detector it would need ten times as long and find nothing more: RACE=1 runs these tests
-# without it. LARGE prints a line "FILE TEST" for each. JOBS is one more than the processors,
-# because some packages wait for servers. `make lint` vets all packages.
+# both are built without cgo and with -trimpath. JOBS is one more than the processors, because
+# some packages wait for servers. `make lint` vets all packages.
 JOBS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -p $(JOBS) -trimpath -vet=off -timeout 30m
-RACETEST := GORACE=atexit_sleep_ms=0 XFN_SEEDS=$${XFN_SEEDS:-10} $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
-LARGE = find . -name '*_test.go' -exec awk '/^func Test/ { sub(/\(.*/, "", $$2); name = $$2 } /testing\.Short\(\)/ { print FILENAME, name }' {} +
 
-test: build ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults, 10 with RACE=1.
+# With RACE=1, tests run with the race detector where it can find something. They run without it:
+#   - in internal/e2e, which only runs programs
+#   - in packages without goroutines of their own, in code and tests. CONCURRENT lists the others.
+#   - if testing.Short() skips them: they compute much, or repeat other tests as another user, and
+#     would need ten times as long. LARGE prints a line "FILE TEST" for each.
+# `make -j2 test RACE=1` runs both kinds at once, because many tests wait for other processes.
+# atexit_sleep_ms=0 saves a second at the end of each process with the race detector.
+RACETEST := GORACE=atexit_sleep_ms=0 XFN_SEEDS=$${XFN_SEEDS:-10} $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
+GOROUTINES := (^|[[:space:]])go (func|[A-Za-z_.]+)\(|\.Go\(|AfterFunc\(|\.Parallel\(|"(net/http.*|os/exec|google.golang.org/grpc)"
+CONCURRENT = dirs=$$($(GO) list ./...) || exit 1; dirs=$$(echo "$$dirs" | sed 's|^$(MODULE)|.|'); \
+	concurrent=$$(for dir in $$dirs; do grep -lE '$(GOROUTINES)' $$dir/*.go; done | sed 's|/[^/]*$$||' | sort -u | grep -v '/e2e$$')
+LARGE = large=$$(find $$concurrent -maxdepth 1 -name '*_test.go' -exec \
+	awk '/^func Test/ { sub(/\(.*/, "", $$2); name = $$2 } /testing\.Short\(\)/ { print FILENAME, name }' {} +)
+
+test: ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults, 10 with RACE=1.
 ifdef RACE
-	@status=0; packages=$$($(GO) list ./... | grep -v '/internal/e2e$$') || exit 1; \
-	$(RACETEST) $$packages || status=1; \
-	large=$$($(LARGE)); \
-	$(TEST) -run "^($$(echo "$$large" | cut -d ' ' -f 2 | paste -sd '|' -))$$" $$(echo "$$large" | sed 's|/[^/]*$$||' | sort -u) || status=1; \
-	$(TEST) ./internal/e2e || status=1; \
-	exit $$status
+test: race plain
 else
+test: build
 	$(TEST) ./...
 endif
+
+# The packages that wait most are the first.
+race: build
+	@$(CONCURRENT); $(RACETEST) ./push ./internal/runtimes/docker $$concurrent
+
+plain: build
+	@$(CONCURRENT); $(LARGE); status=0; \
+	$(TEST) $$(echo "$$dirs" | grep -vxF "$$concurrent") || status=1; \
+	$(TEST) -run "^($$(echo "$$large" | cut -d ' ' -f 2 | paste -sd '|' -))$$" $$(echo "$$large" | sed 's|/[^/]*$$||' | sort -u) || status=1; \
+	exit $$status
+
+# A seed waits more than it computes. It does not use the race detector, with which it takes several
+# times as long.
+chaos: ## Run the tests of random faults with XFN_SEEDS=200 seeds.
+	CGO_ENABLED=0 XFN_SEEDS=$${XFN_SEEDS:-200} $(GO) test $(WITHOUTGC) -trimpath -vet=off -count=1 -timeout 10m -parallel 8 -run Chaos ./push ./internal/image
 
 # Two cores need about ten minutes to compile kube-apiserver.
 $(APISERVER):

@@ -120,8 +120,22 @@ func contents(t *testing.T, img v1.Image) (map[string]entry, map[string][]byte) 
 	}
 }
 
+// A function in Go is compiled once for each platform. Its package can be written to one file,
+// and read from it unchanged.
 func TestGoSource(t *testing.T) {
-	images := fromSource(t, source(t, program), options(t), amd64, arm64)
+	var mu sync.Mutex
+	var steps []string
+	opts, dir := options(t), source(t, program)
+	opts.Progress = func(e progress.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		steps = append(steps, e.Text)
+	}
+	images := fromSource(t, dir, opts, amd64, arm64)
+	slices.Sort(steps)
+	if diff := cmp.Diff([]string{"compiling " + dir + " for linux/amd64", "compiling " + dir + " for linux/arm64"}, steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
 	if len(images) != 2 {
 		t.Fatalf("got %d images, want 2", len(images))
 	}
@@ -147,6 +161,7 @@ func TestGoSource(t *testing.T) {
 	}
 	assertFiles(t, images[0])
 	assertSharedBase(t, images)
+	assertPackaged(t, images)
 }
 
 func assertFiles(t *testing.T, img v1.Image) {
@@ -257,26 +272,9 @@ func TestGoSourceStops(t *testing.T) {
 	assertEmpty(t, opts.TempDir)
 }
 
-func TestGoSourceProgress(t *testing.T) {
-	var mu sync.Mutex
-	var steps []string
-	opts, dir := options(t), source(t, program)
-	opts.Progress = func(e progress.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		steps = append(steps, e.Text)
-	}
-	fromSource(t, dir, opts, amd64, arm64)
-	slices.Sort(steps)
-	want := []string{"compiling " + dir + " for linux/amd64", "compiling " + dir + " for linux/arm64"}
-	if diff := cmp.Diff(want, steps); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
-}
-
-// A package for two platforms can be written to one file, and read from it unchanged.
-func TestPackageOfSource(t *testing.T) {
-	images := fromSource(t, source(t, program), options(t), amd64, arm64)
+// assertPackaged writes a package with the images to a file, and reads it.
+func assertPackaged(t *testing.T, images []v1.Image) {
+	t.Helper()
 	pkg := &xpkg.Package{YAML: []byte("---\napiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\n---\n")}
 	a, err := xpkg.Build(pkg, images, xpkg.BuildOptions{Created: created})
 	if err != nil {
