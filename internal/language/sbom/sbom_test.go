@@ -72,7 +72,7 @@ func TestDebian(t *testing.T) {
 func TestDebianLimit(t *testing.T) {
 	large := strings.Repeat(" ", 33<<20)
 	img := remotetest.Image(t, v1.Config{}, layer(t, map[string]string{"var/lib/dpkg/status.d/a": large}), layer(t, map[string]string{"var/lib/dpkg/status.d/b": large}))
-	const want = `"var/lib/dpkg/status.d/b" and other files of packages are larger than the limit of 64 MiB`
+	const want = `the files of packages, such as "var/lib/dpkg/status.d/b", are larger than the limit of 64 MiB`
 	if _, err := sbom.Debian(t.Context(), []v1.Image{img}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got error %v, want %q", err, want)
 	}
