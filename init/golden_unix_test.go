@@ -82,16 +82,12 @@ func TestGolden(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022)) // the umask with which the golden cases were recorded
 	tmp := makeRepositories(t)
 	cases, err := os.ReadDir("testdata/golden")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if len(cases) != 70 {
 		t.Errorf("got %d cases, want all 70", len(cases))
 	}
 	golden, err := filepath.Abs("testdata/golden")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	differs := differences()
 	for _, c := range cases {
 		name := c.Name()
@@ -139,15 +135,11 @@ func TestDifferencesAreListed(t *testing.T) {
 func runCase(t *testing.T, tmp, name string, args []string, input string) outcome {
 	t.Helper()
 	w := filepath.Join(tmp, "w")
-	if err := os.RemoveAll(w); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.RemoveAll(w))
 	prepare(t, name, filepath.Join(w, "out"))
 	t.Chdir(w)
 	stdin, err := os.Open(writeFile(t, filepath.Join(t.TempDir(), "stdin"), input, 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer func() { _ = stdin.Close() }()
 	var stdout bytes.Buffer
 	got := outcome{Exit: "0"}
@@ -163,28 +155,28 @@ func runCase(t *testing.T, tmp, name string, args []string, input string) outcom
 // cases describes it.
 func prepare(t *testing.T, name, out string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(out), 0o755))
+	e2e.NoError(t, os.MkdirAll(filepath.Dir(out), 0o755))
 	switch name {
 	case "dir-existing-empty":
-		must(t, os.Mkdir(out, 0o755))
+		e2e.NoError(t, os.Mkdir(out, 0o755))
 	case "dir-not-empty":
-		must(t, os.MkdirAll(filepath.Join(out, "two"), 0o755))
+		e2e.NoError(t, os.MkdirAll(filepath.Join(out, "two"), 0o755))
 		writeFile(t, filepath.Join(out, "one"), "", 0o644)
 		writeFile(t, filepath.Join(out, "two/x"), "", 0o644)
 	case "dir-hidden-file":
-		must(t, os.Mkdir(out, 0o755))
+		e2e.NoError(t, os.Mkdir(out, 0o755))
 		writeFile(t, filepath.Join(out, ".gitignore"), "", 0o644)
 	case "dir-only-git":
-		must(t, os.MkdirAll(filepath.Join(out, ".git"), 0o755))
+		e2e.NoError(t, os.MkdirAll(filepath.Join(out, ".git"), 0o755))
 		writeFile(t, filepath.Join(out, ".git/HEAD"), "ref: refs/heads/mine\n", 0o644)
 	case "dir-git-file":
-		must(t, os.Mkdir(out, 0o755))
+		e2e.NoError(t, os.Mkdir(out, 0o755))
 		writeFile(t, filepath.Join(out, ".git"), "gitdir: x", 0o644)
 	case "dir-is-file":
 		writeFile(t, out, "", 0o644)
 	case "dir-symlink":
-		must(t, os.Mkdir(filepath.Join(filepath.Dir(out), "real"), 0o755))
-		must(t, os.Symlink("real", out))
+		e2e.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(out), "real"), 0o755))
+		e2e.NoError(t, os.Symlink("real", out))
 	}
 }
 

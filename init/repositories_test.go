@@ -13,6 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestMain keeps tests from the internet.
@@ -39,7 +41,7 @@ echo done > "$2/made-by-script"
 func makeRepositories(t *testing.T) string {
 	t.Helper()
 	tmp, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	e2e.NoError(t, err)
 	at := func(name string) string { return filepath.Join(tmp, name) }
 
 	first := files{"crossplane.yaml": text("name: {}\n"), "a/b.txt": text("B\n"), "run.sh": program("#!/bin/sh\n")}
@@ -47,7 +49,7 @@ func makeRepositories(t *testing.T) string {
 	plain.commit(t, "first", first)
 	first["link"], first["abs-link"], first["esc-link"] = link("a/b.txt"), link("/etc/hostname"), link("../../outside")
 	plain.commit(t, "links", first)
-	must(t, os.CopyFS(at("bare.git"), os.DirFS(at("plain/.git"))))
+	e2e.NoError(t, os.CopyFS(at("bare.git"), os.DirFS(at("plain/.git"))))
 
 	for name, content := range map[string]files{
 		"notes":   {"NOTES.txt": text("Authored notes, line one.\nLine two without end"), "f": text("x\n")},
@@ -73,12 +75,12 @@ func makeRefs(t *testing.T, dir string) {
 	feature := r.put(t, r.object(files{"v": text("feature\n")}.tree(t, r), "feat", main))
 	second := r.commit(t, "second", files{"v": text("main2\n")})
 	_, err := r.CreateTag("annot1", main, &git.CreateTagOptions{Tagger: &gold, Message: "annotated\n"})
-	must(t, err)
+	e2e.NoError(t, err)
 	for name, hash := range map[plumbing.ReferenceName]plumbing.Hash{
 		"refs/tags/light1": main, "refs/tags/same": main, "refs/tags/v1.2.3": feature,
 		"refs/heads/dev/feature": feature, "refs/heads/same": second,
 	} {
-		must(t, r.Storer.SetReference(plumbing.NewHashReference(name, hash)))
+		e2e.NoError(t, r.Storer.SetReference(plumbing.NewHashReference(name, hash)))
 	}
 }
 
@@ -89,7 +91,7 @@ type repository struct{ *git.Repository }
 func newRepository(t *testing.T, dir string) repository {
 	t.Helper()
 	repo, err := git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: "refs/heads/main"}})
-	must(t, err)
+	e2e.NoError(t, err)
 	return repository{repo}
 }
 
@@ -108,7 +110,7 @@ func (r repository) commitTree(t *testing.T, message string, tree plumbing.Hash)
 		parents = append(parents, head.Hash())
 	}
 	hash := r.put(t, r.object(tree, message, parents...))
-	must(t, r.Storer.SetReference(plumbing.NewHashReference("refs/heads/main", hash)))
+	e2e.NoError(t, r.Storer.SetReference(plumbing.NewHashReference("refs/heads/main", hash)))
 	return hash
 }
 
@@ -119,9 +121,9 @@ func (repository) object(tree plumbing.Hash, message string, parents ...plumbing
 func (r repository) put(t *testing.T, o object.Object) plumbing.Hash {
 	t.Helper()
 	encoded := r.Storer.NewEncodedObject()
-	must(t, o.Encode(encoded))
+	e2e.NoError(t, o.Encode(encoded))
 	hash, err := r.Storer.SetEncodedObject(encoded)
-	must(t, err)
+	e2e.NoError(t, err)
 	return hash
 }
 
@@ -131,12 +133,12 @@ func (r repository) raw(t *testing.T, kind plumbing.ObjectType, content []byte) 
 	encoded := r.Storer.NewEncodedObject()
 	encoded.SetType(kind)
 	w, err := encoded.Writer()
-	must(t, err)
+	e2e.NoError(t, err)
 	_, err = w.Write(content)
-	must(t, err)
-	must(t, w.Close())
+	e2e.NoError(t, err)
+	e2e.NoError(t, w.Close())
 	hash, err := r.Storer.SetEncodedObject(encoded)
-	must(t, err)
+	e2e.NoError(t, err)
 	return hash
 }
 
@@ -190,15 +192,8 @@ func sortName(e object.TreeEntry) string {
 
 func writeFile(t *testing.T, path, content string, mode os.FileMode) string {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(t, os.WriteFile(path, []byte(content), 0o600))
-	must(t, os.Chmod(path, mode))
+	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	e2e.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	e2e.NoError(t, os.Chmod(path, mode))
 	return path
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

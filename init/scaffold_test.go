@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	scaffold "github.com/xfn-dev/xfn/init"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/templates"
 )
@@ -41,7 +42,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		}
 		return err
 	})
-	must(t, err)
+	e2e.NoError(t, err)
 	return found
 }
 
@@ -96,12 +97,10 @@ func TestBundled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
 			res, err := scaffold.Init(t.Context(), scaffold.Options{Name: name, Template: "go", Dir: dir})
-			must(t, err)
+			e2e.NoError(t, err)
 			found := contents(t, dir)
 			want := scaffold.Result{Name: name, Dir: dir, URL: "bundled:go", Notes: found["NOTES.txt"], Made: []string{dir}}
-			if diff := cmp.Diff(want, res); diff != "" {
-				t.Errorf("result (-want, +got):\n%s", diff)
-			}
+			e2e.Equal(t, "result", want, res)
 			if !strings.HasPrefix(found["go.mod"], "module "+name+"\n") {
 				t.Errorf("go.mod does not begin with the module %q: %.80q", name, found["go.mod"])
 			}
@@ -127,17 +126,15 @@ func TestUndo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			if tc.git {
-				must(t, os.Mkdir(filepath.Join(root, ".git"), 0o700))
-				must(t, os.WriteFile(filepath.Join(root, ".git", "HEAD"), []byte("x"), 0o600))
+				e2e.NoError(t, os.Mkdir(filepath.Join(root, ".git"), 0o700))
+				e2e.NoError(t, os.WriteFile(filepath.Join(root, ".git", "HEAD"), []byte("x"), 0o600))
 			}
 			before := contents(t, root)
 			res, err := scaffold.Init(t.Context(), scaffold.Options{Name: "n", Template: "go", Dir: filepath.Join(root, tc.dir)})
-			must(t, err)
-			must(t, os.WriteFile(filepath.Join(res.Dir, "made-by-script"), nil, 0o600))
-			must(t, res.Undo())
-			if diff := cmp.Diff(before, contents(t, root)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, err)
+			e2e.NoError(t, os.WriteFile(filepath.Join(res.Dir, "made-by-script"), nil, 0o600))
+			e2e.NoError(t, res.Undo())
+			e2e.Equal(t, tc.reason, before, contents(t, root))
 			if _, err := os.Stat(filepath.Join(root, "a")); err == nil {
 				t.Errorf("%s: a directory is left", tc.reason)
 			}
@@ -233,7 +230,7 @@ func TestBareWordCanBeAPath(t *testing.T) {
 	t.Chdir(t.TempDir())
 	newRepository(t, "mine").commit(t, "first", files{"f": text("x")})
 	res, err := scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: "mine", Dir: "out"})
-	must(t, err)
+	e2e.NoError(t, err)
 	if res.URL != "mine" || !filepath.IsAbs(res.Dir) {
 		t.Errorf("got %+v, want a template at mine and an absolute directory", res)
 	}
@@ -252,7 +249,7 @@ func TestLinksAndSubmodules(t *testing.T) {
 	_, err := scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: root, Dir: dir, Warn: func(text string) {
 		warnings = append(warnings, text)
 	}})
-	must(t, err)
+	e2e.NoError(t, err)
 	want := []string{
 		`"sub" is a git submodule, which is not fetched: the folder is empty`,
 		`symbolic link "a/b/win" leads out of the directory, to "..\\..\\..\\x"`,
@@ -260,22 +257,18 @@ func TestLinksAndSubmodules(t *testing.T) {
 		`symbolic link "abs" leads out of the directory, to "/etc/passwd"`,
 		`symbolic link "out" leads out of the directory, to "../x"`,
 	}
-	if diff := cmp.Diff(want, warnings); diff != "" {
-		t.Errorf("warnings (-want, +got):\n%s", diff)
-	}
+	e2e.Equal(t, "warnings", want, warnings)
 	wantFiles := map[string]string{
 		"in": "a/f", "a/": "", "a/f": "x", "a/up": "../in", "a/self": "..", "abs": "/etc/passwd", "out": "../x",
 		"a/out": "../../x", "a/b/": "", "a/b/win": `..\..\..\x`, "sub/": "",
 	}
-	if diff := cmp.Diff(wantFiles, contents(t, dir)); diff != "" {
-		t.Errorf("links come as git has them (-want, +got):\n%s", diff)
-	}
+	e2e.Equal(t, "links come as git has them", wantFiles, contents(t, dir))
 }
 
 func path(t *testing.T, r repository) string {
 	t.Helper()
 	work, err := r.Worktree()
-	must(t, err)
+	e2e.NoError(t, err)
 	return work.Filesystem.Root()
 }
 

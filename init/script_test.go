@@ -8,6 +8,7 @@ import (
 	"testing/iotest"
 
 	scaffold "github.com/xfn-dev/xfn/init"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestReadAnswer(t *testing.T) {
@@ -44,7 +45,7 @@ func TestReadAnswer(t *testing.T) {
 			}
 			checkError(t, tc.reason, tc.err, err)
 			rest, err := io.ReadAll(r)
-			must(t, err)
+			e2e.NoError(t, err)
 			if string(rest) != tc.rest {
 				t.Errorf("%s: left %q to the script, want %q", tc.reason, rest, tc.rest)
 			}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	scaffold "github.com/xfn-dev/xfn/init"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -63,7 +64,7 @@ func TestStopScript(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	out := signal{cancel: cancel, cause: errors.New("the user stopped it")}
 	held, stdout, err := os.Pipe()
-	must(t, err)
+	e2e.NoError(t, err)
 	defer func() { _ = held.Close() }()
 	path := writeFile(t, filepath.Join(t.TempDir(), "init.sh"), "#!/bin/sh\nsleep 300 &\necho ready >&2\nwait\n", 0o755)
 	err = scaffold.RunScript(ctx, scaffold.Result{Dir: filepath.Dir(path), Script: path}, nil, stdout, out)
@@ -71,8 +72,8 @@ func TestStopScript(t *testing.T) {
 		t.Errorf("got %v, want the cause of the end", err)
 	}
 	// A read from the pipe returns EOF when no process has its write end open.
-	must(t, stdout.Close())
-	must(t, held.SetReadDeadline(time.Now().Add(30*time.Second)))
+	e2e.NoError(t, stdout.Close())
+	e2e.NoError(t, held.SetReadDeadline(time.Now().Add(30*time.Second)))
 	if _, err := io.ReadAll(held); err != nil {
 		t.Errorf("a child of the script still runs: %v", err)
 	}
@@ -87,7 +88,7 @@ func TestModesDoNotDependOnUmask(t *testing.T) {
 		old := syscall.Umask(umask)
 		_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: filepath.Join(root, "new/out")})
 		syscall.Umask(old)
-		must(t, err)
+		e2e.NoError(t, err)
 		if got := tree(t, root); got != want {
 			t.Errorf("umask %o:\ngot\n%s\nwant\n%s", umask, got, want)
 		}
@@ -99,7 +100,7 @@ func TestDirectoryBelowAFile(t *testing.T) {
 	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
 	r.commit(t, "first", files{"f": text("x")})
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o600))
+	e2e.NoError(t, os.WriteFile(file, nil, 0o600))
 	dir := filepath.Join(file, "out")
 	_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: dir})
 	checkError(t, "the error names the directory", dir, err)

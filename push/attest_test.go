@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -40,13 +39,9 @@ func TestAttest(t *testing.T) {
 			t.Fatalf("%s: %v", s.reason, err)
 		}
 		_, all, err := image.Attestations(t.Context(), ref.Context(), res.Digest, remote.New(remote.Options{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		got := []int{len(mine.Public().Attested(all, res.Digest)[spdx]), len(yours.Public().Attested(all, res.Digest)[spdx]), len(all), log.Len(), res.Attested}
-		if diff := cmp.Diff(s.want, got); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", s.reason, diff)
-		}
+		e2e.Equal(t, s.reason, s.want, got)
 	}
 }
 

@@ -28,9 +28,7 @@ func largePackage(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	layer, err := random.Layer(4<<20, types.DockerLayer)
 	if err == nil {
 		img, err = mutate.AppendLayers(img, layer)
@@ -40,9 +38,7 @@ func largePackage(t *testing.T) string {
 		err = tarball.WriteToFile(saved, nil, img)
 	}
 	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: large}\n"
-	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "crossplane.yaml"), []byte(meta), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "crossplane.yaml"), []byte(meta), 0o600)))
 	file := filepath.Join(dir, "large.xpkg")
 	build := e2e.Command(t, "xpkg", "build", "-f", dir, "--embed-runtime-image-tarball", saved, "-o", file)
 	if out, err := build.CombinedOutput(); err != nil {
@@ -113,9 +109,7 @@ func TestPushInterrupted(t *testing.T) {
 	var out strings.Builder
 	cmd := e2e.Command(t, "xpkg", "push", "-f", largePackage(t), host+"/acme/large:v1")
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, cmd.Start())
 	e2e.Receive(t, stalled)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)

@@ -19,6 +19,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -51,9 +52,7 @@ func TestChaosOfDistribution(t *testing.T) {
 func chaos(t *testing.T, open func(*testing.T) http.Handler) {
 	t.Helper()
 	after, err := random.Image(5<<18, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cert := remotetest.NewCertificate(t)
 	remotetest.Seeds(t, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
 		return newTrial(t, seed, open(t), cert).push(t, after)
@@ -108,9 +107,7 @@ func newTrial(t *testing.T, seed uint64, reg http.Handler, cert *remotetest.Cert
 func parsePath(t *testing.T, host, path string) name.Tag {
 	t.Helper()
 	ref, err := remote.ParseTag(path, host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return ref
 }
 

@@ -11,6 +11,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
@@ -21,18 +22,12 @@ import (
 // package to the tag, or fails and leaves the old one.
 func TestCopyChaos(t *testing.T) {
 	after, err := random.Image(5<<18, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	src := remotetest.Handler()
-	if err := ggcr.Write(parse(t, remotetest.Serve(t, src)), after); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, src)), after))
 	s := newShelf(t, remotetest.Serve(t, src))
 	h, err := after.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	s.cosign(object{"digest": h.String()}, ".sig")
 	kinds := []string{"drop", "busy", "truncate", "short", "flip", "stall", "elsewhere", "whole", "late", "cut", "expire", "lie", "absent", "present"}
 	remotetest.Seeds(t, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
@@ -82,9 +77,7 @@ func copyChaos(t *testing.T, seed uint64, src http.Handler, s *shelf, after xpkg
 	}
 	checkTag(t, direct, want)
 	img, err := ggcr.Image(direct)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := validate.Image(img); err != nil {
 		t.Errorf("the package at the tag is broken: %v", err)
 	}

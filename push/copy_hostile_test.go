@@ -16,6 +16,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -297,13 +298,9 @@ func TestCopyEmbedded(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := ggcr.Layer(to.Context().Digest(digestOf("{}")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	rc, err := l.Compressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer func() { _ = rc.Close() }()
 	if got, err := io.ReadAll(rc); err != nil || string(got) != "{}" {
 		t.Errorf("got %q, %v", got, err)

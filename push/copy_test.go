@@ -17,6 +17,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -27,13 +28,9 @@ import (
 func refersTo(t *testing.T, repo name.Repository, h v1.Hash) []string {
 	t.Helper()
 	idx, err := ggcr.Referrers(repo.Digest(h.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	m, err := idx.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	list := []string{}
 	for _, d := range m.Manifests {
 		list = append(list, d.Digest.String()+" "+d.ArtifactType)
@@ -46,9 +43,7 @@ func refersTo(t *testing.T, repo name.Repository, h v1.Hash) []string {
 func listing(t *testing.T) http.Handler {
 	t.Helper()
 	r, err := registry.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -71,14 +66,10 @@ func TestCopy(t *testing.T) {
 				s := newShelf(t, remotetest.Serve(t, src(t)))
 				s.fill(from == "Listing")
 				target, err := remote.ParseTag(remotetest.Serve(t, dst(t))+"/mirror/copied:v2", "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				for range 2 {
 					res, err := push.Copy(t.Context(), s.repo.Tag("v1.0.0"), target, copyOptions())
-					if err != nil {
-						t.Fatal(err)
-					}
+					e2e.NoError(t, err)
 					s.check(target.Context(), map[string]string{"v1.0.0": "v2"})
 					for _, h := range s.at {
 						if diff := cmp.Diff(refersTo(t, s.repo, h), refersTo(t, target.Context(), h)); diff != "" {
@@ -110,9 +101,7 @@ func TestCopyMergesLists(t *testing.T) {
 	theirs := fmt.Sprint(other["digest"], " application/x-theirs")
 	want := append(refersTo(t, s.repo, s.at["v1.0.0"]), theirs)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, refersTo(t, d.repo, s.at["v1.0.0"])); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, refersTo(t, d.repo, s.at["v1.0.0"]))
 }
 
 // A recorder records the requests to h.
@@ -152,9 +141,7 @@ func TestCopyOnlyWhatIsMissing(t *testing.T) {
 	copied := func(to name.Tag, o push.CopyOptions) push.CopyResult {
 		src.asked, dst.asked = nil, nil
 		res, err := push.Copy(t.Context(), s.repo.Tag("v1.0.0"), to, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return res
 	}
 	dry := copyOptions()
@@ -174,9 +161,7 @@ func TestCopyOnlyWhatIsMissing(t *testing.T) {
 		t.Errorf("a second copy sends %d writes or downloads, %+v", n, again.Traffic)
 	}
 	near, err := remote.ParseTag(s.repo.RegistryStr()+"/other/place:v1", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	mounted := copied(near, copyOptions())
 	if n := src.count("GET", "/blobs/"); n != 0 || mounted.Mounted != would.Sent || mounted.Sent != 0 {
 		t.Errorf("a copy in one registry downloads %d blobs, %+v", n, mounted.Traffic)

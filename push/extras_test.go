@@ -26,9 +26,7 @@ func tagged(t *testing.T, host string, tags ...string) (all []name.Tag) {
 	t.Helper()
 	for _, tag := range tags {
 		ref, err := name.NewTag(host + "/gold/package:" + tag)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		all = append(all, ref)
 	}
 	return all
@@ -50,9 +48,7 @@ func TestTags(t *testing.T) {
 	}
 	puts.Store(0)
 	res, err := push.Artifact(t.Context(), refs[0], multi(t), push.Options{Tags: refs[1:]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if want := []string{refs[0].Name(), refs[1].Name(), refs[2].Name()}; !cmp.Equal(res.References, want) || puts.Load() != 2 {
 		t.Errorf("got %v with %d changes", res.References, puts.Load())
 	}
@@ -91,14 +87,10 @@ func TestDryRun(t *testing.T) {
 	}))
 	ref := parse(t, host)
 	plan, err := push.Artifact(t.Context(), ref, multi(t), push.Options{DryRun: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	dry = false
 	done, err := push.Artifact(t.Context(), ref, multi(t), push.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if diff := cmp.Diff(plan, done); diff != "" || plan.Sent == 0 {
 		t.Errorf("-planned +done:\n%s", diff)
 	}
@@ -113,9 +105,7 @@ func TestDryRun(t *testing.T) {
 // the options name.
 func TestMount(t *testing.T) {
 	base, err := random.Image(1000, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cases := map[string]struct {
 		reason    string
 		annotated string
@@ -147,9 +137,7 @@ func TestMount(t *testing.T) {
 				o.MountFrom = append(o.MountFrom, repository(t, host, repo))
 			}
 			res, err := push.Artifact(t.Context(), parse(t, host), a, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if (res.Mounted > 0) != tc.mounted || (res.Sent == 0) != tc.mounted {
 				t.Errorf("%s: got %+v", tc.reason, res.Traffic)
 			}
@@ -160,9 +148,7 @@ func TestMount(t *testing.T) {
 func repository(t *testing.T, host, path string) name.Repository {
 	t.Helper()
 	repo, err := name.NewRepository(host + "/" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return repo
 }
 
@@ -172,9 +158,7 @@ func mounting(t *testing.T, base v1.Image) http.Handler {
 	t.Helper()
 	sizes := map[string]string{}
 	m, err := base.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, d := range append(m.Layers, m.Config) {
 		sizes[d.Digest.String()] = http.StatusText(http.StatusOK)
 	}
@@ -272,14 +256,10 @@ func (g *gated) refuse(w http.ResponseWriter, _ *http.Request) {
 // request still reads its body.
 func TestProgressEnds(t *testing.T) {
 	layer, err := random.Layer(2<<20, types.OCILayer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	g := &gated{Layer: layer, waiting: make(chan struct{}), gate: make(chan struct{}), read: make(chan struct{})}
 	a, err := mutate.AppendLayers(empty.Image, g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := a.RawManifest(); err != nil {
 		t.Fatal(err)
 	}

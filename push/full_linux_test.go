@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/random"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
@@ -25,9 +26,7 @@ func TestFullDisk(t *testing.T) {
 	}{
 		"ours": {func(t *testing.T, dir string) string {
 			reg, err := registry.Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			t.Cleanup(func() { _ = reg.Close() })
 			return remotetest.Serve(t, reg)
 		}, "answered 507 Insufficient Storage", true},
@@ -47,13 +46,9 @@ func TestFullDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			filler := filepath.Join(dir, "filler")
-			if err := os.WriteFile(filler, make([]byte, 28<<20), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.WriteFile(filler, make([]byte, 28<<20), 0o600))
 			after, err := random.Image(3<<19, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			_, err = push.Artifact(t.Context(), ref, after, fast())
 			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.HasSuffix(err.Error(), `tag "v1.0.0" was not changed`) {
 				t.Errorf("got %v, want %q", err, tc.says)
@@ -62,9 +57,7 @@ func TestFullDisk(t *testing.T) {
 			if !tc.heals {
 				return
 			}
-			if err := os.Remove(filler); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Remove(filler))
 			if _, err := push.Artifact(t.Context(), ref, after, fast()); err != nil {
 				t.Errorf("after space is free again: %v", err)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -20,9 +21,7 @@ import (
 func found(t *testing.T, ref name.Tag, digest v1.Hash) []signature.Signature {
 	t.Helper()
 	_, all, err := image.Signatures(t.Context(), ref.Context(), digest, remote.New(remote.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return all
 }
 
@@ -31,22 +30,16 @@ func found(t *testing.T, ref name.Tag, digest v1.Hash) []signature.Signature {
 func TestSignLog(t *testing.T) {
 	log := remotetest.ServeLog(t)
 	logKey, err := signature.ParseLogKey(log.PEM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	key := remotetest.SignKey(t)
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	o := push.Options{SignKey: key.Signer()}
 	res, err := push.Artifact(t.Context(), ref, single(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	o.Log = &push.Log{URL: log.URL, Key: log.PEM}
 	for _, want := range []bool{true, false} {
 		got, err := push.Sign(t.Context(), ref, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if got.Signed != want || got.Digest != res.Digest || got.Signature != res.Signature || len(got.References) != 1 {
 			t.Errorf("got %+v, want Signed %t", got, want)
 		}
@@ -56,9 +49,7 @@ func TestSignLog(t *testing.T) {
 		t.Fatalf("there are %d signatures, and %d log entries, want 2 and 6", len(all), log.Len())
 	}
 	pem, err := key.VerifierPEM()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := logKey.Verify(all[1].Bundle, signature.HashedEntry(all[1].Payload, all[1].Value, pem)); err != nil {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -46,9 +47,7 @@ func TestCopyMerges(t *testing.T) {
 			sign("from", first)
 			sign("to", second)
 			digest, err := a.Digest()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var before []string
 			for range 2 {
 				if _, err := push.Copy(t.Context(), from, to, push.CopyOptions{}); err != nil {
@@ -58,18 +57,14 @@ func TestCopyMerges(t *testing.T) {
 					t.Errorf("the destination has %d signatures, by the keys %v", all, by)
 				}
 				img, all, err := image.Attestations(t.Context(), to.Context(), digest, remote.New(remote.Options{}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				for _, k := range []*signature.PrivateKey{first, second, both} {
 					if n := len(k.Public().Attested(all, digest)[spdx]); n != 1 {
 						t.Errorf("the destination has %d attestations by a key, want 1", n)
 					}
 				}
 				h, err := img.Digest()
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				before = append(before, h.String())
 			}
 			if before[0] != before[1] {
@@ -117,9 +112,7 @@ func TestCopyAttests(t *testing.T) {
 	k := remotetest.SignKey(t)
 	o := push.Options{SignKey: k.Signer(), Attestations: []push.Attestation{{Type: spdx, Predicate: []byte("{}")}}}
 	res, err := push.Copy(t.Context(), from, to, push.CopyOptions{Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	_, all, err := image.Attestations(t.Context(), to.Context(), res.Digest, remote.New(remote.Options{}))
 	if err != nil || len(k.Public().Attested(all, res.Digest)[spdx]) != 1 {
 		t.Errorf("the destination has %d attestations, error %v", len(all), err)

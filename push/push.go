@@ -42,9 +42,11 @@ type Result struct {
 type Traffic struct {
 	// Sent was uploaded, Mounted is mounted from another repository, and Skipped
 	// was in the repository already. Their sum is the size of the package.
-	Sent, Mounted, Skipped int64
+	Sent    int64 `json:"sent"`
+	Mounted int64 `json:"mounted"`
+	Skipped int64 `json:"skipped"`
 	// Retried was uploaded again after failures.
-	Retried int64
+	Retried int64 `json:"retried"`
 }
 
 // Artifact pushes a, an image or an index, to ref. It uploads the blobs that the

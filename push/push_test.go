@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
@@ -34,16 +33,12 @@ func artifact(t *testing.T, files ...string) xpkg.Artifact {
 	var named []xpkg.Target
 	for _, file := range files {
 		f, err := xpkg.Open(t.Context(), "../testdata/golden/xpkg/push/"+file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		t.Cleanup(func() { _ = f.Close() })
 		named = append(named, xpkg.Target{Path: file, Artifact: f.Artifact})
 	}
 	a, err := xpkg.Join(t.Context(), named)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return a
 }
 
@@ -56,9 +51,7 @@ func multi(t *testing.T) xpkg.Artifact {
 func parse(t *testing.T, host string) name.Tag {
 	t.Helper()
 	ref, err := remote.ParseTag("gold/package:v1.0.0", host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return ref
 }
 
@@ -79,21 +72,15 @@ func TestResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 			got, err := push.Artifact(t.Context(), ref, tc.a, push.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			tc.want.References = []string{ref.Name()}
 			tc.want.Sent = got.Sent
 			if tc.want.Digest, err = tc.a.Digest(); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 			desc, err := ggcr.Get(ref)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if desc.Digest != got.Digest || desc.MediaType != got.MediaType {
 				t.Errorf("the tag in the registry is at %s, %s", desc.Digest, desc.MediaType)
 			}
@@ -111,9 +98,7 @@ func TestProgress(t *testing.T) {
 			events = append(events, e)
 			mu.Unlock()
 		}).Plain()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		last := progress.Event{}
 		for _, e := range events {
 			if e.Kind != progress.Bytes || !strings.HasPrefix(e.Text, "pushing "+host) || e.Done < last.Done || e.Total < last.Total {
@@ -145,9 +130,7 @@ func TestUnchanged(t *testing.T) {
 		}
 	}
 	want := []string{"GET /v2/", "HEAD /v2/gold/package/manifests/v1.0.0"}
-	if diff := cmp.Diff(want, requests); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, requests)
 }
 
 // For a fault at each request in turn: if it is transient, the push succeeds;
@@ -212,13 +195,9 @@ func faultAt(t *testing.T, n int64, fault http.HandlerFunc, stays bool, reason s
 func checkTag(t *testing.T, ref name.Tag, want xpkg.Artifact) {
 	t.Helper()
 	desc, err := ggcr.Get(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	h, err := want.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if desc.Digest != h {
 		t.Fatalf("the tag is at %s, want %s", desc.Digest, h)
 	}
@@ -226,9 +205,7 @@ func checkTag(t *testing.T, ref name.Tag, want xpkg.Artifact) {
 		return
 	}
 	idx, err := desc.ImageIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := validate.Index(idx, validate.Fast); err != nil {
 		t.Error(err)
 	}
@@ -256,13 +233,9 @@ func TestCancelled(t *testing.T) {
 // A pushed and pulled package gives the same file.
 func TestThereAndBack(t *testing.T) {
 	pushed, back := filepath.Join(t.TempDir(), "pushed.xpkg"), filepath.Join(t.TempDir(), "back.xpkg")
-	if err := xpkg.WriteFile(t.Context(), pushed, multi(t), nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), pushed, multi(t), nil))
 	f, err := xpkg.Open(t.Context(), pushed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	if _, err := push.Artifact(t.Context(), ref, f.Artifact, push.Options{}); err != nil {
@@ -279,9 +252,7 @@ func TestThereAndBack(t *testing.T) {
 func isAt(t *testing.T, ref name.Tag, want xpkg.Artifact) bool {
 	t.Helper()
 	h, err := want.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	desc, err := ggcr.Head(ref)
 	return err == nil && desc.Digest == h
 }

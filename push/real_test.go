@@ -41,17 +41,11 @@ func TestRealRegistry(t *testing.T) {
 			host, client := site.registry.Start(t), remote.New(site.options)
 			for name, a := range map[string]xpkg.Artifact{"image": single(t), "index": multi(t)} {
 				ref, err := remote.ParseTag("xfn-test/"+name+":v1.0.0", host)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				result, err := push.Artifact(t.Context(), ref, a, push.Options{Transport: client})
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				got, err := image.Artifact(t.Context(), ref, image.Options{Remote: client})
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				if digest, err := got.Digest(); err != nil || digest != result.Digest {
 					t.Fatalf("%s: got %s, %v, want %s", ref, digest, err, result.Digest)
 				}
@@ -90,9 +84,7 @@ func checkPackages(t *testing.T, a xpkg.Artifact) {
 func marks(t *testing.T, img v1.Image) (n int) {
 	t.Helper()
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, l := range m.Layers {
 		if l.Annotations[xpkg.Annotation] == "base" {
 			n++

@@ -15,6 +15,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 type object = map[string]any
@@ -71,14 +73,10 @@ func put(t *testing.T, method string, repo name.Repository, path, mediaType, bod
 	t.Helper()
 	url := "http://" + repo.RegistryStr() + "/v2/" + repo.RepositoryStr() + "/" + path
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	req.Header.Set("Content-Type", mediaType)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusCreated {
 		t.Fatalf("%s %s: %s %s", method, path, resp.Status, text)

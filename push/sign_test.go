@@ -11,6 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -24,13 +25,9 @@ import (
 func signatures(t *testing.T, ref name.Tag, a xpkg.Artifact, keys ...*signature.PrivateKey) (all int, by []int) {
 	t.Helper()
 	h, err := a.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	_, found, err := image.Signatures(t.Context(), ref.Context(), h, remote.New(remote.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, k := range keys {
 		by = append(by, k.Public().Count(found, h))
 	}
@@ -84,13 +81,9 @@ func TestSignOrder(t *testing.T) {
 	}))
 	ref := parse(t, host)
 	got, err := push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: remotetest.Key(t).Signer(), Tags: []name.Tag{ref.Context().Tag("latest")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := []string{got.Digest.String(), signature.Tag(ref.Context(), got.Digest).TagStr(), "v1.0.0", "latest"}
-	if diff := cmp.Diff(want, puts); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, puts)
 }
 
 func TestSignDryRun(t *testing.T) {
@@ -106,9 +99,7 @@ func TestSignDryRun(t *testing.T) {
 	for _, signed := range []bool{true, false} {
 		writes.Store(0)
 		got, err := push.Artifact(t.Context(), parse(t, host), single(t), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if got.Signed != signed || !strings.HasSuffix(got.Signature, ".sig") || writes.Load() != 0 {
 			t.Errorf("a dry run reports signed %t at %q after %d writes", got.Signed, got.Signature, writes.Load())
 		}
@@ -175,16 +166,12 @@ func TestSignOverOther(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	a := single(t)
 	h, err := a.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	idx, ok := multi(t).(v1.ImageIndex)
 	if !ok {
 		t.Fatal("no index")
 	}
-	if err := ggcr.WriteIndex(signature.Tag(ref.Context(), h), idx); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, ggcr.WriteIndex(signature.Tag(ref.Context(), h), idx))
 	_, err = push.Artifact(t.Context(), ref, a, push.Options{SignKey: remotetest.Key(t).Signer()})
 	want := `is an index and not an image of signatures; 3 of 3 blobs are in the registry, the package may be without its signature, tag "v1.0.0" was not changed`
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -195,9 +182,7 @@ func TestSignOverOther(t *testing.T) {
 func TestSignRealRegistry(t *testing.T) {
 	host := remotetest.Registry(t)
 	ref, err := remote.ParseTag("xfn-test/signed:v1.0.0", host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	a, mine, yours := multi(t), remotetest.Key(t), remotetest.Key(t)
 	for _, k := range []*signature.PrivateKey{mine, yours, mine} {
 		if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}); err != nil {

@@ -8,11 +8,11 @@ import (
 
 	opsv1alpha1 "github.com/crossplane/crossplane/apis/v2/ops/v1alpha1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -51,9 +51,7 @@ func TestRenderOperation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			op := &opsv1alpha1.Operation{}
-			if err := yaml.Unmarshal([]byte(tc.operation), op); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, yaml.Unmarshal([]byte(tc.operation), op))
 			run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 				if req.GetObserved() != nil {
 					t.Error("an Operation has no observed state")
@@ -63,9 +61,7 @@ func TestRenderOperation(t *testing.T) {
 			})
 			r, err := render.RenderOperation(t.Context(), run, render.OperationRequest{Operation: op})
 			if tc.err != "" || err != nil {
-				if diff := cmp.Diff(tc.err, fmt.Sprint(err)); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-				}
+				e2e.Equal(t, tc.reason, tc.err, fmt.Sprint(err))
 				return
 			}
 			applied, warnings := "", ""
@@ -75,9 +71,7 @@ func TestRenderOperation(t *testing.T) {
 			for _, w := range r.Warnings {
 				warnings += w + "; "
 			}
-			if diff := cmp.Diff([]string{tc.status, tc.applied, tc.warnings}, []string{encoded(t, r.XR["status"]), applied, warnings}); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, []string{tc.status, tc.applied, tc.warnings}, []string{encoded(t, r.XR["status"]), applied, warnings})
 		})
 	}
 }
@@ -85,8 +79,6 @@ func TestRenderOperation(t *testing.T) {
 func encoded(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return string(b)
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestPure fails if the engine uses files, the network, random numbers or the
@@ -28,9 +30,7 @@ func TestPure(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 }
 
 func impurities(file *ast.File) []string {
@@ -69,9 +69,7 @@ var _ = exec.Command
 var _ net.Conn
 func f() { time.Sleep(0); _ = time.Now() }`
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", src, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := []string{"imports os/exec", "imports net", "calls time.Sleep", "calls time.Now"}
 	if got := impurities(file); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -36,18 +37,14 @@ func answer(rsp *fnv1.RunFunctionResponse) function.Runner {
 func response(t testing.TB, text string) *fnv1.RunFunctionResponse {
 	t.Helper()
 	rsp := &fnv1.RunFunctionResponse{}
-	if err := protojson.Unmarshal([]byte(text), rsp); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, protojson.Unmarshal([]byte(text), rsp))
 	return rsp
 }
 
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	obj, err := manifest.Document{Path: "test", Line: 1, Text: []byte(text)}.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return &unstructured.Unstructured{Object: obj}
 }
 
@@ -128,13 +125,9 @@ func TestComposed(t *testing.T) {
 			t.Run(name+"/"+string(profile), func(t *testing.T) {
 				rsp := response(t, `{"desired": {"resources": {"one": {"resource": `+tc.desired+`}}}}`)
 				r, err := render.Render(t.Context(), answer(rsp), request(t, profile, tc.xr))
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				got, _, _ := unstructured.NestedFieldNoCopy(r.Composed[0], tc.path...)
-				if diff := cmp.Diff(plain(t, tc.want[profile]), plain(t, got)); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-				}
+				e2e.Equal(t, tc.reason, plain(t, tc.want[profile]), plain(t, got))
 			})
 		}
 	}
@@ -148,13 +141,9 @@ func owners(uid string) any {
 func plain(t *testing.T, v any) any {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var p any
-	if err := json.Unmarshal(b, &p); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(b, &p))
 	return p
 }
 
@@ -175,9 +164,7 @@ func TestReconcilerRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rsp := response(t, `{"desired": {"resources": {"one": {"resource": `+tc.desired+`}}}}`)
 			_, err := render.Render(t.Context(), answer(rsp), request(t, render.V2, tc.xr))
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 			_, err = render.Render(t.Context(), answer(rsp), request(t, render.Classic, tc.xr))
 			if (err != nil) != tc.classic {
 				t.Errorf("%s: classic: got %v", tc.reason, err)
@@ -207,12 +194,8 @@ func TestPausedAndDeleted(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r, err := render.Render(t.Context(), forbidden, request(t, render.V2, `{apiVersion: gold.test/v1, kind: XWidget, metadata: `+tc.metadata+`, spec: {size: 3}}`))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, conditions(r.XR)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, conditions(r.XR))
 			if len(r.Composed) != 0 {
 				t.Errorf("%s: got %v", tc.reason, r.Composed)
 			}
@@ -232,9 +215,7 @@ func TestClassicPausedAndDeleted(t *testing.T) {
 	} {
 		for _, profile := range []render.Profile{render.Classic, render.V1_20, render.V1_14} {
 			r, err := render.Render(t.Context(), run, request(t, profile, `{apiVersion: gold.test/v1, kind: XWidget, metadata: `+metadata+`, spec: {size: 3}}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if got := strings.Join(r.Warnings, "\n"); got != want || len(r.Composed) != 1 {
 				t.Errorf("%s of %s: got %d composed resources and the warning %q, want %q", metadata, profile, len(r.Composed), got, want)
 			}
@@ -305,9 +286,7 @@ func TestConnectionSecretKeys(t *testing.T) {
 			req := request(t, profile, xr)
 			req.ConnectionSecretKeys = tc.keys
 			r, err := render.Render(t.Context(), run, req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if diff := cmp.Diff(tc.want, r.ConnectionDetails["data"]); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", profile, tc.reason, diff)
 			}
@@ -350,13 +329,9 @@ func TestInputIsNotChanged(t *testing.T) {
 		var outputs []string
 		for range 3 {
 			r, err := render.Render(t.Context(), answer(rsp), req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var b bytes.Buffer
-			if err := manifest.Write(&b, r.Documents(render.Include{Results: true, Context: true, ConnectionDetails: true})...); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, manifest.Write(&b, r.Documents(render.Include{Results: true, Context: true, ConnectionDetails: true})...))
 			outputs = append(outputs, b.String())
 		}
 		if len(slices.Compact(outputs)) != 1 {
@@ -372,9 +347,7 @@ func TestInputIsNotChanged(t *testing.T) {
 func FuzzRender(f *testing.F) {
 	seed := func(text string) {
 		b, err := proto.Marshal(response(f, text))
-		if err != nil {
-			f.Fatal(err)
-		}
+		e2e.NoError(f, err)
 		f.Add(b, xr)
 	}
 	seed(`{"desired": {"composite": {"resource": {"status": {"conditions": 5}}}, "resources": {"one": {"resource": {"metadata": 5, "status": {"conditions": {}}}}}}}`)

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/Masterminds/semver/v3"
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/modfile"
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/templates"
 )
 
@@ -22,9 +22,7 @@ func TestNames(t *testing.T) {
 		"function-template-go", "function-template-python",
 		"configuration-template", "provider-template", "provider-template-upjet",
 	}
-	if diff := cmp.Diff(want, templates.Names()); diff != "" {
-		t.Errorf("the well-known names (-want, +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the well-known names", want, templates.Names())
 }
 
 func TestLookup(t *testing.T) {
@@ -84,19 +82,13 @@ func TestBundledGo(t *testing.T) {
 func TestCrossplaneVersion(t *testing.T) {
 	for _, path := range []string{"_go/package/crossplane.yaml", "_go-minimal/package/crossplane.yaml", "_go-templating/package/crossplane.yaml", "_kcl/package/crossplane.yaml", "_python/package/crossplane.yaml", "_typescript/package-function/crossplane.yaml", "../examples/platform/apis/crossplane.yaml", "../examples/platform/function/package/crossplane.yaml"} {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		var meta struct {
 			Spec struct{ Crossplane struct{ Version string } }
 		}
-		if err := yaml.Unmarshal(text, &meta); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, yaml.Unmarshal(text, &meta))
 		c, err := semver.NewConstraint(meta.Spec.Crossplane.Version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		for version, want := range map[string]bool{"v1.20.0": false, "v2.0.0": true, "v2.4.0-rc.0": true} {
 			if got := c.Check(semver.MustParse(version)); got != want {
 				t.Errorf("%s: %q accepts Crossplane %s: got %t", path, meta.Spec.Crossplane.Version, version, got)
@@ -122,13 +114,9 @@ func TestVersionsAreThoseOfXfn(t *testing.T) {
 func requirements(t *testing.T, path string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	file, err := modfile.Parse(path, text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	versions := map[string]string{}
 	for _, r := range file.Require {
 		versions[r.Mod.Path] = r.Mod.Version

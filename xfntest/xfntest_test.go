@@ -73,16 +73,12 @@ func TestGoldenFails(t *testing.T) {
 }
 
 func TestUpdate(t *testing.T) {
-	if err := flag.Set("update", "true"); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, flag.Set("update", "true"))
 	defer func() { _ = flag.Set("update", "false") }()
 	path := filepath.Join(t.TempDir(), "new", "golden.yaml")
 	got := xfntest.Render(t, bucketCase())
 	got.Golden(t, path)
-	if err := flag.Set("update", "false"); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, flag.Set("update", "false"))
 	got.Golden(t, path)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -19,9 +20,7 @@ func TestAnnotate(t *testing.T) {
 	var images [2]v1.Image
 	for i := range images {
 		img, err := random.Image(100, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		images[i], _ = mutate.Annotations(img, map[string]string{"a": "old", "b": "kept"}).(v1.Image)
 	}
 	idx := mutate.AppendManifests(empty.Index,
@@ -29,18 +28,12 @@ func TestAnnotate(t *testing.T) {
 		mutate.IndexAddendum{Add: images[1], Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}, Annotations: map[string]string{"x": "y"}}},
 	)
 	got, err := xpkg.Annotate(idx, map[string]string{"a": "new", "c": ""})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	annotated := got.(v1.ImageIndex)
 	m, err := annotated.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	was, err := idx.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if diff := cmp.Diff(map[string]string{"a": "new", "c": ""}, m.Annotations); diff != "" {
 		t.Errorf("index: %s", diff)
 	}
@@ -51,16 +44,12 @@ func TestAnnotate(t *testing.T) {
 		t.Errorf("attestation: %s", diff)
 	}
 	img, err := annotated.Image(m.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := validate.Image(img); err != nil {
 		t.Error(err)
 	}
 	child, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if diff := cmp.Diff(map[string]string{"a": "new", "b": "kept", "c": ""}, child.Annotations); diff != "" {
 		t.Errorf("image: %s", diff)
 	}

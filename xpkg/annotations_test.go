@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -63,9 +64,7 @@ func TestBuildAnnotates(t *testing.T) {
 			for _, platforms := range [][]string{nil, {"linux/amd64"}, {"linux/amd64", "linux/arm64"}} {
 				a := buildWith(t, pkg, xpkg.BuildOptions{Created: created, Annotations: tc.flags}, platforms...)
 				images, err := xpkg.Images(a)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				for _, i := range images {
 					if diff := cmp.Diff(want, manifestOf(t, i.Image).Annotations); diff != "" {
 						t.Errorf("%s: %v (-want +got):\n%s", tc.reason, platforms, diff)
@@ -73,9 +72,7 @@ func TestBuildAnnotates(t *testing.T) {
 				}
 				if idx, ok := a.(v1.ImageIndex); ok {
 					m, err := idx.IndexManifest()
-					if err != nil {
-						t.Fatal(err)
-					}
+					e2e.NoError(t, err)
 					if diff := cmp.Diff(want, m.Annotations); diff != "" {
 						t.Errorf("%s: index (-want +got):\n%s", tc.reason, diff)
 					}
@@ -92,9 +89,7 @@ func buildWith(t *testing.T, pkg *xpkg.Package, opts xpkg.BuildOptions, platform
 		runtimes = append(runtimes, runtimeFor(t, p))
 	}
 	a, err := xpkg.Build(pkg, runtimes, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return a
 }
 
@@ -105,21 +100,13 @@ func TestBuildKeepsTheBase(t *testing.T) {
 	amd := withAnnotations(t, map[string]string{oci + "base.name": "example.org/base:1", oci + "base.digest": "sha256:1", oci + "title": "runtime", "x": "y"}, runtimeFor(t, "linux/amd64"))
 	arm := withAnnotations(t, map[string]string{oci + "base.name": "example.org/base:1", oci + "base.digest": "sha256:2"}, runtimeFor(t, "linux/arm64"))
 	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{amd, arm}, xpkg.BuildOptions{Created: created})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	m, err := a.(v1.ImageIndex).IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := map[string]string{oci + "created": "2026-01-02T03:04:05Z", oci + "title": "fn", oci + "base.name": "example.org/base:1"}
-	if diff := cmp.Diff(want, m.Annotations); diff != "" {
-		t.Errorf("index (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "index", want, m.Annotations)
 	images, err := xpkg.Images(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for i, digest := range []string{"sha256:1", "sha256:2"} {
 		want[oci+"base.digest"] = digest
 		if diff := cmp.Diff(want, manifestOf(t, images[i].Image).Annotations); diff != "" {
@@ -164,12 +151,8 @@ func TestBuildExtensions(t *testing.T) {
 		marks = append(marks, d.Annotations["io.crossplane.xpkg"])
 		labels = append(labels, c.Config.Labels["io.crossplane.xpkg:"+d.Digest.String()])
 	}
-	if diff := cmp.Diff(want, marks); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, labels); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "annotations", want, marks)
+	e2e.Equal(t, "labels", want, labels)
 	if err := validate.Image(a.(v1.Image), validate.Fast); err != nil {
 		t.Error(err)
 	}

@@ -35,17 +35,11 @@ func aPackage(kind, name string) *xpkg.Package {
 func runtimeFor(t testing.TB, platform string) v1.Image {
 	t.Helper()
 	img, err := random.Image(2000, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	p, err := v1.ParsePlatform(platform)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config.OS, config.Architecture, config.Variant, config.OSVersion = p.OS, p.Architecture, p.Variant, p.OSVersion
 	config.Config.Labels = map[string]string{"keep": "me"}
 	config.Config.Entrypoint = []string{"/function"}
@@ -62,27 +56,21 @@ func build(t testing.TB, pkg *xpkg.Package, platforms ...string) xpkg.Artifact {
 		runtimes = append(runtimes, runtimeFor(t, p))
 	}
 	a, err := xpkg.Build(pkg, runtimes, xpkg.BuildOptions{Created: created})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return a
 }
 
 func manifestOf(t testing.TB, img v1.Image) *v1.Manifest {
 	t.Helper()
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return m
 }
 
 func configOf(t testing.TB, img v1.Image) *v1.ConfigFile {
 	t.Helper()
 	c, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return c
 }
 
@@ -111,9 +99,7 @@ func TestBuildWithoutRuntime(t *testing.T) {
 		}
 		want["io.crossplane.xpkg:"+m.Layers[i].Digest.String()] = mark
 	}
-	if diff := cmp.Diff(want, c.Config.Labels); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "labels", want, c.Config.Labels)
 	assertFile(t, img, 0, "package.yaml", string(pkg.YAML))
 	assertFile(t, img, 1, ".up/examples.yaml", "")
 }
@@ -122,19 +108,13 @@ func TestBuildWithoutRuntime(t *testing.T) {
 func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 	t.Helper()
 	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	rc, err := layers[i].Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer rc.Close()
 	tr := tar.NewReader(rc)
 	h, err := tr.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if h.Name != name || h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
 		t.Errorf("layer %d: got header %+v, want %s", i, h, name)
 	}
@@ -150,9 +130,7 @@ func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 func TestBuildKeepsRuntime(t *testing.T) {
 	base := runtimeFor(t, "linux/arm/v7")
 	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{Created: created})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img := a.(v1.Image)
 	if err := validate.Image(img); err != nil {
 		t.Error(err)
@@ -170,9 +148,7 @@ func TestBuildKeepsRuntime(t *testing.T) {
 	if c.Architecture != "arm" || c.Variant != "v7" || c.Config.Labels["keep"] != "me" || len(c.Config.Labels) != 2 {
 		t.Errorf("config: got %+v", c)
 	}
-	if diff := cmp.Diff([]string{"/function"}, c.Config.Entrypoint); diff != "" {
-		t.Errorf("entry point (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "entry point", []string{"/function"}, c.Config.Entrypoint)
 	if want := configOf(t, base).History; !cmp.Equal(want, c.History[:len(want)]) {
 		t.Errorf("history: got %v, want %v first", c.History, want)
 	}
@@ -182,13 +158,9 @@ func TestBuildKeepsRuntime(t *testing.T) {
 func TestBuildKeepsUnknownSettings(t *testing.T) {
 	base := withConfig(t, runtimeFor(t, "linux/amd64"), `"config":{"StopTimeout":7,"Big":12345678901234567890},"container_config":{"a":"<b>"}`)
 	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	raw, err := a.(v1.Image).RawConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, want := range []string{`"StopTimeout":7`, `"Big":12345678901234567890`, `"created":"1970-01-01T00:00:00Z"`} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("%s is not in %s", want, raw)
@@ -220,9 +192,7 @@ func TestBuildIndex(t *testing.T) {
 		t.Error(err)
 	}
 	m, err := idx.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if m.MediaType != types.OCIImageIndex || len(m.Manifests) != len(platforms) {
 		t.Fatalf("got %s of %d images", m.MediaType, len(m.Manifests))
 	}
@@ -269,9 +239,7 @@ func (c configured) RawConfigFile() ([]byte, error) { return c.raw, nil }
 func withConfig(t *testing.T, img v1.Image, fields string) v1.Image {
 	t.Helper()
 	raw, err := json.Marshal(configOf(t, img).RootFS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return configured{img, []byte(`{"os":"linux","architecture":"amd64","rootfs":` + string(raw) + `,` + fields + `}`)}
 }
 
@@ -286,17 +254,11 @@ func TestBuildIsRepeatable(t *testing.T) {
 		dir := t.TempDir()
 		e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML, "b.yaml": crdYAML, "examples/x.yaml": "kind: X\n"})
 		pkg, err := readDir(t, dir, xpkg.ReadOptions{ExamplesRoot: filepath.Join(dir, "examples")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		a, err := xpkg.Build(pkg, []v1.Image{base}, xpkg.BuildOptions{Created: created})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		got, err := a.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if i == 0 {
 			first = got
 		}
@@ -309,9 +271,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 func TestDefaultFileName(t *testing.T) {
 	a := build(t, aPackage("Function", "fn"))
 	digest, err := a.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	hex := digest.Hex[:12]
 	cases := map[string]struct {
 		reason string

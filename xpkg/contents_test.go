@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -29,16 +30,12 @@ func tarOf(t testing.TB, names ...string) []byte {
 		if strings.HasSuffix(name, "/") {
 			h.Typeflag, h.Size = tar.TypeDir, 0
 		}
-		if err := tw.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, tw.WriteHeader(h))
 		if _, err := io.WriteString(tw, strconv.Itoa(i)[:h.Size]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := tw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tw.Close())
 	return b.Bytes()
 }
 
@@ -50,15 +47,11 @@ func unmarked(t testing.TB, layers ...[]byte) v1.Image {
 	for _, data := range layers {
 		l := static.NewLayer(data, types.OCIUncompressedLayer)
 		d, err := oci.Describe(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		all, descs = append(all, l), append(descs, d)
 	}
 	img, err := oci.Assemble([]byte("{}"), descs, all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return img
 }
 
@@ -130,9 +123,7 @@ func (e endless) ReadAt(p []byte, at int64) (int, error) {
 func TestPackageYAMLBounds(t *testing.T) {
 	header := func(name string, size int64) []byte {
 		var b bytes.Buffer
-		if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Format: tar.FormatGNU}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Format: tar.FormatGNU}))
 		return b.Bytes()
 	}
 	stopped := errors.New("the user stopped it")
@@ -164,9 +155,7 @@ func TestPackageYAMLBounds(t *testing.T) {
 				Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 6 << 30,
 				MediaType: types.OCIUncompressedLayer, Annotations: map[string]string{xpkg.Annotation: tc.mark},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if _, err = xpkg.PackageYAML(ctx, img); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
 			}

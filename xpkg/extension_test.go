@@ -37,9 +37,7 @@ func tree(t *testing.T, paths ...string) string {
 		default:
 			err = errors.Join(err, os.WriteFile(at, []byte("content of "+p), 0o644))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 	}
 	return dir
 }
@@ -48,9 +46,7 @@ func tree(t *testing.T, paths ...string) string {
 func entries(t *testing.T, l v1.Layer) []string {
 	t.Helper()
 	rc, err := l.Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer rc.Close()
 	var all []string
 	for tr := tar.NewReader(rc); ; {
@@ -58,13 +54,9 @@ func entries(t *testing.T, l v1.Layer) []string {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		data, err := io.ReadAll(tr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || h.ModTime.Unix() != 0 {
 			t.Errorf("%s: got %+v", h.Name, h)
 		}
@@ -76,27 +68,21 @@ func TestRead(t *testing.T) {
 	long := "docs/" + strings.Repeat("long-", 40) + "ż"
 	dir := tree(t, "readme/readme.md", "icons/icon.svg", "icons/dark/icon.svg", "icons/empty/", long, "sboms/latest -> ../readme/readme.md")
 	layers, err := xpkg.ReadExtensions(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	got := map[string][]string{}
 	var order []string
 	for _, l := range layers {
 		order = append(order, l.Name)
 		got[l.Name] = entries(t, l)
 	}
-	if diff := cmp.Diff([]string{"docs", "icons", "readme", "sboms"}, order); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "order", []string{"docs", "icons", "readme", "sboms"}, order)
 	want := map[string][]string{
 		"docs":   {"755 docs/ ", "644 " + long + " content of " + long},
 		"icons":  {"755 icons/ ", "755 icons/dark/ ", "644 icons/dark/icon.svg content of icons/dark/icon.svg", "755 icons/empty/ ", "644 icons/icon.svg content of icons/icon.svg"},
 		"readme": {"755 readme/ ", "644 readme/readme.md content of readme/readme.md"},
 		"sboms":  {"755 sboms/ ", "644 sboms/latest content of readme/readme.md"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("content (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "content", want, got)
 }
 
 // The digests of layers depend only on the names and contents of files.
@@ -106,21 +92,15 @@ func TestReadIsRepeatable(t *testing.T) {
 	for i := range 2 {
 		dir := tree(t, files...)
 		if i == 1 {
-			if err := errors.Join(os.Chmod(filepath.Join(dir, "b", "x"), 0o700), os.Chmod(filepath.Join(dir, "b"), 0o700)); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, errors.Join(os.Chmod(filepath.Join(dir, "b", "x"), 0o700), os.Chmod(filepath.Join(dir, "b"), 0o700)))
 		}
 		slices.Reverse(files)
 		layers, err := xpkg.ReadExtensions(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		var digests []v1.Hash
 		for _, l := range layers {
 			d, err := l.Digest()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			digests = append(digests, d)
 		}
 		if i == 0 {
@@ -183,9 +163,7 @@ func many(n int) []string {
 func TestExtensionReadBounds(t *testing.T) {
 	dir := tree(t, "docs/a", "docs/b")
 	// A sparse file uses no disk space.
-	if err := os.Truncate(filepath.Join(dir, "docs", "b"), 64<<20); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Truncate(filepath.Join(dir, "docs", "b"), 64<<20))
 	if _, err := xpkg.ReadExtensions(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("got %v, want an error", err)
 	}

@@ -8,34 +8,27 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // A base layer is an untrusted tar, which may be compressed.
 func FuzzMetadata(f *testing.F) {
 	layers, err := build(f, aPackage("Function", "fn")).(v1.Image).Layers()
-	if err != nil {
-		f.Fatal(err)
-	}
+	e2e.NoError(f, err)
 	for _, open := range []func() ([]byte, error){bytesOf(layers[0].Compressed), bytesOf(layers[0].Uncompressed)} {
 		seed, err := open()
-		if err != nil {
-			f.Fatal(err)
-		}
+		e2e.NoError(f, err)
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		digest, size, err := v1.SHA256(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		img, err := annotated(bytes.NewReader(data), v1.Descriptor{
 			MediaType: types.OCILayer, Digest: digest, Size: size,
 			Annotations: map[string]string{xpkg.Annotation: "base"},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		yaml, err := xpkg.PackageYAML(t.Context(), img)
 		if err != nil && yaml != nil {
 			t.Error("a file and an error")

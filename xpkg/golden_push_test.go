@@ -50,9 +50,7 @@ func pushed(t *testing.T, name string) v1.Manifest {
 	t.Helper()
 	data := []byte(e2e.ReadFile(t, goldenPush, name, "registry.json"))
 	var tags map[string]struct{ Body v1.Manifest }
-	if err := json.Unmarshal(data, &tags); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(data, &tags))
 	for _, tag := range tags {
 		return tag.Body
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -19,9 +20,7 @@ import (
 func lint(t *testing.T, a xpkg.Artifact) xpkg.Report {
 	t.Helper()
 	report, err := xpkg.Lint(t.Context(), a, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return report
 }
 
@@ -29,9 +28,7 @@ func lint(t *testing.T, a xpkg.Artifact) xpkg.Report {
 func changed(t *testing.T, img v1.Image, change func(*oci.Parts)) v1.Image {
 	t.Helper()
 	p, err := oci.PartsOf(img)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	p.Descriptors, p.Layers = slices.Clone(p.Descriptors), slices.Clone(p.Layers)
 	change(&p)
 	if img, err = oci.Assemble(p.Config, p.Descriptors, p.Layers...); err != nil {
@@ -44,22 +41,16 @@ func changed(t *testing.T, img v1.Image, change func(*oci.Parts)) v1.Image {
 func reindexed(t *testing.T, idx v1.ImageIndex, change func(*v1.IndexManifest)) v1.ImageIndex {
 	t.Helper()
 	m, err := idx.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var children []oci.Artifact
 	for _, d := range m.Manifests {
 		c, err := oci.Child(idx, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		children = append(children, c)
 	}
 	change(m)
 	raw, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if idx, err = oci.Index(raw, children...); err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +81,7 @@ func TestLintGood(t *testing.T) {
 				got.Problems = nil
 			}
 			got.Meta = xpkg.Object{}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -108,15 +97,11 @@ func TestLintFinds(t *testing.T) {
 	}
 	text := strings.Repeat("no tar", 1000)
 	notTar, err := imageOf(strings.NewReader(text), hashOf(t, text), int64(len(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	changedBytes := func(p *oci.Parts) {
 		d := p.Descriptors[0]
 		l, err := oci.Layer(bytes.NewReader(bytes.Repeat([]byte{0}, int(d.Size))), oci.Blob{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		p.Layers[0] = l
 	}
 	cases := map[string]struct {
@@ -189,9 +174,7 @@ func withExamples(pkg *xpkg.Package, text string) *xpkg.Package {
 func must(t *testing.T, make func() (xpkg.Artifact, error)) xpkg.Artifact {
 	t.Helper()
 	a, err := make()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return a
 }
 
@@ -227,9 +210,7 @@ func joined(t *testing.T, idx v1.ImageIndex, img xpkg.Artifact) (xpkg.Artifact, 
 func hashOf(t *testing.T, text string) v1.Hash {
 	t.Helper()
 	h, _, err := v1.SHA256(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return h
 }
 
@@ -243,9 +224,7 @@ func TestLintStops(t *testing.T) {
 	}
 	broken := changed(t, a.(v1.Image), func(p *oci.Parts) {
 		l, err := oci.Layer(unreadable{}, oci.Blob{Digest: p.Descriptors[0].Digest, Size: p.Descriptors[0].Size})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		p.Layers[0] = l
 	})
 	if _, err := xpkg.Lint(t.Context(), broken, nil); !errors.Is(err, errUnreadable) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -25,16 +25,12 @@ func TestReadSources(t *testing.T) {
 	sources := []xpkg.Source{{Path: "z/b.yaml", Data: policy("b")}, {Path: "a.yaml", Data: policy("a")}, {Path: "p.yaml", Data: []byte(configurationText)}}
 	opts := xpkg.ReadOptions{ExamplesRoot: "examples"}
 	pkg, err := xpkg.ReadSources(t.Context(), "project \"c\"", sources, memory(t, map[string]string{"examples/x.yaml": "kind: X\n"}), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var got []string
 	for _, o := range append([]xpkg.Object{pkg.Meta}, pkg.Objects...) {
 		got = append(got, o.Position())
 	}
-	if diff := cmp.Diff([]string{"p.yaml:1", "z/b.yaml:1", "a.yaml:1"}, got); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "objects", []string{"p.yaml:1", "z/b.yaml:1", "a.yaml:1"}, got)
 	if want := "kind: X\n\n...\n\n---\n"; string(pkg.Examples) != want {
 		t.Errorf("got examples %q, want %q", pkg.Examples, want)
 	}
@@ -56,26 +52,18 @@ func TestReadSources(t *testing.T) {
 // Docker images have no annotations of their own, no times, and no platform without a runtime.
 func TestBuildDocker(t *testing.T) {
 	a, err := xpkg.Build(aPackage("Configuration", "c"), nil, xpkg.BuildOptions{Docker: true, Created: created, Annotations: map[string]string{"a": "b"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img := a.(v1.Image)
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	const dockerManifest, dockerConfig = "application/vnd.docker.distribution.manifest.v2+json", "application/vnd.docker.container.image.v1+json"
 	if m.MediaType != dockerManifest || m.Config.MediaType != dockerConfig || len(m.Annotations) > 0 || m.Layers[0].MediaType != "application/vnd.docker.image.rootfs.diff.tar.gzip" || m.Layers[0].Annotations[xpkg.Annotation] != xpkg.BaseMark {
 		t.Errorf("got %+v", m)
 	}
 	raw, err := img.RawConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var got map[string]any
-	if err := json.Unmarshal(raw, &got); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(raw, &got))
 	const none = "0001-01-01T00:00:00Z"
 	if got["os"] != "" || got["architecture"] != "" || got["created"] != none || got["history"].([]any)[0].(map[string]any)["created"] != none {
 		t.Errorf("got the config %s", raw)

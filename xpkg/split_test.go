@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -24,29 +23,19 @@ func TestSplit(t *testing.T) {
 	dir := t.TempDir()
 	a := build(t, aPackage("Function", "fn"), "linux/arm64/v8", "linux/arm/v7", "linux/arm/v6", "windows/amd64:10.0.1")
 	targets, err := xpkg.Split(a, at(filepath.Join(dir, "hello.v1.xpkg")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := xpkg.WriteFiles(t.Context(), targets, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, xpkg.WriteFiles(t.Context(), targets, nil))
 	var names []string
 	var files []xpkg.Target
 	for _, f := range targets {
 		names = append(names, filepath.Base(f.Path))
 		files = append(files, xpkg.Target{Path: f.Path, Artifact: open(t, f.Path)})
 	}
-	if diff := cmp.Diff([]string{"hello.v1-linux-arm64-v8.xpkg", "hello.v1-linux-arm-v7.xpkg", "hello.v1-linux-arm-v6.xpkg", "hello.v1-windows-amd64-10.0.1.xpkg"}, names); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "names", []string{"hello.v1-linux-arm64-v8.xpkg", "hello.v1-linux-arm-v7.xpkg", "hello.v1-linux-arm-v6.xpkg", "hello.v1-windows-amd64-10.0.1.xpkg"}, names)
 	joined, err := xpkg.Join(t.Context(), files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want, err := a.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, err := joined.Digest(); err != nil || got != want {
 		t.Errorf("joined: got %s, %v, want %s", got, err, want)
 	}
@@ -70,9 +59,7 @@ func TestSplitRefuses(t *testing.T) {
 		t.Errorf("got %v, want an error", err)
 	}
 	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{odd(t, "a-b", "c"), odd(t, "a", "b-c")}, xpkg.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := xpkg.Split(a, at("a.xpkg")); err == nil || !strings.Contains(err.Error(), `two images would be the file "a-a-b-c.xpkg"`) {
 		t.Errorf("got %v, want an error", err)
 	}
@@ -82,18 +69,14 @@ func TestSplitRefuses(t *testing.T) {
 func odd(t *testing.T, os, arch string) v1.Image {
 	t.Helper()
 	img, err := oci.Assemble([]byte(`{"os":"`+os+`","architecture":"`+arch+`","rootfs":{"type":"layers","diff_ids":[]}}`), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return img
 }
 
 // If one of the files cannot be written, WriteFiles writes none.
 func TestWriteFilesIsAllOrNothing(t *testing.T) {
 	images, err := xpkg.Images(build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64", "linux/s390x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	failed := errors.New("the disk is full")
 	for broken := range images {
 		dir := t.TempDir()

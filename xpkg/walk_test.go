@@ -38,12 +38,8 @@ func TestReadOrder(t *testing.T) {
 	}
 	files["p/empty.yaml"] = ""
 	pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, names(pkg)); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "order", want, names(pkg))
 }
 
 func TestReadIgnores(t *testing.T) {
@@ -77,12 +73,8 @@ func TestReadIgnores(t *testing.T) {
 				files["p/"+name] = crd(name)
 			}
 			pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Ignore: []string{tc.pattern}, Lint: xpkg.Off})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, names(pkg)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, names(pkg))
 		})
 	}
 }
@@ -94,12 +86,8 @@ func TestReadLeavesOut(t *testing.T) {
 		"p/.xpkgignore": "tests/\n/c.yaml\n",
 		"p/suite.yaml":  "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n---\n" + crd("d.yaml"),
 	}), "p", xpkg.ReadOptions{Lint: xpkg.Off})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"a.yaml", "c.yaml", "d.yaml"}, names(pkg)); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "names", []string{"a.yaml", "c.yaml", "d.yaml"}, names(pkg))
 }
 
 func TestReadExamplesRoot(t *testing.T) {
@@ -119,13 +107,9 @@ func TestReadExamplesRoot(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n", "p/ex/sub/b.yaml": "kind: A\n"})
-			if err := fsys.Mkdir("p/none", 0o755); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, fsys.Mkdir("p/none", 0o755))
 			pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: tc.root, ExamplesOptional: true, Ignore: []string{"ex"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if string(pkg.Examples) != tc.want || (pkg.Examples == nil) != tc.none {
 				t.Errorf("%s: got %q, want %q", tc.reason, pkg.Examples, tc.want)
 			}
@@ -175,28 +159,18 @@ func TestReadBounds(t *testing.T) {
 	dir := t.TempDir()
 	e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML})
 	f, err := os.Create(filepath.Join(dir, "huge.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Truncate(200<<20 + 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, f.Truncate(200<<20+1))
+	e2e.NoError(t, f.Close())
 	if _, err := readDir(t, dir, xpkg.ReadOptions{}); err == nil || !strings.Contains(err.Error(), "huge.yaml") || !strings.Contains(err.Error(), "200 MiB") {
 		t.Errorf("got %v, want an error about the size of huge.yaml", err)
 	}
-	if err := os.Truncate(filepath.Join(dir, "huge.yaml"), 80<<20+1); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Truncate(filepath.Join(dir, "huge.yaml"), 80<<20+1))
 	if _, err := readDir(t, dir, xpkg.ReadOptions{Lint: xpkg.Off}); err == nil || !strings.Contains(err.Error(), "huge.yaml:1: the document has more than 80 MiB") {
 		t.Errorf("got %v, want an error about the size of the document", err)
 	}
 	deep := dir + strings.Repeat("/d", 102)
-	if err := os.MkdirAll(deep, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(deep, 0o755))
 	if _, err := readDir(t, dir, xpkg.ReadOptions{Ignore: []string{"huge.yaml"}}); err == nil || !strings.Contains(err.Error(), "nested") {
 		t.Errorf("got %v, want an error about the depth", err)
 	}
@@ -209,9 +183,7 @@ func TestReadFollowsLinksInside(t *testing.T) {
 	e2e.WriteFiles(t, pkg, map[string]string{"crossplane.yaml": functionYAML, "src/crd.yaml": crd("real"), "sub/x.txt": ""})
 	t.Chdir(pkg)
 	cwd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for name, target := range map[string]string{
 		"absolute.yaml": filepath.Join(cwd, "src", "crd.yaml"),
 		"relative.yaml": filepath.Join("src", "crd.yaml"),

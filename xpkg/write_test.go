@@ -74,9 +74,7 @@ func (stuck) ReadAt(p []byte, off int64) (int, error) {
 func TestKilledWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.xpkg")
 	old := []byte("the old file")
-	if err := os.WriteFile(path, old, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(path, old, 0o644))
 	child, line := functiontest.Start(t, childEnv+"="+path)
 	if line != "writing" {
 		t.Errorf("the child printed %q", line)
@@ -114,9 +112,7 @@ func TestWriteOverItsSource(t *testing.T) {
 	}
 	path := writeFile(t, build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"))
 	want := contents(t, path)
-	if err := xpkg.WriteFile(t.Context(), path, open(t, path), nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, open(t, path), nil))
 	if !bytes.Equal(contents(t, path), want) {
 		t.Error("the file changed")
 	}
@@ -144,13 +140,9 @@ func TestWriteFileNamesThePath(t *testing.T) {
 func TestWriteStreams(t *testing.T) {
 	const size = 64 << 20
 	digest, _, err := v1.SHA256(io.LimitReader(zeros{}, size))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img, err := imageOf(&bounded{t: t, most: 1 << 20}, digest, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	info, err := os.Stat(writeFile(t, img))
 	if err != nil || info.Size() < size {
 		t.Errorf("got %v bytes, %v", info.Size(), err)

@@ -51,9 +51,7 @@ func written(t *testing.T, format string) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer log.Close()
 	if code := run(context.Background(), []string{"xfn", "docs", format, dir}, nil, log, log); code != 0 {
 		t.Fatalf("exit code %d, see %s", code, log.Name())
@@ -74,9 +72,7 @@ func pagesBelow(t *testing.T, dir string) map[string]string {
 		files[filepath.ToSlash(name)] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return files
 }
 
@@ -91,9 +87,7 @@ func TestShownCommandsParse(t *testing.T) {
 	}
 	parser, err := kong.New(&app{}, kong.Name("xfn"), kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard),
 		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.Bind((*terminal.Terminal)(nil), terminal.Program{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	found := 0
 	for page, text := range pages {
 		if strings.HasSuffix(page, ".md") {
@@ -148,7 +142,5 @@ func parse(t *testing.T, parser *kong.Kong, page, command string) {
 		}
 		return next(nil)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 }

@@ -18,9 +18,7 @@ import (
 // TestHelpFitsTwoScreens checks --help and --help-all of every command.
 func TestHelpFitsTwoScreens(t *testing.T) {
 	parser, err := kong.New(&app{}, kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	checkHelp(t, parser.Model.Node)
 }
 
@@ -52,9 +50,7 @@ func checkHelp(t *testing.T, node *kong.Node) {
 func helpTextOf(t *testing.T, args []string) string {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "help"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer out.Close()
 	if code := run(context.Background(), append([]string{"xfn"}, args...), nil, out, out); code != 0 {
 		t.Fatalf("xfn %s: exit code %d", strings.Join(args, " "), code)

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -52,9 +53,7 @@ func TestHintsNameFlags(t *testing.T) {
 		t.Errorf("options of package hint (-) and of this table (+):\n%s", diff)
 	}
 	model, err := kong.New(&app{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for option, paths := range commands {
 		name := strings.Trim(string(option), "{}")
 		for path := range strings.FieldsSeq(paths) {

@@ -140,14 +140,10 @@ project copy registry.invalid/b:v1 REF
 func output(t *testing.T, args []string) string {
 	t.Helper()
 	out, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer out.Close()
 	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer null.Close()
 	run(t.Context(), args, null, out, out)
 	text := []byte(e2e.ReadFile(t, out.Name()))
@@ -162,9 +158,7 @@ func output(t *testing.T, args []string) string {
 func commandsWith(t *testing.T, flag string) map[string]bool {
 	t.Helper()
 	model, err := kong.New(&app{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	found := map[string]bool{}
 	for _, leaf := range model.Model.Leaves(true) {
 		if hasFlag(leaf, flag) {

@@ -12,17 +12,14 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/docs"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestHelpIsNotPrinted checks that help that cannot be printed is not a wrong command line.
 func TestHelpIsNotPrinted(t *testing.T) {
 	closed, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, closed.Close())
 	for _, args := range [][]string{{"xfn", "--help"}, {"xfn", "render", "--help-all"}} {
 		if code := run(t.Context(), args, nil, closed, closed); code != docs.Failed {
 			t.Errorf("%s: got exit code %d", args, code)
@@ -43,9 +40,7 @@ func TestReportOfClosedPipes(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			defer stderr.Close()
 			if code := report(terminal.New(os.Stdin, stderr, stderr), "xfn", fmt.Errorf("doing it: %w", tc.err)); code != 1 {
 				t.Errorf("%s: got exit code %d", tc.reason, code)

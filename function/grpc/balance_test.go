@@ -39,9 +39,7 @@ func TestRoundRobin(t *testing.T) {
 	resolver.Register(pods)
 	for _, roundRobin := range []bool{true, false} {
 		c := dial(t, "pods:///fn", grpc.Options{RoundRobin: roundRobin})
-		if err := c.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, c.Connect(t.Context()))
 		// Some connections may be established after the first calls, so call until
 		// each server has received a call.
 		busy := func() (n int) {
@@ -75,9 +73,7 @@ func TestPlainTLS(t *testing.T) {
 	only := ca.Issue(t, "client", time.Hour, ca)
 	remove(t, only, "tls.crt", "tls.key")
 	c, err := grpc.LoadClientCertificates(only)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, mutual := range []bool{false, true} {
 		addr := serveTLS(t, ca.Issue(t, "localhost", time.Hour, ca), mutual)
 		client := dial(t, addr, grpc.Options{Certificates: c, ServerName: "localhost"})
@@ -99,9 +95,7 @@ func TestPlainTLS(t *testing.T) {
 func remove(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Remove(filepath.Join(dir, name)))
 	}
 }
 
@@ -109,9 +103,7 @@ func remove(t *testing.T, dir string, names ...string) {
 func serveTLS(t *testing.T, dir string, ask bool) string {
 	t.Helper()
 	own, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config := &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12}
 	if ask {
 		config.ClientAuth = tls.RequireAnyClientCert

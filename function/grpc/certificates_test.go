@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -25,9 +26,7 @@ func load(t *testing.T, dir string) *grpc.Certificates {
 		return nil
 	}
 	c, err := grpc.LoadCertificates(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return c
 }
 
@@ -90,9 +89,7 @@ func TestMutualTLSOfOtherClients(t *testing.T) {
 	addr := serveWith(t, listen(t, "tcp", "127.0.0.1:0"), echo, grpc.ServeOptions{Certificates: load(t, ca.Issue(t, "localhost", time.Hour, ca))})
 	dir := ca.Issue(t, "client", time.Hour, ca)
 	own, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	authorities := x509.NewCertPool()
 	authorities.AddCert(ca.Certificate)
 	cases := map[string]struct {
@@ -110,9 +107,7 @@ func TestMutualTLSOfOtherClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.config.RootCAs, tc.config.ServerName = authorities, "localhost"
 			conn, err := gogrpc.NewClient(addr, gogrpc.WithTransportCredentials(credentials.NewTLS(tc.config)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			defer conn.Close()
 			rsp, err := fnv1beta1.NewFunctionRunnerServiceClient(conn).RunFunction(t.Context(), &fnv1beta1.RunFunctionRequest{Meta: &fnv1beta1.RequestMeta{Tag: "hi"}})
 			if status.Code(err) != tc.want || tc.want == codes.OK && rsp.GetMeta().GetTag() != "served hi" {
@@ -141,9 +136,7 @@ func TestLoadCertificates(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := ca.Issue(t, "a", time.Hour, ca)
-			if err := tc.spoil(dir); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, tc.spoil(dir))
 			_, err := grpc.LoadCertificates(dir)
 			if err == nil {
 				t.Fatalf("%s: no error", tc.reason)

@@ -39,9 +39,7 @@ func ask(tag string) *fnv1.RunFunctionRequest {
 func listen(t *testing.T, network, address string) net.Listener {
 	t.Helper()
 	lis, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = lis.Close() })
 	return lis
 }
@@ -50,9 +48,7 @@ func listen(t *testing.T, network, address string) net.Listener {
 func socket(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "fn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return filepath.Join(dir, "s")
 }
@@ -80,9 +76,7 @@ func serveWith(t *testing.T, lis net.Listener, r function.Runner, opts grpc.Serv
 func dial(t *testing.T, target string, opts grpc.Options) *grpc.Client {
 	t.Helper()
 	c, err := grpc.Dial(target, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -95,9 +89,7 @@ func TestCallByEveryKindOfTarget(t *testing.T) {
 	tcp := serve(t, listen(t, "tcp", "127.0.0.1:0"), echo)
 	unix := serve(t, listen(t, "unix", socket(t)), echo)
 	_, port, err := net.SplitHostPort(tcp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cases := map[string]struct{ reason, target string }{
 		"HostPort":  {"a target may be an address", tcp},
 		"Localhost": {"a host name may have several addresses, one without a listener", "localhost:" + port},
@@ -129,9 +121,7 @@ func TestConnectWithoutAddress(t *testing.T) {
 			if err == nil {
 				err = c.Connect(t.Context())
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
 }
@@ -169,9 +159,7 @@ func TestCallOfV1beta1Function(t *testing.T) {
 	}), grpc.Options{})
 	for _, tag := range []string{"first", "second"} {
 		rsp, err := c.RunFunction(t.Context(), "f", ask(tag))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if got := rsp.GetMeta().GetTag(); got != "old "+tag {
 			t.Errorf("got %q, want %q", got, "old "+tag)
 		}
@@ -243,9 +231,7 @@ func TestCallErrors(t *testing.T) {
 func TestLargeMessagesPass(t *testing.T) {
 	tag := strings.Repeat("x", 20<<20)
 	rsp, err := dial(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{}).RunFunction(t.Context(), "f", ask(tag))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got := len(rsp.GetMeta().GetTag()); got != len("served ")+20<<20 {
 		t.Errorf("got %d bytes back", got)
 	}
@@ -274,9 +260,7 @@ func TestServerThatComesBack(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		lis, served := listen(t, "unix", path), make(chan error, 1)
 		go func() { served <- grpc.Serve(ctx, lis, "served", echo, grpc.ServeOptions{}) }()
-		if err := c.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, c.WaitReady(t.Context()))
 		if _, err := c.RunFunction(t.Context(), "f", ask("hi")); err != nil {
 			t.Error(err)
 		}
@@ -292,12 +276,8 @@ func TestServerThatComesBack(t *testing.T) {
 
 func TestCallAfterClose(t *testing.T) {
 	c, err := grpc.Dial(serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, c.Close())
 	if _, err := c.RunFunction(t.Context(), "f", ask("hi")); err == nil {
 		t.Error("a closed client made a call")
 	}

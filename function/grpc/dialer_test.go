@@ -23,9 +23,7 @@ func TestWaitReadyForSocketThatAppearsLater(t *testing.T) {
 	ready := make(chan error, 1)
 	go func() { ready <- c.WaitReady(t.Context()) }()
 	serve(t, listen(t, "unix", path), echo)
-	if err := e2e.Receive(t, ready); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Receive(t, ready))
 	if err := c.Connect(t.Context()); err != nil {
 		t.Errorf("once connected: %v", err)
 	}
@@ -56,9 +54,7 @@ func TestDialOtherwise(t *testing.T) {
 
 func TestConnectFailsAtOnce(t *testing.T) {
 	lis := listen(t, "tcp", "127.0.0.1:0")
-	if err := lis.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, lis.Close())
 	err := dial(t, lis.Addr().String(), grpc.Options{}).Connect(t.Context())
 	if err == nil || !strings.Contains(err.Error(), `connecting to "`+lis.Addr().String()+`": `) {
 		t.Errorf("got %v, want an error that names the target", err)

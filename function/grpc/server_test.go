@@ -26,9 +26,7 @@ import (
 func TestServeAnswersOldClients(t *testing.T) {
 	conn := connect(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo))
 	rsp, err := fnv1beta1.NewFunctionRunnerServiceClient(conn).RunFunction(t.Context(), &fnv1beta1.RunFunctionRequest{Meta: &fnv1beta1.RequestMeta{Tag: "hi"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got := rsp.GetMeta().GetTag(); got != "served hi" {
 		t.Errorf("got %q", got)
 	}
@@ -68,18 +66,14 @@ func TestServeEndsIdleConnections(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- grpc.Serve(ctx, lis, "served", echo, grpc.ServeOptions{}) }()
 	idle, err := net.Dial("tcp", lis.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer idle.Close()
 	// The server accepts connections in order: after this call, it has accepted idle.
 	if _, err := dial(t, lis.Addr().String(), grpc.Options{}).RunFunction(t.Context(), "f", ask("")); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	if err := idle.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, idle.SetReadDeadline(time.Now().Add(time.Minute)))
 	if _, err := io.Copy(io.Discard, idle); err != nil {
 		t.Errorf("the idle connection: %v", err)
 	}
@@ -117,16 +111,12 @@ func TestReflection(t *testing.T) {
 	conn := connect(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo))
 	for _, version := range []string{"v1", "v1alpha"} {
 		stream, err := conn.NewStream(t.Context(), &gogrpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/grpc.reflection."+version+".ServerReflection/ServerReflectionInfo")
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		for _, symbol := range []string{"apiextensions.fn.proto.v1.FunctionRunnerService", "apiextensions.fn.proto.v1beta1.FunctionRunnerService"} {
 			// Both versions have the same messages on the wire.
 			req := &reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: symbol}}
 			var rsp reflectionv1.ServerReflectionResponse
-			if err := errors.Join(stream.SendMsg(req), stream.RecvMsg(&rsp)); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, errors.Join(stream.SendMsg(req), stream.RecvMsg(&rsp)))
 			if len(rsp.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
 				t.Errorf("%s: %s: got %v", version, symbol, &rsp)
 			}
@@ -138,9 +128,7 @@ func TestReflection(t *testing.T) {
 func connect(t *testing.T, addr string) *gogrpc.ClientConn {
 	t.Helper()
 	conn, err := gogrpc.NewClient(addr, gogrpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -185,9 +173,7 @@ func TestHealthEndsBeforeTheServer(t *testing.T) {
 	watching, unwatch := context.WithCancel(t.Context())
 	defer unwatch()
 	watch, err := healthv1.NewHealthClient(connect(t, lis.Addr().String())).Watch(watching, &healthv1.HealthCheckRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	next := func(want healthv1.HealthCheckResponse_ServingStatus) {
 		t.Helper()
 		if rsp, err := watch.Recv(); err != nil || rsp.GetStatus() != want {
@@ -215,9 +201,7 @@ func TestHealthEndsBeforeTheServer(t *testing.T) {
 
 func TestServeReportsItsListener(t *testing.T) {
 	lis := listen(t, "tcp", "127.0.0.1:0")
-	if err := lis.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, lis.Close())
 	if err := grpc.Serve(t.Context(), lis, "served", echo, grpc.ServeOptions{}); err == nil {
 		t.Error("a closed listener caused no error")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestReconcileAgain reconciles an XR three times. The function quote annotates a resource,
@@ -31,16 +32,12 @@ functions:
 	run := world{functions: map[string]func(*fnio.FunctionIO){
 		"quote": func(io *fnio.FunctionIO) {
 			u := &unstructured.Unstructured{}
-			if err := u.UnmarshalJSON(io.Desired.Resources[0].Resource.Raw); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, u.UnmarshalJSON(io.Desired.Resources[0].Resource.Raw))
 			annotations := u.GetAnnotations()
 			annotations["quote"] = "to be"
 			u.SetAnnotations(annotations)
 			raw, err := u.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			io.Desired.Resources[0].Resource.Raw = raw
 			io.Results = append(io.Results, fnio.Result{Severity: fnio.Normal, Message: "quoted"})
 		},
@@ -59,9 +56,7 @@ functions:
 			XR:          xr,
 			Composition: decoded(t, map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, spec)}),
 		}, run.runner(t, &reconciled{}), store)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return result
 	}
 	first := reconcile(database + user)
@@ -78,7 +73,5 @@ functions:
 		"patch application/merge-patch+json XDatabase x", "patch application/merge-patch+json Database x-00001", "patch application/merge-patch+json User x-user",
 		"delete User x-user", "patch application/merge-patch+json XDatabase x", "patch application/merge-patch+json Database x-00001",
 	}
-	if diff := cmp.Diff(want, store.Calls()); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "calls", want, store.Calls())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 const (
@@ -19,9 +20,7 @@ const (
 func returns(t *testing.T, xr string, resources ...string) func(*fnio.FunctionIO) {
 	return func(io *fnio.FunctionIO) {
 		raw, err := (&unstructured.Unstructured{Object: object(t, xr)}).MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		io.Desired = fnio.Desired{}
 		io.Desired.Composite.Resource.Raw = raw
 		desires(resources...)(io)
@@ -132,9 +131,7 @@ func TestApply(t *testing.T) {
 			if o := p.stored(tc.kind, tc.name); o != nil {
 				got = roundTripUnsorted(t, map[string]any{"spec": o["spec"], "status": o["status"]})
 			}
-			if diff := cmp.Diff(value(t, tc.want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, value(t, tc.want), got)
 		})
 	}
 }
@@ -187,17 +184,13 @@ func TestMarks(t *testing.T) {
 		"labels": {"a": "b", "crossplane.io/composite": "stall", "crossplane.io/claim-name": "claim", "crossplane.io/claim-namespace": "market"},
 		"ownerReferences": [{"apiVersion": "v1", "kind": "Box", "name": "b", "uid": "u"},
 			{"apiVersion": "shop.gold.test/v1", "kind": "XStall", "name": "stall", "uid": "uid-xr", "controller": true, "blockOwnerDeletion": true}]}`
-	if diff := cmp.Diff(value(t, want), roundTripUnsorted(t, p.stored("Till", "t")["metadata"])); diff != "" {
-		t.Errorf("metadata (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "metadata", value(t, want), roundTripUnsorted(t, p.stored("Till", "t")["metadata"]))
 }
 
 func roundTripUnsorted(t *testing.T, v any) any {
 	t.Helper()
 	raw, err := (&unstructured.Unstructured{Object: map[string]any{"kind": "X", "v": v}}).MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return value(t, string(raw)).(map[string]any)["v"]
 }
 
@@ -247,9 +240,7 @@ func TestStore(t *testing.T) {
 	for _, o := range store.Objects() {
 		names = append(names, o.GetName())
 	}
-	if diff := cmp.Diff([]string{"z", "a", "b"}, names); diff != "" {
-		t.Errorf("objects are sorted copies (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "objects are sorted copies", []string{"z", "a", "b"}, names)
 	if len(store.Calls()) > 0 {
 		t.Errorf("got calls %q", store.Calls())
 	}

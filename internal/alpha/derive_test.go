@@ -3,9 +3,8 @@ package alpha_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 const (
@@ -72,15 +71,13 @@ func TestReadiness(t *testing.T) {
 		"BadPath":           {reason: "a malformed path is an error", checks: `{type: NonEmpty, fieldPath: "a["}`, err: till + `0: cannot parse path "a[": unterminated '[' at position 1`},
 		"NotAList":          {reason: "a path through a string is an error", checks: `{type: NonEmpty, fieldPath: "spec[0]"}`, err: till + `0: spec: not an array`},
 
-		"Template":       {reason: "a template's checks count", template: `readinessChecks: [{type: NonEmpty, fieldPath: status.no}]`},
-		"NoneRelaxesNot": {reason: "a function's None does not replace the template's checks", checks: `{type: None}`, template: `readinessChecks: [{type: NonEmpty, fieldPath: status.no}]`},
-		"After":          {reason: "a function's checks run after the template's", checks: `{type: X}`, template: `readinessChecks: [{type: None}]`, err: till + `1: invalid: unknown type "X"`},
-		"TemplateEmpty":  {reason: "an empty string in a template counts as unset", template: `readinessChecks: [{type: MatchString, fieldPath: a, matchString: ""}]`, err: till + `0: invalid: type "MatchString" requires a match string`},
-		"TemplateZero":   {reason: "a 0 in a template counts as unset", template: `readinessChecks: [{type: MatchInteger, fieldPath: a, matchInteger: 0}]`, err: till + `0: invalid: type "MatchInteger" requires a match integer`},
-		"TemplateNoPath": {reason: "an empty path in a template counts as unset", template: `readinessChecks: [{type: NonEmpty, fieldPath: ""}]`, err: till + `0: invalid: type "NonEmpty" requires a field path`},
-		"TemplateDefaults": {
-			reason: "a template's condition has defaults", template: `readinessChecks: [{type: MatchCondition, matchCondition: {}}]`, want: true,
-		},
+		"Template":         {reason: "a template's checks count", template: `readinessChecks: [{type: NonEmpty, fieldPath: status.no}]`},
+		"NoneRelaxesNot":   {reason: "a function's None does not replace the template's checks", checks: `{type: None}`, template: `readinessChecks: [{type: NonEmpty, fieldPath: status.no}]`},
+		"After":            {reason: "a function's checks run after the template's", checks: `{type: X}`, template: `readinessChecks: [{type: None}]`, err: till + `1: invalid: unknown type "X"`},
+		"TemplateEmpty":    {reason: "an empty string in a template counts as unset", template: `readinessChecks: [{type: MatchString, fieldPath: a, matchString: ""}]`, err: till + `0: invalid: type "MatchString" requires a match string`},
+		"TemplateZero":     {reason: "a 0 in a template counts as unset", template: `readinessChecks: [{type: MatchInteger, fieldPath: a, matchInteger: 0}]`, err: till + `0: invalid: type "MatchInteger" requires a match integer`},
+		"TemplateNoPath":   {reason: "an empty path in a template counts as unset", template: `readinessChecks: [{type: NonEmpty, fieldPath: ""}]`, err: till + `0: invalid: type "NonEmpty" requires a field path`},
+		"TemplateDefaults": {reason: "a template's condition has defaults", template: `readinessChecks: [{type: MatchCondition, matchCondition: {}}]`, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -144,9 +141,7 @@ func TestConnectionDetails(t *testing.T) {
 					delete(got, key)
 				}
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -162,7 +157,5 @@ func TestConnectionDetailsAreReplaced(t *testing.T) {
 			io.Desired.Composite.ConnectionDetails = []fnio.ExplicitConnectionDetail{{Name: "new", Value: "n"}}
 		}},
 	}.run(t).ok(t)
-	if diff := cmp.Diff(map[string][]byte{"new": []byte("n")}, p.ConnectionDetails); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", map[string][]byte{"new": []byte("n")}, p.ConnectionDetails)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func list(t *testing.T, text string) []any {
@@ -26,9 +27,7 @@ func TestOutput(t *testing.T) {
 			`{name: a, resource: {apiVersion: v1, kind: Box, metadata: {generateName: stall-}}}`)},
 	}.run(t).ok(t)
 	out := p.Output(nil)
-	if diff := cmp.Diff(object(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}, status: {ref: r, `+conditions+`}}`), out.XR); diff != "" {
-		t.Errorf("the XR has its identity and the patched status (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the XR has its identity and the patched status", object(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}, status: {ref: r, `+conditions+`}}`), out.XR)
 	if got := out.Full["spec"].(map[string]any); len(got["resourceRefs"].([]any)) != 2 || got["slots"] != int64(4) {
 		t.Errorf("Full has the spec of the XR in the store: got %v", got)
 	}
@@ -46,9 +45,7 @@ func TestOutput(t *testing.T) {
 	for _, c := range out.Composed {
 		got = append(got, c)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("composed resources are sorted by name, as they were applied (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "composed resources are sorted by name, as they were applied", want, got)
 }
 
 func TestOutputConnectionDetails(t *testing.T) {
@@ -62,9 +59,7 @@ func TestOutputConnectionDetails(t *testing.T) {
 		{"without keys, all details are published", nil, map[string]any{"user": "dQ==", "password": "cA=="}},
 		{"with keys, only the details with these keys are published", []string{"user", "host"}, map[string]any{"user": "dQ=="}},
 	} {
-		if diff := cmp.Diff(tc.want, r.Output(tc.keys).ConnectionDetails["data"]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-		}
+		e2e.Equal(t, tc.reason, tc.want, r.Output(tc.keys).ConnectionDetails["data"])
 	}
 }
 
@@ -92,9 +87,7 @@ func TestOutputOfEvents(t *testing.T) {
 			for _, r := range out.Results {
 				got = append(got, r)
 			}
-			if diff := cmp.Diff(list(t, tc.want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, list(t, tc.want), got)
 			conditions := out.XR["status"].(map[string]any)["conditions"].([]any)
 			if ready := conditions[1].(map[string]any); ready["status"] != "True" || ready["reason"] != "Available" {
 				t.Errorf("an XR without resources is ready: got %v", ready)
@@ -127,20 +120,14 @@ spec: {claimRef: {name: claim, namespace: market}, writeConnectionSecretToRef: {
 			XR: xr, LiteralDeletion: literal,
 			Composition: decoded(t, map[string]any{"spec": object(t, calls("f"))}),
 		}, w.runner(t, p), store)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		want := []string{"delete Box dropped", "patch application/merge-patch+json XStall stall", "patch application/merge-patch+json Box kept"}
-		if diff := cmp.Diff(want, store.Calls()); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
+		e2e.Equal(t, "calls", want, store.Calls())
 		if string(result.ConnectionDetails["key"]) != "v" {
 			t.Errorf("other objects are not changed: got %v", result.ConnectionDetails)
 		}
 		wantLabels := map[string]string{"crossplane.io/composite": "stall", "crossplane.io/claim-name": "claim", "crossplane.io/claim-namespace": "market"}
-		if diff := cmp.Diff(wantLabels, result.Composed[0].Desired.GetLabels()); diff != "" {
-			t.Errorf("labels (-want +got):\n%s", diff)
-		}
+		e2e.Equal(t, "labels", wantLabels, result.Composed[0].Desired.GetLabels())
 		refs := xr.Object["spec"].(map[string]any)["resourceRefs"].([]any)
 		if diff := cmp.Diff(map[string]any{"apiVersion": "v1", "kind": "Box", "name": "kept"}, refs[0]); diff != "" || len(refs) != 3 {
 			t.Errorf("the XR refers to all observed resources (-want +got):\n%s", diff)

@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -60,9 +61,7 @@ func TestRequests(t *testing.T) {
 			}.run(t).ok(t)
 			got := p.requests[0]
 			got.Input = nil
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -122,9 +121,7 @@ functions:
 		t.Errorf("the second function gets the desired state and results of the first: got %v", second)
 	}
 	want := []alpha.Event{{Type: fnio.Warning, Message: "careful"}, {Type: fnio.Normal, Message: "done"}}
-	if diff := cmp.Diff(want, p.Events); diff != "" {
-		t.Errorf("the last results are the events (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the last results are the events", want, p.Events)
 	for _, text := range []string{"apiVersion: fn.", "kind: FunctionIO", "results:"} {
 		if strings.Contains(string(p.requests[0].Input), text) {
 			t.Errorf("the first input has %q:\n%s", text, p.requests[0].Input)

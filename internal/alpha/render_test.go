@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // renderRequest returns a request with a template and a function, for an XR whose
@@ -32,9 +33,7 @@ spec:
   functions:
   - {name: f, type: Container, container: {image: acme/f}}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return alpha.Request{
 		XR:          resource(t, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {size: 3, writeConnectionSecretToRef: {name: own, namespace: ns}}}`),
 		Composition: c,
@@ -84,9 +83,7 @@ func TestRender(t *testing.T) {
 		seen = io
 		io.Results = []fnio.Result{{Severity: fnio.Warning, Message: "odd"}}
 	}), req, resources(t, ownSecret, boltSecret, bolt, kept))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if diff := cmp.Diff(before, req.XR); diff != "" {
 		t.Errorf("the XR was changed:\n%s", diff)
 	}
@@ -94,19 +91,13 @@ func TestRender(t *testing.T) {
 	for _, o := range seen.Observed.Resources {
 		names = append(names, o.Name)
 	}
-	if diff := cmp.Diff([]string{"bolt", "kept"}, names); diff != "" {
-		t.Errorf("Secrets without the annotation are not composed resources (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]any{"mine": "eA==", "key": "dmFsdWU="}, got.ConnectionDetails["data"]); diff != "" {
-		t.Errorf("connection details are the XR's own and those of its resources (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "Secrets without the annotation are not composed resources", []string{"bolt", "kept"}, names)
+	e2e.Equal(t, "connection details are the XR's own and those of its resources", map[string]any{"mine": "eA==", "key": "dmFsdWU="}, got.ConnectionDetails["data"])
 	kinds := []any{got.XR["kind"], got.ConnectionDetails["kind"]}
 	for _, doc := range append(got.Composed, got.Results...) {
 		kinds = append(kinds, doc["kind"])
 	}
-	if diff := cmp.Diff([]any{"XWidget", "ConnectionDetails", "Bolt", "Result"}, kinds); diff != "" {
-		t.Errorf("kinds of documents (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "kinds of documents", []any{"XWidget", "ConnectionDetails", "Bolt", "Result"}, kinds)
 	if _, ok := got.XR["spec"]; ok {
 		t.Errorf("the XR is printed with %v", got.XR["spec"])
 	}
@@ -154,9 +145,7 @@ func TestRenderPausedAndDeleted(t *testing.T) {
 
 func TestRenderFull(t *testing.T) {
 	got, err := alpha.Render(t.Context(), functionOf(t, func(*fnio.FunctionIO) {}), renderRequest(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if size, _, _ := unstructured.NestedInt64(got.Full, "spec", "size"); size != 3 {
 		t.Errorf("got %v", got.Full)
 	}
@@ -175,9 +164,7 @@ func TestRenderLeftBehind(t *testing.T) {
 		req := renderRequest(t)
 		req.LiteralDeletion = literal
 		got, err := alpha.Render(t.Context(), functionOf(t, func(io *fnio.FunctionIO) { io.Desired.Resources = nil }), req, resources(t, bolt))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if diff := cmp.Diff(want, [2]string{strings.Join(got.Notes, "\n"), strings.Join(got.Warnings, "\n")}); diff != "" {
 			t.Errorf("literal %v (-want +got):\n%s", literal, diff)
 		}
@@ -189,9 +176,7 @@ func TestRenderUnrendered(t *testing.T) {
 	req := renderRequest(t)
 	req.XR.Object["spec"] = "text"
 	got, err := alpha.Render(t.Context(), functionOf(t, func(*fnio.FunctionIO) {}), req, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := []string{`composed resource "bolt" is left out, since it could not be rendered: cannot apply the patch at index 0: spec: not an object`}
 	if diff := cmp.Diff(want, got.Warnings); diff != "" || len(got.Composed) > 0 {
 		t.Errorf("got %v, and warnings (-want +got):\n%s", got.Composed, diff)

@@ -20,9 +20,7 @@ func TestVectorsByRunner(t *testing.T) {
 		v := loadVector(t, path)
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			lis, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			step := 0
@@ -37,9 +35,7 @@ func TestVectorsByRunner(t *testing.T) {
 			for _, f := range functions {
 				f.(map[string]any)["container"].(map[string]any)["runner"] = map[string]any{"endpoint": "dns:///" + lis.Addr().String()}
 			}
-			if err := unstructured.SetNestedSlice(v.composition, functions, "spec", "functions"); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, unstructured.SetNestedSlice(v.composition, functions, "spec", "functions"))
 			store := alpha.NewStore(objects(v.existing...)...)
 			result, err := alpha.Run(t.Context(), alpha.Request{
 				XR: &unstructured.Unstructured{Object: v.xr}, Composition: decoded(t, v.composition), LiteralDeletion: true,

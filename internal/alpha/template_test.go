@@ -9,6 +9,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 const till = "- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till, spec: {drawers: 2}}"
@@ -98,9 +99,7 @@ func TestTemplates(t *testing.T) {
 			for _, c := range p.Composed {
 				if c.Name == "till" {
 					got, _ := json.Marshal(c.Desired.Object["spec"])
-					if diff := cmp.Diff(value(t, tc.want), value(t, string(got))); diff != "" {
-						t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-					}
+					e2e.Equal(t, tc.reason, value(t, tc.want), value(t, string(got)))
 				}
 			}
 			if len(p.Events) > 0 {
@@ -112,9 +111,7 @@ func TestTemplates(t *testing.T) {
 
 func value(t *testing.T, text string) (v any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(text), &v))
 	return v
 }
 
@@ -377,9 +374,7 @@ func TestObserved(t *testing.T) {
 			for _, r := range p.input(t, 0).Observed.Resources {
 				got = append(got, r.Name)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -397,13 +392,9 @@ func TestUnrenderedAndReported(t *testing.T) {
 		{Type: fnio.Warning, Message: `composed resource "till": cannot apply the patch at index 0: spec.no: no such field`},
 		{Type: fnio.Normal, Message: "done"},
 	}
-	if diff := cmp.Diff(want, p.Events); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "events", want, p.Events)
 	calls := []string{"dry-run create Box stall-00001", "patch application/merge-patch+json XStall stall", "create Box stall-00001"}
-	if diff := cmp.Diff(calls, p.store.Calls()); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "calls", calls, p.store.Calls())
 	out := p.Output(nil)
 	if len(out.Composed) != 1 || len(out.Results) != 2 {
 		t.Errorf("got %d composed resources and %d results to print", len(out.Composed), len(out.Results))
@@ -444,9 +435,7 @@ func TestNames(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := tc.world.run(t).ok(t)
-			if diff := cmp.Diff(tc.calls, p.store.Calls()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.calls, p.store.Calls())
 		})
 	}
 }
@@ -475,18 +464,12 @@ func TestBootstrap(t *testing.T) {
 	if got["status"] != nil || metadata["uid"] != nil || metadata["creationTimestamp"] != nil {
 		t.Errorf("a desired resource has no fields of the existing one: got %v", got)
 	}
-	if diff := cmp.Diff(value(t, `{"drawers": 2}`), got["spec"]); diff != "" {
-		t.Errorf("the desired resource has its template's spec (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the desired resource has its template's spec", value(t, `{"drawers": 2}`), got["spec"])
 	wantDetails := []fnio.ExplicitConnectionDetail{{Name: "binary", Value: "\ufffd"}, {Name: "key", Value: "v"}}
-	if diff := cmp.Diff(wantDetails, observed.ConnectionDetails); diff != "" {
-		t.Errorf("connection details are plain text (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "connection details are plain text", wantDetails, observed.ConnectionDetails)
 	status := func(raw []byte) any { return value(t, string(raw)).(map[string]any)["status"] }
 	if got := status(io.Observed.Composite.Resource.Raw); got != nil {
 		t.Errorf("the observed XR is not patched: got status %v", got)
 	}
-	if diff := cmp.Diff(value(t, `{"ref": "r"}`), status(io.Desired.Composite.Resource.Raw)); diff != "" {
-		t.Errorf("the desired XR is patched (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the desired XR is patched", value(t, `{"ref": "r"}`), status(io.Desired.Composite.Resource.Raw))
 }

@@ -31,9 +31,7 @@ func loadVector(t *testing.T, path string) vector {
 	t.Helper()
 	text := []byte(e2e.ReadFile(t, path))
 	obj, err := manifest.Document{Path: path, Line: 1, Text: text}.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	v := vector{
 		composition: obj["composition"].(map[string]any), xr: obj["xr"].(map[string]any),
 		steps: obj["steps"].([]any), expect: obj["expect"].(map[string]any),
@@ -58,9 +56,7 @@ func (v vector) script(t *testing.T, calls *int) alpha.ContainerRunner {
 		step := v.steps[*calls].(map[string]any)
 		*calls++
 		var stdin any
-		if err := kyaml.Unmarshal(req.Input, &stdin); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, kyaml.Unmarshal(req.Input, &stdin))
 		if diff := cmp.Diff(roundTrip(t, step["expectStdin"]), sortLists(stdin)); diff != "" {
 			t.Errorf("the standard input of step %d differs (-want +got):\n%s", *calls, diff)
 		}
@@ -76,13 +72,9 @@ func (v vector) script(t *testing.T, calls *int) alpha.ContainerRunner {
 func roundTrip(t *testing.T, v any) any {
 	t.Helper()
 	text, err := kyaml.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var again any
-	if err := kyaml.Unmarshal(text, &again); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, kyaml.Unmarshal(text, &again))
 	return sortLists(again)
 }
 
@@ -176,17 +168,13 @@ func (v vector) run(t *testing.T, literal bool, want map[string]any) {
 // compare compares the result of a reconcile with the expected result of the vector.
 func (v vector) compare(t *testing.T, result *alpha.Result, err error, store *alpha.Store) {
 	t.Helper()
-	if diff := cmp.Diff(v.expect, outcome(result, err, store)); diff != "" {
-		t.Errorf("the outcome differs (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the outcome differs", v.expect, outcome(result, err, store))
 }
 
 func decoded(t *testing.T, obj map[string]any) *alpha.Composition {
 	t.Helper()
 	c, err := alpha.Decode(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return c
 }
 

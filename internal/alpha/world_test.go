@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -43,9 +44,7 @@ func exists(name, more string) string {
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	obj, err := manifest.Document{Path: "test.yaml", Line: 1, Text: []byte(text)}.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return obj
 }
 
@@ -128,9 +127,7 @@ func (w world) runner(t *testing.T, p *reconciled) alpha.ContainerRunner {
 			return nil, errors.New("no such image")
 		}
 		io, err := fnio.Decode(req.Input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		f(io)
 		return fnio.Encode(io)
 	})
@@ -140,9 +137,7 @@ func (w world) runner(t *testing.T, p *reconciled) alpha.ContainerRunner {
 func (p *reconciled) input(t *testing.T, i int) *fnio.FunctionIO {
 	t.Helper()
 	io, err := fnio.Decode(p.requests[i].Input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return io
 }
 

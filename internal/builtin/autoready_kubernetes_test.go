@@ -12,6 +12,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestAutoReadyEveryFieldHasToFit changes the type of one field of a ready object, for each of its
@@ -34,9 +36,7 @@ func TestAutoReadyEveryFieldHasToFit(t *testing.T) {
 				}
 				refused++
 				spoilt, err := structpb.NewStruct(obj)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				if isReady(t, spoilt) {
 					t.Errorf("ready although the type of %s is wrong", field)
 				}

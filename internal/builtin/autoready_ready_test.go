@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 const (
@@ -196,13 +198,9 @@ func compareCondition(t *testing.T, conditions string) {
 func crossplaneReady(t *testing.T, conditions string) bool {
 	t.Helper()
 	var floats any
-	if err := json.Unmarshal([]byte(conditions), &floats); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(conditions), &floats))
 	text, err := json.Marshal(map[string]any{"conditions": floats})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	status := &xpv2.ConditionedStatus{}
 	return kjson.Unmarshal(text, status) == nil && status.GetCondition(xpv2.TypeReady).Status == "True"
 }

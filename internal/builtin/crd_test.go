@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
@@ -62,9 +62,7 @@ func checkValid(t *testing.T, v *validate.Validator, b builtin.Builtin, path str
 	apiVersion, kind, _ := strings.Cut(b.Input, " ")
 	maps.Copy(input, map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "input"}})
 	text, err := yaml.Marshal(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	results := v.Document(t.Context(), manifest.Document{Path: path, Line: 1, Text: text})
 	if len(results) != 1 || results[0].Status != validate.Valid {
 		t.Errorf("%s: got %+v for\n%s", path, results, text)
@@ -82,9 +80,7 @@ func accepted(t *testing.T, path string) map[string]any {
 	if err == nil {
 		err = yaml.Unmarshal(text, &request)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	response, err := os.ReadFile(filepath.Join(filepath.Dir(path), "response.json"))
 	for _, refused := range []string{"SEVERITY_FATAL", "cannot get Function input"} {
 		if err != nil || strings.Contains(string(response), refused) {
@@ -133,19 +129,11 @@ func TestCRD(t *testing.T) {
 		}
 	}`
 	text, err := json.Marshal(b.CRD())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var got, wanted any
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(wanted, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, json.Unmarshal(text, &got))
+	e2e.NoError(t, json.Unmarshal([]byte(want), &wanted))
+	e2e.Equal(t, "result", wanted, got)
 }
 
 // TestCRDRefuses checks inputs that the schemas refuse.
@@ -160,9 +148,7 @@ func TestCRDRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b, err := builtin.Find(tc.builtin)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			apiVersion, kind, _ := strings.Cut(b.Input, " ")
 			text := "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: x}\n" + strings.TrimSuffix(strings.TrimPrefix(tc.input, "{"), "}") + "\n"
 			results := validator(b).Document(t.Context(), manifest.Document{Path: "x.yaml", Line: 1, Text: []byte(text)})

@@ -7,6 +7,8 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestDummy tests merges that no golden case has. No merge may change the
@@ -34,9 +36,7 @@ func TestDummy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := respond(t, named(t, "dummy", ""), request(t, `{"input": `+tc.input+`, `+state+`}`))
 			want := &fnv1.RunFunctionResponse{}
-			if err := protojson.Unmarshal([]byte(tc.want), want); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, protojson.Unmarshal([]byte(tc.want), want))
 			if !proto.Equal(want, got) {
 				t.Errorf("%s: got %v, want %v", tc.reason, got, want)
 			}

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -116,13 +116,9 @@ func TestRequired(t *testing.T) {
 			var want, got any = tc.want, functiontest.Fatal(rsp)
 			if got == "" {
 				got = inContext(tc.function, rsp)
-				if err := yaml.Unmarshal([]byte(tc.want), &want); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, yaml.Unmarshal([]byte(tc.want), &want))
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, want, got)
 			if asks, err := protojson.Marshal(rsp.GetRequirements()); tc.asks != "" && !strings.HasPrefix(string(asks), `{"`+tc.asks+`":`) || err != nil {
 				t.Errorf("%s: got the requirements %s, want the field %s: %v", tc.reason, asks, tc.asks, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -76,9 +77,7 @@ func TestConfigured(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b, err := builtin.Find(tc.builtin)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			r, err := b.Configured(builtin.Options{Package: tc.pkg, Settings: tc.settings, Annotated: tc.annotated})
 			if tc.err != "" {
 				if err == nil || err.Error() != tc.err || hint.Of(err) == "" {
@@ -114,9 +113,7 @@ func TestAnnotated(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b, err := builtin.Find(tc.builtin)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got, err := b.Annotated(map[string]string{tc.name: tc.value})
 			if tc.err == "" && (err != nil || !maps.Equal(got, tc.want)) || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || string(hint.Of(err)) != tc.hint {
 				t.Errorf("%s: got %v, %v (hint: %q)", tc.reason, got, err, hint.Of(err))
@@ -140,9 +137,7 @@ func TestAnnotatedFolder(t *testing.T) {
 		"an annotation may name a folder that the user names too": {builtin.Options{Annotated: folder, Templates: []string{outside}}, false},
 	} {
 		r, err := b.Configured(tc.options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		rsp, err := r.RunFunction(t.Context(), b.Name, &fnv1.RunFunctionRequest{Input: &structpb.Struct{}})
 		if refused := len(rsp.GetResults()) > 0; err != nil || refused != tc.refused {
 			t.Errorf("%s: got %v, %v", reason, rsp, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // tagManagerRequest parses a request. It has a desired bucket b with tags, and an input.
@@ -84,9 +85,7 @@ func TestTagManagerVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rsp := respond(t, named(t, "tag-manager", tc.version), tagManagerRequest(t, tc.input, "{x: v}", "context: {apiextensions.crossplane.io/environment: {t: {a: b}}}"))
 			tags, err := rsp.GetDesired().GetResources()["b"].GetResource().MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got := strings.ReplaceAll(string(tags), " ", "") + results(rsp)
 			if !strings.Contains(got, tc.want) {
 				t.Errorf("%s: got %s", tc.reason, got)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func object(t *testing.T, text string) map[string]any {
@@ -14,9 +16,7 @@ func object(t *testing.T, text string) map[string]any {
 		return nil
 	}
 	var o map[string]any
-	if err := kjson.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, kjson.Unmarshal([]byte(text), &o))
 	return o
 }
 
@@ -55,9 +55,7 @@ func TestApply(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(object(t, tc.want), got.after); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, object(t, tc.want), got.after)
 			for text, in := range map[string]map[string]any{tc.live: live, tc.desired: desired, tc.previous: previous} {
 				if diff := cmp.Diff(object(t, text), in); diff != "" {
 					t.Errorf("%s: an argument was changed (-was +is):\n%s", tc.reason, diff)

@@ -3,8 +3,7 @@ package clusterdiff
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -31,9 +30,7 @@ const widgets = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceD
 // fields that Crossplane managed.
 func TestApplySchema(t *testing.T) {
 	defined, err := schema.Define(object(t, widgets))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	types := schema.Definitions{defined[0].GroupKind: defined[0]}
 	service := func(fields string) string { return `{"apiVersion":"v1","kind":"Service",` + fields + `}` }
 	widget := func(fields string) string { return `{"apiVersion":"gold.test/v1","kind":"Widget",` + fields + `}` }
@@ -137,9 +134,7 @@ func TestApplySchema(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(object(t, tc.want), got.after["spec"]); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, object(t, tc.want), got.after["spec"])
 			if got.guess != tc.guess {
 				t.Errorf("%s: got the guess %q, want %q", tc.reason, got.guess, tc.guess)
 			}
@@ -189,9 +184,7 @@ func TestApplySecret(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(object(t, tc.want), got.after); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, object(t, tc.want), got.after)
 			if got.guess != tc.guess {
 				t.Errorf("%s: got the guess %q, want %q", tc.reason, got.guess, tc.guess)
 			}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -30,9 +30,7 @@ spec:
 func check(t *testing.T, doc manifest.Document) []composition.Problem {
 	t.Helper()
 	c, err := composition.Decode(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return composition.Check(c, func(function string) bool {
 		return strings.HasPrefix(function, "function-") && function != "function-patch-and-transform"
 	})
@@ -213,9 +211,7 @@ metadata2: {}
 			for _, p := range check(t, document(tc.text)) {
 				got = append(got, fmt.Sprintf("%d %s %s: %s", p.Line, p.Field, p.Kind, p.Text))
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -223,9 +219,7 @@ metadata2: {}
 func TestCheckWithoutFunctions(t *testing.T) {
 	doc := document(pipeline("  - {step: one, functionRef: {name: absent}}\n"))
 	c, err := composition.Decode(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got := composition.Check(c, nil); got != nil {
 		t.Errorf("without a list of functions every function exists: got %v", got)
 	}
@@ -267,18 +261,14 @@ func TestGoldenCompositions(t *testing.T) {
 		name := filepath.Base(filepath.Dir(path))
 		t.Run(name, func(t *testing.T) {
 			doc, _, err := r.First(t.Context(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			c, err := composition.Decode(doc)
 			if err != nil {
 				return // The case tests a Composition that cannot be decoded.
 			}
 			var functions []string
 			docs, err := r.All(t.Context(), filepath.Join(filepath.Dir(path), "functions.yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			for _, d := range docs {
 				functions = append(functions, string(d.Text))
 			}

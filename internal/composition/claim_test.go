@@ -4,19 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 func definition(t *testing.T, text string) schema.XRD {
 	t.Helper()
 	xrd, err := schema.NewXRD(object(t, text).Object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return xrd
 }
 
@@ -112,13 +110,9 @@ spec:
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(object(t, tc.want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, object(t, tc.want), got)
 			got.Object["spec"].(map[string]any)["compositionSelector"] = "changed"
-			if diff := cmp.Diff(before, claim); diff != "" {
-				t.Errorf("the claim was changed (-want +got):\n%s", diff)
-			}
+			e2e.Equal(t, "the claim was changed", before, claim)
 		})
 	}
 }
@@ -130,9 +124,7 @@ func TestFromClaimNames(t *testing.T) {
 		claim.SetName(name)
 		claim.SetNamespace(namespace)
 		xr, err := composition.FromClaim(claim, xrd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return xr.GetName()
 	}
 	seen := map[string]bool{}
@@ -181,9 +173,7 @@ func TestFromClaimRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := composition.FromClaim(object(t, tc.claim), definition(t, tc.xrd))
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
 }

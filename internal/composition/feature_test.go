@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -33,13 +34,9 @@ func TestFeaturesIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v, err := composition.ParseCrossplaneVersion(tc.version)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			all, err := composition.ParseFeatures([]string{tc.setting})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got, warnings, err := all.In(v)
 			switch {
 			case tc.err != "":

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -59,9 +59,7 @@ func TestDiscover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fsys := afero.NewMemMapFs()
 			for path, text := range tc.files {
-				if err := afero.WriteFile(fsys, path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, afero.WriteFile(fsys, path, []byte(text), 0o600))
 			}
 			got, err := dev.Discover(fsys, ".")
 			if tc.wantErr != "" {
@@ -73,9 +71,7 @@ func TestDiscover(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -85,9 +81,7 @@ func TestDiscoverLanguages(t *testing.T) {
 	for file, want := range map[string]string{"kcl.mod": ".", "function/kcl.mod": "./function", "function/a.yaml.gotmpl": "./function"} {
 		t.Chdir(t.TempDir())
 		for name, text := range map[string]string{file: "", "example/xr.yaml": "kind: X", "example/composition.yaml": "spec: {pipeline: [{functionRef: {name: fn}}]}"} {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)))
 		}
 		got, err := dev.Discover(afero.NewOsFs(), ".")
 		if err != nil || got.Source != want || got.Function != "fn" {

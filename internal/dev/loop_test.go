@@ -13,7 +13,6 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -124,9 +123,7 @@ func start(t *testing.T, change func(*dev.Config)) *bench {
 	for name, text := range project {
 		b.put(name, text)
 		old := time.Now().Add(-time.Hour)
-		if err := os.Chtimes(b.path(name), old, old); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Chtimes(b.path(name), old, old))
 	}
 	c := dev.Config{
 		Session: session.Config{
@@ -164,17 +161,11 @@ func (b *bench) path(name string) string { return filepath.Join(b.dir, filepath.
 func (b *bench) put(name, text string) {
 	b.Helper()
 	path := b.path(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, os.MkdirAll(filepath.Dir(path), 0o755))
 	// The file is renamed, as by an editor, so that the loop never reads a
 	// partially written file.
-	if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.Rename(path+"~", path); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, os.WriteFile(path+"~", []byte(text), 0o600))
+	e2e.NoError(b, os.Rename(path+"~", path))
 }
 
 // round waits for the next finished round.
@@ -204,9 +195,7 @@ func (b *bench) next() (dev.Round, bool) {
 func (b *bench) text(r dev.Round) string {
 	b.Helper()
 	sections, err := dev.Text{}.Sections(r)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	// The text is joined to one line, because the texts of suites are wrapped.
 	text := strings.Join(strings.Fields(strings.Join(slices.Concat(sections...), "\n")), " ")
 	return strings.ReplaceAll(text, b.dir+string(filepath.Separator), "")
@@ -232,9 +221,7 @@ func TestLoop(t *testing.T) {
 	r := b.round()
 	b.wants(r, "a change of source builds, renders and tests",
 		"fn/main.go changed", "f: built in", "changed since the last render:", `spec.text: "one" → "two"`, "tests/suite.yaml:9: thing: spec.text: want \"one\", got \"two\"")
-	if diff := cmp.Diff([]string{b.path("fn")}, r.Plan.Restart); diff != "" {
-		t.Errorf("restarted: (-want +got)\n%s", diff)
-	}
+	e2e.Equal(t, "restarted", []string{b.path("fn")}, r.Plan.Restart)
 
 	b.put("fn/main.go", "broken")
 	b.wants(b.round(), "a compile error is shown once, with its position",
@@ -343,9 +330,7 @@ func (b *bench) untilIt(reason string, want ...string) {
 
 func (b *bench) remove(name string) {
 	b.Helper()
-	if err := os.RemoveAll(b.path(name)); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, os.RemoveAll(b.path(name)))
 }
 
 // TestTemplateFolder checks that a folder or a file that a Composition names for templates is
@@ -398,9 +383,7 @@ func TestSourceBeforeStart(t *testing.T) {
 		t.Chdir(b.dir)
 		c.Session.Packages["f"] = "fn"
 		late := time.Now().Add(time.Hour)
-		if err := os.Chtimes(b.path("fn/main.go"), late, late); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Chtimes(b.path("fn/main.go"), late, late))
 	})
 	b.round()
 	b.commands <- dev.Again
@@ -408,9 +391,7 @@ func TestSourceBeforeStart(t *testing.T) {
 	b.put("fn/main.go", "two")
 	r := b.round()
 	b.wants(r, "a change restarts the function", "fn/main.go changed", "f: built in", `spec.text: "one" → "two"`)
-	if diff := cmp.Diff([]string{"fn"}, r.Plan.Restart); diff != "" {
-		t.Errorf("restarted: (-want +got)\n%s", diff)
-	}
+	e2e.Equal(t, "restarted", []string{"fn"}, r.Plan.Restart)
 }
 
 // TestStopInRound checks that a loop that ends cancels a function call that hangs.

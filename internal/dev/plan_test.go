@@ -3,7 +3,7 @@ package dev
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestPlanOf(t *testing.T) {
@@ -31,9 +31,7 @@ func TestPlanOf(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := planOf(tc.changes, []string{"composition.yaml", "xr.yaml"}, []string{"composition.yaml", "suite.yaml"})
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 			if got.empty() == (tc.want.Render || tc.want.Test) {
 				t.Errorf("%s: empty is %t", tc.reason, got.empty())
 			}
@@ -46,8 +44,6 @@ func TestPlanAnd(t *testing.T) {
 	b := Plan{Restart: []string{"a"}, Test: true, Accept: true, Changed: []string{"w", "x"}}
 	want := Plan{Restart: []string{"a", "b"}, Render: true, Test: true, Accept: true, Changed: []string{"w", "x"}}
 	for _, got := range []Plan{a.and(b), b.and(a)} {
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
+		e2e.Equal(t, "result", want, got)
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/dev"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -91,9 +89,7 @@ func (s *starter) seen() []string {
 
 func (s *starter) want(t *testing.T, reason string, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, s.seen()); diff != "" {
-		t.Errorf("%s: (-want +got)\n%s", reason, diff)
-	}
+	e2e.Equal(t, reason, want, s.seen())
 }
 
 func clock() func() time.Time {
@@ -110,9 +106,7 @@ func clock() func() time.Time {
 func begin(t *testing.T, r runtimes.Runtime, name, pkg string) *runtimes.Instance {
 	t.Helper()
 	i, err := r.Start(t.Context(), runtimes.Function{Name: name, Package: pkg})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return i
 }
 
@@ -122,21 +116,15 @@ func TestKeep(t *testing.T) {
 	r := k.Runtime("Process", s)
 	k.Begin()
 	first := begin(t, r, "a", "./a")
-	if err := first.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, first.Stop(t.Context()))
 	first.Detail = "changed by the caller"
 	if again := begin(t, r, "a", "./a"); again.Detail != "a 1" {
 		t.Errorf("got instance %q, want the running one", again.Detail)
 	}
 	begin(t, r, "b", "./b")
 	s.want(t, "a function keeps running when its session ends", "start a 1", "start b 2")
-	if diff := cmp.Diff([]dev.Start{{"a", 2 * time.Second, time.Second}, {"b", 2 * time.Second, time.Second}}, k.Starts()); diff != "" {
-		t.Errorf("starts: (-want +got)\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"./a", "./b"}, k.Packages()); diff != "" {
-		t.Errorf("packages: (-want +got)\n%s", diff)
-	}
+	e2e.Equal(t, "starts", []dev.Start{{"a", 2 * time.Second, time.Second}, {"b", 2 * time.Second, time.Second}}, k.Starts())
+	e2e.Equal(t, "packages", []string{"./a", "./b"}, k.Packages())
 
 	k.Begin()
 	close(s.ended["a 1"])
@@ -152,9 +140,7 @@ func TestKeep(t *testing.T) {
 	got := s.seen()
 	slices.Sort(got)
 	want := []string{"start a 1", "start a 3", "start b 2", "start b 4", "stop a 1", "stop a 3", "stop b 2", "stop b 4"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("functions that ended or were dropped are started again: (-want +got)\n%s", diff)
-	}
+	e2e.Equal(t, "functions that ended or were dropped are started again", want, got)
 	if _, err := r.Start(t.Context(), runtimes.Function{Name: "a"}); err == nil {
 		t.Error("a closed pool starts functions")
 	}
@@ -178,9 +164,7 @@ func TestDrop(t *testing.T) {
 			starts = append(starts, l)
 		}
 	}
-	if diff := cmp.Diff([]string{"start a 1", "start b 2", "start a 3"}, starts); diff != "" {
-		t.Errorf("only dropped functions are started again: (-want +got)\n%s", diff)
-	}
+	e2e.Equal(t, "only dropped functions are started again", []string{"start a 1", "start b 2", "start a 3"}, starts)
 }
 
 // TestKeys checks that functions that differ in any field are started separately.
@@ -212,12 +196,8 @@ func TestFailedStart(t *testing.T) {
 	if _, err := r.Start(t.Context(), fn); !errors.Is(err, s.fail) {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff([]string{"./a"}, k.Packages()); diff != "" {
-		t.Errorf("functions that fail to start are watched: (-want +got)\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"a"}, k.Unstarted()); diff != "" {
-		t.Errorf("unstarted: (-want +got)\n%s", diff)
-	}
+	e2e.Equal(t, "functions that fail to start are watched", []string{"./a"}, k.Packages())
+	e2e.Equal(t, "unstarted", []string{"a"}, k.Unstarted())
 	if k.Begin(); k.Unstarted() != nil {
 		t.Errorf("a round without starts has starts %v", k.Unstarted())
 	}

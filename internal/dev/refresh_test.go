@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestRefresh checks that a change of an API writes the sources that depend on it before the
@@ -45,9 +44,7 @@ func TestRefresh(t *testing.T) {
 	b.put("apis/app/xrd.yaml", "two")
 	r := b.round()
 	b.wants(r, "a changed API restarts the function whose source it changes", "round 2: apis changed", "f: built in", `spec.text: "one" → "two"`, "tested 2 cases")
-	if diff := cmp.Diff([]string{b.path("fn")}, r.Plan.Restart); diff != "" {
-		t.Errorf("restarted: (-want +got)\n%s", diff)
-	}
+	e2e.Equal(t, "restarted", []string{b.path("fn")}, r.Plan.Restart)
 
 	b.put("apis/app/xrd.yaml", "invalid")
 	b.wants(b.round(), "an invalid API leaves the last source", "project not updated: the last good functions and models are used reading the API: it is invalid", "!built", "rendered 2", "nothing changed since")
@@ -59,9 +56,7 @@ func TestRefresh(t *testing.T) {
 	b.put("apis/app/xrd.yaml", "images")
 	r = b.round()
 	b.wants(r, "functions are restarted if they get other images, though their sources are the same", "apis changed", "f: built in")
-	if diff := cmp.Diff([]string{b.path("fn")}, r.Plan.Restart); diff != "" {
-		t.Errorf("restarted: (-want +got)\n%s", diff)
-	}
+	e2e.Equal(t, "restarted", []string{b.path("fn")}, r.Plan.Restart)
 	if refreshes != 4 {
 		t.Errorf("refreshed %d times, want 4: once for each change of the API", refreshes)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestSettle checks that events within a short time cause one notification. If
@@ -20,9 +22,7 @@ import (
 func TestSettle(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"full": "text", "empty": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	event := func(op fsnotify.Op, name string) fsnotify.Event {
 		return fsnotify.Event{Op: op, Name: filepath.Join(dir, name)}

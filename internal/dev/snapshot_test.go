@@ -8,34 +8,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	e2e.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func remove(t *testing.T, dir, name string) {
 	t.Helper()
-	if err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))))
 }
 
 func rename(t *testing.T, dir, from, to string) {
 	t.Helper()
-	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)))
 }
 
 // sourceFiles has the files of a function's Go module, and other files of all kinds.
@@ -124,12 +115,8 @@ func TestSince(t *testing.T) {
 			for path, text := range sourceFiles {
 				put(t, dir, path, text)
 			}
-			if err := os.Symlink(filepath.Join("..", "schemas"), filepath.Join(dir, "kcl", "model")); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink("shared", filepath.Join(dir, "linked")); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Symlink(filepath.Join("..", "schemas"), filepath.Join(dir, "kcl", "model")))
+			e2e.NoError(t, os.Symlink("shared", filepath.Join(dir, "linked")))
 			in := func(names ...string) (paths []string) {
 				for _, n := range names {
 					paths = append(paths, filepath.Join(dir, filepath.FromSlash(n)))
@@ -153,9 +140,7 @@ func TestSince(t *testing.T) {
 				got = append(got, filepath.ToSlash(text))
 			}
 			slices.Sort(got)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 			if again := dev.TakeSnapshot(targets, now, time.Now()).Since(now, time.Now()); len(again) > 0 {
 				t.Errorf("the next snapshot has changes %v", again)
 			}
@@ -170,17 +155,13 @@ func TestSinceOfNewTargets(t *testing.T) {
 	put(t, dir, "a.yaml", "a")
 	path := filepath.Join(dir, "a.yaml")
 	at := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(path, at, at); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chtimes(path, at, at))
 	look := dev.TakeSnapshot(dev.Targets{Paths: []string{path}, Folders: []string{dir}}, dev.Snapshot{}, time.Now())
 	if got := look.Since(dev.Snapshot{}, at.Add(time.Minute)); got != nil {
 		t.Errorf("a file that was read after it was written has changes %v", got)
 	}
 	want := []dev.Change{{Path: dir}, {Path: path}}
-	if diff := cmp.Diff(want, look.Since(dev.Snapshot{}, at.Add(-time.Minute))); diff != "" {
-		t.Errorf("a file that was written after it was read has changed: (-want +got)\n%s", diff)
-	}
+	e2e.Equal(t, "a file that was written after it was read has changed", want, look.Since(dev.Snapshot{}, at.Add(-time.Minute)))
 }
 
 // TestSnapshotTrustsTimes checks that an old file is not read again if its size
@@ -198,9 +179,7 @@ func TestSnapshotTrustsTimes(t *testing.T) {
 			var looks []dev.Snapshot
 			for _, text := range []string{"a: 1", "a: 2"} {
 				put(t, dir, "a.yaml", text)
-				if err := os.Chtimes(path, now.Add(-tc.age), now.Add(-tc.age)); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, os.Chtimes(path, now.Add(-tc.age), now.Add(-tc.age)))
 				former := dev.Snapshot{}
 				if len(looks) > 0 {
 					former = looks[0]

@@ -9,9 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -104,13 +103,9 @@ func TestSections(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			sections, err := tc.text.Sections(tc.round)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got := strings.Join(dev.Fit(sections, 1000, 1000, ""), "\n")
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -121,13 +116,9 @@ func TestSectionsInColor(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("word ", 40))
 	r := dev.Round{N: 2, Rendered: &dev.Rendering{Err: errors.New(long)}, Warnings: []string{long}}
 	plain, err := dev.Text{Columns: 40}.Sections(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	colored, err := dev.Text{Columns: 40, Color: true}.Sections(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	text := strings.Join(slices.Concat(colored...), "\n")
 	if !strings.Contains(text, "\x1b[31mnot rendered\x1b[0m") {
 		t.Errorf("%q has no color", text)
@@ -170,9 +161,7 @@ func TestFit(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := strings.Join(dev.Fit(tc.sections, tc.rows, tc.columns, "d shows all"), " ")
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

@@ -21,9 +21,7 @@ func TestAction(t *testing.T) {
 			Steps []struct{ Name, Uses, Run, Shell string }
 		}
 	}
-	if err := yaml.Unmarshal(data, &action); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal(data, &action))
 	used := map[string]bool{}
 	for _, m := range regexp.MustCompile(`inputs\.(\w+)`).FindAllStringSubmatch(string(data), -1) {
 		used[m[1]] = true

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 )
@@ -49,9 +50,7 @@ func comparePrediction(t *testing.T, server *apiServer, dir string, crds []map[s
 	}
 	// As in the JSON of xfn diff, all numbers become float64.
 	text, err := json.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	clear(got)
 	unmarshalJSON(t, text, &got)
 	known := knownPredictions(t, file("differences.yaml"))
@@ -72,9 +71,7 @@ func knownPredictions(t *testing.T, path string) map[string]string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var known map[string]string
 	if err := yaml.Unmarshal(text, &known); err != nil {
 		t.Fatalf("%s: %v", path, err)

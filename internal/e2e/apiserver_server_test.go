@@ -75,13 +75,9 @@ func serverProgram(t testing.TB, variable, name string) string {
 func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err := errors.Join(err, l.Close()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(err, l.Close()))
 	return port
 }
 
@@ -111,14 +107,10 @@ func startProcess(t testing.TB, dir, path string, args ...string) *process {
 	name := filepath.Base(path)
 	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	log, err := os.Create(p.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
-	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(cmd.Start(), log.Close()))
 	go func() { defer close(p.done); _ = cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-p.done })
 	return p

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	definition "github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
@@ -50,9 +51,7 @@ func storedCases(t *testing.T, path string) (xrds []map[string]any, cases []stor
 			continue
 		}
 		var c storedCase
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj, &c); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(obj, &c))
 		cases = append(cases, c)
 	}
 	return xrds, cases
@@ -70,9 +69,7 @@ func compareStored(t *testing.T, server *apiServer) {
 			xrds, cases := storedCases(t, path)
 			for _, xrd := range xrds {
 				crds, err := definition.All(xrd)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				server.Install(t, crds...)
 			}
 			for _, c := range cases {

@@ -38,9 +38,7 @@ func TestAPIServer(t *testing.T) {
 func eachFolder(t *testing.T, name string, test func(t *testing.T, dir string)) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join("testdata", "apiserver", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, e := range entries {
 		if e.IsDir() {
 			t.Run(e.Name(), func(t *testing.T) { test(t, filepath.Join("testdata", "apiserver", name, e.Name())) })
@@ -69,9 +67,7 @@ func runXFN(t *testing.T, args ...string) (stdout []byte, ok bool) {
 func readObjects(t *testing.T, path string) []map[string]any {
 	t.Helper()
 	docs, err := manifest.Reader{FS: afero.NewOsFs()}.All(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return decodeObjects(t, docs)
 }
 
@@ -79,9 +75,7 @@ func readObjects(t *testing.T, path string) []map[string]any {
 func parseObjects(t *testing.T, text []byte) []map[string]any {
 	t.Helper()
 	docs, err := manifest.Split("output", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return decodeObjects(t, docs)
 }
 
@@ -90,9 +84,7 @@ func decodeObjects(t *testing.T, docs []manifest.Document) []map[string]any {
 	var all []map[string]any
 	for _, doc := range docs {
 		obj, err := doc.Object()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		all = append(all, obj)
 	}
 	return all
@@ -103,9 +95,7 @@ func writeObjects(t *testing.T, name string, objs ...map[string]any) string {
 	t.Helper()
 	var text bytes.Buffer
 	path := filepath.Join(t.TempDir(), name)
-	if err := errors.Join(manifest.Write(&text, objs...), os.WriteFile(path, text.Bytes(), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(manifest.Write(&text, objs...), os.WriteFile(path, text.Bytes(), 0o600)))
 	return path
 }
 

@@ -73,14 +73,10 @@ func verdicts(t *testing.T, path string) []verdict {
 	t.Helper()
 	text := []byte(e2e.ReadFile(t, path))
 	docs, err := manifest.Split(path, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	all := make([]verdict, len(docs))
 	for i, doc := range docs {
-		if err := doc.Decode(&all[i]); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, doc.Decode(&all[i]))
 	}
 	return all
 }
@@ -122,30 +118,20 @@ func acceptsObject(r validate.Result) bool { return r.Status == validate.Valid }
 func crossplaneCRDs(t *testing.T) []map[string]any {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "schema", "crossplane", string(schema.V2_3)+".json.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Close()
 	text, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	data, err := io.ReadAll(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all map[string]extv1.CustomResourceDefinition
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(data, &all))
 	var crds []map[string]any
 	for _, crd := range all {
 		crd.APIVersion, crd.Spec.Names.Plural = "apiextensions.k8s.io/v1", strings.ToLower(crd.Spec.Names.Kind)+"s"
 		crd.Name, crd.Spec.Versions[0].Storage = crd.Spec.Names.Plural+"."+crd.Spec.Group, true
 		obj, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&crd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		delete(obj, "status")
 		crds = append(crds, obj)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 )
 
@@ -59,9 +60,7 @@ spec:
 			}
 			save := func() { // Like editors, it replaces the file at once.
 				err := os.WriteFile(written, fmt.Appendf(nil, row.content, time.Now().UnixNano()), 0o600)
-				if err := errors.Join(err, os.Rename(written, filepath.Join(dir, row.file))); err != nil {
-					b.Fatal(err)
-				}
+				e2e.NoError(b, errors.Join(err, os.Rename(written, filepath.Join(dir, row.file))))
 			}
 			if out == nil {
 				dir = b.TempDir()
@@ -89,9 +88,7 @@ func dev(b *testing.B, xfn, dir string) *transcript {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	r, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, cmd.Start())
 	b.Cleanup(func() {
 		cancel()
 		_ = cmd.Wait() // xfn dev was interrupted, so its exit code does not matter.

@@ -33,13 +33,9 @@ func BenchmarkRenderDocker(b *testing.B) {
 	benchtest.Run(b, dir, e2e.Binary(b), "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
 	const img = "xfn.test/bench:v1"
 	file, err := image.OpenLocal(b.Context(), filepath.Join(dir, "fn.xpkg"), v1.Platform{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	defer file.Close()
-	if err := engine.Load(b.Context(), name.MustParseReference(img).(name.Tag), file.Image); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, engine.Load(b.Context(), name.MustParseReference(img).(name.Tag), file.Image))
 	dockerenginetest.Forget(b, engine, img)
 	text := "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: function-hello}\nspec: {package: \"" + img + "\"}\n"
 	e2e.WriteFile(b, filepath.Join(dir, "docker.yaml"), text)
@@ -61,19 +57,13 @@ func bareRun(b *testing.B, docker, img string) {
 	b.Helper()
 	benchtest.Run(b, ".", docker, "run", "-d", "--name", "xfn-bare", "-p", "127.0.0.1::9443", img, "--insecure")
 	port, err := exec.CommandContext(b.Context(), docker, "port", "xfn-bare", "9443/tcp").Output()
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	client, err := grpc.Dial(strings.TrimSpace(string(port)), grpc.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	defer client.Close()
 	ctx, cancel := context.WithTimeoutCause(b.Context(), time.Minute, fmt.Errorf("no response"))
 	defer cancel()
-	if err := client.WaitReady(ctx); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, client.WaitReady(ctx))
 	// The request has no XR, so the function returns a fatal result, which is not an
 	// error of the call.
 	if _, err := client.RunFunction(ctx, "function-hello", &fnv1.RunFunctionRequest{}); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/pgzip"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 )
 
@@ -89,15 +90,11 @@ type benchLayer struct {
 func createLayer(b *testing.B, path string, write func(io.Writer) error) benchLayer {
 	b.Helper()
 	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	sum := sha256.New()
 	err = write(io.MultiWriter(f, sum))
 	info, statErr := f.Stat()
-	if err := errors.Join(err, statErr, f.Close()); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, errors.Join(err, statErr, f.Close()))
 	return benchLayer{path: path, digest: hex.EncodeToString(sum.Sum(nil)), size: info.Size()}
 }
 
@@ -105,14 +102,10 @@ func createLayer(b *testing.B, path string, write func(io.Writer) error) benchLa
 func fileSum(b *testing.B, path string) string {
 	b.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	defer f.Close()
 	h, _, err := v1.SHA256(f)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	return h.Hex
 }
 
@@ -143,9 +136,7 @@ func zipLayers(b *testing.B, layers []benchLayer) {
 	for _, l := range layers {
 		stored := sha256.New()
 		summed := newSummer()
-		if err := benchZip(stored, l.path, summed); err != nil {
-			b.Fatal(err)
-		}
+		e2e.NoError(b, benchZip(stored, l.path, summed))
 		summed.finish()
 	}
 }
@@ -188,16 +179,12 @@ type benchFile struct {
 func writeBenchFiles(b *testing.B, path string, files ...benchFile) {
 	b.Helper()
 	out, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	tw := tar.NewWriter(out)
 	for _, f := range files {
 		err = errors.Join(err, writeBenchFile(tw, f))
 	}
-	if err := errors.Join(err, tw.Close(), out.Close()); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, errors.Join(err, tw.Close(), out.Close()))
 }
 
 func writeBenchFile(tw *tar.Writer, f benchFile) error {
@@ -220,9 +207,7 @@ func writeBenchFile(tw *tar.Writer, f benchFile) error {
 func encoded(b *testing.B, v any) []byte {
 	b.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	return data
 }
 

@@ -49,20 +49,14 @@ func BenchmarkBuild(b *testing.B) {
 		engine := dockerenginetest.Open(b)
 		b.Setenv("DOCKER_HOST", engine.Endpoint().Host)
 		f, err := os.Open(saved)
-		if err != nil {
-			b.Fatal(err)
-		}
+		e2e.NoError(b, err)
 		defer f.Close()
 		dockerenginetest.Forget(b, engine, benchImage)
-		if err := engine.LoadArchive(b.Context(), f); err != nil {
-			b.Fatal(err)
-		}
+		e2e.NoError(b, engine.LoadArchive(b.Context(), f))
 		jobs := build("--embed-runtime-image", benchImage)
 		jobs.Limit = func() benchtest.Cost {
 			return benchtest.Timed(func() {
-				if err := engine.Save(b.Context(), benchImage, io.Discard, nil); err != nil {
-					b.Fatal(err)
-				}
+				e2e.NoError(b, engine.Save(b.Context(), benchImage, io.Discard, nil))
 			})
 		}
 		benchtest.Measure(b, "BuildEngine", jobs)
@@ -83,9 +77,7 @@ func BenchmarkRegistry(b *testing.B) {
 	run := func(xfn string, args ...string) benchtest.Cost { return benchtest.Run(b, ".", xfn, args...) }
 	timed := func(f func(context.Context) error) benchtest.Cost {
 		return benchtest.Timed(func() {
-			if err := f(b.Context()); err != nil {
-				b.Fatal(err)
-			}
+			e2e.NoError(b, f(b.Context()))
 		})
 	}
 	push := func(xfn string) benchtest.Cost { return run(xfn, "xpkg", "push", "-q", "-f", file, ref) }
@@ -155,9 +147,7 @@ func uploadFile(to *benchRegistry, file, digest string) func(context.Context) er
 func removeAll(b *testing.B, paths ...string) {
 	b.Helper()
 	for _, path := range paths {
-		if err := os.RemoveAll(path); err != nil {
-			b.Fatal(err)
-		}
+		e2e.NoError(b, os.RemoveAll(path))
 	}
 }
 
@@ -166,9 +156,7 @@ func benchMetadata(b *testing.B, dir string) string {
 	b.Helper()
 	pkg := filepath.Join(dir, "package")
 	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: bench}\nspec: {}\n"
-	if err := errors.Join(os.Mkdir(pkg, 0o755), os.WriteFile(filepath.Join(pkg, "crossplane.yaml"), []byte(meta), 0o600)); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, errors.Join(os.Mkdir(pkg, 0o755), os.WriteFile(filepath.Join(pkg, "crossplane.yaml"), []byte(meta), 0o600)))
 	return pkg
 }
 
@@ -182,17 +170,13 @@ func benchPackage(b *testing.B) (file string, blobs []v1.Descriptor) {
 	benchtest.Run(b, ".", e2e.Binary(b), "xpkg", "build", "-q", "-f", benchMetadata(b, dir), "--embed-runtime-image-tarball", layout, "-o", file)
 	removeAll(b, dir)
 	f, err := xpkg.Open(b.Context(), file)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	defer func() { _ = f.Close() }()
 	img, ok := f.Artifact.(v1.Image)
 	if !ok {
 		b.Fatal("the package is not an image")
 	}
 	m, err := img.Manifest()
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	return file, append(m.Layers, m.Config)
 }

@@ -110,9 +110,7 @@ func BenchmarkDefinitions(b *testing.B) {
 			return benchtest.Timed(func() {
 				for _, text := range texts {
 					var v any
-					if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-						b.Fatal(err)
-					}
+					e2e.NoError(b, yaml.Unmarshal([]byte(text), &v))
 				}
 			})
 		},
@@ -154,9 +152,7 @@ func copyOf(b *testing.B, from string, files map[string]string) string {
 	b.Helper()
 	dir := b.TempDir()
 	entries, err := os.ReadDir(from)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	all := map[string]string{}
 	for _, e := range entries {
 		all[e.Name()] = e2e.ReadFile(b, filepath.Join(from, e.Name()))
@@ -168,9 +164,7 @@ func copyOf(b *testing.B, from string, files map[string]string) string {
 
 func copyFiles(b *testing.B, dir string, files map[string]string) {
 	b.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, os.MkdirAll(dir, 0o755))
 	for name, text := range files {
 		e2e.WriteFile(b, filepath.Join(dir, name), text)
 	}

@@ -20,16 +20,12 @@ func BenchmarkProject(b *testing.B) {
 	dir := b.TempDir()
 	b.Setenv("XFN_CACHE_DIR", filepath.Join(dir, "cache"))
 	work := filepath.Join(dir, "project")
-	if err := os.CopyFS(work, os.DirFS(filepath.Join(projectCorpus, "push-basic", "in"))); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, os.CopyFS(work, os.DirFS(filepath.Join(projectCorpus, "push-basic", "in"))))
 	replace(b, filepath.Join(work, "crossplane-project.yaml"), recorded, address)
 	replace(b, filepath.Join(work, "apis", "app", "composition.yaml"), "acme-demo", "gold-basic")
 	template := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  annotations: {gotemplating.fn.crossplane.io/composition-resource-name: a}\ndata: {size: {{ .observed.composite.resource.spec.size }}}\n"
 	e2e.WriteFile(b, filepath.Join(work, "functions", "compose", "a.tmpl"), template)
-	if err := os.CopyFS(filepath.Join(work, "functions", "second"), os.DirFS(filepath.Join(work, "functions", "compose"))); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, os.CopyFS(filepath.Join(work, "functions", "second"), os.DirFS(filepath.Join(work, "functions", "compose"))))
 	benchtest.Run(b, work, xfn, "project", "build", "-q")
 	benchtest.Run(b, work, xfn, "project", "push", "-q", "-t", "v1")
 	for row, args := range map[string][]string{
@@ -47,9 +43,7 @@ func BenchmarkProjectGo(b *testing.B) {
 	address := remotetest.Serve(b, remotetest.Embedded(b))
 	pushBases(b, address)
 	work := filepath.Join(b.TempDir(), "project")
-	if err := os.CopyFS(work, os.DirFS(filepath.Join(projectsDir, "go-models"))); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, os.CopyFS(work, os.DirFS(filepath.Join(projectsDir, "go-models"))))
 	replace(b, filepath.Join(work, "crossplane-project.yaml"), "mirror.example.org", address)
 	b.Setenv("XFN_CACHE_DIR", filepath.Join(work, "cache"))
 	source := filepath.Join(work, "functions", "compose")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 )
 
@@ -27,9 +28,7 @@ func measureBuilds(b *testing.B, row, changed, dir string, args []string, file, 
 	build := func(xfn string) benchtest.Cost { return benchtest.Run(b, dir, xfn, args...) }
 	benchtest.Measure(b, row, benchtest.Jobs{XFN: build})
 	benchtest.Measure(b, changed, benchtest.Jobs{XFN: func(xfn string) benchtest.Cost {
-		if err := os.WriteFile(filepath.Join(dir, file), fmt.Appendf(nil, content, time.Now().UnixNano()), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		e2e.NoError(b, os.WriteFile(filepath.Join(dir, file), fmt.Appendf(nil, content, time.Now().UnixNano()), 0o600))
 		return build(xfn)
 	}})
 }

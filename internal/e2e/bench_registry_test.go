@@ -48,17 +48,13 @@ func (r *benchRegistry) start(b *testing.B) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	r.stop = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // It was killed, so its exit code does not matter.
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	r.host = strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
 }
 
@@ -73,9 +69,7 @@ func (r *benchRegistry) clear(b *testing.B) {
 		return
 	}
 	content, err := filepath.Glob(filepath.Join(r.dir, "*"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	removeAll(b, content...)
 }
 

@@ -71,18 +71,12 @@ metadata:
 func start(b *testing.B, program string) string {
 	b.Helper()
 	l, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, l.Close())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	cmd := exec.CommandContext(ctx, program, "--insecure", "--address", address)
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, cmd.Start())
 	b.Cleanup(func() {
 		cancel()
 		_ = cmd.Wait() // Wait returns an error, because cancel killed the function.
@@ -136,8 +130,6 @@ func goBuilds(b *testing.B, dir string, archs ...string) benchtest.Cost {
 				return cmd.Run()
 			})
 		}
-		if err := g.Wait(); err != nil {
-			b.Fatal(err)
-		}
+		e2e.NoError(b, g.Wait())
 	})
 }

@@ -17,19 +17,13 @@ import (
 func benchTypeScript(t testing.TB) typeScriptFunction {
 	t.Helper()
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	f := typeScriptFunction{dir: t.TempDir(), cache: filepath.Join(cache, "xfn-test", "npm"), registry: npmRegistry(t)}
-	if err := os.CopyFS(f.dir, os.DirFS("testdata/typescript")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.CopyFS(f.dir, os.DirFS("testdata/typescript")))
 	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: bench}\nspec: {}\n"
 	e2e.WriteFile(t, filepath.Join(f.dir, "crossplane.yaml"), meta)
 	layer, err := random.Layer(1<<20, "application/vnd.oci.image.layer.v1.tar+gzip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []any
 	for _, arch := range []string{"amd64", "arm64"} {
 		config := v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}

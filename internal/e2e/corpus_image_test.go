@@ -48,15 +48,11 @@ type corpusFile struct {
 func compareImage(t *testing.T, dir, path string) string {
 	t.Helper()
 	var want corpusImage
-	if err := json.Unmarshal([]byte(e2e.ReadFile(t, filepath.Join(dir, "image.json"))), &want); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(e2e.ReadFile(t, filepath.Join(dir, "image.json"))), &want))
 	want.Config = settings(want.Config)
 	want.YAML, want.Examples = e2e.ReadFile(t, filepath.Join(dir, "package.yaml")), optional(t, filepath.Join(dir, "examples.yaml"))
 	f, err := xpkg.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Close()
 	img := f.Artifact.(v1.Image)
 	if err := validate.Image(img); err != nil {
@@ -71,22 +67,14 @@ func compareImage(t *testing.T, dir, path string) string {
 func describe(t *testing.T, img v1.Image) corpusImage {
 	t.Helper()
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	raw, err := img.RawConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var got corpusImage
-	if err := json.Unmarshal(raw, &got.Config); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(raw, &got.Config))
 	labels, _ := got.Config["config"].(map[string]any)["Labels"].(map[string]any)
 	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for i, l := range layers {
 		mark, _ := labels["io.crossplane.xpkg:"+m.Layers[i].Digest.String()].(string)
 		if a := m.Layers[i].Annotations["io.crossplane.xpkg"]; a != mark {
@@ -109,9 +97,7 @@ func describe(t *testing.T, img v1.Image) corpusImage {
 func filesOf(t *testing.T, l v1.Layer) ([]corpusFile, map[string]string) {
 	t.Helper()
 	rc, err := l.Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer rc.Close()
 	files, content := []corpusFile{}, map[string]string{}
 	for tr := tar.NewReader(rc); ; {
@@ -119,18 +105,14 @@ func filesOf(t *testing.T, l v1.Layer) ([]corpusFile, map[string]string) {
 		if errors.Is(err, io.EOF) {
 			return files, content
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		f := corpusFile{
 			Name: strings.TrimSuffix(h.Name, "/"), Type: "dir", Mode: fmt.Sprintf("%04o", h.Mode),
 			UID: h.Uid, GID: h.Gid, Mtime: h.ModTime.Unix(), Size: h.Size,
 		}
 		if h.Typeflag == tar.TypeReg {
 			data, err := io.ReadAll(tr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			f.Type, f.SHA256 = "file", fmt.Sprintf("%x", sha256.Sum256(data))
 			content[h.Name] = string(data)
 		}

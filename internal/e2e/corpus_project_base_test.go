@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/push"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -31,24 +32,16 @@ func pushBase(t testing.TB, reference string, imageFor func(arch string) v1.Imag
 	for _, arch := range []string{"amd64", "arm64"} {
 		img := imageFor(arch)
 		desc, err := oci.Describe(img)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		desc.Platform = &v1.Platform{OS: "linux", Architecture: arch}
 		idx.Manifests, images = append(idx.Manifests, desc), append(images, img)
 	}
 	raw, err := json.Marshal(idx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	artifact, err := oci.Index(raw, images...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	ref, err := name.NewTag(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := push.Artifact(t.Context(), ref, artifact, push.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -79,17 +72,11 @@ func baseImage(t testing.TB, arch string, function bool) v1.Image {
 			_, writeErr := io.WriteString(tw, f.text)
 			return errors.Join(err, writeErr)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		desc, err := oci.Describe(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		diffID, err := l.DiffID()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if f.mark != "" {
 			desc.Annotations = map[string]string{xpkg.Annotation: f.mark}
 			settings["Labels"].(map[string]string)[xpkg.Annotation+":"+desc.Digest.String()] = f.mark
@@ -101,12 +88,8 @@ func baseImage(t testing.TB, arch string, function bool) v1.Image {
 		"architecture": arch, "os": "linux", "author": "base author", "created": "0001-01-01T00:00:00Z",
 		"config": settings, "history": history, "rootfs": map[string]any{"type": "layers", "diff_ids": diffIDs},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img, err := oci.Assemble(config, descs, layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return img
 }

@@ -62,21 +62,13 @@ func pushDependencies(t *testing.T, address string) {
 	} {
 		text := fmt.Sprintf("apiVersion: meta.pkg.crossplane.io/v1\nkind: %s\nmetadata: {name: %.6s}\nspec:\n  crossplane: {version: \">=v1.0.0\"}\n%s", content[0], reference, content[1])
 		fsys := afero.NewMemMapFs()
-		if err := afero.WriteFile(fsys, "package/crossplane.yaml", []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(fsys, "package/crossplane.yaml", []byte(text), 0o644))
 		pkg, err := xpkg.Read(t.Context(), fsys, "package", xpkg.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		artifact, err := xpkg.Build(pkg, nil, xpkg.BuildOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		ref, err := name.NewTag(address + "/dep/" + reference)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if _, err := push.Artifact(t.Context(), ref, artifact, push.Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -102,12 +94,8 @@ func gitRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	repo, err := git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: plumbing.Main}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "crds"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, os.Mkdir(filepath.Join(dir, "crds"), 0o755))
 	e2e.WriteFile(t, filepath.Join(dir, "crds", "config.yaml"), dependencyCRD("example.org", "ProviderConfig", "providerconfigs"))
 	tree, err := repo.Worktree()
 	if err == nil {
@@ -116,8 +104,6 @@ func gitRepository(t *testing.T) string {
 	if err == nil {
 		_, err = tree.Commit("CRDs", &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return filepath.ToSlash(dir)
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -50,9 +49,7 @@ func (c *projectCase) compareGenerated(t *testing.T, before map[string]string, c
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if len(want) > 0 {
 		t.Errorf("these files are missing: %q", slices.Sorted(maps.Keys(want)))
 	}
@@ -62,9 +59,7 @@ func (c *projectCase) compareGenerated(t *testing.T, before map[string]string, c
 func (c *projectCase) compareFile(t *testing.T, path, rel string, want map[string]any) {
 	t.Helper()
 	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if target, ok := want["link"]; ok {
 		if got, err := os.Readlink(path); err != nil || got != target {
 			t.Errorf("%s links to %q, want %q: %v", rel, got, target, err)
@@ -98,25 +93,19 @@ func (c *projectCase) compareText(t *testing.T, rel, want, got string) {
 		want, got = anyHash.ReplaceAllString(want, "HASH"), anyHash.ReplaceAllString(got, "HASH")
 	}
 	if !strings.HasSuffix(rel, ".yaml") || strings.HasPrefix(filepath.Base(c.dir), "init-") {
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", rel, diff)
-		}
+		e2e.Equal(t, rel, want, got)
 		return
 	}
 	var values [2]map[string]any
 	for i, text := range []string{want, got} {
-		if err := yaml.Unmarshal([]byte(text), &values[i]); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, yaml.Unmarshal([]byte(text), &values[i]))
 	}
 	if values[0]["kind"] == "Operation" {
 		spec := values[0]["spec"].(map[string]any)
 		delete(spec, "compositeTypeRef")
 		spec["retryLimit"] = 3.0
 	}
-	if diff := cmp.Diff(values[0], values[1]); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", rel, diff)
-	}
+	e2e.Equal(t, rel, values[0], values[1])
 	for line := range strings.Lines(c.input(t, rel)) {
 		if comment := strings.Index(line, "#"); comment >= 0 && !strings.Contains(got, strings.TrimSpace(line[comment:])) {
 			t.Errorf("%s has lost the comment %q", rel, line)

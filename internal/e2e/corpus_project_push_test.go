@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -30,22 +31,16 @@ func (c *projectCase) compareRepositories(t *testing.T) {
 		Manifest  map[string]any
 		Children  map[string]map[string]any
 	}
-	if err := json.Unmarshal([]byte(text), &want); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(text), &want))
 	for repository, tags := range want {
 		for tag, golden := range tags {
 			ref := c.tag(t, repository, tag)
 			a, err := image.Artifact(t.Context(), ref, image.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if got, err := a.MediaType(); err != nil || string(got) != golden.MediaType {
 				t.Errorf("%s: got media type %s, %v, want %s", ref, got, err, golden.MediaType)
 			}
-			if diff := cmp.Diff(structure(golden.Manifest), structure(manifestOf(t, a))); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", ref, diff)
-			}
+			e2e.Equal(t, ref.String(), structure(golden.Manifest), structure(manifestOf(t, a)))
 			var children []any
 			for _, digest := range slices.Sorted(maps.Keys(golden.Children)) {
 				children = append(children, structure(golden.Children[digest]))
@@ -53,9 +48,7 @@ func (c *projectCase) compareRepositories(t *testing.T) {
 			var got []any
 			if idx, ok := a.(v1.ImageIndex); ok {
 				images, err := xpkg.Images(idx)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				for _, i := range images {
 					got = append(got, structure(manifestOf(t, i.Image)))
 				}
@@ -72,9 +65,7 @@ func (c *projectCase) compareRepositories(t *testing.T) {
 func (c *projectCase) tag(t *testing.T, repository, tag string) name.Tag {
 	t.Helper()
 	repo, err := name.NewRepository(c.address + "/" + repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if strings.HasPrefix(tag, "v0.0.0-") {
 		tags, err := image.Tags{Remote: remote.New(remote.Options{})}.List(t.Context(), repo)
 		if err != nil || len(tags) != 1 {
@@ -90,13 +81,9 @@ func (c *projectCase) tag(t *testing.T, repository, tag string) name.Tag {
 func (c *projectCase) assertDependency(t *testing.T, configuration, tag, repository string, function xpkg.Artifact) {
 	t.Helper()
 	a, err := image.Artifact(t.Context(), c.tag(t, configuration, tag), image.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	digest, err := function.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	text, err := xpkg.PackageYAML(t.Context(), a.(v1.Image))
 	if want := fmt.Sprintf("package: %s/%s\n    version: %s\n", c.address, repository, digest); err != nil || !strings.Contains(string(text), want) {
 		t.Errorf("the Configuration does not depend on\n%s%s, %v", want, text, err)
@@ -109,9 +96,7 @@ func manifestOf(t *testing.T, a xpkg.Artifact) (m map[string]any) {
 	if err == nil {
 		err = json.Unmarshal(raw, &m)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return m
 }
 

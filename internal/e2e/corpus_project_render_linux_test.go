@@ -24,13 +24,9 @@ func TestProjectRenderCorpus(t *testing.T) {
 		t.Skip("the runtime images of the cases are for amd64")
 	}
 	program, err := functiontest.BuildChild()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	layer, err := remotetest.Layer(map[string][]byte{"function": program})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	entrypoint := append([]string{"/function"}, functiontest.ChildArgs(functiontest.Serves, "")...)
 	img := remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Config{Entrypoint: entrypoint})
 	for name, tc := range map[string]struct {
@@ -48,12 +44,8 @@ func TestProjectRenderCorpus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, work := filepath.Join("../../testdata/golden/project-render", name), t.TempDir()
-			if err := os.CopyFS(work, os.DirFS(filepath.Join(dir, "in"))); err != nil {
-				t.Fatal(err)
-			}
-			if err := archive.WriteTagged(t.Context(), filepath.Join(work, "img-amd64.tar"), []archive.Tagged{{Tag: "runtime:latest", Image: img}}, nil); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.CopyFS(work, os.DirFS(filepath.Join(dir, "in"))))
+			e2e.NoError(t, archive.WriteTagged(t.Context(), filepath.Join(work, "img-amd64.tar"), []archive.Tagged{{Tag: "runtime:latest", Image: img}}, nil))
 			args := strings.Fields(e2e.ReadFile(t, filepath.Join(dir, "args")))[1:]
 			cmd := e2e.Command(t, append(args, "--runtime", "Process")...)
 			cmd.Dir = work

@@ -72,9 +72,7 @@ func projectDifferences(t *testing.T) map[string]bool {
 	var listed struct {
 		Project []struct{ Case, Differs string }
 	}
-	if err := yaml.Unmarshal([]byte(e2e.ReadFile(t, "../../testdata/golden/differences.yaml")), &listed); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal([]byte(e2e.ReadFile(t, "../../testdata/golden/differences.yaml")), &listed))
 	known := map[string]bool{}
 	for _, d := range listed.Project {
 		if known[d.Case] || d.Differs == "" {
@@ -105,9 +103,7 @@ type projectCase struct {
 func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) *projectCase {
 	t.Helper()
 	c := &projectCase{dir: dir, work: filepath.Join(t.TempDir(), "case"), address: address, ports: ports}
-	if err := os.Mkdir(c.work, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Mkdir(c.work, 0o755))
 	// A case that creates a project has no input.
 	if err := os.CopyFS(c.work, os.DirFS(filepath.Join(dir, "in"))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
@@ -116,20 +112,14 @@ func newProjectCase(t *testing.T, dir, address string, ports *strings.Replacer) 
 	for _, link := range projectLinks[filepath.Base(dir)] {
 		link = filepath.Join(c.work, link)
 		target := strings.TrimSpace(e2e.ReadFile(t, link))
-		if err := errors.Join(os.Remove(link), os.Symlink(target, link)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(os.Remove(link), os.Symlink(target, link)))
 	}
 	for _, file := range projectTarballs[filepath.Base(dir)] {
 		file, zipped := strings.CutSuffix(file, ".gz")
 		path := filepath.Join(c.work, file)
 		arch := strings.TrimSuffix(file[strings.LastIndex(file, "-")+1:], ".tar")
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := archive.WriteTagged(t.Context(), path, []archive.Tagged{{Tag: "runtime:latest", Image: baseImage(t, arch, false)}}, nil); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		e2e.NoError(t, archive.WriteTagged(t.Context(), path, []archive.Tagged{{Tag: "runtime:latest", Image: baseImage(t, arch, false)}}, nil))
 		if zipped {
 			zipFile(t, path)
 		}
@@ -156,9 +146,7 @@ func replaceAll(t *testing.T, dir string, r *strings.Replacer) {
 		}
 		return os.WriteFile(path, []byte(r.Replace(e2e.ReadFile(t, path))), 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 }
 
 // zipFile compresses a file, and adds .gz to its name.
@@ -167,9 +155,7 @@ func zipFile(t *testing.T, path string) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := io.WriteString(w, e2e.ReadFile(t, path))
-	if err := errors.Join(err, w.Close(), os.WriteFile(path+".gz", b.Bytes(), 0o600), os.Remove(path)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(err, w.Close(), os.WriteFile(path+".gz", b.Bytes(), 0o600), os.Remove(path)))
 }
 
 // run runs a command in the directory of the case.
@@ -196,9 +182,7 @@ func (c *projectCase) compare(t *testing.T, listed bool) {
 		return
 	}
 	unix := regexp.MustCompile(`v0\.0\.0-\d+`)
-	if diff := cmp.Diff(unix.ReplaceAllString(strings.ReplaceAll(c.golden(t, "stdout"), "{unix}", "0"), "TAG"), unix.ReplaceAllString(stdout, "TAG")); diff != "" {
-		t.Errorf("stdout (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "stdout", unix.ReplaceAllString(strings.ReplaceAll(c.golden(t, "stdout"), "{unix}", "0"), "TAG"), unix.ReplaceAllString(stdout, "TAG"))
 	if _, err := os.Stat(filepath.Join(c.dir, "created.json")); err == nil {
 		c.compareFiles(t, before)
 	}
@@ -215,9 +199,7 @@ func (c *projectCase) golden(t *testing.T, name string) string {
 func (c *projectCase) compareFiles(t *testing.T, before map[string]string) {
 	t.Helper()
 	var created map[string]any
-	if err := json.Unmarshal([]byte(c.golden(t, "created.json")), &created); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(c.golden(t, "created.json")), &created))
 	if c.generates() {
 		c.compareGenerated(t, before, created)
 		return
@@ -225,18 +207,14 @@ func (c *projectCase) compareFiles(t *testing.T, before map[string]string) {
 	var got []string
 	for path := range tree(t, c.work) {
 		rel, err := filepath.Rel(c.work, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if before[path] == "" {
 			got = append(got, filepath.ToSlash(rel))
 		}
 	}
 	slices.Sort(got)
 	want := slices.Sorted(maps.Keys(created))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("new files (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "new files", want, got)
 	for _, path := range got {
 		switch filepath.Ext(path) {
 		case ".xpkg":
@@ -267,13 +245,9 @@ func (c *projectCase) compareArchive(t *testing.T, path string) {
 		return
 	}
 	var want struct{ Images map[string]goldenImage }
-	if err := json.Unmarshal([]byte(c.golden(t, "outputs.json")), &want); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(c.golden(t, "outputs.json")), &want))
 	file, err := archive.OpenTagged(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer file.Close()
 	var tags []string
 	for _, img := range file.Images {
@@ -287,9 +261,7 @@ func (c *projectCase) compareArchive(t *testing.T, path string) {
 			t.Errorf("%s (-want +got):\n%s", img.Tag, diff)
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(want.Images)), tags); diff != "" {
-		t.Errorf("tags, sorted (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "tags, sorted", slices.Sorted(maps.Keys(want.Images)), tags)
 }
 
 var anyDigest = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
@@ -299,9 +271,7 @@ func (c *projectCase) compareTexts(t *testing.T, img archive.Tagged) {
 	t.Helper()
 	base := filepath.Join(c.dir, strings.NewReplacer("/", "_", ":", "_").Replace(strings.ReplaceAll(img.Tag, c.address, recorded)))
 	annotated, err := xpkg.AnnotateLayers(img.Image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for suffix, read := range map[string]func() ([]byte, error){
 		".package.yaml":  func() ([]byte, error) { return xpkg.PackageYAML(t.Context(), annotated) },
 		".examples.yaml": func() ([]byte, error) { return xpkg.Examples(t.Context(), annotated) },
@@ -310,9 +280,7 @@ func (c *projectCase) compareTexts(t *testing.T, img archive.Tagged) {
 			continue
 		}
 		got, err := read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		want := c.ports.Replace(e2e.ReadFile(t, base+suffix))
 		if diff := cmp.Diff(anyDigest.ReplaceAllString(want, "DIGEST"), anyDigest.ReplaceAllString(string(got), "DIGEST")); diff != "" {
 			t.Errorf("%s%s (-want +got):\n%s", img.Tag, suffix, diff)
@@ -353,31 +321,23 @@ func describeImage(t *testing.T, img v1.Image) (g goldenImage) {
 		err = json.Unmarshal(raw, &g.Config)
 	}
 	layers, layersErr := img.Layers()
-	if err := errors.Join(err, layersErr); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(err, layersErr))
 	for _, l := range layers {
 		rc, err := l.Uncompressed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		var entries []layerEntry
 		for tr := tar.NewReader(rc); ; {
 			h, err := tr.Next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			entries = append(entries, layerEntry{strings.TrimSuffix(h.Name, "/"), string(h.Typeflag), fmt.Sprintf("%04o", h.Mode), h.Uid, h.Gid})
 			if h.ModTime.Unix() != 0 {
 				t.Errorf("%s has the time %s, want the Unix epoch", h.Name, h.ModTime)
 			}
 		}
-		if err := rc.Close(); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, rc.Close())
 		g.Layers = append(g.Layers, struct{ Entries []layerEntry }{entries})
 	}
 	return g

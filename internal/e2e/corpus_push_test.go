@@ -65,9 +65,7 @@ type pushServers struct {
 func ourServers(t *testing.T) pushServers {
 	t.Helper()
 	reg, err := registry.Open(filepath.Join(t.TempDir(), "registry"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := reg.Close(); err != nil {
 			t.Error(err)
@@ -122,9 +120,7 @@ func newPushSite(t *testing.T, servers pushServers, dir string) pushSite {
 	s.copy(t, filepath.Join(dir, "in"), "case")
 	s.copy(t, filepath.Join(dir, "helper"), "helper")
 	cert := filepath.Join(s.tmp, "reg", "cert.pem")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(cert), 0o755), os.WriteFile(cert, []byte(e2e.ReadFile(t, servers.ca)), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(cert), 0o755), os.WriteFile(cert, []byte(e2e.ReadFile(t, servers.ca)), 0o600)))
 	return s
 }
 
@@ -145,9 +141,7 @@ func (s pushSite) copy(t *testing.T, from, to string) {
 			return errors.Join(os.WriteFile(path, []byte(s.ports.Replace(e2e.ReadFile(t, path))), 0o700), os.Chmod(path, 0o700))
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 }
 
 // run runs the program with a case's environment.
@@ -175,9 +169,7 @@ func comparePush(t *testing.T, servers pushServers, dir string, listed bool) {
 	s := newPushSite(t, servers, dir)
 	if before := optional(t, filepath.Join(dir, "before.txt")); before != "" {
 		var commands [][]string
-		if err := json.Unmarshal([]byte(before), &commands); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, json.Unmarshal([]byte(before), &commands))
 		for _, args := range commands {
 			if code, _, stderr := s.run(t, dir, args...); code != done {
 				t.Fatalf("%v: %s", args, stderr)
@@ -253,9 +245,7 @@ func goldenTag(t *testing.T, registry string) pushedShape {
 	var entries map[string]struct {
 		Body json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(registry), &entries); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(registry), &entries))
 	byDigest := map[string]json.RawMessage{}
 	top := entries[tagOf(t, registry)].Body
 	for ref, entry := range entries {
@@ -273,9 +263,7 @@ func goldenTag(t *testing.T, registry string) pushedShape {
 func tagOf(t *testing.T, registry string) string {
 	t.Helper()
 	var entries map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(registry), &entries); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(registry), &entries))
 	for ref := range entries {
 		if !strings.Contains(ref, "@") {
 			return ref
@@ -300,16 +288,12 @@ func (s pushSite) tag(t *testing.T, registry string) pushedShape {
 func fetchManifest(t *testing.T, host, repo, reference string) json.RawMessage {
 	t.Helper()
 	req, err := http.NewRequestWithContext(e2e.Context(t), http.MethodGet, "http://"+host+"/v2/"+repo+"/manifests/"+reference, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, accepted := range []types.MediaType{types.OCIImageIndex, types.OCIManifestSchema1, types.DockerManifestList, types.DockerManifestSchema2} {
 		req.Header.Add("Accept", string(accepted))
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNotFound {
 		return nil
@@ -332,9 +316,7 @@ func shapeOf(t *testing.T, raw json.RawMessage, get func(digest string) json.Raw
 			Platform *v1.Platform
 		}
 	}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(raw, &m))
 	s := pushedShape{Config: m.Config.Digest, Annotations: m.Annotations, Layers: m.Layers}
 	for _, child := range m.Manifests {
 		s.Children = append(s.Children, shapeOf(t, get(child.Digest), get))

@@ -75,13 +75,9 @@ var reasons = map[string][]string{
 func knownDifferences(t *testing.T, list string) map[string]difference {
 	t.Helper()
 	listed := map[string]json.RawMessage{}
-	if err := yaml.Unmarshal([]byte(e2e.ReadFile(t, "../../testdata/golden/differences.yaml")), &listed); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal([]byte(e2e.ReadFile(t, "../../testdata/golden/differences.yaml")), &listed))
 	var all []difference
-	if err := json.Unmarshal(listed[list], &all); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(listed[list], &all))
 	isRule := func(name string) bool {
 		return slices.ContainsFunc(xpkg.LintRules(), func(r xpkg.LintRule) bool { return r.Name == name })
 	}
@@ -101,9 +97,7 @@ func knownDifferences(t *testing.T, list string) map[string]difference {
 // comparePackage builds a case and compares the result.
 func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 	dir, err := filepath.Abs(filepath.Join(corpus, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	tmp := t.TempDir()
 	work := filepath.Join(tmp, "case")
 	env := makeCase(t, dir, tmp)
@@ -154,23 +148,15 @@ var caseLinks = map[string]string{
 func makeCase(t *testing.T, dir, tmp string) []string {
 	t.Helper()
 	work := filepath.Join(tmp, "case")
-	if err := os.CopyFS(work, os.DirFS(filepath.Join(dir, "in"))); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.CopyFS(work, os.DirFS(filepath.Join(dir, "in"))))
 	for d := range strings.FieldsSeq(optional(t, filepath.Join(dir, "emptydirs"))) {
-		if err := os.MkdirAll(filepath.Join(work, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.MkdirAll(filepath.Join(work, d), 0o755))
 	}
 	if link, ok := caseLinks[filepath.Base(dir)]; ok {
 		path := filepath.Join(work, link)
 		target := e2e.ReadFile(t, path)
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(target, path); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Remove(path))
+		e2e.NoError(t, os.Symlink(target, path))
 	}
 	home := filepath.Join(tmp, "home")
 	env := []string{"HOME=" + home, "DOCKER_CONFIG=" + home}
@@ -256,9 +242,7 @@ func tree(t *testing.T, dir string) map[string]string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return all
 }
 
@@ -284,9 +268,7 @@ func TestBuildBoundsProblems(t *testing.T) {
 	}
 	for name, text := range map[string]string{"lost/crossplane.yaml": meta + fields, "bad/crossplane.yaml": meta + objects} {
 		name = filepath.Join(dir, name)
-		if err := os.Mkdir(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Mkdir(filepath.Dir(name), 0o700))
 		e2e.WriteFile(t, name, text)
 	}
 	cases := map[string]struct {

@@ -33,17 +33,11 @@ func newCosigner(t *testing.T, log *remotetest.Log) cosigner {
 	c := cosigner{path: program(t, "cosign"), dir: t.TempDir(), key: remotetest.SignKey(t)}
 	c.env = append(os.Environ(), "HOME="+c.dir, "COSIGN_PASSWORD=s3cret", "SIGSTORE_REKOR_PUBLIC_KEY="+log.File)
 	private, err := c.key.Encrypt([]byte("s3cret"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	public, err := c.key.Public().PEM()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for name, text := range map[string][]byte{"cosign.key": private, "cosign.pub": public} {
-		if err := os.WriteFile(filepath.Join(c.dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(filepath.Join(c.dir, name), text, 0o600))
 	}
 	return c
 }
@@ -64,9 +58,7 @@ func (c cosigner) run(t *testing.T, args ...string) string {
 func (c cosigner) verify(t *testing.T, ref name.Reference) image.Verification {
 	t.Helper()
 	v, err := image.Verify(t.Context(), ref, []signature.Verifier{c.key.Public()}, remote.New(remote.Options{}), func(progress.Event) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return v
 }
 
@@ -101,9 +93,7 @@ func TestCosignAttestations(t *testing.T) {
 	log := remotetest.ServeLog(t)
 	c := newCosigner(t, log)
 	predicate := []byte(`{"buildDefinition":{"buildType":"https://example.org/build","externalParameters":{}},"runDetails":{"builder":{"id":"https://example.org/builder"}}}`)
-	if err := os.WriteFile(filepath.Join(c.dir, "predicate.json"), predicate, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(filepath.Join(c.dir, "predicate.json"), predicate, 0o600))
 	ours := signed(t, push.Options{
 		SignKey: c.key.Signer(), Log: &push.Log{URL: log.URL, Key: log.PEM},
 		Attestations: []push.Attestation{{Type: provenance, Predicate: predicate}, {Type: "https://spdx.dev/Document", Predicate: []byte(`{"spdxVersion":"SPDX-2.3"}`)}},
@@ -135,13 +125,9 @@ func TestCosignKeyless(t *testing.T) {
 	log, authority := remotetest.ServeLog(t), remotetest.ServeAuthority(t)
 	c := newCosigner(t, log)
 	logKey, err := signature.ParseLogKey(log.PEM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	identity, err := signature.NewIdentity(regexp.MustCompile(subject), remotetest.Issuer, authority.Root, logKey, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	e2e.WriteFile(t, filepath.Join(c.dir, "token.txt"), authority.Token(subject, time.Hour))
 	for _, bundle := range []string{"true", "false"} {
 		ref := signed(t, push.Options{})

@@ -32,25 +32,15 @@ type pseudo struct {
 func openTerminal(t *testing.T) (keys, screen *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = keys.Close() })
-	if err := unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	screen, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = screen.Close() })
-	if err := unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
 	return keys, screen
 }
 
@@ -181,9 +171,7 @@ func TestDevKeys(t *testing.T) {
 	p.types("t")
 	p.awaitOutput("the trace is in")
 	path, err := p.await(regexp.MustCompile(`\S+trace\.html`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if page, err := os.ReadFile(path); err != nil || !strings.Contains(string(page), "function-dummy") {
 		t.Errorf("the page %s has no trace: %v", path, err)
 	}
@@ -229,9 +217,7 @@ func TestDevIsTerminated(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)
 	p.awaitOutput("round 1", "q quit")
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	p.awaitExit()
 	if after := p.modes(); after != p.before {
 		t.Errorf("the terminal has modes %+v after the end, want %+v", after, p.before)
@@ -241,19 +227,13 @@ func TestDevIsTerminated(t *testing.T) {
 func TestHelpHasTheWidthOfTheTerminal(t *testing.T) {
 	for _, width := range []int{60, 100} {
 		keys, screen := openTerminal(t)
-		if err := unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(width)}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(width)}))
 		out := transcribe(keys)
 		cmd := e2e.Command(t, "cache", "prune", "--help")
 		cmd.Stdout = screen
-		if err := cmd.Run(); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, cmd.Run())
 		text, err := out.await(regexp.MustCompile(`(?s)Usage: .*--dry-run.*\n`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		longest := 0
 		for line := range strings.Lines(text) {
 			longest = max(longest, len(strings.TrimRight(line, "\r\n")))

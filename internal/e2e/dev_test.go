@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A transcript is the output of a running program. It is safe for concurrent use.
@@ -76,9 +78,7 @@ func rendersAgain(t *testing.T, cmd *exec.Cmd, first, file, old, with, then stri
 	t.Helper()
 	r, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, cmd.Start())
 	defer func() {
 		_, _ = cmd.Process.Signal(os.Interrupt), cmd.Wait()
 		_ = w.Close()
@@ -92,9 +92,7 @@ func rendersAgain(t *testing.T, cmd *exec.Cmd, first, file, old, with, then stri
 	if err == nil {
 		err = os.WriteFile(path, []byte(strings.Replace(string(text), old, with, 1)), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := out.await(regexp.MustCompile("(?ms)^round \\d+: " + file + " changed$.*" + then)); err != nil {
 		t.Error(err)
 	}

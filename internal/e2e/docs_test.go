@@ -38,9 +38,7 @@ import (
 //   - "<!-- needs: linux -->" skips the page on other systems
 func TestDocs(t *testing.T) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var pages int
 	for _, path := range markdownFiles(t, root) {
 		text := e2e.ReadFile(t, path)
@@ -81,9 +79,7 @@ func markdownFiles(t *testing.T, root string) (files []string) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 	}
 	return files
 }
@@ -158,9 +154,7 @@ func runPage(t *testing.T, root string, steps []step) {
 	t.Helper()
 	dir, files := t.TempDir(), t.TempDir()
 	if slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.command, "examples/") }) {
-		if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(root, "examples"))); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(root, "examples"))))
 	}
 	const shown = "127.0.0.1:5000"
 	port := freeAddress(t)
@@ -172,9 +166,7 @@ func runPage(t *testing.T, root string, steps []step) {
 	}
 	env := pageEnvironment(t, dir, files)
 	if slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.command, initGo) }) {
-		if err := compileTemplate(t, env); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, compileTemplate(t, env))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -222,9 +214,7 @@ func compareOutput(t *testing.T, s step, got string) {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -251,9 +241,7 @@ func pageEnvironment(t *testing.T, dir, files string) []string {
 // TestDocsLinks checks that the files and headings of links between pages exist.
 func TestDocsLinks(t *testing.T) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	links := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	for _, page := range markdownFiles(t, root) {
 		text := e2e.ReadFile(t, page)

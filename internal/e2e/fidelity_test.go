@@ -19,9 +19,7 @@ func TestFidelityTable(t *testing.T) {
 	t.Parallel()
 	const golden = "../../testdata/golden"
 	var listed map[string][]struct{ Cases []string }
-	if err := yaml.Unmarshal([]byte(e2e.ReadFile(t, filepath.Join(golden, "differences.yaml"))), &listed); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal([]byte(e2e.ReadFile(t, filepath.Join(golden, "differences.yaml"))), &listed))
 	differ := map[string]int{}
 	for corpus, all := range listed {
 		for _, d := range all {
@@ -48,9 +46,7 @@ func TestFidelityTable(t *testing.T) {
 func countCases(t *testing.T, dir string) int {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	folders, files := 0, 0
 	for _, e := range entries {
 		switch {

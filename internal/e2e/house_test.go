@@ -7,14 +7,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestHouse(t *testing.T) {
 	faults, err := checkHouse(os.DirFS("../.."), houseAreas())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, f := range faults {
 		t.Error(f)
 	}
@@ -265,12 +263,8 @@ func (unseen) Method(secret.Event) { var _ secret.Event }
 				fsys[file] = &fstest.MapFile{Data: []byte(text)}
 			}
 			got, err := checkHouse(fsys, areas)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -281,11 +275,7 @@ func TestHouseFails(t *testing.T) {
 		fsys   fstest.MapFS
 		want   string
 	}{
-		"NoModule": {
-			reason: "a missing go.mod is an error, because it has the module path",
-			fsys:   fstest.MapFS{},
-			want:   "reading the module's go.mod",
-		},
+		"NoModule": {reason: "a missing go.mod is an error, because it has the module path", fsys: fstest.MapFS{}, want: "reading the module's go.mod"},
 		"NotGo": {
 			reason: "an invalid Go file is an error with its name",
 			fsys: fstest.MapFS{

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/push"
@@ -48,9 +49,7 @@ func newVerifier(t *testing.T, log *remotetest.Log, root []byte, args ...string)
 	path := program(t, "imageconfig")
 	dir := t.TempDir()
 	authority := filepath.Join(dir, "root.pem")
-	if err := os.WriteFile(authority, root, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(authority, root, 0o600))
 	env := append(os.Environ(), "SIGSTORE_REKOR_PUBLIC_KEY="+log.File, "SIGSTORE_CT_LOG_PUBLIC_KEY_FILE="+log.File)
 	return verifier{path, env, append(args, "-root", authority)}
 }
@@ -71,9 +70,7 @@ func (v verifier) verify(t *testing.T, ref name.Reference) string {
 func signed(t *testing.T, o push.Options) name.Tag {
 	t.Helper()
 	ref, err := name.NewTag(remotetest.Serve(t, remotetest.Handler()) + "/acme/conf:v1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := push.Artifact(t.Context(), ref, remotetest.Image(t, v1.Config{}), o); err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +84,9 @@ func TestImageConfigKey(t *testing.T) {
 	authority := remotetest.ServeAuthority(t)
 	key := remotetest.SignKey(t)
 	pub, err := key.Public().PEM()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "key.pub")
-	if err := os.WriteFile(file, pub, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(file, pub, 0o600))
 	v := newVerifier(t, log, authority.Root, "-key", file)
 	o := push.Options{SignKey: key.Signer(), Log: &push.Log{URL: log.URL, Key: log.PEM}}
 	ref := signed(t, o)
@@ -129,9 +122,7 @@ func tampered(t *testing.T, other *remotetest.Log, o push.Options) map[string]ta
 		return func(t *testing.T, ref name.Tag) {
 			rewrite(t, ref, func(s *signature.Signature) {
 				var b map[string]any
-				if err := json.Unmarshal(s.Bundle, &b); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, json.Unmarshal(s.Bundle, &b))
 				change(b)
 				s.Bundle, _ = json.Marshal(b)
 			})
@@ -142,17 +133,11 @@ func tampered(t *testing.T, other *remotetest.Log, o push.Options) map[string]ta
 		"Content": {"the tag was moved to another image with the signatures of the first", func(t *testing.T, ref name.Tag) {
 			img := remotetest.Image(t, v1.Config{User: "root"})
 			digest, err := img.Digest()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			desc, err := ggcr.Get(ref)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			signatures, err := ggcr.Image(signature.Tag(ref.Context(), desc.Digest))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			write(t, ref, img)
 			write(t, signature.Tag(ref.Context(), digest), signatures)
 		}, "invalid or missing digest in claim"},
@@ -187,18 +172,12 @@ func tampered(t *testing.T, other *remotetest.Log, o push.Options) map[string]ta
 func rewrite(t *testing.T, ref name.Tag, change func(*signature.Signature)) {
 	t.Helper()
 	desc, err := ggcr.Get(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	tag := signature.Tag(ref.Context(), desc.Digest)
 	img, err := ggcr.Image(tag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	all, err := signature.Read(img)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	change(&all[0])
 	if img, err = signature.Append(nil, all[0]); err != nil {
 		t.Fatal(err)
@@ -208,9 +187,7 @@ func rewrite(t *testing.T, ref name.Tag, change func(*signature.Signature)) {
 
 func write(t *testing.T, ref name.Tag, img v1.Image) {
 	t.Helper()
-	if err := ggcr.Write(ref, img); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, ggcr.Write(ref, img))
 }
 
 // Crossplane's own verifier accepts a package that was signed with an identity token, for

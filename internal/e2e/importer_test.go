@@ -23,9 +23,7 @@ const compileLimit = 15 * time.Minute
 func testModule(t *testing.T, dir, gomod, sum string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	own := e2e.ReadFile(t, root, "go.sum")
 	at := t.TempDir()
 	for name, text := range map[string]string{
@@ -63,9 +61,7 @@ func TestTemplate(t *testing.T) {
 	if _, err := scaffold.Init(t.Context(), scaffold.Options{Name: "function-example", Template: "go", Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(dir, os.DirFS("../../templates/testdata/function")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.CopyFS(dir, os.DirFS("../../templates/testdata/function")))
 	gomod := e2e.ReadFile(t, dir, "go.mod")
 	sum := e2e.ReadFile(t, dir, "go.sum")
 	testModule(t, dir, gomod, sum)

@@ -182,10 +182,7 @@ func TestMemoryLimit(t *testing.T) {
 		args        string
 		want        string // stderr without notes
 	}{
-		"Enough": {
-			reason: "an ordinary render succeeds with a small limit",
-			args:   render + " --memory-limit=96Mi",
-		},
+		"Enough": {reason: "an ordinary render succeeds with a small limit", args: render + " --memory-limit=96Mi"},
 		"List": {
 			reason: "a List of 1 MB is validated with a small limit, because its items are decoded one after the other",
 			args:   "validate crd.yaml list.yaml --skip-success-results --memory-limit=32Mi",

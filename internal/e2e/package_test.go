@@ -108,22 +108,16 @@ func writeInputs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range packageFiles {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)))
 	}
 	var layers []v1.Layer
 	for _, files := range []map[string][]byte{{"package.yaml": []byte("kind: Other\n")}, {"app/package.yaml": []byte("kind: Another\n"), "function": {0}}} {
 		l, err := remotetest.Layer(files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		layers = append(layers, l)
 	}
 	img := remotetest.Image(t, v1.Config{Entrypoint: []string{"/function"}}, layers...)
-	if err := tarball.WriteToFile(filepath.Join(dir, "runtime.tar"), nil, img); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tarball.WriteToFile(filepath.Join(dir, "runtime.tar"), nil, img))
 	return dir
 }
 
@@ -159,9 +153,7 @@ func TestPackageFilesAreImages(t *testing.T) {
 				}
 			}
 			docker, err := tarball.ImageFromPath(file, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			for i, img := range append(images, docker, annotatedByLabels(t, docker)) {
 				if err := validate.Image(img); err != nil {
 					t.Errorf("%s: image %d: %v", tc.reason, i, err)
@@ -204,13 +196,9 @@ func core(t *testing.T, img v1.Image) []byte {
 		return find(t, mutate.Extract(img), isPackage)
 	}
 	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	rc, err := layers[i].Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return find(t, rc, isPackage)
 }
 
@@ -228,9 +216,7 @@ func find(t *testing.T, rc io.ReadCloser, match func(string) bool) []byte {
 			continue
 		}
 		data, err := io.ReadAll(io.LimitReader(tr, 200<<20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return data
 	}
 }
@@ -238,9 +224,7 @@ func find(t *testing.T, rc io.ReadCloser, match func(string) bool) []byte {
 func marks(t *testing.T, img v1.Image) []string {
 	t.Helper()
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []string
 	for _, l := range m.Layers {
 		all = append(all, l.Annotations["io.crossplane.xpkg"])
@@ -253,19 +237,13 @@ func marks(t *testing.T, img v1.Image) []string {
 func annotatedByLabels(t *testing.T, img v1.Image) v1.Image {
 	t.Helper()
 	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []mutate.Addendum
 	for _, l := range layers {
 		digest, err := l.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		add := mutate.Addendum{Layer: l}
 		if mark := config.Config.Labels["io.crossplane.xpkg:"+digest.String()]; mark != "" {
 			add.Annotations = map[string]string{"io.crossplane.xpkg": mark}
@@ -275,9 +253,7 @@ func annotatedByLabels(t *testing.T, img v1.Image) v1.Image {
 	bare := config.DeepCopy()
 	bare.RootFS.DiffIDs, bare.History = nil, nil
 	empty, err := mutate.ConfigFile(remotetest.Image(t, v1.Config{}), bare)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if img, err = mutate.Append(empty, all...); err != nil {
 		t.Fatal(err)
 	}
@@ -289,29 +265,21 @@ func unpack(t *testing.T, file string) string {
 	t.Helper()
 	dir := t.TempDir()
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Close()
 	for tr := tar.NewReader(f); ; {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			return dir
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		data, err := io.ReadAll(tr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		at := filepath.Join(dir, filepath.FromSlash(h.Name))
 		if h.Typeflag == tar.TypeDir {
 			continue
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, data, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, data, 0o644)))
 	}
 }
 
@@ -319,9 +287,7 @@ func unpack(t *testing.T, file string) string {
 func layoutImages(t *testing.T, dir string) []v1.Image {
 	t.Helper()
 	all, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := validate.Index(all); err != nil {
 		t.Error(err)
 	}
@@ -331,30 +297,22 @@ func layoutImages(t *testing.T, dir string) []v1.Image {
 	}
 	if m.Manifests[0].MediaType.IsImage() {
 		img, err := all.Image(m.Manifests[0].Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return []v1.Image{img}
 	}
 	idx, err := all.ImageIndex(m.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return indexImages(t, idx)
 }
 
 func indexImages(t *testing.T, idx v1.ImageIndex) []v1.Image {
 	t.Helper()
 	m, err := idx.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var images []v1.Image
 	for _, d := range m.Manifests {
 		img, err := idx.Image(d.Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		images = append(images, img)
 	}
 	return images

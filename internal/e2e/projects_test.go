@@ -65,9 +65,7 @@ func TestProjects(t *testing.T) {
 		"up-old":        {packages: 2, example: "examples/app.yaml", composes: "region: small", validate: offline},
 	}
 	found, err := os.ReadDir(projectsDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, d := range found {
 		tc, ok := cases[d.Name()]
 		if !ok {
@@ -124,9 +122,7 @@ func pushLanguageBases(t *testing.T, address string) {
 		"node":   {"nodejs/bin/node": []byte("\x7fELF")},
 	} {
 		layer, err := remotetest.Layer(files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		config := v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}
 		pushBase(t, address+"/base/"+base+":latest", func(arch string) v1.Image {
 			return remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, config)
@@ -141,9 +137,7 @@ type projectSite struct{ dir, home string }
 func newProjectSite(t *testing.T, project string, addresses *strings.Replacer) projectSite {
 	t.Helper()
 	p := projectSite{dir: filepath.Join(t.TempDir(), "project"), home: t.TempDir()}
-	if err := os.CopyFS(p.dir, os.DirFS(filepath.Join(projectsDir, project))); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.CopyFS(p.dir, os.DirFS(filepath.Join(projectsDir, project))))
 	replaceAll(t, p.dir, addresses)
 	return p
 }
@@ -155,24 +149,16 @@ func (p projectSite) writeTarball(t *testing.T, file, arch string) {
 	img := baseImage(t, arch, false)
 	if arch == runtime.GOARCH {
 		program, err := functiontest.BuildChild()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		layer, err := remotetest.Layer(map[string][]byte{"function": program})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		config := v1.Config{Entrypoint: append([]string{"/function"}, functiontest.ChildArgs(functiontest.Serves, "")...)}
 		img = remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, config)
 	}
 	path := filepath.Join(p.dir, file)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	tagged := []archive.Tagged{{Tag: "runtime:latest", Image: img}}
-	if err := archive.WriteTagged(t.Context(), path, tagged, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, archive.WriteTagged(t.Context(), path, tagged, nil))
 }
 
 // mustRun runs xfn in the project and returns its output. There is no engine.
@@ -226,22 +212,16 @@ func (p projectSite) push(t *testing.T, repository string, packages int) {
 		}
 	}
 	for _, reason := range []string{"the first push", "the second push"} {
-		if err := json.Unmarshal([]byte(p.mustRun(t, args...)), &pushed); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, json.Unmarshal([]byte(p.mustRun(t, args...)), &pushed))
 		if len(pushed.Packages) != packages {
 			t.Errorf("%s: got %d packages, want %d", reason, len(pushed.Packages), packages)
 		}
 	}
 	for _, pkg := range pushed.Packages {
 		ref, err := name.ParseReference(pkg.Reference)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		a, err := image.Artifact(t.Context(), ref, image.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if got, err := a.Digest(); err != nil || got.String() != pkg.Digest {
 			t.Errorf("%s: the registry has digest %s, %v, push printed %s", ref, got, err, pkg.Digest)
 		}

@@ -46,9 +46,7 @@ func debianRoot(t testing.TB, file string) string {
 	debianLock.Lock()
 	defer debianLock.Unlock()
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	root := filepath.Join(cache, "xfn-test", "debian-python")
 	if _, err := os.Stat(filepath.Join(root, file)); err == nil {
 		return root
@@ -58,9 +56,7 @@ func debianRoot(t testing.TB, file string) string {
 	}
 	made := filepath.Join(t.TempDir(), "root")
 	mustExec(t, "sh", "testdata/debian.sh", made, "git,python3-grpcio,python3-protobuf,python3-click,python3-pydantic,protobuf-compiler,protobuf-compiler-grpc")
-	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(filepath.Dir(root), 0o755))
 	mustExec(t, "rm", "-rf", root)
 	mustExec(t, "mv", "-T", made, root)
 	return root
@@ -80,15 +76,11 @@ func generated(t testing.TB, root, pkg string) string {
 	set.File = append(set.File, own)
 	data, err := proto.Marshal(set)
 	dir, errDir := os.MkdirTemp(filepath.Join(root, "tmp"), "generated")
-	if err := errors.Join(err, errDir, os.WriteFile(filepath.Join(dir, "descriptors"), data, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(err, errDir, os.WriteFile(filepath.Join(dir, "descriptors"), data, 0o644)))
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	at := "/tmp/" + filepath.Base(dir)
 	mustExec(t, "chroot", root, "protoc", "--descriptor_set_in="+at+"/descriptors", "--python_out="+at, "--grpc_python_out="+at, "--plugin=protoc-gen-grpc_python=/usr/bin/grpc_python_plugin", own.GetName())
-	if err := os.Remove(filepath.Join(dir, "descriptors")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Remove(filepath.Join(dir, "descriptors")))
 	return dir
 }
 
@@ -105,9 +97,7 @@ func wheelOf(t testing.TB, dir, name, version, tag, requires string, folders ...
 		if err == nil {
 			_, err = w.Write(data)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 	}
 	for _, folder := range folders {
 		err := fs.WalkDir(os.DirFS(dir), folder, func(file string, d fs.DirEntry, err error) error {
@@ -118,9 +108,7 @@ func wheelOf(t testing.TB, dir, name, version, tag, requires string, folders ...
 			add(file, data)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 	}
 	info := name + "-" + version + ".dist-info/"
 	metadata := fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\n", name, version)
@@ -130,9 +118,7 @@ func wheelOf(t testing.TB, dir, name, version, tag, requires string, folders ...
 	add(info+"METADATA", []byte(metadata))
 	add(info+"WHEEL", []byte("Wheel-Version: 1.0\nTag: "+tag+"\n"))
 	add(info+"RECORD", record.Bytes())
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, z.Close())
 	return b.Bytes()
 }
 
@@ -214,9 +200,7 @@ func newPythonFunction(t testing.TB) pythonFunction {
 	w.add(t, root, "grpcio", "1.51.1", true, "grpc")
 	w.add(t, root, "protobuf", "4.21.12", true, "google")
 	f := pythonFunction{dir: t.TempDir(), cache: t.TempDir(), base: debianPythonBase(t), index: w.serve(t)}
-	if err := os.CopyFS(f.dir, os.DirFS("testdata/python")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.CopyFS(f.dir, os.DirFS("testdata/python")))
 	e2e.WriteFile(t, filepath.Join(f.dir, "requirements.txt"), w.lock())
 	return f
 }
@@ -244,9 +228,7 @@ func pythonBase(t testing.TB) string {
 		"usr/bin/" + filepath.Base(pythonOf(t, debianPython(t))): []byte("\x7fELF"),
 		"usr/lib/libc.so.6": []byte("GNU C Library (Debian GLIBC) stable release version 2.36.\n"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []any
 	for _, arch := range []string{"amd64", "arm64"} {
 		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{}))

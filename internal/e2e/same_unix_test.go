@@ -84,9 +84,7 @@ func (b builder) build(t *testing.T, bin, platforms string) string {
 	}
 	file := filepath.Join(dir, "fn.xpkg")
 	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return fmt.Sprintf("%s%s %x", out, info.Mode(), sha256.Sum256([]byte(e2e.ReadFile(t, file))))
 }
 
@@ -120,15 +118,11 @@ func goCache(t *testing.T, b builder, dir string) string {
 	t.Helper()
 	if b.user == 0 {
 		values, err := goEnv()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return values[slices.Index(goVariables, "GOCACHE")]
 	}
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	stored, copied := filepath.Join(cache, "xfn-test", "go-build"), filepath.Join(dir, "cache")
 	cmd := exec.CommandContext(e2e.Context(t), "go", "build", "-trimpath", "-o", os.DevNull, ".")
 	cmd.Dir, cmd.Env = filepath.Join(dir, "src"), append(os.Environ(), "GOCACHE="+stored, "CGO_ENABLED=0")
@@ -142,15 +136,11 @@ func goCache(t *testing.T, b builder, dir string) string {
 // own makes a user the owner of a directory.
 func own(t *testing.T, dir string, user uint32) {
 	t.Helper()
-	if err := open(dir); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, open(dir))
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, int(user), int(user)))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 }
 
 func mustExec(t testing.TB, name string, args ...string) {

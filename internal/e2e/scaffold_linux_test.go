@@ -40,9 +40,7 @@ func scaffolds(t *testing.T) (all []bundled, cache, npm string) {
 	root, w := debianPython(t), wheels{}
 	pullBase(t, cache, python.Language().Base, debianPythonBase(t))
 	sdk := generated(t, root, "crossplane/function/proto/v1")
-	if err := os.CopyFS(sdk, os.DirFS("testdata/sdk-python")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.CopyFS(sdk, os.DirFS("testdata/sdk-python")))
 	w["crossplane_function_sdk_python-0.14.0-py3-none-any.whl"] = wheelOf(t, sdk, "crossplane_function_sdk_python", "0.14.0", "py3-none-any", "grpcio protobuf pydantic", ".")
 	w.add(t, root, "click", "8.4.1", false, "click")
 	w.add(t, root, "grpcio", "1.80.0", true, "grpc")
@@ -129,9 +127,7 @@ func (u user) make(t *testing.T, s bundled) string {
 	u.run(t, "xpkg", "init", "function-hello", s.template, "-d", filepath.Join(u.dir, "fn"))
 	for name, text := range s.files {
 		file := filepath.Join(u.dir, "fn", name)
-		if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Lchown(file, u.owner(), -1)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Lchown(file, u.owner(), -1)))
 	}
 	in := u
 	in.dir = filepath.Join(u.dir, "fn")
@@ -169,9 +165,7 @@ func (u user) renderProjects(t *testing.T, all []bundled) {
 		t.Run(name, func(t *testing.T) {
 			in := u
 			in.dir = t.TempDir()
-			if err := os.CopyFS(in.dir, os.DirFS(filepath.Join(projectsDir, name))); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.CopyFS(in.dir, os.DirFS(filepath.Join(projectsDir, name))))
 			in.change(t, "crossplane-project.yaml", func(s string) string { return s[:strings.Index(s, "  imageConfigs:")] })
 			if tc.python != "" {
 				dir := filepath.Join("functions", tc.python)
@@ -225,9 +219,7 @@ func TestScaffoldsOffline(t *testing.T) {
 	const ordinary = 54321
 	all, cache, npm := scaffolds(t)
 	bin, err := copyBinary(filepath.Join(t.TempDir(), "bin"), e2e.Binary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, s := range all {
 		user{dir: t.TempDir(), cache: cache, online: true, umask: "022", npm: npm}.make(t, s)
 	}
@@ -244,9 +236,7 @@ func TestScaffoldsOffline(t *testing.T) {
 		digests := map[string]string{}
 		for name, u := range users {
 			u.dir = filepath.Join(u.dir, s.template)
-			if err := errors.Join(os.Mkdir(u.dir, 0o700), os.Lchown(u.dir, u.owner(), -1)); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, errors.Join(os.Mkdir(u.dir, 0o700), os.Lchown(u.dir, u.owner(), -1)))
 			t.Run(s.template+name, func(t *testing.T) { digests[u.make(t, s)] = name })
 		}
 		if len(digests) != 1 {

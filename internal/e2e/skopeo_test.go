@@ -98,9 +98,7 @@ func TestSkopeoWithRegistry(t *testing.T) {
 	t.Parallel()
 	skopeo := skopeoCommand(t)
 	reg, err := registry.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer func() { _ = reg.Close() }()
 	s := httptest.NewServer(reg)
 	defer s.Close()
@@ -130,9 +128,7 @@ func TestSkopeoWithRegistry(t *testing.T) {
 func tagsOf(t *testing.T, out []byte) []string {
 	t.Helper()
 	var got struct{ Tags []string }
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(out, &got))
 	return got.Tags
 }
 
@@ -146,13 +142,9 @@ func assertInspected(t *testing.T, out []byte, want v1.Image, top string) {
 		Labels                   map[string]string
 		Layers                   []v1.Hash
 	}
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(out, &got))
 	c, err := want.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if diff := cmp.Diff(c.Config.Labels, got.Labels); diff != "" || got.Os != c.OS || got.Architecture != c.Architecture || len(got.Layers) != len(c.RootFS.DiffIDs) {
 		t.Errorf("got %s, want %+v", out, c)
 	}
@@ -172,13 +164,9 @@ func assertSame(t *testing.T, want, got []v1.Image) {
 			t.Error(err)
 		}
 		was, err := want[i].Manifest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		is, err := got[i].Manifest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if diff := cmp.Diff(was, is); diff != "" {
 			t.Errorf("image %d (-was +is):\n%s", i, diff)
 		}
@@ -192,12 +180,8 @@ func assertSame(t *testing.T, want, got []v1.Image) {
 func topManifest(t *testing.T, dir string) string {
 	t.Helper()
 	idx, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	m, err := idx.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return e2e.ReadFile(t, filepath.Join(dir, "blobs", "sha256", m.Manifests[0].Digest.Hex))
 }

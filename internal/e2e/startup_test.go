@@ -32,9 +32,7 @@ func TestStart(t *testing.T) {
 	}
 	xfn := e2e.Binary(t)
 	info, err := os.Stat(xfn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	start := packageInit(t, xfn)
 	if start.collected {
 		t.Error("the garbage collector ran")
@@ -93,9 +91,7 @@ func packageInit(t testing.TB, program string) initialization {
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1,gctrace=1", "GOGC=100")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, cmd.Run())
 	all := initialization{collected: strings.Contains(stderr.String(), "\ngc ")}
 	for _, line := range traced.FindAllStringSubmatch(stderr.String(), -1) {
 		allocated, err := strconv.ParseInt(line[1], 10, 64)

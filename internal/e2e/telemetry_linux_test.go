@@ -211,14 +211,10 @@ func TestNoTelemetry(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for folder, from := range map[string]string{"bucket": "../../examples/bucket", "project": projectsDir + "/templates"} {
-		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.CopyFS(filepath.Join(dir, folder), os.DirFS(from)))
 	}
 	for name, text := range isolatedFiles {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)))
 	}
 	all := commandsInDocs(t)
 	for _, tc := range cases {

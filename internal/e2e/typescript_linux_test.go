@@ -94,17 +94,13 @@ func storedLayout(t testing.TB, name string, create func() string) string {
 	layoutsLock.Lock()
 	defer layoutsLock.Unlock()
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	dir := filepath.Join(cache, "xfn-test", name)
 	if _, err := os.Stat(filepath.Join(dir, "index.json")); err == nil {
 		return dir
 	}
 	made := create()
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o755))
 	mustExec(t, "mv", "-T", made, dir)
 	return dir
 }
@@ -115,25 +111,15 @@ func layoutOf(t testing.TB, file string) string {
 	t.Helper()
 	made := filepath.Join(t.TempDir(), "layout")
 	path, err := layout.Write(made, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	l, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, arch := range []string{"amd64", "arm64"} {
 		img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		img, err = mutate.ConfigFile(img, configFor(t, img, arch))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := path.AppendImage(img, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: arch})); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
+		e2e.NoError(t, path.AppendImage(img, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: arch})))
 	}
 	return made
 }
@@ -141,9 +127,7 @@ func layoutOf(t testing.TB, file string) string {
 func configFor(t testing.TB, img v1.Image, arch string) *v1.ConfigFile {
 	t.Helper()
 	c, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	c.OS, c.Architecture, c.Config = "linux", arch, v1.Config{Env: []string{"PATH=/usr/bin"}}
 	return c
 }
@@ -220,9 +204,7 @@ func TestTypeScript(t *testing.T) {
 	rendersAgain(t, f.command(t, "dev", "--offline"), `^rendered `, "src/function.ts", "url: `http://", "url: `https://", `~ status\.url: "http://shop" → "https://shop"$`)
 
 	again := initTypeScript(t, f)
-	if err := os.Chmod(filepath.Join(again.dir, "src/main.ts"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(filepath.Join(again.dir, "src/main.ts"), 0o600))
 	again.umask, again.env = "077", []string{"TZ=Asia/Tokyo"}
 	if got := again.build(t, "--offline"); got != digest {
 		t.Errorf("in another folder, without a network: got %s, want %s", got, digest)
@@ -232,9 +214,7 @@ func TestTypeScript(t *testing.T) {
 		"dist/main.js":     "import { serve } from \"@crossplane-org/function-sdk-typescript\";\nimport { compose } from \"./function.js\";\nserve(compose);\n",
 		"dist/function.js": "import { fromObject } from \"@crossplane-org/function-sdk-typescript\";\nexport const compose = (req, rsp) => { rsp.desired.resources.plain = fromObject({ apiVersion: \"v1\", kind: \"ConfigMap\", metadata: { name: \"plain\" } }); return rsp; };\n",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Join(again.dir, "dist"), 0o755), os.WriteFile(filepath.Join(again.dir, name), []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Join(again.dir, "dist"), 0o755), os.WriteFile(filepath.Join(again.dir, name), []byte(text), 0o644)))
 	}
 	again.build(t, "--offline", "--no-bundle")
 	if out := again.render(t, "fn.xpkg"); !strings.Contains(out, "name: plain") {
@@ -257,24 +237,14 @@ func pullBase(t testing.TB, cache, reference, base string) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	ref, err := name.ParseReference(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	here := redirected(strings.TrimPrefix(server.URL, "http://"))
 	index, err := layout.ImageIndexFromPath(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ggcr.WriteIndex(ref, index, ggcr.WithTransport(here)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, ggcr.WriteIndex(ref, index, ggcr.WithTransport(here)))
 	images, err := runtimeimage.FromCache(t.Context(), cache, ref, image.IfNotPresent, image.Options{Remote: remote.From(here, nil)}, runtimeimage.Options{TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := images.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, images.Close())
 }
 
 // redirected is a transport that sends all requests to one host.

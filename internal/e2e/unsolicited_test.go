@@ -40,9 +40,7 @@ func TestUnsolicited(t *testing.T) {
 func unsolicited(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {

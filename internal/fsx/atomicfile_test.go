@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
@@ -58,9 +59,7 @@ func TestWriteCached(t *testing.T) {
 	if err := os.Symlink("file", link); err != nil {
 		t.Skip(err)
 	}
-	if err := fsx.WriteCached(link, 0o640, []byte("new")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, fsx.WriteCached(link, 0o640, []byte("new")))
 	if got := get(t, path); got != "new" || entries(t, dir) != 2 {
 		t.Errorf("got %q and %d files, want the new text and two files", got, entries(t, dir))
 	}
@@ -71,13 +70,9 @@ func TestModeIsThatAskedFor(t *testing.T) {
 		t.Skip("Windows has no file modes")
 	}
 	path := filepath.Join(t.TempDir(), "f")
-	if err := fsx.WriteFile(path, 0o666, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, fsx.WriteFile(path, 0o666, []byte("x")))
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if info.Mode().Perm() != 0o666 {
 		t.Errorf("got %v, want the mode whatever the umask", info.Mode())
 	}
@@ -90,9 +85,7 @@ func TestLinkStaysALink(t *testing.T) {
 	if err := os.Symlink("target", link); err != nil {
 		t.Skipf("this system cannot create links: %v", err)
 	}
-	if err := fsx.WriteFile(link, 0o644, []byte("new")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, fsx.WriteFile(link, 0o644, []byte("new")))
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link was replaced: %v, %v", info, err)
 	}
@@ -127,9 +120,7 @@ func text(s string) func(io.Writer) error {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func get(t *testing.T, path string) string {
@@ -144,8 +135,6 @@ func get(t *testing.T, path string) string {
 func entries(t *testing.T, dir string) int {
 	t.Helper()
 	es, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return len(es)
 }

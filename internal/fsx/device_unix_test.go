@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -19,21 +20,13 @@ import (
 func TestPipe(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("pipe", link); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	e2e.NoError(t, os.Symlink("pipe", link))
 	for _, path := range []string{pipe, link} {
 		// Opening a pipe for both reading and writing does not block.
 		reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := fsx.WriteFile(path, 0o644, []byte("new")); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
+		e2e.NoError(t, fsx.WriteFile(path, 0o644, []byte("new")))
 		info, err := os.Lstat(pipe)
 		if err != nil || info.Mode().Type() != fs.ModeNamedPipe {
 			t.Fatalf("the pipe was replaced: %v, %v", info, err)
@@ -42,9 +35,7 @@ func TestPipe(t *testing.T) {
 		if _, err := io.ReadFull(reader, got); err != nil || string(got) != "new" {
 			t.Errorf("got %q, %v", got, err)
 		}
-		if err := reader.Close(); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, reader.Close())
 	}
 	if n := entries(t, dir); n != 2 {
 		t.Errorf("%d files are left, want the pipe and the link", n)

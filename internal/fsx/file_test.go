@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
@@ -14,9 +15,7 @@ import (
 func create(t *testing.T, dir string) *fsx.AtomicFile {
 	t.Helper()
 	f, err := fsx.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -34,15 +33,11 @@ func TestCreate(t *testing.T) {
 	if _, err := f.Write([]byte("new ")); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Truncate(7); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, f.Truncate(7))
 	if got := get(t, path); got != "old" {
 		t.Errorf("before Commit: got %q", got)
 	}
-	if err := f.Commit(path, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, f.Commit(path, 0o640))
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
@@ -70,9 +65,7 @@ func TestCreateAndClose(t *testing.T) {
 // If Commit cannot replace the target, only the temporary file is removed.
 func TestCommitFails(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "taken", "full"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(filepath.Join(dir, "taken", "full"), 0o755))
 	f := create(t, dir)
 	err := f.Commit(filepath.Join(dir, "taken"), 0o644)
 	if err == nil || !strings.Contains(err.Error(), "taken") || strings.Contains(err.Error(), ".tmp") {
@@ -111,17 +104,13 @@ func TestCreateAfterKill(t *testing.T) {
 		put(t, filepath.Join(dir, name), "kept")
 	}
 	link := ".xfn-" + strings.Repeat("b", 26) + ".tmp"
-	if err := os.Symlink(others[0], filepath.Join(dir, link)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Symlink(others[0], filepath.Join(dir, link)))
 	child, line := functiontest.Start(t, childEnv+"="+filepath.Join(dir, "f"))
 	if line != "half" {
 		t.Errorf("the child printed %q", line)
 	}
 	const kept = 3
-	if err := create(t, dir).Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, create(t, dir).Close())
 	if n := entries(t, dir); n != kept+1 {
 		t.Errorf("got %d files: Create removed a file of a running process", n)
 	}
@@ -129,9 +118,7 @@ func TestCreateAfterKill(t *testing.T) {
 	if n := entries(t, dir); n != kept+1 {
 		t.Errorf("got %d files: the killed process left none", n)
 	}
-	if err := create(t, dir).Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, create(t, dir).Close())
 	if n := entries(t, dir); n != kept {
 		t.Errorf("there are %d files, want %d", n, kept)
 	}
@@ -149,9 +136,7 @@ func TestWriteAfterKill(t *testing.T) {
 	if n := entries(t, filepath.Dir(path)); n != 1 {
 		t.Errorf("the killed process left %d files, want 1", n)
 	}
-	if err := fsx.WriteFile(path, 0o644, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, fsx.WriteFile(path, 0o644, nil))
 	if n := entries(t, filepath.Dir(path)); n != 1 {
 		t.Errorf("there are %d files, want only the written one", n)
 	}

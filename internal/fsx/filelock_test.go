@@ -31,9 +31,7 @@ func holdLock(path string) {
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -59,9 +57,7 @@ func TestTry(t *testing.T) {
 			if ok, err := fsx.TryLock(second, tc.second); ok != tc.want || err != nil {
 				t.Errorf("%s: got %v, %v", tc.reason, ok, err)
 			}
-			if err := first.Close(); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, first.Close())
 			if ok, err := fsx.TryLock(second, tc.second); !ok || err != nil {
 				t.Errorf("after the first was closed: got %v, %v", ok, err)
 			}
@@ -82,32 +78,22 @@ func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f := open(t, path)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	holder := exec.Command(self)
 	holder.Env = append(os.Environ(), lockVar+"="+path)
 	stdin, err := holder.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer stdin.Close()
 	stdout, err := holder.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, holder.Start())
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "true <nil>\n" || err != nil {
 		t.Fatalf("the other process: got %q, %v", line, err)
 	}
 	if ok, err := fsx.TryLock(f, fsx.SharedLock); ok || err != nil {
 		t.Errorf("a file that another process has locked: got %v, %v", ok, err)
 	}
-	if err := holder.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, holder.Process.Kill())
 	// Wait returns an error, because the process was killed.
 	_ = e2e.Await(t, holder.Wait)
 	if ok, err := fsx.TryLock(f, fsx.ExclusiveLock); !ok || err != nil {
@@ -121,9 +107,7 @@ func TestIsAt(t *testing.T) {
 	if !fsx.IsAt(f, path) {
 		t.Error("IsAt is false for the file at its path")
 	}
-	if err := os.Rename(path, path+".old"); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Rename(path, path+".old"))
 	if fsx.IsAt(f, path) {
 		t.Error("IsAt is true for a removed file")
 	}

@@ -12,8 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -37,9 +36,7 @@ func TestIgnore(t *testing.T) {
 		"IgnoreFile": {"the file itself has no special meaning", ".xpkgignore", false, false},
 	}
 	i, err := fsx.ReadIgnore(fstest.MapFS{".xpkgignore": {Data: []byte(text)}}.Open)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if got := i.Match(tc.path, tc.dir); got != tc.want {
@@ -112,9 +109,7 @@ func TestPatterns(t *testing.T) {
 				}
 			}
 			slices.Sort(got)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -127,9 +122,7 @@ func TestPatternsAreThoseOfGit(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write := func(name, text string) {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)))
 	}
 	var files, want []string
 	for name, tc := range patternCases {
@@ -155,7 +148,5 @@ func TestPatternsAreThoseOfGit(t *testing.T) {
 	got := strings.Split(strings.TrimSuffix(run(strings.Join(files, "\x00"), "check-ignore", "--no-index", "--stdin", "-z"), "\x00"), "\x00")
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files that git ignores (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "files that git ignores", want, got)
 }

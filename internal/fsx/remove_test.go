@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -33,9 +34,7 @@ func TestAll(t *testing.T) {
 				t.Skip(err) // the system does not support such links or modes
 			}
 			root, err := os.OpenRoot(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			defer root.Close()
 			if err := fsx.RemoveAll(root, "it"); err != nil {
 				t.Errorf("%s: %v", tc.reason, err)

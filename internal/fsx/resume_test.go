@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -16,9 +17,7 @@ import (
 func begun(t *testing.T, dir, key, content string) *fsx.AtomicFile {
 	t.Helper()
 	f, err := fsx.Resume(dir, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	if _, err := f.WriteAt([]byte(content), 0); err != nil {
 		t.Fatal(err)
@@ -37,13 +36,9 @@ func keep(t *testing.T, f *fsx.AtomicFile) {
 func sizeOf(t *testing.T, dir, key string) int64 {
 	t.Helper()
 	f, err := fsx.Resume(dir, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	n, err := f.Size()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if ok, err := f.Keep(); err != nil {
 		t.Fatalf("got %v, %v", ok, err)
 	}
@@ -74,50 +69,32 @@ func TestResume(t *testing.T) {
 		"Created": {"Create keeps a fresh file", func(t *testing.T, dir string) { created(t, dir) }, "a", 5},
 		"Old": {"Create removes an old file", func(t *testing.T, dir string) {
 			long := time.Now().Add(-25 * time.Hour)
-			if err := os.Chtimes(only(t, dir), long, long); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chtimes(only(t, dir), long, long))
 			created(t, dir)
 		}, "a", 0},
 		"Writable": {"a file that others may write is not resumed", func(t *testing.T, dir string) {
-			if err := os.Chmod(only(t, dir), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chmod(only(t, dir), 0o666))
 		}, "a", 0},
 		"Group": {"a file that its group may write is removed", func(t *testing.T, dir string) {
 			path := only(t, dir)
-			if err := os.Chmod(path, 0o664); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chmod(path, 0o664))
 			f, err := fsx.Resume(dir, "a")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
+			e2e.NoError(t, f.Close())
 			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("got %v, want the error of a file that does not exist", err)
 			}
 		}, "a", 0},
 		"Committing": {"a file whose process was killed before it was renamed is resumed", func(t *testing.T, dir string) {
-			if err := os.Chmod(only(t, dir), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chmod(only(t, dir), 0o644))
 		}, "a", 5},
 		"Link": {"a link is not resumed", func(t *testing.T, dir string) {
 			path, other := only(t, dir), filepath.Join(t.TempDir(), "other")
-			if err := os.Rename(path, other); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(other, path); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Rename(path, other))
+			e2e.NoError(t, os.Symlink(other, path))
 		}, "a", 0},
 		"HardLink": {"a file with another name is not resumed", func(t *testing.T, dir string) {
-			if err := os.Link(only(t, dir), filepath.Join(t.TempDir(), "other")); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Link(only(t, dir), filepath.Join(t.TempDir(), "other")))
 		}, "a", 0},
 	}
 	for name, tc := range cases {
@@ -143,12 +120,8 @@ func TestResume(t *testing.T) {
 func created(t *testing.T, dir string) {
 	t.Helper()
 	f, err := fsx.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, f.Close())
 }
 
 // If two open files have the same key, Keep does not keep the second.
@@ -160,9 +133,7 @@ func TestResumeTwice(t *testing.T) {
 		t.Errorf("the second: got %v, %v", ok, err)
 	}
 	path := filepath.Join(dir, "done")
-	if err := first.Commit(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, first.Commit(path, 0o644))
 	if ok, err := first.Keep(); ok || err != nil {
 		t.Errorf("once committed: got %v, %v", ok, err)
 	}
@@ -174,9 +145,7 @@ func TestResumeTwice(t *testing.T) {
 // If Keep is not called, Close removes the file.
 func TestResumeClosed(t *testing.T) {
 	dir := t.TempDir()
-	if err := begun(t, dir, "a", "x").Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, begun(t, dir, "a", "x").Close())
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -23,17 +24,13 @@ func TestDanglingLink(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755))
 			for at, to := range tc.links {
 				if err := os.Symlink(filepath.FromSlash(to), filepath.Join(dir, at)); err != nil {
 					t.Skipf("this system cannot create links: %v", err)
 				}
 			}
-			if err := fsx.WriteFile(filepath.Join(dir, "link"), 0o644, []byte("new")); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, fsx.WriteFile(filepath.Join(dir, "link"), 0o644, []byte("new")))
 			if info, err := os.Lstat(filepath.Join(dir, "link")); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 				t.Errorf("%s: the link was replaced: %v, %v", tc.reason, info, err)
 			}
@@ -58,9 +55,7 @@ func TestLinkLoop(t *testing.T) {
 func TestLongName(t *testing.T) {
 	for _, name := range []string{strings.Repeat("x", 250), strings.Repeat("ü", 120)} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := fsx.WriteFile(path, 0o644, []byte("new")); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, fsx.WriteFile(path, 0o644, []byte("new")))
 		if got := get(t, path); got != "new" {
 			t.Errorf("the file contains %q", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
@@ -38,22 +39,16 @@ func holdTempDir(parent string) {
 func in(t *testing.T, parent string) *fsx.TempDir {
 	t.Helper()
 	root, err := os.OpenRoot(parent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	d, err := fsx.MakeTempDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return d
 }
 
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -72,9 +67,7 @@ func TestIn(t *testing.T) {
 		if runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
 			t.Errorf("other users can enter the directory: %v", info.Mode())
 		}
-		if err := os.WriteFile(filepath.Join(parent, d.Name, "file"), nil, 0o400); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(filepath.Join(parent, d.Name, "file"), nil, 0o400))
 	}
 	if err := errors.Join(first.Close(), second.Close()); err != nil {
 		t.Error(err)
@@ -92,20 +85,14 @@ func TestInAfterKill(t *testing.T) {
 	parent := t.TempDir()
 	const notOurs = "xfn-project"
 	link := "xfn-" + strings.Repeat("a", 26)
-	if err := errors.Join(os.Mkdir(filepath.Join(parent, notOurs), 0o755), os.Symlink(notOurs, filepath.Join(parent, link))); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.Mkdir(filepath.Join(parent, notOurs), 0o755), os.Symlink(notOurs, filepath.Join(parent, link))))
 	holder, theirs := functiontest.Start(t, tempDirVar+"="+parent)
-	if err := in(t, parent).Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, in(t, parent).Close())
 	if _, err := os.Stat(filepath.Join(parent, theirs, "file")); err != nil {
 		t.Fatalf("a directory of a running process was removed: %v", err)
 	}
 	holder.Kill(t)
-	if err := in(t, parent).Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, in(t, parent).Close())
 	if got, want := names(t, parent), link+" "+notOurs; got != want {
 		t.Errorf("there is %q, want %q", got, want)
 	}
@@ -113,12 +100,8 @@ func TestInAfterKill(t *testing.T) {
 
 func TestInFails(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := root.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, root.Close())
 	if d, err := fsx.MakeTempDir(root); err == nil || !strings.HasPrefix(err.Error(), "making a private directory: ") {
 		t.Errorf("in a closed folder: got %v, %v", d, err)
 	}

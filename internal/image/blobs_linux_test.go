@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 )
 
@@ -16,35 +17,23 @@ import (
 func TestShareOfOtherUser(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "blobs")
 	d, err := image.OpenBlobDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	lock, err := d.Seize(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, lock.Close())
 	for dir, mode := range map[string]os.FileMode{filepath.Dir(filepath.Dir(path)): 0o755, filepath.Dir(path): 0o755, path: 0o555} {
-		if err := os.Chmod(dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Chmod(dir, mode))
 	}
 	files, err := filepath.Glob(filepath.Join(path, "*lock*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("got the lock files %q, %v", files, err)
 	}
-	if err := os.Chmod(files[0], 0o444); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(files[0], 0o444))
 	shared := asNobody(func() (any, error) { return d.Share(t.Context()) })
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	if err := os.Chmod(files[0], 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(files[0], 0o644))
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if lock, err := d.Seize(ended); err == nil {

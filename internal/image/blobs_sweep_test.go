@@ -65,20 +65,20 @@ func half(t *testing.T, dir string) (kill func()) {
 func held(t *testing.T, d *image.BlobDir) map[string]bool {
 	t.Helper()
 	use, err := d.Seize(t.Context())
-	must(t, err)
-	defer func() { must(t, use.Close()) }()
+	e2e.NoError(t, err)
+	defer func() { e2e.NoError(t, use.Close()) }()
 	names, err := d.Held()
-	must(t, err)
+	e2e.NoError(t, err)
 	return names
 }
 
 func sweep(t *testing.T, d *image.BlobDir, keep map[v1.Hash]bool, dry bool) image.Usage {
 	t.Helper()
 	use, err := d.Seize(t.Context())
-	must(t, err)
-	defer func() { must(t, use.Close()) }()
+	e2e.NoError(t, err)
+	defer func() { e2e.NoError(t, use.Close()) }()
 	u, err := d.Sweep(keep, dry)
-	must(t, err)
+	e2e.NoError(t, err)
 	return u
 }
 
@@ -102,10 +102,8 @@ func TestSweepAfterKill(t *testing.T) {
 		t.Errorf("a killed process holds %v", got)
 	}
 	s := source{data: content}
-	must(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
-	if diff := cmp.Diff([]int64{int64(len(content) / 2)}, s.asked); diff != "" {
-		t.Errorf("the fetch was not resumed (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
+	e2e.Equal(t, "the fetch was not resumed", []int64{int64(len(content) / 2)}, s.asked)
 }
 
 // Concurrent processes that fetch one blob neither wait for nor affect each other.
@@ -114,10 +112,8 @@ func TestFetchBesideAnother(t *testing.T) {
 	d := openBlobDir(t, dir)
 	kill := half(t, dir)
 	s := source{data: content}
-	must(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
-	if diff := cmp.Diff([]int64{0}, s.asked); diff != "" {
-		t.Errorf("the fetch used the file of a running process (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
+	e2e.Equal(t, "the fetch used the file of a running process", []int64{0}, s.asked)
 	kill()
 	if u := sweep(t, d, map[v1.Hash]bool{desc.Digest: true}, false); u.Leftovers != 1 || u.Blobs != 0 {
 		t.Errorf("got %+v, want the partial file of the killed process", u)
@@ -129,10 +125,10 @@ func TestSweep(t *testing.T) {
 	d := openBlobDir(t, dir)
 	kept, gone := put(t, d, []byte("kept")), put(t, d, []byte("gone"))
 	sums := filepath.Join(dir, "blobs", "sha256")
-	must(t, os.WriteFile(filepath.Join(sums, ".xfn-"+strings.Repeat("a", 26)+".tmp"), []byte("half"), 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, "partial", gone.Digest.Hex+".1"), []byte("half"), 0o600))
+	e2e.NoError(t, os.WriteFile(filepath.Join(sums, ".xfn-"+strings.Repeat("a", 26)+".tmp"), []byte("half"), 0o600))
+	e2e.NoError(t, os.WriteFile(filepath.Join(dir, "partial", gone.Digest.Hex+".1"), []byte("half"), 0o600))
 	for _, mine := range []string{filepath.Join(sums, "notes.txt"), filepath.Join(dir, "partial", "notes.txt"), filepath.Join(dir, "notes.txt")} {
-		must(t, os.WriteFile(mine, []byte("of the user"), 0o600))
+		e2e.NoError(t, os.WriteFile(mine, []byte("of the user"), 0o600))
 	}
 	want := image.Usage{Blobs: 1, Bytes: 4, Leftovers: 2, LeftoverBytes: 8}
 	keep := map[v1.Hash]bool{kept.Digest: true}
@@ -148,7 +144,7 @@ func TestSweep(t *testing.T) {
 		t.Error("Sweep removed a blob in keep, or kept another")
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "*", "*", "notes.txt"))
-	must(t, err)
+	e2e.NoError(t, err)
 	if len(left) != 1 {
 		t.Errorf("Sweep removed a file of the user: %v", left)
 	}
@@ -160,20 +156,20 @@ func TestBlobDirLocks(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	first, err := d.Share(t.Context())
-	must(t, err)
+	e2e.NoError(t, err)
 	second, err := d.Share(t.Context())
-	must(t, err)
+	e2e.NoError(t, err)
 	if _, err := d.Seize(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("Seize of a shared directory: got %v", err)
 	}
-	must(t, errors.Join(first.Close(), second.Close()))
+	e2e.NoError(t, errors.Join(first.Close(), second.Close()))
 	all, err := d.Seize(t.Context())
-	must(t, err)
+	e2e.NoError(t, err)
 	if _, err := d.Share(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("Share of a seized directory: got %v", err)
 	}
 	released := make(chan error, 1)
 	go func() { released <- d.Put(t.Context(), describe(t, content).Digest, content) }()
-	must(t, all.Close())
-	must(t, e2e.Receive(t, released))
+	e2e.NoError(t, all.Close())
+	e2e.NoError(t, e2e.Receive(t, released))
 }

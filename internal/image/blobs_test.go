@@ -24,7 +24,7 @@ import (
 func openBlobDir(t testing.TB, path string) *image.BlobDir {
 	t.Helper()
 	d, err := image.OpenBlobDir(path)
-	must(t, err)
+	e2e.NoError(t, err)
 	return d
 }
 
@@ -33,7 +33,7 @@ var content = bytes.Repeat([]byte("0123456789abcdef"), 10_000)
 func describe(t testing.TB, data []byte) v1.Descriptor {
 	t.Helper()
 	h, size, err := v1.SHA256(bytes.NewReader(data))
-	must(t, err)
+	e2e.NoError(t, err)
 	return v1.Descriptor{Digest: h, Size: size}
 }
 
@@ -91,7 +91,7 @@ func TestFetchBlob(t *testing.T) {
 			dir := t.TempDir()
 			d, desc := openBlobDir(t, dir), describe(t, content)
 			if tc.before != nil {
-				must(t, os.WriteFile(filepath.Join(dir, "partial", desc.Digest.Hex+".1"), tc.before, 0o600))
+				e2e.NoError(t, os.WriteFile(filepath.Join(dir, "partial", desc.Digest.Hex+".1"), tc.before, 0o600))
 			}
 			var moved int64
 			err := d.Fetch(t.Context(), desc, tc.source.open, func(n int64) { moved += n })
@@ -143,7 +143,7 @@ func TestFetchBlobAtOnce(t *testing.T) {
 			return err
 		})
 	}
-	must(t, e2e.Await(t, g.Wait))
+	e2e.NoError(t, e2e.Await(t, g.Wait))
 	if u, err := openBlobDir(t, dir).Usage(); err != nil || u != (image.Usage{Blobs: 1, Bytes: desc.Size}) {
 		t.Errorf("got %+v, %v", u, err)
 	}
@@ -166,7 +166,7 @@ func TestFetchBlobIsCancelled(t *testing.T) {
 func put(t testing.TB, d *image.BlobDir, data []byte) v1.Descriptor {
 	t.Helper()
 	desc := describe(t, data)
-	must(t, d.Put(t.Context(), desc.Digest, data))
+	e2e.NoError(t, d.Put(t.Context(), desc.Digest, data))
 	return desc
 }
 
@@ -182,7 +182,7 @@ func TestDamagedBlob(t *testing.T) {
 			d := openBlobDir(t, dir)
 			desc := put(t, d, []byte("the content"))
 			path := filepath.Join(dir, "blobs", "sha256", desc.Digest.Hex)
-			spoil := func() { must(t, os.WriteFile(path, damage([]byte("the content")), 0o600)) }
+			spoil := func() { e2e.NoError(t, os.WriteFile(path, damage([]byte("the content")), 0o600)) }
 
 			spoil()
 			if _, err := d.Read(desc.Digest, 100); !errors.Is(err, fs.ErrNotExist) {
@@ -191,9 +191,9 @@ func TestDamagedBlob(t *testing.T) {
 			put(t, d, []byte("the content"))
 			spoil()
 			rc, err := d.Open(desc.Digest, desc.Size)
-			must(t, err)
+			e2e.NoError(t, err)
 			_, err = io.ReadAll(rc)
-			must(t, rc.Close())
+			e2e.NoError(t, rc.Close())
 			if err == nil || !strings.Contains(err.Error(), "the cache was damaged") || hint.Of(err) == "" {
 				t.Errorf("open: got %v", err)
 			}
@@ -210,10 +210,10 @@ func TestPeek(t *testing.T) {
 	r := openBlobDir(t, dir)
 	sums := filepath.Join(dir, "blobs", "sha256")
 	desc, wrong := describe(t, content), describe(t, []byte("other"))
-	must(t, os.WriteFile(filepath.Join(sums, desc.Digest.Hex), content, 0o600))
-	must(t, os.WriteFile(filepath.Join(sums, wrong.Digest.Hex), []byte("wrong"), 0o600))
+	e2e.NoError(t, os.WriteFile(filepath.Join(sums, desc.Digest.Hex), content, 0o600))
+	e2e.NoError(t, os.WriteFile(filepath.Join(sums, wrong.Digest.Hex), []byte("wrong"), 0o600))
 	folder := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("a", 64)}
-	must(t, os.Mkdir(filepath.Join(sums, folder.Hex), 0o700))
+	e2e.NoError(t, os.Mkdir(filepath.Join(sums, folder.Hex), 0o700))
 	cases := map[string]struct {
 		reason string
 		hash   v1.Hash
@@ -240,7 +240,7 @@ func TestPeek(t *testing.T) {
 
 func TestOpenBlobsInFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o600))
+	e2e.NoError(t, os.WriteFile(file, nil, 0o600))
 	if _, err := image.OpenBlobDir(file); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("got %v, want an error that names the file", err)
 	}

@@ -19,26 +19,20 @@ import (
 // was used last before a time.
 func TestSave(t *testing.T) {
 	layer, err := random.Layer(1000, "application/vnd.oci.image.layer.v1.tar+gzip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img := remotetest.Image(t, v1.Config{Entrypoint: []string{"/fn"}}, layer)
 	s := openStore(t, t.TempDir())
 	var folders []string
 	for range 2 {
 		folder, err := s.Save(t.Context(), img)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		folders = append(folders, folder)
 	}
 	if folders[0] != folders[1] {
 		t.Errorf("got the folders %v for one image", folders)
 	}
 	local, err := image.OpenLocal(t.Context(), folders[0], v1.Platform{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := validate.Image(local.Image); err != nil {
 		t.Error(err)
 	}
@@ -62,25 +56,17 @@ func TestSave(t *testing.T) {
 // Save links the blobs that the cache has, so that a base image is stored once.
 func TestSaveLinks(t *testing.T) {
 	layer, err := random.Layer(1000, "application/vnd.oci.image.layer.v1.tar+gzip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	digest, err := layer.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	dir := t.TempDir()
 	s := openStore(t, dir)
 	blob := filepath.Join(dir, "blobs", "sha256", digest.Hex)
 	e2e.WriteFile(t, blob, "what the cache has")
 	folder, err := s.Save(t.Context(), remotetest.Image(t, v1.Config{}, layer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	one, err := os.Stat(blob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	other, err := os.Stat(filepath.Join(folder, "blobs", "sha256", digest.Hex))
 	if err != nil || !os.SameFile(one, other) {
 		t.Errorf("the blob was copied: %v", err)

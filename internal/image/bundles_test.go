@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
@@ -32,7 +33,7 @@ func attach(t *testing.T, ref name.Tag, k *signature.PrivateKey, predicateType, 
 	img = value[v1.Image](t)(mutate.Append(img, mutate.Addendum{Layer: static.NewLayer([]byte(text), signature.BundleType), MediaType: signature.BundleType}))
 	img, _ = mutate.Subject(img, subject.Descriptor).(v1.Image)
 	digest := value[v1.Hash](t)(img.Digest())
-	check(t, ggcr.Write(ref.Context().Digest(digest.String()), img))
+	e2e.NoError(t, ggcr.Write(ref.Context().Digest(digest.String()), img))
 }
 
 // Verify finds the signatures and attestations of cosign v3, which are Sigstore bundles that

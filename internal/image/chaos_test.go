@@ -20,6 +20,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
@@ -38,7 +39,7 @@ type large struct {
 func newLarge(t *testing.T) large {
 	t.Helper()
 	f, err := xpkg.Open(t.Context(), packages(t)["Image"])
-	must(t, err)
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	img, ok := f.Artifact.(v1.Image)
 	if !ok {
@@ -46,14 +47,14 @@ func newLarge(t *testing.T) large {
 	}
 	for range 3 {
 		l, err := random.Layer(5<<18, types.OCILayer)
-		must(t, err)
+		e2e.NoError(t, err)
 		img, err = mutate.AppendLayers(img, l)
-		must(t, err)
+		e2e.NoError(t, err)
 	}
 	path := filepath.Join(t.TempDir(), "large.xpkg")
-	must(t, xpkg.WriteFile(t.Context(), path, img, nil))
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, img, nil))
 	data, err := os.ReadFile(path)
-	must(t, err)
+	e2e.NoError(t, err)
 	return large{img, data}
 }
 
@@ -67,7 +68,7 @@ func (keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
 // returns an error and keeps the old file. The next pull succeeds.
 func TestChaos(t *testing.T) {
 	pkg, inner := newLarge(t), remotetest.Handler()
-	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
+	e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
 	kinds := []string{"drop", "busy", "truncate", "short", "flip", "stall", "elsewhere", "whole"}
 	remotetest.Seeds(t, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
 		return chaos(t, seed, pkg, inner)
@@ -94,7 +95,7 @@ func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string
 	})}
 	path := filepath.Join(t.TempDir(), "p.xpkg")
 	old := []byte("the old package")
-	must(t, os.WriteFile(path, old, 0o600))
+	e2e.NoError(t, os.WriteFile(path, old, 0o600))
 	_, pullErr := image.File(t.Context(), ref, path, o)
 	want := pkg.bytes
 	if pullErr != nil {
@@ -104,7 +105,7 @@ func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string
 	holds(t, path, want)
 	// The next pull resumes or ignores the files that a failed pull left.
 	_, err := image.File(t.Context(), parse(t, remotetest.Serve(t, inner)), path, image.Options{})
-	must(t, err)
+	e2e.NoError(t, err)
 	holds(t, path, pkg.bytes)
 	return proxy.Done(), pullErr
 }
@@ -123,12 +124,12 @@ func checkClear(t *testing.T, err error) {
 func holds(t *testing.T, path string, want []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)
-	must(t, err)
+	e2e.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("the file has %d bytes, want %d", len(got), len(want))
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
-	must(t, err)
+	e2e.NoError(t, err)
 	for _, e := range entries {
 		if e.Name() != filepath.Base(path) && !fsx.IsTemporary(e.Name()) {
 			t.Errorf("an unexpected file is left: %q", e.Name())
@@ -206,10 +207,10 @@ func TestGoesOn(t *testing.T) {
 	needsKeeping(t)
 	pkg := newLarge(t)
 	layers, err := pkg.image.Layers()
-	must(t, err)
+	e2e.NoError(t, err)
 	last := layers[len(layers)-1]
 	size, err := last.Size()
-	must(t, err)
+	e2e.NoError(t, err)
 	const half = 600 << 10
 	cases := map[string]struct {
 		reason string
@@ -218,35 +219,35 @@ func TestGoesOn(t *testing.T) {
 		most int64
 	}{
 		"Whole":   {"all downloaded bytes are used", func(*testing.T, string) {}, size - half + 4<<10},
-		"Shorter": {"a truncated file is resumed where it ends", func(t *testing.T, left string) { must(t, os.Truncate(left, 2<<20)) }, int64(len(pkg.bytes)) - 2<<20 + 4<<10},
+		"Shorter": {"a truncated file is resumed where it ends", func(t *testing.T, left string) { e2e.NoError(t, os.Truncate(left, 2<<20)) }, int64(len(pkg.bytes)) - 2<<20 + 4<<10},
 		"Spoilt": {"a wrong blob is fetched again, with all that follow", func(t *testing.T, left string) {
 			f, err := os.OpenFile(left, os.O_RDWR, 0)
-			must(t, err)
+			e2e.NoError(t, err)
 			_, err = f.WriteAt([]byte("spoilt"), 2<<20)
-			must(t, err)
-			must(t, f.Close())
+			e2e.NoError(t, err)
+			e2e.NoError(t, f.Close())
 		}, int64(len(pkg.bytes)) - 5<<18},
-		"Rubbish": {"a file that is not an archive is ignored", func(t *testing.T, left string) { must(t, os.WriteFile(left, []byte("rubbish"), 0o600)) }, int64(len(pkg.bytes))},
-		"Longer":  {"a file that is too long is ignored", func(t *testing.T, left string) { must(t, os.Truncate(left, 100<<20)) }, int64(len(pkg.bytes))},
+		"Rubbish": {"a file that is not an archive is ignored", func(t *testing.T, left string) { e2e.NoError(t, os.WriteFile(left, []byte("rubbish"), 0o600)) }, int64(len(pkg.bytes))},
+		"Longer":  {"a file that is too long is ignored", func(t *testing.T, left string) { e2e.NoError(t, os.Truncate(left, 100<<20)) }, int64(len(pkg.bytes))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inner := remotetest.Handler()
-			must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
+			e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
 			path := filepath.Join(t.TempDir(), "p.xpkg")
 			err := stopping(t, t.Context(), inner, last, half, func() {}, path)
 			if err == nil || !strings.Contains(string(hint.Of(err)), "it continues after the first") {
 				t.Fatalf("got %v, hint %q", err, hint.Of(err))
 			}
 			left, err := os.ReadDir(filepath.Dir(path))
-			must(t, err)
+			e2e.NoError(t, err)
 			if len(left) != 1 {
 				t.Fatalf("left: %v", left)
 			}
 			tc.change(t, filepath.Join(filepath.Dir(path), left[0].Name()))
 			counted := &asked{Handler: inner}
 			_, err = image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{})
-			must(t, err)
+			e2e.NoError(t, err)
 			holds(t, path, pkg.bytes)
 			if counted.bytes > tc.most {
 				t.Errorf("%s: %d bytes were fetched, want at most %d", tc.reason, counted.bytes, tc.most)
@@ -262,9 +263,9 @@ func TestGoesOn(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	needsKeeping(t)
 	pkg, inner := newLarge(t), remotetest.Handler()
-	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
+	e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
 	layers, err := pkg.image.Layers()
-	must(t, err)
+	e2e.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "p.xpkg")
@@ -274,7 +275,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	counted := &asked{Handler: inner}
 	_, err = image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{})
-	must(t, err)
+	e2e.NoError(t, err)
 	holds(t, path, pkg.bytes)
 	if counted.bytes > 5<<18+4<<10 {
 		t.Errorf("%d bytes were fetched, want those of one layer", counted.bytes)
@@ -286,18 +287,18 @@ func TestInterrupted(t *testing.T) {
 func TestFlippedLayer(t *testing.T) {
 	pkg := newLarge(t)
 	layers, err := pkg.image.Layers()
-	must(t, err)
+	e2e.NoError(t, err)
 	last := "/blobs/" + digestOf(t, layers[len(layers)-1]).String()
 	ofLast := func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, last) }
 	for reason, n := range map[string]int{"once": 1, "always": 99} {
 		inner := remotetest.Handler()
-		must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
+		e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
 		counted := &asked{Handler: remotetest.Faults(inner, n, ofLast, flipped(inner))}
 		path := filepath.Join(t.TempDir(), "p.xpkg")
-		must(t, os.WriteFile(path, []byte("old"), 0o600))
+		e2e.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
 		_, err := image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, quick())
 		if n == 1 {
-			must(t, err)
+			e2e.NoError(t, err)
 			holds(t, path, pkg.bytes)
 			if most := int64(len(pkg.bytes)) + 5<<18 + 4<<10; counted.bytes > most {
 				t.Errorf("%s: %d bytes were fetched, want one layer twice, %d", reason, counted.bytes, most)

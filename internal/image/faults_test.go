@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -24,7 +25,7 @@ import (
 func TestImageErrors(t *testing.T) {
 	img := imageFor(t, "linux/amd64")
 	layers, err := img.Layers()
-	must(t, err)
+	e2e.NoError(t, err)
 	layer := digestOf(t, layers[1]).String()
 	ofLayer := func(r *http.Request) bool {
 		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/blobs/"+layer)
@@ -57,13 +58,13 @@ func TestImageErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inner := remotetest.Handler()
-			must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), img))
+			e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), img))
 			ref := parse(t, remotetest.Serve(t, remotetest.Faults(inner, tc.n, tc.match, tc.fault(inner))))
 			dir := t.TempDir()
 			s := openStore(t, dir)
 			got, err := s.Image(t.Context(), on(ref, "linux/amd64", t), quick())
 			if tc.err == "" {
-				must(t, err)
+				e2e.NoError(t, err)
 				same(t, got, img)
 				return
 			}
@@ -95,12 +96,12 @@ func TestFailedPullKeepsTheOld(t *testing.T) {
 		return broken.Load() && strings.Contains(r.URL.Path, "/blobs/")
 	}, remotetest.Status(404))))
 	old := imageFor(t, "linux/amd64")
-	must(t, ggcr.Write(tag, old))
+	e2e.NoError(t, ggcr.Write(tag, old))
 	s := openStore(t, t.TempDir())
 	r := on(tag, "linux/amd64", t)
 	_, err := s.Image(t.Context(), r, quick())
-	must(t, err)
-	must(t, ggcr.Write(tag, imageFor(t, "linux/amd64")))
+	e2e.NoError(t, err)
+	e2e.NoError(t, ggcr.Write(tag, imageFor(t, "linux/amd64")))
 	broken.Store(true)
 	always := r
 	always.Policy = image.Always
@@ -108,7 +109,7 @@ func TestFailedPullKeepsTheOld(t *testing.T) {
 		t.Error("the image was returned without its blobs")
 	}
 	got, err := s.Image(t.Context(), r, offline())
-	must(t, err)
+	e2e.NoError(t, err)
 	same(t, got, old)
 }
 
@@ -121,7 +122,7 @@ func (o only) Resolve(authn.Resource) (authn.Authenticator, error) { return o, n
 func TestRedirect(t *testing.T) {
 	inner := remotetest.Handler()
 	img := imageFor(t, "linux/amd64")
-	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), img))
+	e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), img))
 	var told, redirected atomic.Int64
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		redirected.Add(1)
@@ -141,7 +142,7 @@ func TestRedirect(t *testing.T) {
 	login := &authn.Basic{Username: "gold", Password: "s3cret"}
 	options := image.Options{Remote: remote.New(remote.Options{Keychain: only{login}})}
 	got, err := openStore(t, t.TempDir()).Image(t.Context(), on(parse(t, host), "linux/amd64", t), options)
-	must(t, err)
+	e2e.NoError(t, err)
 	same(t, got, img)
 	if redirected.Load() == 0 || told.Load() != 0 {
 		t.Errorf("of %d requests that were redirected, %d had credentials", redirected.Load(), told.Load())
@@ -153,35 +154,35 @@ func TestRedirect(t *testing.T) {
 func TestDamagedLayer(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	img := imageFor(t, "linux/amd64")
-	must(t, ggcr.Write(tag, img))
+	e2e.NoError(t, ggcr.Write(tag, img))
 	dir := t.TempDir()
 	s, r := openStore(t, dir), on(tag, "linux/amd64", t)
 	got, err := s.Image(t.Context(), r, quick())
-	must(t, err)
+	e2e.NoError(t, err)
 	layers, err := got.Layers()
-	must(t, err)
+	e2e.NoError(t, err)
 	file := blobFile(dir, digestOf(t, layers[0]))
 	data, err := os.ReadFile(file)
-	must(t, err)
+	e2e.NoError(t, err)
 	data[len(data)/2] ^= 1
-	must(t, os.WriteFile(file, data, 0o600))
+	e2e.NoError(t, os.WriteFile(file, data, 0o600))
 	rc, err := layers[0].Compressed()
-	must(t, err)
+	e2e.NoError(t, err)
 	_, err = io.Copy(io.Discard, rc)
-	must(t, rc.Close())
+	e2e.NoError(t, rc.Close())
 	if err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("got %v", err)
 	}
 	got, err = s.Image(t.Context(), r, quick())
-	must(t, err)
+	e2e.NoError(t, err)
 	same(t, got, img)
 	// The digest of a cached manifest is verified each time the manifest is read.
-	must(t, os.WriteFile(blobFile(dir, digestOf(t, img)), bytes.Repeat([]byte("x"), 100), 0o600))
+	e2e.NoError(t, os.WriteFile(blobFile(dir, digestOf(t, img)), bytes.Repeat([]byte("x"), 100), 0o600))
 	if _, err := s.Image(t.Context(), r, offline()); !errors.As(err, new(*image.MissingError)) {
 		t.Errorf("a damaged manifest: got %v", err)
 	}
 	_, err = s.Image(t.Context(), r, quick())
-	must(t, err)
+	e2e.NoError(t, err)
 }
 
 // The bytes before a broken connection are not fetched again.
@@ -189,7 +190,7 @@ func TestResume(t *testing.T) {
 	inner := remotetest.Handler()
 	img := imageFor(t, "linux/amd64")
 	layers, err := img.Layers()
-	must(t, err)
+	e2e.NoError(t, err)
 	layer := digestOf(t, layers[0]).String()
 	var asked []string
 	tag := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 1, func(r *http.Request) bool {
@@ -199,9 +200,9 @@ func TestResume(t *testing.T) {
 		asked = append(asked, r.Header.Get("Range"))
 		return true
 	}, cut(inner))))
-	must(t, ggcr.Write(tag, img))
+	e2e.NoError(t, ggcr.Write(tag, img))
 	got, err := openStore(t, t.TempDir()).Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	must(t, err)
+	e2e.NoError(t, err)
 	same(t, got, img)
 	if len(asked) != 2 || asked[0] != "" || !strings.HasPrefix(asked[1], "bytes=") {
 		t.Errorf("the layer was requested with ranges %q, want none and then the rest", asked)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -39,13 +40,13 @@ func edited(t *testing.T, change func(m, config, layer map[string]any)) []raw {
 	img := imageOf(int64(len(config.text)), 1, "")
 	img.text = strings.Replace(img.text, zeros, config.digest(), 1)
 	var m map[string]any
-	must(t, json.Unmarshal([]byte(img.text), &m))
+	e2e.NoError(t, json.Unmarshal([]byte(img.text), &m))
 	layers, _ := m["layers"].([]any)
 	layer, _ := layers[0].(map[string]any)
 	c, _ := m["config"].(map[string]any)
 	change(m, c, layer)
 	text, err := json.Marshal(m)
-	must(t, err)
+	e2e.NoError(t, err)
 	return []raw{config, {string(text), img.mediaType}}
 }
 

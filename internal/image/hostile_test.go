@@ -18,6 +18,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -107,9 +108,9 @@ func TestHostile(t *testing.T) {
 				inner.ServeHTTP(w, r)
 			})))
 			for _, m := range tc.manifests {
-				must(t, ggcr.Put(ref.Digest(m.digest()), m))
+				e2e.NoError(t, ggcr.Put(ref.Digest(m.digest()), m))
 			}
-			must(t, ggcr.Put(ref, tc.manifests[len(tc.manifests)-1]))
+			e2e.NoError(t, ggcr.Put(ref, tc.manifests[len(tc.manifests)-1]))
 			_, err := image.File(t.Context(), ref, filepath.Join(t.TempDir(), "p.xpkg"), image.Options{})
 			if err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.err)
@@ -124,13 +125,13 @@ func TestHostile(t *testing.T) {
 // An image that is not a package is not written.
 func TestNoPackage(t *testing.T) {
 	img, err := random.Image(100, 1)
-	must(t, err)
+	e2e.NoError(t, err)
 	for reason, a := range map[string]ggcr.Taggable{
 		"an image":          img,
 		"an index of image": mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}}),
 	} {
 		ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
-		must(t, ggcr.Push(ref, a))
+		e2e.NoError(t, ggcr.Push(ref, a))
 		dir := t.TempDir()
 		_, err := image.File(t.Context(), ref, filepath.Join(dir, "p.xpkg"), image.Options{})
 		if want := `pulling "` + ref.Name() + `": the image is not a package: it contains no package.yaml`; err == nil || err.Error() != want {

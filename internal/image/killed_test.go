@@ -11,6 +11,7 @@ import (
 
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -39,9 +40,9 @@ func fileChild(args string) error {
 func TestKilled(t *testing.T) {
 	needsKeeping(t)
 	pkg, inner := newLarge(t), remotetest.Handler()
-	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
+	e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
 	layers, err := pkg.image.Layers()
-	must(t, err)
+	e2e.NoError(t, err)
 	last := digestOf(t, layers[len(layers)-1]).String()
 	stalling := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, last) {
@@ -51,7 +52,7 @@ func TestKilled(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	})))
 	path := filepath.Join(t.TempDir(), "p.xpkg")
-	must(t, os.WriteFile(path, []byte("old"), 0o600))
+	e2e.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
 	c, line := functiontest.Start(t, childEnv+"=file "+path+" "+stalling.Name())
 	if line != "moved" {
 		t.Fatalf("the child printed %q", line)
@@ -60,7 +61,7 @@ func TestKilled(t *testing.T) {
 	holds(t, path, []byte("old"))
 	counted := &asked{Handler: inner}
 	_, err = image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{})
-	must(t, err)
+	e2e.NoError(t, err)
 	holds(t, path, pkg.bytes)
 	if most := int64(len(pkg.bytes)) - 2<<20 + 4<<10; counted.bytes > most {
 		t.Errorf("%d bytes were fetched, want at most %d", counted.bytes, most)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -23,7 +24,7 @@ func local(t testing.TB, path, platform string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Cleanup(func() { must(t, l.Close()) })
+	t.Cleanup(func() { e2e.NoError(t, l.Close()) })
 	return l.Image, nil
 }
 
@@ -31,13 +32,13 @@ func local(t testing.TB, path, platform string) (v1.Image, error) {
 func TestOpenLocal(t *testing.T) {
 	idx := indexFor(t, "linux/amd64", "linux/arm64")
 	m, err := idx.IndexManifest()
-	must(t, err)
+	e2e.NoError(t, err)
 	arm, err := idx.Image(m.Manifests[1].Digest)
-	must(t, err)
+	e2e.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "index.xpkg")
-	must(t, xpkg.WriteFile(t.Context(), file, idx, nil))
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), file, idx, nil))
 	saved := filepath.Join(t.TempDir(), "saved.tar")
-	must(t, tarball.WriteToFile(saved, nil, arm))
+	e2e.NoError(t, tarball.WriteToFile(saved, nil, arm))
 	for what, path := range map[string]string{
 		"a folder of an index":  remotetest.Layout(t, idx),
 		"a folder of one image": remotetest.Layout(t, arm),
@@ -53,7 +54,7 @@ func TestOpenLocal(t *testing.T) {
 			same(t, img, arm)
 		}
 		got, err := img.ConfigName()
-		must(t, err)
+		e2e.NoError(t, err)
 		if want, err := arm.ConfigName(); err != nil || got != want {
 			t.Errorf("%s: got config %s, want %s", what, got, want)
 		}
@@ -71,7 +72,7 @@ func TestOpenLocal(t *testing.T) {
 func TestOpenLocalErrors(t *testing.T) {
 	img := imageFor(t, "linux/amd64")
 	layers, err := img.Layers()
-	must(t, err)
+	e2e.NoError(t, err)
 	spoil := func(change func(dir string)) string {
 		dir := remotetest.Layout(t, img)
 		change(dir)
@@ -85,18 +86,18 @@ func TestOpenLocalErrors(t *testing.T) {
 	}{
 		"Absent":    {"a missing path is an error", filepath.Join(t.TempDir(), "absent"), "no such file"},
 		"NoLayout":  {"a folder without oci-layout is an error", t.TempDir(), "it has no oci-layout"},
-		"NoIndex":   {"a layout without an index is an error", spoil(func(dir string) { must(t, os.Remove(filepath.Join(dir, "index.json"))) }), "index.json"},
-		"BadIndex":  {"an invalid index is an error", spoil(func(dir string) { must(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte("{"), 0o600)) }), "not valid"},
-		"HugeIndex": {"the size of an index is limited", spoil(func(dir string) { must(t, os.Truncate(filepath.Join(dir, "index.json"), 1<<30)) }), "larger than"},
+		"NoIndex":   {"a layout without an index is an error", spoil(func(dir string) { e2e.NoError(t, os.Remove(filepath.Join(dir, "index.json"))) }), "index.json"},
+		"BadIndex":  {"an invalid index is an error", spoil(func(dir string) { e2e.NoError(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte("{"), 0o600)) }), "not valid"},
+		"HugeIndex": {"the size of an index is limited", spoil(func(dir string) { e2e.NoError(t, os.Truncate(filepath.Join(dir, "index.json"), 1<<30)) }), "larger than"},
 		"Several":   {"a layout of several images is an error", remotetest.Layout(t, img, imageFor(t, "linux/amd64")), "lists 2 images"},
 		"None":      {"an empty layout is an error", remotetest.Layout(t), "lists no image"},
-		"NoBlob":    {"a missing layer is an error", spoil(func(dir string) { must(t, os.Remove(blobFile(dir, layer))) }), "blob " + layer.String()},
-		"Short":     {"a truncated layer is an error", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, layer), 10)) }), "blob " + layer.String()},
-		"Manifest":  {"a manifest with a wrong digest is an error", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, digestOf(t, img)), 10)) }), "has 10 bytes, and should have"},
+		"NoBlob":    {"a missing layer is an error", spoil(func(dir string) { e2e.NoError(t, os.Remove(blobFile(dir, layer))) }), "blob " + layer.String()},
+		"Short":     {"a truncated layer is an error", spoil(func(dir string) { e2e.NoError(t, os.Truncate(blobFile(dir, layer), 10)) }), "blob " + layer.String()},
+		"Manifest":  {"a manifest with a wrong digest is an error", spoil(func(dir string) { e2e.NoError(t, os.Truncate(blobFile(dir, digestOf(t, img)), 10)) }), "has 10 bytes, and should have"},
 		"Link": {"a link out of the folder is an error", spoil(func(dir string) {
 			outside := filepath.Join(t.TempDir(), "x")
-			must(t, os.Rename(blobFile(dir, layer), outside))
-			must(t, os.Symlink(outside, blobFile(dir, layer)))
+			e2e.NoError(t, os.Rename(blobFile(dir, layer), outside))
+			e2e.NoError(t, os.Symlink(outside, blobFile(dir, layer)))
 		}), "escapes"},
 		"NoFile": {"a file without an image is an error", "layout_test.go", "not a tar file"},
 	}
@@ -116,23 +117,23 @@ func FuzzLayout(f *testing.F) {
 	f.Add([]byte(`{"manifests":[{}]}`), []byte(`{"layers":[{}]}`))
 	f.Fuzz(func(t *testing.T, top, other []byte) {
 		dir := t.TempDir()
-		must(t, os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o700))
-		must(t, os.WriteFile(filepath.Join(dir, "oci-layout"), []byte("{}"), 0o600))
+		e2e.NoError(t, os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o700))
+		e2e.NoError(t, os.WriteFile(filepath.Join(dir, "oci-layout"), []byte("{}"), 0o600))
 		for _, blob := range [][]byte{top, other} {
-			must(t, os.WriteFile(filepath.Join(dir, "blobs", raw{text: string(blob)}.file()), blob, 0o600))
+			e2e.NoError(t, os.WriteFile(filepath.Join(dir, "blobs", raw{text: string(blob)}.file()), blob, 0o600))
 		}
 		index := indexOf(raw{string(top), types.OCIManifestSchema1}, 1)
-		must(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte(index.text), 0o600))
+		e2e.NoError(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte(index.text), 0o600))
 		img, err := local(t, dir, "linux/amd64")
 		if err != nil {
 			return
 		}
 		layers, err := img.Layers()
-		must(t, err)
+		e2e.NoError(t, err)
 		for _, l := range layers {
 			rc, err := l.Compressed()
-			must(t, err)
-			must(t, rc.Close())
+			e2e.NoError(t, err)
+			e2e.NoError(t, rc.Close())
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -40,7 +41,7 @@ func TestPlatforms(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
-			must(t, ggcr.Push(tag, indexFor(t, tc.there...)))
+			e2e.NoError(t, ggcr.Push(tag, indexFor(t, tc.there...)))
 			img, err := openStore(t, t.TempDir()).Image(t.Context(), on(tag, tc.want, t), quick())
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) || hint.Of(err) == "" || !errors.As(err, new(*image.PlatformError)) {
@@ -48,9 +49,9 @@ func TestPlatforms(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			e2e.NoError(t, err)
 			c, err := img.ConfigFile()
-			must(t, err)
+			e2e.NoError(t, err)
 			if got := c.Platform().String(); got != tc.got {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.got)
 			}
@@ -68,11 +69,11 @@ func TestPlatformsOfConfigs(t *testing.T) {
 		mutate.IndexAddendum{Add: signature},
 		mutate.IndexAddendum{Add: imageFor(t, "linux/amd64")},
 		mutate.IndexAddendum{Add: mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: want})})
-	must(t, ggcr.Push(tag, idx))
+	e2e.NoError(t, ggcr.Push(tag, idx))
 	s := openStore(t, t.TempDir())
 	for _, o := range []image.Options{quick(), offline()} {
 		img, err := s.Image(t.Context(), on(tag, "linux/arm64", t), o)
-		must(t, err)
+		e2e.NoError(t, err)
 		same(t, img, want)
 	}
 	_, err := s.Image(t.Context(), on(tag, "linux/s390x", t), quick())
@@ -84,15 +85,15 @@ func TestPlatformsOfConfigs(t *testing.T) {
 // An image without an index must have the requested platform, or no platform.
 func TestPlatformOfAnImage(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
-	must(t, ggcr.Write(tag, imageFor(t, "linux/s390x")))
+	e2e.NoError(t, ggcr.Write(tag, imageFor(t, "linux/s390x")))
 	s := openStore(t, t.TempDir())
 	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick()); err == nil || !strings.Contains(err.Error(), "only for linux/s390x") {
 		t.Errorf("got %v", err)
 	}
 	img, err := random.Image(10, 1)
-	must(t, err)
-	must(t, ggcr.Write(tag, img))
+	e2e.NoError(t, err)
+	e2e.NoError(t, ggcr.Write(tag, img))
 	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	must(t, err)
+	e2e.NoError(t, err)
 	same(t, got, img)
 }

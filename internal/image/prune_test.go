@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
@@ -89,15 +88,15 @@ type puller struct {
 func start(t *testing.T, dir string, ref name.Reference) puller {
 	t.Helper()
 	exe, err := os.Executable()
-	must(t, err)
+	e2e.NoError(t, err)
 	cmd := exec.CommandContext(e2e.Context(t), exe)
 	cmd.Env = append(os.Environ(), childEnv+"="+dir+" "+ref.Name())
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	must(t, err)
+	e2e.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	e2e.NoError(t, err)
+	e2e.NoError(t, cmd.Start())
 	return puller{cmd, in, bufio.NewScanner(out)}
 }
 
@@ -114,14 +113,14 @@ func (p puller) says(t *testing.T, what string) {
 
 func (p puller) end(t *testing.T) {
 	t.Helper()
-	must(t, p.in.Close())
-	must(t, e2e.Await(t, p.cmd.Wait))
+	e2e.NoError(t, p.in.Close())
+	e2e.NoError(t, e2e.Await(t, p.cmd.Wait))
 }
 
 func prune(t *testing.T, s *image.Store, old image.Old, dry bool) image.Info {
 	t.Helper()
 	removed, err := s.Prune(t.Context(), old, dry)
-	must(t, err)
+	e2e.NoError(t, err)
 	return removed
 }
 
@@ -140,29 +139,29 @@ func two(t *testing.T, dir string) []image.Request {
 	t.Helper()
 	host := remotetest.Serve(t, remotetest.Handler())
 	s, err := image.Open(dir)
-	must(t, err)
+	e2e.NoError(t, err)
 	var requests []image.Request
 	for _, repo := range []string{"a", "b"} {
 		ref := mustRef(t, host+"/"+repo+":v1")
-		must(t, ggcr.Push(ref, indexFor(t, "linux/amd64", "linux/arm64")))
+		e2e.NoError(t, ggcr.Push(ref, indexFor(t, "linux/amd64", "linux/arm64")))
 		r := on(ref, "linux/amd64", t)
 		_, err := s.Image(t.Context(), r, quick())
-		must(t, err)
+		e2e.NoError(t, err)
 		requests = append(requests, r)
 	}
 	info, err := s.Info(t.Context())
-	must(t, err)
+	e2e.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join(dir, "refs", "*.json"))
-	must(t, err)
+	e2e.NoError(t, err)
 	for _, f := range files {
 		raw, err := os.ReadFile(f)
-		must(t, err)
+		e2e.NoError(t, err)
 		if strings.Contains(string(raw), info.Refs[0].Reference) {
 			hourAgo := time.Now().Add(-time.Hour)
-			must(t, os.Chtimes(f, hourAgo, hourAgo))
+			e2e.NoError(t, os.Chtimes(f, hourAgo, hourAgo))
 		}
 	}
-	must(t, s.Close())
+	e2e.NoError(t, s.Close())
 	return requests
 }
 
@@ -171,7 +170,7 @@ func TestInfo(t *testing.T) {
 	before := time.Now().Add(-time.Second)
 	two(t, dir)
 	info, err := openStore(t, dir).Info(t.Context())
-	must(t, err)
+	e2e.NoError(t, err)
 	// Each image has an index, a manifest, a config and two layers.
 	if names(info.Refs) != "a:v1 b:v1" || info.Blobs != 10 || info.Leftovers != 0 || info.Refs[0].Bytes+info.Refs[1].Bytes != info.Bytes {
 		t.Errorf("got %+v", info)
@@ -180,10 +179,8 @@ func TestInfo(t *testing.T) {
 		t.Errorf("got times %+v", info.Refs)
 	}
 	empty, err := openStore(t, t.TempDir()).Info(t.Context())
-	must(t, err)
-	if diff := cmp.Diff(image.Info{}, empty); diff != "" {
-		t.Errorf("an empty cache (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "an empty cache", image.Info{}, empty)
 }
 
 func TestPrune(t *testing.T) {
@@ -208,7 +205,7 @@ func TestPrune(t *testing.T) {
 			requests := two(t, dir)
 			if tc.hold {
 				_, err := openStore(t, dir).Image(t.Context(), requests[0], offline())
-				must(t, err)
+				e2e.NoError(t, err)
 			}
 			s := openStore(t, dir)
 			for _, dry := range []bool{true, false} {
@@ -233,22 +230,22 @@ func TestPruneLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	s, err := image.Open(dir)
-	must(t, err)
+	e2e.NoError(t, err)
 	r := on(tag, "linux/amd64", t)
 	r.Policy = image.Always
 	for range 2 {
-		must(t, ggcr.Write(tag, imageFor(t, "linux/amd64")))
+		e2e.NoError(t, ggcr.Write(tag, imageFor(t, "linux/amd64")))
 		_, err := s.Image(t.Context(), r, quick())
-		must(t, err)
+		e2e.NoError(t, err)
 	}
 	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
 		t.Errorf("%d blobs of a held image were removed", removed.Blobs)
 	}
-	must(t, s.Close())
+	e2e.NoError(t, s.Close())
 	digits := strings.Repeat("0", 64)
 	broken := []string{digits + ".json", ".xfn-" + strings.Repeat("a", 26) + ".tmp"}
 	for _, f := range append(broken, "mine.json") {
-		must(t, os.WriteFile(filepath.Join(dir, "refs", f), []byte("{"), 0o600))
+		e2e.NoError(t, os.WriteFile(filepath.Join(dir, "refs", f), []byte("{"), 0o600))
 	}
 	s = openStore(t, dir)
 	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 4 || len(removed.Refs) != 0 {
@@ -264,7 +261,7 @@ func TestPruneLeftovers(t *testing.T) {
 	}
 	r.Policy = image.Never
 	_, err = s.Image(t.Context(), r, quick())
-	must(t, err)
+	e2e.NoError(t, err)
 }
 
 // Prune keeps an image of an index if another image of the index is invalid.
@@ -273,24 +270,24 @@ func TestPruneInvalidSibling(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	img := imageFor(t, "linux/arm64")
 	digest := digestOf(t, img)
-	must(t, ggcr.Write(tag.Context().Digest(digest.String()), img))
+	e2e.NoError(t, ggcr.Write(tag.Context().Digest(digest.String()), img))
 	size, err := img.Size()
-	must(t, err)
+	e2e.NoError(t, err)
 	bad := raw{`{"config": {}, "manifests": []}`, types.OCIManifestSchema1}
-	must(t, ggcr.Put(tag.Context().Digest(bad.digest()), bad))
-	must(t, ggcr.Put(tag, raw{fmt.Sprintf(`{"schemaVersion": 2, "manifests": [
+	e2e.NoError(t, ggcr.Put(tag.Context().Digest(bad.digest()), bad))
+	e2e.NoError(t, ggcr.Put(tag, raw{fmt.Sprintf(`{"schemaVersion": 2, "manifests": [
 		{"mediaType": %q, "digest": %q, "size": %d, "platform": {"os": "linux", "architecture": "amd64"}},
 		{"mediaType": %q, "digest": %q, "size": %d, "platform": {"os": "linux", "architecture": "arm64"}}]}`,
 		bad.mediaType, bad.digest(), len(bad.text), bad.mediaType, digest, size), types.OCIImageIndex}))
 	dir := t.TempDir()
 	s, err := image.Open(dir)
-	must(t, err)
+	e2e.NoError(t, err)
 	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick()); err == nil {
 		t.Error("the invalid image was pulled")
 	}
 	_, err = s.Image(t.Context(), on(tag, "linux/arm64", t), quick())
-	must(t, err)
-	must(t, s.Close())
+	e2e.NoError(t, err)
+	e2e.NoError(t, s.Close())
 	if removed := prune(t, openStore(t, dir), image.Old{}, false); removed.Blobs != 0 {
 		t.Errorf("Prune removed %+v of an image in the cache", removed)
 	}
@@ -300,11 +297,11 @@ func TestPruneInvalidSibling(t *testing.T) {
 // while processes use it.
 func TestProcesses(t *testing.T) {
 	h, err := registry.Open(t.TempDir())
-	must(t, err)
-	t.Cleanup(func() { must(t, h.Close()) })
+	e2e.NoError(t, err)
+	t.Cleanup(func() { e2e.NoError(t, h.Close()) })
 	tag := parse(t, remotetest.Serve(t, h))
 	img := imageFor(t, "linux/amd64")
-	must(t, ggcr.Write(tag, img))
+	e2e.NoError(t, ggcr.Write(tag, img))
 	dir := t.TempDir()
 	var all []puller
 	for range 4 {
@@ -318,9 +315,9 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("four running processes lost %+v", removed)
 	}
 	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline())
-	must(t, err)
+	e2e.NoError(t, err)
 	same(t, got, img)
-	must(t, s.Close())
+	e2e.NoError(t, s.Close())
 	for _, p := range all {
 		p.end(t)
 	}
@@ -333,10 +330,10 @@ func TestProcesses(t *testing.T) {
 func TestKilledPull(t *testing.T) {
 	inner := remotetest.Handler()
 	img, err := random.Image(1<<16, 1)
-	must(t, err)
+	e2e.NoError(t, err)
 	img = withPlatform(t, img, "linux/amd64")
 	layers, err := img.Layers()
-	must(t, err)
+	e2e.NoError(t, err)
 	stalled := digestOf(t, layers[0])
 	killed := make(chan struct{})
 	var ranges atomic.Value
@@ -355,11 +352,11 @@ func TestKilledPull(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-killed
 	})))
-	must(t, ggcr.Write(tag, img))
+	e2e.NoError(t, ggcr.Write(tag, img))
 	dir := t.TempDir()
 	p := start(t, dir, tag)
 	p.says(t, "moved")
-	must(t, p.cmd.Process.Kill())
+	e2e.NoError(t, p.cmd.Process.Kill())
 	_ = e2e.Await(t, p.cmd.Wait) // The process was killed, so Wait returns an error.
 	close(killed)
 	if _, err := os.Stat(blobFile(dir, stalled)); !errors.Is(err, fs.ErrNotExist) {
@@ -370,12 +367,12 @@ func TestKilledPull(t *testing.T) {
 		t.Errorf("offline: got %v", err)
 	}
 	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	must(t, err)
+	e2e.NoError(t, err)
 	same(t, got, img)
 	if r, _ := ranges.Load().(string); !strings.HasPrefix(r, "bytes=") {
 		t.Errorf("the layer was requested with range %q, want the missing bytes", r)
 	}
-	must(t, s.Close())
+	e2e.NoError(t, s.Close())
 	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
 		t.Errorf("blobs of the image were removed: %+v", removed)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -34,16 +35,16 @@ func packages(t *testing.T) map[string]string {
 	var named []xpkg.Target
 	for _, file := range []string{"a.xpkg", "b.xpkg"} {
 		f, err := xpkg.Open(t.Context(), filepath.Join("testdata/golden/multi-verbose/in", file))
-		must(t, err)
+		e2e.NoError(t, err)
 		t.Cleanup(func() { _ = f.Close() })
 		named = append(named, xpkg.Target{Path: file, Artifact: f.Artifact})
 	}
 	idx, err := xpkg.Join(t.Context(), named)
-	must(t, err)
+	e2e.NoError(t, err)
 	files := map[string]string{}
 	for name, a := range map[string]xpkg.Artifact{"Image": named[0].Artifact, "Index": idx} {
 		files[name] = filepath.Join(t.TempDir(), "pushed.xpkg")
-		must(t, xpkg.WriteFile(t.Context(), files[name], a, nil))
+		e2e.NoError(t, xpkg.WriteFile(t.Context(), files[name], a, nil))
 	}
 	return files
 }
@@ -52,27 +53,20 @@ func packages(t *testing.T) map[string]string {
 func send(t *testing.T, host, file string) (name.Tag, v1.Hash) {
 	t.Helper()
 	f, err := xpkg.Open(t.Context(), file)
-	must(t, err)
-	defer func() { must(t, f.Close()) }()
+	e2e.NoError(t, err)
+	defer func() { e2e.NoError(t, f.Close()) }()
 	ref := parse(t, host)
-	must(t, ggcr.Push(ref, f.Artifact))
+	e2e.NoError(t, ggcr.Push(ref, f.Artifact))
 	h, err := f.Artifact.Digest()
-	must(t, err)
+	e2e.NoError(t, err)
 	return ref, h
 }
 
 func parse(t testing.TB, host string) name.Tag {
 	t.Helper()
 	ref, err := remote.ParseTag("gold/package:v1.0.0", host)
-	must(t, err)
+	e2e.NoError(t, err)
 	return ref
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // A pulled file has the pushed bytes, by tag and by digest.
@@ -81,7 +75,7 @@ func TestFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tag, digest := send(t, remotetest.Serve(t, remotetest.Handler()), file)
 			want, err := os.ReadFile(file)
-			must(t, err)
+			e2e.NoError(t, err)
 			byTag, byDigest := pulled(t, tag, digest), pulled(t, tag.Digest(digest.String()), digest)
 			if !bytes.Equal(byTag, want) {
 				t.Error("another file came back by tag")
@@ -103,7 +97,7 @@ func pulled(t *testing.T, ref name.Reference, digest v1.Hash) []byte {
 		last = e
 		mu.Unlock()
 	}})
-	must(t, err)
+	e2e.NoError(t, err)
 	if got, err := a.Digest(); err != nil || got != digest {
 		t.Errorf("got digest %s (%v), want %s", got, err, digest)
 	}
@@ -111,7 +105,7 @@ func pulled(t *testing.T, ref name.Reference, digest v1.Hash) []byte {
 		t.Errorf("the last event is %+v", last)
 	}
 	b, err := os.ReadFile(path)
-	must(t, err)
+	e2e.NoError(t, err)
 	return b
 }
 
@@ -121,13 +115,13 @@ func TestArtifactStays(t *testing.T) {
 	files := packages(t)
 	ref, digest := send(t, host, files["Index"])
 	a, err := image.Artifact(t.Context(), ref, image.Options{})
-	must(t, err)
+	e2e.NoError(t, err)
 	send(t, host, files["Image"])
 	idx, ok := a.(v1.ImageIndex)
 	if !ok {
 		t.Fatalf("an index came back as %T", a)
 	}
-	must(t, validate.Index(idx))
+	e2e.NoError(t, validate.Index(idx))
 	if got, err := idx.Digest(); err != nil || got != digest {
 		t.Errorf("got digest %s (%v), want %s", got, err, digest)
 	}
@@ -222,7 +216,7 @@ func (odd) RawManifest() ([]byte, error) { return []byte(`{}`), nil }
 
 func TestNoImage(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
-	must(t, ggcr.Put(ref, odd{static.NewLayer(nil, "application/odd")}))
+	e2e.NoError(t, ggcr.Put(ref, odd{static.NewLayer(nil, "application/odd")}))
 	_, err := image.Artifact(t.Context(), ref, image.Options{})
 	if err == nil || !strings.Contains(err.Error(), `neither an image nor an index, but "application/odd"`) {
 		t.Errorf("got %v, want the media type", err)
@@ -233,10 +227,10 @@ func TestNoImage(t *testing.T) {
 func TestDockerTypes(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	img, err := random.Image(100, 1)
-	must(t, err)
-	must(t, ggcr.Write(ref, img))
+	e2e.NoError(t, err)
+	e2e.NoError(t, ggcr.Write(ref, img))
 	a, err := image.Artifact(t.Context(), ref, image.Options{})
-	must(t, err)
+	e2e.NoError(t, err)
 	if mt, err := a.MediaType(); err != nil || mt != types.DockerManifestSchema2 {
 		t.Errorf("got %s (%v)", mt, err)
 	}

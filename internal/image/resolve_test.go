@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -26,7 +26,7 @@ func TestResolve(t *testing.T) {
 	host := remotetest.Serve(t, g)
 	index, one := mustRef(t, host+"/a/index:v1"), mustRef(t, host+"/a/image:v1")
 	idx, img := indexFor(t, "linux/arm64", "linux/amd64", "linux/arm/v7", "linux/amd64"), imageFor(t, "linux/arm64")
-	must(t, errors.Join(ggcr.WriteIndex(index, idx), ggcr.Write(one, img)))
+	e2e.NoError(t, errors.Join(ggcr.WriteIndex(index, idx), ggcr.Write(one, img)))
 	store := openStore(t, t.TempDir())
 	want := map[name.Reference]image.Resolved{
 		index: {Digest: digestOf(t, idx), Platforms: []string{"linux/amd64", "linux/arm/v7", "linux/arm64"}},
@@ -35,23 +35,19 @@ func TestResolve(t *testing.T) {
 	}
 	for ref, want := range want {
 		got, err := store.Resolve(t.Context(), ref, quick())
-		must(t, err)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", ref, diff)
-		}
+		e2e.NoError(t, err)
+		e2e.Equal(t, ref.String(), want, got)
 	}
 	if _, err := store.Resolve(t.Context(), index, offline()); err == nil || !strings.Contains(string(hint.Of(err)), "once without {offline}") || !strings.Contains(err.Error(), index.Name()) {
 		t.Errorf("a tag that was never pulled: got %v", err)
 	}
 	_, err := store.Image(t.Context(), on(index, "linux/arm64", t), quick())
-	must(t, err)
+	e2e.NoError(t, err)
 	g.closed.Store(true)
 	asked := g.asked.Load()
 	got, err := store.Resolve(t.Context(), index, offline())
-	must(t, err)
-	if diff := cmp.Diff(want[index], got); diff != "" {
-		t.Errorf("offline (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "offline", want[index], got)
 	if g.asked.Load() != asked {
 		t.Error("a registry was asked offline")
 	}
@@ -75,8 +71,8 @@ func TestPin(t *testing.T) {
 	g := &gate{Handler: remotetest.Handler()}
 	tag := parse(t, remotetest.Serve(t, g))
 	before, after := imageFor(t, "linux/amd64"), imageFor(t, "linux/amd64")
-	must(t, ggcr.Write(tag, before))
-	must(t, ggcr.Write(tag, after))
+	e2e.NoError(t, ggcr.Write(tag, before))
+	e2e.NoError(t, ggcr.Write(tag, after))
 	pinned := quick()
 	pinned.Pin = func(ref name.Reference) (name.Reference, error) {
 		if ref.Name() != tag.Name() {
@@ -89,13 +85,13 @@ func TestPin(t *testing.T) {
 		r := on(tag, "linux/amd64", t)
 		r.Policy = policy
 		img, err := openStore(t, dir).Image(t.Context(), r, pinned)
-		must(t, err)
+		e2e.NoError(t, err)
 		same(t, img, before)
 		g.closed.Store(true) // The first request fetched all blobs, so the others need no registry.
 	}
 	g.closed.Store(false)
 	a, err := image.Artifact(t.Context(), tag, pinned)
-	must(t, err)
+	e2e.NoError(t, err)
 	if digestOf(t, a) != digestOf(t, before) {
 		t.Error("the current digest of the tag was pulled")
 	}
@@ -115,7 +111,7 @@ func TestTags(t *testing.T) {
 	tags := image.Tags{Remote: quick().Remote}
 	img := imageFor(t, "linux/"+runtime.GOARCH)
 	for _, tag := range []string{"v1", "v2"} {
-		must(t, ggcr.Write(repo.Tag(tag), img))
+		e2e.NoError(t, ggcr.Write(repo.Tag(tag), img))
 	}
 	all, err := tags.List(t.Context(), repo)
 	if err != nil || !slices.Equal(all, []string{"v1", "v2"}) {
@@ -128,7 +124,7 @@ func TestTags(t *testing.T) {
 	}
 	store := openStore(t, t.TempDir())
 	_, err = store.Image(t.Context(), image.Request{Reference: repo.Tag("v2")}, quick())
-	must(t, err)
+	e2e.NoError(t, err)
 	cached := image.CachedTags{Store: store}
 	if all, err := cached.List(t.Context(), repo.Registry.Repo("other")); err == nil || !strings.Contains(err.Error(), "is in the cache") {
 		t.Errorf("another repository: got %q, %v", all, err)
@@ -147,7 +143,7 @@ func TestTags(t *testing.T) {
 func TestRewrite(t *testing.T) {
 	mirror := mustRef(t, remotetest.Serve(t, remotetest.Handler())+"/mirror/fn:v2")
 	img := imageFor(t, "linux/"+runtime.GOARCH)
-	must(t, ggcr.Write(mirror, img))
+	e2e.NoError(t, ggcr.Write(mirror, img))
 	o := quick()
 	o.Rewrite = func(s string) string {
 		if rest, ok := strings.CutPrefix(s, "docker.io/acme/"); ok {
@@ -168,7 +164,7 @@ func TestRewrite(t *testing.T) {
 	}
 	store := openStore(t, t.TempDir())
 	_, err := store.Image(t.Context(), image.Request{Reference: ref}, o)
-	must(t, err)
+	e2e.NoError(t, err)
 	for _, o := range []image.Options{o, offline()} {
 		if got, err := store.Resolve(t.Context(), ref, o); err != nil || got.Digest != digestOf(t, img) {
 			t.Errorf("got %v, %v, want the digest of the mirror", got, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -31,8 +32,8 @@ import (
 func openStore(t testing.TB, dir string) *image.Store {
 	t.Helper()
 	s, err := image.Open(dir)
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	e2e.NoError(t, err)
+	t.Cleanup(func() { e2e.NoError(t, s.Close()) })
 	return s
 }
 
@@ -40,25 +41,25 @@ func openStore(t testing.TB, dir string) *image.Store {
 func imageFor(t testing.TB, platform string) v1.Image {
 	t.Helper()
 	img, err := random.Image(1<<16, 2)
-	must(t, err)
+	e2e.NoError(t, err)
 	return withPlatform(t, img, platform)
 }
 
 func withPlatform(t testing.TB, img v1.Image, platform string) v1.Image {
 	t.Helper()
 	c, err := img.ConfigFile()
-	must(t, err)
+	e2e.NoError(t, err)
 	p := parsePlatform(t, platform)
 	c.OS, c.Architecture, c.Variant = p.OS, p.Architecture, p.Variant
 	img, err = mutate.ConfigFile(img, c)
-	must(t, err)
+	e2e.NoError(t, err)
 	return img
 }
 
 func parsePlatform(t testing.TB, s string) v1.Platform {
 	t.Helper()
 	p, err := v1.ParsePlatform(s)
-	must(t, err)
+	e2e.NoError(t, err)
 	return *p
 }
 
@@ -76,14 +77,14 @@ func indexFor(t testing.TB, platforms ...string) v1.ImageIndex {
 func digestOf(t testing.TB, d interface{ Digest() (v1.Hash, error) }) v1.Hash {
 	t.Helper()
 	h, err := d.Digest()
-	must(t, err)
+	e2e.NoError(t, err)
 	return h
 }
 
 // same checks that got equals want and is readable.
 func same(t testing.TB, got, want v1.Image) {
 	t.Helper()
-	must(t, validate.Image(got))
+	e2e.NoError(t, validate.Image(got))
 	if g, w := digestOf(t, got), digestOf(t, want); g != w {
 		t.Errorf("got image %s, want %s", g, w)
 	}
@@ -121,11 +122,11 @@ func TestImage(t *testing.T) {
 	g := &gate{Handler: remotetest.Handler()}
 	tag := parse(t, remotetest.Serve(t, g))
 	idx := indexFor(t, "linux/amd64", "linux/arm64")
-	must(t, ggcr.Push(tag, idx))
+	e2e.NoError(t, ggcr.Push(tag, idx))
 	m, err := idx.IndexManifest()
-	must(t, err)
+	e2e.NoError(t, err)
 	want, err := idx.Image(m.Manifests[1].Digest)
-	must(t, err)
+	e2e.NoError(t, err)
 	for what, ref := range map[string]name.Reference{
 		"a tag":              tag,
 		"an index's digest":  tag.Digest(digestOf(t, idx).String()),
@@ -136,7 +137,7 @@ func TestImage(t *testing.T) {
 			g.closed.Store(false)
 			dir := t.TempDir()
 			img, err := openStore(t, dir).Image(t.Context(), on(ref, "linux/arm64", t), quick())
-			must(t, err)
+			e2e.NoError(t, err)
 			same(t, img, want)
 
 			g.closed.Store(true)
@@ -145,13 +146,13 @@ func TestImage(t *testing.T) {
 				r := on(ref, "linux/arm64", t)
 				r.Policy = p
 				img, err := openStore(t, dir).Image(t.Context(), r, quick())
-				must(t, err)
+				e2e.NoError(t, err)
 				same(t, img, want)
 			}
 			r := on(ref, "linux/arm64", t)
 			r.Policy = image.Always
 			img, err = openStore(t, dir).Image(t.Context(), r, offline())
-			must(t, err)
+			e2e.NoError(t, err)
 			same(t, img, want)
 			if n := g.asked.Load() - asked; n != 0 {
 				t.Errorf("the registry was asked %d times", n)
@@ -166,7 +167,7 @@ func TestImage(t *testing.T) {
 func mustRef(t testing.TB, s string) name.Reference {
 	t.Helper()
 	ref, err := remote.ParseReference(s, "")
-	must(t, err)
+	e2e.NoError(t, err)
 	return ref
 }
 
@@ -174,12 +175,12 @@ func mustRef(t testing.TB, s string) name.Reference {
 func TestDigestOfATag(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	img := imageFor(t, "linux/amd64")
-	must(t, ggcr.Write(tag, img))
+	e2e.NoError(t, ggcr.Write(tag, img))
 	s := openStore(t, t.TempDir())
 	_, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	must(t, err)
+	e2e.NoError(t, err)
 	got, err := s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline())
-	must(t, err)
+	e2e.NoError(t, err)
 	same(t, got, img)
 	if info, err := s.Info(t.Context()); err != nil || len(info.Refs) != 2 {
 		t.Errorf("got %+v, %v, want two references", info, err)
@@ -190,7 +191,7 @@ func TestDigestOfATag(t *testing.T) {
 func TestTagMoves(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	before, after := imageFor(t, "linux/amd64"), imageFor(t, "linux/amd64")
-	must(t, ggcr.Write(tag, before))
+	e2e.NoError(t, ggcr.Write(tag, before))
 	s := openStore(t, t.TempDir())
 	r := on(tag, "linux/amd64", t)
 	for _, step := range []struct {
@@ -199,25 +200,25 @@ func TestTagMoves(t *testing.T) {
 	}{{image.IfNotPresent, before}, {image.IfNotPresent, before}, {image.Always, after}, {image.IfNotPresent, after}} {
 		r.Policy = step.policy
 		got, err := s.Image(t.Context(), r, quick())
-		must(t, err)
+		e2e.NoError(t, err)
 		same(t, got, step.want)
-		must(t, ggcr.Write(tag, after))
+		e2e.NoError(t, ggcr.Write(tag, after))
 	}
 }
 
 // The registry is asked for a platform that a cached tag does not have.
 func TestTagGetsAPlatform(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
-	must(t, ggcr.Push(tag, indexFor(t, "linux/amd64")))
+	e2e.NoError(t, ggcr.Push(tag, indexFor(t, "linux/amd64")))
 	s := openStore(t, t.TempDir())
 	_, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	must(t, err)
-	must(t, ggcr.Push(tag, indexFor(t, "linux/amd64", "linux/arm64")))
+	e2e.NoError(t, err)
+	e2e.NoError(t, ggcr.Push(tag, indexFor(t, "linux/amd64", "linux/arm64")))
 	if _, err := s.Image(t.Context(), on(tag, "linux/arm64", t), offline()); err == nil || !strings.Contains(err.Error(), "only for linux/amd64") {
 		t.Errorf("offline: got %v", err)
 	}
 	_, err = s.Image(t.Context(), on(tag, "linux/arm64", t), quick())
-	must(t, err)
+	e2e.NoError(t, err)
 }
 
 // A MissingError names all missing images, and nothing is fetched.
@@ -227,18 +228,18 @@ func TestMissing(t *testing.T) {
 	dir := t.TempDir()
 	ref := func(s string) name.Reference { return mustRef(t, host+"/"+s) }
 	there, partly := ref("there:v1"), ref("partly:v1")
-	must(t, ggcr.Write(there.(name.Tag), imageFor(t, "linux/amd64")))
+	e2e.NoError(t, ggcr.Write(there.(name.Tag), imageFor(t, "linux/amd64")))
 	half := imageFor(t, "linux/amd64")
-	must(t, ggcr.Write(partly.(name.Tag), half))
+	e2e.NoError(t, ggcr.Write(partly.(name.Tag), half))
 	for _, r := range []name.Reference{there, partly} {
 		_, err := openStore(t, dir).Image(t.Context(), on(r, "linux/amd64", t), quick())
-		must(t, err)
+		e2e.NoError(t, err)
 	}
 	layers, err := half.Layers()
-	must(t, err)
+	e2e.NoError(t, err)
 	size, err := layers[0].Size()
-	must(t, err)
-	must(t, os.Remove(blobFile(dir, digestOf(t, layers[0]))))
+	e2e.NoError(t, err)
+	e2e.NoError(t, os.Remove(blobFile(dir, digestOf(t, layers[0]))))
 	asked := g.asked.Load()
 
 	never := on(ref("never:v1"), "linux/arm64", t)
@@ -271,7 +272,7 @@ func TestMissing(t *testing.T) {
 	}
 	// Missing blobs are fetched by digest: the tag is not resolved again.
 	_, err = openStore(t, dir).Image(t.Context(), requests[2], quick())
-	must(t, err)
+	e2e.NoError(t, err)
 }
 
 func blobFile(dir string, h v1.Hash) string { return filepath.Join(dir, "blobs", "sha256", h.Hex) }
@@ -293,11 +294,11 @@ func TestShared(t *testing.T) {
 	var requests []image.Request
 	for _, repo := range []string{"a", "b", "c"} {
 		top, err := random.Layer(1000, types.OCILayer)
-		must(t, err)
+		e2e.NoError(t, err)
 		img, err := mutate.AppendLayers(base, top)
-		must(t, err)
+		e2e.NoError(t, err)
 		ref := mustRef(t, host+"/"+repo+":v1")
-		must(t, ggcr.Write(ref, img))
+		e2e.NoError(t, ggcr.Write(ref, img))
 		requests = append(requests, on(ref, "linux/amd64", t))
 	}
 	var last progress.Event
@@ -311,7 +312,7 @@ func TestShared(t *testing.T) {
 	}
 	s := openStore(t, t.TempDir())
 	images, err := s.Images(t.Context(), requests, o)
-	must(t, err)
+	e2e.NoError(t, err)
 	if len(images) != 3 || len(gets) != 8 {
 		t.Errorf("got %d images after %d requests for blobs, want 3 and 8", len(images), len(gets))
 	}

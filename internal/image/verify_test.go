@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -22,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -35,9 +35,7 @@ import (
 func value[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return v
 	}
 }
@@ -135,9 +133,7 @@ func TestArtifact(t *testing.T) {
 				Digest: pushed.Digest, MediaType: pushed.MediaType, Platforms: tc.platforms,
 				Signatures: 2, By: []int{1, 0}, Blobs: tc.blobs, Bytes: got.Bytes,
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, want, got)
 			if done != total || total == 0 || got.Bytes <= total {
 				t.Errorf("%s: %d of %d bytes of layers, %d in all", tc.reason, done, total, got.Bytes)
 			}
@@ -170,9 +166,9 @@ func TestNotSigned(t *testing.T) {
 			s.Value[0] ^= 1
 			store(t, at, s)
 		}, "has 1 signature, but none by the key: they were made with other keys, or changed"},
-		"Index":   {"an index instead of signatures is an error", func(t *testing.T, _, at name.Tag) { check(t, ggcr.WriteIndex(at, index(other))) }, "is an index and not an image of signatures"},
-		"Image":   {"an image instead of signatures is an error", func(t *testing.T, _, at name.Tag) { check(t, ggcr.Write(at, other)) }, "has no signature"},
-		"Nothing": {"a missing reference is an error", func(t *testing.T, ref, _ name.Tag) { check(t, ggcr.Delete(ref)) }, `has no "gold/package:v1.0.0"`},
+		"Index":   {"an index instead of signatures is an error", func(t *testing.T, _, at name.Tag) { e2e.NoError(t, ggcr.WriteIndex(at, index(other))) }, "is an index and not an image of signatures"},
+		"Image":   {"an image instead of signatures is an error", func(t *testing.T, _, at name.Tag) { e2e.NoError(t, ggcr.Write(at, other)) }, "has no signature"},
+		"Nothing": {"a missing reference is an error", func(t *testing.T, ref, _ name.Tag) { e2e.NoError(t, ggcr.Delete(ref)) }, `has no "gold/package:v1.0.0"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -207,13 +203,6 @@ func checkError(t *testing.T, reason string, err error, ref name.Tag, want strin
 	}
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func digestAt(t *testing.T, ref name.Reference) v1.Hash {
 	t.Helper()
 	return value[*v1.Descriptor](t)(ggcr.Head(ref)).Digest
@@ -232,12 +221,12 @@ func blobsOf(t *testing.T, ref name.Tag) (all []string) {
 // move copies an image of signatures to another tag.
 func move(t *testing.T, from, to name.Tag) {
 	t.Helper()
-	check(t, ggcr.Tag(to, value[*ggcr.Descriptor](t)(ggcr.Get(from))))
+	e2e.NoError(t, ggcr.Tag(to, value[*ggcr.Descriptor](t)(ggcr.Get(from))))
 }
 
 func store(t *testing.T, at name.Tag, s signature.Signature) {
 	t.Helper()
-	check(t, ggcr.Write(at, value[v1.Image](t)(signature.Append(nil, s))))
+	e2e.NoError(t, ggcr.Write(at, value[v1.Image](t)(signature.Append(nil, s))))
 }
 
 // All blobs and manifests below a signed manifest are verified.
@@ -392,7 +381,7 @@ func TestCopied(t *testing.T) {
 	pushed := publish(t, ref, randomImage(t, "amd64"), key)
 	copied := value[name.Tag](t)(remote.ParseTag("silver/copy:v2", ref.RegistryStr()))
 	for from, to := range map[name.Tag]name.Tag{ref: copied, signature.Tag(ref.Context(), pushed.Digest): signature.Tag(copied.Context(), pushed.Digest)} {
-		check(t, ggcr.Write(to, value[v1.Image](t)(ggcr.Image(from))))
+		e2e.NoError(t, ggcr.Write(to, value[v1.Image](t)(ggcr.Image(from))))
 	}
 	for _, r := range []name.Reference{copied, ref.Context().Digest(pushed.Digest.String())} {
 		if _, err := image.Verify(t.Context(), r, publics(key), options().Remote, nil); err != nil {

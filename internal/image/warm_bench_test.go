@@ -5,6 +5,7 @@ import (
 
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -13,9 +14,7 @@ import (
 // must not depend on the size of the image.
 func BenchmarkWarm(b *testing.B) {
 	tag := parse(b, remotetest.Serve(b, remotetest.Handler()))
-	if err := ggcr.Push(tag, indexFor(b, "linux/amd64", "linux/arm64")); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, ggcr.Push(tag, indexFor(b, "linux/amd64", "linux/arm64")))
 	dir := b.TempDir()
 	r := on(tag, "linux/amd64", b)
 	if _, err := openStore(b, dir).Image(b.Context(), r, quick()); err != nil {
@@ -23,9 +22,9 @@ func BenchmarkWarm(b *testing.B) {
 	}
 	for b.Loop() {
 		s, err := image.Open(dir)
-		must(b, err)
+		e2e.NoError(b, err)
 		_, err = s.Image(b.Context(), r, offline())
-		must(b, err)
-		must(b, s.Close())
+		e2e.NoError(b, err)
+		e2e.NoError(b, s.Close())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/language"
 )
@@ -17,13 +18,9 @@ func TestCache(t *testing.T) {
 	for _, name := range []string{"wheels/old", "wheels/.xfn-aaaaaaaaaaaaaaaaaaaaaaaaaa.tmp", "layers/used", "mine/old"} {
 		path := filepath.Join(dir, cache.Name, name)
 		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("content"), 0o600), os.Chtimes(path, past, past))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 	}
-	if err := os.Chtimes(filepath.Join(dir, cache.Name, "layers", "used"), time.Now(), time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chtimes(filepath.Join(dir, cache.Name, "layers", "used"), time.Now(), time.Now()))
 	one, two := language.Usage{Entries: 1, Bytes: 7}, language.Usage{Entries: 2, Bytes: 14}
 	if got, err := cache.Used(t.Context(), dir); err != nil || got != two {
 		t.Errorf("got %+v, %v, want %+v", got, err, two)
@@ -43,13 +40,9 @@ func TestCache(t *testing.T) {
 func TestPruneKeepsLocked(t *testing.T) {
 	cache, dir := language.Cache{Name: "go", Folders: []string{"programs"}, Lock: "lock"}, t.TempDir()
 	entry := filepath.Join(dir, "go/programs/used")
-	if err := errors.Join(os.MkdirAll(entry, 0o700), os.WriteFile(filepath.Join(entry, "lock"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.MkdirAll(entry, 0o700), os.WriteFile(filepath.Join(entry, "lock"), nil, 0o600)))
 	f, err := os.OpenFile(filepath.Join(entry, "lock"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if locked, err := fsx.TryLock(f, fsx.SharedLock); err != nil || !locked {
 		t.Fatalf("TryLock: %v, %v", locked, err)
 	}
@@ -57,9 +50,7 @@ func TestPruneKeepsLocked(t *testing.T) {
 	if got, err := cache.Prune(t.Context(), dir, later, false); err != nil || got.Entries != 0 {
 		t.Errorf("a locked entry: got %+v, %v", got, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, f.Close())
 	if got, err := cache.Prune(t.Context(), dir, later, false); err != nil || got.Entries != 1 {
 		t.Errorf("an entry that is not locked any more: got %+v, %v", got, err)
 	}

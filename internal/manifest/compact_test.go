@@ -11,6 +11,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -134,9 +135,7 @@ func TestLargeLists(t *testing.T) {
 				return
 			}
 			text, err := json.Marshal(value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if string(text) != string(canonical(t, want)) {
 				t.Errorf("%s: got %.80s, want %.80s", tc.reason, text, want)
 			}
@@ -148,13 +147,9 @@ func TestLargeLists(t *testing.T) {
 func canonical(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var v any
-	if err := kjson.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, kjson.Unmarshal(text, &v))
 	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return out
 }
 
@@ -172,9 +167,7 @@ func TestLargeListMemory(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			v, err := doc.Value()
 			runtime.ReadMemStats(&after)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if factor := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(text)); factor > 40 {
 				t.Errorf("decoding allocated %.0f times the size of the document, want at most 40", factor)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -47,17 +48,13 @@ func TestInsertItem(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			docs, err := manifest.Split("f.yaml", []byte(tc.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			doc := docs[len(docs)/2]
 			change, err := doc.InsertItem("spec.steps", tc.at, step)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, string(change.Apply([]byte(tc.in)))); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, string(change.Apply([]byte(tc.in))))
 		})
 	}
 }
@@ -72,9 +69,7 @@ func TestReplaceItem(t *testing.T) {
 		"Flow": {"a list in flow style is formatted", "spec:\n  steps: [a, b] # all\n", "spec:\n  steps: # all\n  - a\n  - ref:\n      name: f\n    step: new\n"},
 	} {
 		docs, err := manifest.Split("f.yaml", []byte(tc.in))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		change, err := docs[0].ReplaceItem("spec.steps", 1, step)
 		if err != nil {
 			t.Fatalf("%s: %s: %v", name, tc.reason, err)
@@ -91,9 +86,7 @@ func TestEditRefuses(t *testing.T) {
 		"a: 1\nspec:\n  steps: x\n": "f.yaml:3: spec.steps is not a list",
 	} {
 		docs, err := manifest.Split("f.yaml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if _, err := docs[0].InsertItem("spec.steps", 0, step); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}

@@ -12,15 +12,14 @@ import (
 	"github.com/spf13/afero"
 	"golang.org/x/sys/unix"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // TestPipe checks that opening a pipe without a writer stops with the context.
 func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, unix.Mkfifo(path, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if _, err := (manifest.Reader{FS: afero.NewOsFs()}).Bytes(ctx, path); !errors.Is(err, context.DeadlineExceeded) {

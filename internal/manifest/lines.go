@@ -72,7 +72,7 @@ func parseNodes(text []byte) *yamlv3.Node {
 	return doc.Content[0]
 }
 
-// element returns the element of a list with an index, or nil.
+// element returns the element of a list at an index, or nil if there is none.
 func (l Lines) element(list *yamlv3.Node, index int) *yamlv3.Node {
 	if len(l.chunks) == 0 && index >= 0 && index < len(list.Content) {
 		return list.Content[index]

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -39,9 +40,7 @@ func TestStream(t *testing.T) {
 	}
 	fsys := afero.NewMemMapFs()
 	for name, text := range files {
-		if err := afero.WriteFile(fsys, name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(fsys, name, []byte(text), 0o600))
 	}
 	cases := map[string]struct {
 		reason, path string
@@ -57,9 +56,7 @@ func TestStream(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := manifest.Reader{FS: fsys, Stdin: strings.NewReader("s: 1\n")}
-			if diff := cmp.Diff(tc.want, streamed(t.Context(), r, tc.path)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, streamed(t.Context(), r, tc.path))
 		})
 	}
 }
@@ -68,17 +65,13 @@ func TestStream(t *testing.T) {
 func TestStreamGiven(t *testing.T) {
 	given := []manifest.Document{{Path: "here", Line: 3, Text: []byte("a: 1")}, {Path: "here", Line: 5, Text: []byte("b: 1")}}
 	r := manifest.Reader{Documents: func(path string) ([]manifest.Document, bool) { return given, path == "here" }}
-	if diff := cmp.Diff([]string{"here:3 a: 1", "here:5 b: 1"}, streamed(t.Context(), r, "here")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", []string{"here:3 a: 1", "here:5 b: 1"}, streamed(t.Context(), r, "here"))
 }
 
 func TestStreamStops(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	for _, name := range []string{"d/a.yaml", "d/b.yaml"} {
-		if err := afero.WriteFile(fsys, name, []byte("a: 1\n---\nb: 1\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(fsys, name, []byte("a: 1\n---\nb: 1\n"), 0o600))
 	}
 	n := 0
 	for range (manifest.Reader{FS: fsys}).Stream(t.Context(), "d") {
@@ -110,9 +103,7 @@ func TestStreamLarge(t *testing.T) {
 	}
 	got := streamed(t.Context(), manifest.Reader{Stdin: large()}, "-")
 	want := []string{"standard input:1 a: 1", "! standard input:3: the document is larger than 128 MiB", "standard input:134 b: 1", "standard input:336 c: 1"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }
 
 // TestStreamInterrupted checks that reading endless input stops with ctx.

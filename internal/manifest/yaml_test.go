@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -56,9 +57,7 @@ func FuzzJSONToYAML(f *testing.F) {
 func TestJSONToYAMLIsStable(t *testing.T) {
 	const in = `{"9":1,"10":1,"1e3":1,"a":2,"1a":1,"2":{"9":1,"10":1,"1a":1},"01":2,"é":1,"\u0085":1,"A":1}`
 	want, err := manifest.JSONToYAML([]byte(in))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for range 100 {
 		if got, err := manifest.JSONToYAML([]byte(in)); err != nil || string(got) != string(want) {
 			t.Fatalf("got %s, %v\nonce it was %s", got, err, want)

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
@@ -23,19 +23,13 @@ func TestAnnotate(t *testing.T) {
 	src, _ := randomImage(t)
 	want := map[string]string{"a": "b", "empty": "", "text": "one, <two>"}
 	img, err := oci.Annotate(unknownField{src}, want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := validate.Image(img); err != nil {
 		t.Error(err)
 	}
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, m.Annotations); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "annotations", want, m.Annotations)
 	if got := string(raw(t, img.RawManifest)); !strings.Contains(got, `"later":{"n":12345678901234567890}`) {
 		t.Errorf("an unknown field was removed: %s", got)
 	}

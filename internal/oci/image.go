@@ -152,7 +152,7 @@ func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 	return desc, nil
 }
 
-// Annotate returns img with annotations instead of the annotations of its manifest. All
+// Annotate returns img with annotations in its manifest, in place of those that it has. All
 // other fields of the manifest are kept, including unknown ones.
 func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
 	raw, err := img.RawManifest()

@@ -29,22 +29,16 @@ import (
 func raw(t *testing.T, get func() ([]byte, error)) []byte {
 	t.Helper()
 	data, err := get()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return data
 }
 
 func randomImage(t *testing.T) (v1.Image, []v1.Layer) {
 	t.Helper()
 	img, err := imagesource.Image(100, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return img, layers
 }
 
@@ -52,9 +46,7 @@ func randomImage(t *testing.T) (v1.Image, []v1.Layer) {
 func TestImage(t *testing.T) {
 	want, layers := randomImage(t)
 	got, err := oci.Image(raw(t, want.RawManifest), raw(t, want.RawConfigFile), layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := validate.Image(got); err != nil {
 		t.Error(err)
 	}
@@ -64,13 +56,9 @@ func TestImage(t *testing.T) {
 func assertSame(t *testing.T, got, want oci.Artifact) {
 	t.Helper()
 	g, err := oci.Describe(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	w, err := oci.Describe(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if g.Digest != w.Digest || g.Size != w.Size || g.MediaType != w.MediaType {
 		t.Errorf("got %v, want %v", g, w)
 	}
@@ -92,9 +80,7 @@ func TestImageRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := oci.Image(tc.manifest, tc.config, tc.layers...)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
 }
@@ -102,9 +88,7 @@ func TestImageRefuses(t *testing.T) {
 func TestImageLacksLayer(t *testing.T) {
 	src, layers := randomImage(t)
 	img, err := oci.Image(raw(t, src.RawManifest), raw(t, src.RawConfigFile), layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := img.LayerByDigest(v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}); err == nil {
 		t.Error("found a layer that the image does not have")
 	}
@@ -115,23 +99,17 @@ func TestAssemble(t *testing.T) {
 	var descs []v1.Descriptor
 	for _, l := range layers {
 		desc, err := oci.Describe(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		desc.Annotations = map[string]string{"a": "b"}
 		descs = append(descs, desc)
 	}
 	img, err := oci.Assemble(raw(t, src.RawConfigFile), descs, layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := validate.Image(img); err != nil {
 		t.Error(err)
 	}
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
 		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
 	}
@@ -148,22 +126,16 @@ func TestIndex(t *testing.T) {
 	want := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img}, mutate.IndexAddendum{Add: inner})
 	manifest := raw(t, want.RawManifest)
 	got, err := oci.Index(manifest, img, inner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := validate.Index(got); err != nil {
 		t.Error(err)
 	}
 	assertSame(t, got, want)
 	m, err := got.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for i, want := range []oci.Artifact{img, inner} {
 		c, err := oci.Child(got, m.Manifests[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		assertSame(t, c, want)
 	}
 	if _, err := oci.Index(manifest, img); err == nil || !strings.Contains(err.Error(), "is missing") {
@@ -184,13 +156,9 @@ func TestIndex(t *testing.T) {
 func TestLayerChecks(t *testing.T) {
 	data := []byte("the bytes of a layer")
 	digest, size, err := v1.SHA256(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	other, _, err := v1.SHA256(strings.NewReader("others"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cases := map[string]struct {
 		reason string
 		digest v1.Hash
@@ -205,9 +173,7 @@ func TestLayerChecks(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			l, err := oci.Layer(bytes.NewReader(data), oci.Blob{Digest: tc.digest, Size: tc.size})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got, err := readAll(l.Compressed())
 			if tc.want == "" {
 				if err != nil || !bytes.Equal(got, data) {
@@ -215,9 +181,7 @@ func TestLayerChecks(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
 }
@@ -232,13 +196,9 @@ func readAll(rc io.ReadCloser, err error) ([]byte, error) {
 
 func TestVerifyRefusesMore(t *testing.T) {
 	digest, _, err := v1.SHA256(strings.NewReader("ab"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	r, err := oci.Verify(io.NopCloser(strings.NewReader("abc")), digest, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, err := io.ReadAll(r); err == nil || !strings.Contains(err.Error(), "longer") {
 		t.Errorf("got %q, %v, want an error", got, err)
 	}
@@ -251,16 +211,12 @@ func TestCompressor(t *testing.T) {
 	}
 	want, blob := compress(t, data)
 	l, err := oci.Layer(bytes.NewReader(want), blob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := validate.Layer(l); err == nil {
 		t.Error("the validator accepts a layer that is not a tar")
 	}
 	zr, err := gzip.NewReader(bytes.NewReader(want))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, err := io.ReadAll(zr); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("the content changed: %v", err)
 	}
@@ -295,9 +251,7 @@ func compress(t *testing.T, data []byte) ([]byte, oci.Blob) {
 		}
 		rest = rest[n:]
 	}
-	if err := zw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, zw.Close())
 	return b.Bytes(), zw.Blob()
 }
 
@@ -319,9 +273,7 @@ func TestLayerIsReadAtOnce(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 10_000)
 	stored, blob := compress(t, data)
 	l, err := oci.Layer(bytes.NewReader(stored), blob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	g, _ := errgroup.WithContext(t.Context())
 	for n := range 8 {
 		g.Go(func() error {
@@ -363,16 +315,12 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte(""), int64(-1), false)
 	f.Fuzz(func(t *testing.T, data []byte, size int64, honest bool) {
 		digest, _, err := v1.SHA256(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if !honest {
 			digest.Hex = strings.Repeat("0", 64)
 		}
 		r, err := oci.Verify(io.NopCloser(iotest.OneByteReader(bytes.NewReader(data))), digest, size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		_, err = io.ReadAll(r)
 		if good := honest && size == int64(len(data)); (err == nil) != good {
 			t.Errorf("valid is %v, got %v", good, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
@@ -20,9 +21,7 @@ func TestPlain(t *testing.T) {
 	data := bytes.Repeat([]byte("some text, "), 1000)
 	zipped, _ := compress(t, data)
 	zw, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	size := int64(len(data))
 	cases := map[string]struct {
 		reason string
@@ -73,9 +72,7 @@ func TestPlainStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	left := int64(100)
 	rc, err := oci.Plain(ctx, static.NewLayer([]byte("text"), types.OCILayer), &left)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer rc.Close()
 	cancel()
 	if _, err := rc.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
@@ -88,9 +85,7 @@ func TestCheckDiffID(t *testing.T) {
 	zipped, _ := compress(t, data)
 	digest := func(b []byte) v1.Hash {
 		h, _, err := v1.SHA256(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return h
 	}
 	cases := map[string]struct {
@@ -110,9 +105,7 @@ func TestCheckDiffID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			blob := oci.Blob{Digest: digest(tc.stored), Size: int64(len(tc.stored)), DiffID: tc.diffID, MediaType: types.OCILayer}
 			l, err := oci.Layer(bytes.NewReader(tc.stored), blob)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			err = oci.CheckDiffID(t.Context(), l, &tc.left)
 			if (err == nil) != (tc.want == "") || err != nil && strings.Count(err.Error(), tc.want) != 1 {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)

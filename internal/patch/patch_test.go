@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -20,9 +21,7 @@ type object = map[string]any
 func compiled(t *testing.T, text string) patch.Patch {
 	t.Helper()
 	p := &spec.Patch{}
-	if err := yaml.UnmarshalStrict([]byte(text), p); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.UnmarshalStrict([]byte(text), p))
 	return patch.Compile(p)
 }
 
@@ -59,9 +58,7 @@ func TestApply(t *testing.T) {
 			if got := errText(err); got != tc.wantErr || fieldpath.IsNotFound(err) != tc.missing {
 				t.Errorf("%s: got error %q, want %q", tc.reason, got, tc.wantErr)
 			}
-			if diff := cmp.Diff(tc.want, to.Fields); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, to.Fields)
 		})
 	}
 }
@@ -77,12 +74,8 @@ func errText(err error) string {
 func TestSettled(t *testing.T) {
 	p := compiled(t, "{fromFieldPath: f}")
 	to := &patch.Object{Fields: object{"kind": "K", "n": 3.0}, Settled: true}
-	if err := p.Apply(object{"f": 2.0}, to, &patch.Budget{}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(object{"kind": "K", "n": 3.0, "f": int64(2)}, to.Fields); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, p.Apply(object{"f": 2.0}, to, &patch.Budget{}))
+	e2e.Equal(t, "result", object{"kind": "K", "n": 3.0, "f": int64(2)}, to.Fields)
 }
 
 // TestCompile checks the exported fields of a compiled patch.
@@ -91,9 +84,7 @@ func TestSource(t *testing.T) {
 	t.Parallel()
 	whole := map[string]any{"kind": "A", "spec": map[string]any{"a": map[string]any{"b": "x", "c": 1.0}, "list": []any{map[string]any{"n": 1.0}, 2.0}, "none": nil, "empty": map[string]any{}}}
 	object, err := structpb.NewStruct(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cases := map[string]struct {
 		reason, paths string
 		want          map[string]any
@@ -124,9 +115,7 @@ func TestSource(t *testing.T) {
 				}
 			}
 			all := patch.Compile(combined)
-			if diff := cmp.Diff(tc.want, all.Source(object)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, all.Source(object))
 		})
 	}
 }
@@ -154,9 +143,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, patch.Environment(tc.in).Fields); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, patch.Environment(tc.in).Fields)
 		})
 	}
 }

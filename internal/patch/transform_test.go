@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
@@ -119,9 +119,7 @@ func TestTransformApply(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -212,8 +210,6 @@ func chain(t *testing.T, text string) patch.TransformChain {
 		text = "[" + text + "]"
 	}
 	var transforms []spec.Transform
-	if err := yaml.UnmarshalStrict([]byte(text), &transforms); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.UnmarshalStrict([]byte(text), &transforms))
 	return patch.CompileTransforms(transforms)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -28,9 +29,7 @@ func TestLookPath(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
-	if err := os.WriteFile(filepath.Join(full, program), nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(filepath.Join(full, program), nil, 0o700))
 	list := func(dirs ...string) []string {
 		return []string{"PATH=" + strings.Join(dirs, string(filepath.ListSeparator))}
 	}

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -42,9 +41,7 @@ func TestOutput(t *testing.T) {
 				}
 			}
 			out.Flush()
-			if diff := cmp.Diff(tc.want, out.Quote()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, out.Quote())
 		})
 	}
 }

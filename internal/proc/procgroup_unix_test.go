@@ -47,16 +47,10 @@ func TestKillWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cmd.Stdout = w
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, cmd.Start())
+	e2e.NoError(t, w.Close())
 	if _, err := io.ReadFull(r, make([]byte, len("here\n"))); err != nil {
 		t.Fatal(err)
 	}

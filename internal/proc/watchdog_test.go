@@ -5,8 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -43,18 +42,14 @@ func TestWatchdogHeap(t *testing.T) {
 	got := <-exceeded
 	runtime.KeepAlive(values)
 	want := &proc.MemoryError{Activities: []string{`running pipeline step "one"`, `running pipeline step "two"`}, Limit: memoryLimit}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("got another error (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "got another error", want, got)
 }
 
 func TestWatchdogStack(t *testing.T) {
 	exceeded := startWatchdog(t, &proc.Watchdog{})
 	var got *proc.MemoryError
 	recurse(1<<17, func() { got = <-exceeded })
-	if diff := cmp.Diff(&proc.MemoryError{Limit: memoryLimit}, got); diff != "" {
-		t.Errorf("got another error (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "got another error", &proc.MemoryError{Limit: memoryLimit}, got)
 }
 
 // recurse calls itself as often as levels says, with 1 KiB of stack for each call, and

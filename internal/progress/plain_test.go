@@ -3,8 +3,7 @@ package progress_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -19,9 +18,7 @@ func TestPlain(t *testing.T) {
 		{Kind: progress.Step, Text: "a"},
 		{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 	if progress.FromPlain(nil) != nil {
 		t.Error("no function became a Func")
 	}

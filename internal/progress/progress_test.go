@@ -3,8 +3,7 @@ package progress_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -21,9 +20,7 @@ func TestFunc(t *testing.T) {
 		{Kind: progress.Warning, Text: "c"},
 		{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }
 
 func TestNilFuncTakesEvents(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/project"
@@ -74,22 +75,16 @@ func lay(t testing.TB, files map[string]string, reverse bool) string {
 	}
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		var err error
 		if target, ok := strings.CutPrefix(files[name], "->"); ok {
 			err = os.Symlink(target, path)
 		} else {
 			err = os.WriteFile(path, []byte(files[name]), 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if when := time.Unix(int64(len(name))*1000, 0); reverse && !strings.HasPrefix(files[name], "->") {
-			if err := os.Chtimes(path, when, when); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chtimes(path, when, when))
 		}
 	}
 	return filepath.Join(dir, project.File)
@@ -109,9 +104,7 @@ func bases(t testing.TB, architectures ...string) func(context.Context, string, 
 func build(t testing.TB, path string, o project.Options) (*project.Set, error) {
 	t.Helper()
 	p, err := project.Read(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if o.Base == nil {
 		o.Base = bases(t, "amd64", "arm64")
 	}
@@ -131,13 +124,9 @@ func build(t testing.TB, path string, o project.Options) (*project.Set, error) {
 func built(t testing.TB, path string) string {
 	t.Helper()
 	set, err := build(t, path, project.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "demo.xpkg")
-	if err := set.WriteFile(t.Context(), file, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, set.WriteFile(t.Context(), file, nil))
 	return file
 }
 
@@ -145,13 +134,9 @@ func built(t testing.TB, path string) string {
 // files were made, or on the directory.
 func TestBuildIsReproducible(t *testing.T) {
 	a, err := os.ReadFile(built(t, lay(t, files(nil), false)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	b, err := os.ReadFile(built(t, lay(t, files(nil), true)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if string(a) != string(b) {
 		t.Errorf("two builds of the same files differ: %d and %d bytes", len(a), len(b))
 	}
@@ -162,17 +147,11 @@ func TestBuildKeepsDigestsOfTheUser(t *testing.T) {
 	const zeros = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 	described := strings.Replace(crossplane, "  repository:", "  description: pin it by @"+zeros+"\n  repository:", 1)
 	set, err := build(t, lay(t, files(map[string]string{project.File: described}), false), project.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	text, err := xpkg.PackageYAML(t.Context(), set.Configuration)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	digest, err := set.Functions[0].Index.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, want := range []string{"pin it by @" + zeros, "version: " + digest.String()} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("package.yaml does not contain %q:\n%s", want, text)
@@ -183,9 +162,7 @@ func TestBuildKeepsDigestsOfTheUser(t *testing.T) {
 // Each problem of a project is an error that names what to correct.
 func TestBuildRefuses(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside.yaml")
-	if err := os.WriteFile(outside, []byte(xrd), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(outside, []byte(xrd), 0o600))
 	tarball := crossplane + "  architectures: [amd64]\n  functions: [{source: Tarball, tarball: {name: compose, pathPrefix: images/c}}]\n"
 	cases := map[string]struct {
 		reason string
@@ -215,9 +192,7 @@ func TestBuildRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := build(t, lay(t, files(tc.files), false), project.Options{})
 			for _, want := range tc.want {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: got %v, want %q in it", tc.reason, err, want)
-				}
+				e2e.ErrorHas(t, tc.reason, err, want)
 			}
 			if strings.Contains(string(hint.Of(err)), string(hint.Ignore)) {
 				t.Errorf("%s: the hint %q names an option that projects lack", tc.reason, hint.Of(err))
@@ -287,9 +262,7 @@ func TestBuildChecksArchitecturesOfTarballs(t *testing.T) {
 	}), false)
 	img := remotetest.Configured(t, empty.Image, v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Config{})
 	tarball := filepath.Join(filepath.Dir(path), "c-arm64.tar")
-	if err := archive.WriteTagged(t.Context(), tarball, []archive.Tagged{{Tag: "a:b", Image: img}}, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, archive.WriteTagged(t.Context(), tarball, []archive.Tagged{{Tag: "a:b", Image: img}}, nil))
 	_, err := build(t, path, project.Options{})
 	if err == nil || !strings.Contains(err.Error(), `is for architecture "amd64", expected "arm64"`) {
 		t.Errorf("got %v", err)
@@ -334,9 +307,7 @@ func TestLint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := lay(t, files(tc.files), false)
 			p, err := project.Read(t.Context(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			report, err := project.Lint(t.Context(), p, project.Options{Lint: xpkg.Warn})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
@@ -371,9 +342,7 @@ func TestBuildManyFiles(t *testing.T) {
 // Lint returns errors that are not problems of the content.
 func TestLintFails(t *testing.T) {
 	p, err := project.Read(t.Context(), lay(t, files(nil), false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
 	cancel(stop)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/project"
@@ -31,9 +32,7 @@ func fetch(ctx context.Context, ref name.Reference) (xpkg.Artifact, error) {
 func open(t *testing.T, file, repository string) *project.Set {
 	t.Helper()
 	set, err := project.Open(t.Context(), file, repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := set.Close(); err != nil {
 			t.Error(err)
@@ -45,22 +44,16 @@ func open(t *testing.T, file, repository string) *project.Set {
 func tag(t *testing.T, ref string) name.Tag {
 	t.Helper()
 	parsed, err := name.NewTag(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return parsed
 }
 
 func digest(t *testing.T, ref name.Reference) string {
 	t.Helper()
 	a, err := fetch(t.Context(), ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	d, err := a.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return d.String()
 }
 
@@ -87,9 +80,7 @@ func TestPushPullAndCopy(t *testing.T) {
 
 	copied := address + "/mirror/demo"
 	set, err := project.Fetched(t.Context(), tag(t, repository+":v1"), fetch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := project.Copy(t.Context(), set, tag(t, repository+":v1"), tag(t, copied+":v2"), 2, push.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,18 +90,12 @@ func TestPushPullAndCopy(t *testing.T) {
 		}
 	}
 	bytes, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, from := range []string{repository + ":v1", copied + ":v2"} {
 		set, err := project.Fetched(t.Context(), tag(t, from), fetch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		path := filepath.Join(t.TempDir(), "pulled.xpkg")
-		if err := set.WriteFile(t.Context(), path, nil); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, set.WriteFile(t.Context(), path, nil))
 		if pulled, err := os.ReadFile(path); err != nil || string(pulled) != string(bytes) {
 			t.Errorf("the file pulled from %s differs from the pushed one, %v", from, err)
 		}
@@ -150,9 +135,7 @@ func TestOpenRefuses(t *testing.T) {
 	file := built(t, lay(t, files(nil), false))
 	other := filepath.Join(t.TempDir(), "function.xpkg")
 	set := open(t, file, "")
-	if err := xpkg.WriteFile(t.Context(), other, set.Functions[0].Index, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), other, set.Functions[0].Index, nil))
 	cases := map[string]struct {
 		reason, file, repository, want string
 	}{
@@ -175,9 +158,7 @@ func TestFetchedRefuses(t *testing.T) {
 	address := remotetest.Serve(t, remotetest.Embedded(t))
 	set := open(t, built(t, lay(t, at(address), false)), "")
 	plain, err := xpkg.Build(&xpkg.Package{Meta: xpkg.Object{Kind: "Configuration", Name: "c"}, YAML: []byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: c}\n")}, nil, xpkg.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, tc := range []struct {
 		reason   string
 		artifact xpkg.Artifact

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
@@ -19,9 +19,7 @@ import (
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -122,9 +120,7 @@ func TestRead(t *testing.T) {
 			}
 			tc.want.Path, tc.want.Root, tc.want.APIVersion = path, filepath.Dir(path), got.APIVersion
 			tc.want.Name, tc.want.Repository = "demo", "registry.example.org/acme/demo"
-			if diff := cmp.Diff(&tc.want, got, cmpopts.IgnoreUnexported(project.Project{})); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, &tc.want, got, cmpopts.IgnoreUnexported(project.Project{}))
 		})
 	}
 }
@@ -276,9 +272,7 @@ func TestFind(t *testing.T) {
 	}
 	second := filepath.Join(dir, project.UpboundFile)
 	for _, want := range [][2]string{{second, ""}, {filepath.Join(dir, project.File), second}} {
-		if err := os.WriteFile(want[0], nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(want[0], nil, 0o600))
 		path, other, err := project.Find(dir)
 		if err != nil || [2]string{path, other} != want {
 			t.Errorf("got %q, %q, %v, want %q", path, other, err, want)

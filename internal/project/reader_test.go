@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A pushedManifest is a manifest that the crossplane CLI's project push would write.
@@ -42,9 +44,7 @@ func pushCLI(t *testing.T, path, repository string) (map[string]pushedManifest, 
 		RepoTags []string
 		Layers   []string
 	}
-	if err := json.Unmarshal(files["manifest.json"], &entries); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(files["manifest.json"], &entries))
 	all := map[string]pushedManifest{}
 	children := map[string][]any{}
 	packageYAML := ""
@@ -69,9 +69,7 @@ func pushCLI(t *testing.T, path, repository string) (map[string]pushedManifest, 
 			MediaType     string `json:"mediaType"`
 			Manifests     []any  `json:"manifests"`
 		}{2, "application/vnd.oci.image.index.v1+json", list})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		all[repo] = pushedManifest{"application/vnd.oci.image.index.v1+json", raw}
 	}
 	return all, packageYAML
@@ -81,9 +79,7 @@ func pushCLI(t *testing.T, path, repository string) (map[string]pushedManifest, 
 func readTar(t *testing.T, path string) map[string][]byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	files := map[string][]byte{}
 	last := ""
 	for tr := tar.NewReader(bytes.NewReader(data)); ; {
@@ -91,9 +87,7 @@ func readTar(t *testing.T, path string) map[string][]byte {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 0 || files[h.Name] != nil {
 			t.Errorf("%s has mode %o, owner %d:%d and time %s, or occurs twice", h.Name, h.Mode, h.Uid, h.Gid, h.ModTime)
 		}
@@ -132,9 +126,7 @@ func manifestOf(t *testing.T, files map[string][]byte, config string, layers []s
 	var c struct {
 		Config struct{ Labels map[string]string }
 	}
-	if err := json.Unmarshal(files[config], &c); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(files[config], &c))
 	const dockerConfig = "application/vnd.docker.container.image.v1+json"
 	m := struct {
 		SchemaVersion int         `json:"schemaVersion"`
@@ -156,9 +148,7 @@ func manifestOf(t *testing.T, files map[string][]byte, config string, layers []s
 		m.Layers = append(m.Layers, l)
 	}
 	raw, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return raw, base
 }
 
@@ -176,9 +166,7 @@ func descriptorOf(t *testing.T, raw, config []byte) indexEntry {
 func fileIn(t *testing.T, layer []byte, name string) string {
 	t.Helper()
 	zr, err := gzip.NewReader(bytes.NewReader(layer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for tr := tar.NewReader(zr); ; {
 		h, err := tr.Next()
 		if err != nil {
@@ -188,9 +176,7 @@ func fileIn(t *testing.T, layer []byte, name string) string {
 			continue
 		}
 		data, err := io.ReadAll(tr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return string(data)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/project"
 )
@@ -23,17 +24,13 @@ func TestFunctionDocuments(t *testing.T) {
 `
 	path := lay(t, files(map[string]string{project.File: text, "images/o-amd64.tar.gz": "x"}), false)
 	p, err := project.Read(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	docs, err := p.FunctionDocuments("amd64")
 	if err != nil || len(docs) != 3 {
 		t.Fatalf("got %d documents, %v, want 3", len(docs), err)
 	}
 	metadata, err := docs[0].Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	dependencies, err := lock.Functions(docs[0], metadata)
 	if want := (lock.Dependency{Package: "registry.example.org/f", Version: "v2", Path: path, Line: 8}); err != nil || len(dependencies) != 1 || dependencies[0] != want {
 		t.Errorf("got %v, %v, want %v", dependencies, err, want)
@@ -52,9 +49,7 @@ func TestFunctionDocuments(t *testing.T) {
 func TestAPIsFor(t *testing.T) {
 	path := lay(t, files(map[string]string{"apis/definition.yaml": "", "apis/composition.yaml": "", "apis/all.yaml": xrd + "---\n" + composition}), false)
 	p, err := project.Read(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	apis, err := p.APIsFor("example.org/v1", "App")
 	all := filepath.Join(filepath.Dir(path), "apis", "all.yaml")
 	if err != nil || apis.Composition.Position() != all+":14" || apis.XRD.Position() != all+":1" || apis.Claim {

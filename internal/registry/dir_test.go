@@ -10,13 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
 func TestUnusableDir(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o600))
+	e2e.NoError(t, os.WriteFile(file, nil, 0o600))
 	if _, err := registry.Open(file); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("got %v, want an error that names %q", err, file)
 	}
@@ -47,22 +48,20 @@ func TestUploadsForgotten(t *testing.T) {
 	write(t, filepath.Join(dir, "uploads", "theirs"))
 	start(t, dir)
 	want := []string{"registry.lock", "uploads/" + "11111111-1111-4111-8111-111111111111" + "/theirs", "uploads/theirs"}
-	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, files(t, dir))
 }
 
 func write(t *testing.T, path string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(t, os.WriteFile(path, nil, 0o600))
+	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	e2e.NoError(t, os.WriteFile(path, nil, 0o600))
 }
 
 // files lists the files in dir, without folders.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string
-	must(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, e fs.DirEntry, err error) error {
+	e2e.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
 			all = append(all, path)
 		}
@@ -76,8 +75,8 @@ func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
 	resp, err := http.Post("http://"+host+"/v2/r/blobs/uploads/", "", nil)
-	must(t, err)
-	must(t, resp.Body.Close())
+	e2e.NoError(t, err)
+	e2e.NoError(t, resp.Body.Close())
 	before := files(t, dir)
 	_, err = registry.Open(dir)
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "another registry uses the directory") || hint.Of(err) == "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -20,10 +21,10 @@ func TestReadOnlyDisk(t *testing.T) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skipf("cannot mount a disk here: %v", err)
 	}
-	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	t.Cleanup(func() { e2e.NoError(t, syscall.Unmount(dir, 0)) })
 	_, stop := start(t, dir)
 	stop()
-	must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	e2e.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
 	if _, err := registry.Open(dir); !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v, want a refusal of %q", err, dir)
 	}
@@ -35,7 +36,7 @@ func TestFullDisk(t *testing.T) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skipf("cannot mount a disk here: %v", err)
 	}
-	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	t.Cleanup(func() { e2e.NoError(t, syscall.Unmount(dir, 0)) })
 	reg := open(t, dir)
 	large, small := strings.Repeat("x", 1<<20), strings.Repeat("y", 1<<10)
 	uploads := "/v2/a/blobs/uploads/"
@@ -71,7 +72,7 @@ func TestFullDisk(t *testing.T) {
 	filler := filepath.Join(dir, "uploads", "filler")
 	_ = os.WriteFile(filler, []byte(large), 0o600)
 	full("a manifest", http.MethodPut, "/v2/a/manifests/v2", manifest)
-	must(t, os.Remove(filler))
+	e2e.NoError(t, os.Remove(filler))
 	done("the manifest, after space was freed", http.MethodPut, "/v2/a/manifests/v3", manifest, http.StatusCreated)
 	done("the existing manifest", http.MethodGet, "/v2/a/manifests/v1", "", http.StatusOK)
 	done("the manifest that did not fit", http.MethodGet, "/v2/a/manifests/v2", "", http.StatusNotFound)

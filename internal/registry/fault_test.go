@@ -112,7 +112,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 func TestErrorsNameNoPath(t *testing.T) {
 	dir := t.TempDir()
 	reg := open(t, dir)
-	must(t, os.RemoveAll(filepath.Join(dir, "uploads")))
+	e2e.NoError(t, os.RemoveAll(filepath.Join(dir, "uploads")))
 	w := send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil)
 	if w.Code != http.StatusInternalServerError || decode(w.Body.Bytes()) != "UNKNOWN" || strings.Contains(w.Body.String(), dir) {
 		t.Errorf("got %d %s", w.Code, w.Body)
@@ -127,13 +127,13 @@ func TestDamagedDir(t *testing.T) {
 	for _, part := range []string{"registry.lock", "uploads", "blobs/sha256", "manifests.jsonl"} {
 		t.Run(part, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "dir")
-			must(t, os.CopyFS(path, os.DirFS(dir)))
+			e2e.NoError(t, os.CopyFS(path, os.DirFS(dir)))
 			in := filepath.Join(path, part)
-			must(t, os.RemoveAll(in))
+			e2e.NoError(t, os.RemoveAll(in))
 			if part == "registry.lock" || part == "manifests.jsonl" {
-				must(t, os.Mkdir(in, 0o755))
+				e2e.NoError(t, os.Mkdir(in, 0o755))
 			} else {
-				must(t, os.WriteFile(in, nil, 0o600))
+				e2e.NoError(t, os.WriteFile(in, nil, 0o600))
 			}
 			if _, err := registry.Open(path); err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("got %v, want an error that names %q", err, path)

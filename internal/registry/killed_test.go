@@ -18,6 +18,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestKilledAnywhere: a registry that is killed at any moment of a push has only complete
@@ -28,7 +30,7 @@ func TestKilledAnywhere(t *testing.T) {
 	host, stop := start(t, dir)
 	old := image(t)
 	whole := &fuse{}
-	must(t, whole.push(t, host, old))
+	e2e.NoError(t, whole.push(t, host, old))
 	stop()
 	var fuses []*fuse
 	for n := int64(1); n <= whole.requests.Load(); n++ {
@@ -81,17 +83,17 @@ func sound(t *testing.T, dir, host string) string {
 		t.Errorf("uploads are left: %v (%v)", left, err)
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "blobs", "sha256", "*"))
-	must(t, err)
+	e2e.NoError(t, err)
 	for _, path := range found {
 		content, err := os.ReadFile(path)
-		must(t, err)
+		e2e.NoError(t, err)
 		if sum(string(content)) != "sha256:"+filepath.Base(path) {
 			t.Errorf("the blob %s is damaged", path)
 		}
 	}
 	img, err := remote.Image(tag(t, host, "r:v1"))
-	must(t, err)
-	must(t, validate.Image(img))
+	e2e.NoError(t, err)
+	e2e.NoError(t, validate.Image(img))
 	return digest(t, img)
 }
 

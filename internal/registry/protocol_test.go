@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -67,7 +68,7 @@ func (v *visit) url(in string) string {
 func (v *visit) send(t *testing.T, s step) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), s.method, v.url(s.path), strings.NewReader(s.body))
-	must(t, err)
+	e2e.NoError(t, err)
 	for k, value := range s.header {
 		req.Header.Set(k, value)
 	}
@@ -75,10 +76,10 @@ func (v *visit) send(t *testing.T, s step) {
 		req.Header["Accept"] = []string{imageType, indexType, dockerType}
 	}
 	resp, err := http.DefaultTransport.RoundTrip(req)
-	must(t, err)
+	e2e.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
-	must(t, err)
+	e2e.NoError(t, err)
 	if resp.StatusCode != s.status {
 		t.Errorf("%s %.120s: got %s (%s), want %d", s.method, s.path, resp.Status, body, s.status)
 	}

@@ -31,11 +31,11 @@ import (
 func start(t *testing.T, dir string) (host string, stop func()) {
 	t.Helper()
 	reg, err := registry.Open(dir)
-	must(t, err)
+	e2e.NoError(t, err)
 	s := httptest.NewServer(reg)
 	stop = sync.OnceFunc(func() {
 		s.Close()
-		must(t, reg.Close())
+		e2e.NoError(t, reg.Close())
 	})
 	t.Cleanup(stop)
 	return s.Listener.Addr().String(), stop
@@ -44,30 +44,21 @@ func start(t *testing.T, dir string) (host string, stop func()) {
 func tag(t *testing.T, host, rest string) name.Tag {
 	t.Helper()
 	ref, err := name.NewTag(host+"/"+rest, name.StrictValidation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return ref
 }
 
 func image(t *testing.T) v1.Image {
 	t.Helper()
 	img, err := random.Image(1<<14, 2)
-	must(t, err)
+	e2e.NoError(t, err)
 	return img
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func digest(t *testing.T, a partial.Describable) string {
 	t.Helper()
 	h, err := a.Digest()
-	must(t, err)
+	e2e.NoError(t, err)
 	return h.String()
 }
 
@@ -76,20 +67,20 @@ func TestPushPull(t *testing.T) {
 	host, _ := start(t, t.TempDir())
 	img := image(t)
 	ref := tag(t, host, "a/image:v1")
-	must(t, remote.Write(ref, img))
+	e2e.NoError(t, remote.Write(ref, img))
 	got, err := remote.Image(ref)
-	must(t, err)
-	must(t, validate.Image(got))
+	e2e.NoError(t, err)
+	e2e.NoError(t, validate.Image(got))
 	if digest(t, got) != digest(t, img) {
 		t.Error("another image came back")
 	}
 	idx, err := random.Index(1<<12, 2, 2)
-	must(t, err)
+	e2e.NoError(t, err)
 	ref = tag(t, host, "a/index:v1")
-	must(t, remote.WriteIndex(ref, idx))
+	e2e.NoError(t, remote.WriteIndex(ref, idx))
 	gotIndex, err := remote.Index(ref)
-	must(t, err)
-	must(t, validate.Index(gotIndex))
+	e2e.NoError(t, err)
+	e2e.NoError(t, validate.Index(gotIndex))
 	if digest(t, gotIndex) != digest(t, idx) {
 		t.Error("another index came back")
 	}
@@ -101,15 +92,15 @@ func TestRestart(t *testing.T) {
 	host, stop := start(t, dir)
 	old, img := image(t), image(t)
 	idx, err := random.Index(1<<12, 1, 2)
-	must(t, err)
-	must(t, remote.Write(tag(t, host, "a/image:v1"), old))
-	must(t, remote.Write(tag(t, host, "a/image:gone"), old))
-	must(t, remote.Write(tag(t, host, "a/image:v1"), img))
-	must(t, remote.Delete(tag(t, host, "a/image:gone")))
-	must(t, remote.WriteIndex(tag(t, host, "b:v2"), idx))
+	e2e.NoError(t, err)
+	e2e.NoError(t, remote.Write(tag(t, host, "a/image:v1"), old))
+	e2e.NoError(t, remote.Write(tag(t, host, "a/image:gone"), old))
+	e2e.NoError(t, remote.Write(tag(t, host, "a/image:v1"), img))
+	e2e.NoError(t, remote.Delete(tag(t, host, "a/image:gone")))
+	e2e.NoError(t, remote.WriteIndex(tag(t, host, "b:v2"), idx))
 	signature := attach(t, host, img)
 	child := children(t, idx)[0]
-	must(t, remote.Delete(tag(t, host, "b:v2").Digest(child)))
+	e2e.NoError(t, remote.Delete(tag(t, host, "b:v2").Digest(child)))
 	before := state(t, host)
 	stop()
 
@@ -118,8 +109,8 @@ func TestRestart(t *testing.T) {
 		t.Errorf("the restart changed the registry (-before +after):\n%s", diff)
 	}
 	got, err := remote.Image(tag(t, host, "a/image:v1"))
-	must(t, err)
-	must(t, validate.Image(got))
+	e2e.NoError(t, err)
+	e2e.NoError(t, validate.Image(got))
 	if digest(t, got) != digest(t, img) {
 		t.Error("the tag did not stay where it was moved")
 	}
@@ -127,7 +118,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("an image without a tag is lost: %v", err)
 	}
 	refs, err := remote.Referrers(tag(t, host, "a/image:v1").Digest(digest(t, img)))
-	must(t, err)
+	e2e.NoError(t, err)
 	if got := children(t, refs); len(got) != 1 || got[0] != signature {
 		t.Errorf("got referrers %v, want %s", got, signature)
 	}
@@ -141,7 +132,7 @@ func TestRestart(t *testing.T) {
 func TestReferrersOfClients(t *testing.T) {
 	host, _ := start(t, t.TempDir())
 	img := image(t)
-	must(t, remote.Write(tag(t, host, "a/image:v1"), img))
+	e2e.NoError(t, remote.Write(tag(t, host, "a/image:v1"), img))
 	want := []string{attach(t, host, img), attach(t, host, img)}
 	slices.Sort(want)
 	if got := state(t, host)["a/image"]; !cmp.Equal(got, []string{"v1"}) {
@@ -150,7 +141,7 @@ func TestReferrersOfClients(t *testing.T) {
 	to := tag(t, host, "a/image:v1").Digest(digest(t, img))
 	for filter, want := range map[string][]string{string(types.DockerConfigJSON): want, string(types.OCIConfigJSON): nil} {
 		refs, err := remote.Referrers(to, remote.WithFilter("artifactType", filter))
-		must(t, err)
+		e2e.NoError(t, err)
 		if got := children(t, refs); !cmp.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", filter, got, want)
 		}
@@ -160,7 +151,7 @@ func TestReferrersOfClients(t *testing.T) {
 func children(t *testing.T, idx v1.ImageIndex) []string {
 	t.Helper()
 	m, err := idx.IndexManifest()
-	must(t, err)
+	e2e.NoError(t, err)
 	var out []string
 	for _, d := range m.Manifests {
 		out = append(out, d.Digest.String())
@@ -172,12 +163,12 @@ func children(t *testing.T, idx v1.ImageIndex) []string {
 func attach(t *testing.T, host string, to v1.Image) string {
 	t.Helper()
 	desc, err := partial.Descriptor(to)
-	must(t, err)
+	e2e.NoError(t, err)
 	img, ok := mutate.Subject(mutate.MediaType(image(t), types.OCIManifestSchema1), *desc).(v1.Image)
 	if !ok {
 		t.Fatal("not an image")
 	}
-	must(t, remote.Write(tag(t, host, "a/image:x").Digest(digest(t, img)), img))
+	e2e.NoError(t, remote.Write(tag(t, host, "a/image:x").Digest(digest(t, img)), img))
 	return digest(t, img)
 }
 
@@ -185,13 +176,13 @@ func attach(t *testing.T, host string, to v1.Image) string {
 func state(t *testing.T, host string) map[string][]string {
 	t.Helper()
 	reg, err := name.NewRegistry(host)
-	must(t, err)
+	e2e.NoError(t, err)
 	repos, err := remote.Catalog(t.Context(), reg)
-	must(t, err)
+	e2e.NoError(t, err)
 	out := map[string][]string{}
 	for _, repo := range repos {
 		tags, err := remote.List(reg.Repo(repo))
-		must(t, err)
+		e2e.NoError(t, err)
 		out[repo] = tags
 	}
 	return out
@@ -223,8 +214,8 @@ func TestConcurrentPushes(t *testing.T) {
 	}
 	for i, img := range images {
 		got, err := remote.Image(tag(t, host, fmt.Sprintf("r%d:v%d", i%4, i)))
-		must(t, err)
-		must(t, validate.Image(got))
+		e2e.NoError(t, err)
+		e2e.NoError(t, validate.Image(got))
 		if digest(t, got) != digest(t, img) {
 			t.Errorf("image %d differs", i)
 		}
@@ -238,7 +229,7 @@ func heads(t *testing.T, host string) map[string]string {
 		for _, tagged := range tags {
 			ref := tag(t, host, repo+":"+tagged)
 			desc, err := remote.Head(ref)
-			must(t, err)
+			e2e.NoError(t, err)
 			out[repo+":"+tagged] = desc.Digest.String()
 		}
 	}
@@ -267,7 +258,7 @@ func TestJournal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "manifests.jsonl")
-			must(t, os.WriteFile(path, []byte(tc.journal), 0o600))
+			e2e.NoError(t, os.WriteFile(path, []byte(tc.journal), 0o600))
 			if tc.err != "" {
 				if _, err := registry.Open(dir); err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("%s: got error %v, want %q in it", tc.reason, err, tc.err)
@@ -278,7 +269,7 @@ func TestJournal(t *testing.T) {
 			if got := state(t, host)["a"]; !cmp.Equal(got, tc.tags) {
 				t.Errorf("%s: got tags %v, want %v", tc.reason, got, tc.tags)
 			}
-			must(t, remote.Write(tag(t, host, "a:v2"), image(t)))
+			e2e.NoError(t, remote.Write(tag(t, host, "a:v2"), image(t)))
 			stop()
 			host, _ = start(t, dir)
 			if got, want := state(t, host)["a"], append(tc.tags, "v2"); !cmp.Equal(got, want) {
@@ -294,12 +285,12 @@ func TestJournalFails(t *testing.T) {
 	host, stop := start(t, dir)
 	v := visit{host: host, repository: "a"}
 	obstacle := filepath.Join(dir, "manifests.jsonl")
-	must(t, os.Mkdir(obstacle, 0o755))
+	e2e.NoError(t, os.Mkdir(obstacle, 0o755))
 	push := put("v1", "x/y", "{}")
 	push.status, push.code = 500, "UNKNOWN"
 	v.send(t, push)
 	v.send(t, head("/v2/a/manifests/v1", 404, nil))
-	must(t, os.Remove(obstacle))
+	e2e.NoError(t, os.Remove(obstacle))
 	v.send(t, put("v1", "x/y", "{}"))
 	before := state(t, host)
 	stop()
@@ -342,9 +333,7 @@ func FuzzHandler(f *testing.F) {
 	}
 	outer := f.TempDir()
 	h, err := registry.Open(filepath.Join(outer, "dir"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	e2e.NoError(f, err)
 	f.Cleanup(func() { _ = h.Close() })
 	f.Fuzz(func(t *testing.T, method, path string, body []byte) {
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://registry"+path, bytes.NewReader(body))
@@ -353,7 +342,7 @@ func FuzzHandler(f *testing.F) {
 		}
 		h.ServeHTTP(httptest.NewRecorder(), r)
 		entries, err := os.ReadDir(outer)
-		must(t, err)
+		e2e.NoError(t, err)
 		if len(entries) != 1 {
 			t.Fatalf("%s %s left the directory: %v", method, path, entries)
 		}

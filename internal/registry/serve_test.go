@@ -101,12 +101,12 @@ func TestServeCutsOff(t *testing.T) {
 	if _, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
 		t.Error("the request was answered")
 	}
-	must(t, os.RemoveAll(filepath.Join(dir, "uploads")))
+	e2e.NoError(t, os.RemoveAll(filepath.Join(dir, "uploads")))
 }
 
 func TestServeFails(t *testing.T) {
 	l := listen()
-	must(t, l.Close())
+	e2e.NoError(t, l.Close())
 	if err := registry.Serve(t.Context(), l, http.NotFoundHandler()); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v, want the listener's error", err)
 	}
@@ -120,7 +120,7 @@ func TestKilled(t *testing.T) {
 	images := map[string]v1.Image{}
 	for _, tagged := range []string{"r:v1", "r:v2"} {
 		img := image(t)
-		must(t, remote.Write(tag(t, host, tagged), img))
+		e2e.NoError(t, remote.Write(tag(t, host, tagged), img))
 		images[tagged] = img
 	}
 	half := upload(t, host)
@@ -128,15 +128,15 @@ func TestKilled(t *testing.T) {
 	_ = half.Close()
 
 	left, err := filepath.Glob(filepath.Join(dir, "uploads", "*"))
-	must(t, err)
+	e2e.NoError(t, err)
 	if len(left) != 1 {
 		t.Fatalf("got %v, want the one upload that was interrupted", left)
 	}
 	host, _ = start(t, dir)
 	for tagged, img := range images {
 		got, err := remote.Image(tag(t, host, tagged))
-		must(t, err)
-		must(t, validate.Image(got))
+		e2e.NoError(t, err)
+		e2e.NoError(t, validate.Image(got))
 		if digest(t, got) != digest(t, img) {
 			t.Errorf("%s is another image", tagged)
 		}
@@ -150,19 +150,19 @@ func TestKilled(t *testing.T) {
 func child(t *testing.T, dir string) (host string, kill func()) {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	e2e.NoError(t, err)
 	cmd := exec.CommandContext(e2e.Context(t), self)
 	cmd.Env = append(os.Environ(), "XFN_TEST_REGISTRY_DIR="+dir)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	e2e.NoError(t, err)
+	e2e.NoError(t, cmd.Start())
 	kill = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = e2e.Await(t, cmd.Wait)
 	})
 	t.Cleanup(kill)
 	line, err := bufio.NewReader(out).ReadString('\n')
-	must(t, err)
+	e2e.NoError(t, err)
 	return strings.TrimSpace(line), kill
 }
 
@@ -170,15 +170,15 @@ func child(t *testing.T, dir string) (host string, kill func()) {
 func upload(t *testing.T, host string) net.Conn {
 	t.Helper()
 	resp, err := http.Post("http://"+host+"/v2/r/blobs/uploads/", "", nil)
-	must(t, err)
-	must(t, resp.Body.Close())
+	e2e.NoError(t, err)
+	e2e.NoError(t, resp.Body.Close())
 	conn, err := net.Dial("tcp", host)
-	must(t, err)
+	e2e.NoError(t, err)
 	_, err = fmt.Fprintf(conn, "PATCH %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n", resp.Header.Get("Location"), host)
-	must(t, err)
+	e2e.NoError(t, err)
 	_, err = bufio.NewReader(conn).ReadString('\n')
-	must(t, err)
+	e2e.NoError(t, err)
 	_, err = io.WriteString(conn, "half")
-	must(t, err)
+	e2e.NoError(t, err)
 	return conn
 }

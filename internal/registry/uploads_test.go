@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -63,8 +64,8 @@ func TestFailedUpload(t *testing.T) {
 func open(t *testing.T, dir string) *registry.Registry {
 	t.Helper()
 	reg, err := registry.Open(dir)
-	must(t, err)
-	t.Cleanup(func() { must(t, reg.Close()) })
+	e2e.NoError(t, err)
+	t.Cleanup(func() { e2e.NoError(t, reg.Close()) })
 	return reg
 }
 
@@ -137,7 +138,7 @@ func TestUploadsInUse(t *testing.T) {
 		if w := begin(); w.Code != http.StatusTooManyRequests || decode(w.Body.Bytes()) != "TOOMANYREQUESTS" {
 			t.Errorf("1000 uploads are in use: got %d %s", w.Code, w.Body)
 		}
-		must(t, done.Close())
+		e2e.NoError(t, done.Close())
 		synctest.Wait()
 		if w := begin(); w.Code != http.StatusAccepted {
 			t.Errorf("no upload is in use: got %d %s", w.Code, w.Body)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -57,15 +58,15 @@ func TestUsersPush(t *testing.T) {
 	if err := remote.Write(ref, img); err == nil {
 		t.Error("a push without credentials is accepted")
 	}
-	must(t, remote.Write(ref, img, remote.WithAuth(&authn.Basic{Username: "alice", Password: "secret"})))
+	e2e.NoError(t, remote.Write(ref, img, remote.WithAuth(&authn.Basic{Username: "alice", Password: "secret"})))
 }
 
 func users(t *testing.T, content string) *registry.Users {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "htpasswd")
-	must(t, os.WriteFile(path, []byte(content), 0o600))
+	e2e.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	u, err := registry.ReadUsers(path)
-	must(t, err)
+	e2e.NoError(t, err)
 	return u
 }
 
@@ -80,7 +81,7 @@ func TestBadUsers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "htpasswd")
-			must(t, os.WriteFile(path, []byte(tc.content), 0o600))
+			e2e.NoError(t, os.WriteFile(path, []byte(tc.content), 0o600))
 			_, err := registry.ReadUsers(path)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)

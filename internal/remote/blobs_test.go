@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -30,9 +31,7 @@ func serveBlob(w http.ResponseWriter, r *http.Request) {
 func openBlob(t *testing.T, o remote.Options, host string, content []byte, from int64) ([]byte, error) {
 	t.Helper()
 	repo, err := name.NewRepository(host + "/gold/image")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	o.UserAgent = "xfn/v0.1.0"
 	c := fast(o)
 	b, err := c.Repository(t.Context(), repo)
@@ -40,9 +39,7 @@ func openBlob(t *testing.T, o remote.Options, host string, content []byte, from 
 		return nil, c.Explain(repo.Tag("v1"), err)
 	}
 	h, size, err := v1.SHA256(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	rc := b.Stream(t.Context(), v1.Descriptor{Digest: h, Size: size}, from)
 	defer func() { _ = rc.Close() }()
 	data, err := io.ReadAll(rc)

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
@@ -39,13 +40,9 @@ func fast(o remote.Options) *remote.Client {
 func push(t *testing.T, c *remote.Client, host string) (name.Tag, error) {
 	t.Helper()
 	ref, err := remote.ParseTag(host+"/gold/image:v1.0.0", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img, err := random.Image(1<<16, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	u, err := c.Uploader(t.Context(), ref.Context())
 	if err == nil {
 		err = write(t.Context(), u, ref.TagStr(), img)
@@ -109,9 +106,7 @@ func TestRetryIsCancelled(t *testing.T) {
 	}))
 	c := remote.New(remote.Options{RetryWait: time.Hour})
 	ref, err := remote.ParseTag(host+"/a:v1", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	err = get(ctx, c, ref)
 	if err := c.Explain(ref, err); err == nil || err.Error() != "context canceled" {
 		t.Errorf("got %v, want the cancellation", err)
@@ -198,9 +193,7 @@ func configured(t *testing.T, config any) remote.Options {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), b, 0o600))
 	sources := credentials.Sources{Files: []string{filepath.Join(dir, "config.json")}, Home: dir}
 	return remote.Options{Keychain: credentials.New(sources)}
 }

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -161,7 +161,5 @@ func TestSourcesAreReported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{one + ": no credentials", two + ": credentials of ~/config.json"}, got.lines); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", []string{one + ": no credentials", two + ": credentials of ~/config.json"}, got.lines)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -47,18 +48,12 @@ func TestExplainServers(t *testing.T) {
 			host:   func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) },
 			skip:   true,
 		},
-		"SkipOnHTTP": {
-			reason: "plain HTTP needs no certificate",
-			host:   func(t *testing.T) string { return remotetest.Serve(t, remotetest.Handler()) },
-			skip:   true,
-		},
+		"SkipOnHTTP": {reason: "plain HTTP needs no certificate", host: func(t *testing.T) string { return remotetest.Serve(t, remotetest.Handler()) }, skip: true},
 		"LocalhostName": {
 			reason: "localhost is a loopback address",
 			host: func(t *testing.T) string {
 				_, port, err := net.SplitHostPort(remotetest.ServeTLS(t, remotetest.Handler()))
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				return "localhost:" + port
 			},
 			skip: true,
@@ -149,9 +144,7 @@ func TestExplainEcho(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			host := remotetest.Serve(t, echo(tc.challenge, tc.refuse, tc.says))
 			ref, err := remote.ParseTag(host+"/a:v1", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			c := fast(configured(t, auths(host, tc.auth)))
 			err = get(t.Context(), c, ref)
 			err = c.Explain(ref, err)
@@ -264,9 +257,7 @@ func TestManifestSize(t *testing.T) {
 		}
 	}))
 	ref, err := remote.ParseTag(host+"/a:v1", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	c := fast(remote.Options{})
 	err = get(t.Context(), c, ref)
 	checkError(t, "the error contains the limit", c.Explain(ref, err), "sent a manifest of more than 4 MiB", "")

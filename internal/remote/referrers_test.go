@@ -10,6 +10,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -87,9 +88,7 @@ func TestReferrers(t *testing.T) {
 				t.Errorf("%s: got %d, listed %v", tc.reason, len(got.Manifests), got.Listed)
 			}
 			up, err := c.Uploader(t.Context(), repo)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			same, err := up.Referrers(t.Context(), subject)
 			if err == nil && (len(same.Manifests) != tc.want || same.Listed != tc.listed) || (err == nil) != (tc.err == "") {
 				t.Errorf("%s: the pusher gets %+v, %v", tc.reason, same, err)
@@ -106,9 +105,7 @@ func TestFallbackTag(t *testing.T) {
 	}
 	for digest, want := range cases {
 		h, err := v1.NewHash(digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if got := remote.FallbackTag(h); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -22,23 +23,17 @@ import (
 func blobsOf(t *testing.T, host string) (*remote.Client, *remote.Repository, name.Repository) {
 	t.Helper()
 	repo, err := name.NewRepository(host + "/gold/image")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	c := fast(remote.Options{})
 	b, err := c.Repository(t.Context(), repo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return c, b, repo
 }
 
 func descOf(t *testing.T, content []byte) v1.Descriptor {
 	t.Helper()
 	h, size, err := v1.SHA256(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return v1.Descriptor{Digest: h, Size: size}
 }
 

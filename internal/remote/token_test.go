@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -76,13 +77,9 @@ func TestTokensExpire(t *testing.T) {
 			host := remotetest.Serve(t, e)
 			c := fast(remote.Options{Keychain: keys{authn.FromConfig(login)}})
 			u, err := c.Uploader(t.Context(), repository(t, host, "gold/image"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			img, err := random.Image(100, 6)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			ref := repository(t, host, "gold/image").Tag("v1")
 			if err := write(t.Context(), u, ref.TagStr(), img); err != nil {
 				t.Fatal(c.Explain(ref, err))

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 )
@@ -43,9 +42,7 @@ func TestBlame(t *testing.T) {
 				}
 				got = append(got, resource+" "+o.Path+" "+o.Step)
 			}
-			if diff := cmp.Diff(tc.want, strings.Join(got, "\n")); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.Join(got, "\n"))
 		})
 	}
 }
@@ -60,17 +57,13 @@ func TestBlameIsWhole(t *testing.T) {
 	for _, c := range fieldpath.Diff(nil, parse(t, `{apiVersion: v1, kind: ConfigMap, data: {k: z, o: null, e: [], l: [{x: 1}]}}`)) {
 		want[c.Path] = c.New
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("origins of all fields (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "origins of all fields", want, got)
 }
 
 func TestWriteBlame(t *testing.T) {
 	var b bytes.Buffer
 	origins := everyday(t).Blame()
 	origins = append(origins, report.Origin{Resource: "z", Path: strings.Repeat("long.", 20) + "path", Step: "first"})
-	if err := report.WriteBlame(&b, origins, 80); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, report.WriteBlame(&b, origins, 80))
 	golden(t, "blame.txt", b.Bytes())
 }

@@ -37,12 +37,8 @@ func artifacts(t *testing.T) string {
 		return t.TempDir()
 	}
 	dir, err := filepath.Abs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, os.MkdirAll(dir, 0o755))
 	return dir
 }
 
@@ -52,9 +48,7 @@ func browse(t *testing.T, file string, args ...string) string {
 	// Not b.TempDir: child processes of the browser may still write to the profile
 	// after the browser has exited, so removing it may fail.
 	profile, err := os.MkdirTemp("", "chromium-*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(profile) })
 	args = append([]string{
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -169,26 +163,14 @@ func TestUse(t *testing.T) {
 		reason, fragment, script, want string
 		large                          bool
 	}{
-		"Whole": {
-			reason: "all rows are visible without a search",
-			script: `see(visible(".row"), visible("details.step"), visible(".nothing"))`,
-			want:   "41 6 0",
-		},
+		"Whole": {reason: "all rows are visible without a search", script: `see(visible(".row"), visible("details.step"), visible(".nothing"))`, want: "41 6 0"},
 		"Field": {
 			reason: "a search finds a field in all steps and XRs that change it",
 			script: `type("retention.days"); see(visible(".row"), visible("details.step"), document.querySelector("output").textContent)`,
 			want:   "3 3 3 matches",
 		},
-		"Words": {
-			reason: "a search matches rows with all words, in any order",
-			script: `type("365 BUCKET"); see(visible(".row"), visible(".xr"))`,
-			want:   "1 1",
-		},
-		"Nothing": {
-			reason: "a search without matches shows a message",
-			script: `type("unobtainium"); see(visible(".row"), visible(".nothing"))`,
-			want:   "0 1",
-		},
+		"Words":   {reason: "a search matches rows with all words, in any order", script: `type("365 BUCKET"); see(visible(".row"), visible(".xr"))`, want: "1 1"},
+		"Nothing": {reason: "a search without matches shows a message", script: `type("unobtainium"); see(visible(".row"), visible(".nothing"))`, want: "0 1"},
 		"Cleared": {
 			reason: "clearing a search restores folded parts",
 			script: `document.querySelector("[data-fold='']").click(); type("bucket"); const during = visible(".row"); type(""); see(during > 10, visible(".row"))`,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
@@ -57,9 +58,7 @@ func TestCompare(t *testing.T) {
 			for _, d := range report.Compare(docs(t, tc.want...), docs(t, tc.got...)) {
 				all = append(all, fmt.Sprintf("%s %s %s: %s", d.Op, d.Kind, d.Name, lines(d.Changes)))
 			}
-			if diff := cmp.Diff(tc.diff, strings.Join(all, "\n")); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.diff, strings.Join(all, "\n"))
 		})
 	}
 }
@@ -76,9 +75,7 @@ func TestWriteDiff(t *testing.T) {
 	)
 	for name, color := range map[string]bool{"compare.txt": false, "compare-color.txt": true} {
 		var b bytes.Buffer
-		if err := report.WriteDiff(&b, report.Compare(want, got), report.Style{Color: color, Columns: 80}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, report.WriteDiff(&b, report.Compare(want, got), report.Style{Color: color, Columns: 80}))
 		golden(t, name, b.Bytes())
 	}
 }

@@ -23,9 +23,7 @@ var findings = []report.Finding{
 func TestSARIF(t *testing.T) {
 	for reason, all := range map[string][]report.Finding{"no finding is a run without results": nil, "each finding is a result": findings} {
 		var b bytes.Buffer
-		if err := report.WriteSARIF(&b, "v1.2.3", all); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, report.WriteSARIF(&b, "v1.2.3", all))
 		if err := e2e.CheckSARIF("../..", b.Bytes()); err != nil {
 			t.Errorf("%s: %v\n%s", reason, err, b.String())
 		}
@@ -44,9 +42,7 @@ func TestSARIF(t *testing.T) {
 
 func TestCodeQuality(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteCodeQuality(&b, findings); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, report.WriteCodeQuality(&b, findings))
 	var list []struct {
 		Description, Fingerprint, Severity string
 		CheckName                          string `json:"check_name"`
@@ -55,9 +51,7 @@ func TestCodeQuality(t *testing.T) {
 			Lines struct{ Begin int }
 		}
 	}
-	if err := json.Unmarshal(b.Bytes(), &list); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(b.Bytes(), &list))
 	seen := map[string]bool{}
 	for i, q := range list {
 		if seen[q.Fingerprint] || q.Location.Path == "" || q.Location.Lines.Begin < 1 || q.CheckName != findings[i].Rule || q.Description == "" {
@@ -76,9 +70,7 @@ func TestCodeQuality(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteSummary(&b, "xfn test", "1 of 2 cases failed", findings); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, report.WriteSummary(&b, "xfn test", "1 of 2 cases failed", findings))
 	want := "### xfn test\n\n1 of 2 cases failed\n\n| | where | what |\n| --- | --- | --- |\n" +
 		"| error | a b/xr.yaml:3 | XR shop: unknown field \\<spec.sise\\> |\n" +
 		"| error | a b/xr.yaml:9 | XR shop: unknown field \\<spec.sise\\> |\n" +

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
@@ -23,9 +22,7 @@ func TestWrite(t *testing.T) {
 		}},
 		{Name: "empty"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="3" failures="1" errors="0" skipped="1">
   <testsuite name="a.yaml" tests="3" failures="1" errors="0" skipped="1" time="1.250">
@@ -42,9 +39,7 @@ func TestWrite(t *testing.T) {
   <testsuite name="empty" tests="0" failures="0" errors="0" skipped="0" time="0.000"></testsuite>
 </testsuites>
 `
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, b.String())
 }
 
 // TestWriteOddText: the report is valid XML for any text, and shows each byte.
@@ -64,9 +59,7 @@ func TestWriteOddText(t *testing.T) {
 			err := report.WriteJUnit(&b, []report.JUnitSuite{{Name: tc.text, Cases: []report.JUnitCase{
 				{Name: tc.text, Class: tc.text, Output: tc.text, Failure: &report.JUnitFailure{Message: tc.text, Text: tc.text}},
 			}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var got struct {
 				Suite struct {
 					Name string `xml:"name,attr"`

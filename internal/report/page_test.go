@@ -14,15 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
 func write(t testing.TB, title string, traces ...report.Trace) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.WritePage(&b, title, traces); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, report.WritePage(&b, title, traces))
 	return b.String()
 }
 
@@ -117,9 +116,7 @@ func TestWriteIsWellFormed(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		start, ok := token.(xml.StartElement)
 		if !ok {
 			continue
@@ -246,8 +243,6 @@ func BenchmarkWrite(b *testing.B) {
 		traces[i].Steps[0].Took = time.Duration(i) * time.Millisecond
 	}
 	for b.Loop() {
-		if err := report.WritePage(io.Discard, "Render", traces); err != nil {
-			b.Fatal(err)
-		}
+		e2e.NoError(b, report.WritePage(io.Discard, "Render", traces))
 	}
 }

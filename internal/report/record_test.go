@@ -42,15 +42,11 @@ func run(t testing.TB, responses ...string) report.Trace {
 	for i, text := range responses {
 		ctx := function.WithStep(t.Context(), []string{"first", "second", "third", "fourth"}[i])
 		in := &structpb.Struct{}
-		if err := protojson.Unmarshal(fmt.Appendf(nil, `{"response": %s}`, toJSON(t, text)), in); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, protojson.Unmarshal(fmt.Appendf(nil, `{"response": %s}`, toJSON(t, text)), in))
 		rsp, err := rec.RunFunction(ctx, "function-literal", &fnv1.RunFunctionRequest{
 			Input: in, Desired: req.GetDesired(), Context: req.GetContext(),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		req.Desired, req.Context = rsp.GetDesired(), rsp.GetContext()
 	}
 	return rec.Trace("example.org/v1 XThing a")
@@ -59,18 +55,14 @@ func run(t testing.TB, responses ...string) report.Trace {
 func parse(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal([]byte(text), &v))
 	return v
 }
 
 func toJSON(t testing.TB, text string) []byte {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return raw
 }
 
@@ -136,9 +128,7 @@ func TestTraceChanges(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, one, tc.response).Steps[1]
-			if diff := cmp.Diff(tc.want, got.Changes); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got.Changes)
 		})
 	}
 }
@@ -178,9 +168,7 @@ requirements:
 			`schema "s": v1 Pod`,
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("step (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "step", want, got)
 }
 
 func TestTraceFatal(t *testing.T) {
@@ -205,9 +193,7 @@ func answers(responses ...*fnv1.RunFunctionResponse) function.Runner {
 func response(t *testing.T, text string) *fnv1.RunFunctionResponse {
 	t.Helper()
 	rsp := &fnv1.RunFunctionResponse{}
-	if err := protojson.Unmarshal(toJSON(t, text), rsp); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, protojson.Unmarshal(toJSON(t, text), rsp))
 	return rsp
 }
 
@@ -229,16 +215,12 @@ func TestTraceOfManyCalls(t *testing.T) {
 		{Name: "other", Function: "f", Calls: 1, Took: 1500 * time.Microsecond, Changes: late, Results: results},
 		{Name: "loop", Function: "f", Calls: 1, Took: 1500 * time.Microsecond, Error: "the function has ended"},
 	}}
-	if diff := cmp.Diff(want, rec.Trace("xr")); diff != "" {
-		t.Errorf("consecutive calls for one step are one step with the last response (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "consecutive calls for one step are one step with the last response", want, rec.Trace("xr"))
 }
 
 func TestTraceOfNothing(t *testing.T) {
 	b, err := json.Marshal(report.Record(answers(), ticking()).Trace("xr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, want := string(b), `{"xr":"xr","steps":[]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -262,17 +244,11 @@ func TestTraceKeepsSecrets(t *testing.T) {
 			CredentialData: &fnv1.CredentialData{Data: map[string][]byte{"token": []byte(secret)}},
 		}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	trace := rec.Trace("xr")
 	var b strings.Builder
-	if err := json.NewEncoder(&b).Encode(trace); err != nil {
-		t.Fatal(err)
-	}
-	if err := trace.Text(&b, report.Style{Columns: 80}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.NewEncoder(&b).Encode(trace))
+	e2e.NoError(t, trace.Text(&b, report.Style{Columns: 80}))
 	fmt.Fprintf(&b, "%+v %+v", trace, rec.Trace("xr").Blame())
 	for _, leak := range []string{secret, other[:5], "token", "Y29ycmVjdCBob3JzZQ"} {
 		if strings.Contains(b.String(), leak) {
@@ -283,9 +259,7 @@ func TestTraceKeepsSecrets(t *testing.T) {
 		{Path: "lost", Op: report.Removed, Old: "13 bytes"},
 		{Path: "password", Op: report.Changed, Old: "13 bytes", New: "13 bytes"},
 	}
-	if diff := cmp.Diff(want, trace.Steps[0].Changes[1].ConnectionDetails); diff != "" {
-		t.Errorf("a different secret of the same length is a change (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "a different secret of the same length is a change", want, trace.Steps[0].Changes[1].ConnectionDetails)
 }
 
 // TestTraceOfOddValues sends values that JSON cannot express.
@@ -336,14 +310,10 @@ func TestRecorderIsSafe(t *testing.T) {
 
 func TestTraceIsStable(t *testing.T) {
 	first, err := json.Marshal(everyday(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for range 20 {
 		again, err := json.Marshal(everyday(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if diff := cmp.Diff(string(first), string(again)); diff != "" {
 			t.Fatalf("two traces of the same calls differ:\n%s", diff)
 		}

@@ -24,9 +24,7 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(file, got, 0o644))
 	}
 	want := []byte(e2e.ReadFile(t, file))
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
@@ -97,9 +95,7 @@ func TestText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(tc.reason)
 			var b bytes.Buffer
-			if err := tc.trace.Text(&b, report.Style{Color: tc.color, Columns: 80}); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, tc.trace.Text(&b, report.Style{Color: tc.color, Columns: 80}))
 			golden(t, name, b.Bytes())
 		})
 	}
@@ -107,24 +103,16 @@ func TestText(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	b, err := json.MarshalIndent(everyday(t), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	golden(t, "trace.json", append(b, '\n'))
 	var back report.Trace
-	if err := json.Unmarshal(b, &back); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(everyday(t), back); diff != "" {
-		t.Errorf("the JSON lacks fields (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, json.Unmarshal(b, &back))
+	e2e.Equal(t, "the JSON lacks fields", everyday(t), back)
 }
 
 func TestTextFits(t *testing.T) {
 	var b bytes.Buffer
-	if err := everyday(t).Text(&b, report.Style{Columns: 80}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, everyday(t).Text(&b, report.Style{Columns: 80}))
 	for line := range strings.Lines(b.String()) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
 			t.Errorf("got %d columns: %s", n, line)
@@ -175,9 +163,7 @@ func TestTextOfLongValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trace := report.Trace{Steps: []report.Step{{Changes: []report.ResourceChange{{Op: report.Changed, Fields: []report.Change{tc.change}}}}}}
 			var b bytes.Buffer
-			if err := trace.Text(&b, report.Style{Columns: 80}); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, trace.Text(&b, report.Style{Columns: 80}))
 			_, got, _ := strings.Cut(b.String(), "composite\n")
 			if got = strings.TrimSpace(got); got != tc.want {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, cmp.Diff(tc.want, got))
@@ -199,15 +185,9 @@ func TestTextIsHarmless(t *testing.T) {
 		}},
 	}}}
 	var b bytes.Buffer
-	if err := trace.Text(&b, report.Style{Columns: 80}); err != nil {
-		t.Fatal(err)
-	}
-	if err := report.WriteBlame(&b, []report.Origin{{Resource: evil, Path: evil, Step: evil}}, 80); err != nil {
-		t.Fatal(err)
-	}
-	if err := report.WriteDiff(&b, []report.DocDiff{{APIVersion: evil, Kind: evil, Namespace: evil, Name: evil, Resource: evil, Changes: changes}}, report.Style{Columns: 80}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, trace.Text(&b, report.Style{Columns: 80}))
+	e2e.NoError(t, report.WriteBlame(&b, []report.Origin{{Resource: evil, Path: evil, Step: evil}}, 80))
+	e2e.NoError(t, report.WriteDiff(&b, []report.DocDiff{{APIVersion: evil, Kind: evil, Namespace: evil, Name: evil, Resource: evil, Changes: changes}}, report.Style{Columns: 80}))
 	if strings.ContainsAny(b.String(), "\x1b\u202e\r") {
 		t.Errorf("the text has control characters: %q", b.String())
 	}
@@ -246,9 +226,7 @@ func TestNoTerminal(t *testing.T) {
 		report.WriteDiff(&b, []report.DocDiff{{Kind: "A", Changes: changes}}, report.Style{}),
 		report.WriteBlame(&b, origins, 0),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	text := b.String()
 	if strings.Contains(text, "…") || strings.Contains(text, "more bytes") {
 		t.Error("a value is cut")

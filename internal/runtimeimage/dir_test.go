@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -36,13 +36,9 @@ func tarLayer(t *testing.T, members ...member) v1.Layer {
 	var b strings.Builder
 	tw := tar.NewWriter(&b)
 	for _, m := range append([]member{{name: "usr/bin/python3", kind: tar.TypeReg, mode: 0o755}}, members...) {
-		if err := tw.WriteHeader(&tar.Header{Typeflag: m.kind, Name: m.name, Linkname: m.link, Mode: m.mode, Uid: 7, Gid: 8}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, tw.WriteHeader(&tar.Header{Typeflag: m.kind, Name: m.name, Linkname: m.link, Mode: m.mode, Uid: 7, Gid: 8}))
 	}
-	if err := tw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tw.Close())
 	return static.NewLayer([]byte(b.String()), types.OCIUncompressedLayer)
 }
 
@@ -53,15 +49,11 @@ func baseOf(t *testing.T, config v1.Config, layers []v1.Layer, platforms ...v1.P
 	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range platforms {
 		img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: remotetest.Configured(t, img, p, config)})
 	}
 	images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), runtimeimage.Options{TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return images
 }
 
@@ -82,18 +74,12 @@ func files(t *testing.T, texts map[string]string) string {
 			name, mode = strings.TrimSuffix(name, "*"), 0o700
 		}
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if strings.HasSuffix(name, "/") {
-			if err := os.MkdirAll(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.MkdirAll(path, 0o700))
 			continue
 		}
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(path, []byte(text), mode))
 	}
 	return dir
 }
@@ -102,9 +88,7 @@ func fromDir(t *testing.T, d runtimeimage.Dir) []v1.Image {
 	t.Helper()
 	opts := options(t)
 	images, err := runtimeimage.FromDir(t.Context(), d, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := images.Close(); err != nil {
 			t.Error(err)
@@ -120,12 +104,8 @@ var python = []string{"python3", "main.py"}
 // base image except for the fields that start the function.
 func TestFromDir(t *testing.T) {
 	dir := files(t, map[string]string{"main.py": "print()", "bin/run*": "#!", "lib/a/b.py": "", "empty/": ""})
-	if err := os.Symlink("/usr/bin/python3", filepath.Join(dir, "bin", "python")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(filepath.Join(dir, "main.py"), filepath.Join(dir, "same.py")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Symlink("/usr/bin/python3", filepath.Join(dir, "bin", "python")))
+	e2e.NoError(t, os.Link(filepath.Join(dir, "main.py"), filepath.Join(dir, "same.py")))
 	base := baseOf(t, v1.Config{
 		User: "nonroot:nonroot", Cmd: []string{"-i"}, Entrypoint: []string{"/usr/bin/python3"}, WorkingDir: "/home",
 		Env: []string{"PATH=/usr/bin", "LANG=C.UTF-8"}, Labels: map[string]string{"a": "1", "b": "2"},
@@ -143,17 +123,13 @@ func TestFromDir(t *testing.T) {
 			t.Error(err)
 		}
 		config, err := images[i].ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		want := v1.Config{
 			User: "nonroot:nonroot", Entrypoint: python, WorkingDir: "/function",
 			Env: []string{"PATH=/usr/bin", "LANG=en", "A=b=c"}, Labels: map[string]string{"a": "1", "b": "3", "c": "4"},
 			ExposedPorts: map[string]struct{}{"80/tcp": {}, "9443/tcp": {}}, StopSignal: "SIGINT",
 		}
-		if diff := cmp.Diff(want, config.Config); diff != "" {
-			t.Errorf("config (-want +got):\n%s", diff)
-		}
+		e2e.Equal(t, "config", want, config.Config)
 		if config.OS != "linux" || config.Architecture != arch || !config.Created.Equal(created) {
 			t.Errorf("got %s/%s created %s", config.OS, config.Architecture, config.Created)
 		}
@@ -166,9 +142,7 @@ func TestFromDir(t *testing.T) {
 		"function/main.py": text, "function/same.py": text, "function/lib/a/b.py": {Mode: 0o644, Type: tar.TypeReg},
 		"function/bin/run": {Mode: 0o755, Size: 2, Type: tar.TypeReg}, "function/bin/python": {Mode: 0o777, Type: tar.TypeSymlink},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "files", want, got)
 	if string(data["function/same.py"]) != "print()" {
 		t.Errorf("got %q", data["function/same.py"])
 	}
@@ -179,13 +153,9 @@ func TestFromDir(t *testing.T) {
 func assertOneLayer(t *testing.T, images []v1.Image) {
 	t.Helper()
 	a, err := images[0].Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	b, err := images[1].Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if len(a.Layers) != 2 || a.Layers[1].Digest != b.Layers[1].Digest {
 		t.Errorf("got layers %v and %v", a.Layers, b.Layers)
 	}
@@ -197,21 +167,15 @@ func TestFromDirIsRepeatable(t *testing.T) {
 	texts := map[string]string{"main.py": "x", "run*": "y", "d/": ""}
 	first, second := files(t, texts), files(t, texts)
 	for name, mode := range map[string]os.FileMode{"main.py": 0o606, "run": 0o777, "d": 0o777} {
-		if err := os.Chmod(filepath.Join(second, name), mode); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Chmod(filepath.Join(second, name), mode))
 	}
-	if err := os.Chtimes(filepath.Join(second, "main.py"), created, created); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chtimes(filepath.Join(second, "main.py"), created, created))
 	var digests []v1.Hash
 	layer := tarLayer(t, member{name: "usr/", kind: tar.TypeDir, mode: 0o755})
 	for _, dir := range []string{first, second} {
 		img := fromDir(t, runtimeimage.Dir{Path: dir, Base: baseOf(t, v1.Config{}, []v1.Layer{layer}, amd64), Entrypoint: python})[0]
 		h, err := img.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		digests = append(digests, h)
 	}
 	if digests[0] != digests[1] {
@@ -226,9 +190,7 @@ func TestFromDirBesideThePackage(t *testing.T) {
 	opts := options(t)
 	opts.Beside = dir
 	images, err := runtimeimage.FromDir(t.Context(), runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	got, _ := contents(t, images.All[0])
 	for name := range got {
 		if name != "usr" && name != "usr/bin/python3" && name != "function" && name != "function/main.py" {
@@ -248,9 +210,7 @@ func TestFromDirUser(t *testing.T) {
 	} {
 		base := baseOf(t, v1.Config{User: user}, []v1.Layer{tarLayer(t)}, amd64)
 		config, err := fromDir(t, runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Base: base, Entrypoint: python})[0].ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if config.Config.User != want {
 			t.Errorf("%q: got %q, want %q", user, config.Config.User, want)
 		}
@@ -299,13 +259,9 @@ func TestFromDirBeneath(t *testing.T) {
 			}
 			img := fromDir(t, d)[0]
 			layers, err := img.Layers()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got := directories(t, layers[len(layers)-1])
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -314,9 +270,7 @@ func TestFromDirBeneath(t *testing.T) {
 func directories(t *testing.T, l v1.Layer) map[string]int64 {
 	t.Helper()
 	rc, err := l.Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer rc.Close()
 	modes := map[string]int64{}
 	for tr := tar.NewReader(rc); ; {
@@ -324,9 +278,7 @@ func directories(t *testing.T, l v1.Layer) map[string]int64 {
 		if errors.Is(err, io.EOF) {
 			return modes
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if h.Typeflag == tar.TypeDir {
 			modes[strings.TrimSuffix(h.Name, "/")] = h.Mode
 		}
@@ -349,9 +301,7 @@ func assertRefused(t *testing.T, d runtimeimage.Dir, reason, want string) {
 func TestFromDirRefuses(t *testing.T) {
 	huge := files(t, map[string]string{"a": "", "b": ""})
 	for _, name := range []string{"a", "b"} {
-		if err := os.Truncate(filepath.Join(huge, name), 5<<30); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Truncate(filepath.Join(huge, name), 5<<30))
 	}
 	windows := v1.Platform{OS: "windows", Architecture: "amd64"}
 	some := files(t, map[string]string{"a": ""})

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -28,13 +29,9 @@ func TestFromDirSpecialFiles(t *testing.T) {
 	for kind, make := range cases {
 		t.Run(kind, func(t *testing.T) {
 			dir, err := os.MkdirTemp("", "dir") // a short path, as sockets require
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			t.Cleanup(func() { os.RemoveAll(dir) })
-			if err := make(filepath.Join(dir, "s")); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, make(filepath.Join(dir, "s")))
 			assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "a special file is an error", `file "s" is a `+kind)
 		})
 	}
@@ -46,8 +43,6 @@ func TestFromDirUnreadable(t *testing.T) {
 		t.Skip("root can read all files")
 	}
 	dir := files(t, map[string]string{"a": "", "secret": ""})
-	if err := os.Chmod(filepath.Join(dir, "secret"), 0); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(filepath.Join(dir, "secret"), 0))
 	assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "an unreadable file is an error", `reading "secret": permission denied`)
 }

@@ -8,6 +8,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
@@ -21,9 +22,7 @@ func TestFromEngine(t *testing.T) {
 	const name = "xfn.test/runtime:v1"
 	dockerenginetest.Load(t, engine, name, given)
 	id, err := given.ConfigName()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	temp := t.TempDir()
 	var digests []v1.Hash
 	for _, asked := range []string{name, id.String(), id.Hex[:12]} {
@@ -47,9 +46,7 @@ func TestFromEngine(t *testing.T) {
 			t.Errorf("%s: got config %s, %v, want %s", asked, got, err, id)
 		}
 		digest, err := img.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		digests = append(digests, digest)
 		if err := images.Close(); err != nil {
 			t.Error(err)

@@ -8,8 +8,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -28,9 +27,7 @@ func TestEntrypoint(t *testing.T) {
 		tarLayer(t, member{name: "usr/bin/.wh.gone", kind: tar.TypeReg}),
 	}
 	dir := files(t, map[string]string{"run*": "#!", "main.py": "", "bin/tool*": "#!"})
-	if err := os.Symlink("/usr/bin/python3", filepath.Join(dir, "venv")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Symlink("/usr/bin/python3", filepath.Join(dir, "venv")))
 	cases := map[string]struct {
 		reason, program string
 		env             []string
@@ -76,22 +73,16 @@ func TestFromDirLeavesOut(t *testing.T) {
 	})
 	images := fromDir(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python})
 	layers, err := images[0].Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := []string{"function/", "function/lib/", "function/lib/a.py", "function/main.py"}
-	if diff := cmp.Diff(want, memberNames(t, layers[len(layers)-1])); diff != "" {
-		t.Errorf("members (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "members", want, memberNames(t, layers[len(layers)-1]))
 }
 
 // memberNames returns the names of the members of a layer, in order.
 func memberNames(t *testing.T, l v1.Layer) (names []string) {
 	t.Helper()
 	rc, err := l.Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer rc.Close()
 	tr := tar.NewReader(rc)
 	h, err := tr.Next()

@@ -80,26 +80,20 @@ func project(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, sub := range []string{"package", "temp", "out"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
 	data := make([]byte, 2<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
 	var layers []v1.Layer
 	for _, name := range []string{"a", "b"} {
 		l, err := remotetest.Layer(map[string][]byte{name: data})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		layers = append(layers, l)
 	}
 	saved := []byte(e2e.ReadFile(t, writeArchive(t, remotetest.Image(t, v1.Config{}, layers...))))
 	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn}\nspec: {}\n"
 	for name, data := range map[string][]byte{"rt.tar": saved, "package/crossplane.yaml": []byte(meta), "out/out.xpkg": []byte("old")} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	return dir
 }
@@ -107,9 +101,7 @@ func project(t *testing.T) string {
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -123,9 +115,7 @@ func TestKilledBuild(t *testing.T) {
 	const moments = 10
 	dir := project(t)
 	var events atomic.Int64
-	if err := buildIn(t.Context(), dir, func(progress.Event) { events.Add(1) }); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, buildIn(t.Context(), dir, func(progress.Event) { events.Add(1) }))
 	want := e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg"))
 	if events.Load() < 2*moments {
 		t.Fatalf("a build reports only %d events", events.Load())
@@ -142,9 +132,7 @@ func TestKilledBuild(t *testing.T) {
 			if left := names(t, filepath.Join(dir, "temp")); at > 1 && len(left) == 0 {
 				t.Error("no temporary file exists: the process was not killed during the build")
 			}
-			if err := buildIn(t.Context(), dir, nil); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, buildIn(t.Context(), dir, nil))
 			if got := e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")); got != want {
 				t.Error("the next build made another file")
 			}

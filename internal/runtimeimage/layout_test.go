@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
@@ -42,9 +43,7 @@ func TestFromLayout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := options(t)
 			images, err := runtimeimage.FromLayout(t.Context(), tc.dir, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			assertImages(t, images.All, tc.want...)
 			if err := images.Close(); err != nil {
 				t.Error(err)
@@ -73,9 +72,7 @@ func TestFromLayoutRefuses(t *testing.T) {
 	if err != nil || len(blobs) == 0 {
 		t.Fatal(err)
 	}
-	if err := os.Remove(blobs[0]); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Remove(blobs[0]))
 	cases := map[string]struct {
 		reason string
 		dir    string
@@ -104,9 +101,7 @@ func TestPlatforms(t *testing.T) {
 	variant := func(v string) v1.Image {
 		img := image(t, "arm")
 		config, err := img.ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		config.Variant = v
 		if img, err = mutate.ConfigFile(img, config); err != nil {
 			t.Fatal(err)
@@ -142,14 +137,10 @@ func TestPlatforms(t *testing.T) {
 			opts.Platforms = tc.only
 			images, err := runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), opts)
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.err)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			defer images.Close()
 			assertImages(t, images.All, tc.want...)
 		})

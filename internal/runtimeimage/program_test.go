@@ -3,12 +3,12 @@ package runtimeimage_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -29,9 +29,7 @@ const (
 func TestFromPrograms(t *testing.T) {
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{"amd64": elf(x86), "arm64": elf(aarch), "strange": elf(unknown), "script": []byte("#!/bin/sh\n"), "empty": nil} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o700))
 	}
 	cases := map[string]struct {
 		reason    string
@@ -58,9 +56,7 @@ func TestFromPrograms(t *testing.T) {
 			opts := options(t)
 			images, err := runtimeimage.FromPrograms(t.Context(), nil, programs, runtimeimage.Config{}, opts)
 			if tc.want != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.want)
 				assertEmpty(t, opts.TempDir)
 				return
 			}

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -31,9 +32,7 @@ func client() *remote.Client {
 func embedded(t *testing.T) http.Handler {
 	t.Helper()
 	r, err := registry.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -45,9 +44,7 @@ func embedded(t *testing.T) http.Handler {
 func reference(t *testing.T, text string) name.Reference {
 	t.Helper()
 	ref, err := remote.ParseReference(text, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return ref
 }
 
@@ -63,21 +60,15 @@ func TestFromRemote(t *testing.T) {
 			repo := server(t) + "/xfn-test/runtime"
 			a, b := image(t, "amd64"), image(t, "arm64")
 			idx := indexOf(a, b)
-			if err := errors.Join(ggcr.WriteIndex(reference(t, repo+":index"), idx), ggcr.Write(reference(t, repo+":image"), a)); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, errors.Join(ggcr.WriteIndex(reference(t, repo+":index"), idx), ggcr.Write(reference(t, repo+":image"), a)))
 			digest, err := idx.Digest()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			for ref, want := range map[string][]v1.Image{
 				":index": {a, b}, ":image": {a}, "@" + digest.String(): {a, b}, ":other@" + digest.String(): {a, b},
 			} {
 				opts := options(t)
 				images, err := runtimeimage.FromRemote(t.Context(), client(), reference(t, repo+ref), opts)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				assertImages(t, images.All, want...)
 				if err := images.Close(); err != nil {
 					t.Error(err)
@@ -100,21 +91,15 @@ func TestFromRemotePlatform(t *testing.T) {
 	}))
 	a, b := image(t, "amd64"), image(t, "arm64")
 	ref := reference(t, host+"/a/b:v1")
-	if err := ggcr.WriteIndex(ref, indexOf(a, b)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, ggcr.WriteIndex(ref, indexOf(a, b)))
 	opts := options(t)
 	opts.Platforms = []v1.Platform{arm64}
 	images, err := runtimeimage.FromRemote(t.Context(), client(), ref, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer images.Close()
 	assertImages(t, images.All, b)
 	m, err := b.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, want := blobs.Load(), int64(2+len(m.Layers)); got != want {
 		t.Errorf("got %d blobs, want %d: two configs and the layers of one image", got, want)
 	}
@@ -124,13 +109,9 @@ func TestFromRemotePlatform(t *testing.T) {
 func TestFromRemotePinned(t *testing.T) {
 	ref := reference(t, remotetest.Serve(t, embedded(t))+"/a/b:v1")
 	before, after := image(t, "amd64"), image(t, "arm64")
-	if err := errors.Join(ggcr.Write(ref, before), ggcr.Write(ref, after)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(ggcr.Write(ref, before), ggcr.Write(ref, after)))
 	digest, err := before.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	opts, refused := options(t), errors.New("it is not locked")
 	opts.Pin = func(r name.Reference) (name.Reference, error) {
 		if r.Name() != ref.Name() {
@@ -139,9 +120,7 @@ func TestFromRemotePinned(t *testing.T) {
 		return ref.Context().Digest(digest.String()), nil
 	}
 	images, err := runtimeimage.FromRemote(t.Context(), client(), ref, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer images.Close()
 	assertImages(t, images.All, before)
 	if _, err := runtimeimage.FromRemote(t.Context(), client(), ref.Context().Tag("v2"), opts); !errors.Is(err, refused) {
@@ -191,9 +170,7 @@ func TestFromRemoteLayers(t *testing.T) {
 	}
 	img := image(t, "amd64")
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	layer := m.Layers[0].Digest
 	for want, spoil := range spoilt {
 		t.Run(want, func(t *testing.T) {
@@ -208,9 +185,7 @@ func TestFromRemoteLayers(t *testing.T) {
 				spoil(w, body)
 			}))
 			ref := reference(t, host+"/a/b:v1")
-			if err := ggcr.Write(ref, img); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, ggcr.Write(ref, img))
 			opts := options(t)
 			if _, err := runtimeimage.FromRemote(t.Context(), client(), ref, opts); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ref.Name()) {
 				t.Errorf("got %v, want %q in it", err, want)
@@ -237,9 +212,7 @@ func TestFromRemoteStops(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	ref := reference(t, host+"/a/b:v1")
-	if err := ggcr.Write(ref, image(t, "amd64")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, ggcr.Write(ref, image(t, "amd64")))
 	opts := options(t)
 	if _, err := runtimeimage.FromRemote(ctx, client(), ref, opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)

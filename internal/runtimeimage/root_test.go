@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -34,35 +35,23 @@ func tarOf(t *testing.T, headers ...tar.Header) string {
 		if err == nil {
 			_, err = io.WriteString(tw, text)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 	}
-	if err := errors.Join(tw.Close(), z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(tw.Close(), z.Close()))
 	file := filepath.Join(t.TempDir(), "root.tar.gz")
-	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
 	return file
 }
 
 func TestFromRoot(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"usr/bin", "proc/1", "etc"} {
-		if err := os.MkdirAll(filepath.Join(dir, at), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.MkdirAll(filepath.Join(dir, at), 0o755))
 	}
 	for name, text := range map[string]string{"usr/bin/python3.13": arm, "proc/1/status": "x", "etc/passwd": "root"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 	}
-	if err := os.Symlink("/etc/../../../passwd", filepath.Join(dir, "usr/bin/link")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Symlink("/etc/../../../passwd", filepath.Join(dir, "usr/bin/link")))
 	file := tarOf(
 		t, tar.Header{Typeflag: tar.TypeDir, Name: "./"}, tar.Header{Typeflag: tar.TypeDir, Name: "./etc/"}, tar.Header{Typeflag: tar.TypeChar, Name: "./dev/null"},
 		tar.Header{Typeflag: tar.TypeReg, Name: "./usr/bin/python3.13", Uid: 7}, tar.Header{Typeflag: tar.TypeSymlink, Name: "./usr/bin/link", Linkname: "../../../../etc/shadow"},
@@ -76,31 +65,23 @@ func TestFromRoot(t *testing.T) {
 			t.Errorf("%s is a root file system", path)
 		}
 		images, err := runtimeimage.FromRoot(t.Context(), path, runtimeimage.Options{TempDir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		defer images.Close()
 		config, err := images.All[0].ConfigFile()
 		if err != nil || config.Architecture != "arm64" {
 			t.Errorf("%s: got config %+v, %v", path, config, err)
 		}
 		layers, err := images.All[0].Layers()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		r, err := layers[0].Uncompressed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		var got []string
 		for tr := tar.NewReader(r); ; {
 			h, err := tr.Next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got = append(got, strings.TrimSpace(h.Name+" "+h.Linkname))
 			if h.ModTime.Unix() != 0 || h.Uname != "" || path == file && h.Typeflag == tar.TypeReg && h.Uid != 7 {
 				t.Errorf("%s has the wrong time or owner: %+v", h.Name, h)
@@ -131,9 +112,7 @@ func TestFromRootRefuses(t *testing.T) {
 				headers = headers[1:]
 			}
 			_, err := runtimeimage.FromRoot(t.Context(), tarOf(t, headers...), runtimeimage.Options{TempDir: t.TempDir()})
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
@@ -66,9 +65,7 @@ func buildGo(ctx context.Context, src language.Source, opts runtimeimage.Options
 func fromSource(t *testing.T, dir string, opts runtimeimage.Options, platforms ...v1.Platform) []v1.Image {
 	t.Helper()
 	images, err := buildGo(t.Context(), language.Source{Dir: dir, Platforms: platforms}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := images.Close(); err != nil {
 			t.Error(err)
@@ -81,9 +78,7 @@ func fromSource(t *testing.T, dir string, opts runtimeimage.Options, platforms .
 func assertEmpty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, e := range entries {
 		t.Errorf("%q was left behind", e.Name())
 	}
@@ -107,9 +102,7 @@ func contents(t *testing.T, img v1.Image) (map[string]entry, map[string][]byte) 
 		if errors.Is(err, io.EOF) {
 			return entries, data
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if !h.ModTime.Equal(time.Unix(0, 0)) {
 			t.Errorf("%s has a time: %v", h.Name, h.ModTime)
 		}
@@ -133,9 +126,7 @@ func TestGoSource(t *testing.T) {
 	}
 	images := fromSource(t, dir, opts, amd64, arm64)
 	slices.Sort(steps)
-	if diff := cmp.Diff([]string{"compiling " + dir + " for linux/amd64", "compiling " + dir + " for linux/arm64"}, steps); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "steps", []string{"compiling " + dir + " for linux/amd64", "compiling " + dir + " for linux/arm64"}, steps)
 	if len(images) != 2 {
 		t.Fatalf("got %d images, want 2", len(images))
 	}
@@ -144,17 +135,13 @@ func TestGoSource(t *testing.T) {
 			t.Error(err)
 		}
 		config, err := images[i].ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		want := v1.Config{
 			Entrypoint: []string{"/function"}, User: "65532", WorkingDir: "/",
 			Env:          []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 			ExposedPorts: map[string]struct{}{"9443/tcp": {}},
 		}
-		if diff := cmp.Diff(want, config.Config); diff != "" {
-			t.Errorf("config (-want +got):\n%s", diff)
-		}
+		e2e.Equal(t, "config", want, config.Config)
 		if config.OS != "linux" || config.Architecture != arch || !config.Created.Equal(created) {
 			t.Errorf("got %s/%s created %s", config.OS, config.Architecture, config.Created)
 		}
@@ -175,9 +162,7 @@ func assertFiles(t *testing.T, img v1.Image) {
 		"etc/ssl/certs/ca-certificates.crt": {Mode: 0o644, Size: int64(len(data["etc/ssl/certs/ca-certificates.crt"])), Type: tar.TypeReg},
 		"function":                          {Mode: 0o755, Size: int64(len(data["function"])), Type: tar.TypeReg},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "files", want, got)
 	if !strings.Contains(string(data["etc/passwd"]), "nonroot:x:65532:65532:") {
 		t.Errorf("etc/passwd lacks the user: %q", data["etc/passwd"])
 	}
@@ -205,9 +190,7 @@ func assertSharedBase(t *testing.T, images []v1.Image) {
 	var digests []v1.Hash
 	for _, img := range images {
 		m, err := img.Manifest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if len(m.Layers) != 2 {
 			t.Fatalf("got %d layers, want 2", len(m.Layers))
 		}
@@ -221,16 +204,12 @@ func assertSharedBase(t *testing.T, images []v1.Image) {
 func TestGoSourceIsRepeatable(t *testing.T) {
 	first := fromSource(t, source(t, program), options(t), amd64)[0]
 	want, err := first.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	procs := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(procs)
 	again := fromSource(t, source(t, program), options(t), amd64)[0]
 	got, err := again.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got != want {
 		t.Errorf("another directory, on one processor: got %s, want %s", got, want)
 	}
@@ -254,9 +233,7 @@ func TestGoSourceRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := options(t)
 			_, err := buildGo(t.Context(), language.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, opts)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 			assertEmpty(t, opts.TempDir)
 		})
 	}
@@ -277,17 +254,11 @@ func assertPackaged(t *testing.T, images []v1.Image) {
 	t.Helper()
 	pkg := &xpkg.Package{YAML: []byte("---\napiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\n---\n")}
 	a, err := xpkg.Build(pkg, images, xpkg.BuildOptions{Created: created})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "fn.xpkg")
-	if err := xpkg.WriteFile(t.Context(), path, a, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, a, nil))
 	f, err := xpkg.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Close()
 	idx, ok := f.Artifact.(v1.ImageIndex)
 	if !ok {
@@ -297,13 +268,9 @@ func assertPackaged(t *testing.T, images []v1.Image) {
 		t.Error(err)
 	}
 	found, err := xpkg.Images(f.Artifact)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for i, want := range []v1.Platform{amd64, arm64} {
-		if diff := cmp.Diff(&want, found[i].Platform); diff != "" {
-			t.Errorf("platform (-want +got):\n%s", diff)
-		}
+		e2e.Equal(t, "platform", &want, found[i].Platform)
 	}
 }
 
@@ -318,24 +285,18 @@ func TestGoSourceOnBase(t *testing.T) {
 		Dir: dir, Platforms: []v1.Platform{arm64}, Base: base,
 		LDFlags: "-X main.text=set-by-a-flag", GoFlags: []string{"-tags=x"}, Labels: map[string]string{"k": "v=w"},
 	}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img := images.All[0]
 	if err := validate.Image(img); err != nil {
 		t.Error(err)
 	}
 	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := v1.Config{
 		User: "65532", Entrypoint: []string{"/function"}, WorkingDir: "/w", Env: []string{"A=b"},
 		Labels: map[string]string{"k": "v=w"}, ExposedPorts: map[string]struct{}{"9443/tcp": {}},
 	}
-	if diff := cmp.Diff(want, config.Config); diff != "" {
-		t.Errorf("config (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "config", want, config.Config)
 	if config.Architecture != "arm64" || len(config.History) != 2 {
 		t.Errorf("got a config for %s with %d lines of history", config.Architecture, len(config.History))
 	}
@@ -362,14 +323,10 @@ func TestGoSourceOnBaseRefuses(t *testing.T) {
 // FromLayers returns an error for a base image whose config is JSON, but not an object.
 func TestGoSourceOnBaseWithoutConfig(t *testing.T) {
 	img, err := oci.Assemble([]byte("null"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	opts := options(t)
 	base, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, img), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	_, err = buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
 	if want := "config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)

@@ -27,9 +27,7 @@ import (
 
 func digestsOf(t *testing.T, images *runtimeimage.Images, err error) string {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer images.Close()
 	var all []string
 	for _, img := range images.All {
@@ -37,9 +35,7 @@ func digestsOf(t *testing.T, images *runtimeimage.Images, err error) string {
 			t.Error(err)
 		}
 		h, err := img.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		all = append(all, h.String())
 	}
 	return strings.Join(all, " ")
@@ -51,9 +47,7 @@ func plainImage(t *testing.T, arch string) v1.Image {
 	var layers []v1.Layer
 	for _, name := range []string{"a", "b", arch} {
 		l, err := remotetest.Layer(map[string][]byte{name: bytes.Repeat([]byte(name), 100_000)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		layers = append(layers, l)
 	}
 	return remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layers...), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{})
@@ -71,13 +65,9 @@ func TestFromTarballCompressed(t *testing.T) {
 		var zipped bytes.Buffer
 		zw := gzip.NewWriter(&zipped)
 		_, err = zw.Write(data)
-		if err := errors.Join(err, zw.Close()); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(err, zw.Close()))
 		enc, err := zstd.NewWriter(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		for how, stored := range map[string][]byte{"Gzip": zipped.Bytes(), "Zstd": enc.EncodeAll(data, nil)} {
 			t.Run(name+how, func(t *testing.T) {
 				var last progress.Event
@@ -112,14 +102,10 @@ func TestWriteFileIsTheSame(t *testing.T) {
 			opts := options(t)
 			opts.Beside = dir
 			images, err := runtimeimage.FromTarball(t.Context(), path, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			defer images.Close()
 			a, err := xpkg.Build(pkg, images.All, xpkg.BuildOptions{Created: created})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var files []string
 			for i, write := range []func(string) error{
 				func(path string) error { return xpkg.WriteFile(t.Context(), path, a, nil) },
@@ -134,9 +120,7 @@ func TestWriteFileIsTheSame(t *testing.T) {
 				},
 			} {
 				path := filepath.Join(dir, fmt.Sprint(i))
-				if err := write(path); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, write(path))
 				files = append(files, e2e.ReadFile(t, path))
 			}
 			for i, f := range files {
@@ -155,12 +139,8 @@ func TestEngineIsTarball(t *testing.T) {
 	dockerenginetest.Load(t, engine, name, plainImage(t, "amd64"))
 	path := filepath.Join(t.TempDir(), "saved.tar")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(engine.Save(t.Context(), name, f, nil), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, errors.Join(engine.Save(t.Context(), name, f, nil), f.Close()))
 	fromFile, err := runtimeimage.FromTarball(t.Context(), path, options(t))
 	want := digestsOf(t, fromFile, err)
 	fromEngine, err := runtimeimage.FromEngine(t.Context(), engine, name, options(t))

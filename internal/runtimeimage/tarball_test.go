@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -26,36 +27,26 @@ import (
 func writeArchive(t *testing.T, a oci.Artifact) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := archive.Write(t.Context(), &b, a, "writing", nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, archive.Write(t.Context(), &b, a, "writing", nil))
 	return write(t, b.Bytes())
 }
 
 func write(t *testing.T, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rt.tar")
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(path, data, 0o644))
 	return path
 }
 
 func image(t *testing.T, arch string) v1.Image {
 	t.Helper()
 	img, err := random.Image(1000, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config.OS, config.Architecture = "linux", arch
 	img, err = mutate.ConfigFile(mutate.MediaType(img, types.OCIManifestSchema1), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return img
 }
 
@@ -64,9 +55,7 @@ func TestFromTarballIndex(t *testing.T) {
 	a, b := image(t, "amd64"), image(t, "arm64")
 	idx := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: a}, mutate.IndexAddendum{Add: b})
 	images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), options(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer images.Close()
 	if len(images.All) != 2 {
 		t.Fatalf("got %d images, want 2", len(images.All))
@@ -82,13 +71,9 @@ func TestFromTarballIndex(t *testing.T) {
 func assertSameLayers(t *testing.T, got, want v1.Image) {
 	t.Helper()
 	g, err := got.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	w, err := want.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if len(g.Layers) != len(w.Layers) {
 		t.Fatalf("got %d layers, want %d", len(g.Layers), len(w.Layers))
 	}
@@ -102,9 +87,7 @@ func assertSameLayers(t *testing.T, got, want v1.Image) {
 func dockerSave(t *testing.T, images map[name.Tag]v1.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := tarball.MultiWrite(images, &b); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tarball.MultiWrite(images, &b))
 	return b.Bytes()
 }
 
@@ -143,13 +126,9 @@ func TestFromTarballRefuses(t *testing.T) {
 // layer must match the diff ID in the config.
 func TestFromTarballCompressesOnce(t *testing.T) {
 	layer, err := random.Layer(5000, types.OCIUncompressedLayer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	rc, err := layer.Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var plain bytes.Buffer
 	if _, err := plain.ReadFrom(rc); err != nil {
 		t.Fatal(err)
@@ -168,15 +147,11 @@ func TestFromTarballCompressesOnce(t *testing.T) {
 			opts := options(t)
 			images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), opts)
 			if tc.want != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.want)
 				assertEmpty(t, opts.TempDir)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			defer images.Close()
 			for _, img := range images.All {
 				if err := validate.Image(img); err != nil {
@@ -197,9 +172,7 @@ func TestFromTarballCompressesOnce(t *testing.T) {
 func sum(t *testing.T, data []byte) v1.Hash {
 	t.Helper()
 	h, _, err := v1.SHA256(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return h
 }
 
@@ -208,16 +181,12 @@ func plainIndex(t *testing.T, layer []byte, diffID string) v1.ImageIndex {
 	t.Helper()
 	digest := sum(t, layer)
 	l, err := oci.Layer(bytes.NewReader(layer), oci.Blob{Digest: digest, Size: int64(len(layer)), MediaType: types.OCIUncompressedLayer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range []string{"amd64", "arm64"} {
 		config := `{"os":"linux","architecture":"` + arch + `","rootfs":{"type":"layers","diff_ids":["` + diffID + `"]}}`
 		img, err := oci.Assemble([]byte(config), []v1.Descriptor{{MediaType: types.OCIUncompressedLayer, Digest: digest, Size: int64(len(layer))}}, l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img})
 	}
 	return idx
@@ -239,16 +208,12 @@ func TestFromTarballStops(t *testing.T) {
 func TestFromTarballWrongDiffID(t *testing.T) {
 	img := image(t, "amd64")
 	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config = config.DeepCopy()
 	ids := config.RootFS.DiffIDs
 	ids[0], ids[1] = ids[1], ids[0]
 	lying, err := mutate.ConfigFile(img, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for reason, tc := range map[string]struct {
 		img  v1.Image
 		want string
@@ -257,9 +222,7 @@ func TestFromTarballWrongDiffID(t *testing.T) {
 		"layers in another order than in the config are an error": {lying, "but the config says"},
 	} {
 		path := filepath.Join(t.TempDir(), "rt.tar")
-		if err := tarball.WriteToFile(path, name.MustParseReference("rt"), tc.img); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, tarball.WriteToFile(path, name.MustParseReference("rt"), tc.img))
 		images, err := runtimeimage.FromTarball(t.Context(), path, options(t))
 		if err == nil {
 			err = images.Close()

@@ -26,9 +26,7 @@ import (
 func listenTCP(t *testing.T) net.Listener {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = lis.Close() })
 	return lis
 }
@@ -57,9 +55,7 @@ func serve(t *testing.T, lis net.Listener) (end func()) {
 func ask(t *testing.T, tag string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	in, err := structpb.NewStruct(map[string]any{"response": map[string]any{"meta": map[string]any{"tag": tag}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return &fnv1.RunFunctionRequest{Input: in}
 }
 
@@ -68,9 +64,7 @@ func TestDevelopment(t *testing.T) {
 	serve(t, lis)
 	for range 2 {
 		fn, err := runtimes.Development{}.Start(t.Context(), at(lis.Addr().String()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		rsp, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi"))
 		if err != nil || rsp.GetMeta().GetTag() != "hi" {
 			t.Errorf("got %v, %v", rsp, err)
@@ -89,19 +83,13 @@ func TestDevelopment(t *testing.T) {
 
 func TestDevelopmentUnix(t *testing.T) {
 	dir, err := os.MkdirTemp("", "d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	lis, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	serve(t, lis)
 	fn, err := runtimes.Development{MaxMessageSize: 50}.Start(t.Context(), at("unix://"+lis.Addr().String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "short")); err != nil {
 		t.Error(err)
 	}
@@ -117,9 +105,7 @@ func TestDevelopmentStopped(t *testing.T) {
 	lis := listenTCP(t)
 	end := serve(t, lis)
 	fn, err := runtimes.Development{}.Start(t.Context(), at(lis.Addr().String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	end()
 	if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi")); err == nil || !strings.HasPrefix(err.Error(), `calling function "mine": Unavailable`) {
 		t.Errorf("got %v, want the code Unavailable", err)
@@ -145,9 +131,7 @@ func TestDevelopmentOther(t *testing.T) {
 
 func TestDevelopmentNothing(t *testing.T) {
 	lis := listenTCP(t)
-	if err := lis.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, lis.Close())
 	_, err := runtimes.Development{}.Start(t.Context(), at(lis.Addr().String()))
 	want := `starting function "mine": connecting to "` + lis.Addr().String() + `": dial tcp`
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -181,9 +165,7 @@ func TestDevelopmentCanceled(t *testing.T) {
 		failed <- err
 	}()
 	conn, err := lis.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer conn.Close()
 	cancel()
 	if err := e2e.Receive(t, failed); !errors.Is(err, context.Canceled) || hint.Of(err) != "" {
@@ -205,9 +187,7 @@ func TestDevelopmentDefaultTarget(t *testing.T) {
 func TestDevelopmentTLS(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	certificates, err := grpc.LoadCertificates(ca.Issue(t, "localhost", time.Hour, ca))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	lis := listenTCP(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
@@ -222,9 +202,7 @@ func TestDevelopmentTLS(t *testing.T) {
 	})
 	own := ca.Issue(t, "client", time.Hour, ca)
 	_, port, err := net.SplitHostPort(lis.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cases := map[string]struct{ reason, target, dir, name, err string }{
 		"Name":  {"the server name of the certificate can be set", lis.Addr().String(), own, "localhost", ""},
 		"Host":  {"the default server name is the target's host, also with several addresses", "dns:///localhost:" + port, own, "", ""},
@@ -238,9 +216,7 @@ func TestDevelopmentTLS(t *testing.T) {
 			fn.Annotations[runtimes.ServerNameAnnotation] = tc.name
 			instance, err := runtimes.Development{}.Start(t.Context(), fn)
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.err)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
 			if err != nil {

@@ -13,27 +13,22 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
 func TestMakeSocketDir(t *testing.T) {
 	parent := t.TempDir()
 	dir, err := runtimes.MakeSocketDir(parent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	info, err := os.Stat(dir.Path)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("got %v, %v: other users can enter the directory", info, err)
 	}
 	deep := filepath.Join(parent, strings.Repeat("d", 100))
-	if err := os.Mkdir(deep, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Mkdir(deep, 0o700))
 	elsewhere, err := runtimes.MakeSocketDir(deep)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if strings.HasPrefix(elsewhere.Path, deep) {
 		t.Errorf("%q is too long for a socket", elsewhere.Path)
 	}
@@ -52,9 +47,7 @@ func TestMakeSocketDir(t *testing.T) {
 // TestFunctionEnds checks that Await and RunFunction return how the function ended.
 func TestFunctionEnds(t *testing.T) {
 	client, err := grpc.Dial("unix://"+filepath.Join(t.TempDir(), "nobody"), grpc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)

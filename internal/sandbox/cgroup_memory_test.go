@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -31,12 +32,8 @@ func TestMemoryLimit(t *testing.T) {
 			dir := t.TempDir()
 			for path, text := range tc.files {
 				path = filepath.Join(dir, path)
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+				e2e.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			}
 			if got := sandbox.MemoryLimit(mountinfo(dir, "/", tc.kind, tc.options), tc.own); got != tc.want {
 				t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -123,9 +124,7 @@ func findControl(t *testing.T, mounts, file string) string {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if found != "" {
 			return found
 		}
@@ -139,22 +138,16 @@ func TestMakeCgroupSweeps(t *testing.T) {
 	dir := t.TempDir()
 	const pidMax = "4194305" // one more than the largest process id
 	for _, name := range []string{"xfn-" + pidMax + "-abc", "xfn-" + itoa(os.Getpid()) + "-abc", "xfn-other", "unlike"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	sandbox.MakeCgroup(mountinfo(dir, "/", "cgroup", "rw,pids"), "8:pids:/\n", sandbox.Limits{PIDs: 1})
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var left []string
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	if diff := cmp.Diff([]string{"unlike", "xfn-" + itoa(os.Getpid()) + "-abc", "xfn-other"}, left); diff != "" {
-		t.Errorf("after MakeCgroup() (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "after MakeCgroup()", []string{"unlike", "xfn-" + itoa(os.Getpid()) + "-abc", "xfn-other"}, left)
 }
 
 func FuzzMakeCgroup(f *testing.F) {

@@ -18,7 +18,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
@@ -32,9 +31,7 @@ func confinedRoot(t testing.TB) string {
 	t.Helper()
 	root := newRoot(t)
 	if sandbox.Becomes() {
-		if err := os.Chown(root, sandbox.DefaultHostID+65532, sandbox.DefaultHostID+65532); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Chown(root, sandbox.DefaultHostID+65532, sandbox.DefaultHostID+65532))
 	}
 	return root
 }
@@ -50,9 +47,7 @@ func confining(t testing.TB, root string, act ...string) sandbox.Spec {
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
 }
@@ -77,21 +72,15 @@ func TestConfinedEscape(t *testing.T) {
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "config.json")
 	credentials := filepath.Join(outside, ".docker", "config.json")
-	if err := errors.Join(os.WriteFile(secret, []byte("secret"), 0o600), os.Mkdir(filepath.Dir(credentials), 0o755), os.WriteFile(credentials, []byte("secret"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.WriteFile(secret, []byte("secret"), 0o600), os.Mkdir(filepath.Dir(credentials), 0o755), os.WriteFile(credentials, []byte("secret"), 0o644)))
 	t.Setenv("HOME", outside)
 	loopback, abstract := hostListeners(t)
 	socket := filepath.Join(outside, "docker.sock")
 	daemon, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { daemon.Close() })
 	_, hostPort, err := net.SplitHostPort(loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	parent := "/proc/" + strconv.Itoa(os.Getpid())
 	// seenRoot is the function's root as the function sees it. host is the error of
 	// opening a file of the host.
@@ -184,13 +173,9 @@ func TestConfinedEscape(t *testing.T) {
 func TestConfinedLeavesAttributes(t *testing.T) {
 	root := confinedRoot(t)
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(file, []byte("secret"), 0o600))
 	before, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := "EPERM"
 	if chroots() {
 		want = "ENOENT"
@@ -302,9 +287,7 @@ func privateDirs(t *testing.T, spec sandbox.Spec) []string {
 	var found []string
 	for _, dir := range []string{spec.TempDir, filepath.Join(spec.Root, "tmp")} {
 		names, err := filepath.Glob(filepath.Join(dir, "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		found = append(found, names...)
 	}
 	return found
@@ -322,9 +305,7 @@ func assertNothingLeft(t *testing.T, spec sandbox.Spec) {
 func TestConfinedProgramOfItsRoot(t *testing.T) {
 	root := confinedRoot(t)
 	for name, text := range map[string]string{"script": "#!/hostile hello\n", "text": "hello"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o755))
 	}
 	copyProgram(t, root, "/bin/sh")
 	for _, tc := range []struct {
@@ -371,9 +352,7 @@ func copyProgram(t *testing.T, root, program string) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(root, file), data, 0o755)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 	}
 }
 
@@ -394,9 +373,7 @@ func TestConfinedRunsAreSeparate(t *testing.T) {
 		t.Fatalf("got private directories %q, want one", dirs)
 	}
 	file := filepath.Join(dirs[0], "own")
-	if err := errors.Join(os.WriteFile(file, []byte("secret"), 0o666), os.Chmod(file, 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.WriteFile(file, []byte("secret"), 0o666), os.Chmod(file, 0o666)))
 	if chroots() {
 		file = strings.TrimPrefix(file, root)
 	}
@@ -422,9 +399,7 @@ func TestConfinedReport(t *testing.T) {
 		want.HostID = sandbox.DefaultHostID + 65532
 		want.PIDs = sandbox.Limit{Value: sandbox.DefaultPIDs, By: sandbox.Rlimit}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Report() (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "Report()", want, got)
 }
 
 func TestConfinedForkBomb(t *testing.T) {
@@ -458,9 +433,7 @@ func TestConfinedStop(t *testing.T) {
 			spec := confining(t, root, "family")
 			spec.Stdout = w
 			p, err := sandbox.Confine(ctx, spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			w.Close()
 			line := lines(t, r)
 			for range 2 {
@@ -496,22 +469,16 @@ func callConfined(root string) int {
 func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	root := confinedRoot(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	r, w := pipe(t)
 	caller := exec.CommandContext(e2e.Context(t), self)
 	caller.Env, caller.Stdout = append(os.Environ(), confinerVar+"="+root), w
-	if err := caller.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, caller.Start())
 	w.Close()
 	if got := lines(t, r)(); got != "ready" {
 		t.Fatalf("got %q", got)
 	}
-	if err := caller.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, caller.Process.Kill())
 	_ = e2e.Await(t, caller.Wait) // ignore the error: the caller was killed
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
@@ -535,9 +502,7 @@ func TestConfinedTmpIsNoLink(t *testing.T) {
 		t.Skip("its private directory is not in its root")
 	}
 	root, outside := confinedRoot(t), t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(root, "tmp")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Symlink(outside, filepath.Join(root, "tmp")))
 	_, err := sandbox.Confine(t.Context(), confining(t, root, "hello"))
 	if err == nil || !strings.Contains(err.Error(), "/tmp in the root of the image is not a directory") {
 		t.Errorf("got error %v", err)

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -27,9 +28,7 @@ func TestEscape(t *testing.T) {
 	root := newRoot(t)
 	home := openDir(t)
 	secret := filepath.Join(home, ".docker", "config.json")
-	if err := errors.Join(os.Mkdir(filepath.Dir(secret), 0o755), os.WriteFile(secret, []byte("secret"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.Mkdir(filepath.Dir(secret), 0o755), os.WriteFile(secret, []byte("secret"), 0o644)))
 	t.Setenv("HOME", home)
 	leakDescriptors(t)
 	loopback, abstract := hostListeners(t)
@@ -133,13 +132,9 @@ func TestEscape(t *testing.T) {
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "open")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -154,9 +149,7 @@ func leakDescriptors(t *testing.T) {
 		func() (int, error) { return unix.InotifyInit1(0) },
 	} {
 		fd, err := open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		t.Cleanup(func() { unix.Close(fd) })
 	}
 }
@@ -166,15 +159,11 @@ func leakDescriptors(t *testing.T) {
 func hostListeners(t *testing.T) (loopback, abstract string) {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { tcp.Close() })
 	abstract = "@xfn-test-" + strconv.Itoa(os.Getpid())
 	unix, err := net.Listen("unix", abstract)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { unix.Close() })
 	return tcp.Addr().String(), abstract
 }
@@ -184,21 +173,15 @@ func hostListeners(t *testing.T) (loopback, abstract string) {
 func copyHostile(t *testing.T, root, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, "hostile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	file := filepath.Join(root, name)
-	if err := os.WriteFile(file, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(file, data, 0o755))
 	return file
 }
 
 func TestEscapeBySetuid(t *testing.T) {
 	root := newRoot(t)
-	if err := os.Chmod(copyHostile(t, root, "setuid"), 0o755|os.ModeSetuid|os.ModeSetgid); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(copyHostile(t, root, "setuid"), 0o755|os.ModeSetuid|os.ModeSetgid))
 	said, code := play(t, acting(root, "setuid", "/setuid"))
 	want := "Uid=65532\t65532\t65532\t65532 CapPrm=0000000000000000 CapEff=0000000000000000"
 	if said != want || code != 0 {
@@ -236,13 +219,9 @@ func TestEscapeByFileCapability(t *testing.T) {
 func TestEscapeByInterpreter(t *testing.T) {
 	root := newRoot(t)
 	begin(t, acting(root, "hello"))
-	if err := os.WriteFile(filepath.Join(root, "script"), []byte("#!/proc/self/exe\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(filepath.Join(root, "script"), []byte("#!/proc/self/exe\n"), 0o755))
 	file, err := hostile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	said, err := exec.Command(filepath.Join(filepath.Dir(file), "caller"), root).CombinedOutput()
 	want := "chmod: operation not permitted\nwrite: (text file busy|operation not permitted|permission denied)\nsealed: true <nil>\nhello\n"
 	if err != nil || !regexp.MustCompile(`^`+want+`$`).Match(said) {
@@ -253,9 +232,7 @@ func TestEscapeByInterpreter(t *testing.T) {
 func TestEscapeByWorkingDirectory(t *testing.T) {
 	root := newRoot(t)
 	host, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0) // no O_CLOEXEC: the supervisor inherits the descriptor
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer unix.Close(host)
 	for _, self := range []string{"self", "1"} {
 		for fd := 3; fd <= host+8; fd++ {
@@ -288,12 +265,8 @@ func TestEscapeByMountpoint(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			root := newRoot(t)
 			link := filepath.Join(root, tc.name)
-			if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(tc.target, link); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.MkdirAll(filepath.Dir(link), 0o755))
+			e2e.NoError(t, os.Symlink(tc.target, link))
 			spec := acting(root, "hello")
 			spec.Resolver = []byte("nameserver 192.0.2.53\n")
 			if tc.want == "" {
@@ -316,9 +289,7 @@ func TestEscapeByMountRace(t *testing.T) {
 	root := newRoot(t)
 	begin(t, acting(root, "hello"))
 	dir, link := filepath.Join(root, "dev"), filepath.Join(root, "link")
-	if err := errors.Join(os.Mkdir(dir, 0o755), os.Symlink("/etc", link)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.Mkdir(dir, 0o755), os.Symlink("/etc", link)))
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -345,9 +316,7 @@ func TestEscapeByMountRace(t *testing.T) {
 			continue
 		}
 		said, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if _, err := p.Wait(); err != nil {
 			t.Errorf("Wait(): %v", err)
 		}
@@ -435,9 +404,7 @@ func TestEscapeByDisk(t *testing.T) {
 // ownedByRange gives spec.Root to the host id that is user 0 in the sandbox.
 func ownedByRange(t *testing.T, spec sandbox.Spec) sandbox.Spec {
 	t.Helper()
-	if err := os.Chown(spec.Root, sandbox.DefaultHostID, sandbox.DefaultHostID); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chown(spec.Root, sandbox.DefaultHostID, sandbox.DefaultHostID))
 	return spec
 }
 

@@ -19,9 +19,7 @@ const limit = time.Minute
 func listen(t *testing.T, network, address string) net.Listener {
 	t.Helper()
 	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -30,12 +28,8 @@ func listen(t *testing.T, network, address string) net.Listener {
 func dial(t *testing.T, socket string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, conn.SetDeadline(time.Now().Add(limit)))
 	return conn
 }
 
@@ -63,13 +57,9 @@ func ask(t *testing.T, socket, text string) string {
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, conn.(*net.UnixConn).CloseWrite())
 	answer, err := io.ReadAll(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return string(answer)
 }
 
@@ -138,16 +128,10 @@ func breaks(t *testing.T, server net.Listener, socket string) bool {
 	t.Helper()
 	conn := dial(t, socket)
 	defer conn.Close()
-	if err := server.(*net.TCPListener).SetDeadline(time.Now().Add(limit)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, server.(*net.TCPListener).SetDeadline(time.Now().Add(limit)))
 	far, err := server.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(far.(*net.TCPConn).SetLinger(0), far.Close()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, errors.Join(far.(*net.TCPConn).SetLinger(0), far.Close()))
 	rest, err := io.ReadAll(conn)
 	if len(rest) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("after a reset: got %q, %v", rest, err)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestInstruct checks how instruct handles the replies of a supervisor. A supervisor
@@ -24,15 +26,11 @@ func TestInstruct(t *testing.T) {
 		{"a truncated reply is an error", `{}{"Landlock":`, "unexpected EOF"},
 	} {
 		ours, theirs, err := socketPair()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if _, err := theirs.WriteString(tc.replies); err != nil {
 			t.Fatal(err)
 		}
-		if err := unix.Shutdown(int(theirs.Fd()), unix.SHUT_WR); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, unix.Shutdown(int(theirs.Fd()), unix.SHUT_WR))
 		err = (&Process{}).instruct(request{}, ours)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("instruct() that reads %s: got error %v, want %q: %s", tc.replies, err, tc.want, tc.reason)

@@ -41,15 +41,11 @@ func TestOutlivesNotItsCaller(t *testing.T) {
 	root := newRoot(t)
 	begin(t, acting(root, "hello"))
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	r, w := pipe(t)
 	caller := exec.Command(self)
 	caller.Env, caller.Stdout = append(os.Environ(), callerVar+"="+root), w
-	if err := caller.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, caller.Start())
 	w.Close()
 	line := lines(t, r)
 	for _, who := range []string{"the function", "a process in its own session"} {
@@ -57,9 +53,7 @@ func TestOutlivesNotItsCaller(t *testing.T) {
 			t.Fatalf("%s: got %q", who, got)
 		}
 	}
-	if err := caller.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, caller.Process.Kill())
 	_ = e2e.Await(t, caller.Wait) // ignore the error: the caller was killed
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
@@ -82,9 +76,7 @@ func TestEndsWithContext(t *testing.T) {
 	r2, w2 := pipe(t)
 	spec.Stdout = w2
 	p, err := sandbox.Start(ctx, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	w2.Close()
 	line = lines(t, r2)
 	line()
@@ -148,9 +140,7 @@ func TestReleasesFiles(t *testing.T) {
 	spec.Stdout, spec.Stderr = w, w
 	p := begin(t, spec)
 	w.Close()
-	if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, r.SetReadDeadline(time.Now().Add(time.Minute)))
 	if said, err := io.ReadAll(r); err != nil || len(said) > 0 {
 		t.Errorf("after the function closed its files: got %q and error %v, want their end", said, err)
 	}
@@ -192,9 +182,7 @@ func groups(t *testing.T) []string {
 		}
 		return nil // ignore errors: cgroups of other processes appear and disappear
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return found
 }
 
@@ -204,9 +192,7 @@ func serving(t testing.TB, root string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "socket")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	spec := acting(root, "serve", ":9443")
 	spec.Listener, spec.Port = l, 9443
@@ -221,17 +207,13 @@ func TestCarriesConnections(t *testing.T) {
 	for _, socket := range []string{serving(t, root), serving(t, root)} {
 		for range 3 {
 			conn, err := net.Dial("unix", socket)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			defer conn.Close()
 			const text = "the answer repeats the request"
 			if _, err := io.WriteString(conn, text); err != nil {
 				t.Fatal(err)
 			}
-			if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, conn.(*net.UnixConn).CloseWrite())
 			got, err := io.ReadAll(conn)
 			if want := "!" + text; string(got) != want || err != nil {
 				t.Errorf("through the socket: got %q and error %v, want %q", got, err, want)
@@ -254,13 +236,9 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	const uid, gid = 54321, 54321
 	dir, err := os.MkdirTemp("", "user")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, uid, gid)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, uid, gid)))
 	cmd := exec.CommandContext(e2e.Context(t), program, "-test.v", "-test.count=1")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), hostileVar+"="+filepath.Join(filepath.Dir(program), "hostile"), "TMPDIR="+dir, "HOME="+dir)

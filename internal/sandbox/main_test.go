@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
@@ -89,16 +90,10 @@ func newRoot(t testing.TB) string {
 		t.Fatalf("building the hostile program: %v", err)
 	}
 	root := t.TempDir()
-	if err := os.Chmod(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(root, 0o755))
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "hostile"), data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, os.WriteFile(filepath.Join(root, "hostile"), data, 0o755))
 	return root
 }
 
@@ -136,9 +131,7 @@ func beginBy(t testing.TB, start door, spec sandbox.Spec) *sandbox.Process {
 func pipe(t testing.TB) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return r, w
 }

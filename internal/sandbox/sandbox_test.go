@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -66,12 +66,8 @@ func TestStartFindsProgram(t *testing.T) {
 			mode = 0o644
 		}
 		data, err := os.ReadFile(filepath.Join(root, "hostile"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755), os.WriteFile(filepath.Join(root, file), data, mode)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
+		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755), os.WriteFile(filepath.Join(root, file), data, mode)))
 	}
 	for _, tc := range []struct {
 		name, reason string
@@ -142,9 +138,7 @@ func TestFunctionGetsItsSpec(t *testing.T) {
 func otherLimits(t *testing.T) string {
 	t.Helper()
 	var core unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CORE, &core); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, unix.Getrlimit(unix.RLIMIT_CORE, &core))
 	return fmt.Sprintf("%d 0 1024", min(core.Max, 1))
 }
 
@@ -158,9 +152,7 @@ func TestFunctionHasNoGroups(t *testing.T) {
 	if err == nil {
 		err = syscall.Setgroups([]int{4242})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := syscall.Setgroups(before); err != nil {
 			t.Error(err)
@@ -224,9 +216,7 @@ func TestMounts(t *testing.T) {
 			want := append([]string{tc.root}, always...)
 			slices.Sort(want)
 			slices.Sort(got)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the mounts (-want +got):\n%s", diff)
-			}
+			e2e.Equal(t, "the mounts", want, got)
 		})
 	}
 }
@@ -235,9 +225,7 @@ func TestMounts(t *testing.T) {
 func layDirs(t *testing.T, root string) {
 	t.Helper()
 	for _, dir := range []string{"dev", "proc", "tmp"} {
-		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Mkdir(filepath.Join(root, dir), 0o755))
 	}
 }
 
@@ -245,9 +233,7 @@ func layDirs(t *testing.T, root string) {
 func TestRootOfAnyName(t *testing.T) {
 	root := newRoot(t)
 	strange := root + "\xff,a:b\\c"
-	if err := os.Rename(root, strange); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Rename(root, strange))
 	if said, _ := play(t, acting(strange, "hello")); said != "hello" {
 		t.Errorf("in the root %q: got %q", strange, said)
 	}
@@ -259,12 +245,8 @@ func TestResolverIsLaidOver(t *testing.T) {
 	root := newRoot(t)
 	file := filepath.Join(root, "etc", "resolv.conf")
 	layDirs(t, root)
-	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("image's"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Mkdir(filepath.Dir(file), 0o755))
+	e2e.NoError(t, os.WriteFile(file, []byte("image's"), 0o644))
 	spec := acting(root, "cat", "/etc/resolv.conf")
 	spec.Resolver = []byte("caller's")
 	if said, _ := play(t, spec); said != "caller's" {
@@ -302,9 +284,7 @@ func TestReport(t *testing.T) {
 	if os.Geteuid() == 0 {
 		want.HostID, want.IDs = sandbox.DefaultHostID, 65536
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Report() (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "Report()", want, got)
 	for _, l := range []sandbox.Limit{got.Memory, got.PIDs} {
 		if l.By == sandbox.Nothing {
 			t.Errorf("Report(): %+v is not enforced, although a resource limit could enforce it", l)
@@ -329,9 +309,7 @@ func TestSupervisorDescriptors(t *testing.T) {
 	serving(t, newRoot(t))
 	supervisors := 0
 	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, e := range entries {
 		dir := filepath.Join("/proc", e.Name())
 		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
@@ -357,9 +335,7 @@ func TestSupervisorDescriptors(t *testing.T) {
 func assertClosed(t *testing.T, dir string) {
 	t.Helper()
 	var st unix.Stat_t
-	if err := unix.Stat(filepath.Join(dir, "environ"), &st); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, unix.Stat(filepath.Join(dir, "environ"), &st))
 	user := os.Geteuid()
 	if user == 0 {
 		user = sandbox.DefaultHostID + 65532
@@ -387,9 +363,7 @@ func assertHoldsLittle(t *testing.T, dir string) {
 			t.Errorf("the supervisor has %s open", to)
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1}, polled); diff != "" {
-		t.Errorf("the supervisor's descriptors for polling (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the supervisor's descriptors for polling", map[string]int{"anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1}, polled)
 	if exe, err := os.Readlink(filepath.Join(dir, "exe")); err != nil || !strings.HasPrefix(exe, "/memfd:") {
 		t.Errorf("the supervisor runs from %q (%v), not from memory", exe, err)
 	}
@@ -404,9 +378,7 @@ const (
 func statOf(t *testing.T, dir string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "stat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	_, after, _ := strings.Cut(string(data), ") ")
 	return strings.Fields(after)
 }

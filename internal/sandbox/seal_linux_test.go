@@ -6,23 +6,21 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // The kernel refuses to seal a memfd that is in use. Sealing is tried again.
 func TestSealWhileBusy(t *testing.T) {
 	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	f := os.NewFile(uintptr(fd), "test")
 	defer f.Close()
 	if _, err := f.WriteString("program"); err != nil {
 		t.Fatal(err)
 	}
 	mapping, err := unix.Mmap(fd, 0, 4096, unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	busy := 0
 	err = whileBusy(func() error {
 		err := addSeals(f)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -34,17 +35,11 @@ type reference struct {
 func newReference(t *testing.T, crd map[string]any) reference {
 	t.Helper()
 	data, err := json.Marshal(crd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var typed extv1.CustomResourceDefinition
-	if err := json.Unmarshal(data, &typed); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(data, &typed))
 	r := reference{props: &apiextensions.JSONSchemaProps{}}
-	if err := extv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(typed.Spec.Versions[0].Schema.OpenAPIV3Schema, r.props, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, extv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(typed.Spec.Versions[0].Schema.OpenAPIV3Schema, r.props, nil))
 	if r.tree, err = structural.NewStructural(r.props); err != nil {
 		t.Fatal(err)
 	}
@@ -65,9 +60,7 @@ func (r reference) create(t *testing.T, obj map[string]any) []string {
 	defaulting.Default(obj, r.tree)
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj, r.tree)
 	validator, _, err := validation.NewSchemaValidator(r.props)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	u := &unstructured.Unstructured{Object: obj}
 	var errs field.ErrorList
 	errs = append(errs, apivalidation.ValidateObjectMetaAccessor(u, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))...)
@@ -144,9 +137,7 @@ func TestAgrees(t *testing.T) {
 		obj := object(t, text)
 		obj["apiVersion"], obj["kind"] = "gold.test/v1", "Widget"
 		found, err := def.Validate(t.Context(), obj, schema.Options{Metadata: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		// The library returns its errors in random order.
 		want, got := reference.create(t, obj), fullTexts(found)
 		slices.Sort(want)

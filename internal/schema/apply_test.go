@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/applyconfigurations"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -50,16 +51,10 @@ var setInGo = map[string]map[string]any{
 // -update it writes the file.
 func TestApplyJSON(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := kubernetesTypes.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, kubernetesTypes.AddToScheme(scheme))
+	e2e.NoError(t, corev1.AddToScheme(scheme))
 	v, err := applyconfigurations.NewTypeConverter(scheme).ObjectToTyped(&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	w := applyWriter{t, v.Schema(), map[string]map[string]string{}}
 	for gvk, goType := range scheme.AllKnownTypes() {
 		if f, ok := goType.FieldByName("ObjectMeta"); !ok || f.Type != reflect.TypeFor[metav1.ObjectMeta]() {
@@ -147,8 +142,6 @@ func defaultText(t *testing.T, value any) string {
 		return ""
 	}
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return "=" + string(text)
 }

@@ -37,9 +37,7 @@ func TestCrossplaneFiles(t *testing.T) {
 	for _, release := range schema.Releases() {
 		path := filepath.Join("crossplane", string(release)+".json.gz")
 		if *update {
-			if err := os.WriteFile(path, pack(t, crossplaneCRDs(t, modules[release]+"@"+string(release))), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.WriteFile(path, pack(t, crossplaneCRDs(t, modules[release]+"@"+string(release))), 0o600))
 			continue // The files that this test binary embeds are older.
 		}
 		crds := unpack(t, path)
@@ -64,9 +62,7 @@ func TestCrossplaneFiles(t *testing.T) {
 // TestCrossplaneNewest checks that the newest release is the one of the Go types.
 func TestCrossplaneNewest(t *testing.T) {
 	out, err := exec.CommandContext(e2e.Context(t), "go", "list", "-m", "-f", "{{.Version}}", apis).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, newest := strings.TrimSpace(string(out)), string(schema.Releases()[0]); got != newest {
 		t.Errorf("go.mod has %s of %s, and the CRDs are of %s; change the release and run TestCrossplaneFiles with -update", got, apis, newest)
 	}
@@ -80,13 +76,9 @@ func crossplaneCRDs(t *testing.T, module string) map[string]any {
 		t.Fatalf("downloading %s: %v: %s", module, err, out)
 	}
 	var downloaded struct{ Dir string }
-	if err := json.Unmarshal(out, &downloaded); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(out, &downloaded))
 	files, err := filepath.Glob(filepath.Join(downloaded.Dir, "cluster", "crds", "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	all := map[string]any{}
 	for _, file := range files {
 		text := []byte(e2e.ReadFile(t, file))
@@ -140,20 +132,14 @@ func withoutDescriptions(v any) {
 func pack(t *testing.T, crds map[string]any) []byte {
 	t.Helper()
 	data, err := json.Marshal(crds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := w.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, w.Close())
 	return packed.Bytes()
 }
 
@@ -161,16 +147,10 @@ func unpack(t *testing.T, path string) map[string]json.RawMessage {
 	t.Helper()
 	packed := []byte(e2e.ReadFile(t, path))
 	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	data, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var crds map[string]json.RawMessage
-	if err := json.Unmarshal(data, &crds); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(data, &crds))
 	return crds
 }

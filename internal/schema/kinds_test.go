@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -31,9 +30,7 @@ func find(t testing.TB, apiVersion, kind string) schema.Kind {
 func kindsObject(t testing.TB, text string) map[string]any {
 	t.Helper()
 	obj, err := manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(text)}.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return obj
 }
 
@@ -139,9 +136,7 @@ func TestScopes(t *testing.T) {
 func compareScopes(t *testing.T, dir, version string) {
 	group := groupOf(t, dir)
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	seen := 0
 	for _, file := range files {
 		text := []byte(e2e.ReadFile(t, file))
@@ -206,9 +201,7 @@ func TestDecode(t *testing.T) {
 			for _, f := range find(t, tc.apiVersion, tc.kind).Decode(kindsObject(t, tc.text)) {
 				got = append(got, fmt.Sprintf("%s (%s)", f, f.Nearest))
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

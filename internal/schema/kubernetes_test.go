@@ -47,9 +47,7 @@ var kubernetesTypes = runtime.NewSchemeBuilder(
 // the flag -update it writes the file.
 func TestKubernetes(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := kubernetesTypes.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, kubernetesTypes.AddToScheme(scheme))
 	d := description{Kinds: map[string]string{}, Types: map[string]map[string]string{}}
 	for gvk, goType := range scheme.AllKnownTypes() {
 		if f, ok := goType.FieldByName("ObjectMeta"); !ok || f.Type != reflect.TypeFor[metav1.ObjectMeta]() {
@@ -74,13 +72,9 @@ func compareFile(t *testing.T, file string, v any) {
 	encoder := json.NewEncoder(&want)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(v); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, encoder.Encode(v))
 	if *update {
-		if err := os.WriteFile(file, want.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(file, want.Bytes(), 0o600))
 	}
 	got := []byte(e2e.ReadFile(t, file))
 	if !bytes.Equal(got, want.Bytes()) {

@@ -29,18 +29,14 @@ func storedCases(t *testing.T, path string) (xrds []map[string]any, cases []verd
 	t.Helper()
 	text := []byte(e2e.ReadFile(t, path))
 	objs, err := manifest.Objects(path, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, obj := range objs {
 		if crd.IsXRD(obj) {
 			xrds = append(xrds, obj)
 			continue
 		}
 		var c verdict
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj, &c, true); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj, &c, true))
 		cases = append(cases, c)
 	}
 	return xrds, cases

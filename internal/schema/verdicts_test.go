@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -43,21 +44,15 @@ func (c verdict) check(t *testing.T, xrds []map[string]any) {
 	}
 	for _, xrd := range xrds {
 		defs, err := schema.Define(xrd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		for _, def := range defs {
 			u := &unstructured.Unstructured{Object: c.XR}
 			if def.GroupKind != u.GroupVersionKind().GroupKind() {
 				continue
 			}
 			got, err := def.Stored(c.XR)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.Stored, ownFields(got)); diff != "" {
-				t.Errorf("stored (-want +got):\n%s", diff)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, "stored", c.Stored, ownFields(got))
 			if c.Namespace != nil && def.Namespaced != (*c.Namespace != "") {
 				t.Errorf("want the namespace %q, but namespaced is %t", *c.Namespace, def.Namespaced)
 			}
@@ -72,9 +67,7 @@ func (c verdict) faults(t *testing.T, xrds []map[string]any) []string {
 	var all []validate.Definition
 	for _, xrd := range xrds {
 		crds, err := crd.All(xrd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		for _, o := range crds {
 			all = append(all, validate.Definition{Object: o})
 		}
@@ -104,16 +97,12 @@ func (c verdict) faults(t *testing.T, xrds []map[string]any) []string {
 // equal unless the XR has unknown fields or nulls that Removed returns.
 func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
 	xrd, err := schema.NewXRD(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(c.XR)}
 	if xrd.Defines(u.GroupVersionKind()) != nil || c.FieldValidation == "Ignore" {
 		return
 	}
-	if err := xrd.Default(u); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xrd.Default(u))
 	var removed []string
 	cleared := false
 	for _, f := range xrd.Removed(u.Object) {
@@ -134,8 +123,6 @@ func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
 func document(t *testing.T, obj map[string]any) manifest.Document {
 	t.Helper()
 	text, err := json.Marshal(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return manifest.Document{Path: "xr.yaml", Line: 1, Text: text}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -75,9 +76,7 @@ func TestDependencies(t *testing.T) {
 				t.Errorf("%s: asked for %q, want %q", tc.reason, asked, tc.asked)
 			}
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
 			if err != nil {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -44,13 +43,9 @@ fixtures:
 - {match: {apiVersion: v1, kind: Pod}, ready: true}
 `
 	docs, err := manifest.Split("f.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	got, err := session.ParseFixtures(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	yes, no := true, false
 	want := []session.Fixture{
 		{Position: "f.yaml:6", From: 1, Match: session.FixtureMatch{Resource: "bucket"}, Ready: &no},
@@ -62,9 +57,7 @@ fixtures:
 		},
 		{Position: "f.yaml:23", From: 1, Match: session.FixtureMatch{APIVersion: "v1", Kind: "Pod"}, Ready: &yes},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }
 
 func TestParseFixturesRefuses(t *testing.T) {

@@ -75,9 +75,7 @@ func differences(t *testing.T) map[string]bool {
 	var listed struct {
 		Render []struct{ Cases, Engines []string }
 	}
-	if err := yaml.Unmarshal(b, &listed); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal(b, &listed))
 	known := map[string]bool{}
 	for _, d := range listed.Render {
 		for _, name := range d.Cases {
@@ -186,9 +184,7 @@ func (g golden) runner(t *testing.T) (function.Runner, func() int) {
 		return known, func() int { return 0 }
 	}
 	replay, err := newReplayer(strings.NewReader(g.read(t, g.engine+".calls.jsonl")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		if known[name] == nil {
 			return replay.RunFunction(ctx, name, req)

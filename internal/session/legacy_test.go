@@ -67,13 +67,9 @@ func renderLegacyDir(t *testing.T, profile render.Profile, file string) string {
 	r, err := renderOne(t.Context(), s, session.Inputs{
 		Profile: profile, XRs: []string{"xr.yaml"}, Composition: file, Observed: []string{"observed.yaml"}, Required: []string{"environments.yaml"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var out strings.Builder
-	if err := manifest.Write(&out, r.Documents(render.Include{Results: true, Context: true, ConnectionDetails: true})...); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, manifest.Write(&out, r.Documents(render.Include{Results: true, Context: true, ConnectionDetails: true})...))
 	return out.String()
 }
 
@@ -150,9 +146,7 @@ func TestLegacyFunctions(t *testing.T) {
 			case tc.wantErr == "" && err != nil, tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)):
 				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.wantErr)
 			}
-			if diff := cmp.Diff(tc.want, messages.lines); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, messages.lines)
 		})
 	}
 }

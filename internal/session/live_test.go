@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/session"
 )
@@ -118,9 +118,7 @@ func TestDump(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, namesOf(r.Observed)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, namesOf(r.Observed))
 			got := unstructured.Unstructured{Object: r.Composed[0]}
 			if uid := string(got.GetOwnerReferences()[0].UID); tc.wantUID != "" && uid != tc.wantUID {
 				t.Errorf("%s: the XR has UID %q", tc.reason, uid)
@@ -180,9 +178,7 @@ func TestLive(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 			if all := strings.Join(messages, "\n"); !strings.Contains(all, tc.notes) {
 				t.Errorf("%s: got the notes %q", tc.reason, all)
 			}

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -69,9 +69,7 @@ func TestManyXRs(t *testing.T) {
 			s := session.Open(session.Config{Reader: reader(t, files)})
 			tc.in.Composition = "composition.yaml"
 			got, err := names(t, s, tc.in)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 			if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)) {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
@@ -96,9 +94,7 @@ func TestOrderAndBound(t *testing.T) {
 		Runners: function.Mux{"f": busy},
 	})
 	got, err := names(t, s, session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for i, name := range got {
 		if want := fmt.Sprintf("x%d", i); name != want {
 			t.Fatalf("result %d is %s", i, name)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -25,12 +26,8 @@ func TestChangedFiles(t *testing.T) {
 		{"an invalid Composition is an error", composition, "mode: Pipeline", "mode: Magic", "composition.yaml:7: spec.mode"},
 	} {
 		text, err := afero.ReadFile(r.FS, step.file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := afero.WriteFile(r.FS, step.file, []byte(strings.Replace(string(text), step.from, step.to, 1)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
+		e2e.NoError(t, afero.WriteFile(r.FS, step.file, []byte(strings.Replace(string(text), step.from, step.to, 1)), 0o644))
 		_, err = renderOne(t.Context(), s, in)
 		if step.err == "" && err != nil || step.err != "" && (err == nil || !strings.Contains(err.Error(), step.err)) {
 			t.Errorf("%s: got %v, want %q", step.reason, err, step.err)

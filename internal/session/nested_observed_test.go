@@ -3,12 +3,11 @@ package session
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -86,17 +85,13 @@ func TestNestedObserved(t *testing.T) {
 			}
 			all, err := renderAll(t.Context(), n, object(t, widget))
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				return
 			}
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 			if phase, _, _ := unstructured.NestedString(all[1].Full, "status", "phase"); phase != "up" {
 				t.Errorf("the nested XR lost its observed status: got %v", all[1].Full["status"])
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -20,9 +21,7 @@ import (
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }
 
@@ -56,13 +55,9 @@ func defining(version, kind string, more ...string) string {
 func libraryOf(t *testing.T, texts []string) *composition.Library {
 	t.Helper()
 	docs, err := manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	l, err := composition.Load(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return l
 }
 
@@ -224,12 +219,8 @@ func TestNested(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, summary(got)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-			if diff := cmp.Diff(before, u); diff != "" {
-				t.Errorf("the input was changed (-want +got):\n%s", diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, summary(got))
+			e2e.Equal(t, "the input was changed", before, u)
 			again, err := renderAll(t.Context(), n, u)
 			if diff := cmp.Diff(got, again, cmpopts.IgnoreFields(Result{}, "Composition")); err != nil || diff != "" {
 				t.Errorf("a second run differs: %v\n%s", err, diff)
@@ -245,25 +236,19 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 		composing("XGadget", part("bolt", "Bolt")), defining("v2", "XGadget"),
 	)
 	all, err := renderAll(t.Context(), n, object(t, "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop, namespace: retail}, spec: {}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if len(all) != 2 {
 		t.Fatalf("got %v", summary(all))
 	}
 	gadget := &unstructured.Unstructured{Object: all[1].Full}
 	composed := &unstructured.Unstructured{Object: all[0].Composed[0]}
-	if diff := cmp.Diff(composed.Object["metadata"], gadget.Object["metadata"]); diff != "" {
-		t.Errorf("the metadata of a composed XR differs from that in its parent's output (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the metadata of a composed XR differs from that in its parent's output", composed.Object["metadata"], gadget.Object["metadata"])
 	if _, ok, _ := unstructured.NestedFieldNoCopy(gadget.Object, "status", "lies"); ok {
 		t.Error("the XR has a status that the parent desires, but the API server drops it")
 	}
 	bolt := &unstructured.Unstructured{Object: all[1].Composed[0]}
 	want := map[string]string{"crossplane.io/composite": "shop-fcm9r", "crossplane.io/claim-name": "shop", "crossplane.io/claim-namespace": "retail"}
-	if diff := cmp.Diff(want, bolt.GetLabels()); diff != "" {
-		t.Errorf("nested XRs get the labels of the outermost XR (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "nested XRs get the labels of the outermost XR", want, bolt.GetLabels())
 	if owners := bolt.GetOwnerReferences(); len(owners) != 1 || owners[0].Name != gadget.GetName() || owners[0].UID == gadget.GetOwnerReferences()[0].UID {
 		t.Errorf("a nested resource has owners %v, but its own XR should own it", owners)
 	}
@@ -278,9 +263,7 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 func TestNestedDefaults(t *testing.T) {
 	n := nestingOf(t, composing("XWidget", part("a", "XGadget", "spec: {}")), composing("XGadget"), defining("v2", "XGadget"))
 	all, err := renderAll(t.Context(), n, object(t, widget))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if size, _, _ := unstructured.NestedFieldNoCopy(all[1].Full, "spec", "size"); size != float64(7) && size != int64(7) {
 		t.Errorf("the XRD's default of a composed XR was not applied: got %v", size)
 	}

@@ -50,9 +50,7 @@ func TestOperationGolden(t *testing.T) {
 				return
 			}
 			var stdout bytes.Buffer
-			if err := manifest.Write(&stdout, got.Documents(include)...); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, manifest.Write(&stdout, got.Documents(include)...))
 			want := strings.ReplaceAll(g.read(t, "stdout"), `"{now}"`, `"`+reconciler.Time+`"`)
 			if diff := cmp.Diff(comparable(t, want), comparable(t, stdout.String())); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", g.read(t, "about.txt"), diff)
@@ -67,9 +65,7 @@ func operationDifferences(t *testing.T) map[string]bool {
 	var listed struct {
 		Operation []struct{ Case, Differs string }
 	}
-	if err := yaml.Unmarshal(b, &listed); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal(b, &listed))
 	known := map[string]bool{}
 	for _, d := range listed.Operation {
 		known[d.Case] = true
@@ -82,9 +78,7 @@ func operationDifferences(t *testing.T) map[string]bool {
 func comparable(t *testing.T, text string) []string {
 	t.Helper()
 	docs, err := manifest.Objects("stdout", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	spec, _ := docs[0]["spec"].(map[string]any)
 	steps, _ := spec["pipeline"].([]any)
 	spec["pipeline"] = slices.DeleteFunc(steps, func(s any) bool {
@@ -95,9 +89,7 @@ func comparable(t *testing.T, text string) []string {
 	var out []string
 	for _, doc := range docs {
 		raw, err := json.Marshal(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		out = append(out, string(raw))
 	}
 	slices.SortStableFunc(out[1:], func(a, b string) int {

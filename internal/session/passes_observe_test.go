@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -110,9 +111,7 @@ func TestPassObserved(t *testing.T) {
 					unstructured.RemoveNestedField(a, "metadata", own)
 				}
 				got, _, _ := unstructured.NestedFieldNoCopy(a, tc.path...)
-				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-				}
+				e2e.Equal(t, tc.reason, tc.want, got)
 			})
 		}
 	}
@@ -191,9 +190,7 @@ func TestObservedComposite(t *testing.T) {
 			req := passRequest(t, tc.profile)
 			req.Legacy = tc.legacy
 			unstructured.RemoveNestedField(req.XR.Object, "status")
-			if err := unstructured.SetNestedField(req.XR.Object, int64(7), "status", "old"); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, unstructured.SetNestedField(req.XR.Object, int64(7), "status", "old"))
 			got := secondObserved(t, req, response, "").GetComposite().GetResource().AsMap()
 			at := func(path ...string) any { v, _, _ := unstructured.NestedFieldNoCopy(got, path...); return v }
 			spec := at("spec", "crossplane", "resourceRefs")
@@ -202,9 +199,7 @@ func TestObservedComposite(t *testing.T) {
 			}
 			size, _ := at("spec", "size").(float64)
 			is := view{at("metadata", "labels", "mine"), spec, int64(size), at("status", "new"), conditionTypes(at("status", "conditions"))}
-			if diff := cmp.Diff(tc.want, is); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, is)
 			if at("status", "old") != nil || at("metadata", "labels", "theirs") != nil {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
@@ -261,9 +256,7 @@ func TestPassesPaused(t *testing.T) {
 	}
 	run := passRunner(t, func(*fnv1.State, int) string { t.Error("a function was called"); return "{}" })
 	got, err := session.RenderPasses(t.Context(), run, req, session.PassOptions{Passes: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got.Passes != 2 || !got.Settled {
 		t.Errorf("got %d passes, changing %v", got.Passes, got.Changing)
 	}
@@ -278,7 +271,5 @@ func TestReferencesInNamespace(t *testing.T) {
 		"x": {"resource": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a-b"}}}, "y": {"resource": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}}}}}`
 	got, _, _ := unstructured.NestedSlice(secondObserved(t, req, response, "").GetComposite().GetResource().AsMap(), "spec", "crossplane", "resourceRefs")
 	want := []any{map[string]any{"apiVersion": "v1", "kind": "A", "name": "a"}, map[string]any{"apiVersion": "v1", "kind": "A", "name": "a-b"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
@@ -104,9 +105,7 @@ func asJSON(v any) string {
 func passObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	obj, err := manifest.Document{Path: "test", Line: 1, Text: []byte(text)}.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return &unstructured.Unstructured{Object: obj}
 }
 
@@ -114,9 +113,7 @@ func parsedFixtures(t testing.TB, list string) []session.Fixture {
 	t.Helper()
 	text := "apiVersion: xfn.dev/v1alpha1\nkind: ObserveFixtures\nfixtures:\n" + list + "\n"
 	fs, err := session.ParseFixtures([]manifest.Document{{Path: "f.yaml", Line: 1, Text: []byte(text)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return fs
 }
 
@@ -217,18 +214,14 @@ func TestRenderPasses(t *testing.T) {
 			t.Run(name+"/"+string(profile), func(t *testing.T) {
 				got, err := session.RenderPasses(t.Context(), passRunner(t, tc.pipeline), passRequest(t, profile),
 					session.PassOptions{Passes: tc.passes, Fixtures: parsedFixtures(t, tc.fixtures)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				wanted := tc.want
 				if wanted.Changing != nil && profile == render.V2 {
 					// In V2 the references in the XR change with the resources.
 					wanted.Changing = slices.Concat([]string{"composite resource: spec.crossplane.resourceRefs"}, wanted.Changing)
 				}
 				is := want{got.Passes, got.Settled, composedNames(got.Composed), got.Changing, got.Unused}
-				if diff := cmp.Diff(wanted, is); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-				}
+				e2e.Equal(t, tc.reason, wanted, is)
 			})
 		}
 	}
@@ -236,13 +229,9 @@ func TestRenderPasses(t *testing.T) {
 
 func TestFixturesExample(t *testing.T) {
 	docs, err := manifestOf("testdata/fixtures.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	fs, err := session.ParseFixtures(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	bucket := func(observed *fnv1.State, _ int) string {
 		desired := `"bucket": {"resource": {"apiVersion": "s3.aws.m.upbound.io/v1beta1", "kind": "Bucket"}}`
 		if isReady(observed, "bucket") {
@@ -254,9 +243,7 @@ func TestFixturesExample(t *testing.T) {
 		return `{"desired": {"resources": {` + desired + `}}}`
 	}
 	got, err := session.RenderPasses(t.Context(), passRunner(t, bucket), passRequest(t, render.V2), session.PassOptions{Passes: 9, Fixtures: fs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got.Passes != 4 || !got.Settled || got.Unused != nil || len(got.Composed) != 2 {
 		t.Fatalf("got %d passes, settled %t, unused %v, composed %v", got.Passes, got.Settled, got.Unused, got.Composed)
 	}
@@ -308,9 +295,7 @@ func TestPassesFull(t *testing.T) {
 		req := passRequest(t, profile)
 		req.Full = true
 		got, err := session.RenderPasses(t.Context(), passRunner(t, forgetful), req, session.PassOptions{Passes: 9})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		_, early, _ := unstructured.NestedFieldNoCopy(got.XR, "status", "early")
 		_, late, _ := unstructured.NestedFieldNoCopy(got.XR, "status", "late")
 		size, _, _ := unstructured.NestedFieldNoCopy(got.XR, "spec", "size")
@@ -339,9 +324,7 @@ func TestPassesKeepInput(t *testing.T) {
 		var outputs [2]string
 		for i := range outputs {
 			r, err := session.RenderPasses(t.Context(), passRunner(t, sequencer), req, session.PassOptions{Passes: 9, Fixtures: fs})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			outputs[i] = asJSON(r)
 		}
 		if diff := cmp.Diff(outputs[0], outputs[1]); diff != "" {
@@ -380,9 +363,7 @@ func TestReadySince(t *testing.T) {
 				return fmt.Sprintf(`{"desired": {"resources": {"a": {"ready": %q, "resource": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"call": "%d"}}}}}}`, ready, call)
 			}
 			got, err := session.RenderPasses(t.Context(), passRunner(t, thing), passRequest(t, render.V2), session.PassOptions{Passes: len(tc.ready)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if got.Passes != len(tc.ready) || got.ReadySince != tc.want {
 				t.Errorf("%s: got %d of %d passes, want %d", tc.reason, got.ReadySince, got.Passes, tc.want)
 			}

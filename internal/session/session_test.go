@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 	"google.golang.org/protobuf/proto"
 
@@ -63,9 +62,7 @@ func reader(t *testing.T, files map[string]string) manifest.Reader {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
 	for path, text := range files {
-		if err := afero.WriteFile(fsys, path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(fsys, path, []byte(text), 0o644))
 	}
 	return manifest.Reader{FS: fsys}
 }
@@ -270,9 +267,7 @@ func TestRuntimeChoice(t *testing.T) {
 				t.Error(err)
 			}
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				return
 			}
 			if err != nil {
@@ -303,18 +298,12 @@ func TestOnlyUsedFunctionsStartOnceAndAllStop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, s.Close(t.Context()))
 	slices.Sort(rt.started)
 	slices.Sort(rt.stopped)
 	want := []string{"a ./a.xpkg", "b ./b.xpkg"}
-	if diff := cmp.Diff(want, rt.started); diff != "" {
-		t.Errorf("started (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, rt.stopped); diff != "" {
-		t.Errorf("stopped (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "started", want, rt.started)
+	e2e.Equal(t, "stopped", want, rt.stopped)
 }
 
 // TestCancelledRenderLeavesOthersAlone: two renders wait for the same function
@@ -416,9 +405,7 @@ func TestNotes(t *testing.T) {
 		`no step uses function "typo", for which a package is given`,
 		"function-dummy: Builtin, measured against function-dummy v0.4.1",
 	}
-	if diff := cmp.Diff(want, notes); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, notes)
 }
 
 func TestBadInput(t *testing.T) {

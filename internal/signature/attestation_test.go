@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
@@ -45,9 +46,7 @@ func TestAttestedSignatures(t *testing.T) {
 	signed := must[signature.Signature](t)(k.Attest(text))
 	for count, want := range map[int]int{2: 1, 16: 1, 17: 0} {
 		var envelope map[string]any
-		if err := json.Unmarshal(signed.Payload, &envelope); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, json.Unmarshal(signed.Payload, &envelope))
 		all := slices.Repeat([]any{map[string]any{"sig": "eA=="}}, count-1)
 		envelope["signatures"] = append(all, envelope["signatures"].([]any)...)
 		payload := must[[]byte](t)(json.Marshal(envelope))

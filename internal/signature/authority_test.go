@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
@@ -28,14 +29,10 @@ func TestCertify(t *testing.T) {
 			t.Parallel()
 			a := remotetest.ServeAuthority(t)
 			token, err := signature.ParseToken(a.Token(subject, time.Hour) + "\n")
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			tc.change(a, &token)
 			u, err := signature.ParseServerURL(a.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			key, err := signature.Authority{Server: signature.Server{URL: u}}.Certify(t.Context(), token)
 			switch {
 			case tc.want == "" && (err != nil || !strings.HasPrefix(string(key.Certificate()), "-----BEGIN CERTIFICATE-----\n")):
@@ -118,9 +115,7 @@ func TestErrorsWithoutSecrets(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	u, err := signature.ParseServerURL(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	_, certify := signature.Authority{Server: signature.Server{URL: u}}.Certify(t.Context(), signature.Token{Raw: secret, Subject: "x"})
 	env := map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": server.URL, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": secret}
 	_, _, ambient := signature.Ambient(t.Context(), func(key string) string { return env[key] }, nil)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
@@ -50,9 +51,7 @@ func TestAppend(t *testing.T) {
 				t.Error(err)
 			}
 			got := must[[]signature.Signature](t)(signature.Read(img))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 			m := must[*v1.Manifest](t)(img.Manifest())
 			last := m.Layers[len(m.Layers)-1]
 			if last.MediaType != kind || last.Annotations[key] != "YQ==" {
@@ -117,9 +116,7 @@ func TestReadHostile(t *testing.T) {
 			} else if err != nil {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 	full := must[v1.Image](t)(mutate.Append(empty.Image, many[:1000]...))
@@ -160,9 +157,7 @@ func TestMergeBundle(t *testing.T) {
 	have := must[v1.Image](t)(signature.Append(nil, plain))
 	more := must[v1.Image](t)(signature.Append(have, logged))
 	merged := must[v1.Image](t)(signature.Merge(have, more))
-	if diff := cmp.Diff([]signature.Signature{plain, logged}, must[[]signature.Signature](t)(signature.Read(merged))); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "result", []signature.Signature{plain, logged}, must[[]signature.Signature](t)(signature.Read(merged)))
 	if same := must[v1.Image](t)(signature.Merge(merged, more)); same != merged {
 		t.Error("a second merge changed the image")
 	}
@@ -179,9 +174,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d signatures, error %v", len(all), err)
 		}
 		next, err := signature.Append(img, signature.Signature{Payload: payload, Value: []byte("a")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if more, err := signature.Read(next); err == nil && len(more) != len(all)+1 {
 			t.Errorf("%d signatures became %d", len(all), len(more))
 		}

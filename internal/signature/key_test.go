@@ -16,6 +16,7 @@ import (
 
 	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
@@ -24,9 +25,7 @@ import (
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return v
 	}
 }
@@ -62,9 +61,7 @@ func seal(t testing.TB, key crypto.PrivateKey, password string) []byte {
 func TestKeys(t *testing.T) {
 	p256, p384, p521 := curve(t, elliptic.P256()), curve(t, elliptic.P384()), curve(t, elliptic.P521())
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	rsa2048 := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 2048))
 	sec1 := func(k *ecdsa.PrivateKey) []byte {
 		return block("EC PRIVATE KEY", must[[]byte](t)(x509.MarshalECPrivateKey(k)))
@@ -198,9 +195,7 @@ func FuzzKey(f *testing.F) {
 			return
 		}
 		s, err := k.Sign(repo(t), digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if k.Public().Count([]signature.Signature{s}, digest) != 1 {
 			t.Error("the public key rejects the signature")
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
@@ -34,9 +35,7 @@ func logOf(t testing.TB, served *remotetest.Log, key []byte) *signature.Log {
 func TestLogAdd(t *testing.T) {
 	served := remotetest.ServeLog(t)
 	l, e := logOf(t, served, nil), logEntry(t)
-	if err := l.Trust(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, l.Trust(t.Context()))
 	for range 2 {
 		bundle := must[[]byte](t)(l.Add(t.Context(), e))
 		at := must[time.Time](t)(l.Key.Verify(bundle, e))

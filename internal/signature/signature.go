@@ -179,7 +179,7 @@ const (
 	maxNote = 128 << 10
 )
 
-// Annotations of a layer besides the signature, as in cosign: the bundle of the
+// Annotations that a layer of cosign has besides the signature: the bundle of the
 // transparency log, the certificate and its chain.
 const (
 	bundleAnnotation      = "dev.sigstore.cosign/bundle"

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
@@ -43,9 +43,7 @@ func TestTag(t *testing.T) {
 // Sign creates exactly the payload that cosign creates.
 func TestSign(t *testing.T) {
 	s := must[signature.Signature](t)(remotetest.Key(t).Sign(repo(t), digest))
-	if diff := cmp.Diff(fmt.Sprintf(document, digest), string(s.Payload)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "result", fmt.Sprintf(document, digest), string(s.Payload))
 }
 
 // Signatures with each hash function that cosign has used for the kind of key are valid.
@@ -53,9 +51,7 @@ func TestHashes(t *testing.T) {
 	text := fmt.Appendf(nil, document, digest)
 	sum256, sum384, sum512 := sha256.Sum256(text), sha512.Sum384(text), sha512.Sum512(text)
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	sign := func(k crypto.Signer, sum []byte, o crypto.SignerOpts) []byte {
 		return must[[]byte](t)(k.Sign(rand.Reader, sum, o))
 	}
@@ -122,9 +118,7 @@ func TestCheck(t *testing.T) {
 				keys = append(keys, k.Public())
 			}
 			by, err := signature.Check(tc.all, tc.digest, keys...)
-			if diff := cmp.Diff(tc.by, by); diff != "" {
-				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.by, by)
 			if tc.err != "" {
 				checkError(t, tc.reason, err, tc.err, "")
 			} else if err != nil {
@@ -138,9 +132,7 @@ func TestCheck(t *testing.T) {
 // can also sign files.
 func TestOtherDocuments(t *testing.T) {
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	key := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, ed)))
 	cases := map[string]struct{ reason, text, want string }{
 		"File":     {"a blob that cosign sign-blob signed is rejected", "hello", "expected the JSON of a simple signing document"},
@@ -162,9 +154,7 @@ func TestOtherDocuments(t *testing.T) {
 // Check accepts a signature only if its document contains the expected digest.
 func FuzzCheck(f *testing.F) {
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		f.Fatal(err)
-	}
+	e2e.NoError(f, err)
 	keys := []signature.Verifier{
 		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, ed))),
 		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, curve(f, elliptic.P256())))),

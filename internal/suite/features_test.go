@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -246,9 +247,7 @@ cases:
 					warned = append(warned, e.Text)
 				}
 			}
-			if diff := cmp.Diff(tc.want, lines(run(t, o, suite.Selection{}))); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, lines(run(t, o, suite.Selection{})))
 			if diff := cmp.Diff(strings.Join(tc.warned, "\n"), strings.Join(warned, "\n")); diff != "" {
 				t.Errorf("%s: other warnings (-want +got):\n%s", tc.reason, diff)
 			}

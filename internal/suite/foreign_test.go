@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -33,18 +34,12 @@ func TestXprinGolden(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(raw, &want)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	fsys := afero.NewCopyOnWriteFs(afero.NewBasePathFs(afero.NewOsFs(), filepath.Join(dir, "in")), afero.NewMemMapFs())
 	text, err := afero.ReadFile(fsys, "a_xprin.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	text = regexp.MustCompile(`(?s)  hooks:.*?  assertions:`).ReplaceAll(text, []byte("  assertions:"))
-	if err := afero.WriteFile(fsys, "a_xprin.yaml", text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, afero.WriteFile(fsys, "a_xprin.yaml", text, 0o644))
 	o := options(fsys)
 	o.Config.Runners = function.Mux{"echo": function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp := &fnv1.RunFunctionResponse{}
@@ -199,9 +194,7 @@ func TestCompositionTests(t *testing.T) {
 			t.Parallel()
 			o := options(example(t, foreignProject(tc.text, tc.more)))
 			o.Config.Runners = function.Mux{"function-literal": functiontest.Literal()}
-			if diff := cmp.Diff(strings.Join(tc.want, "\n"), strings.Join(lines(run(t, o, suite.Selection{})), "\n")); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, strings.Join(tc.want, "\n"), strings.Join(lines(run(t, o, suite.Selection{})), "\n"))
 		})
 	}
 }
@@ -292,9 +285,7 @@ tests:
 			files["t/fns.yaml"] = "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: function-literal}\nspec: {package: example.org/f:v1}\n"
 			o := options(example(t, files))
 			o.Config.Runners = function.Mux{"function-literal": functiontest.Literal()}
-			if diff := cmp.Diff(strings.Join(tc.want, "\n"), strings.Join(lines(run(t, o, suite.Selection{})), "\n")); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, strings.Join(tc.want, "\n"), strings.Join(lines(run(t, o, suite.Selection{})), "\n"))
 		})
 	}
 }
@@ -316,12 +307,8 @@ func TestConvert(t *testing.T) {
 	if err != nil || path != filepath.FromSlash("tests/test-a/main.xfn.yaml") {
 		t.Fatalf("got %s, %v", path, err)
 	}
-	if err := afero.WriteFile(fsys, path, converted, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := fsys.Remove("tests/test-a/main.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, afero.WriteFile(fsys, path, converted, 0o644))
+	e2e.NoError(t, fsys.Remove("tests/test-a/main.yaml"))
 	after := run(t, o, suite.Selection{})
 	verdicts := func(all []suite.Outcome) (out []string) {
 		for _, one := range all {

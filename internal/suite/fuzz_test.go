@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite"
@@ -108,13 +109,9 @@ func fuzz(t *testing.T, ctx context.Context, files map[string]string, f suite.Fu
 func fuzzWith(t *testing.T, ctx context.Context, o suite.Options, f suite.FuzzOptions) (suite.Fuzzed, error) {
 	t.Helper()
 	suites, err := suite.Load(ctx, o.Config.Reader, []string{"fuzzed.test.yaml"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	items, err := suite.Plan(suites, suite.Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return suite.Fuzz(ctx, items, o, f)
 }
 
@@ -248,21 +245,13 @@ func TestSaveFindings(t *testing.T) {
 		t.Fatalf("got %v: %v", got, err)
 	}
 	text, err := suite.SaveFindings("saved/found.yaml", "xrd.yaml", got.Findings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := afero.WriteFile(fsys, "saved/found.yaml", text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, afero.WriteFile(fsys, "saved/found.yaml", text, 0o644))
 	o := options(fsys)
 	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"saved"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	items, err := suite.Plan(suites, suite.Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var outcomes []suite.Outcome
 	err = suite.Run(t.Context(), items, o, func(out suite.Outcome) error {
 		outcomes = append(outcomes, out)

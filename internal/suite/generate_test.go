@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -24,13 +25,9 @@ spec:
   versions:
   - {name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, required: [spec], properties: {spec: `+spec+`}}}}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	g, err := suite.NewGenerator(t.Context(), docs[0], "example.org/v1", seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return g
 }
 
@@ -82,9 +79,7 @@ func TestGenerator(t *testing.T) {
 					t.Errorf("%s: the same seed makes %v and %v: %v", tc.reason, xr, same, err)
 				}
 				text, err := json.Marshal(xr)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				all.Write(text)
 			}
 			for _, want := range tc.want {

@@ -12,21 +12,11 @@ import (
 func TestCheckInside(t *testing.T) {
 	t.Chdir(t.TempDir())
 	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir("suite", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(wd, "suite", "real.yaml"), filepath.Join("suite", "link.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(wd, "a.yaml"), filepath.Join("suite", "out.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(wd, "suite"), "alias"); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, os.Mkdir("suite", 0o755))
+	e2e.NoError(t, os.Symlink(filepath.Join(wd, "suite", "real.yaml"), filepath.Join("suite", "link.yaml")))
+	e2e.NoError(t, os.Symlink(filepath.Join(wd, "a.yaml"), filepath.Join("suite", "out.yaml")))
+	e2e.NoError(t, os.Symlink(filepath.Join(wd, "suite"), "alias"))
 	for _, file := range []string{"a.yaml", filepath.Join("suite", "real.yaml")} {
 		e2e.WriteFile(t, file, "")
 	}

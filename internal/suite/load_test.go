@@ -63,9 +63,7 @@ func TestLoad(t *testing.T) {
 			}
 			slices.Sort(got)
 			slices.Sort(tc.want)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 	if _, err := suite.Load(t.Context(), manifest.Reader{FS: example(t, nil)}, []string{"."}); !errors.Is(err, suite.ErrNone) {
@@ -78,21 +76,15 @@ func TestBrokenSuite(t *testing.T) {
 	o := options(example(t, map[string]string{"a.yaml": head + "cas: []\n", "b.yaml": head + "defaults: {xr: xr.yaml, composition: composition.yaml}\ncases: [{name: x}]\n"}))
 	got := lines(run(t, o, suite.Selection{Run: regexp.MustCompile("x")}))
 	want := []string{"a.yaml failed", "  3: cas: there is no such field: is it cases?", "  1: cases is missing", "b.yaml/x passed"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }
 
 // TestLoadLink follows a link that is named, and skips links in folders.
 func TestLoadLink(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755))
 	e2e.WriteFile(t, filepath.Join(dir, "real", "sub", "s.yaml"), head+"cases: [{name: a}]\n")
-	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Symlink("real", filepath.Join(dir, "link")))
 	for path, want := range map[string][]string{
 		"link":     {filepath.Join(dir, "link", "sub", "s.yaml")},
 		"link/...": {filepath.Join(dir, "link", "sub", "s.yaml")},

@@ -91,17 +91,11 @@ func TestMutants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			docs, err := manifest.Split("c.yaml", []byte(tc.composition))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			all, err := suite.Mutants(docs[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			was, err := docs[0].Object()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var got []string
 			for _, m := range all {
 				if strings.Contains(tc.composition, "- name: r") && m.Operator.Name == "drop-resource" {
@@ -109,9 +103,7 @@ func TestMutants(t *testing.T) {
 				}
 				got = append(got, mutantLine(was, m))
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.Comparer(isAbbreviated)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got, cmp.Comparer(isAbbreviated))
 		})
 	}
 }

@@ -91,13 +91,9 @@ spec: {package: xpkg.crossplane.io/crossplane-contrib/function-go-templating:v0.
 func mutations(t *testing.T, ctx context.Context, o suite.Options, m suite.MutationOptions) ([]suite.Mutation, error) {
 	t.Helper()
 	suites, err := suite.Load(ctx, o.Config.Reader, []string{"mutated.test.yaml"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	items, err := suite.Plan(suites, suite.Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []suite.Mutation
 	err = suite.Mutate(ctx, items, o, m, func(one suite.Mutation) error {
 		all = append(all, one)
@@ -111,13 +107,9 @@ func mutations(t *testing.T, ctx context.Context, o suite.Options, m suite.Mutat
 func TestMutate(t *testing.T) {
 	fsys := example(t, mutated)
 	all, err := mutations(t, t.Context(), options(fsys), suite.MutationOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	docs, err := manifest.Split("mutated.yaml", []byte(mutated["mutated.yaml"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	byHand, err := suite.Mutants(docs[0])
 	if err != nil || len(byHand) != len(all) || len(all) < 15 {
 		t.Fatalf("got %d mutants, want %d, at least 15: %v", len(all), len(byHand), err)
@@ -125,9 +117,7 @@ func TestMutate(t *testing.T) {
 	counts := map[suite.MutantStatus]int{}
 	for i, m := range byHand {
 		text, err := json.Marshal(m.Composition())
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		files := map[string]string{"mutated.test.yaml": mutated["mutated.test.yaml"], "functions.yaml": mutated["functions.yaml"], "mutated.yaml": string(text)}
 		status := suite.Killed
 		if failed := failures(run(t, options(example(t, files)), suite.Selection{})); failed == 0 {
@@ -166,9 +156,7 @@ func TestMutateSome(t *testing.T) {
 		opts := options(example(t, mutated))
 		opts.Parallel = parallel
 		all, err := mutations(t, t.Context(), opts, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		var names []string
 		for _, m := range all {
 			names = append(names, fmt.Sprint(m.Line, m.Operator.Name, m.Field, m.Status, m.Case))
@@ -201,13 +189,9 @@ func TestMutateErrors(t *testing.T) {
 	o := options(example(t, mutated))
 	o.Parallel = 1
 	suites, err := suite.Load(ctx, o.Config.Reader, []string{"mutated.test.yaml"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	items, err := suite.Plan(suites, suite.Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	n := 0
 	err = suite.Mutate(ctx, items, o, suite.MutationOptions{}, func(suite.Mutation) error {
 		if n++; n == 3 {
@@ -239,9 +223,7 @@ func TestMutateInputs(t *testing.T) {
 {{ end }}
 {{ if eq "same" ($spec.size | default "") }}{{ end }}`
 	all, err := mutations(t, t.Context(), options(example(t, withXRD(template))), suite.MutationOptions{Inputs: 20, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	got := map[string]string{}
 	for _, m := range all {
 		spec, _ := json.Marshal(m.Input["spec"])
@@ -274,9 +256,7 @@ func TestMutateTimeout(t *testing.T) {
 		})
 	}
 	all, err := mutations(t, t.Context(), o, suite.MutationOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, m := range all {
 		if hangs := strings.HasSuffix(m.Field, "base.spec.private"); hangs != (m.Status == suite.TimedOut) {
 			t.Errorf("%s of %s: got %s", m.Operator.Name, m.Field, m.Status)
@@ -292,9 +272,7 @@ func TestMutateKnown(t *testing.T) {
 	files["required.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	files["mutated.test.yaml"] = strings.Replace(files["mutated.test.yaml"], "defaults: {", "defaults: {required: required.yaml, ", 1)
 	all, err := mutations(t, t.Context(), options(example(t, files)), suite.MutationOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	known := map[string]suite.Verdict{}
 	for _, m := range all {
 		known[m.Key] = suite.Verdict{Status: suite.Killed, Case: "known"}
@@ -373,13 +351,9 @@ func BenchmarkMutants(b *testing.B) {
 	text := e2e.ReadFile(b, "../../examples/bucket/bucket.test.yaml")
 	o := options(example(b, map[string]string{"bucket.test.yaml": text}))
 	suites, err := suite.Load(b.Context(), o.Config.Reader, []string{"bucket.test.yaml"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	items, err := suite.Plan(suites, suite.Selection{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	const times = 10
 	benchtest.Measure(b, "Mutants", benchtest.Jobs{XFN: func(string) benchtest.Cost {
 		n := 0
@@ -389,9 +363,7 @@ func BenchmarkMutants(b *testing.B) {
 					n++
 					return nil
 				})
-				if err != nil {
-					b.Fatal(err)
-				}
+				e2e.NoError(b, err)
 			}
 		})
 		return benchtest.Cost{Took: cost.Took * 1000 / time.Duration(n)}

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -116,9 +115,7 @@ cases:
 			t.Parallel()
 			o := options(example(t, map[string]string{"s.yaml": head + tc.text}))
 			o.Config.Runners = function.Mux{"function-literal": functiontest.Literal()}
-			if diff := cmp.Diff(strings.Join(tc.want, "\n"), strings.Join(lines(run(t, o, suite.Selection{})), "\n")); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, strings.Join(tc.want, "\n"), strings.Join(lines(run(t, o, suite.Selection{})), "\n"))
 		})
 	}
 }

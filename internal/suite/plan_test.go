@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -17,9 +18,7 @@ import (
 func TestPlan(t *testing.T) {
 	fsys := example(t, map[string]string{"s.yaml": head + "metadata: {name: s}\ncases: [{name: a}, {name: b}, {name: ab}]"})
 	suites, err := suite.Load(t.Context(), manifest.Reader{FS: fsys}, []string{"."})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	names := func(sel suite.Selection) string {
 		items, err := suite.Plan(suites, sel)
 		if err != nil {
@@ -129,18 +128,14 @@ func TestShardsHaveTheSameOutcomes(t *testing.T) {
 func loaded(t *testing.T, o suite.Options) []*suite.Suite {
 	t.Helper()
 	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"."})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return suites
 }
 
 func planned(t *testing.T, suites []*suite.Suite, shard suite.Shard) []suite.Item {
 	t.Helper()
 	items, err := suite.Plan(suites, suite.Selection{Shard: shard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return items
 }
 
@@ -155,8 +150,6 @@ func outcomes(t *testing.T, o suite.Options, items []suite.Item) map[string]suit
 		got[out.Name()] = out.Status
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return got
 }

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/check"
@@ -85,16 +84,10 @@ func TestTextReport(t *testing.T) {
 			var b bytes.Buffer
 			tc.text.W = &b
 			for _, o := range formattedOutcomes() {
-				if err := tc.text.Add(o); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, tc.text.Add(o))
 			}
-			if err := tc.text.End(2 * time.Second); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, b.String()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, tc.text.End(2*time.Second))
+			e2e.Equal(t, tc.reason, tc.want, b.String())
 		})
 	}
 }
@@ -103,13 +96,9 @@ func TestTextReportColor(t *testing.T) {
 	var b bytes.Buffer
 	text := suite.TextReport{W: &b, Color: true}
 	for _, o := range formattedOutcomes()[1:2] {
-		if err := text.Add(o); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, text.Add(o))
 	}
-	if err := text.End(0); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, text.End(0))
 	if !strings.HasPrefix(b.String(), "\x1b[31m--- FAIL: one/bad (0.02s)\x1b[0m\n") || strings.Contains(b.String(), "lines\x1b") || !strings.Contains(b.String(), "\x1b[33m~ spec.size: 1 → 2\x1b[0m") {
 		t.Errorf("got %q", b.String())
 	}
@@ -132,9 +121,7 @@ func TestReportWriteErrors(t *testing.T) {
 func TestJUnitReport(t *testing.T) {
 	var j suite.JUnitReport
 	for _, o := range formattedOutcomes() {
-		if err := j.Add(o); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, j.Add(o))
 	}
 	want := []report.JUnitSuite{
 		{Name: "one", Seconds: 1.52, Cases: []report.JUnitCase{
@@ -145,9 +132,7 @@ func TestJUnitReport(t *testing.T) {
 		{Name: "two", Cases: []report.JUnitCase{{Name: "two.yaml", Class: "two", Failure: &report.JUnitFailure{Message: "broken", Text: "two.yaml: broken\n"}}}},
 		{Name: "three", Cases: []report.JUnitCase{{Name: "x", Class: "three"}}},
 	}
-	if diff := cmp.Diff(want, j.Suites()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, j.Suites())
 }
 
 func TestJSONReport(t *testing.T) {
@@ -159,9 +144,7 @@ func TestJSONReport(t *testing.T) {
 		t.Errorf("got %+v", d)
 	}
 	got, err := json.Marshal(d.Cases[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := `{"suite":"one","case":"bad","path":"one.yaml","line":9,"status":"failed","seconds":0.02,"failures":[` +
 		`{"path":"one.yaml","line":12,"text":"bolt: spec.size: want 1, got 2 and so many more words that they do not fit into one line","resource":"bolt","field":"spec.size","step":"make"},` +
 		`{"path":"one.yaml","line":13,"text":"two\n::error::lines\u001b[31m","hint":"look"},` +

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -22,9 +23,7 @@ func TestReadTimings(t *testing.T) {
 	const json = `{"passed": 3, "cases": [{"suite": "s", "case": "a", "seconds": 3}, {"suite": "s", "case": "b", "status": "failed", "failures": [{"text": "x"}], "seconds": 1}, {"suite": "s", "case": "c", "seconds": 1}], "coverage": {"x": []}}`
 	junit := func(cases ...report.JUnitCase) string {
 		var b strings.Builder
-		if err := report.WriteJUnit(&b, []report.JUnitSuite{{Name: "s", Cases: cases}}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, report.WriteJUnit(&b, []report.JUnitSuite{{Name: "s", Cases: cases}}))
 		return b.String()
 	}
 	one := junit(report.JUnitCase{Name: "a", Class: "s", Seconds: 3, Failure: &report.JUnitFailure{Message: "no", Text: "<no>"}}, report.JUnitCase{Name: "b", Class: "s", Seconds: 1})
@@ -102,9 +101,7 @@ func TestSplitOfAMonorepo(t *testing.T) {
 	t.Parallel()
 	const machines = 200
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("XFN_SCALE"), "100000"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	items := named(n, func(i int) string { return fmt.Sprint("case ", i) })
 	for seed := range uint64(2) {
 		random := rand.New(rand.NewPCG(seed, 22))
@@ -120,9 +117,7 @@ func TestSplitOfAMonorepo(t *testing.T) {
 		}
 		recorded.WriteString("]}")
 		timings, err := suite.ReadTimings(strings.NewReader(recorded.String()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		split := timings.Split(items, machines)
 		if again := timings.Split(items, machines); split.Digest() != again.Digest() {
 			t.Errorf("seed %d: the same times give two splits", seed)

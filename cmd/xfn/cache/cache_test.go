@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 const (
@@ -31,23 +31,16 @@ func cached(t *testing.T, ago time.Duration, size int64) flags.Cache {
 	t.Helper()
 	dir := t.TempDir()
 	for _, folder := range []string{"refs", "blobs/sha256"} {
-		must(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
+		e2e.NoError(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 	}
 	ref := filepath.Join(dir, "refs", file+".json")
-	must(t, os.WriteFile(ref, []byte(`{"reference":"`+cachedName+`","digest":"`+digest+`"}`), 0o600))
+	e2e.NoError(t, os.WriteFile(ref, []byte(`{"reference":"`+cachedName+`","digest":"`+digest+`"}`), 0o600))
 	used := time.Now().Add(-ago)
-	must(t, os.Chtimes(ref, used, used))
+	e2e.NoError(t, os.Chtimes(ref, used, used))
 	blob := filepath.Join(dir, "blobs", "sha256", strings.TrimPrefix(digest, "sha256:"))
-	must(t, os.WriteFile(blob, nil, 0o600))
-	must(t, os.Truncate(blob, size))
+	e2e.NoError(t, os.WriteFile(blob, nil, 0o600))
+	e2e.NoError(t, os.Truncate(blob, size))
 	return flags.Cache{CacheDir: dir}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 type command interface {
@@ -57,7 +50,7 @@ type command interface {
 func output(t *testing.T, c command) string {
 	t.Helper()
 	var out bytes.Buffer
-	must(t, c.Run(t.Context(), &kong.Context{}, &terminal.Terminal{Stdout: &out}))
+	e2e.NoError(t, c.Run(t.Context(), &kong.Context{}, &terminal.Terminal{Stdout: &out}))
 	return out.String()
 }
 
@@ -115,18 +108,14 @@ func TestOlderThan(t *testing.T) {
 			if tc.gone {
 				want = "removed " + cachedName + "\nimages: removed 1 file, 10 B\nbuilds: removed 0 built images, 0 B\nroots: removed 0 unpacked images, 0 B\ngo: removed 0 programs, 0 B\nnpm: removed 0 packages, 0 B\npython: removed 0 files, 0 B\ntypescript: removed 0 bundles, 0 B\n"
 			}
-			if diff := cmp.Diff(want, output(t, c)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, want, output(t, c))
 		})
 	}
 }
 
 func TestPath(t *testing.T) {
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, err := (flags.Cache{CacheDir: "mine"}).Path(); err != nil || got != filepath.Join(here, "mine") {
 		t.Errorf("got %q, %v", got, err)
 	}

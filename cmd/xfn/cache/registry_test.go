@@ -33,9 +33,7 @@ import (
 // An address in use is an error before the directory is created.
 func TestAddressTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	dir := filepath.Join(t.TempDir(), "registry")
 	c := cache.RegistryServeCmd{Dir: dir, Address: l.Addr().String()}
@@ -51,9 +49,7 @@ func TestAddressTaken(t *testing.T) {
 func TestDirTaken(t *testing.T) {
 	dir := t.TempDir()
 	first, err := registry.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer func() { _ = first.Close() }()
 	var out strings.Builder
 	c := cache.RegistryServeCmd{Dir: dir, Address: "127.0.0.1:0"}
@@ -95,9 +91,9 @@ func TestTLSAndUsers(t *testing.T) {
 	write(t, users, "alice:$2y$04$ZbSdjicnueeIbNByPZ3FAeaCZhL4AAZe6YvGDRFrLSKkdsh8u279m\n")
 	address, stop := serve(t, cache.RegistryServeCmd{Address: "127.0.0.1:0", TLSCertsDir: certs, Htpasswd: users})
 	ref, err := name.NewTag(address + "/a:v1")
-	must(t, err)
+	e2e.NoError(t, err)
 	img, err := random.Image(1<<10, 1)
-	must(t, err)
+	e2e.NoError(t, err)
 	trust := remote.WithTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}})
 	login := remote.WithAuth(&authn.Basic{Username: "alice", Password: "secret"})
 	if err := remote.Write(ref, img, login); err == nil {
@@ -106,13 +102,13 @@ func TestTLSAndUsers(t *testing.T) {
 	if err := remote.Write(ref, img, trust); err == nil {
 		t.Error("a push without a password is accepted")
 	}
-	must(t, remote.Write(ref, img, trust, login))
+	e2e.NoError(t, remote.Write(ref, img, trust, login))
 	got, err := remote.Image(ref, trust, login)
-	must(t, err)
-	must(t, validate.Image(got))
+	e2e.NoError(t, err)
+	e2e.NoError(t, validate.Image(got))
 	stop()
 	left, err := os.ReadDir(temp)
-	must(t, err)
+	e2e.NoError(t, err)
 	if len(left) > 0 {
 		t.Errorf("files remain after the stop: %v", left)
 	}
@@ -121,7 +117,7 @@ func TestTLSAndUsers(t *testing.T) {
 // Unusable files are an error before an address is printed or a directory is created.
 func TestUnusableFiles(t *testing.T) {
 	certs, _ := certificates(t)
-	must(t, os.Remove(filepath.Join(certs, "tls.key")))
+	e2e.NoError(t, os.Remove(filepath.Join(certs, "tls.key")))
 	users := filepath.Join(t.TempDir(), "users")
 	write(t, users, "alice:secret\n")
 	cases := map[string]struct {
@@ -160,7 +156,7 @@ func serve(t *testing.T, c cache.RegistryServeCmd) (address string, stop func())
 		ended <- err
 	}()
 	line, err := bufio.NewReader(r).ReadString('\n')
-	must(t, err)
+	e2e.NoError(t, err)
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := e2e.Receive(t, ended); err != nil {
@@ -182,7 +178,7 @@ func certificates(t *testing.T) (dir string, pool *x509.CertPool) {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()
 	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
-	must(t, err)
+	e2e.NoError(t, err)
 	dir = t.TempDir()
 	write(t, filepath.Join(dir, "tls.crt"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
 	write(t, filepath.Join(dir, "tls.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
@@ -193,5 +189,5 @@ func certificates(t *testing.T) (dir string, pool *x509.CertPool) {
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(content), 0o600))
+	e2e.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/docs"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -77,9 +78,7 @@ func inSource(t *testing.T, found func(string)) {
 				return true
 			}
 			text, err := strconv.Unquote(lit.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			found(text)
 			for name := range strings.SplitSeq(reflect.StructTag(text).Get("env"), ",") {
 				found(name)
@@ -88,9 +87,7 @@ func inSource(t *testing.T, found func(string)) {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 }
 
 func TestProfiles(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestImageAnnotations(t *testing.T) {
@@ -39,9 +40,7 @@ func TestImageAnnotations(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := flags.ImageAnnotations(tc.flags)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 			if tc.err == "" && err == nil {
 				return
 			}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // Credentials of Google Cloud are requested only if the machine may have some.
@@ -12,16 +14,12 @@ func TestClouds(t *testing.T) {
 	const adc = "application_default_credentials.json"
 	for path, mode := range map[string]os.FileMode{".config/gcloud/" + adc: 0o600, "roaming/gcloud/" + adc: 0o600, "named/" + adc: 0o600, "bin/gcloud": 0o700, "bin/gcloud.exe": 0o700, "product": 0o600, "other": 0o600} {
 		path = filepath.Join(home, filepath.FromSlash(path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		text := "Google Compute Engine\n"
 		if filepath.Base(path) == "other" {
 			text = "Standard PC\n"
 		}
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(path, []byte(text), mode))
 	}
 	none := filepath.Join(empty, "none")
 	cases := map[string]struct {

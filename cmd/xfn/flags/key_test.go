@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -13,9 +14,7 @@ import (
 // have neither.
 func TestKeyFromEnvironment(t *testing.T) {
 	text, err := os.ReadFile("../../../internal/signature/testdata/cosign.key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cases := map[string]struct {
 		reason, key string
 		password    *string

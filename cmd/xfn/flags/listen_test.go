@@ -17,9 +17,7 @@ import (
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "l")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -38,18 +36,14 @@ func TestAt(t *testing.T) {
 				t.Skip("only Linux has abstract sockets")
 			}
 			l, err := flags.ListenAt(t.Context(), tc.address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if got := flags.DialTarget(l.Addr()); !strings.HasPrefix(got, tc.want) || strings.HasSuffix(got, ":0") {
 				t.Errorf("%s: got %s", tc.reason, got)
 			}
 			if _, err := flags.ListenAt(t.Context(), strings.TrimSuffix(tc.address, ":0")); err == nil || hint.Of(err) == "" || !strings.HasPrefix(err.Error(), "listening on ") {
 				t.Errorf("an address in use is an error: got %v", err)
 			}
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, l.Close())
 		})
 	}
 	if got := flags.DialTarget(&net.UnixAddr{Name: "s", Net: "unix"}); got != "unix:s" {
@@ -64,17 +58,11 @@ func TestAt(t *testing.T) {
 func TestOnDeadSocket(t *testing.T) {
 	dir := shortDir(t)
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	dead.SetUnlinkOnClose(false)
-	if err := dead.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, dead.Close())
 	l, err := flags.Listen(t.Context(), "unix", filepath.Join(dir, "dead"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer l.Close()
 	file := filepath.Join(dir, "file")
 	e2e.WriteFile(t, file, "precious")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
@@ -16,14 +17,10 @@ func TestLockUse(t *testing.T) {
 	t.Parallel()
 	const reference = "registry.example.org/fn:v1"
 	ref, err := remote.ParseReference(reference, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	l := flags.Lock{Locked: true, LockFile: filepath.Join(t.TempDir(), "absent.lock")}
 	l.Use(&lock.Lock{Functions: []lock.Image{{Reference: reference, Digest: digest}}})
-	if err := l.Load(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, l.Load())
 	if got, err := l.Pin()(ref); err != nil || got.Identifier() != digest {
 		t.Errorf("got %v and error %v, want the digest %s", got, err, digest)
 	}
@@ -46,9 +43,7 @@ func TestLockAllow(t *testing.T) {
 			l.Use(&lock.Lock{Functions: []lock.Image{{Reference: "registry.example.org/fn:v1", Digest: digest}}})
 			l.Allow("registry.example.org/other:v3")
 			ref, err := remote.ParseReference(tc.image, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got, err := l.Pin()(ref)
 			if (err != nil) != (tc.want == "") || err == nil && got.Name() != tc.want {
 				t.Errorf("%s: got %v and error %v, want %q", tc.reason, got, err, tc.want)
@@ -62,14 +57,10 @@ func TestLockAllow(t *testing.T) {
 func TestLockAllowLater(t *testing.T) {
 	t.Parallel()
 	ref, err := remote.ParseReference("registry.example.org/fn@"+digest, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	l := flags.Lock{Locked: true}
 	l.Use(&lock.Lock{})
-	if err := l.Load(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, l.Load())
 	pin, verified := l.Pin(), l
 	if _, err := pin(ref); err == nil {
 		t.Error("Pin accepts a digest that is neither locked nor allowed")

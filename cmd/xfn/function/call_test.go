@@ -77,9 +77,7 @@ func TestInsecureBeatsCertificates(t *testing.T) {
 
 func TestCallTakesTooLong(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -122,9 +120,7 @@ func TestCallPrints(t *testing.T) {
 				term := terminal.New(os.Stdin, os.Stdout, os.Stderr)
 				term.Stdout = &out
 				cmd := function.CallCmd{Function: "auto-ready", File: file, Format: format, Timeout: time.Minute, MaxMessageSize: 1}
-				if err := cmd.Run(t.Context(), term); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, cmd.Run(t.Context(), term))
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("%s: got\n%s\nwant %s", tc.reason, &out, want)
 				}

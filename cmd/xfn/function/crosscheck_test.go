@@ -8,6 +8,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
@@ -56,8 +57,6 @@ func TestCrosscheck(t *testing.T) {
 func requestsIn(t *testing.T, pattern string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(pattern, "*", "request.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return slices.DeleteFunc(paths, func(p string) bool { return strings.Contains(p, "-grpc-error") })
 }

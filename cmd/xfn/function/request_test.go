@@ -9,15 +9,14 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 func read(t *testing.T, text string) error {
 	t.Helper()
 	files := afero.NewMemMapFs()
-	if err := afero.WriteFile(files, "r.yaml", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, afero.WriteFile(files, "r.yaml", []byte(text), 0o600))
 	_, err := function.ReadRequest(t.Context(), manifest.Reader{FS: files}, "r.yaml")
 	return err
 }

@@ -36,20 +36,14 @@ func TestMain(m *testing.M) {
 func packageOf(t *testing.T, b functiontest.Behavior) string {
 	t.Helper()
 	program, err := functiontest.BuildChild()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	layer, err := remotetest.Layer(map[string][]byte{"child": program})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img := remotetest.Image(t, v1.Config{
 		Entrypoint: []string{"/child"}, Cmd: functiontest.ChildArgs(b, ""), Env: []string{"SAY=greeting: of the image"},
 	}, layer)
 	path := filepath.Join(t.TempDir(), "fn.xpkg")
-	if err := xpkg.WriteFile(t.Context(), path, img, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, img, nil))
 	return path
 }
 
@@ -91,9 +85,7 @@ func start(t *testing.T, cmd function.RunCmd) running {
 func pipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = errors.Join(r.Close(), w.Close()) })
 	return r, w
 }
@@ -102,22 +94,16 @@ func pipe(t *testing.T) (r, w *os.File) {
 func runCall(t *testing.T, target string) (*fnv1.RunFunctionResponse, error) {
 	t.Helper()
 	client, err := grpc.Dial(target, grpc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer client.Close()
 	req := &fnv1.RunFunctionRequest{}
-	if err := protojson.Unmarshal([]byte(`{"input": {"response": {"meta": {"tag": "hi"}}}}`), req); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, protojson.Unmarshal([]byte(`{"input": {"response": {"meta": {"tag": "hi"}}}}`), req))
 	return client.RunFunction(t.Context(), "f", req)
 }
 
 func TestRun(t *testing.T) {
 	dir, err := os.MkdirTemp("", "r") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	t.Setenv("TMPDIR", dir)
 	pkg := packageOf(t, functiontest.Serves)

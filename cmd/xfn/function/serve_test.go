@@ -27,9 +27,7 @@ import (
 func served(t *testing.T, cmd function.ServeCmd) string {
 	t.Helper()
 	notes, stderr, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -55,9 +53,7 @@ func served(t *testing.T, cmd function.ServeCmd) string {
 func connect(t *testing.T, target string) runner.Runner {
 	t.Helper()
 	client, err := grpc.Dial(target, grpc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -220,9 +216,7 @@ func TestServeManyAtOnce(t *testing.T) {
 
 func TestServeAddresses(t *testing.T) {
 	dir, err := os.MkdirTemp("", "fn") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := "unix://" + filepath.Join(dir, "s")
 	cases := map[string]struct{ reason, address, want string }{
@@ -249,13 +243,9 @@ func TestServeAddresses(t *testing.T) {
 func TestServeOverDeadSocket(t *testing.T) {
 	dir := t.TempDir()
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	dead.SetUnlinkOnClose(false)
-	if err := dead.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, dead.Close())
 	served(t, function.ServeCmd{Name: "dummy", Address: "unix://" + filepath.Join(dir, "dead"), Insecure: true})
 	e2e.WriteFile(t, filepath.Join(dir, "file"), "precious")
 	for _, name := range []string{"dead", "file"} {

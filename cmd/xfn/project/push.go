@@ -140,11 +140,7 @@ type pushedPackage struct {
 	Platforms []string `json:"platforms,omitempty"`
 	Attached  []string `json:"attached,omitempty"`
 	Signature string   `json:"signature,omitempty"`
-	// Sent, Mounted, Skipped and Retried are bytes.
-	Sent    int64 `json:"sent"`
-	Mounted int64 `json:"mounted"`
-	Skipped int64 `json:"skipped"`
-	Retried int64 `json:"retried"`
+	push.Traffic
 }
 
 // print prints the results. As text, it prints done unless DryRun is set.
@@ -153,7 +149,7 @@ func (f pushFlags) print(term *terminal.Terminal, format terminal.Format, done s
 	for _, r := range results {
 		value.Packages = append(value.Packages, pushedPackage{
 			Reference: r.References[0], Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms,
-			Attached: r.Attached, Signature: r.Signature, Sent: r.Sent, Mounted: r.Mounted, Skipped: r.Skipped, Retried: r.Retried,
+			Attached: r.Attached, Signature: r.Signature, Traffic: r.Traffic,
 		})
 	}
 	for _, p := range value.Packages {

@@ -71,7 +71,7 @@ type checker struct {
 func newChecker(f outputFlags, term *terminal.Terminal, many bool) (*checker, error) {
 	c := &checker{flags: f, term: term}
 	if !f.Update && term.IsStdout(f.Check) {
-		return nil, &terminal.UsageError{Err: fmt.Errorf("reading the expected output %q: it is the standard output of xfn: expected another file", f.Check)}
+		return nil, &terminal.UsageError{Err: fmt.Errorf("reading the expected output %q: it is the standard output of xfn, expected another file", f.Check)}
 	}
 	info, err := os.Stat(f.Check)
 	isDir := os.IsPathSeparator(f.Check[len(f.Check)-1]) || many && err != nil && filepath.Ext(f.Check) == "" || err == nil && info.IsDir()

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestAnnotationCommand(t *testing.T) {
@@ -42,14 +44,10 @@ func TestErrorIsNoCommand(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "stderr")
 		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		term := &Terminal{stderr: f, actions: actions}
 		term.Error("xfn", errors.New("a::b\n::add-mask::x"))
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, f.Close())
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("in Actions %v: got %q, %v, want %q", actions, got, err, want)
 		}

@@ -21,13 +21,9 @@ func streams(t *testing.T) (*terminal.Terminal, func() string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stderr")
 	stderr, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	stdin, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		_ = stderr.Close()
 		_ = stdin.Close()
@@ -168,9 +164,7 @@ func TestForcedColor(t *testing.T) {
 			term, read := streams(t)
 			term.Fault(errors.New("no such file"))
 			other, err := os.Create(filepath.Join(t.TempDir(), "trace"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			defer other.Close()
 			if term.Colour(term.Stdout) != tc.want || strings.Contains(read(), "\x1b[") != tc.want || term.Colour(other) {
 				t.Errorf("%s: got %q", tc.reason, read())

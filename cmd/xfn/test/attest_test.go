@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -28,15 +29,11 @@ func TestAttestChanged(t *testing.T) {
 			copyFile(t, golden+"multi-verbose/in/b.xpkg", pkg)
 		}, `changed during the run`},
 		"Missing": {"a package that was removed has no digest", func(t *testing.T, pkg, _ string) {
-			if err := os.Remove(pkg); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Remove(pkg))
 		}, `attesting function "f": `},
 		"Suite": {"a suite that was edited may not be the one that ran", func(t *testing.T, _, suite string) {
 			later := time.Now().Add(time.Minute)
-			if err := os.Chtimes(suite, later, later); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chtimes(suite, later, later))
 		}, `suite.yaml" changed during the run`},
 	}
 	for name, tc := range cases {
@@ -47,13 +44,9 @@ func TestAttestChanged(t *testing.T) {
 			copyFile(t, golden+"multi-verbose/in/a.xpkg", pkg)
 			copyFile(t, golden+"multi-verbose/in/a.xpkg", suite)
 			before := time.Now().Add(-time.Minute)
-			if err := os.Chtimes(suite, before, before); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chtimes(suite, before, before))
 			all, err := reportFlags{AttestReport: map[string]string{"f": report}}.attestations(t.Context(), map[string]string{"f": pkg}, terminal.Program{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			all.files = &manifest.Reads{Fs: afero.NewOsFs()}
 			all.files.Record(suite)
 			all.all[0].passed["suite/case"] = true
@@ -75,7 +68,5 @@ func copyFile(t *testing.T, from, to string) {
 	if err == nil {
 		err = os.WriteFile(to, text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	command "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
@@ -77,18 +76,14 @@ spec:
 			root := filepath.Join(dir, "root")
 			rule := command.LintClusterRoles([]string{root, filepath.Join(dir, "examples"), filepath.Join(dir, "none")}, false)
 			pkg, err := xpkg.Read(t.Context(), afero.NewOsFs(), root, xpkg.ReadOptions{Lint: xpkg.Warn, Ignore: []string{"role.yaml"}, Rules: []xpkg.Rule{rule}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var got []string
 			for _, p := range pkg.Warnings {
 				if p.Rule == "cluster-role" && p.Warning && !p.Refused {
 					got = append(got, fmt.Sprintf("%s:%d: %s", filepath.Base(p.Path), p.Line, p.Text))
 				}
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	command "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -56,9 +56,7 @@ func folder(t *testing.T, files map[string]string) afero.Fs {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
 	for name, text := range files {
-		if err := afero.WriteFile(fsys, name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(fsys, name, []byte(text), 0o600))
 	}
 	return fsys
 }
@@ -67,9 +65,7 @@ func folder(t *testing.T, files map[string]string) afero.Fs {
 func read(t *testing.T, files map[string]string) (*xpkg.Package, []string) {
 	t.Helper()
 	pkg, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{lint}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return pkg, texts(pkg.Warnings)
 }
 
@@ -111,9 +107,7 @@ func TestCompositions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, got := read(t, map[string]string{"crossplane.yaml": meta, "xrd.yaml": compositionXRD, "c.yaml": tc.composition})
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -127,13 +121,9 @@ func TestLevels(t *testing.T) {
 		t.Fatalf("got %q", found)
 	}
 	artifact, err := xpkg.Build(pkg, nil, xpkg.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	report, err := xpkg.Lint(t.Context(), artifact, nil, lint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got := texts(report.Problems); len(got) != 1 || !strings.HasPrefix(got[0], "package.yaml:") || !strings.HasSuffix(got[0], misspelt) {
 		t.Errorf("got %q", got)
 	}

@@ -37,9 +37,7 @@ func TestGoldenExtract(t *testing.T) {
 		t.Fatalf("found no cases: %v", err)
 	}
 	goldenDir, err := filepath.Abs(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, c := range cases {
 		t.Run(c.Name(), func(t *testing.T) {
 			dir := filepath.Join(goldenDir, "extract", c.Name())
@@ -81,16 +79,12 @@ func extract(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
 	c := &cmd.ExtractCmd{}
 	parser, err := kong.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := parser.Parse(args); err != nil {
 		return "", err
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer null.Close()
 	term := terminal.New(null, null, null)
 	var out bytes.Buffer
@@ -120,31 +114,23 @@ func workDir(t *testing.T, goldenDir, name string) string {
 // writeCase builds the package of a case.
 func writeCase(t *testing.T, goldenDir, name, path string) {
 	t.Helper()
-	if err := xpkg.WriteFile(t.Context(), path, buildCase(t, goldenDir, name), nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, buildCase(t, goldenDir, name), nil))
 }
 
 func buildCase(t *testing.T, goldenDir, name string) xpkg.Artifact {
 	t.Helper()
 	in := filepath.Join(goldenDir, "build", name, "in")
 	pkg, err := xpkg.Read(t.Context(), afero.NewOsFs(), filepath.Join(in, "package"), xpkg.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var runtimes []v1.Image
 	if tar := filepath.Join(in, "rt.tar"); len(matches(t, tar)) > 0 {
 		all, err := runtimeimage.FromTarball(t.Context(), tar, runtimeimage.Options{TempDir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		t.Cleanup(func() { _ = all.Close() })
 		runtimes = all.All
 	}
 	a, err := xpkg.Build(pkg, runtimes, xpkg.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return a
 }
 
@@ -162,9 +148,7 @@ func goldenRegistry(t *testing.T, goldenDir string) string {
 		"p-file-plain-image":   plain(t),
 	} {
 		ref, err := remote.ParseTag("gold/"+name+":v1.0.0", host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if _, err := push.Artifact(t.Context(), ref, a, push.Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -193,9 +177,7 @@ func indexOf(img v1.Image, platforms ...string) v1.ImageIndex {
 func plain(t *testing.T) v1.Image {
 	t.Helper()
 	img, err := random.Image(1024, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return img
 }
 
@@ -209,26 +191,18 @@ func giveEngine(t *testing.T, name string) {
 func matches(t *testing.T, pattern string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return paths
 }
 
 func unzipped(t *testing.T, path string) string {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Close()
 	zr, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	data, err := io.ReadAll(zr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return string(data)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	cmd "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -43,25 +44,17 @@ func packageFile(t *testing.T, text string) string {
 	t.Helper()
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
-	if err := w.WriteHeader(&tar.Header{Name: "package.yaml", Size: int64(len(text)), Mode: 0o644}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, w.WriteHeader(&tar.Header{Name: "package.yaml", Size: int64(len(text)), Mode: 0o644}))
 	if _, err := w.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, w.Close())
 	img, err := mutate.Append(empty.Image, mutate.Addendum{
 		Layer: static.NewLayer(layer.Bytes(), types.OCIUncompressedLayer), Annotations: map[string]string{xpkg.Annotation: "base"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	path := t.TempDir() + "/a.xpkg"
-	if err := xpkg.WriteFile(t.Context(), path, img, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, img, nil))
 	return path
 }
 
@@ -69,16 +62,12 @@ func packageFile(t *testing.T, text string) string {
 func printed(t *testing.T, columns int, run func(*terminal.Terminal) error) string {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer null.Close()
 	term := terminal.New(null, null, null)
 	var out bytes.Buffer
 	term.Stdout, term.Columns = &out, columns
-	if err := run(term); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, run(term))
 	return out.String()
 }
 
@@ -131,9 +120,7 @@ func testViews(t *testing.T, columns int) {
 func TestInspectPlainImage(t *testing.T) {
 	path := t.TempDir() + "/image.tar"
 	img := indexOf(plain(t), "linux/amd64", "linux/arm64")
-	if err := xpkg.WriteFile(t.Context(), path, img, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, img, nil))
 	got := printed(t, 0, func(term *terminal.Terminal) error {
 		return (&cmd.InspectCmd{Package: path, Format: terminal.Format{Format: "text"}}).Run(t.Context(), term, terminal.Program{})
 	})
@@ -154,17 +141,11 @@ func TestExtractPlatform(t *testing.T) {
 	alone, several := t.TempDir()+"/alone.xpkg", t.TempDir()+"/several.xpkg"
 	idx := indexOf(fn, "linux/arm64")
 	m, err := idx.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	arm, err := idx.Image(m.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for path, a := range map[string]xpkg.Artifact{alone: arm, several: indexOf(fn, "linux/arm64", "linux/riscv64")} {
-		if err := xpkg.WriteFile(t.Context(), path, a, nil); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, xpkg.WriteFile(t.Context(), path, a, nil))
 	}
 	for _, tc := range []struct {
 		path, platform string

@@ -73,11 +73,7 @@ type pushed struct {
 	Attached  []string `json:"attached,omitempty"`
 	DryRun    bool     `json:"dryRun,omitempty"`
 	Signature *signed  `json:"signature,omitempty"`
-	// Sent, Mounted, Skipped and Retried are bytes.
-	Sent    int64   `json:"sent"`
-	Mounted int64   `json:"mounted"`
-	Skipped int64   `json:"skipped"`
-	Retried int64   `json:"retried"`
+	push.Traffic
 	Seconds float64 `json:"seconds"`
 }
 
@@ -94,7 +90,7 @@ func (f *targetFlags) print(term *terminal.Terminal, r push.CopyResult, took tim
 	value := pushed{
 		References: r.References, Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms,
 		Attached: r.Attached, DryRun: f.DryRun,
-		Sent: r.Sent, Mounted: r.Mounted, Skipped: r.Skipped, Retried: r.Retried, Seconds: took.Seconds(),
+		Traffic: r.Traffic, Seconds: took.Seconds(),
 	}
 	if r.Signature != "" {
 		value.Signature = &signed{r.Signature, r.Signed, r.Attested}

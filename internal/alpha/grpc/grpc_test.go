@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -37,9 +36,7 @@ const method = "/apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerServ
 func serve(t *testing.T, r alpha.ContainerRunnerFunc) (target string) {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	serveOn(t, lis, r)
 	return "dns:///" + lis.Addr().String()
 }
@@ -60,9 +57,7 @@ func serveOn(t *testing.T, lis net.Listener, r alpha.ContainerRunnerFunc) {
 func dial(t *testing.T, target string) *containergrpc.Client {
 	t.Helper()
 	c, err := containergrpc.Dial(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -75,9 +70,7 @@ func dial(t *testing.T, target string) *containergrpc.Client {
 func raw(t *testing.T, target string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := conn.Close(); err != nil {
 			t.Error(err)
@@ -125,9 +118,7 @@ func TestRoundTrip(t *testing.T) {
 			if string(out) != "out" || err != nil {
 				t.Fatalf("got %q, %v", out, err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -142,21 +133,15 @@ func TestWire(t *testing.T) {
 		0x12, 2, 0x08, 2, 0x1a, 2, 0x08, 7, // rest of run_function_config: network {policy}, timeout {seconds}
 	}
 	msg := &containergrpc.RunFunctionRequest{}
-	if err := proto.Unmarshal(wire, protoadapt.MessageV2Of(msg)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, proto.Unmarshal(wire, protoadapt.MessageV2Of(msg)))
 	var got alpha.ContainerRequest
 	rsp := &containergrpc.RunFunctionResponse{}
-	if err := raw(t, serve(t, recorder(&got))).Invoke(t.Context(), method, msg, rsp); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, raw(t, serve(t, recorder(&got))).Invoke(t.Context(), method, msg, rsp))
 	want := alpha.ContainerRequest{
 		Image: "i", Input: []byte("in"), PullPolicy: "Never", Auth: &alpha.Auth{Username: "u"},
 		Memory: "m", CPU: "c", Network: "Runner", Timeout: 7 * time.Second,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 	answer, err := proto.Marshal(protoadapt.MessageV2Of(rsp))
 	if err != nil || !bytes.Equal(answer, []byte{0x0a, 3, 'o', 'u', 't'}) {
 		t.Errorf("got the answer %v, %v", answer, err)
@@ -190,9 +175,7 @@ func TestStrangeRequests(t *testing.T) {
 			if status.Code(err) != tc.code {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -306,9 +289,7 @@ func TestCallerGone(t *testing.T) {
 // TestStop checks that Serve lets a call in progress finish.
 func TestStop(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -329,9 +310,7 @@ func TestStop(t *testing.T) {
 // TestStopWaits checks that Serve cancels a call that does not end, and waits for it.
 func TestStopWaits(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended atomic.Bool
 	go func() {
@@ -351,12 +330,8 @@ func TestStopWaits(t *testing.T) {
 
 func TestServeOnNothing(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lis.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, lis.Close())
 	if err := containergrpc.Serve(t.Context(), lis, nil); err == nil || !strings.HasPrefix(err.Error(), "serving containers at ") {
 		t.Errorf("got %v", err)
 	}
@@ -369,9 +344,7 @@ func TestAbstract(t *testing.T) {
 	}
 	name := "crossplane/fn/test-" + filepath.Base(t.TempDir()) + fmt.Sprint(time.Now().UnixNano())
 	lis, err := net.Listen("unix", "@"+name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var got alpha.ContainerRequest
 	serveOn(t, lis, recorder(&got))
 	if out, err := dial(t, "unix-abstract:"+name).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}); string(out) != "out" || err != nil {

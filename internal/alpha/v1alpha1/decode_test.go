@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
@@ -17,13 +16,9 @@ import (
 func reencoded(t *testing.T, text string) string {
 	t.Helper()
 	io, err := v1alpha1.Decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	out, err := v1alpha1.Encode(io)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return string(out)
 }
 
@@ -52,9 +47,7 @@ func TestDecode(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, reencoded(t, tc.text)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, reencoded(t, tc.text))
 		})
 	}
 }
@@ -109,9 +102,7 @@ func TestEncode(t *testing.T) {
 			}},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := `config:
   kind: C
 desired:
@@ -139,9 +130,7 @@ observed:
     resource:
       kind: "Y"
 `
-	if diff := cmp.Diff(want, string(out)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, string(out))
 }
 
 // FuzzDecode checks that a decoded FunctionIO is the same after it is encoded and
@@ -166,17 +155,13 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		out, err := v1alpha1.Encode(io)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		again, err := v1alpha1.Decode(out)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, out)
 		}
 		twice, err := v1alpha1.Encode(again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if string(out) != string(twice) {
 			t.Errorf("got\n%s, and then\n%s", out, twice)
 		}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 )
 
@@ -47,9 +48,7 @@ func BenchmarkHundred(b *testing.B) {
 	req := typicalRequest(b, "p")
 	req.GetInput().GetFields()["inline"].GetStructValue().GetFields()["template"] = structpb.NewStringValue(hundred)
 	data, err := gotemplating.TemplateData(req)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	parsed := template.Must(template.New("").Funcs(sprig.TxtFuncMap()).Parse(hundred))
 	benchtest.Measure(b, "GoTemplating", benchtest.Jobs{
 		XFN: func(string) benchtest.Cost {
@@ -63,14 +62,10 @@ func BenchmarkHundred(b *testing.B) {
 		Limit: func() benchtest.Cost {
 			return mean(func() {
 				var text strings.Builder
-				if err := parsed.Execute(&text, data); err != nil {
-					b.Fatal(err)
-				}
+				e2e.NoError(b, parsed.Execute(&text, data))
 				for part := range strings.SplitSeq(text.String(), "\n---\n") {
 					var object map[string]any
-					if err := yaml.Unmarshal([]byte(part), &object); err != nil {
-						b.Fatal(err)
-					}
+					e2e.NoError(b, yaml.Unmarshal([]byte(part), &object))
 				}
 			})
 		},

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
@@ -16,9 +14,7 @@ import (
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "templates"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Mkdir(filepath.Join(dir, "templates"), 0o700))
 	for name, text := range map[string]string{"a.yaml": "{{ define \"a\" }}{{ end }}\n", "b.yaml": "\n{{ if .observed }}{{ else }}\n{{ end }}"} {
 		e2e.WriteFile(t, filepath.Join(dir, "templates", name), text)
 	}
@@ -74,13 +70,9 @@ func TestCoverage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			req, err := functiontest.ParseRequest([]byte("input: " + tc.input))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got := functiontest.Cover(t, gotemplating.New(gotemplating.Options{Dir: dir}), req)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // withXR returns a request whose XR has the field spec.
@@ -40,25 +40,15 @@ func TestTemplateData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec, err := structpb.NewValue(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			req := withXR(spec)
 			raw, err := protojson.Marshal(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var want map[string]any
-			if err := kjson.Unmarshal(raw, &want); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, kjson.Unmarshal(raw, &want))
 			got, err := gotemplating.TemplateData(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the data differ from the JSON form of the request (-want +got):\n%s", diff)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, "the data differ from the JSON form of the request", want, got)
 			if req.GetObserved().GetComposite().GetResource() == nil {
 				t.Error("the request was changed")
 			}

@@ -82,31 +82,15 @@ func TestFunctions(t *testing.T) {
 			template: `{{ range $k, $v := fromYaml "a: 1\nb: yes\nc: 2.5\nd: 18446744073709551615\ne: true\nf: [x]\n" }}{{ printf "%s=%v(%T) " $k $v $v }}{{ end }}`,
 			want:     "a=1(int) b=yes(string) c=2.5(float64) d=18446744073709551615(uint64) e=true(bool) f=[x]([]interface {}) ",
 		},
-		"FromYamlDate": {
-			reason:   "a date becomes a time",
-			template: `{{ (fromYaml "d: 2026-01-02").d.Year }}`,
-			want:     "2026",
-		},
-		"FromYamlFirst": {
-			reason:   "only the first document is parsed",
-			template: `{{ fromYaml "a: 1\n---\na: 2" }}`,
-			want:     "map[a:1]",
-		},
+		"FromYamlDate":  {reason: "a date becomes a time", template: `{{ (fromYaml "d: 2026-01-02").d.Year }}`, want: "2026"},
+		"FromYamlFirst": {reason: "only the first document is parsed", template: `{{ fromYaml "a: 1\n---\na: 2" }}`, want: "map[a:1]"},
 		"FromYamlKeys": {
 			reason:   "keys that are not strings result in another map type",
 			template: `{{ printf "%T" (fromYaml "1: a") }} {{ printf "%T" (fromYaml "a: 1") }}`,
 			want:     "map[interface {}]interface {} map[string]interface {}",
 		},
-		"FromYamlEmpty": {
-			reason:   "an empty text results in an empty value",
-			template: `{{ fromYaml "" }} {{ fromYaml "" | kindOf }}`,
-			want:     "<no value> invalid",
-		},
-		"RandomChoiceNone": {
-			reason:   "an empty list is an error",
-			template: `{{ randomChoice }}`,
-			want:     "error calling randomChoice: invalid argument to Intn",
-		},
+		"FromYamlEmpty":    {reason: "an empty text results in an empty value", template: `{{ fromYaml "" }} {{ fromYaml "" | kindOf }}`, want: "<no value> invalid"},
+		"RandomChoiceNone": {reason: "an empty list is an error", template: `{{ randomChoice }}`, want: "error calling randomChoice: invalid argument to Intn"},
 		"Condition": {
 			reason:   "a condition has all its fields",
 			template: `{{ with getResourceCondition "Ready" .observed.resources.one }}{{ .Type }} {{ .Status }} {{ .Reason }} {{ .Message }} {{ .ObservedGeneration }} {{ .LastTransitionTime.UTC }}{{ end }}`,
@@ -122,11 +106,7 @@ func TestFunctions(t *testing.T) {
 			template: `{{ with getResourceCondition "Synced" .observed.resources.one }}{{ .Status }}|{{ .Reason }}|{{ .Message }}{{ end }}`,
 			want:     "Unknown||",
 		},
-		"ConditionNil": {
-			reason:   "a missing resource has the condition Unknown",
-			template: `{{ (getResourceCondition "Ready" nil).Status }}`,
-			want:     "Unknown",
-		},
+		"ConditionNil": {reason: "a missing resource has the condition Unknown", template: `{{ (getResourceCondition "Ready" nil).Status }}`, want: "Unknown"},
 		"ConditionText": {
 			reason:   "a value of a named string type is not a string",
 			template: `{{ (getResourceCondition "Ready" .observed.resources.one).Status | upper }}`,
@@ -142,11 +122,7 @@ func TestFunctions(t *testing.T) {
 			template: `{{ range list "7" "a]b" "[x" "*" "" "gone" }}{{ getComposedResource $ . }}{{ end }}`,
 			want:     "map[]map[]map[]map[]map[]map[]",
 		},
-		"ComposedFalsy": {
-			reason:   "an empty value is false",
-			template: `{{ if getComposedResource . "gone" }}x{{ else }}no{{ end }}`,
-			want:     "no",
-		},
+		"ComposedFalsy": {reason: "an empty value is false", template: `{{ if getComposedResource . "gone" }}x{{ else }}no{{ end }}`, want: "no"},
 		"ComposedCopy": {
 			reason:   "changes to a returned copy do not change the request",
 			template: `{{ $_ := set (getComposedResource . "a.b") "x" 1 }}{{ hasKey (index .observed.resources "a.b").resource "x" }}`,
@@ -177,11 +153,7 @@ func TestFunctions(t *testing.T) {
 			template: `{{ getCredentialData . "k" }}{{ (getCredentialData . "k").user | toString }}{{ getCredentialData . "gone" }}`,
 			want:     "map[user:[97 110 110]]annmap[]",
 		},
-		"CredentialsChanged": {
-			reason:   "the changed data is not a request any more",
-			template: `{{ $_ := set . "x" 1 }}{{ getCredentialData . "k" }}`,
-			want:     "map[]",
-		},
+		"CredentialsChanged": {reason: "the changed data is not a request any more", template: `{{ $_ := set . "x" 1 }}{{ getCredentialData . "k" }}`, want: "map[]"},
 		"Include": {
 			reason:   "the root template can include itself by name",
 			template: `{{ if not .x }}{{ $_ := set . "x" 1 }}{{ include "manifests" . | upper }}{{ end }}a`,
@@ -207,16 +179,8 @@ func TestFunctions(t *testing.T) {
 			template: `{{ define "d" }}x{{ end }}{{ range 3000 }}{{ $_ := include "d" . }}{{ end }}end`,
 			want:     "end",
 		},
-		"NoEnvironment": {
-			reason:   "functions that read the environment do not exist",
-			template: `{{ env "HOME" }}`,
-			want:     `function "env" not defined`,
-		},
-		"Private": {
-			reason:   "templates cannot call private functions",
-			template: `{{ _leave 1000000 }}`,
-			want:     `function "_leave" not defined`,
-		},
+		"NoEnvironment": {reason: "functions that read the environment do not exist", template: `{{ env "HOME" }}`, want: `function "env" not defined`},
+		"Private":       {reason: "templates cannot call private functions", template: `{{ _leave 1000000 }}`, want: `function "_leave" not defined`},
 		"TwoDefines": {
 			reason:   "a template name can be defined once",
 			template: `{{ define "t" }}a{{ end }}{{ define "t" }}b{{ end }}`,
@@ -227,11 +191,7 @@ func TestFunctions(t *testing.T) {
 			template: `{{ eq .observed.composite.resource.spec.n 1000000 }}{{ eq .observed.composite.resource.spec.f 2 }}`,
 			want:     "error calling eq: incompatible types for comparison: float64 and int",
 		},
-		"MissingKey": {
-			reason:   "an absent key has no value at any depth",
-			template: `{{ .a }} {{ .a.b.c }}`,
-			want:     "<no value> <no value>",
-		},
+		"MissingKey": {reason: "an absent key has no value at any depth", template: `{{ .a }} {{ .a.b.c }}`, want: "<no value> <no value>"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

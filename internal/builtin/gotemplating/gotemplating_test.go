@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -53,9 +52,7 @@ func typicalRequest(t testing.TB, name string) *fnv1.RunFunctionRequest {
 		"metadata": map[string]any{"name": name},
 		"spec":     map[string]any{"region": "eu", "size": 3, "tags": map[string]any{"a": "b"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	req.Observed = &fnv1.State{Composite: &fnv1.Resource{Resource: xr}}
 	return req
 }
@@ -76,9 +73,7 @@ func TestConcurrent(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				e2e.Equal(t, "result", want, got, protocmp.Transform())
 			}
 		})
 	}

@@ -12,14 +12,13 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func inlineRequest(t testing.TB, text string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	in, err := structpb.NewStruct(map[string]any{"source": "Inline", "inline": map[string]any{"template": text}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return &fnv1.RunFunctionRequest{Input: in}
 }
 
@@ -38,81 +37,29 @@ func TestHostile(t *testing.T) {
 		template string
 		want     string
 	}{
-		"Until": {
-			reason:   "a list of a billion values",
-			template: `{{ until 1000000000 }}`,
-			want:     tooLarge,
-		},
-		"UntilStep": {
-			reason:   "a count that ends above the largest integer",
-			template: `{{ untilStep 0 9223372036854775807 4611686018427387904 }}`,
-			want:     tooLarge,
-		},
+		"Until":     {reason: "a list of a billion values", template: `{{ until 1000000000 }}`, want: tooLarge},
+		"UntilStep": {reason: "a count that ends above the largest integer", template: `{{ untilStep 0 9223372036854775807 4611686018427387904 }}`, want: tooLarge},
 		"UntilStepDown": {
 			reason:   "a count that ends below the smallest integer",
 			template: `{{ untilStep 0 -9223372036854775807 -4611686018427387904 }}`,
 			want:     tooLarge,
 		},
-		"Seq": {
-			reason:   "a sequence of a billion numbers",
-			template: `{{ seq 1 1000000000 }}`,
-			want:     tooLarge,
-		},
-		"SeqStep": {
-			reason:   "a step above the largest integer",
-			template: `{{ seq 0 4611686018427387904 9223372036854775800 }}`,
-			want:     tooLarge,
-		},
-		"Repeat": {
-			reason:   "a long text",
-			template: `{{ repeat 1000000000 "x" }}`,
-			want:     tooLarge,
-		},
-		"RepeatOverflow": {
-			reason:   "a length that is not an integer",
-			template: `{{ repeat 9223372036854775807 "xx" }}`,
-			want:     tooLarge,
-		},
-		"RepeatedRepeat": {
-			reason:   "a text that grows in steps",
-			template: `{{ $s := "x" }}{{ range until 64 }}{{ $s = repeat 16 $s }}{{ end }}`,
-			want:     tooLarge,
-		},
-		"Replace": {
-			reason:   "a text between all characters",
-			template: `{{ $s := repeat 100000 "x" }}{{ replace "" $s $s }}`,
-			want:     tooLarge,
-		},
-		"Join": {
-			reason:   "a long separator",
-			template: `{{ join (repeat 1000000 "x") (until 10000) }}`,
-			want:     tooLarge,
-		},
+		"Seq":            {reason: "a sequence of a billion numbers", template: `{{ seq 1 1000000000 }}`, want: tooLarge},
+		"SeqStep":        {reason: "a step above the largest integer", template: `{{ seq 0 4611686018427387904 9223372036854775800 }}`, want: tooLarge},
+		"Repeat":         {reason: "a long text", template: `{{ repeat 1000000000 "x" }}`, want: tooLarge},
+		"RepeatOverflow": {reason: "a length that is not an integer", template: `{{ repeat 9223372036854775807 "xx" }}`, want: tooLarge},
+		"RepeatedRepeat": {reason: "a text that grows in steps", template: `{{ $s := "x" }}{{ range until 64 }}{{ $s = repeat 16 $s }}{{ end }}`, want: tooLarge},
+		"Replace":        {reason: "a text between all characters", template: `{{ $s := repeat 100000 "x" }}{{ replace "" $s $s }}`, want: tooLarge},
+		"Join":           {reason: "a long separator", template: `{{ join (repeat 1000000 "x") (until 10000) }}`, want: tooLarge},
 		"JoinElements": {
 			reason:   "a list of long elements",
 			template: `{{ $s := repeat 16000000 "x" }}{{ $l := list $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s $s }}{{ join "" $l }}`,
 			want:     tooLarge,
 		},
-		"Indent": {
-			reason:   "a wide indentation",
-			template: `{{ indent 1000000000 "x" }}`,
-			want:     tooLarge,
-		},
-		"NindentLines": {
-			reason:   "a wide indentation of many lines",
-			template: `{{ repeat 1000000 "\n" | nindent 1000 }}`,
-			want:     tooLarge,
-		},
-		"Random": {
-			reason:   "a long random text",
-			template: `{{ randAlphaNum 100000000 }}`,
-			want:     tooLarge,
-		},
-		"RandomBytes": {
-			reason:   "many random bytes",
-			template: `{{ randBytes 9223372036854775807 }}`,
-			want:     tooLarge,
-		},
+		"Indent":       {reason: "a wide indentation", template: `{{ indent 1000000000 "x" }}`, want: tooLarge},
+		"NindentLines": {reason: "a wide indentation of many lines", template: `{{ repeat 1000000 "\n" | nindent 1000 }}`, want: tooLarge},
+		"Random":       {reason: "a long random text", template: `{{ randAlphaNum 100000000 }}`, want: tooLarge},
+		"RandomBytes":  {reason: "many random bytes", template: `{{ randBytes 9223372036854775807 }}`, want: tooLarge},
 		"FromYamlAliases": {
 			reason:   "a few lines of YAML with aliases for a billion values",
 			template: `{{ fromYaml "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n" }}`,
@@ -128,21 +75,9 @@ func TestHostile(t *testing.T) {
 			template: `{{ define "a" }}{{ range 1000000000 }}{{ $ }}{{ end }}{{ end }}{{ include "a" (repeat 100000 "x") | len }}`,
 			want:     "the output is larger than 64 MiB",
 		},
-		"CyclicPrinted": {
-			reason:   "a value that contains itself is printed",
-			template: `{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ $d }}`,
-			want:     cyclic,
-		},
-		"CyclicList": {
-			reason:   "a value contains itself in a list",
-			template: `{{ $d := dict }}{{ $_ := set $d "a" (list 1 $d) }}{{ $d }}`,
-			want:     cyclic,
-		},
-		"CyclicData": {
-			reason:   "the request's data contains itself",
-			template: `{{ $_ := set .meta "x" .meta }}{{ getCredentialData . "x" }}`,
-			want:     cyclic,
-		},
+		"CyclicPrinted": {reason: "a value that contains itself is printed", template: `{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ $d }}`, want: cyclic},
+		"CyclicList":    {reason: "a value contains itself in a list", template: `{{ $d := dict }}{{ $_ := set $d "a" (list 1 $d) }}{{ $d }}`, want: cyclic},
+		"CyclicData":    {reason: "the request's data contains itself", template: `{{ $_ := set .meta "x" .meta }}{{ getCredentialData . "x" }}`, want: cyclic},
 		"Deep": {
 			reason:   "a deeply nested value is printed",
 			template: `{{ $v := list }}{{ range until 20000 }}{{ $v = list $v }}{{ end }}{{ $v }}`,
@@ -159,16 +94,8 @@ func TestHostile(t *testing.T) {
 			template: `{{ define "a" }}{{ range 1 }}{{ template "a" . }}{{ end }}{{ if 0 }}` + strings.Repeat("{{range 1}}", 100) + strings.Repeat("{{end}}", 101) + `{{ end }}{{ template "a" . }}`,
 			want:     tooDeep,
 		},
-		"Loops": {
-			reason:   "deeply nested loops",
-			template: strings.Repeat("{{range 1}}", 4000) + "{{fail `x`}}" + strings.Repeat("{{end}}", 4000),
-			want:     tooDeep,
-		},
-		"Includes": {
-			reason:   "many templates include themselves often",
-			template: manyIncludes(),
-			want:     "error calling include",
-		},
+		"Loops":    {reason: "deeply nested loops", template: strings.Repeat("{{range 1}}", 4000) + "{{fail `x`}}" + strings.Repeat("{{end}}", 4000), want: tooDeep},
+		"Includes": {reason: "many templates include themselves often", template: manyIncludes(), want: "error calling include"},
 		"IncludedError": {
 			reason:   "an error in many nested includes",
 			template: `{{ define "a" }}{{ include "a" "` + strings.Repeat("x", 10000) + `" }}{{ end }}{{ include "a" . }}`,
@@ -184,26 +111,14 @@ func TestHostile(t *testing.T) {
 			template: "{{if 1}}" + strings.Repeat("{{else if 1}}", 120000) + "{{end}}",
 			want:     "the template has more than 100000 actions",
 		},
-		"Text": {
-			reason:   "a template that is too long",
-			template: strings.Repeat("x", 5<<20),
-			want:     "the template is larger than 4 MiB",
-		},
+		"Text": {reason: "a template that is too long", template: strings.Repeat("x", 5<<20), want: "the template is larger than 4 MiB"},
 		"Host": {
 			reason:   "a builtin has no network",
 			template: `{{ getHostByName "example.org" }}`,
 			want:     `<getHostByName "example.org">: error calling getHostByName: a builtin function has no network`,
 		},
-		"LongMessage": {
-			reason:   "a long error",
-			template: `{{ fail (repeat 1000000 "x") }}`,
-			want:     "xxx...",
-		},
-		"Document": {
-			reason:   "a document that is too large",
-			template: `{{ repeat 5000000 "x" }}`,
-			want:     "cannot decode manifest: a document is larger than 2 MiB",
-		},
+		"LongMessage": {reason: "a long error", template: `{{ fail (repeat 1000000 "x") }}`, want: "xxx..."},
+		"Document":    {reason: "a document that is too large", template: `{{ repeat 5000000 "x" }}`, want: "cannot decode manifest: a document is larger than 2 MiB"},
 		"JSONDocument": {
 			reason:   "a JSON document that is too large",
 			template: `{"a":"{{ repeat 5000000 "x" }}"}`,
@@ -216,9 +131,7 @@ func TestHostile(t *testing.T) {
 			req := inlineRequest(t, tc.template)
 			req.Meta = &fnv1.RequestMeta{Tag: "t"}
 			rsp, err := r.RunFunction(t.Context(), "", req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			assertFatal(t, tc.reason, rsp, tc.want)
 		})
 	}
@@ -251,18 +164,12 @@ func TestHostileUsual(t *testing.T) {
 			template: `{{ define "x" }}{{ include "x" . }}{{ end }}{{ include "x" . }}`,
 			want:     `: error calling include: (999 more): error calling include: template: manifests:1:19: executing "x" at <include "x" .>: error calling include: rendering template has a nested reference name: x: unable to execute template`,
 		},
-		"Value": {
-			reason:   "a value",
-			template: `{{ repeat 269000000 "x" }}`,
-			want:     "the call would allocate more than 256 MiB",
-		},
+		"Value": {reason: "a value", template: `{{ repeat 269000000 "x" }}`, want: "the call would allocate more than 256 MiB"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			rsp, err := gotemplating.New(gotemplating.Options{}).RunFunction(t.Context(), "", inlineRequest(t, tc.template))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			assertFatal(t, tc.reason, rsp, tc.want)
 		})
 	}
@@ -299,26 +206,11 @@ func TestCancel(t *testing.T) {
 		reason   string
 		template string
 	}{
-		"EmptyLoop": {
-			reason:   "a loop without a body",
-			template: `{{range 9223372036854775807}}{{end}}`,
-		},
-		"Continue": {
-			reason:   "a loop with continue",
-			template: `{{range 9223372036854775807}}{{continue}}{{end}}`,
-		},
-		"Nested": {
-			reason:   "many short loops",
-			template: `{{range 100000}}{{range 100000}}{{range 100000}}{{end}}{{end}}{{end}}`,
-		},
-		"Else": {
-			reason:   "a loop in an else block",
-			template: `{{range list}}{{else}}{{range 9223372036854775807}}{{else}}{{end}}{{end}}`,
-		},
-		"With": {
-			reason:   "a loop in blocks",
-			template: `{{with 1}}{{if .}}{{range 9223372036854775807}}{{end}}{{end}}{{end}}`,
-		},
+		"EmptyLoop": {reason: "a loop without a body", template: `{{range 9223372036854775807}}{{end}}`},
+		"Continue":  {reason: "a loop with continue", template: `{{range 9223372036854775807}}{{continue}}{{end}}`},
+		"Nested":    {reason: "many short loops", template: `{{range 100000}}{{range 100000}}{{range 100000}}{{end}}{{end}}{{end}}`},
+		"Else":      {reason: "a loop in an else block", template: `{{range list}}{{else}}{{range 9223372036854775807}}{{else}}{{end}}{{end}}`},
+		"With":      {reason: "a loop in blocks", template: `{{with 1}}{{if .}}{{range 9223372036854775807}}{{end}}{{end}}{{end}}`},
 		"Templates": {
 			reason:   "templates that call each other 2^60 times",
 			template: `{{define "a"}}{{if .}}{{template "a" (sub . 1)}}{{template "a" (sub . 1)}}{{end}}{{end}}{{template "a" 60}}`,
@@ -327,18 +219,9 @@ func TestCancel(t *testing.T) {
 			reason:   "templates that call each other without functions",
 			template: `{{define "a"}}{{template "b"}}{{template "b"}}{{end}}{{define "b"}}{{template "c"}}{{template "c"}}{{end}}{{define "c"}}{{template "d"}}{{template "d"}}{{end}}{{define "d"}}{{end}}` + strings.Repeat(`{{template "a"}}`, 500),
 		},
-		"Include": {
-			reason:   "includes in a loop",
-			template: `{{define "a"}}{{end}}{{range 9223372036854775807}}{{if include "a" .}}{{end}}{{end}}`,
-		},
-		"Values": {
-			reason:   "many values",
-			template: strings.Repeat(`{{1}}`, 2000),
-		},
-		"Text": {
-			reason:   "many texts",
-			template: strings.Repeat(`x{{if 0}}{{end}}`, 2000),
-		},
+		"Include": {reason: "includes in a loop", template: `{{define "a"}}{{end}}{{range 9223372036854775807}}{{if include "a" .}}{{end}}{{end}}`},
+		"Values":  {reason: "many values", template: strings.Repeat(`{{1}}`, 2000)},
+		"Text":    {reason: "many texts", template: strings.Repeat(`x{{if 0}}{{end}}`, 2000)},
 		"Documents": {
 			reason: "many documents",
 			template: strings.Repeat(`kind: A

@@ -46,11 +46,7 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			template: `{{ $s := repeat 4000 "The quick brown fox jumps over the lazy dog. 0123456" }}{{ $m := regexMatch "^([A-Za-z]+|[0-9]{1,10}|[ .])*END$" $s }}{{ $n := regexFindAll "dog. [0-9]+(The quick.*dog. )?" $s -1 | len }}` + fmt.Sprintf(named, "{{ $n }} {{ $m }}"),
 			want:     1,
 		},
-		"Calls": {
-			reason:   "twenty thousand calls",
-			template: `{{ $n := 0 }}{{ range 20000 }}{{ $n = add1 $n }}{{ end }}` + fmt.Sprintf(named, "{{ $n }}"),
-			want:     1,
-		},
+		"Calls": {reason: "twenty thousand calls", template: `{{ $n := 0 }}{{ range 20000 }}{{ $n = add1 $n }}{{ end }}` + fmt.Sprintf(named, "{{ $n }}"), want: 1},
 		"Recursion": {
 			reason:   "nested templates with a loop and a block",
 			template: `{{ define "a" }}{{ range . }}{{ template "a" . }}{{ end }}{{ end }}{{ $v := list }}{{ range 900 }}{{ $v = list $v }}{{ end }}{{ template "a" $v }}` + fmt.Sprintf(named, "x"),
@@ -61,11 +57,7 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			template: `{{ define "a" }}{{ range . }}{{ range list . }}{{ include "a" . }}{{ end }}{{ end }}{{ end }}{{ $v := list }}{{ range 900 }}{{ $v = list $v }}{{ end }}{{ include "a" $v }}` + fmt.Sprintf(named, "x"),
 			want:     1,
 		},
-		"Nested": {
-			reason:   "nested blocks",
-			template: strings.Repeat("{{ if 1 }}", 1000) + fmt.Sprintf(named, "x") + strings.Repeat("{{ end }}", 1000),
-			want:     1,
-		},
+		"Nested": {reason: "nested blocks", template: strings.Repeat("{{ if 1 }}", 1000) + fmt.Sprintf(named, "x") + strings.Repeat("{{ end }}", 1000), want: 1},
 		"Elses": {
 			reason:   "many else branches",
 			template: "{{ if 0 }}" + strings.Repeat("{{ else if 0 }}", 5000) + "{{ else }}" + fmt.Sprintf(named, "x") + "{{ end }}",
@@ -86,11 +78,7 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			template: `{{ $s := repeat 1000000 "x" | upper | quote | b64enc | b64dec | replace "X" "y" | indent 2 | trim | sha256sum }}` + fmt.Sprintf(named, "{{ len $s }}"),
 			want:     1,
 		},
-		"Aliases": {
-			reason:   "an anchor with a hundred aliases",
-			template: fmt.Sprintf(named, "x") + "a: &a {b: [1, 2, 3]}\nc: [{{ repeat 100 \"*a,\" }}]",
-			want:     1,
-		},
+		"Aliases": {reason: "an anchor with a hundred aliases", template: fmt.Sprintf(named, "x") + "a: &a {b: [1, 2, 3]}\nc: [{{ repeat 100 \"*a,\" }}]", want: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // answer returns the function's response to a request. It also asserts that the
@@ -25,18 +25,12 @@ func answer(t *testing.T, o gotemplating.Options, request string) any {
 func answerOf(t *testing.T, r function.Runner, request string) any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(request))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	req := &fnv1.RunFunctionRequest{}
-	if err := protojson.Unmarshal(raw, req); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, protojson.Unmarshal(raw, req))
 	before := protojson.Format(req)
 	rsp, err := r.RunFunction(t.Context(), "", req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if before != protojson.Format(req) {
 		t.Error("the request was changed")
 	}
@@ -49,18 +43,14 @@ func answerOf(t *testing.T, r function.Runner, request string) any {
 func fromYAML(t *testing.T, text string) any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return value(t, raw)
 }
 
 func value(t *testing.T, raw []byte) any {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(raw, &v))
 	return v
 }
 
@@ -768,9 +758,7 @@ desired:
 			if messages != nil {
 				got["results"] = messages
 			}
-			if diff := cmp.Diff(fromYAML(t, tc.want), any(got)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, fromYAML(t, tc.want), any(got))
 		})
 	}
 }
@@ -784,55 +772,13 @@ func TestTTL(t *testing.T) {
 	cases := map[string]struct {
 		reason, annotation, template, ttl, want string
 	}{
-		"None": {
-			reason:     "the default is a minute",
-			annotation: "",
-			template:   ok,
-			ttl:        "''",
-			want:       "60s",
-		},
-		"Input": {
-			reason:     "the input sets the time",
-			annotation: "",
-			template:   ok,
-			ttl:        "5m",
-			want:       "300s",
-		},
-		"NoDuration": {
-			reason:     "an invalid duration in the input is ignored",
-			annotation: "",
-			template:   ok,
-			ttl:        "soon",
-			want:       "60s",
-		},
-		"Annotation": {
-			reason:     "the annotation takes precedence over the input",
-			annotation: annotated("7s"),
-			template:   ok,
-			ttl:        "5m",
-			want:       "7s",
-		},
-		"Unparsable": {
-			reason:     "an invalid duration in the annotation is zero",
-			annotation: annotated("soon"),
-			template:   ok,
-			ttl:        "5m",
-			want:       "0s",
-		},
-		"Number": {
-			reason:     "an annotation that is not a string invalidates all annotations",
-			annotation: annotated("7"),
-			template:   ok,
-			ttl:        "5m",
-			want:       "300s",
-		},
-		"Null": {
-			reason:     "another annotation that is null has no effect",
-			annotation: annotated("7s, a: null"),
-			template:   ok,
-			ttl:        "5m",
-			want:       "7s",
-		},
+		"None":       {reason: "the default is a minute", annotation: "", template: ok, ttl: "''", want: "60s"},
+		"Input":      {reason: "the input sets the time", annotation: "", template: ok, ttl: "5m", want: "300s"},
+		"NoDuration": {reason: "an invalid duration in the input is ignored", annotation: "", template: ok, ttl: "soon", want: "60s"},
+		"Annotation": {reason: "the annotation takes precedence over the input", annotation: annotated("7s"), template: ok, ttl: "5m", want: "7s"},
+		"Unparsable": {reason: "an invalid duration in the annotation is zero", annotation: annotated("soon"), template: ok, ttl: "5m", want: "0s"},
+		"Number":     {reason: "an annotation that is not a string invalidates all annotations", annotation: annotated("7"), template: ok, ttl: "5m", want: "300s"},
+		"Null":       {reason: "another annotation that is null has no effect", annotation: annotated("7s, a: null"), template: ok, ttl: "5m", want: "7s"},
 		"NullTime": {
 			reason:     "an annotation that is null is an empty string, which is an invalid duration",
 			annotation: annotated("null"),
@@ -840,28 +786,14 @@ func TestTTL(t *testing.T) {
 			ttl:        "5m",
 			want:       "0s",
 		},
-		"LateFatal": {
-			reason:     "the time applies to errors after decoding",
-			annotation: annotated("7s"),
-			template:   fatal,
-			ttl:        "5m",
-			want:       "7s",
-		},
-		"DecodeFatal": {
-			reason:     "the time does not apply to decoding errors",
-			annotation: annotated("7s"),
-			template:   undecodable,
-			ttl:        "5m",
-			want:       "300s",
-		},
+		"LateFatal":   {reason: "the time applies to errors after decoding", annotation: annotated("7s"), template: fatal, ttl: "5m", want: "7s"},
+		"DecodeFatal": {reason: "the time does not apply to decoding errors", annotation: annotated("7s"), template: undecodable, ttl: "5m", want: "300s"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			request := tc.annotation + "input: {source: Inline, inline: {template: " + tc.template + "}, ttl: " + tc.ttl + "}"
 			got := answer(t, gotemplating.Options{Version: "main"}, request).(map[string]any)["meta"]
-			if diff := cmp.Diff(any(map[string]any{"ttl": tc.want}), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, any(map[string]any{"ttl": tc.want}), got)
 		})
 	}
 }

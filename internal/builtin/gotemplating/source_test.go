@@ -42,111 +42,31 @@ func TestFiles(t *testing.T) {
 		dirPath string
 		want    string
 	}{
-		"Folder": {
-			reason:  "files are joined in lexical order without hidden files",
-			dirPath: "a",
-			want:    "12",
-		},
-		"Slash": {
-			reason:  "a slash at the end is ignored",
-			dirPath: "a/",
-			want:    "12",
-		},
-		"DotSlash": {
-			reason:  "a dot at the beginning is ignored",
-			dirPath: "./a",
-			want:    "12",
-		},
-		"Up": {
-			reason:  "a path may contain .. inside of the folder",
-			dirPath: "a/../a/b/../c.txt",
-			want:    "undefined variable \"$all\"",
-		},
-		"File": {
-			reason:  "a path may be a file",
-			dirPath: "file",
-			want:    "file",
-		},
-		"Link": {
-			reason:  "links to files are followed",
-			dirPath: "links",
-			want:    "file",
-		},
-		"LinkedFolder": {
-			reason:  "the folder may be a link",
-			dirPath: "linked",
-			want:    "12",
-		},
-		"Escape": {
-			reason:  "a link out of the folder is not followed",
-			dirPath: "out",
-			want:    "open out/secret: path escapes from parent",
-		},
-		"EscapeFile": {
-			reason:  "a path through a link out of the folder is not followed",
-			dirPath: "out/secret",
-			want:    "open out/secret: path escapes from parent",
-		},
-		"EscapeFolder": {
-			reason:  "a link to a folder outside is not followed",
-			dirPath: "outfolder",
-			want:    "open outfolder: path escapes from parent",
-		},
-		"EscapeAbsolute": {
-			reason:  "an absolute link is not followed",
-			dirPath: "absolute",
-			want:    "open absolute/secret: path escapes from parent",
-		},
-		"ParentFile": {
-			reason:  "a parent of the folder cannot be read",
-			dirPath: "../secret",
-			want:    outside("../secret"),
-		},
-		"Root": {
-			reason:  "other files of the machine cannot be read",
-			dirPath: "/",
-			want:    outside("/"),
-		},
+		"Folder":         {reason: "files are joined in lexical order without hidden files", dirPath: "a", want: "12"},
+		"Slash":          {reason: "a slash at the end is ignored", dirPath: "a/", want: "12"},
+		"DotSlash":       {reason: "a dot at the beginning is ignored", dirPath: "./a", want: "12"},
+		"Up":             {reason: "a path may contain .. inside of the folder", dirPath: "a/../a/b/../c.txt", want: "undefined variable \"$all\""},
+		"File":           {reason: "a path may be a file", dirPath: "file", want: "file"},
+		"Link":           {reason: "links to files are followed", dirPath: "links", want: "file"},
+		"LinkedFolder":   {reason: "the folder may be a link", dirPath: "linked", want: "12"},
+		"Escape":         {reason: "a link out of the folder is not followed", dirPath: "out", want: "open out/secret: path escapes from parent"},
+		"EscapeFile":     {reason: "a path through a link out of the folder is not followed", dirPath: "out/secret", want: "open out/secret: path escapes from parent"},
+		"EscapeFolder":   {reason: "a link to a folder outside is not followed", dirPath: "outfolder", want: "open outfolder: path escapes from parent"},
+		"EscapeAbsolute": {reason: "an absolute link is not followed", dirPath: "absolute", want: "open absolute/secret: path escapes from parent"},
+		"ParentFile":     {reason: "a parent of the folder cannot be read", dirPath: "../secret", want: outside("../secret")},
+		"Root":           {reason: "other files of the machine cannot be read", dirPath: "/", want: outside("/")},
 		"AbsoluteOutside": {
 			reason:  "an absolute path outside of the folders is denied",
 			dirPath: filepath.Join(top, "secret"),
 			want:    outside(filepath.Join(top, "secret")),
 		},
-		"AbsoluteInside": {
-			reason:  "an absolute path inside of the folder is read",
-			dirPath: filepath.Join(top, "work", "file"),
-			want:    "file",
-		},
-		"AbsoluteLater": {
-			reason:  "an absolute path inside of a later folder is read",
-			dirPath: filepath.Join(top, "more", "only"),
-			want:    "more",
-		},
-		"Later": {
-			reason:  "files that the first folder lacks are read from the next folder that has them",
-			dirPath: "only",
-			want:    "more",
-		},
-		"First": {
-			reason:  "the first folder takes precedence",
-			dirPath: "file",
-			want:    "file",
-		},
-		"Missing": {
-			reason:  "a file that no folder has is an error",
-			dirPath: "gone/x",
-			want:    "open gone/x: no such file or directory",
-		},
-		"Large": {
-			reason:  "the size limit applies to all files together",
-			dirPath: "large",
-			want:    "the template is larger than 4 MiB",
-		},
-		"HiddenParent": {
-			reason:  "only the last element of a path can hide it",
-			dirPath: ".keep/hidden",
-			want:    "hidden",
-		},
+		"AbsoluteInside": {reason: "an absolute path inside of the folder is read", dirPath: filepath.Join(top, "work", "file"), want: "file"},
+		"AbsoluteLater":  {reason: "an absolute path inside of a later folder is read", dirPath: filepath.Join(top, "more", "only"), want: "more"},
+		"Later":          {reason: "files that the first folder lacks are read from the next folder that has them", dirPath: "only", want: "more"},
+		"First":          {reason: "the first folder takes precedence", dirPath: "file", want: "file"},
+		"Missing":        {reason: "a file that no folder has is an error", dirPath: "gone/x", want: "open gone/x: no such file or directory"},
+		"Large":          {reason: "the size limit applies to all files together", dirPath: "large", want: "the template is larger than 4 MiB"},
+		"HiddenParent":   {reason: "only the last element of a path can hide it", dirPath: ".keep/hidden", want: "hidden"},
 	}
 	o := gotemplating.Options{Dir: filepath.Join(top, "work"), Templates: []string{filepath.Join(top, "more"), filepath.Join(top, "last")}}
 	for name, tc := range cases {

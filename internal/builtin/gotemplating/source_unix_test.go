@@ -18,9 +18,7 @@ import (
 func TestPipes(t *testing.T) {
 	dir := t.TempDir()
 	e2e.WriteFiles(t, dir, map[string]string{"folder/a": "x", "linked/pipe": "-> ../folder/pipe"})
-	if err := syscall.Mkfifo(filepath.Join(dir, "folder", "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, syscall.Mkfifo(filepath.Join(dir, "folder", "pipe"), 0o600))
 	for path, want := range map[string]string{
 		"folder":      "read folder/pipe: not a regular file",
 		"folder/pipe": "read folder/pipe: not a regular file",
@@ -32,9 +30,7 @@ func TestPipes(t *testing.T) {
 		}
 	}
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer root.Close()
 	if err := gotemplating.ReadAs(t.Context(), root, "folder/pipe", true); err == nil || !strings.HasSuffix(err.Error(), "folder/pipe: not a directory") {
 		t.Errorf("a folder that was replaced by a pipe: got %v", err)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func BenchmarkRun(b *testing.B) {
@@ -72,8 +73,6 @@ func requestWith(b *testing.B, n int) *fnv1.RunFunctionRequest {
 func object(b *testing.B, m map[string]any) *structpb.Struct {
 	b.Helper()
 	s, err := structpb.NewStruct(m)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	return s
 }

@@ -3,9 +3,8 @@ package patchandtransform_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -65,9 +64,7 @@ func TestCoverage(t *testing.T) {
 			t.Parallel()
 			req := request(t, prefix+tc.input)
 			got := functiontest.Cover(t, patchandtransform.New(patchandtransform.Options{}), req)
-			if diff := cmp.Diff(tc.want, points(got)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, points(got))
 		})
 	}
 }

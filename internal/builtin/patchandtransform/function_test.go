@@ -231,16 +231,12 @@ func TestRules(t *testing.T) {
 func compare(t *testing.T, reason, want string, got *fnv1.RunFunctionResponse) {
 	t.Helper()
 	var w map[string]any
-	if err := yaml.Unmarshal([]byte(want), &w); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal([]byte(want), &w))
 	resources := map[string]any{}
 	for name, r := range got.GetDesired().GetResources() {
 		resources[name] = r.GetResource().AsMap()
 	}
-	if diff := cmp.Diff(w, resources); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", reason, diff)
-	}
+	e2e.Equal(t, reason, w, resources)
 }
 
 // TestLeak checks that a fatal response has new connection details if the desired
@@ -281,9 +277,7 @@ func TestOddities(t *testing.T) {
 		`composed resource "r", readiness check at index 1: MatchInteger never passes, because function-patch-and-transform does not accept an observed number as an integer`,
 		`composed resource "r", patch at index 0: the transform Join removes only one byte from the end, although its separator ", " is longer`,
 	}
-	if diff := cmp.Diff(want, warnings); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, warnings)
 }
 
 func TestCancelled(t *testing.T) {
@@ -308,9 +302,7 @@ func TestHostile(t *testing.T) {
 	}
 	wildcard := func(from string, over any) string {
 		elements, err := json.Marshal(over)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return fmt.Sprintf("{resources: [{name: r, base: {kind: K, l: %s}, patches: [{fromFieldPath: %s, toFieldPath: 'l[*].k'}]}]}", elements, from)
 	}
 	cases := map[string]struct{ reason, input, want string }{
@@ -326,9 +318,7 @@ func TestHostile(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			xr, err := structpb.NewStruct(map[string]any{"spec": map[string]any{"num": 7, "big": strings.Repeat("x", 20_000)}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			req := &fnv1.RunFunctionRequest{Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: xr}}, Input: request(t, "input: "+tc.input).GetInput()}
 			got := run(t, req)
 			if tc.want == "" && len(got.GetResults()) > 0 || tc.want != "" && !strings.Contains(last(got), tc.want) {
@@ -424,9 +414,7 @@ func FuzzFunction(f *testing.F) {
 		req := request(t, base)
 		req.Input = s
 		rsp, err := r.RunFunction(t.Context(), "f", req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if _, err := protojson.Marshal(rsp); err != nil {
 			t.Fatal(err)
 		}
@@ -436,9 +424,7 @@ func FuzzFunction(f *testing.F) {
 func run(t *testing.T, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	t.Helper()
 	rsp, err := patchandtransform.New(patchandtransform.Options{}).RunFunction(t.Context(), "f", req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return rsp
 }
 
@@ -455,13 +441,9 @@ func last(rsp *fnv1.RunFunctionResponse) string {
 func request(t *testing.T, text string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	j, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	req := &fnv1.RunFunctionRequest{}
-	if err := protojson.Unmarshal(j, req); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, protojson.Unmarshal(j, req))
 	return req
 }
 

@@ -20,7 +20,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Meta has the fields of all inputs that functions ignore.
+// Meta has the fields that all inputs have and functions ignore.
 type Meta struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`

@@ -148,13 +148,9 @@ func TestStruct(t *testing.T) {
 	got, err := sdk.Struct(map[string]any{
 		"i": int64(7), "f": 1.5, "b": true, "n": nil, "s": "a\xff\xfeb", "k\xff": "", "l": []any{int64(1), map[string]any{}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := map[string]any{"i": 7.0, "f": 1.5, "b": true, "n": nil, "s": "a\ufffd\ufffdb", "k\ufffd": "", "l": []any{1.0, map[string]any{}}}
-	if diff := cmp.Diff(want, got.AsMap()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got.AsMap())
 	for name, v := range map[string]any{
 		"unsupported value: NaN": math.NaN(), "unsupported value: +Inf": []any{math.Inf(1)}, "unsupported type: int": map[string]any{"x": 1},
 	} {
@@ -243,13 +239,9 @@ func TestSum(t *testing.T) {
 func object(t *testing.T, text string) *structpb.Struct {
 	t.Helper()
 	var m map[string]any
-	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal([]byte(text), &m))
 	s, err := structpb.NewStruct(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return s
 }
 
@@ -280,9 +272,7 @@ func TestAnnotations(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, sdk.Annotations(object(t, tc.object))); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, sdk.Annotations(object(t, tc.object)))
 		})
 	}
 }

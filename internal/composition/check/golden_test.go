@@ -39,13 +39,9 @@ func TestGolden(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			text := []byte(e2e.ReadFile(t, path))
 			request, err := manifest.Document{Text: text}.Object()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			answer, err := os.ReadFile(filepath.Join(dir, "response.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			in, ok := request["input"].(map[string]any)
 			if !ok {
 				in = map[string]any{}

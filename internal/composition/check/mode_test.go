@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -52,12 +51,8 @@ func TestModes(t *testing.T) {
 					warnings = append(warnings, string(p.Kind))
 				}
 			}
-			if diff := cmp.Diff([]string{missing, aware, integrity}, kinds); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.warnings, warnings); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			e2e.Equal(t, "problems", []string{missing, aware, integrity}, kinds)
+			e2e.Equal(t, "warnings", tc.warnings, warnings)
 		})
 	}
 	t.Run("no mode", func(t *testing.T) {
@@ -112,9 +107,7 @@ func TestMissingSchemas(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := lines(check.Composition(t.Context(), entry(t, tc.text), options(tc.schemas.Definition, check.Strict)))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

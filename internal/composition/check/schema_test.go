@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // template returns a Composition with one step, whose input has one resource
@@ -186,9 +185,7 @@ func TestObserved(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := short(lines(check.Composition(t.Context(), entry(t, template(tc.text)), options(known(t).Definition, check.Strict))))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -240,9 +237,7 @@ func TestBase(t *testing.T) {
 		"40 spec.pipeline[0].input.resources[2].base: InvalidInput: the base is not an object",
 	}
 	got := short(lines(check.Composition(t.Context(), entry(t, text), options(known(t).Definition, check.Strict))))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }
 
 // TestPlaces checks patches outside of templates, and templates without a base.
@@ -308,9 +303,7 @@ func TestPlaces(t *testing.T) {
 			for i := range got {
 				got[i] = strings.ReplaceAll(got[i], "resources[0].", "spec.pipeline[0].input.resources[0].")
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -345,7 +338,5 @@ func TestLegacySchemas(t *testing.T) {
 		"24 spec.resources[0].connectionDetails[0].fromFieldPath: NoSuchField: MR has no field status.none",
 	}
 	got := short(lines(check.Composition(t.Context(), entry(t, text), options(known(t).Definition, check.Strict))))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -38,9 +39,7 @@ func TestChange(t *testing.T) {
 	}
 	for _, text := range transforms {
 		tr := spec.Transform{}
-		if err := yaml.UnmarshalStrict([]byte(text), &tr); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, yaml.UnmarshalStrict([]byte(text), &tr))
 		chain := patch.CompileTransforms([]spec.Transform{tr})
 		taken := schema.Types(0)
 		for _, v := range values {

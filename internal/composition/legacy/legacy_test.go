@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -29,9 +30,7 @@ func document(text string) manifest.Document {
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	obj, err := document(text).Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return obj
 }
 
@@ -41,9 +40,7 @@ func convert(t *testing.T, spec string) (pipeline any, notes []string) {
 	t.Helper()
 	obj := object(t, head+spec)
 	got, all, err := legacy.Convert(obj, legacy.Names{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, n := range all {
 		notes = append(notes, n.Error())
 	}
@@ -54,9 +51,7 @@ func convert(t *testing.T, spec string) (pipeline any, notes []string) {
 func list(t *testing.T, text string) any {
 	t.Helper()
 	v, err := document(text).Value()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return v
 }
 
@@ -130,9 +125,7 @@ func TestConverts(t *testing.T) {
 			if !tc.want {
 				return
 			}
-			if diff := cmp.Diff(list(t, tc.steps), got["spec"].(map[string]any)["pipeline"]); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, list(t, tc.steps), got["spec"].(map[string]any)["pipeline"])
 			if noted := slices.Contains(notes, legacy.NoResources); noted != (name != "Resources") {
 				t.Errorf("%s: got the notes %v", tc.reason, notes)
 			}
@@ -145,12 +138,8 @@ const emptyStep = "[{step: patch-and-transform, functionRef: {name: function-pat
 
 func TestConvertWithoutSpec(t *testing.T) {
 	got, _, err := legacy.Convert(object(t, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\n"), legacy.Names{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(object(t, "mode: Pipeline\npipeline: "+emptyStep), got["spec"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "result", object(t, "mode: Pipeline\npipeline: "+emptyStep), got["spec"])
 }
 
 // TestConvert converts a Composition that has all fields. Fields that the
@@ -173,9 +162,7 @@ func TestConvert(t *testing.T) {
 `)
 	before := runtime.DeepCopyJSON(obj)
 	got, notes, err := legacy.Convert(obj, legacy.Names{PatchAndTransform: "pt", EnvironmentConfigs: "ec"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := object(t, head+`  mode: Pipeline
   writeConnectionSecretsToNamespace: secrets
   unheard: {of: 1}
@@ -204,9 +191,7 @@ func TestConvert(t *testing.T) {
     functionRef: {name: after}
     input: {apiVersion: acme.test/v1, kind: Config, big: 9007199254740993}
 `)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("pipeline (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "pipeline", want, got)
 	if len(notes) != 1 || notes[0].Field != "spec.functions[0].container.image" {
 		t.Errorf("want only notes about the function, got %v", notes)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestResources checks the converted input of function-patch-and-transform.
@@ -91,9 +93,7 @@ func TestResources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pipeline, notes := convert(t, "  resources: "+flow(tc.resources)+"\n")
 			got := pipeline.([]any)[0].(map[string]any)["input"].(map[string]any)["resources"]
-			if diff := cmp.Diff(list(t, flow(tc.want)), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, list(t, flow(tc.want)), got)
 			if diff := cmp.Diff(tc.notes, notes); diff != "" {
 				t.Errorf("%s: notes (-want +got):\n%s", tc.reason, diff)
 			}
@@ -129,17 +129,13 @@ environment:
   patches:
   - {type: FromCompositeFieldPath, fromFieldPath: a, transforms: [{type: string, string: {type: Format, fmt: '%d'}}]}
 `)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("input (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "input", want, got)
 	wantNotes := []string{
 		"spec.patchSets[0].patches[1].patchSetName: unknown field: the API server drops it",
 		"spec.environment.patches[0].patchSetName: unknown field: the API server drops it",
 		"spec.environment.patches[0].transforms[0].string.fmt: function-patch-and-transform decodes each number as a float, which %d does not print as an integer: use %.0f",
 	}
-	if diff := cmp.Diff(wantNotes, notes); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "notes", wantNotes, notes)
 }
 
 // TestEnvironment checks the input of function-environment-configs.
@@ -165,9 +161,7 @@ func TestEnvironment(t *testing.T) {
 			if name := step["functionRef"].(map[string]any)["name"]; name != "function-environment-configs" {
 				t.Errorf("%s: the first step calls %v", tc.reason, name)
 			}
-			if diff := cmp.Diff(list(t, tc.want), step["input"].(map[string]any)["spec"]); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, list(t, tc.want), step["input"].(map[string]any)["spec"])
 			if diff := cmp.Diff(tc.notes, notes); diff != "" {
 				t.Errorf("%s: notes (-want +got):\n%s", tc.reason, diff)
 			}
@@ -196,9 +190,7 @@ func TestFunctions(t *testing.T) {
 - {step: My cool_Function, functionRef: {name: my-cool-function}, input: {apiVersion: acme.test/v1, kind: Config}}
 - {step: '...', functionRef: {name: function}}
 `)
-	if diff := cmp.Diff(want, pipeline); diff != "" {
-		t.Errorf("pipeline (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "pipeline", want, pipeline)
 	var fields []string
 	for _, n := range notes {
 		field, _, _ := strings.Cut(n, ": ")
@@ -208,7 +200,5 @@ func TestFunctions(t *testing.T) {
 		"[0].container.image", "[0].container.imagePullPolicy", "[0].container.imagePullSecrets", "[0].container.timeout",
 		"[0].container.network", "[0].container.resources", "[0].container.runner", "[1].container.image",
 	}
-	if diff := cmp.Diff(wantFields, fields); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "notes", wantFields, fields)
 }

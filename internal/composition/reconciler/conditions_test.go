@@ -3,9 +3,8 @@ package reconciler_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestRecordedConditions decodes conditions that a function returned, and encodes them with
@@ -33,9 +32,7 @@ func TestRecordedConditions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, reconciler.ParseConditions(tc.conditions).Recorded()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, reconciler.ParseConditions(tc.conditions).Recorded())
 		})
 	}
 }

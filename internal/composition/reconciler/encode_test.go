@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestEncode compares the encoding of requests with that of the protobuf library: its hash is
@@ -19,9 +20,7 @@ func TestEncode(t *testing.T) {
 	t.Parallel()
 	object := func(fields map[string]any) *structpb.Struct {
 		s, err := structpb.NewStruct(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return s
 	}
 	shared := structpb.NewNumberValue(1)
@@ -52,9 +51,7 @@ func TestEncode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, err := proto.MarshalOptions{Deterministic: true}.Marshal(tc.req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var got bytes.Buffer
 			if err := reconciler.Encode(&got, tc.req); err != nil || !bytes.Equal(got.Bytes(), want) {
 				t.Errorf("%s: got %d bytes and error %v, want %d other bytes", tc.reason, got.Len(), err, len(want))

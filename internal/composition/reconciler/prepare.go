@@ -47,7 +47,7 @@ const pausedMessage = "Reconciliation (including deletion) is paused via the pau
 
 // Ended returns the output for an XR that is paused or being deleted. The reconciler of every
 // version of Crossplane calls no function for it. For any other XR, Ended returns nil. message is
-// that of the condition of a paused XR. Ended changes the XR.
+// the text of the condition of a paused XR. Ended changes the XR.
 func Ended(xr *unstructured.Unstructured, message string) *Output {
 	cs := conditionsOf(xr)
 	out := &Output{XR: xr.Object, Full: xr.Object, ConnectionDetails: ConnectionDetails(nil, nil)}

@@ -9,15 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 func schemas(t *testing.T, text string) reconciler.Schemas {
 	t.Helper()
 	doc, err := manifest.Document{Path: "test", Line: 1, Text: []byte("components: {schemas: {" + text + "}}")}.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	s := reconciler.Schemas{}
 	s.Add(doc)
 	return s

@@ -7,11 +7,11 @@ import (
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestLongList checks that functions get the values of a long list, of which equal scalars
@@ -26,9 +26,7 @@ func TestLongList(t *testing.T) {
 	want := slices.Repeat([]any{1.0, "a", nil, true, 0.5, map[string]any{"b": 1.0}, []any{"a"}}, 1000)
 	run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		list := req.GetObserved().GetComposite().GetResource().GetFields()["spec"].GetStructValue().GetFields()["long"].GetListValue()
-		if diff := cmp.Diff(want, list.AsSlice()); diff != "" {
-			t.Errorf("the list differs (-want +got):\n%s", diff)
-		}
+		e2e.Equal(t, "the list differs", want, list.AsSlice())
 		if list.GetValues()[0] != list.GetValues()[7] {
 			t.Error("equal numbers of a long list do not share memory")
 		}

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 )
@@ -64,15 +62,11 @@ type benchFile struct {
 func benchFiles(t *testing.T, dir string) []benchFile {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var files []benchFile
 	for _, path := range paths {
 		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		f := benchFile{functions: map[string]bool{}, literals: map[string]bool{}}
 		benchmark := ""
 		ast.Inspect(parsed, func(n ast.Node) bool {
@@ -136,18 +130,14 @@ BenchmarkSuite
 func TestReport(t *testing.T) {
 	var samples strings.Builder
 	read, err := benchtest.Read(strings.NewReader(output), &samples)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if n := strings.Count(samples.String(), "\nBenchmark"); n != 10 || strings.Contains(samples.String(), "sample") {
 		t.Errorf("got the samples\n%s", samples.String())
 	}
 	m := benchtest.Machine{CPU: "Pentium", Cores: 2, Memory: 8 << 30, OS: "linux/amd64", Go: "go1.26", Date: "2026-01-02", Version: "v1.2.3", Registry: "a registry", Layers: 4}
 	r := benchtest.NewReport(m, read, regexp.MustCompile("^Build|^RenderMany|RenderSource$|^Sandbox|^Suite$|Python$"))
 	want := []byte(e2e.ReadFile(t, "testdata/table.md"))
-	if diff := cmp.Diff(string(want), r.Markdown()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", string(want), r.Markdown())
 	page, err := r.Insert("before\n<!-- `make bench-page` writes this table. -->\nold\n<!-- end of the table -->\nafter\n")
 	if err != nil || !strings.HasPrefix(page, "before\n") || !strings.Contains(page, string(want)) || strings.Contains(page, "old") || !strings.HasSuffix(page, "after\n") {
 		t.Errorf("got %v and the page\n%s", err, page)
@@ -175,9 +165,7 @@ func TestPage(t *testing.T) {
 		updatePage(t, path, string(page))
 	}
 	text, err := benchtest.Report{}.Insert(string(page)) // without the lines of the last run
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	text = strings.Join(strings.Fields(text), " ")
 	for _, row := range benchtest.Rows() {
 		if row.Limit != "" && !strings.Contains(text, "**"+row.Limit+"**") {
@@ -197,7 +185,5 @@ func updatePage(t *testing.T, path, page string) {
 	if err == nil {
 		err = os.WriteFile(path, []byte(changed), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 }

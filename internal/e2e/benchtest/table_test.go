@@ -44,33 +44,25 @@ func BenchmarkTable(b *testing.B) {
 	if ref := os.Getenv(refVar); ref != "" {
 		dir := b.TempDir()
 		base = filepath.Join(dir, "xfn")
-		if err := build(ctx, ref, filepath.Join(dir, "source"), base); err != nil {
-			b.Fatal(err)
-		}
+		e2e.NoError(b, build(ctx, ref, filepath.Join(dir, "source"), base))
 	}
 	samples, err := measure(ctx, rows, xfn, base)
 	if err != nil {
 		b.Error(err)
 	}
 	if base != "" {
-		if err := command(ctx, "go", "tool", "-modfile=tools/go.mod", "benchstat", "-col", "/program@(base xfn)", filepath.Base(samplesFile)).Run(); err != nil {
-			b.Fatal(err)
-		}
+		e2e.NoError(b, command(ctx, "go", "tool", "-modfile=tools/go.mod", "benchstat", "-col", "/program@(base xfn)", filepath.Base(samplesFile)).Run())
 		return
 	}
 	m, err := machine(ctx, xfn)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	report := benchtest.NewReport(m, samples, rows)
 	fmt.Printf("\n%s", report.Markdown())
 	text, err := json.MarshalIndent(report, "", "  ")
 	if err == nil {
 		err = os.WriteFile(reportFile, append(text, '\n'), 0o644)
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 }
 
 // build compiles the xfn of a commit as `make build` does. dir is a new folder, which it

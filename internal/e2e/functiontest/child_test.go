@@ -36,9 +36,7 @@ func start(t *testing.T, b functiontest.Behavior, lifeline string, flags ...stri
 	cmd := exec.CommandContext(e2e.Context(t), os.Args[0], append(functiontest.ChildArgs(b, lifeline), flags...)...)
 	stderr := &bytes.Buffer{}
 	cmd.Stderr, cmd.WaitDelay = stderr, time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = e2e.Await(t, cmd.Wait)
@@ -50,14 +48,10 @@ func start(t *testing.T, b functiontest.Behavior, lifeline string, flags ...stri
 func lifeline(t *testing.T) (string, net.Listener) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "life")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	lis, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = lis.Close() })
 	return lis.Addr().String(), lis
 }
@@ -65,9 +59,7 @@ func lifeline(t *testing.T) (string, net.Listener) {
 func accept(t *testing.T, lis net.Listener) net.Conn {
 	t.Helper()
 	conn, err := lis.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -75,9 +67,7 @@ func accept(t *testing.T, lis net.Listener) net.Conn {
 func dial(t *testing.T, sock string) *grpc.Client {
 	t.Helper()
 	c, err := grpc.Dial("unix://"+sock, grpc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -96,20 +86,14 @@ func TestChildServes(t *testing.T) {
 	cmd, _ := start(t, functiontest.Serves, path, "--insecure", "--network=unix", "--address="+sock)
 	life := accept(t, lis)
 	client := dial(t, sock)
-	if err := client.WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, client.WaitReady(t.Context()))
 	rsp, err := client.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "hi"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got := rsp.GetMeta().GetTag(); got != "hi" {
 		t.Errorf("got %q, want the literal response", got)
 	}
 
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, cmd.Process.Signal(os.Interrupt))
 	if err := e2e.Await(t, cmd.Wait); err != nil {
 		t.Errorf("an interrupted child must exit with status 0: %v", err)
 	}
@@ -127,9 +111,7 @@ func TestChildForks(t *testing.T) {
 	pids := map[string]bool{}
 	for range 2 {
 		line, err := bufio.NewReader(accept(t, lis)).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		pids[strings.TrimSpace(line)] = true
 	}
 	own := strconv.Itoa(cmd.Process.Pid)
@@ -139,13 +121,9 @@ func TestChildForks(t *testing.T) {
 	delete(pids, own)
 	for pid := range pids {
 		id, err := strconv.Atoi(pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		child, err := os.FindProcess(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if err := child.Kill(); err != nil {
 			t.Errorf("the child of the child has ended: %v", err)
 		}
@@ -167,9 +145,7 @@ func TestChildInCall(t *testing.T) {
 			sock := filepath.Join(filepath.Dir(path), "fn")
 			start(t, tc.behavior, "", "--network=unix", "--address="+sock)
 			c := dial(t, sock)
-			if err := c.WaitReady(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, c.WaitReady(t.Context()))
 			ctx := t.Context()
 			if tc.want != nil {
 				timed, cancel := context.WithTimeout(ctx, 20*time.Millisecond)

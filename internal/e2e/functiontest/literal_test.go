@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -48,18 +48,14 @@ func TestLiteralAnswersAsRecorded(t *testing.T) {
 func readCalls(t *testing.T, file string) []recorded {
 	t.Helper()
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Close()
 	var calls []recorded
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var call recorded
-		if err := json.Unmarshal(lines.Bytes(), &call); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, json.Unmarshal(lines.Bytes(), &call))
 		calls = append(calls, call)
 	}
 	if lines.Err() != nil {
@@ -71,9 +67,7 @@ func readCalls(t *testing.T, file string) []recorded {
 func replay(t *testing.T, call recorded) {
 	t.Helper()
 	req, want := &fnv1.RunFunctionRequest{}, &fnv1.RunFunctionResponse{}
-	if err := protojson.Unmarshal(call.Request, req); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, protojson.Unmarshal(call.Request, req))
 	got, err := functiontest.Literal().RunFunction(t.Context(), call.Function, req)
 	if call.Error != nil {
 		if status.Code(err) != call.Error.Code || status.Convert(err).Message() != call.Error.Message {
@@ -81,15 +75,9 @@ func replay(t *testing.T, call recorded) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := protojson.Unmarshal(call.Response, want); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-		t.Errorf("response: -want +got:\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, protojson.Unmarshal(call.Response, want))
+	e2e.Equal(t, "response", want, got, protocmp.Transform())
 }
 
 // request returns a request with an input and more fields, in JSON.
@@ -97,9 +85,7 @@ func request(t *testing.T, input string, more ...string) *fnv1.RunFunctionReques
 	t.Helper()
 	req := &fnv1.RunFunctionRequest{}
 	fields := strings.Join(append([]string{`"input": ` + input}, more...), ",")
-	if err := protojson.Unmarshal([]byte("{"+fields+"}"), req); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, protojson.Unmarshal([]byte("{"+fields+"}"), req))
 	return req
 }
 
@@ -123,9 +109,7 @@ func TestLiteral(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rsp, err := functiontest.Literal().RunFunction(t.Context(), "f", request(t, tc.input, tc.more...))
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.err)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
 			if err != nil {

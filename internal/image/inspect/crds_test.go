@@ -35,21 +35,13 @@ func crdText(plural string) string {
 func publish(t *testing.T, host, at string, docs ...string) {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
-	if err := afero.WriteFile(fsys, "pkg/all.yaml", []byte(strings.Join(docs, "\n---\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, afero.WriteFile(fsys, "pkg/all.yaml", []byte(strings.Join(docs, "\n---\n")), 0o600))
 	pkg, err := xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{Lint: xpkg.Off})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	a, err := xpkg.Build(pkg, nil, xpkg.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	ref, err := remote.ParseTag(at, host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := push.Artifact(t.Context(), ref, a, push.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +87,8 @@ func TestCollectCRDs(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(append([]string{}, tc.want...), names(all)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, append([]string{}, tc.want...), names(all))
 		})
 	}
 }
@@ -118,9 +106,7 @@ func TestCollectCRDsTwice(t *testing.T) {
 			warnings = append(warnings, e.Text)
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if len(all) != 1 || all[0].Kind != "A" || all[0].Storage() != "v1" {
 		t.Errorf("got %+v", all)
 	}
@@ -155,9 +141,7 @@ func TestCollectFaulty(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crdText("as") + "\n---\na: b: c\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n---\n" + crdText("bs"))}
 	var told []string
 	all, err := inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r, Faulty: func(err error) { told = append(told, err.Error()) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := []string{`standard input:3: mapping values are not allowed in this context: found ": c" in a value`, "standard input:5: spec.group is missing"}
 	if diff := cmp.Diff(want, told); diff != "" || len(all) != 2 {
 		t.Errorf("got %d definitions (-want +got):\n%s", len(all), diff)

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -42,18 +43,12 @@ func packageOf(t *testing.T, files map[string]string, runtimes ...v1.Image) xpkg
 	t.Helper()
 	fsys := afero.NewMemMapFs()
 	for name, text := range files {
-		if err := afero.WriteFile(fsys, "pkg/"+name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(fsys, "pkg/"+name, []byte(text), 0o600))
 	}
 	pkg, err := xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{ExamplesRoot: "pkg/examples", ExamplesOptional: true, Lint: xpkg.Off})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	a, err := xpkg.Build(pkg, runtimes, xpkg.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return a
 }
 
@@ -61,17 +56,11 @@ func packageOf(t *testing.T, files map[string]string, runtimes ...v1.Image) xpkg
 func runtimeFor(t *testing.T, platform string) v1.Image {
 	t.Helper()
 	img, err := random.Image(4096, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	p, err := v1.ParsePlatform(platform)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	c, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	c = c.DeepCopy()
 	c.OS, c.Architecture, c.Variant = p.OS, p.Architecture, p.Variant
 	c.Config.Entrypoint = []string{"/fn"}
@@ -86,15 +75,11 @@ func tarOf(t *testing.T, name, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o644}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o644}))
 	if _, err := w.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, w.Close())
 	return b.Bytes()
 }
 
@@ -123,13 +108,9 @@ func TestArtifact(t *testing.T) {
 		"examples/xr.yaml": "{apiVersion: example.org/v1, kind: Example, metadata: {name: a}}",
 	}, runtimeFor(t, "linux/arm64"), runtimeFor(t, "linux/amd64"))
 	d, err := inspect.Artifact(t.Context(), a, inspect.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	raw, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, want := range []string{
 		`"kind":"Function"`, `"crossplane":"\u003e=v2.0.0"`,
 		`"dependsOn":[{"kind":"Function","package":"example.org/a","version":"v1"},{"apiVersion":"pkg.crossplane.io/v1","kind":"Provider","package":"example.org/b","version":"\u003e=v1"}]`,
@@ -166,22 +147,14 @@ func TestArtifactFetchesNoMore(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	ref, err := name.ParseReference(host + "/acme/fn:v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	a := packageOf(t, map[string]string{"crossplane.yaml": metadata}, runtimeFor(t, "linux/amd64"), runtimeFor(t, "linux/arm64"))
-	if err := ggcr.WriteIndex(ref, a.(v1.ImageIndex)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, ggcr.WriteIndex(ref, a.(v1.ImageIndex)))
 	blobs = nil
 	idx, err := ggcr.Index(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	d, err := inspect.Artifact(t.Context(), idx, inspect.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	counts := map[string]int{}
 	for _, b := range blobs {
 		counts[b]++
@@ -239,9 +212,7 @@ func TestArtifactNotes(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d, err := inspect.Artifact(t.Context(), tc.a, inspect.Options{Search: tc.search})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got := ""
 			if d.Package != nil {
 				got = d.Package.Name
@@ -274,17 +245,13 @@ func TestArtifactErrors(t *testing.T) {
 func TestWriteLayer(t *testing.T) {
 	img := layered(t, metadata, "", "base")
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	first, second := m.Layers[0].Digest, m.Layers[1].Digest
 	for name, want := range map[string]string{
 		first.String(): metadata, first.Hex[:8]: metadata, "sha256:" + first.Hex[:12]: metadata, "base": metadata + "#\n", second.Hex: metadata + "#\n",
 	} {
 		var b bytes.Buffer
-		if err := inspect.WriteLayer(t.Context(), &b, img, name); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, inspect.WriteLayer(t.Context(), &b, img, name))
 		if !bytes.Equal(b.Bytes(), tarOf(t, "package.yaml", want)) {
 			t.Errorf("%s is the digest of another layer", name)
 		}
@@ -310,9 +277,7 @@ func TestExamples(t *testing.T) {
 	}
 	add := mutate.Addendum{Layer: static.NewLayer(tarOf(t, "other", ""), types.OCIUncompressedLayer), Annotations: map[string]string{xpkg.Annotation: "upbound"}}
 	img, err := mutate.Append(empty.Image, add)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := xpkg.Examples(t.Context(), img); err == nil || !strings.Contains(err.Error(), "no .up/examples.yaml") {
 		t.Errorf("got %v", err)
 	}
@@ -321,9 +286,7 @@ func TestExamples(t *testing.T) {
 func describe(t *testing.T, a xpkg.Artifact) inspect.Description {
 	t.Helper()
 	d, err := inspect.Artifact(t.Context(), a, inspect.Options{Search: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return d
 }
 

@@ -58,7 +58,7 @@ func (i Image) checkAPI() (field string, err error) {
 	case !isAPI(i.Reference):
 		return "reference", fmt.Errorf("%q is neither git+REPOSITORY, a URL nor k8s:VERSION", i.Reference)
 	case isGit && (len(i.Digest) != 40 || strings.Trim(i.Digest, "0123456789abcdef") != ""):
-		return "digest", fmt.Errorf("%q is not a commit", i.Digest)
+		return "digest", fmt.Errorf("%q is not a commit: expected 40 hexadecimal digits", i.Digest)
 	case !isGit && !IsDigest(i.Digest):
 		return "digest", fmt.Errorf("%q is not a digest", i.Digest)
 	case !isGit && i.Constraint != "":

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -44,9 +44,7 @@ func TestFunctions(t *testing.T) {
 			if text(err) != tc.err {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -170,9 +168,7 @@ func TestResolveFails(t *testing.T) {
 func TestMetadata(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	for _, path := range []string{"root/crossplane.yaml", "functions/a.yaml"} {
-		if err := afero.WriteFile(fsys, path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(fsys, path, nil, 0o600))
 	}
 	for path, want := range map[string]string{
 		"root": "root/crossplane.yaml", "root/crossplane.yaml": "root/crossplane.yaml", "functions": "functions", "absent": "absent", "-": "-",

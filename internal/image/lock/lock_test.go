@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -27,9 +28,7 @@ func TestPin(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			ref, err := remote.ParseReference(tc.ref, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got, err := l.Pin(ref)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.HasPrefix(string(hint.Of(err)), "run xfn lock") {

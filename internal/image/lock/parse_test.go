@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -108,20 +107,12 @@ func full() *lock.Lock {
 func TestEncode(t *testing.T) {
 	want := []byte(e2e.ReadFile(t, "testdata/full.lock"))
 	got, err := full().Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "result", string(want), string(got))
 	l, err := lock.Parse("l", got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	byName := cmpopts.SortSlices(func(a, b lock.Image) bool { return a.Reference+a.Constraint < b.Reference+b.Constraint })
-	if diff := cmp.Diff(full(), l, byName); diff != "" {
-		t.Errorf("the encoded lock is parsed to another one (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the encoded lock is parsed to another one", full(), l, byName)
 }
 
 func TestRead(t *testing.T) {
@@ -133,9 +124,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	large := filepath.Join(dir, "large")
-	if err := os.WriteFile(large, bytes.Repeat([]byte("# large\n"), 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(large, bytes.Repeat([]byte("# large\n"), 1<<20), 0o600))
 	if _, err := lock.Read(large); err == nil || !strings.Contains(err.Error(), "the file is larger than 4 MiB") {
 		t.Errorf("got %v", err)
 	}
@@ -144,9 +133,7 @@ func TestRead(t *testing.T) {
 // A parsed lock is encoded and parsed to the same bytes.
 func FuzzParse(f *testing.F) {
 	text, err := full().Encode()
-	if err != nil {
-		f.Fatal(err)
-	}
+	e2e.NoError(f, err)
 	f.Add(text)
 	f.Add([]byte(head))
 	f.Add([]byte(head + "functions:\n" + entry("registry.example.org/acme/f:v1.2.0", one, ", constraint: '>=v1', platforms: ['']")))
@@ -157,9 +144,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		text, err := l.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		again, err := lock.Parse("l", text)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)

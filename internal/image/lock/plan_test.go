@@ -15,6 +15,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -37,9 +38,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	r, err := registry.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -57,20 +56,12 @@ func newWorld(t *testing.T) *world {
 func (w *world) push(t *testing.T, tag string) {
 	t.Helper()
 	img, err := random.Image(16, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	ref, err := w.parse(tag)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ggcr.Write(ref, img); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, ggcr.Write(ref, img))
 	h, err := img.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	w.images[tag] = h.String()
 	w.asked.Store(0)
 }
@@ -84,18 +75,12 @@ func (w *world) sources() lock.Sources {
 // wants collects the wants of a file and base images.
 func (w *world) wants(t *testing.T, text string, bases ...string) []lock.Want {
 	t.Helper()
-	if err := afero.WriteFile(w.fsys, "file.yaml", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, afero.WriteFile(w.fsys, "file.yaml", []byte(text), 0o600))
 	wants, err := w.sources().Collect(t.Context(), "file.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, b := range bases {
 		base, err := w.sources().Base(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		wants = append(wants, base)
 	}
 	return wants
@@ -104,9 +89,7 @@ func (w *world) wants(t *testing.T, text string, bases ...string) []lock.Want {
 func (w *world) resolve(t *testing.T, p lock.Plan) (*lock.Lock, error) {
 	t.Helper()
 	store, err := image.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer store.Close()
 	client := remote.New(remote.Options{RetryWait: time.Millisecond})
 	dependencies := func(_ context.Context, ref name.Reference) ([]lock.Dependency, error) {
@@ -147,9 +130,7 @@ func TestLockAPIs(t *testing.T) {
 		return "", errors.New("unavailable")
 	}}
 	first, err := resolver.Resolve(t.Context(), (&lock.Lock{Path: "l", Files: []string{"conf"}}).Plan([]lock.Want{lock.API(crds), lock.API(k8s)}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := []string{crds.Package + " main " + commit, k8s.Package + " " + one}
 	if diff := cmp.Diff(want, w.lines(first)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
@@ -157,12 +138,8 @@ func TestLockAPIs(t *testing.T) {
 	digests[crds], digests[k8s] = strings.Repeat("b", 40), two
 	first.Path = "l"
 	got, err := resolver.Resolve(t.Context(), first.Plan([]lock.Want{lock.API(crds), lock.API(k8s)}, func(i lock.Image) bool { return i.Named("https://git.example.org/acme/crds") }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{crds.Package + " main " + digests[crds], want[1]}, w.lines(got)); diff != "" {
-		t.Errorf("a named API is resolved again, and others are kept (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "a named API is resolved again, and others are kept", []string{crds.Package + " main " + digests[crds], want[1]}, w.lines(got))
 	if c := lock.Compare(first, got); len(c.Updated) != 1 || c.Kept != 1 {
 		t.Errorf("got the changes %+v", c)
 	}
@@ -200,9 +177,7 @@ func TestLock(t *testing.T) {
 	}
 	text := function("acme/g:v1") + function("acme/g:v1") + function("./source") + function("acme/f:v1.1.0") + metadata("acme/f", ">=v1.0.0")
 	first, err := w.resolve(t, (&lock.Lock{}).Plan(w.wants(t, text, "base:v1", "acme/g:v1"), nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := []string{
 		"acme/g:v1 " + was["acme/g:v1"], "acme/f:v1.1.0 " + was["acme/f:v1.1.0"], "acme/f:v1.1.0 >=v1.0.0 " + was["acme/f:v1.1.0"],
 		"base:v1 " + was["base:v1"], "acme/g:v1 " + was["acme/g:v1"],
@@ -234,19 +209,13 @@ func TestLock(t *testing.T) {
 			w.asked.Store(0)
 			wants := w.wants(t, tc.text, tc.bases...)
 			got, err := w.resolve(t, first.Plan(wants, tc.again))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, w.lines(got)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, w.lines(got))
 			if (w.asked.Load() > 0) != tc.asks {
 				t.Errorf("%s: the registry was asked %d times", tc.reason, w.asked.Load())
 			}
 			text, err := got.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if _, err := lock.Parse("l", text); err != nil {
 				t.Errorf("the encoded lock cannot be parsed: %v", err)
 			}
@@ -266,15 +235,11 @@ func TestLockPackages(t *testing.T) {
 	w.depends[p] = []lock.Dependency{{Package: "acme/q", Version: q}, {Package: "acme/c", Version: ">=v1"}} // A cycle.
 	of := func(pkg, version string) []lock.Want {
 		want, err := w.sources().Package(lock.Dependency{Package: pkg, Version: version})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return []lock.Want{want}
 	}
 	first, err := w.resolve(t, (&lock.Lock{}).Plan(of("acme/c", ">=v1"), nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	wantC, wantP, wantQ := "acme/c:v1.0.0 >=v1 "+c, "acme/p:v1.0.0 >=v1 "+p, "acme/q@"+q+" "+q+" "+q
 	if diff := cmp.Diff([]string{wantC, wantP, wantQ}, w.lines(first)); diff != "" {
 		t.Fatalf("made (-want +got):\n%s", diff)
@@ -302,12 +267,8 @@ func TestLockPackages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w.asked.Store(0)
 			got, err := w.resolve(t, first.Plan(tc.wants, tc.again))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, w.lines(got)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, w.lines(got))
 			if (w.asked.Load() > 0) != tc.asks {
 				t.Errorf("%s: the registry was asked %d times", tc.reason, w.asked.Load())
 			}
@@ -344,9 +305,7 @@ func TestCollect(t *testing.T) {
 		"bad.yaml": function("acme/a"), "broken.yaml": "a: [\n", "wrong.yaml": metadata("", "v1"), "bad-package.yaml": metadata("a b", "v1"),
 	}
 	for path, text := range files {
-		if err := afero.WriteFile(w.fsys, path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(w.fsys, path, []byte(text), 0o600))
 	}
 	cases := map[string]struct{ reason, path, want, err string }{
 		"Folder":     {"a folder means its YAML files", "functions", "acme/a:v1, acme/b:v1", ""},
@@ -393,9 +352,7 @@ func TestCompare(t *testing.T) {
 		Updated: []lock.Update{{Image: after.Functions[0], Was: before.Functions[0]}},
 		Kept:    9,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }
 
 func TestNamed(t *testing.T) {

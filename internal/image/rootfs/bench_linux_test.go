@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
@@ -44,13 +45,9 @@ func BenchmarkUnpack(b *testing.B) {
 // programs returns 50 MB of compiled programs.
 func programs(b *testing.B) string {
 	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	one, err := os.ReadFile(self)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	all := slices.Repeat(one, 1+50_000_000/len(one))
 	return string(all[:50_000_000])
 }
@@ -83,9 +80,7 @@ func timed(b *testing.B, do func() error) time.Duration {
 	b.Helper()
 	runtime.GC()
 	start := time.Now()
-	if err := do(); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, do())
 	return time.Since(start)
 }
 

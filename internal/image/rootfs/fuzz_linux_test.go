@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
@@ -109,7 +110,5 @@ func assertPlain(t testing.TB, root string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
@@ -28,12 +29,8 @@ func newOutside(t testing.TB) outside {
 	t.Helper()
 	top := filepath.Dir(storeDir(t))
 	o := outside{top, filepath.Join(top, "store"), filepath.Join(top, "outside")}
-	if err := os.MkdirAll(o.target, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(o.target, "secret"), []byte("the host's"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(o.target, 0o700))
+	e2e.NoError(t, os.WriteFile(filepath.Join(o.target, "secret"), []byte("the host's"), 0o600))
 	return o
 }
 
@@ -41,9 +38,7 @@ func newOutside(t testing.TB) outside {
 func (o outside) assertUntouched(t testing.TB) {
 	t.Helper()
 	entries, err := os.ReadDir(o.top)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, e := range entries {
 		if e.Name() != "store" && e.Name() != "outside" {
 			t.Errorf("%q was created on the host", e.Name())
@@ -86,9 +81,7 @@ func TestHostileAbsoluteNames(t *testing.T) {
 	o := newOutside(t)
 	img := imageOf(t, []tar.Header{file(o.target+"/secret", "evil"), dir(o.top + "/evil/")})
 	root, err := unpack(t, img, rootfs.Options{Dir: o.store})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, err := os.ReadFile(filepath.Join(root.Path, o.target, "secret")); string(got) != "evil" {
 		t.Errorf("an absolute name is relative to the root: got %q, %v", got, err)
 	}
@@ -109,9 +102,7 @@ func TestHostileAbsoluteLink(t *testing.T) {
 			{Typeflag: tar.TypeFifo, Name: "e"},
 		})
 	root, err := unpack(t, img, rootfs.Options{Dir: o.store})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, want := contentOf(t, root.Path), []string{"a=evil", "b/", "c -> " + secret}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -180,9 +171,7 @@ func TestHostileHardLinkToSymlink(t *testing.T) {
 		[]tar.Header{file("h", "evil")},
 		[]tar.Header{hardLink("again", "l")})
 	root, err := unpack(t, img, rootfs.Options{Dir: o.store})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, want := contentOf(t, root.Path), []string{"again -> " + secret, "h=evil", "l -> " + secret}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -205,9 +194,7 @@ func TestHostileSparseStaysSparse(t *testing.T) {
 		t.Errorf("got a file of %d bytes that uses %d on disk", info.Size(), taken)
 	}
 	f, err := os.Open(filepath.Join(root, "big"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Close()
 	end := make([]byte, 2)
 	if _, err := f.ReadAt(end, size-2); err != nil || string(end) != "\x00x" {
@@ -316,9 +303,7 @@ func TestHostileType(t *testing.T) {
 func TestHostileBadDigest(t *testing.T) {
 	good, bad := pack(t, file("a", "good")), pack(t, file("a", "evil"))
 	l, err := oci.Layer(bytes.NewReader(bad), oci.Blob{Digest: digestOf(t, good), Size: int64(len(good)), MediaType: types.OCILayer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img := imageOfLayers(t, honest{l, digestOf(t, good)})
 	assertRefused(t, img, "has other content than its digest says", rootfs.Limits{})
 
@@ -332,15 +317,11 @@ func TestHostileBadDigest(t *testing.T) {
 func TestHostileConfig(t *testing.T) {
 	img := imageOf(t, []tar.Header{file("a", "x")})
 	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config = config.DeepCopy()
 	config.RootFS.DiffIDs = nil
 	img, err = mutate.ConfigFile(img, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	assertRefused(t, img, "the image has 1 layers, but the config lists 0", rootfs.Limits{})
 }
 
@@ -388,8 +369,6 @@ func TestHostileGzipBomb(t *testing.T) {
 // sizes its headers state: here a file of 8 EiB.
 func TestHostileSize(t *testing.T) {
 	buf := &bytes.Buffer{}
-	if err := tar.NewWriter(buf).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: math.MaxInt64 - 1024}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tar.NewWriter(buf).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: math.MaxInt64 - 1024}))
 	assertRefused(t, imageOfLayers(t, layerOf(t, nil, buf.Bytes())), "more than 8589934592 bytes", rootfs.Limits{})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
@@ -48,16 +49,12 @@ func pack(t testing.TB, entries ...tar.Header) []byte {
 			content, h.Linkname = h.Linkname, ""
 			h.Size = int64(len(content))
 		}
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, w.WriteHeader(&h))
 		if _, err := w.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, w.Close())
 	return buf.Bytes()
 }
 
@@ -69,18 +66,14 @@ func zip(t testing.TB, plain []byte) []byte {
 	if _, err := w.Write(plain); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, w.Close())
 	return buf.Bytes()
 }
 
 func digestOf(t testing.TB, data []byte) v1.Hash {
 	t.Helper()
 	digest, _, err := v1.SHA256(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return digest
 }
 
@@ -91,9 +84,7 @@ func layerOf(t testing.TB, plain, stored []byte) v1.Layer {
 	l, err := oci.Layer(bytes.NewReader(stored), oci.Blob{
 		Digest: digestOf(t, stored), Size: int64(len(stored)), DiffID: digestOf(t, plain), MediaType: types.OCILayer,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return honest{l, digestOf(t, plain)}
 }
 
@@ -108,9 +99,7 @@ func (h honest) DiffID() (v1.Hash, error) { return h.diffID, nil }
 func imageOfLayers(t testing.TB, all ...v1.Layer) v1.Image {
 	t.Helper()
 	img, err := mutate.AppendLayers(empty.Image, all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return img
 }
 

@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 )
 
@@ -83,9 +84,7 @@ func unpack(t testing.TB, img v1.Image, o rootfs.Options) (*rootfs.Root, error) 
 func mustUnpack(t testing.TB, img v1.Image, shared bool) string {
 	t.Helper()
 	root, err := unpack(t, img, rootfs.Options{Dir: storeDir(t), Shared: shared})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return root.Path
 }
 
@@ -119,9 +118,7 @@ func contentOf(t testing.TB, dir string) []string {
 		all = append(all, name+what)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	slices.Sort(all)
 	return all
 }
@@ -152,9 +149,7 @@ func assertNoRoot(t testing.TB, store string) {
 func statOf(t testing.TB, path string) (os.FileInfo, *syscall.Stat_t) {
 	t.Helper()
 	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		t.Fatal("no stat")

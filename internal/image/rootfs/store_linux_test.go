@@ -55,9 +55,7 @@ func TestUnpackedOnce(t *testing.T) {
 			return err
 		})
 	}
-	if err := e2e.Await(t, g.Wait); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Await(t, g.Wait))
 	if reads.Load() != 1 {
 		t.Errorf("the layer was read %d times", reads.Load())
 	}
@@ -80,17 +78,11 @@ func TestSameLayersShareARoot(t *testing.T) {
 	dir := storeDir(t)
 	plain := pack(t, file("a", "x"))
 	one, err := unpack(t, imageOfLayers(t, layerOf(t, plain, plain)), rootfs.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	two, err := unpack(t, imageOfLayers(t, layerOf(t, plain, zip(t, plain))), rootfs.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	other, err := unpack(t, imageOf(t, []tar.Header{file("a", "y")}), rootfs.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if one.Path != two.Path || one.Path == other.Path {
 		t.Errorf("got %q, %q and %q", one.Path, two.Path, other.Path)
 	}
@@ -129,18 +121,12 @@ func startStuck(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(e2e.Context(t), os.Args[0], isStuck, dir)
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = stdin.Close() })
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "half\n" {
 		t.Fatalf("got %q, %v", line, err)
 	}
@@ -149,9 +135,7 @@ func startStuck(t *testing.T, dir string) *exec.Cmd {
 
 func kill(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, cmd.Process.Kill())
 	_ = e2e.Await(t, cmd.Wait)
 }
 
@@ -159,9 +143,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 func leftovers(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "roots/sha256/*/partial"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return all
 }
 
@@ -230,9 +212,7 @@ func TestPrune(t *testing.T) {
 	kill(t, startStuck(t, dir))
 	old := imageOf(t, described(), []tar.Header{file("a", "12345"), file("locked/below/g", "")})
 	root, err := rootfs.Unpack(t.Context(), old, rootfs.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, err := rootfs.Used(t.Context(), dir); err != nil || got != (rootfs.Usage{Roots: 1, Bytes: 5}) {
 		t.Errorf("Used(): got %+v, %v", got, err)
 	}
@@ -245,9 +225,7 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	prune("a root in use is kept", later, false, rootfs.Usage{})
-	if err := root.Release(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, root.Release())
 	prune("a root that was used recently is kept", later.Add(-2*time.Hour), false, rootfs.Usage{})
 	prune("a dry run returns the usage", later, true, rootfs.Usage{Roots: 1, Bytes: 5})
 	if _, err := os.Stat(root.Path); err != nil {
@@ -330,9 +308,7 @@ func TestReadOnlyStore(t *testing.T) {
 	if root, err := rootfs.Unpack(t.Context(), img, o); err != nil || root.Release() != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Join(dir, "roots/sha256"), 0o500); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(filepath.Join(dir, "roots/sha256"), 0o500))
 	if _, err := unpack(t, img, o); err != nil || reads.Load() != 1 {
 		t.Errorf("got %v after %d reads", err, reads.Load())
 	}
@@ -358,13 +334,9 @@ func TestEntryOfAnother(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, unpacked), func(t *testing.T) {
 				o := rootfs.Options{Dir: storeDir(t)}
 				root, err := rootfs.Unpack(t.Context(), img, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				entry := filepath.Dir(root.Path)
-				if err := root.Release(); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, root.Release())
 				if !unpacked {
 					err = os.Rename(root.Path, filepath.Join(entry, "partial"))
 				}
@@ -411,18 +383,12 @@ func TestAsUser(t *testing.T) {
 	}
 	const nobody = 65534
 	home, err := os.MkdirTemp("", "rootfs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	self, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	binary := filepath.Join(home, "test")
-	if err := errors.Join(os.WriteFile(binary, self, 0o755), os.Chmod(binary, 0o755), os.Chown(home, nobody, nobody)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.WriteFile(binary, self, 0o755), os.Chmod(binary, 0o755), os.Chown(home, nobody, nobody)))
 	cmd := exec.CommandContext(e2e.Context(t), "/bin/sh", "-c", `umask 077 && exec "$0" "$@"`,
 		binary, "-test.run", "^Test", "-test.skip", "Million|ManyWhiteouts|GzipBomb")
 	cmd.Dir = home

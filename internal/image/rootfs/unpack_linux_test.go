@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -210,9 +211,7 @@ func assertOwner(t *testing.T, shared bool) {
 	dir := storeDir(t)
 	img := imageOf(t, described(), []tar.Header{{Typeflag: tar.TypeSymlink, Name: "link", Linkname: "/etc/passwd", Uid: 1, Gid: 2}})
 	root, err := unpack(t, img, rootfs.Options{Dir: dir, Owner: &rootfs.Owner{UID: 100_000, GID: 300_000}, Shared: shared})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for name, want := range map[string][2]uint32{
 		"..":       {0, 0}, // the directory that contains the root, whose owner is not mapped
 		".":        {100_007, 300_008},
@@ -227,9 +226,7 @@ func assertOwner(t *testing.T, shared bool) {
 		}
 	}
 	mine, err := unpack(t, img, rootfs.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, got := statOf(t, filepath.Join(mine.Path, "tmp/f")); mine.Path == root.Path || got.Uid != uint32(os.Getuid()) {
 		t.Errorf("without an owner: got %q owned by %d", mine.Path, got.Uid)
 	}
@@ -245,24 +242,16 @@ func TestStoreIsClosedToOthers(t *testing.T) {
 func TestConfig(t *testing.T) {
 	want := v1.Config{Entrypoint: []string{"/fn"}, Env: []string{"A=b"}, User: "65532"}
 	img, err := mutate.Config(imageOf(t, []tar.Header{file("fn", "x")}), want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	root, err := unpack(t, img, rootfs.Options{Dir: storeDir(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, root.Config); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "result", want, root.Config)
 }
 
 func TestCompressions(t *testing.T) {
 	plain := pack(t, file("a", "x"))
 	zw, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for name, stored := range map[string][]byte{"None": plain, "Gzip": zip(t, plain), "Zstd": zw.EncodeAll(plain, nil)} {
 		t.Run(name, func(t *testing.T) {
 			got := contentOf(t, mustUnpack(t, imageOfLayers(t, layerOf(t, plain, stored)), false))
@@ -308,9 +297,7 @@ func TestCancelled(t *testing.T) {
 
 func TestUnreachableStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(path, nil, 0o600))
 	_, err := rootfs.Unpack(t.Context(), imageOf(t), rootfs.Options{Dir: path})
 	if err == nil || !strings.Contains(err.Error(), "unpacking the image: opening") || !strings.HasSuffix(err.Error(), "not a directory") {
 		t.Errorf("got %v", err)
@@ -325,15 +312,11 @@ func TestSharedFiles(t *testing.T) {
 	var roots []string
 	for _, top := range [][]tar.Header{{file("src", "1")}, {file("lib/a", "2"), whiteout("lib/.wh.b"), hardLink("d", "c"), file("c", "x")}} {
 		root, err := unpack(t, imageOf(t, lower, top), rootfs.Options{Dir: dir, Shared: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		roots = append(roots, root.Path)
 	}
 	base, err := unpack(t, imageOf(t, lower), rootfs.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for root, want := range map[string][]string{
 		base.Path: {"c -> lib/a", "lib/", "lib/a=a", "lib/b=b"},
 		roots[0]:  {"c -> lib/a", "lib/", "lib/a=a", "lib/b=b", "src=1"},

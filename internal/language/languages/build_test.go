@@ -39,16 +39,12 @@ var platforms = []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux"
 func layer(t *testing.T, file string, compressed bool) v1.Layer {
 	t.Helper()
 	data, err := remotetest.Tar(map[string][]byte{file: []byte("base")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if !compressed {
 		return static.NewLayer(data, types.OCIUncompressedLayer)
 	}
 	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, tarball.WithMediaType(types.OCILayer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return l
 }
 
@@ -77,13 +73,9 @@ func base(t *testing.T, fn bool) v1.ImageIndex {
 			}
 		}
 		img, err := mutate.Append(img, add...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		file, err := img.ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		file = file.DeepCopy()
 		file.OS, file.Architecture, file.Config, file.Author = p.OS, p.Architecture, config, "base author"
 		if img, err = mutate.ConfigFile(img, file); err != nil {
@@ -98,21 +90,15 @@ func base(t *testing.T, fn bool) v1.ImageIndex {
 func serve(t *testing.T, idx v1.ImageIndex) name.Reference {
 	t.Helper()
 	handler, err := registry.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := handler.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	ref, err := name.ParseReference(remotetest.Serve(t, handler)+"/base:latest", name.Insecure)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.WriteIndex(ref, idx, remote.WithContext(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, remote.WriteIndex(ref, idx, remote.WithContext(t.Context())))
 	return ref
 }
 
@@ -131,9 +117,7 @@ func (c cached) build(t *testing.T, src language.Source, pull image.Options) (*l
 		return nil, err
 	}
 	l, err := languages.Detect(src.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	src.Base, src.Platforms = images, platforms
 	opts.Progress = pull.Progress
 	built, err := l.Build(t.Context(), src, opts)
@@ -151,9 +135,7 @@ func (c cached) build(t *testing.T, src language.Source, pull image.Options) (*l
 func listing(t *testing.T, l v1.Layer) []string {
 	t.Helper()
 	rc, err := l.Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer rc.Close()
 	var all []string
 	for tr := tar.NewReader(rc); ; {
@@ -161,9 +143,7 @@ func listing(t *testing.T, l v1.Layer) []string {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if h.ModTime.Unix() != 0 || h.Uname+h.Gname != "" {
 			t.Errorf("%s has the time %v and the owner %s:%s", h.Name, h.ModTime, h.Uname, h.Gname)
 		}
@@ -244,17 +224,13 @@ func TestBuild(t *testing.T) {
 				t.Error(err)
 			}
 			config, err := img.ConfigFile()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var history []string
 			for _, h := range config.History {
 				history = append(history, h.CreatedBy)
 			}
 			layers, err := img.Layers()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var got [][]string
 			for _, l := range layers[1:] {
 				got = append(got, listing(t, l))
@@ -280,24 +256,18 @@ func TestBuildIsRepeatable(t *testing.T) {
 				if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 					continue
 				}
-				if err := os.Chmod(path, mode); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, os.Chmod(path, mode))
 			}
 			src := language.Source{Dir: dir, Project: true}
 			if name == "kcl" {
 				src.Dir, src.Root = filepath.Join(dir, "functions", "fn"), dir
 			}
 			built, err := from.build(t, src, image.Options{Offline: i > 0})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var digests []v1.Hash
 			for _, img := range built.Images.All {
 				digest, err := img.Digest()
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				digests = append(digests, digest)
 			}
 			if first == nil {
@@ -365,9 +335,7 @@ func TestMaterials(t *testing.T) {
 	idx := base(t, true)
 	from := cached{serve(t, idx), t.TempDir()}
 	manifests, err := idx.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	repository := from.ref.Context().Name()
 	var bases []language.Material
 	for _, m := range manifests.Manifests {
@@ -381,9 +349,7 @@ func TestMaterials(t *testing.T) {
 		dir := t.TempDir()
 		e2e.WriteFiles(t, dir, files)
 		built, err := from.build(t, language.Source{Dir: dir, Project: true}, image.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		got := built.Materials
 		if name == "go" {
 			last := got[len(got)-1]

@@ -17,9 +17,7 @@ func folder(t *testing.T, names ...string) string {
 	dir := t.TempDir()
 	for _, name := range names {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		if strings.HasSuffix(name, "/") {
 			continue
 		}

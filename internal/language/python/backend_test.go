@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
 )
@@ -28,9 +26,7 @@ func installed(t *testing.T, dir, pyproject string, source map[string]string) ([
 	}
 	defer built.Images.Close()
 	layers, err := built.Images.All[0].Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []string
 	for name := range entries(t, layers[len(layers)-1]) {
 		all = append(all, strings.TrimPrefix(name, "fn_x86_64/lib/python3.13/site-packages/"))
@@ -143,9 +139,7 @@ func TestBackendFiles(t *testing.T) {
 			files = slices.DeleteFunc(files, func(name string) bool {
 				return strings.HasPrefix(name, "bin/") || strings.Contains(name, ".dist-info/")
 			})
-			if diff := cmp.Diff(tc.want, files); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, files)
 		})
 	}
 }
@@ -167,14 +161,10 @@ func TestGitignoreAbove(t *testing.T) {
 			top := filepath.Join(t.TempDir(), "clone")
 			e2e.WriteFiles(t, top, map[string]string{".gitignore": tc.patterns})
 			if tc.repository {
-				if err := os.Mkdir(filepath.Join(top, ".git"), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, os.Mkdir(filepath.Join(top, ".git"), 0o755))
 			}
 			files, err := installed(t, filepath.Join(top, "functions", "fn"), hatch, map[string]string{"my_fn/main.py": "", "my_fn/a.log": ""})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if got := !slices.Contains(files, "my_fn/a.log"); got != tc.want {
 				t.Errorf("%s: a.log is left out: got %v, want %v", tc.reason, got, tc.want)
 			}

@@ -73,9 +73,7 @@ func TestFetchResumes(t *testing.T) {
 func leave(t *testing.T, dir, key string, data []byte) {
 	t.Helper()
 	f, err := fsx.Resume(dir, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := f.Write(data); err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
@@ -28,18 +27,12 @@ func TestParsePage(t *testing.T) {
 			{"filename": "old.whl", "url": "old.whl", "hashes": {}}]}`},
 	}
 	at, err := url.Parse(pageURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := python.ParsePage(at, tc.mediaType, []byte(tc.page))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, want, got)
 		})
 	}
 	if _, err := python.ParsePage(at, jsonType, []byte("<html>")); err == nil {
@@ -52,9 +45,7 @@ func FuzzParsePage(f *testing.F) {
 	f.Add("text/html", `<a href="a-1.whl#sha256=00">a</a>`)
 	f.Add(jsonType, `{"files": [{"filename": "a", "url": "b", "hashes": {"sha256": "00"}}]}`)
 	at, err := url.Parse(pageURL)
-	if err != nil {
-		f.Fatal(err)
-	}
+	e2e.NoError(f, err)
 	f.Fuzz(func(t *testing.T, mediaType, page string) {
 		all, _ := python.ParsePage(at, mediaType, []byte(page))
 		for _, file := range all {

@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -105,15 +104,11 @@ func base(t testing.TB) *runtimeimage.Images {
 			"usr/bin/python3.13":                       []byte("\x7fELF\x003.13.5\x00"),
 			"usr/lib/" + p.Architecture + "/libc.so.6": []byte("\x00GNU C Library (Debian GLIBC 2.41-12) stable release version 2.41.\n"),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{User: "nonroot"}, l), p, v1.Config{User: "nonroot:nonroot"}))
 	}
 	images, err := runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return images
 }
 
@@ -199,9 +194,7 @@ func build(t testing.TB, dir string, a language.Artifacts, env ...string) (*lang
 func entries(t testing.TB, l v1.Layer) map[string]string {
 	t.Helper()
 	r, err := l.Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer r.Close()
 	all := map[string]string{}
 	for tr := tar.NewReader(r); ; {
@@ -209,13 +202,9 @@ func entries(t testing.TB, l v1.Layer) map[string]string {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		data, err := io.ReadAll(tr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if h.Typeflag != tar.TypeDir {
 			all[h.Name] = h.Linkname + string(data)
 		}
@@ -228,16 +217,12 @@ func TestBuild(t *testing.T) {
 	dir := source(t, manifest)
 	e2e.WriteFiles(t, dir, map[string]string{"pylock.toml": pylock(idx.URL, wheels)})
 	built, err := build(t, dir, language.Artifacts{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer built.Images.Close()
 	for i, machine := range []string{"x86_64", "aarch64"} {
 		img := built.Images.All[i]
 		config, err := img.ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		site := "fn_" + machine + "/lib/python3.13/site-packages/"
 		if got := config.Config; got.Entrypoint[0] != "/"+site+"bin/function" || got.WorkingDir != "/" || got.User != "nonroot:nonroot" {
 			t.Errorf("the config is %+v", got)
@@ -267,17 +252,13 @@ func TestBuild(t *testing.T) {
 		names := slices.Sorted(maps.Keys(own))
 		info := site + "function-0.1.0.dist-info/"
 		wantNames := []string{site + "bin/function", info + "INSTALLER", info + "METADATA", info + "RECORD", info + "WHEEL", info + "entry_points.txt", site + "function/__version__.py", site + "function/data.json", site + "function/main.py"}
-		if diff := cmp.Diff(wantNames, names); diff != "" {
-			t.Errorf("files of the source (-want +got):\n%s", diff)
-		}
+		e2e.Equal(t, "files of the source", wantNames, names)
 	}
 	var materials []string
 	for _, m := range built.Materials { // the base images have no package URL
 		materials = append(materials, m.PURL)
 	}
-	if diff := cmp.Diff([]string{"", "", "pkg:pypi/click@8.4.1", "pkg:pypi/grpcio@1.80.0", "pkg:pypi/grpcio@1.80.0"}, materials); diff != "" {
-		t.Errorf("materials (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "materials", []string{"", "", "pkg:pypi/click@8.4.1", "pkg:pypi/grpcio@1.80.0", "pkg:pypi/grpcio@1.80.0"}, materials)
 }
 
 // TestSameBytes builds one function in several folders, from indexes in JSON and HTML and
@@ -293,19 +274,13 @@ func TestSameBytes(t *testing.T) {
 		dir := source(t, manifest)
 		e2e.WriteFiles(t, dir, map[string]string{"requirements.txt": pinned(wheels), "function/main.py": main})
 		built, err := build(t, dir, a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		defer built.Images.Close()
 		layers, err := built.Images.All[0].Layers()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		image, errImage := built.Images.All[0].Digest()
 		packages, errLayer := layers[1].Digest()
-		if err := errors.Join(errImage, errLayer); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(errImage, errLayer))
 		return image, packages
 	}
 	image, packages := digests("x = 1", online)

@@ -25,19 +25,13 @@ func TestUser(t *testing.T) {
 		images := base(t)
 		for i, img := range images.All {
 			file, err := img.ConfigFile()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			images.All[i] = remotetest.Configured(t, img, *file.Platform(), v1.Config{User: "nonroot"})
 		}
 		built, err := python.Build(t.Context(), language.Source{Dir: dir, Project: project, Platforms: platforms, Base: images, Artifacts: language.Artifacts{Dir: cache}}, runtimeimage.Options{TempDir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		config, err := built.Images.All[0].ConfigFile()
-		if err := errors.Join(err, built.Images.Close()); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(err, built.Images.Close()))
 		if config.Config.User != want {
 			t.Errorf("in a project %v: the user is %q, want %q", project, config.Config.User, want)
 		}

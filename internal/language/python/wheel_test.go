@@ -13,8 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
@@ -63,13 +62,9 @@ func archive(t testing.TB, entries ...entry) []byte {
 		if err == nil && !strings.HasSuffix(e.name, "/") {
 			_, err = io.WriteString(w, e.text)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, z.Close())
 	return b.Bytes()
 }
 
@@ -91,26 +86,18 @@ func TestInstall(t *testing.T) {
 		entry{name: meta + "METADATA", text: "Name: demo\nVersion: 1.0\n"},
 		entry{name: meta + "entry_points.txt", text: "[console_scripts]\ndemo = demo.main:app.cli [extra]\n# x = y\n[other]\nz = no script\n"},
 	))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var out bytes.Buffer
-	if err := python.WriteTar(t.Context(), &out, files); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, python.WriteTar(t.Context(), &out, files))
 	got := map[string]string{}
 	for tr := tar.NewReader(&out); ; {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		data, err := io.ReadAll(tr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if h.Uid != 0 || h.ModTime.Unix() != 0 {
 			t.Errorf("%s has the owner %d and the time %s", h.Name, h.Uid, h.ModTime)
 		}
@@ -128,9 +115,7 @@ func TestInstall(t *testing.T) {
 		meta + "METADATA 644": "Name: demo\nVersion: 1.0\n", meta + "INSTALLER 644": "xfn\n",
 		meta + "entry_points.txt 644": "[console_scripts]\ndemo = demo.main:app.cli [extra]\n# x = y\n[other]\nz = no script\n",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "files", want, got)
 	if n := strings.Count(record, "\n"); n != len(want)+1 || !strings.HasPrefix(record, "bin/demo,sha256=") || strings.Contains(record, ".pyc") {
 		t.Errorf("RECORD must list each file once, got:\n%s", record)
 	}
@@ -169,9 +154,7 @@ func TestInstallRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := install(tc.data)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
 }
@@ -184,9 +167,7 @@ func TestBomb(t *testing.T) {
 	if err == nil {
 		_, err = w.Write([]byte{0})
 	}
-	if err := errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(err, z.Close()))
 	if _, err := install(b.Bytes()); err == nil || !strings.Contains(err.Error(), "larger than 4 GiB") {
 		t.Errorf("got error %v", err)
 	}
@@ -214,9 +195,7 @@ func TestContentIsVerified(t *testing.T) {
 	}
 	files, err := install(archive(t, entry{name: "a.py", text: "changed"}, entry{name: meta + "WHEEL", text: wheelRow},
 		entry{name: meta + "RECORD", text: row("a.py", "original") + row(meta+"WHEEL", wheelRow)}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := python.WriteTar(t.Context(), io.Discard, files); err == nil || !strings.Contains(err.Error(), `adding "/fn/site-packages/a.py": the content differs`) {
 		t.Errorf("the content of a.py differs from its digest, got error %v", err)
 	}

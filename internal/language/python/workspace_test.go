@@ -18,9 +18,7 @@ import (
 func TestWorkspace(t *testing.T) {
 	wheels := template(t)
 	top := t.TempDir()
-	if err := os.WriteFile(filepath.Join(top, wheels[0].name), wheels[0].data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(filepath.Join(top, wheels[0].name), wheels[0].data, 0o600))
 	member := func(name string) string {
 		return "[build-system]\nbuild-backend = \"uv_build\"\n[project]\nname = \"" + name + "\"\nversion = \"1\"\n"
 	}
@@ -34,18 +32,12 @@ func TestWorkspace(t *testing.T) {
 	})
 	dir := filepath.Join(top, "functions", "fn")
 	root, err := language.Root(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	built, err := python.Build(t.Context(), language.Source{Dir: dir, Root: root, Platforms: platforms[:1], Base: base(t), Artifacts: language.Artifacts{Dir: t.TempDir(), Index: "https://index.example.org/simple", Offline: true}}, runtimeimage.Options{TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer built.Images.Close()
 	layers, err := built.Images.All[0].Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	const site = "fn_x86_64/lib/python3.13/site-packages/"
 	packages, own := entries(t, layers[1]), entries(t, layers[2])
 	for name, files := range map[string]map[string]string{"click/__init__.py": packages, "models/a.py": own, "function/main.py": own} {

@@ -92,7 +92,7 @@ func readChanges(ctx context.Context, l v1.Layer, left, memory *int64) (c change
 			return nil
 		}
 		if *memory -= int64(len(name)) + h.Size; *memory < 0 {
-			return fmt.Errorf("%q and other files of packages are larger than the limit of %d MiB", name, maxFiles>>20)
+			return fmt.Errorf("the files of packages, such as %q, are larger than the limit of %d MiB", name, maxFiles>>20)
 		}
 		switch {
 		case base == opaque:

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/sbom"
 )
@@ -17,17 +17,13 @@ func TestProvenance(t *testing.T) {
 		sbom.Subject{Name: "conf", Digest: v1.Hash{Algorithm: "sha256", Hex: hex}, Tool: "v1"}, sbom.PackageBuild, map[string]any{"language": "go"},
 		[]language.Material{{Name: "a", Version: "1", PURL: "pkg:pypi/a@1", Digest: "sha256:" + hex}, {Name: "b", Version: "v2", PURL: "pkg:golang/b@v2", Digest: "h1:x="}},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := `{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"conf","digest":{"sha256":"` + hex + `"}}],` +
 		`"predicateType":"https://slsa.dev/provenance/v1","predicate":{"buildDefinition":{"buildType":"https://github.com/xfn-dev/xfn/xpkg-build/v1",` +
 		`"externalParameters":{"language":"go"},"resolvedDependencies":[{"uri":"pkg:pypi/a@1","name":"a@1","digest":{"sha256":"` + hex + `"}},` +
 		`{"uri":"pkg:golang/b@v2","name":"b@v2","annotations":{"lockFileDigest":"h1:x="}}]},` +
 		`"runDetails":{"builder":{"id":"https://github.com/xfn-dev/xfn","version":{"xfn":"v1"}}}}}` + "\n"
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, string(got))
 }
 
 func TestTestReport(t *testing.T) {
@@ -36,14 +32,10 @@ func TestTestReport(t *testing.T) {
 		sbom.Subject{Name: "function-a", Digest: v1.Hash{Algorithm: "sha256", Hex: hex}, Tool: "xfn-v1"},
 		[]string{"a/b"}, map[string]string{"xr.yaml": "02", "suite.yaml": "01"},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := `{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"function-a","digest":{"sha256":"` + hex + `"}}],` +
 		`"predicateType":"https://in-toto.io/attestation/test-result/v0.1","predicate":{"result":"PASSED","configuration":[` +
 		`{"uri":"https://github.com/xfn-dev/xfn","name":"xfn","annotations":{"version":"xfn-v1"}},` +
 		`{"name":"suite.yaml","digest":{"sha256":"01"}},{"name":"xr.yaml","digest":{"sha256":"02"}}],"passedTests":["a/b"]}}` + "\n"
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, string(got))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/sbom"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -21,9 +22,7 @@ func layer(t *testing.T, files map[string]string) v1.Layer {
 		raw[name] = []byte(text)
 	}
 	l, err := remotetest.Layer(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return l
 }
 
@@ -54,16 +53,12 @@ func TestDebian(t *testing.T) {
 			}
 			img := remotetest.Image(t, v1.Config{}, layers...)
 			all, err := sbom.Debian(t.Context(), []v1.Image{img, img})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var got []string
 			for _, m := range all {
 				got = append(got, m.PURL)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -72,7 +67,7 @@ func TestDebian(t *testing.T) {
 func TestDebianLimit(t *testing.T) {
 	large := strings.Repeat(" ", 33<<20)
 	img := remotetest.Image(t, v1.Config{}, layer(t, map[string]string{"var/lib/dpkg/status.d/a": large}), layer(t, map[string]string{"var/lib/dpkg/status.d/b": large}))
-	const want = `"var/lib/dpkg/status.d/b" and other files of packages are larger than the limit of 64 MiB`
+	const want = `the files of packages, such as "var/lib/dpkg/status.d/b", are larger than the limit of 64 MiB`
 	if _, err := sbom.Debian(t.Context(), []v1.Image{img}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got error %v, want %q", err, want)
 	}
@@ -89,9 +84,7 @@ func TestWrite(t *testing.T) {
 		{Name: "base image"},
 	}
 	text, err := sbom.Write(s, materials)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	again, err := sbom.Write(s, materials)
 	if err != nil || string(again) != string(text) {
 		t.Errorf("a second document differs, error %v", err)
@@ -106,9 +99,7 @@ func TestWrite(t *testing.T) {
 		}
 		Relationships []struct{ RelationshipType string }
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(text, &got))
 	if got.SPDXVersion != "SPDX-2.3" || !strings.HasPrefix(got.DocumentNamespace, "https://spdx.org/spdxdocs/conf-") || got.CreationInfo.Created != "1970-01-01T00:00:00Z" {
 		t.Errorf("the document begins %+v", got)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // forms is a function that imports packages in all forms that can be bundled apart from the source, and
@@ -74,9 +76,7 @@ func code(t testing.TB, f *function) (text, file string) {
 	layers := contents(t, f.mustBuild(t, f.source(t)).Images.All[0])
 	dir := t.TempDir()
 	for name, text := range layers[len(layers)-1] {
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), []byte(text), 0o600))
 	}
 	return layers[len(layers)-1]["function/dist/main.mjs"], filepath.Join(dir, "main.mjs")
 }
@@ -124,9 +124,7 @@ func TestBundleKeepsPackages(t *testing.T) {
 		t.Fatalf("kept %q, %v", files, err)
 	}
 	data, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, tc := range []struct {
 		reason, content string
 		used            bool
@@ -136,9 +134,7 @@ func TestBundleKeepsPackages(t *testing.T) {
 		{"a changed file is replaced", strings.Replace(string(data), "default of esm", "another string", 1), false},
 		{"an empty file is replaced", "", false},
 	} {
-		if err := os.WriteFile(files[0], []byte(tc.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(files[0], []byte(tc.content), 0o600))
 		before := stat(t, files[0])
 		if got := build(); got != want {
 			t.Errorf("%s: got the image %s, want %s", tc.reason, got, want)
@@ -157,9 +153,7 @@ func TestBundleKeepsPackages(t *testing.T) {
 func stat(t *testing.T, file string) os.FileInfo {
 	t.Helper()
 	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return info
 }
 

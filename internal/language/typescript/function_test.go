@@ -21,6 +21,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/typescript"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -61,9 +62,7 @@ func newFunction(t testing.TB, files map[string]string) *function {
 func (f *function) write(t testing.TB, name, text string) {
 	t.Helper()
 	path := filepath.Join(f.dir, filepath.FromSlash(name))
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)))
 }
 
 // add adds a package at a location. A package in the topmost node_modules becomes a
@@ -79,16 +78,12 @@ func (f *function) add(t testing.TB, at, version string, files map[string]string
 		files["package.json"] = fmt.Sprintf(`{"name": %q, "version": %q, "main": "index.js"}`, name, version)
 	}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		if err := w.WriteHeader(&tar.Header{Name: "package/" + file, Mode: 0o644, Size: int64(len(files[file]))}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, w.WriteHeader(&tar.Header{Name: "package/" + file, Mode: 0o644, Size: int64(len(files[file]))}))
 		if _, err := io.WriteString(w, files[file]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Close(), zip.Close()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(w.Close(), zip.Close()))
 	sum := sha512.Sum512(buf.Bytes())
 	tarball := strings.NewReplacer("/", "-", "@", "").Replace(at) + ".tgz"
 	f.write(t, "tarballs/"+tarball, buf.String())
@@ -105,9 +100,7 @@ func (f *function) save(t testing.TB) {
 	t.Helper()
 	for name, value := range map[string]object{"package.json": f.manifest, "package-lock.json": {"lockfileVersion": 3, "packages": f.lock}} {
 		data, err := json.MarshalIndent(value, "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		f.write(t, name, string(data))
 	}
 }
@@ -158,9 +151,7 @@ func (f *function) mustBuild(t testing.TB, src language.Source) *language.Result
 	t.Helper()
 	f.save(t)
 	r, err := f.build(t, src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return r
 }
 
@@ -168,24 +159,18 @@ func (f *function) mustBuild(t testing.TB, src language.Source) *language.Result
 func contents(t testing.TB, img v1.Image) []map[string]string {
 	t.Helper()
 	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []map[string]string
 	for _, l := range layers {
 		rc, err := l.Uncompressed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		files, last := map[string]string{}, ""
 		for tr := tar.NewReader(rc); ; {
 			h, err := tr.Next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if key := strings.ReplaceAll(strings.TrimSuffix(h.Name, "/"), "/", "\x00"); key < last {
 				t.Errorf("%q is not sorted", h.Name)
 			} else {
@@ -195,9 +180,7 @@ func contents(t testing.TB, img v1.Image) []map[string]string {
 				t.Errorf("%q has the owner %d, the time %v and the mode %o", h.Name, h.Uid, h.ModTime, h.Mode)
 			}
 			data, err := io.ReadAll(tr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if h.Typeflag != tar.TypeDir {
 				files[h.Name] = string(data) + h.Linkname
 			}
@@ -210,9 +193,7 @@ func contents(t testing.TB, img v1.Image) []map[string]string {
 func digestOf(t testing.TB, img v1.Image) v1.Hash {
 	t.Helper()
 	h, err := img.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return h
 }
 

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/typescript"
@@ -52,9 +53,7 @@ func TestBuild(t *testing.T) {
 	}
 	for i, want := range []v1.Platform{amd64, arm64} {
 		c, err := r.Images.All[i].ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		config := v1.Config{
 			Entrypoint: []string{"/nodejs/bin/node", "--enable-source-maps", "dist/main.mjs"}, WorkingDir: "/function", User: "65532",
 			ExposedPorts: map[string]struct{}{"9443/tcp": {}}, Labels: map[string]string{"a": "b"},
@@ -92,12 +91,8 @@ func TestBuild(t *testing.T) {
 		}
 		materials = append(materials, m.PURL)
 	}
-	if diff := cmp.Diff([]string{"pkg:npm/%40s/b@3.0.0", "pkg:npm/a@1.0.0", "pkg:npm/c@1.0.0"}, materials); diff != "" {
-		t.Errorf("materials (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"install scripts of packages are not run: a@1.0.0"}, f.messages); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "materials", []string{"pkg:npm/%40s/b@3.0.0", "pkg:npm/a@1.0.0", "pkg:npm/c@1.0.0"}, materials)
+	e2e.Equal(t, "messages", []string{"install scripts of packages are not run: a@1.0.0"}, f.messages)
 }
 
 // The images depend neither on the folder, nor on modes and times, nor on the cache.
@@ -111,9 +106,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 				if err := os.Chmod(filepath.Join(f.dir, "package.json"), 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
 					t.Fatal(err)
 				}
-				if err := os.Chtimes(filepath.Join(f.dir, "src/main.ts"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, os.Chtimes(filepath.Join(f.dir, "src/main.ts"), time.Unix(1, 0), time.Unix(1, 0)))
 			}
 			src := f.source(t)
 			src.NoBundle = plain
@@ -168,9 +161,7 @@ func TestBuildLibc(t *testing.T) {
 	}
 	for file, want := range map[string]string{"lib/x86_64-linux-gnu/libc.so.6": "glibc", "lib/ld-musl-x86_64.so.1": "musl", "bin/static": "glibc"} {
 		layer, err := remotetest.Layer(map[string][]byte{"etc/passwd": nil, file: nil})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		src := f.source(t)
 		for i, img := range src.Base.All {
 			if src.Base.All[i], err = mutate.AppendLayers(img, layer); err != nil {
@@ -199,21 +190,15 @@ func TestBuildWithoutBundle(t *testing.T) {
 		"function/node_modules/c/index.js", "function/node_modules/c/package.json", "function/node_modules/lib",
 		"function/packages/lib/lib.ts", "function/packages/lib/package.json",
 	}
-	if diff := cmp.Diff(want, names(layers[0])); diff != "" {
-		t.Errorf("packages (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "packages", want, names(layers[0]))
 	if link := layers[0]["function/node_modules/lib"]; link != "../packages/lib" {
 		t.Errorf("got the link %q", link)
 	}
-	if diff := cmp.Diff([]string{"function/dist/main.js", "function/package.json"}, names(layers[1])); diff != "" {
-		t.Errorf("source (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "source", []string{"function/dist/main.js", "function/package.json"}, names(layers[1]))
 	var both [2]*v1.Manifest
 	for i := range both {
 		m, err := r.Images.All[i].Manifest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		both[i] = m
 	}
 	if diff := cmp.Diff(both[0].Layers, both[1].Layers); diff != "" {
@@ -247,9 +232,7 @@ func TestBuildWorkspace(t *testing.T) {
 	if !strings.Contains(code, "own") || !strings.Contains(code, "the folder beside") || strings.Contains(code, "wrong") || !strings.Contains(code, `from "b"`) {
 		t.Errorf("got %q\n%s", names(layers[1]), code)
 	}
-	if diff := cmp.Diff([]string{"function/node_modules/b/b.node", "function/node_modules/b/index.js", "function/node_modules/b/package.json"}, names(layers[0])); diff != "" {
-		t.Errorf("packages (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "packages", []string{"function/node_modules/b/b.node", "function/node_modules/b/index.js", "function/node_modules/b/package.json"}, names(layers[0]))
 	c, err := img.ConfigFile()
 	if err != nil || c.Config.WorkingDir != "/function/functions/f" {
 		t.Errorf("got %v, %v", c, err)
@@ -321,16 +304,12 @@ func TestBuildRefuses(t *testing.T) {
 		}, "Could not resolve", ""},
 		"LinkOutside": {"a link out of the project is an error", func(t *testing.T, f *function, _ *language.Source) {
 			other := filepath.Join(t.TempDir(), "other.ts")
-			if err := errors.Join(os.WriteFile(other, []byte("export {};\n"), 0o600), os.Symlink(other, filepath.Join(f.dir, "src/other.ts"))); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, errors.Join(os.WriteFile(other, []byte("export {};\n"), 0o600), os.Symlink(other, filepath.Join(f.dir, "src/other.ts"))))
 			f.write(t, "src/main.ts", "import \"./other.js\";\n")
 		}, `the source imports "src/other.ts", which is outside of the project`, ""},
 		"Absolute": {"an absolute path is outside of the project", func(t *testing.T, f *function, _ *language.Source) {
 			other := filepath.Join(t.TempDir(), "other.json")
-			if err := os.WriteFile(other, []byte("{}"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.WriteFile(other, []byte("{}"), 0o600))
 			f.write(t, "src/main.ts", fmt.Sprintf("import x from %q;\nconsole.log(x);\n", other))
 		}, "which is outside of the project", ""},
 		"Compile": {"a package that must be compiled is an error", func(t *testing.T, f *function, _ *language.Source) {
@@ -346,9 +325,7 @@ func TestBuildRefuses(t *testing.T) {
 		"OldDist": {"without a bundle, tsc must have run after the last change", func(t *testing.T, f *function, src *language.Source) {
 			src.NoBundle = true
 			f.write(t, "dist/main.js", "")
-			if err := os.Chtimes(filepath.Join(f.dir, "dist/main.js"), now, now.Add(-time.Hour)); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chtimes(filepath.Join(f.dir, "dist/main.js"), now, now.Add(-time.Hour)))
 		}, `"src/main.ts" is newer than its compiled file "dist/main.js"`, "npx tsc"},
 	}
 	for name, tc := range cases {
@@ -367,9 +344,7 @@ func TestBuildRefuses(t *testing.T) {
 
 func remove(t *testing.T, f *function, name string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(f.dir, filepath.FromSlash(name))); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Remove(filepath.Join(f.dir, filepath.FromSlash(name))))
 }
 
 // A function can have 50,000 files in its packages, in a bundle and without one.

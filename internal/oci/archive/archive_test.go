@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
@@ -30,21 +31,13 @@ import (
 func image(t testing.TB, os, arch string) v1.Image {
 	t.Helper()
 	img, err := random.Image(3000, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img, err = mutate.Append(img, mutate.Addendum{Layer: layers[0], Annotations: map[string]string{"again": "yes"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config.OS, config.Architecture = os, arch
 	if img, err = mutate.ConfigFile(img, config); err != nil {
 		t.Fatal(err)
@@ -64,27 +57,21 @@ func index(t testing.TB, images ...v1.Image) v1.ImageIndex {
 func write(t testing.TB, a oci.Artifact) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := archive.Write(t.Context(), &b, a, "writing", nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, archive.Write(t.Context(), &b, a, "writing", nil))
 	return b.Bytes()
 }
 
 func file(t testing.TB, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.tar")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
 func open(t testing.TB, path string) *archive.File {
 	t.Helper()
 	f, err := archive.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -96,9 +83,7 @@ func open(t testing.TB, path string) *archive.File {
 func digest(t testing.TB, a oci.Artifact) v1.Hash {
 	t.Helper()
 	h, err := a.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return h
 }
 
@@ -163,24 +148,18 @@ func TestOthersRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := file(t, write(t, tc.a))
 			docker, err := tarball.ImageFromPath(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if err := validate.Image(docker); err != nil {
 				t.Error(err)
 			}
 			assertSameConfig(t, docker, tc.docker)
 			idx, err := layout.ImageIndexFromPath(untar(t, path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if err := validate.Index(idx); err != nil {
 				t.Error(err)
 			}
 			m, err := idx.IndexManifest()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if len(m.Manifests) != 1 || m.Manifests[0].Digest != digest(t, tc.a) {
 				t.Errorf("%s: got %v, want %s alone", tc.reason, m.Manifests, digest(t, tc.a))
 			}
@@ -191,13 +170,9 @@ func TestOthersRead(t *testing.T) {
 func assertSameConfig(t *testing.T, got, want v1.Image) {
 	t.Helper()
 	g, err := got.ConfigName()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	w, err := want.ConfigName()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if g != w {
 		t.Errorf("Docker reads the image %s, want %s", g, w)
 	}
@@ -206,18 +181,14 @@ func assertSameConfig(t *testing.T, got, want v1.Image) {
 func entries(t *testing.T, path string, each func(*tar.Header, io.Reader)) {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Close()
 	for tr := tar.NewReader(f); ; {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		each(h, tr)
 	}
 }
@@ -227,16 +198,10 @@ func untar(t *testing.T, path string) string {
 	dir := t.TempDir()
 	entries(t, path, func(h *tar.Header, r io.Reader) {
 		to := filepath.Join(dir, filepath.FromSlash(h.Name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
 		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
+		e2e.NoError(t, os.WriteFile(to, data, 0o644))
 	})
 	return dir
 }
@@ -246,9 +211,7 @@ func untar(t *testing.T, path string) string {
 func TestLayoutOfFile(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var names []string
 	entries(t, file(t, write(t, img)), func(h *tar.Header, _ io.Reader) {
 		names = append(names, h.Name)
@@ -262,17 +225,13 @@ func TestLayoutOfFile(t *testing.T) {
 		"oci-layout", "index.json", "manifest.json",
 		"blobs/sha256/" + digest(t, img).Hex, "blobs/sha256/" + m.Config.Digest.Hex,
 	}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "entries", want, names)
 }
 
 func TestOpenDocker(t *testing.T) {
 	img := image(t, "linux", "arm64")
 	path := filepath.Join(t.TempDir(), "docker.tar")
-	if err := tarball.WriteToFile(path, name.MustParseReference("a:v1"), img); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tarball.WriteToFile(path, name.MustParseReference("a:v1"), img))
 	f := open(t, path)
 	if !f.Docker {
 		t.Error("a Docker archive is no OCI layout")

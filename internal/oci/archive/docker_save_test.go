@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
@@ -69,9 +70,7 @@ func assertLayers(t *testing.T, img v1.Image, want ...string) {
 	}
 	for i, l := range layers {
 		rc, err := l.Uncompressed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if got, err := io.ReadAll(rc); err != nil || string(got) != want[i] {
 			t.Errorf("layer %d: got %q, %v", i, got, err)
 		}
@@ -117,9 +116,7 @@ func TestRoundTripOfOtherArtifacts(t *testing.T) {
 	held := map[string]string{}
 	entries(t, again, func(h *tar.Header, r io.Reader) {
 		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		held[h.Name] = string(data)
 	})
 	for _, text := range []string{idx, signature, config, content, manifest, imageConfig} {
@@ -151,13 +148,9 @@ func (hugeLayer) Uncompressed() (io.ReadCloser, error) { return nil, errRead }
 // A layer of 8 GiB can be written, although USTAR headers allow only smaller files.
 func TestWriteHugeLayer(t *testing.T) {
 	d, err := partial.Descriptor(hugeLayer{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img, err := oci.Assemble([]byte(`{"rootfs":{"type":"layers","diff_ids":["`+d.Digest.String()+`"]}}`), []v1.Descriptor{*d}, hugeLayer{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := archive.Write(t.Context(), io.Discard, img, "", nil); !errors.Is(err, errRead) {
 		t.Errorf("got %v, want the layer to be read once its header is written", err)
 	}

@@ -22,9 +22,7 @@ import (
 func draft(t testing.TB) (*archive.Draft, *os.File) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "draft"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return archive.NewDraft(f), f
 }
@@ -37,9 +35,7 @@ func compressed(t testing.TB, d *archive.Draft, name string, size int) v1.Layer 
 		_, err := w.Write(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return l
 }
 
@@ -48,16 +44,12 @@ func compressed(t testing.TB, d *archive.Draft, name string, size int) v1.Layer 
 func imageOf(t testing.TB, arch string, own v1.Layer, layers ...v1.Layer) v1.Image {
 	t.Helper()
 	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if img, err = mutate.Append(img, mutate.Addendum{Layer: own, Annotations: map[string]string{archive.Mark: "base"}}); err != nil {
 		t.Fatal(err)
 	}
 	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config.OS, config.Architecture = "linux", arch
 	if img, err = mutate.ConfigFile(img, config); err != nil {
 		t.Fatal(err)
@@ -135,9 +127,7 @@ func contents(t *testing.T, f *os.File) []byte {
 func sizeOf(t *testing.T, f *os.File) int64 {
 	t.Helper()
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return info.Size()
 }
 

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -19,9 +20,7 @@ import (
 func openFolder(t *testing.T, dir string) *archive.Folder {
 	t.Helper()
 	f, err := archive.OpenFolder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -46,9 +45,7 @@ func TestOpenFolder(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			a, err := openFolder(t, tc.dir).Artifact(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if tc.want != nil && digest(t, a) != digest(t, tc.want) {
 				t.Errorf("%s: got %s, want %s", tc.reason, digest(t, a), digest(t, tc.want))
 			}
@@ -70,17 +67,13 @@ func TestOpenFolder(t *testing.T) {
 func TestOpenFolderOfSeveral(t *testing.T) {
 	images := []v1.Image{image(t, "linux", "amd64"), image(t, "linux", "arm64")}
 	a, err := openFolder(t, remotetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	idx, ok := a.(v1.ImageIndex)
 	if !ok {
 		t.Fatal("it is not an index")
 	}
 	m, err := idx.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if len(m.Manifests) != 2 {
 		t.Fatalf("got %d images, want 2", len(m.Manifests))
 	}
@@ -94,9 +87,7 @@ func TestOpenFolderOfSeveral(t *testing.T) {
 func TestOpenFolderRefuses(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	layer, manifest := "blobs/sha256/"+m.Layers[0].Digest.Hex, "blobs/sha256/"+digest(t, img).Hex
 	cases := map[string]struct {
 		reason string
@@ -140,9 +131,7 @@ func TestOpenFolderRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := remotetest.Layout(t, img)
-			if err := tc.spoil(dir); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, tc.spoil(dir))
 			f, err := archive.OpenFolder(dir)
 			if err == nil {
 				_, err = f.Artifact(t.Context())
@@ -164,28 +153,18 @@ func TestOpenFolderReadsLate(t *testing.T) {
 	dir := remotetest.Layout(t, img)
 	f := openFolder(t, dir)
 	a, err := f.Artifact(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "blobs/sha256", m.Layers[0].Digest.Hex), make([]byte, m.Layers[0].Size), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, os.WriteFile(filepath.Join(dir, "blobs/sha256", m.Layers[0].Digest.Hex), make([]byte, m.Layers[0].Size), 0o600))
 	opened, ok := a.(v1.Image)
 	if !ok {
 		t.Fatal("it is not an image")
 	}
 	layers, err := opened.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	rc, err := layers[0].Compressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer rc.Close()
 	if _, err := io.Copy(io.Discard, rc); err == nil || !strings.Contains(err.Error(), "other content") {
 		t.Errorf("got %v", err)

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
@@ -32,16 +33,12 @@ func tarOf(t testing.TB, members ...member) []byte {
 			m.kind = tar.TypeReg
 		}
 		h := &tar.Header{Typeflag: m.kind, Name: m.name, Size: int64(len(m.text)), Linkname: m.link, Mode: 0o644}
-		if err := tw.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, tw.WriteHeader(h))
 		if _, err := io.WriteString(tw, m.text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := tw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tw.Close())
 	return b.Bytes()
 }
 
@@ -174,9 +171,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(tarOf(f, member{name: "manifest.json", text: `[{"Config":"c","Layers":["l"]}]`}, member{name: "c", text: "{}"}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "a.tar")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(path, data, 0o600))
 		file, err := archive.Open(t.Context(), path)
 		if err != nil {
 			return

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
@@ -77,15 +78,11 @@ func TestOpenDockerLayerTypes(t *testing.T) {
 	layer := tarOf(t, member{name: "a", text: "b"})
 	var zipped bytes.Buffer
 	zw, err := zstd.NewWriter(&zipped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := zw.Write(layer); err != nil {
 		t.Fatal(err)
 	}
-	if err := zw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, zw.Close())
 	cases := map[string]struct {
 		reason string
 		stored string
@@ -101,17 +98,13 @@ func TestOpenDockerLayerTypes(t *testing.T) {
 				member{name: "manifest.json", text: `[{"Config":"c","Layers":["l"]}]`},
 				member{name: "c", text: config}, member{name: "l", text: tc.stored})))
 			layers, err := f.Artifact.(v1.Image).Layers()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got, err := oneDescriptor(layers)
 			if err != nil || got.MediaType != tc.want || got.Digest.Hex != sha(tc.stored) || got.Size != int64(len(tc.stored)) {
 				t.Errorf("%s: got %v, %v", tc.reason, got, err)
 			}
 			rc, err := layers[0].Uncompressed()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if data, err := io.ReadAll(rc); err != nil || !bytes.Equal(data, layer) {
 				t.Errorf("the content differs: %v", err)
 			}

@@ -8,19 +8,16 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
 // In a partially written archive each blob is at its final offset.
 func TestReadPartial(t *testing.T) {
 	img, err := random.Image(3000, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var whole bytes.Buffer
-	if err := archive.Write(t.Context(), &whole, img, "", nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, archive.Write(t.Context(), &whole, img, "", nil))
 	data := whole.Bytes()
 	all := archive.ReadPartial(bytes.NewReader(data), int64(len(data)))
 	if len(all) != 5 { // three layers, the config and the manifest
@@ -53,13 +50,9 @@ func extent(b *io.SectionReader) (at, size int64) {
 // ReadPartial returns no blob that is outside of the file.
 func FuzzReadPartial(f *testing.F) {
 	img, err := random.Image(1000, 1)
-	if err != nil {
-		f.Fatal(err)
-	}
+	e2e.NoError(f, err)
 	var whole bytes.Buffer
-	if err := archive.Write(f.Context(), &whole, img, "", nil); err != nil {
-		f.Fatal(err)
-	}
+	e2e.NoError(f, archive.Write(f.Context(), &whole, img, "", nil))
 	f.Add(whole.Bytes())
 	f.Add(whole.Bytes()[:700])
 	f.Add([]byte{})

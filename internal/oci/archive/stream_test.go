@@ -26,18 +26,14 @@ func gzipped(t testing.TB, data []byte) []byte {
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)
 	_, err := zw.Write(data)
-	if err := errors.Join(err, zw.Close()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(err, zw.Close()))
 	return b.Bytes()
 }
 
 func zstandard(t testing.TB, data []byte) []byte {
 	t.Helper()
 	zw, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return zw.EncodeAll(data, nil)
 }
 
@@ -53,9 +49,7 @@ func archives(t testing.TB) map[string][]byte {
 	plainType, gzipType := "application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip"
 	manifest := `{"schemaVersion":2,"config":` + desc(configType, config) + `,"layers":[` + desc(plainType, layer) + `,` + desc(plainType, other) + `,` + desc(gzipType, zipped) + `]}`
 	saved := filepath.Join(t.TempDir(), "saved.tar")
-	if err := tarball.WriteToFile(saved, name.MustParseReference("a:v1"), image(t, "linux", "arm64")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tarball.WriteToFile(saved, name.MustParseReference("a:v1"), image(t, "linux", "arm64")))
 	return map[string][]byte{
 		"Ours":      write(t, image(t, "linux", "amd64")),
 		"OurIndex":  write(t, index(t, image(t, "linux", "amd64"), image(t, "linux", "arm64"))),
@@ -74,9 +68,7 @@ func TestReadIsOpen(t *testing.T) {
 			t.Run(name+how, func(t *testing.T) {
 				d, _ := draft(t)
 				got, err := archive.Read(t.Context(), iotest.HalfReader(bytes.NewReader(stored)), d)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				if got.Docker != want.Docker {
 					t.Errorf("a Docker archive: got %v, want %v", got.Docker, want.Docker)
 				}
@@ -98,18 +90,12 @@ func TestReadIsOpen(t *testing.T) {
 func TestReadCompresses(t *testing.T) {
 	d, _ := draft(t)
 	f, err := archive.Read(t.Context(), bytes.NewReader(archives(t)["Unordered"]), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	layers, err := f.Artifact.(v1.Image).Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for i, l := range layers {
 		id, err := l.DiffID()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if l, ok := d.Compressed(id); !ok || l.Blob.DiffID != id || l.Blob.Digest == id {
 			t.Errorf("layer %d: got %+v, %v", i, l.Blob, ok)
 		}
@@ -174,9 +160,7 @@ func TestReadBomb(t *testing.T) {
 	}
 	const member, members = 16 << 20, 1 << 10
 	var head bytes.Buffer
-	if err := tar.NewWriter(&head).WriteHeader(&tar.Header{Typeflag: tar.TypeCont, Name: "passed over", Size: member * members}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tar.NewWriter(&head).WriteHeader(&tar.Header{Typeflag: tar.TypeCont, Name: "passed over", Size: member * members}))
 	zeros := gzipped(t, make([]byte, member))
 	in := []io.Reader{bytes.NewReader(gzipped(t, head.Bytes()))}
 	for range members {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
@@ -21,9 +22,7 @@ import (
 func openTagged(t *testing.T, path string) []archive.Tagged {
 	t.Helper()
 	f, err := archive.OpenTagged(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -37,14 +36,10 @@ func openTagged(t *testing.T, path string) []archive.Tagged {
 func TestWriteTagged(t *testing.T) {
 	all := []archive.Tagged{{Tag: "example.org/b:arm64", Image: image(t, "linux", "arm64")}, {Tag: "example.org/a:configuration", Image: image(t, "", "")}}
 	path := filepath.Join(t.TempDir(), "a.xpkg")
-	if err := archive.WriteTagged(t.Context(), path, all, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, archive.WriteTagged(t.Context(), path, all, nil))
 	for _, want := range all {
 		tag, err := name.NewTag(want.Tag)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		got, err := tarball.ImageFromPath(path, &tag)
 		if err == nil {
 			err = validate.Image(got)
@@ -60,9 +55,7 @@ func TestWriteTagged(t *testing.T) {
 		}
 	}
 	again := filepath.Join(t.TempDir(), "b.xpkg")
-	if err := archive.WriteTagged(t.Context(), again, []archive.Tagged{all[1], all[0]}, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, archive.WriteTagged(t.Context(), again, []archive.Tagged{all[1], all[0]}, nil))
 	a, errA := os.ReadFile(path)
 	b, errB := os.ReadFile(again)
 	if err := errors.Join(errA, errB); err != nil || string(a) != string(b) {
@@ -76,16 +69,12 @@ func TestWriteTagged(t *testing.T) {
 // A layer with a wrong digest leaves no file.
 func TestWriteTaggedChecksLayers(t *testing.T) {
 	p, err := oci.PartsOf(image(t, "linux", "amd64"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for i, l := range p.Layers {
 		p.Layers[i] = flippedLayer{l}
 	}
 	img, err := oci.Assemble(p.Config, p.Descriptors, p.Layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "a.xpkg")
 	if err := archive.WriteTagged(t.Context(), path, []archive.Tagged{{Tag: "a:b", Image: img}}, nil); !errors.As(err, new(*oci.MismatchError)) {
 		t.Errorf("got %v, want an error about the digest", err)
@@ -124,16 +113,12 @@ func TestOpenTaggedRefuses(t *testing.T) {
 	diffID := strings.Replace(config, sha("x"), sha(layer), 1)
 	images := openTagged(t, file(t, tarOf(t, entry(`["a:b"]`, wrong), member{name: "c", text: diffID}, member{name: wrong, text: string(gzipped(t, []byte(layer)))})))
 	layers, err := images[0].Image.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got, err := layers[0].Digest(); err != nil || got != (v1.Hash{Algorithm: "sha256", Hex: sha("other")}) {
 		t.Errorf("the digest is %s, %v, want that of the name", got, err)
 	}
 	rc, err := layers[0].Compressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := io.Copy(io.Discard, rc); !errors.As(err, new(*oci.MismatchError)) {
 		t.Errorf("got %v, want an error about the digest", err)
 	}

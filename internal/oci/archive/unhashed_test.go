@@ -38,9 +38,7 @@ func overwrite(t *testing.T, path, text string) {
 	data := e2e.ReadFile(t, path)
 	changed := strings.Replace(data, text, text[:len(text)-1]+"!", 1)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Close()
 	if _, err := f.WriteString(changed); err != nil {
 		t.Fatal(err)
@@ -81,13 +79,9 @@ func TestUnhashedChanges(t *testing.T) {
 	before := digest(t, img)
 	overwrite(t, path, "content")
 	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	rc, err := layers[0].Compressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := io.Copy(io.Discard, rc); err == nil {
 		t.Errorf("a layer of %s was read although its content changed after its digest was computed", before)
 	}
@@ -97,9 +91,7 @@ func TestUnhashedStops(t *testing.T) {
 	layer := string(tarOf(t, member{name: "a", text: "content"}))
 	ctx, cancel := context.WithCancel(t.Context())
 	f, err := archive.Open(ctx, saved(t, layer, sha(layer)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	cancel()
 	if _, err := f.Artifact.Digest(); !errors.Is(err, context.Canceled) {

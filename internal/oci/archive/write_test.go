@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -25,9 +26,7 @@ func TestWriteReportsBytes(t *testing.T) {
 		}
 		last = e
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if last.Done == 0 || last.Done != last.Total {
 		t.Errorf("the last event is %v", last)
 	}
@@ -45,24 +44,16 @@ func TestWriteStops(t *testing.T) {
 func TestWriteChecksLayers(t *testing.T) {
 	good := image(t, "linux", "amd64")
 	layers, err := good.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for i, l := range layers {
 		layers[i] = flippedLayer{l}
 	}
 	manifest, err := good.RawManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	config, err := good.RawConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img, err := oci.Image(manifest, config, layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if err := archive.Write(t.Context(), io.Discard, img, "", nil); err == nil || !strings.Contains(err.Error(), "other content") {
 		t.Errorf("got %v, want an error about the content", err)
 	}

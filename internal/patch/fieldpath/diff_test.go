@@ -12,15 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 func parse(t testing.TB, text string) any {
 	t.Helper()
 	var v any
-	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, yaml.Unmarshal([]byte(text), &v))
 	return v
 }
 
@@ -51,9 +50,7 @@ func TestDiff(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := lines(fieldpath.Diff(parse(t, tc.before), parse(t, tc.after)))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
@@ -55,9 +56,7 @@ func TestParse(t *testing.T) {
 			if text(err) != tc.wantErr {
 				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.wantErr)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -186,9 +185,7 @@ func TestExpand(t *testing.T) {
 			for _, p := range got {
 				texts = append(texts, p.String())
 			}
-			if diff := cmp.Diff(tc.want, texts); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, texts)
 		})
 	}
 }
@@ -222,30 +219,22 @@ func FuzzPath(f *testing.F) {
 func path(t *testing.T, text string) fieldpath.Path {
 	t.Helper()
 	p, err := fieldpath.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return p
 }
 
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(text), &v))
 	return v
 }
 
 func compare(t *testing.T, reason, want string, got any) {
 	t.Helper()
 	var w any
-	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(w, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", reason, diff)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(want), &w))
+	e2e.Equal(t, reason, w, got)
 }
 
 func text(err error) string {
@@ -275,9 +264,7 @@ func TestMergePatch(t *testing.T) {
 	} {
 		var v [3]any
 		for i, text := range tc {
-			if err := json.Unmarshal([]byte(text), &v[i]); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, json.Unmarshal([]byte(text), &v[i]))
 		}
 		if diff := cmp.Diff(v[2], fieldpath.MergePatch(v[0], v[1])); diff != "" {
 			t.Errorf("%s with %s (-want +got):\n%s", tc[0], tc[1], diff)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
@@ -14,13 +15,9 @@ func FuzzValidUTF8(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		raw, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		var want string
-		if err := json.Unmarshal(raw, &want); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, json.Unmarshal(raw, &want))
 		if got := fieldpath.ValidUTF8(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -32,9 +33,7 @@ func TestInputValidate(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := &spec.Resources{}
-			if err := yaml.UnmarshalStrict([]byte(tc.input), r); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, yaml.UnmarshalStrict([]byte(tc.input), r))
 			got := ""
 			if err := r.Validate(); err != nil {
 				got = err.Error()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -38,9 +39,7 @@ func TestCompile(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	e, err := spec.CompilePattern("b(c+)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if ok, err := e.MatchString("abcc"); !ok || err != nil {
 		t.Errorf("got %t, %v", ok, err)
 	}
@@ -48,9 +47,7 @@ func TestMatch(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	slow, err := spec.CompilePattern("(?:a?){900}b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	text := strings.Repeat("a", 4<<20)
 	if _, err := slow.MatchString(text); err == nil || !strings.Contains(err.Error(), "too large for a text of 4194304 bytes") {
 		t.Errorf("got %v", err)

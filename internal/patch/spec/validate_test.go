@@ -5,6 +5,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -37,9 +38,7 @@ func TestValidate(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := &spec.Patch{}
-			if err := yaml.UnmarshalStrict([]byte(tc.patch), p); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, yaml.UnmarshalStrict([]byte(tc.patch), p))
 			got := ""
 			if err := p.Validate(); err != nil {
 				got = err.Error()

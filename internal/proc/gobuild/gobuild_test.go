@@ -48,9 +48,7 @@ func options(t *testing.T, dir string, env ...string) gobuild.Options {
 
 func build(t *testing.T, opts gobuild.Options) []byte {
 	t.Helper()
-	if err := gobuild.Build(t.Context(), opts); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, gobuild.Build(t.Context(), opts))
 	data := []byte(e2e.ReadFile(t, opts.Output))
 	return data
 }
@@ -104,9 +102,7 @@ func TestBuildTarget(t *testing.T) {
 			opts.GOARCH, opts.Variant = tc.arch, tc.variant
 			data := build(t, opts)
 			f, err := elf.NewFile(bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if f.Machine != tc.machine {
 				t.Errorf("%s: machine: got %v, want %v", tc.reason, f.Machine, tc.machine)
 			}
@@ -126,9 +122,7 @@ func TestBuildTarget(t *testing.T) {
 func setting(t *testing.T, binary []byte, key string) string {
 	t.Helper()
 	info, err := buildinfo.Read(bytes.NewReader(binary))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, s := range info.Settings {
 		if s.Key == key {
 			return s.Value
@@ -207,9 +201,7 @@ func TestBuildBoundsOutput(t *testing.T) {
 	}
 	bin := t.TempDir()
 	script := "#!/bin/sh\ni=0\nwhile [ $i -lt 20000 ]; do echo \"line $i\"; i=$((i+1)); done\nexit 1\n"
-	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755))
 	err := gobuild.Build(t.Context(), options(t, t.TempDir(), "PATH="+bin))
 	if err == nil {
 		t.Fatal("no error")
@@ -229,9 +221,7 @@ func TestBuildStops(t *testing.T) {
 	bin := t.TempDir()
 	ready := filepath.Join(bin, "ready")
 	script := "#!/bin/sh\nsleep 1000 &\necho $! > " + ready + ".tmp\nmv " + ready + ".tmp " + ready + "\nwait\n"
-	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755))
 	stopped := errors.New("the user stopped it")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
@@ -256,9 +246,7 @@ func exists(path string) bool {
 func assertEmpty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, e := range entries {
 		t.Errorf("%q was left behind", e.Name())
 	}
@@ -280,9 +268,7 @@ func TestBuildAppliesFlags(t *testing.T) {
 		}
 	}
 	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if f.Section(".symtab") != nil {
 		t.Error("the binary is not stripped")
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 )
 
@@ -31,9 +32,7 @@ func keptProgram(t *testing.T, kept string) string {
 func mark(t *testing.T, kept string) {
 	t.Helper()
 	f, err := os.OpenFile(keptProgram(t, kept), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Close()
 	if _, err := f.WriteAt([]byte(marker), 0); err != nil {
 		t.Fatal(err)
@@ -85,22 +84,16 @@ func TestKept(t *testing.T) {
 			write(t, filepath.Join(dir, "go.work"), "go 1.25\n\nuse .\n")
 		}, false},
 		"LinkedFolder": {"a link to a folder leaves the decision to the go command", func(t *testing.T, dir string, _ *gobuild.Options) {
-			if err := os.Symlink(t.TempDir(), filepath.Join(dir, "linked")); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Symlink(t.TempDir(), filepath.Join(dir, "linked")))
 		}, false},
 		"Cut": {"a program that was not written whole is compiled again", func(t *testing.T, _ string, opts *gobuild.Options) {
 			write(t, keptProgram(t, opts.Kept), marker)
 		}, false},
 		"Replaceable": {"a program in a folder that other users could replace is not given", func(t *testing.T, _ string, opts *gobuild.Options) {
-			if err := os.Chmod(filepath.Dir(opts.Kept), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chmod(filepath.Dir(opts.Kept), 0o777))
 		}, false},
 		"Writable": {"a program that other users could change is not given", func(t *testing.T, _ string, opts *gobuild.Options) {
-			if err := os.Chmod(filepath.Dir(keptProgram(t, opts.Kept)), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chmod(filepath.Dir(keptProgram(t, opts.Kept)), 0o777))
 		}, false},
 	}
 	for name, tc := range cases {
@@ -153,9 +146,7 @@ func TestKeptUsesMemory(t *testing.T) {
 	bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
 	script := "#!/bin/sh\necho \"[$GOGC $GOMEMLIMIT]\" >>'" + log + "'\nwhile [ \"$1\" != -o ]; do shift; done\necho a long program >\"$2\"\n"
 	write(t, filepath.Join(bin, "go"), script)
-	if err := os.Chmod(filepath.Join(bin, "go"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(filepath.Join(bin, "go"), 0o755))
 	opts := options(t, module(t, map[string]string{"main.go": program}), "PATH="+bin+":"+os.Getenv("PATH"))
 	opts.Env = slices.DeleteFunc(opts.Env, func(kv string) bool { return strings.HasPrefix(kv, "GOGC=") || strings.HasPrefix(kv, "GOMEMLIMIT=") })
 	opts.Kept = filepath.Join(t.TempDir(), "programs")

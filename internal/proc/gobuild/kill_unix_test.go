@@ -20,9 +20,7 @@ func assertGone(t *testing.T, file string) {
 	t.Helper()
 	data := e2e.ReadFile(t, file)
 	pid, err := strconv.Atoi(strings.TrimSpace(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for runs(pid) {
 		runtime.Gosched()
 	}

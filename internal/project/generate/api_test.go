@@ -25,9 +25,7 @@ status: {ready: "yes", conditions: []}
 `})
 	p := open(t, filepath.Join(dir, project.File))
 	xrd, err := generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.XRDOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if want := filepath.Join(dir, "apis", "policies", "definition.yaml"); xrd != want {
 		t.Errorf("got the file %s, want %s", xrd, want)
 	}
@@ -49,9 +47,7 @@ status: {ready: "yes", conditions: []}
 		t.Errorf("an XRD that exists is not replaced: got %v", err)
 	}
 	composition, err := generate.Composition(t.Context(), p, xrd, generate.APIOptions{Name: "fast"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
 metadata:
@@ -99,9 +95,7 @@ spec:
 			if _, err := generate.Composition(t.Context(), open(t, path), filepath.Join(dir, "xrd.yaml"), generate.APIOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, e2e.ReadFile(t, path)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, e2e.ReadFile(t, path))
 		})
 	}
 }
@@ -133,20 +127,14 @@ func TestXR(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, err := manifest.Objects("in.yaml", []byte(tc.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			xr, err := generate.XR(objects[0], tc.options)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			var b strings.Builder
-			if err := manifest.Write(&b, xr); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, b.String()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, manifest.Write(&b, xr))
+			e2e.Equal(t, tc.reason, tc.want, b.String())
 		})
 	}
 	for reason, obj := range map[string]map[string]any{

@@ -14,7 +14,6 @@ import (
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -43,9 +42,7 @@ func TestParseDependency(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(project.Package{}, "Key")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
+		e2e.Equal(t, text, tc.want, got, cmpopts.IgnoreFields(project.Package{}, "Key"))
 	}
 	for text, tc := range map[string]struct {
 		options generate.DependencyOptions
@@ -106,15 +103,11 @@ func TestSchemasForRender(t *testing.T) {
 			dir := files(t, all)
 			for path, text := range tc.files {
 				if to, ok := strings.CutPrefix(text, "->"); ok {
-					if err := os.Symlink(to, filepath.Join(dir, path)); err != nil {
-						t.Fatal(err)
-					}
+					e2e.NoError(t, os.Symlink(to, filepath.Join(dir, path)))
 				}
 			}
 			store, err := image.Open(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			skipped := ""
 			err = generate.Schemas(t.Context(), open(t, filepath.Join(dir, project.File)), generate.SchemaOptions{
 				ForRender: true,
@@ -166,17 +159,13 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		return &generate.Fetcher{Store: store, HTTP: server.Client(), Kubernetes: server.URL}, err
 	}
 	f, err := fetcher()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer f.Store.Close()
 	l := &lock.Lock{Path: "l"}
 	for _, d := range p.Dependencies {
 		api := generate.LockedDependency(p, d)
 		digest, err := f.APIDigest(t.Context(), api)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		l.APIs = append(l.APIs, lock.Image{Reference: api.Package, Constraint: api.Version, Digest: digest})
 	}
 	if l.APIs[0].Digest != first {
@@ -186,25 +175,19 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		return generate.Schemas(t.Context(), p, generate.SchemaOptions{ForRender: true, Lock: l, Open: fetcher, Skipped: func(text string) { t.Errorf("skipped: %s", text) }})
 	}
 	commit(t, repository, "other")
-	if err := schemas(nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, schemas(nil))
 	const model = "schemas/json/org-example-v1-Config.schema.json"
 	if got := e2e.ReadFile(t, dir, model); !strings.Contains(got, `"other"`) {
 		t.Errorf("without a lock, the newest commit counts, got %s", got)
 	}
-	if err := schemas(l); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, schemas(l))
 	if got := e2e.ReadFile(t, dir, model); strings.Contains(got, `"other"`) {
 		t.Errorf("with a lock, the locked commit counts, got %s", got)
 	}
 	for path, want := range map[string]string{"/crd.yaml": "crd.yaml", "/v1.33.0": "k8s:v1.33.0"} {
 		was := content[path]
 		content[path] = strings.Replace(was, "Pod is", "Pods are", 1) + "\n"
-		if err := generate.CleanSchemas(p); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, generate.CleanSchemas(p))
 		if err := schemas(l); !errors.Is(err, lock.ErrChanged) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), project.File+":") {
 			t.Errorf("%s: other content must be refused, got %v", path, err)
 		}
@@ -231,13 +214,9 @@ func commit(t *testing.T, dir, field string) string {
 	if err == nil {
 		_, err = tree.Add("crd.yaml")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	hash, err := tree.Commit(field, &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return hash.String()
 }
 
@@ -272,18 +251,14 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		if err == nil {
 			err = generate.AddDependency(t.Context(), open(t, path), d, f)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 	}
 	apiOnly := project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org/p", APIOnly: true}}
 	if err := generate.AddDependency(t.Context(), open(t, path), apiOnly, f); err == nil || !strings.Contains(err.Error(), "for their APIs only") {
 		t.Errorf("a package that upbound.yaml would install was added: got %v", err)
 	}
 	want := "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - k8s:\n      version: v1.33.0\n    type: k8s\n  - http:\n      url: " + server.URL + "/crd.yaml\n    type: crd\n"
-	if diff := cmp.Diff(want, e2e.ReadFile(t, path)); diff != "" {
-		t.Errorf("project file (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "project file", want, e2e.ReadFile(t, path))
 	for file, want := range map[string]string{
 		"go/models/io/k8s/core/v1/pod.go": "Metadata *metav1.ObjectMeta", "python/models/io/k8s/api/core/v1.py": "class Pod(BaseModel):",
 		"kcl/models/k8s/api/core/v1/pod.k": "schema Pod:", "json/models/index.schema.json": `"io-k8s-api-core-v1-Pod.schema.json"`,
@@ -314,9 +289,7 @@ func TestAPIsRefuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := files(t, map[string]string{project.File: crossplane, "apis/a.yaml": xrd})
-			if err := os.Symlink(tc.to, filepath.Join(dir, tc.link)); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Symlink(tc.to, filepath.Join(dir, tc.link)))
 			_, err := generate.APIs(open(t, filepath.Join(dir, project.File))).Definitions(t.Context())
 			if got := fmt.Sprint(err); tc.want == "" && err != nil || !strings.Contains(got, tc.want) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)

@@ -37,9 +37,7 @@ func files(t *testing.T, all map[string]string) string {
 func open(t *testing.T, path string) *project.Project {
 	t.Helper()
 	p, err := project.Read(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return p
 }
 
@@ -146,9 +144,7 @@ func TestAddStepToOperations(t *testing.T) {
 	const text = "# first\nkind: ConfigMap\napiVersion: v1\n---\napiVersion: ops.crossplane.io/v1alpha1\nkind: CronOperation\nspec:\n  schedule: '* * * * *' # each minute\n  operationTemplate:\n    spec:\n      pipeline:\n      - step: one\n        functionRef: {name: other}\n"
 	dir := files(t, map[string]string{"op.yaml": text})
 	edit, err := generate.AddStep(t.Context(), filepath.Join(dir, "op.yaml"), "new", "acme-new")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := strings.Replace(text, "      - step: one\n", "      - functionRef:\n          name: acme-new\n        step: new\n      - step: one\n", 1)
 	if string(edit.Data) != want {
 		t.Errorf("got\n%s\nwant\n%s", edit.Data, want)
@@ -157,13 +153,9 @@ func TestAddStepToOperations(t *testing.T) {
 
 func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
-	if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(filepath.Join(dir, ".git"), 0o755))
 	path, err := generate.Init(t.Context(), generate.InitOptions{Dir: dir, Name: "demo", Repository: "registry.example.org/acme/demo", Dialect: project.Upbound})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	// Bare y is a boolean in YAML.
 	y, err := generate.Init(t.Context(), generate.InitOptions{Dir: filepath.Join(dir, "functions", "y"), Name: "y", Repository: "registry.example.org/y"})
 	if err != nil || open(t, y).Name != "y" {
@@ -179,9 +171,7 @@ func TestFunctionRefusesLinks(t *testing.T) {
 	for _, link := range []string{"functions", "schemas", "schemas/go"} {
 		outside := t.TempDir()
 		dir := files(t, map[string]string{project.File: crossplane + "  schemas: {languages: [go]}\n", "apis/definition.yaml": xrd})
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755))
 		if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
 			t.Skipf("links cannot be made: %v", err)
 		}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
@@ -46,9 +44,7 @@ customTypes:
 additionalPrinterColumns:
 - {name: Mode, type: string, jsonPath: .spec.mode}
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := `apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
 metadata:
@@ -157,9 +153,7 @@ spec:
         type: object
     served: true
 `
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("XRD (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "XRD", want, got)
 }
 
 func TestSimpleSchemaRefuses(t *testing.T) {
@@ -211,9 +205,7 @@ func TestReplaceXRD(t *testing.T) {
 			path, err := generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", tc.options)
 			switch {
 			case tc.err != "":
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.err)
 			case err != nil || path != filepath.Join(dir, tc.path):
 				t.Errorf("%s: got %q, %v", tc.reason, path, err)
 			case !strings.Contains(e2e.ReadFile(t, path), "count:"):

@@ -38,18 +38,14 @@ func source(t *testing.T, path string) models.Source {
 
 func generate(t *testing.T, to models.Target, sources ...models.Source) {
 	t.Helper()
-	if err := models.Generate(t.Context(), to, sources...); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, models.Generate(t.Context(), to, sources...))
 }
 
 func TestJSON(t *testing.T) {
 	to := models.Target{Dir: t.TempDir(), Languages: []string{models.JSON}}
 	generate(t, to, source(t, golden+"build-apis/in/apis/app/definition.yaml"))
 	want, err := filepath.Glob(golden + "build-apis/out/schemas/json/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	got, err := filepath.Glob(to.Dir + "/json/*")
 	if err != nil || len(got) != len(want) || len(got) == 0 {
 		t.Fatalf("got the files %q, want %q: %v", got, want, err)
@@ -65,9 +61,7 @@ func TestGo(t *testing.T) {
 	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Go}}
 	generate(t, to, source(t, golden+"build-models-go/in/apis/d.yaml"))
 	var want map[string]struct{ Decls []string }
-	if err := json.Unmarshal([]byte(e2e.ReadFile(t, golden+"build-models-go/outline.json")), &want); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(e2e.ReadFile(t, golden+"build-models-go/outline.json")), &want))
 	for name, w := range want {
 		if diff := cmp.Diff(w.Decls, outline(t, filepath.Join(to.Dir, "go", name))); diff != "" {
 			t.Errorf("%s has other declarations than the crossplane CLI's (-want +got):\n%s", name, diff)
@@ -80,15 +74,11 @@ func outline(t *testing.T, path string) []string {
 	t.Helper()
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, path, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []string
 	add := func(prefix string, node any) {
 		var b bytes.Buffer
-		if err := format.Node(&b, fset, node); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, format.Node(&b, fset, node))
 		all = append(all, prefix+strings.Join(strings.Fields(b.String()), " "))
 	}
 	for _, d := range f.Decls {
@@ -289,9 +279,7 @@ func TestGenerateUsesTheLockFile(t *testing.T) {
 	if calls != 2 {
 		t.Error("a source with another version was not read")
 	}
-	if err := os.Mkdir(to.Folder(models.JSON), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Mkdir(to.Folder(models.JSON), 0o755))
 	to.Languages = append(to.Languages, models.Python)
 	generate(t, to, s)
 	if calls != 3 {
@@ -314,16 +302,12 @@ func TestGenerateReplacesEmptyFiles(t *testing.T) {
 	}
 	i := slices.IndexFunc(all, func(path string) bool { return filepath.Base(path) != "__init__.py" })
 	want := e2e.ReadFile(t, all[i])
-	if err := os.Truncate(all[i], 0); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Truncate(all[i], 0))
 	if to.Complete() {
 		t.Errorf("models with the empty file %s are complete", all[i])
 	}
 	generate(t, to, s)
-	if diff := cmp.Diff(want, e2e.ReadFile(t, all[i])); diff != "" {
-		t.Errorf("the file is not written again (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the file is not written again", want, e2e.ReadFile(t, all[i]))
 }
 
 func TestUpboundLayout(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote/clone"
 )
@@ -30,17 +31,11 @@ func read(t *testing.T, o clone.Options) (got, error) {
 		return got{}, err
 	}
 	tree, err := object.GetTree(s.Objects, s.Tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	f, err := tree.File("v")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	text, err := f.Contents()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if len(s.Commit) != 40 {
 		t.Errorf("commit %q is not a full hash", s.Commit)
 	}
@@ -85,9 +80,7 @@ func refCases(h history) map[string]refCase {
 func checkRef(t *testing.T, url string, tc refCase) {
 	t.Helper()
 	g, err := read(t, clone.Options{URL: url, Ref: tc.ref})
-	if diff := cmp.Diff(tc.want, g); diff != "" {
-		t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
-	}
+	e2e.Equal(t, tc.reason, tc.want, g)
 	checkError(t, tc.reason, tc.err, err)
 }
 
@@ -105,9 +98,7 @@ func TestLocalRefs(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		dir := t.TempDir()
 		repo, err := git.PlainInit(dir, bare)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		for name, tc := range refCases(newHistory(t, repo.Storer)) {
 			t.Run(map[bool]string{true: "Bare", false: "WorkTree"}[bare]+name, func(t *testing.T) {
 				t.Setenv("PATH", "") // without a git binary
@@ -174,15 +165,11 @@ func TestHeads(t *testing.T) {
 			h.refer(t, map[string]plumbing.Hash{"HEAD": h.second})
 		}, got{"two", "HEAD"}, ""},
 		"Unborn": {"HEAD may point to a missing branch", func(t *testing.T, h history) {
-			if err := h.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, "refs/heads/none")); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, h.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, "refs/heads/none")))
 		}, got{}, `no branch, tag or commit "HEAD"`},
 		"TagOfATree": {"a tag of a tree is refused", func(t *testing.T, h history) {
 			c, err := object.GetCommit(h, h.first)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			h.refer(t, map[string]plumbing.Hash{"refs/heads/main": c.TreeHash})
 		}, got{}, "is a tree and not a commit"},
 	}
@@ -190,9 +177,7 @@ func TestHeads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			repo, err := git.PlainInit(dir, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			h := newHistory(t, repo.Storer)
 			tc.change(t, h)
 			g, err := read(t, clone.Options{URL: dir})
@@ -215,16 +200,12 @@ func TestHeads(t *testing.T) {
 func TestLocalPlaces(t *testing.T) {
 	root := t.TempDir()
 	repo, err := git.PlainInit(filepath.Join(root, "bare.git"), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	newHistory(t, repo.Storer)
 	if _, err := git.PlainInit(filepath.Join(root, "empty"), false); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(root, "plain"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Mkdir(filepath.Join(root, "plain"), 0o755))
 	t.Chdir(root)
 	slashed := filepath.ToSlash(root)
 	cases := map[string]struct{ reason, url, err string }{

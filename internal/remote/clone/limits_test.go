@@ -98,9 +98,7 @@ func TestCancelSSH(t *testing.T) {
 	e2e.WriteFile(t, known, "")
 	t.Setenv("SSH_KNOWN_HOSTS", known)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	stop := errors.New("the user stopped it")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -122,9 +120,7 @@ func TestCancelSSH(t *testing.T) {
 func agent(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "") // the path of a socket is limited
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err != nil {
@@ -157,9 +153,7 @@ func FuzzPack(f *testing.F) {
 		h.refer(t, map[string]plumbing.Hash{"refs/heads/main": hash, "HEAD": hash})
 		s := &server{objects: h}
 		var nak bytes.Buffer
-		if err := new(packp.ServerResponse).Encode(&nak, false); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, new(packp.ServerResponse).Encode(&nak, false))
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet {
 				s.advertise(w)

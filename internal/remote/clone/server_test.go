@@ -21,6 +21,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage"
 	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A history is a repository: three commits on main and one on dev/feature, a
@@ -46,9 +48,7 @@ func newHistory(t *testing.T, into storage.Storer) history {
 		"refs/tags/v1": h.first, "refs/tags/annotated": h.annotated, "refs/tags/both": h.first,
 		"refs/heads/" + h.first.String(): h.feature, "refs/pull/1/head": h.loose,
 	})
-	if err := into.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, "refs/heads/main")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, into.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, "refs/heads/main")))
 	return h
 }
 
@@ -59,9 +59,7 @@ func who() object.Signature {
 func (h history) refer(t *testing.T, refs map[string]plumbing.Hash) {
 	t.Helper()
 	for name, hash := range refs {
-		if err := h.SetReference(plumbing.NewHashReference(plumbing.ReferenceName(name), hash)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, h.SetReference(plumbing.NewHashReference(plumbing.ReferenceName(name), hash)))
 	}
 }
 
@@ -71,19 +69,13 @@ func (h history) commit(t *testing.T, text string, parents ...plumbing.Hash) plu
 	blob := h.NewEncodedObject()
 	blob.SetType(plumbing.BlobObject)
 	w, err := blob.Writer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := w.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, w.Close())
 	v, err := h.SetEncodedObject(blob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	tree := h.put(t, &object.Tree{Entries: []object.TreeEntry{{Name: "v", Mode: filemode.Regular, Hash: v}}})
 	return h.put(t, &object.Commit{Author: who(), Committer: who(), Message: text + "\n", TreeHash: tree, ParentHashes: parents})
 }
@@ -94,13 +86,9 @@ func (h history) put(t *testing.T, o interface {
 ) plumbing.Hash {
 	t.Helper()
 	encoded := h.NewEncodedObject()
-	if err := o.Encode(encoded); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, o.Encode(encoded))
 	hash, err := h.SetEncodedObject(encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return hash
 }
 

@@ -34,9 +34,7 @@ func calls(t *testing.T, s credentials.Sources) []string {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return strings.Fields(string(b))
 }
 
@@ -109,9 +107,7 @@ func TestHelperErrors(t *testing.T) {
 // A canceled context stops a running credential helper.
 func TestHelperIsCancelled(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -123,9 +119,7 @@ func TestHelperIsCancelled(t *testing.T) {
 	}()
 	k := credentials.New(helped(t, map[string]string{"credsStore": "xyz"}, modeVar+"=hangs", dialVar+"="+l.Addr().String()))
 	repo, err := name.NewRepository("registry.example.org/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := k.ResolveContext(ctx, repo); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

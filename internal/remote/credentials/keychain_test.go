@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/authn"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
@@ -64,12 +64,8 @@ func TestFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "config.json"), tc.config)
 			got, source, err := resolve(t, credentials.New(credentials.Sources{Files: []string{path}}), tc.repo)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, got)
 			if found := got != (authn.AuthConfig{}); found && source != path || !found && source != "" {
 				t.Errorf("%s: from %q", tc.reason, source)
 			}
@@ -146,9 +142,7 @@ func TestOrder(t *testing.T) {
 	env = env[:5]
 	for i, source := range []string{"~/named.json", "~/.docker/config.json", "~/run/containers/auth.json", "~/.config/containers/auth.json"} {
 		expect(files[i], source)
-		if err := os.Remove(files[i]); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Remove(files[i]))
 	}
 	expect("ada", "GITHUB_TOKEN")
 	env = env[:4]
@@ -207,9 +201,7 @@ func TestFromEnviron(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, credentials.FromEnviron(tc.env).Files); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, credentials.FromEnviron(tc.env).Files)
 		})
 	}
 }

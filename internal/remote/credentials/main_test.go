@@ -86,9 +86,7 @@ func playHelper() int {
 func installHelper(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	dir, file := t.TempDir(), helper
 	if runtime.GOOS == "windows" {
 		file += ".exe"
@@ -97,9 +95,7 @@ func installHelper(t *testing.T) string {
 		return dir
 	}
 	b := []byte(e2e.ReadFile(t, self))
-	if err := os.WriteFile(filepath.Join(dir, file), b, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(filepath.Join(dir, file), b, 0o700))
 	return dir
 }
 
@@ -110,9 +106,7 @@ func write(t *testing.T, path string, config any) string {
 	text, ok := config.(string)
 	if !ok {
 		b, err := json.Marshal(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		text = string(b)
 	}
 	e2e.WriteFile(t, path, text)
@@ -124,17 +118,13 @@ func write(t *testing.T, path string, config any) string {
 func resolve(t *testing.T, k authn.Keychain, repository string) (authn.AuthConfig, string, error) {
 	t.Helper()
 	repo, err := name.NewRepository(repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	auth, err := authn.Resolve(t.Context(), k, repo)
 	if err != nil {
 		return authn.AuthConfig{}, "", err
 	}
 	config, err := authn.Authorization(t.Context(), auth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if auth == authn.Anonymous {
 		return *config, "", nil
 	}

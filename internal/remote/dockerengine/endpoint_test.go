@@ -25,9 +25,7 @@ func TestFromEnviron(t *testing.T) {
 		Host: "tcp://docker:2376", CertPath: "/certs", Verify: true, Context: "c", APIVersion: "1.41",
 		Config: filepath.Join("/home/ada", ".docker"), Home: "/home/ada", RuntimeDir: "/run/user/1",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 	if got := dockerengine.FromEnviron([]string{"USERPROFILE=C:/ada", "DOCKER_CONFIG=D:/docker"}); got.Home != "C:/ada" || got.Config != "D:/docker" {
 		t.Errorf("got %+v", got)
 	}
@@ -87,9 +85,7 @@ func TestFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := dockerengine.Find(tc.env)
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				return
 			}
 			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
@@ -102,13 +98,9 @@ func TestFind(t *testing.T) {
 // listen creates a unix socket. If dead is set, no process listens on it.
 func listen(t *testing.T, path string, dead bool) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	l.SetUnlinkOnClose(false)
 	if dead {
 		_ = l.Close()
@@ -120,9 +112,7 @@ func listen(t *testing.T, path string, dead bool) {
 // Docker's before podman's. A socket with a listener comes before all sockets without one.
 func TestFindSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	env := dockerengine.Environment{Home: filepath.Join(dir, "home"), RuntimeDir: filepath.Join(dir, "run")}
 	all := dockerengine.Sockets(env)
@@ -130,9 +120,7 @@ func TestFindSocket(t *testing.T) {
 		"/var/run/docker.sock", env.RuntimeDir + "/docker.sock", env.Home + "/.docker/run/docker.sock", env.Home + "/.docker/desktop/docker.sock",
 		env.RuntimeDir + "/podman/podman.sock", "/run/podman/podman.sock",
 	}
-	if diff := cmp.Diff(want, all); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, all)
 	// Omit the first and the last socket: an engine may listen on them on this machine.
 	private := all[1 : len(all)-1]
 	find := func() string {
@@ -163,9 +151,7 @@ func TestFindSocket(t *testing.T) {
 		t.Errorf("rootless Docker: got %s", got)
 	}
 	for _, path := range []string{podman, rootless} {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Remove(path))
 	}
 	write(t, "not a socket", podman)
 	if got := find(); got != "unix://"+desktop {

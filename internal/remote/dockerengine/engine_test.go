@@ -43,9 +43,7 @@ func TestMain(m *testing.M) {
 func TestNegotiation(t *testing.T) {
 	e := dockerenginetest.Open(t)
 	version, err := e.ServerVersion(t.Context(), client.ServerVersionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got := e.ClientVersion(); got > version.APIVersion && len(got) >= len(version.APIVersion) {
 		t.Errorf("got %s, but the engine supports %s", got, version.APIVersion)
 	}
@@ -80,9 +78,7 @@ func open(t *testing.T, host string) (*dockerengine.Engine, error) {
 
 func TestOpenFails(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	nobody := l.Addr().String()
 	_ = l.Close()
 	missing := filepath.Join(t.TempDir(), "docker.sock")
@@ -114,25 +110,17 @@ func TestPermission(t *testing.T) {
 		t.Skip("only root can change the user")
 	}
 	dir, err := os.MkdirTemp("", "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(dir, 0o755))
 	socket := filepath.Join(dir, "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer l.Close()
 	self := filepath.Join(dir, "self")
 	copyFile(t, self)
 	for gid, group := range map[int]string{0: "docker", 1: "daemon", 54321: "docker"} {
-		if err := errors.Join(os.Chown(socket, 0, gid), os.Chmod(socket, 0o660)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, errors.Join(os.Chown(socket, 0, gid), os.Chmod(socket, 0o660)))
 		cmd := exec.CommandContext(e2e.Context(t), self)
 		cmd.Env = []string{beOtherUser + "=" + socket}
 		cmd.SysProcAttr = asNobody()
@@ -151,9 +139,7 @@ func copyFile(t *testing.T, to string) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if err := os.WriteFile(to, self, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(to, self, 0o755))
 }
 
 // TestExplain checks that Explain does not change the message of an engine, and that the
@@ -172,9 +158,7 @@ func TestExplain(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if _, err := e.Platform(t.Context()); err == nil || err.Error() != "no version today" {
 		t.Errorf("got %v", err)
 	}
@@ -217,13 +201,9 @@ func TestPullProgress(t *testing.T) {
 			}
 		}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var told []string
-	if err := e.Pull(t.Context(), "x", registry.AuthConfig{}, func(ev progress.Event) { told = append(told, fmt.Sprint(ev.Text, " ", ev.Done, "/", ev.Total)) }); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e.Pull(t.Context(), "x", registry.AuthConfig{}, func(ev progress.Event) { told = append(told, fmt.Sprint(ev.Text, " ", ev.Done, "/", ev.Total)) }))
 	if got, want := strings.Join(told, ", "), "pulling x 1/10, pulling x 6/30, pulling x 15/30, pulling x 30/30"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -241,9 +221,7 @@ func TestTagFor(t *testing.T) {
 
 func TestMachine(t *testing.T) {
 	e, err := open(t, serve(t, func(http.ResponseWriter, *http.Request) {}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if got := e.Machine(); got != "" || e.Forwards() {
 		t.Errorf("a loopback address is this machine: got %q", got)
 	}

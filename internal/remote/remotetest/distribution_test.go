@@ -90,18 +90,14 @@ func TestDistribution(t *testing.T) {
 				path = "/v2/a/manifests/sha256:" + strings.Repeat("0", 64)
 			}
 			req, err := http.NewRequestWithContext(t.Context(), tc.method, tc.scheme+"://"+tc.distribution.Start(t)+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if tc.login {
 				req.SetBasicAuth("gold", "s3cret")
 			}
 			client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 			defer client.CloseIdleConnections()
 			resp, err := client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			_ = resp.Body.Close()
 			if resp.StatusCode != tc.want {
 				t.Errorf("%s: got %s, want %d", tc.reason, resp.Status, tc.want)

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -19,9 +20,7 @@ var files = map[string][]byte{"b": []byte("content"), "a": nil}
 
 func TestTar(t *testing.T) {
 	content, err := remotetest.Tar(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if !bytes.HasSuffix(content, make([]byte, 1024)) {
 		t.Error("the tar has no end-of-archive marker")
 	}
@@ -31,13 +30,9 @@ func TestTar(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		fmt.Fprintf(&got, "%s %o %q, ", h.Name, h.Mode, text)
 	}
 	if want := `a 755 "", b 755 "content", `; got.String() != want {
@@ -47,14 +42,10 @@ func TestTar(t *testing.T) {
 
 func TestImage(t *testing.T) {
 	layer, err := remotetest.Layer(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img := remotetest.Image(t, v1.Config{Entrypoint: []string{"/b"}}, layer)
 	file, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if file.OS != "linux" || file.Architecture != runtime.GOARCH || len(file.Config.Entrypoint) != 1 || len(file.RootFS.DiffIDs) != 1 {
 		t.Errorf("unexpected config %+v", file)
 	}

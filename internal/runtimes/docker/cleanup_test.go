@@ -52,9 +52,7 @@ func TestCleanup(t *testing.T) {
 func (p place) kill(t *testing.T, functions ...string) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var args []string
 	for i, f := range functions {
 		if i > 0 {
@@ -67,18 +65,12 @@ func (p place) kill(t *testing.T, functions ...string) {
 		t.Fatal(err)
 	}
 	out, err := user.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := user.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, user.Start())
 	if said, err := bufio.NewReader(out).ReadString('\n'); said != "ready\n" {
 		t.Errorf("the killed process wrote %q, %v", said, err)
 	}
-	if err := user.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, user.Process.Kill())
 	_ = e2e.Await(t, user.Wait)
 }
 
@@ -95,15 +87,11 @@ func TestKilled(t *testing.T) {
 	// containers.
 	other := p
 	other.dir = t.TempDir()
-	if err := other.render().Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, other.render().Probe(t.Context()))
 	if got := p.ours(t); got != "running running running running" {
 		t.Errorf("another user changed the containers: got %q", got)
 	}
-	if err := p.render().Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, p.render().Probe(t.Context()))
 	if got := p.ours(t); got != "running exited" && got != "exited running" {
 		t.Errorf("after the next run: got %q, want an orphan and a stopped container", got)
 	}
@@ -125,9 +113,7 @@ func TestKilledMaker(t *testing.T) {
 
 	p.kill(t, f.Package+" name xfn-test-shared cleanup Orphan")
 	user := start(t, p.render(), f)
-	if err := p.render().Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, p.render().Probe(t.Context()))
 	assertAnswers(t, user)
 	end(t, user)
 	if got := p.ours(t); got != "" {
@@ -218,9 +204,7 @@ func TestForeign(t *testing.T) {
 	created, err := p.engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Name: name, Config: &api.Config{Image: image, Cmd: []string{"--insecure"}}, HostConfig: &api.HostConfig{PublishAllPorts: true},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { p.remove(t, created.ID) })
 	_, err = p.render().Start(t.Context(), fn(image, "name", name))
 	if err == nil || !strings.Contains(err.Error(), `container "xfn-test-mine" publishes no port 9443/tcp`) {
@@ -251,8 +235,6 @@ func (p place) makeMine(t *testing.T, image, name string) {
 	created, err := p.engine.ContainerCreate(context.WithoutCancel(t.Context()), client.ContainerCreateOptions{
 		Name: name, Config: &api.Config{Image: image, Cmd: []string{"--insecure"}, ExposedPorts: exposed}, HostConfig: &api.HostConfig{PortBindings: bound},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { p.remove(t, created.ID) })
 }

@@ -24,9 +24,7 @@ func TestStartAndStop(t *testing.T) {
 	img := dockerenginetest.Function(t, functiontest.Serves, func(f *v1.ConfigFile) { f.Config.Volumes = map[string]struct{}{"/data": {}} })
 	dockerenginetest.Load(t, p.engine, named+"volume", img)
 	r := p.render()
-	if err := r.Prepare(t.Context(), fn(named+"volume")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, r.Prepare(t.Context(), fn(named+"volume")))
 	instance := start(t, r, fn(named+"volume"))
 	assertAnswers(t, instance)
 	if want := `^xfn\.test/function:volume in container xfn-f-[a-z0-9]{10}$`; !regexp.MustCompile(want).MatchString(instance.Detail) {

@@ -14,6 +14,7 @@ import (
 	api "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -26,12 +27,8 @@ func (p place) steps(text string) []string {
 func writeTarball(t *testing.T, path string, img v1.Image) {
 	t.Helper()
 	tag, err := name.NewTag("example.org/acme/f:v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tarball.WriteToFile(path, tag, img); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, tarball.WriteToFile(path, tag, img))
 }
 
 // foreignProgram returns a program for a CPU that no engine has.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestEmptyLease(t *testing.T) {
@@ -20,13 +22,9 @@ func TestEmptyLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := leases{dir: t.TempDir()}
 			f, err := createLocked(filepath.Join(l.dir, rendersFolder))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			created := time.Now().Add(-tc.age)
-			if err := errors.Join(f.Close(), os.Chtimes(f.Name(), created, created)); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, errors.Join(f.Close(), os.Chtimes(f.Name(), created, created)))
 			err = l.endExpired(func(string, lease) (bool, error) {
 				t.Error("an empty file has no lease to end")
 				return false, nil

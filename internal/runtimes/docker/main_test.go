@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -121,12 +122,8 @@ func (p place) image(t testing.TB, b functiontest.Behavior) string {
 		return as
 	}
 	tag, err := name.NewTag(as)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.engine.Load(t.Context(), tag, dockerenginetest.Function(t, b, nil)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, p.engine.Load(t.Context(), tag, dockerenginetest.Function(t, b, nil)))
 	loaded[as] = true
 	return as
 }
@@ -163,9 +160,7 @@ func fn(pkg string, annotations ...string) runtimes.Function {
 func start(t testing.TB, r runtimes.Runtime, f runtimes.Function) *runtimes.Instance {
 	t.Helper()
 	instance, err := r.Start(t.Context(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return instance
 }
 
@@ -201,9 +196,7 @@ func assertAnswers(t testing.TB, r function.Runner) {
 func (p place) containers(t testing.TB, term, value string) []string {
 	t.Helper()
 	list, err := p.engine.ContainerList(context.WithoutCancel(t.Context()), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add(term, value)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var states []string
 	for _, c := range list.Items {
 		states = append(states, string(c.State))

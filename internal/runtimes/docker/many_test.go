@@ -95,15 +95,11 @@ type severable struct {
 func (p place) severable(t *testing.T) (*severable, dockerengine.Environment) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	m := &severable{listener: l}
 	t.Cleanup(m.die)
 	go func() {
@@ -166,9 +162,7 @@ func TestEngineDies(t *testing.T) {
 		t.Errorf("got containers %q", got)
 	}
 	p.move(t)
-	if err := p.render().Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, p.render().Probe(t.Context()))
 	if got := p.ours(t); got != "" {
 		t.Errorf("got containers %q", got)
 	}
@@ -183,9 +177,7 @@ func (p place) move(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		_, rest, _ := strings.Cut(string(text), `","container"`)
 		e2e.WriteFile(t, file, fmt.Sprintf(`{"host":%q,"container"%s`, p.env.Host, rest))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -28,12 +29,8 @@ import (
 func (p place) pushed(t *testing.T, host string, as authn.Authenticator) string {
 	t.Helper()
 	ref, err := name.NewTag(host + "/acme/f:v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ggcr.Write(ref, dockerenginetest.Function(t, functiontest.Serves, nil), ggcr.WithAuth(as)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, ggcr.Write(ref, dockerenginetest.Function(t, functiontest.Serves, nil), ggcr.WithAuth(as)))
 	dockerenginetest.Forget(t, p.engine, ref.Name())
 	return ref.Name()
 }
@@ -142,13 +139,9 @@ func TestPullPinned(t *testing.T) {
 	}))
 	image := p.pushed(t, host, authn.Anonymous)
 	tag, err := name.NewTag(image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	desc, err := ggcr.Head(tag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	pinned := tag.Digest(desc.Digest.String())
 	dockerenginetest.Forget(t, p.engine, pinned.Name())
 	config := p.config()
@@ -252,9 +245,7 @@ func TestPullOnce(t *testing.T) {
 	for range 5 {
 		all = append(all, fn(image, "pull-policy", "Always"))
 	}
-	if err := p.render().Prepare(t.Context(), all...); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, p.render().Prepare(t.Context(), all...))
 	if got := p.events.texts(progress.Step); !slices.Equal(got, []string{"pulling " + image}) {
 		t.Errorf("got %q", got)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
@@ -41,9 +42,7 @@ func TestPublish(t *testing.T) {
 			assertAnswers(t, instance)
 			_, container, _ := strings.Cut(instance.Detail, " in container ")
 			info, err := p.engine.ContainerInspect(t.Context(), container, client.ContainerInspectOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if got := info.Container.NetworkSettings.Ports[port][0].HostIP.String(); got != tc.want {
 				t.Errorf("%s: got %s", tc.reason, got)
 			}
@@ -83,17 +82,13 @@ func TestNetwork(t *testing.T) {
 func (p place) memberOf(t *testing.T, image, network string) string {
 	t.Helper()
 	created, err := p.engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: "xfn-test-member", Config: configOf(image), HostConfig: in(network)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { p.remove(t, created.ID) })
 	if _, err := p.engine.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	info, err := p.engine.ContainerInspect(t.Context(), created.ID, client.ContainerInspectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if ports := info.Container.HostConfig.PortBindings; len(ports) > 0 {
 		t.Errorf("published: %v", ports)
 	}
@@ -136,15 +131,11 @@ func TestTLS(t *testing.T) {
 	authority := functiontest.NewAuthority(t)
 	server := authority.Issue(t, "localhost", time.Hour, authority)
 	pair, err := tls.LoadX509KeyPair(filepath.Join(server, "tls.crt"), filepath.Join(server, "tls.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(authority.Certificate)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	p.carry(t, l)
 	_, at, _ := net.SplitHostPort(l.Addr().String())
 	config := p.config()
@@ -165,9 +156,7 @@ func TestTLS(t *testing.T) {
 func dockerFiles(t *testing.T, from string) string {
 	t.Helper()
 	for old, name := range map[string]string{"ca.crt": "ca.pem", "tls.crt": "cert.pem", "tls.key": "key.pem"} {
-		if err := os.Rename(filepath.Join(from, old), filepath.Join(from, name)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.Rename(filepath.Join(from, old), filepath.Join(from, name)))
 	}
 	return from
 }
@@ -178,13 +167,9 @@ func TestSSH(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	bin := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(bin, "ssh")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Symlink(self, filepath.Join(bin, "ssh")))
 	t.Setenv("PATH", bin)
 	t.Setenv(beSSH, strings.TrimPrefix(p.env.Host, "unix://"))
 	config := p.config()
@@ -235,17 +220,13 @@ func TestRemoteLoopback(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
 	name, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	addresses, err := net.LookupHost(name)
 	if err != nil {
 		t.Skipf("this machine has no host name: %v", err)
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(addresses[0], "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	p.carry(t, l)
 	_, at, _ := net.SplitHostPort(l.Addr().String())
 	config := p.config()

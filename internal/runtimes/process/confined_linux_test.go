@@ -150,9 +150,7 @@ func TestPackageByReference(t *testing.T) {
 func assertAnswersAndStops(t *testing.T, p process.Process, fn runtimes.Function) {
 	t.Helper()
 	instance, err := p.Start(t.Context(), fn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	assertAnswers(t, instance)
 	stop(t, instance)
 }
@@ -255,14 +253,10 @@ func TestPackageAnnotations(t *testing.T) {
 			fn := runtimes.Function{Name: "f", Package: pkg, Annotations: map[string]string{tc.annotation: tc.value}}
 			instance, err := confined(t).Start(t.Context(), fn)
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			assertAnswers(t, instance)
 			if !strings.Contains(instance.Detail, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, instance.Detail, tc.want)
@@ -277,9 +271,7 @@ func TestManyPackagesAtOnce(t *testing.T) {
 	var instances []*runtimes.Instance
 	for range 4 { // all instances have the same root
 		fn, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		instances = append(instances, fn)
 	}
 	for _, fn := range instances {

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
@@ -95,13 +96,9 @@ type lifeline struct {
 func newLifeline(t *testing.T) lifeline {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "life")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	lis, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		_ = lis.Close()
 		_ = os.RemoveAll(dir)
@@ -136,9 +133,7 @@ func (l lifeline) next(t *testing.T) life {
 // awaitDeath returns when the process has ended.
 func (l life) awaitDeath(t *testing.T) {
 	t.Helper()
-	if err := l.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, l.SetReadDeadline(time.Now().Add(time.Minute)))
 	if _, err := l.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("process %d is still running: %v", l.pid, err)
 	}
@@ -150,9 +145,7 @@ func (l life) awaitDeath(t *testing.T) {
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		assertEmpty(t, dir)
 		_ = os.RemoveAll(dir)
@@ -163,9 +156,7 @@ func shortDir(t *testing.T) string {
 func assertEmpty(t *testing.T, dir string) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
@@ -174,9 +165,7 @@ func assertEmpty(t *testing.T, dir string) {
 func request(t testing.TB, input string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	req := &fnv1.RunFunctionRequest{}
-	if err := protojson.Unmarshal([]byte(`{"input": `+input+`}`), req); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, protojson.Unmarshal([]byte(`{"input": `+input+`}`), req))
 	return req
 }
 

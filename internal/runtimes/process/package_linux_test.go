@@ -85,18 +85,14 @@ var shared = sync.OnceValues(func() (string, error) {
 func layerOf(t testing.TB, files map[string][]byte) v1.Layer {
 	t.Helper()
 	l, err := remotetest.Layer(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return l
 }
 
 func fileOf(t testing.TB, name string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return content
 }
 
@@ -132,9 +128,7 @@ func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layers ...v1.
 	if err == nil {
 		img, err = mutate.Append(img, mutate.Addendum{Layer: meta, Annotations: map[string]string{xpkg.Annotation: "base"}})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return mutate.MediaType(remotetest.Configured(t, img, platform, config), types.OCIManifestSchema1)
 }
 
@@ -150,9 +144,7 @@ func behaving(t testing.TB, b functiontest.Behavior) v1.Image {
 func write(t testing.TB, a xpkg.Artifact) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f.xpkg")
-	if err := xpkg.WriteFile(t.Context(), path, a, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, a, nil))
 	return path
 }
 
@@ -176,7 +168,5 @@ func dynamic(t testing.TB, program string) map[string][]byte {
 // must fails the test if one of the errors is not nil.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(errs...))
 }

@@ -23,9 +23,7 @@ import (
 func start(t *testing.T, p process.Process, pkg string) *runtimes.Instance {
 	t.Helper()
 	fn, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return fn
 }
 
@@ -69,9 +67,7 @@ func assertPrivate(t *testing.T, tmp string) {
 
 func TestLongTempDir(t *testing.T) {
 	tmp := filepath.Join(t.TempDir(), strings.Repeat("x", 120))
-	if err := os.Mkdir(tmp, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Mkdir(tmp, 0o700))
 	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: tmp}}, writeChild(t, functiontest.Serves, newLifeline(t)))
 	assertAnswers(t, fn)
 	stop(t, fn)
@@ -173,9 +169,7 @@ func TestBadFunctions(t *testing.T) {
 			line := newLifeline(t)
 			p := process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), StartTimeout: tc.timeout}}
 			_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeChild(t, tc.behavior, line)})
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 			one := line.next(t)
 			one.awaitDeath(t)
 			assertReaped(t, one.pid)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -29,16 +27,12 @@ func TestSourceFolder(t *testing.T) {
 	}
 	source := "./testdata/literal"
 	fn, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: source})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	assertAnswers(t, fn)
 	if want := "built from " + source; fn.Detail != want {
 		t.Errorf("detail: got %q, want %q", fn.Detail, want)
 	}
-	if diff := cmp.Diff([]string{"compiling " + source}, steps); diff != "" {
-		t.Errorf("progress: -want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "progress", []string{"compiling " + source}, steps)
 	stop(t, fn)
 }
 
@@ -67,9 +61,7 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := process.Process{GoEnv: os.Environ(), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}
 			_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: tc.pkg})
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 			if got := string(hint.Of(err)); !strings.Contains(got, tc.hint) {
 				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.hint)
 			}
@@ -98,10 +90,6 @@ func TestEnvironment(t *testing.T) {
 	user := []string{"PATH=/bin", "path=/other", "AWS_SECRET_ACCESS_KEY=s", "HOME=/home/me", "LANG=C", "HTTPS_PROXY=http://me:pw@proxy", "=C:=C:\\", "SYSTEMROOT=C:\\Windows", "bare"}
 	before := slices.Clone(user)
 	got := process.Environment(user)
-	if diff := cmp.Diff([]string{"PATH=/bin", "LANG=C", "SYSTEMROOT=C:\\Windows"}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff(before, user); diff != "" {
-		t.Errorf("the argument was changed: -want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "result", []string{"PATH=/bin", "LANG=C", "SYSTEMROOT=C:\\Windows"}, got)
+	e2e.Equal(t, "the argument was changed", before, user)
 }

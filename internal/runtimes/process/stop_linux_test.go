@@ -62,9 +62,7 @@ func TestStopKills(t *testing.T) {
 		line := newLifeline(t)
 		fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
 		parent, child := line.next(t), line.next(t)
-		if err := syscall.Kill(parent.pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, syscall.Kill(parent.pid, syscall.SIGKILL))
 		parent.awaitDeath(t)
 		child.awaitDeath(t) // the child must end before Stop is called
 		stop(t, fn)
@@ -131,19 +129,13 @@ func TestKilledUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := user.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := user.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, user.Start())
 	if said, err := bufio.NewReader(out).ReadString('\n'); said != "ready\n" {
 		t.Errorf("the starting process wrote %q, %v", said, err)
 	}
 	one := line.next(t)
-	if err := user.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, user.Process.Kill())
 	_ = e2e.Await(t, user.Wait)
 	one.awaitDeath(t)
 }
@@ -152,9 +144,7 @@ func TestStopAfterDeath(t *testing.T) {
 	line := newLifeline(t)
 	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Serves, line))
 	one := line.next(t)
-	if err := syscall.Kill(one.pid, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, syscall.Kill(one.pid, syscall.SIGTERM))
 	one.awaitDeath(t)
 	if _, err := fn.RunFunction(t.Context(), "f", request(t, `{}`)); err == nil || !strings.Contains(err.Error(), `calling function "f": the function ended unexpectedly (exit status 0)`) {
 		t.Errorf("got %v, want the end of the process", err)

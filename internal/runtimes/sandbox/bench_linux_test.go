@@ -26,6 +26,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -100,9 +101,7 @@ func tenAnswers(b *testing.B, s sandbox.Sandbox, fn runtimes.Function) time.Dura
 			err = errors.Join(err, i.Stop(b.Context()))
 		}
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	return took
 }
 
@@ -153,17 +152,13 @@ func pushed(b testing.TB, reference string, img v1.Image) string {
 	if err == nil {
 		err = ggcr.Write(tag, img)
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	return reference
 }
 
 func saved(b testing.TB, file string, img v1.Image) string {
 	b.Helper()
-	if err := tarball.WriteToFile(file, name.MustParseReference("xfn-benchmark:latest"), img); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, tarball.WriteToFile(file, name.MustParseReference("xfn-benchmark:latest"), img))
 	return file
 }
 
@@ -173,14 +168,10 @@ func answerOf(b *testing.B, s sandbox.Sandbox, fn runtimes.Function) time.Durati
 	b.Helper()
 	begun := time.Now()
 	instance, err := s.Start(b.Context(), fn)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	err = ask(b.Context(), instance)
 	took := time.Since(begun)
-	if err := errors.Join(err, instance.Stop(b.Context())); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, errors.Join(err, instance.Stop(b.Context())))
 	return took
 }
 
@@ -198,23 +189,17 @@ func ask(ctx context.Context, f function.Runner) error {
 func bareAnswer(b *testing.B, program string, args ...string) time.Duration {
 	b.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	address := free.Addr().String()
 	free.Close()
 	cmd := exec.Command(program, append(args, address)...)
 	begun := time.Now()
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, cmd.Start())
 	err = askAt(b.Context(), address)
 	took := time.Since(begun)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait() // ignore the error: the program was killed
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	return took
 }
 
@@ -280,13 +265,9 @@ func reportAgain(b *testing.B, out string) {
 func sizedPackage(b testing.TB, dir, program string, size int64) v1.Image {
 	b.Helper()
 	info, err := os.Stat(program)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	data, err := os.Open(program)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	defer data.Close()
 	layer := writeTar(b, filepath.Join(dir, "program.tar"), "function", data, info.Size())
 	noise := writeTar(b, filepath.Join(dir, fmt.Sprintf("noise%d.tar", size)), "noise", rand.NewChaCha8([32]byte{}), size-programSize)
@@ -300,18 +281,14 @@ func sizedPackage(b testing.TB, dir, program string, size int64) v1.Image {
 func writeTar(b testing.TB, file, name string, content io.Reader, size int64) string {
 	b.Helper()
 	f, err := os.Create(file)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, err)
 	defer f.Close()
 	w := tar.NewWriter(f)
 	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: size})
 	if err == nil {
 		_, err = io.CopyN(w, content, size)
 	}
-	if err := errors.Join(err, w.Close()); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, errors.Join(err, w.Close()))
 	return file
 }
 

@@ -20,6 +20,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
@@ -52,12 +53,8 @@ func containers(t testing.TB) sandbox.Containers {
 func (w world) push(t testing.TB, img v1.Image, tag string, options ...ggcr.Option) string {
 	t.Helper()
 	ref, err := name.ParseReference(w.registry + "/acme/fn:" + tag)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ggcr.Write(ref, img, options...); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, ggcr.Write(ref, img, options...))
 	return ref.Name()
 }
 
@@ -250,9 +247,7 @@ func holdPipes(t *testing.T) {
 	t.Helper()
 	for _, file := range pipes(t) {
 		n, err := strconv.Atoi(filepath.Base(file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if held, err := syscall.Dup(n); err == nil {
 			t.Cleanup(func() { _ = syscall.Close(held) })
 		}
@@ -326,9 +321,7 @@ func TestContainersFile(t *testing.T) {
 	w := newWorld(t)
 	w.Files = true
 	path := filepath.Join(t.TempDir(), "image.xpkg")
-	if err := xpkg.WriteFile(t.Context(), path, programImage(t, "say", "from a file"), nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, programImage(t, "say", "from a file"), nil))
 	if got, err := w.run(t, alpha.ContainerRequest{Image: path}); got != "from a file" || err != nil {
 		t.Errorf("got %q and error %v", got, err)
 	}
@@ -423,9 +416,7 @@ func assertNothingLeft(t *testing.T, arg string) {
 func pipes(t *testing.T) (open []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, file := range files {
 		if target, _ := os.Readlink(file); strings.HasPrefix(target, "pipe:") {
 			open = append(open, file)

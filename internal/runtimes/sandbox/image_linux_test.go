@@ -11,6 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -27,17 +28,11 @@ func packaged(t testing.TB, runtime v1.Image) xpkg.Artifact {
 	t.Helper()
 	meta := afero.NewMemMapFs()
 	text := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: function-test\n"
-	if err := afero.WriteFile(meta, "crossplane.yaml", []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, afero.WriteFile(meta, "crossplane.yaml", []byte(text), 0o644))
 	pkg, err := xpkg.Read(t.Context(), meta, ".", xpkg.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	built, err := xpkg.Build(pkg, []v1.Image{runtime}, xpkg.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return built
 }
 
@@ -53,13 +48,9 @@ func layered(t testing.TB, config v1.Config, files ...string) v1.Image {
 		layers = append(layers, l)
 	}
 	raw, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	img, err := oci.Assemble(raw, descs, layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return img
 }
 
@@ -68,30 +59,20 @@ func layered(t testing.TB, config v1.Config, files ...string) v1.Image {
 func layerOf(t testing.TB, file string) (v1.Layer, oci.Blob) {
 	t.Helper()
 	plain, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer plain.Close()
 	stored, err := os.Create(file + ".gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { stored.Close() })
 	z := oci.NewCompressor(stored)
 	_, err = io.Copy(z, plain)
-	if err := errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(err, z.Close()))
 	l, err := oci.Layer(stored, z.Blob())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return l, z.Blob()
 }
 
 func writePackage(t testing.TB, file string, a xpkg.Artifact) {
 	t.Helper()
-	if err := xpkg.WriteFile(t.Context(), file, a, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), file, a, nil))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -99,12 +100,8 @@ func TestUser(t *testing.T) {
 func TestUserLinks(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
 	write(t, outside, "passwd", "me:x:1:1::/:\n")
-	if err := os.Mkdir(filepath.Join(root, "etc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(outside, "passwd"), filepath.Join(root, "etc/passwd")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Mkdir(filepath.Join(root, "etc"), 0o755))
+	e2e.NoError(t, os.Symlink(filepath.Join(outside, "passwd"), filepath.Join(root, "etc/passwd")))
 	if uid, gid, err := lookupUser(root, "me"); err == nil {
 		t.Errorf("got %d:%d from outside of the root", uid, gid)
 	}
@@ -118,16 +115,12 @@ func TestSpec(t *testing.T) {
 		Entrypoint: []string{"/fn"}, Cmd: []string{"--debug"}, Env: []string{"A=image", "PATH=/bin"}, User: "7:8", WorkingDir: "work",
 	}}
 	got, err := specOf(root, settings{env: []string{"A=annotation"}, writable: true, limits: sandbox.Limits{CPU: 5}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := sandbox.Spec{
 		Root: root.Path, Args: []string{"/fn", "--debug"}, Env: []string{"PATH=/bin", "A=annotation"},
 		Dir: "/work", UID: 7, GID: 8, Writable: true, Limits: sandbox.Limits{CPU: 5},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 	if _, err := specOf(&rootfs.Root{Path: t.TempDir()}, settings{}); err == nil || err.Error() != "the image has no entrypoint" {
 		t.Errorf("got %v", err)
 	}
@@ -196,10 +189,6 @@ func TestOutOfMemory(t *testing.T) {
 func write(t *testing.T, root, name, text string) {
 	t.Helper()
 	path := filepath.Join(root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	e2e.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -19,9 +20,7 @@ func begin(t *testing.T, s sandbox.Sandbox, fn runtimes.Function) *runtimes.Inst
 	t.Helper()
 	instance, err := s.Start(t.Context(), fn)
 	functiontest.RequireSandbox(t, err)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := instance.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -64,18 +63,12 @@ func TestStart(t *testing.T) {
 func TestStartChangedFile(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "function")
-	if err := os.WriteFile(program, []byte("#!/no/interpreter"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(program, []byte("#!/no/interpreter"), 0o755))
 	file := saved(t, filepath.Join(dir, "saved.xpkg"), sizedPackage(t, dir, program, programSize+1_000_000))
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	data[len(data)/2]++ // change a byte in the middle, in the layer of random bytes
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(file, data, 0o644))
 	_, err = sandbox.Sandbox{Cache: t.TempDir()}.Start(t.Context(), runtimes.Function{Name: "function", Package: file})
 	if err == nil || !strings.Contains(err.Error(), "unpacking the image") {
 		t.Errorf("Start() of a file whose layer was changed: got %v", err)

@@ -16,13 +16,9 @@ import (
 func publicDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sandbox")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -33,13 +29,9 @@ func asOrdinaryUser(t testing.TB, env []string, args ...string) string {
 	const uid, gid = 54321, 54321
 	dir := publicDir(t)
 	self, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	program := filepath.Join(dir, "test")
-	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Chown(dir, uid, gid)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(os.WriteFile(program, self, 0o755), os.Chown(dir, uid, gid)))
 	cmd := exec.CommandContext(e2e.Context(t), program, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), append(env, "TMPDIR="+dir, "HOME="+dir)...)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
 )
 
@@ -65,9 +66,7 @@ const (
 func verdict(t *testing.T, auditArch uint32, number int, args ...uint64) uint32 {
 	t.Helper()
 	raw, err := seccomp.Program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return verdictOf(t, raw, auditArch, number, args...)
 }
 
@@ -78,9 +77,7 @@ func verdictOf(t *testing.T, raw []bpf.RawInstruction, auditArch uint32, number 
 		t.Fatal("the filter has unknown instructions")
 	}
 	vm, err := bpf.NewVM(instructions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	// bpf.VM reads big-endian words, as in network packets.
 	data := binary.BigEndian.AppendUint32(nil, uint32(number))
 	data = binary.BigEndian.AppendUint32(data, auditArch)
@@ -90,18 +87,14 @@ func verdictOf(t *testing.T, raw []bpf.RawInstruction, auditArch uint32, number 
 		data = binary.BigEndian.AppendUint32(data, uint32(arg>>32))
 	}
 	got, err := vm.Run(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return uint32(got)
 }
 
 func native(t *testing.T) *arch.Info {
 	t.Helper()
 	info, err := arch.GetInfo(runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return info
 }
 

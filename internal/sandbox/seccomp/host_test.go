@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
 )
 
@@ -53,9 +54,7 @@ func TestHost(t *testing.T) {
 		{"calls whose numbers are between denied ones are allowed", isolated, "accept4", nil, allow},
 	} {
 		program, err := tc.host.Program()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		number := native(t).SyscallNames[tc.call]
 		if got := verdictOf(t, program, uint32(native(t).ID), number, tc.args...); got != tc.want {
 			t.Errorf("%s(%#x) with %+v: got %#x, want %#x: %s", tc.call, tc.args, tc.host, got, tc.want, tc.reason)
@@ -63,9 +62,7 @@ func TestHost(t *testing.T) {
 	}
 	for host, want := range map[seccomp.Host]uint32{isolated: denied, network: denied, root: allow} {
 		program, err := host.Program()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		for _, call := range strings.Fields("fchmod fchmodat fchmodat2 fchown fchownat utimensat setxattr lsetxattr fsetxattr removexattr") {
 			if got := verdictOf(t, program, uint32(native(t).ID), native(t).SyscallNames[call]); got != want {
 				t.Errorf("%s with %+v: got %#x, want %#x", call, host, got, want)

@@ -19,15 +19,11 @@ func objects(t testing.TB, path string) []map[string]any {
 	t.Helper()
 	data := []byte(e2e.ReadFile(t, path))
 	docs, err := manifest.Split(path, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []map[string]any
 	for _, doc := range docs {
 		obj, err := doc.Object()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		all = append(all, obj)
 	}
 	return all
@@ -53,9 +49,7 @@ func TestGenerate(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			xrd := objects(t, strings.TrimSuffix(path, ".crds.yaml")+".yaml")[0]
 			got, err := crd.Generate(xrd)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if diff := cmp.Diff(objects(t, path), got, undescribed); diff != "" {
 				t.Errorf("other CRDs (-Crossplane +ours):\n%s", diff)
 			}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestJSONSchema(t *testing.T) {
@@ -27,13 +29,9 @@ func TestJSONSchema(t *testing.T) {
 			}
 			spec := s["properties"].(map[string]any)["spec"].(map[string]any)
 			got, err := json.Marshal(spec["properties"].(map[string]any)["value"])
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			want, err := yaml.YAMLToJSON([]byte(tc.want))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if string(got) != string(want) {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, want)
 			}

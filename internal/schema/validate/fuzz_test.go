@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
@@ -65,9 +66,7 @@ func FuzzDefinition(f *testing.F) {
 			},
 		}
 		all, err := crd.All(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		v := validate.New([]validate.Definition{{Object: all[0], Path: "f", Line: 1}}, validate.Options{Composition: checked})
 		for _, obj := range []string{"{}", "{spec: {a: [x, x, 1, null]}, a: 1, b: {kind: X}}", "{metadata: {name: a}, spec: 1, status: {}}"} {
 			statusLines(t, v, "---\n"+`{apiVersion: example.org/v1, kind: A, `+obj[1:])

@@ -15,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -27,19 +28,13 @@ var checked = check.ForValidation(check.Options{Inputs: builtin.Inputs()})
 func definitions(t testing.TB, text string) []validate.Definition {
 	t.Helper()
 	docs, err := manifest.Split("defs.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []validate.Definition
 	for _, doc := range docs {
 		obj, err := doc.Object()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		crds, err := crd.All(obj)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		for _, c := range crds {
 			all = append(all, validate.Definition{Object: c, Path: doc.Path, Line: doc.Line, Source: doc})
 		}
@@ -68,9 +63,7 @@ func statusLines(t testing.TB, v *validate.Validator, text string) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return all
 }
 
@@ -199,9 +192,7 @@ func TestDocuments(t *testing.T) {
 	v := validate.New(definitions(t, platform), validate.Options{Composition: checked, Namespace: "default"})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, statusLines(t, v, tc.text)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, statusLines(t, v, tc.text))
 		})
 	}
 }
@@ -246,16 +237,12 @@ func TestNamespaceRequired(t *testing.T) {
 	v := validate.New(definitions(t, platform), validate.Options{Composition: checked})
 	got := statusLines(t, v, "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu}")
 	want := []string{"1 XBucket b: invalid", "  3 metadata.namespace: Required value", "  1 " + unchecked}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }
 
 func TestOld(t *testing.T) {
 	old, err := validate.ReadOld(docs("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: example.org/v1, kind: XBucket, metadata: {name: b, uid: u, resourceVersion: \"7\", generation: 3}, spec: {region: asia, frozen: ice}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: default, uid: u}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	v := validate.New(definitions(t, platform), validate.Options{Composition: checked, Namespace: "default", Old: old})
 	cases := map[string]struct {
 		reason, text string
@@ -269,9 +256,7 @@ func TestOld(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, statusLines(t, v, tc.text)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, statusLines(t, v, tc.text))
 		})
 	}
 	for name, text := range map[string]string{"no YAML": "a: b: c", "no object": "5", "a bad separator": "--- x"} {
@@ -326,17 +311,13 @@ func TestObjects(t *testing.T) {
 		":0 d no schema [the definition of its kind at defs.yaml:48 is invalid]",
 		":0  invalid [json: unsupported value: NaN]",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }
 
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	obj, err := manifest.Document{Path: "o.yaml", Line: 1, Text: []byte(text)}.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return obj
 }
 
@@ -365,9 +346,7 @@ func TestComposedBy(t *testing.T) {
 					got = append(got, f.String())
 				}
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -381,9 +360,7 @@ func TestDeepSchema(t *testing.T) {
 	object := "apiVersion: example.org/v1\nkind: D\nmetadata: {name: d}\n"
 	got := statusLines(t, v, object+"a: "+strings.Repeat("{a: ", depth-1)+"x"+strings.Repeat("}", depth-1)+"\n---\n"+object+"a: {a: {b: 1}}\n")
 	want := []string{"1 D d: valid", "6 D d: invalid", `  9 unknown field "a.a.b"`}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, got)
 }
 
 // appDocuments returns n objects of the kind that testdata/apps.yaml defines,
@@ -403,9 +380,7 @@ func appDocuments(n int) iter.Seq2[manifest.Document, error] {
 // error of the callback stops the validation.
 func TestOrder(t *testing.T) {
 	definition, err := os.ReadFile("testdata/apps.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	v := validate.New(definitions(t, string(definition)), validate.Options{Composition: checked, Namespace: "default"})
 	n := 0
 	enough := errors.New("enough")

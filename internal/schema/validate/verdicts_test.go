@@ -16,9 +16,7 @@ func TestVerdicts(t *testing.T) {
 	const path = "../testdata/verdicts.yaml"
 	text := []byte(e2e.ReadFile(t, path))
 	docs, err := manifest.Split(path, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	v := validate.New(nil, validate.Options{})
 	seen := map[string]bool{}
 	for _, doc := range docs {
@@ -26,9 +24,7 @@ func TestVerdicts(t *testing.T) {
 			Case, Reason, Refused string
 			Object                map[string]any
 		}
-		if err := doc.Decode(&tc); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, doc.Decode(&tc))
 		if tc.Case == "" || tc.Reason == "" || seen[tc.Case] {
 			t.Errorf("%s: want a new case and a reason, got %q", doc.Position(), tc.Case)
 		}

@@ -77,9 +77,7 @@ func options(t *testing.T, dir string) intercept.CacheOptions {
 func call(t *testing.T, r function.Runner, name string, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	t.Helper()
 	rsp, err := r.RunFunction(t.Context(), name, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return rsp
 }
 
@@ -139,9 +137,7 @@ func TestSecondCall(t *testing.T) {
 			if diff := cmp.Diff(answer(tc.req, time.Hour), got, protocmp.Transform()); diff != "" {
 				t.Errorf("%s: the response differs from the function's (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(sent, tc.req, protocmp.Transform()); diff != "" {
-				t.Errorf("the request was changed (-want +got):\n%s", diff)
-			}
+			e2e.Equal(t, "the request was changed", sent, tc.req, protocmp.Transform())
 		})
 	}
 }
@@ -283,9 +279,7 @@ func TestUnusableFolder(t *testing.T) {
 			spoil()
 			for range 3 {
 				req := request(1, "x")
-				if diff := cmp.Diff(answer(req, time.Hour), call(t, r, "fn", req), protocmp.Transform()); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-				}
+				e2e.Equal(t, tc.reason, answer(req, time.Hour), call(t, r, "fn", req), protocmp.Transform())
 			}
 			if len(events) != 1 || events[0].Kind != progress.Warning || !strings.Contains(events[0].Text, tc.want) {
 				t.Errorf("%s: got the warnings %v", tc.reason, events)
@@ -360,9 +354,7 @@ func TestConcurrentCalls(t *testing.T) {
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())

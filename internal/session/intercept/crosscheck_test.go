@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
@@ -63,8 +64,6 @@ func responding(t *testing.T, text string) function.Runner {
 func response(t *testing.T, text string) *fnv1.RunFunctionResponse {
 	t.Helper()
 	rsp := &fnv1.RunFunctionResponse{}
-	if err := protojson.Unmarshal([]byte(text), rsp); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, protojson.Unmarshal([]byte(text), rsp))
 	return rsp
 }

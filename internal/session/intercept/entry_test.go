@@ -42,9 +42,7 @@ func entryPath(t testing.TB, r function.Runner, dir string) string {
 func file(t testing.TB, path string, expires int64, response []byte) []byte {
 	t.Helper()
 	key, err := hex.DecodeString(strings.TrimSuffix(filepath.Base(path), ".response"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	b := append([]byte("xfnrsp1\n"), key...)
 	b = binary.BigEndian.AppendUint64(b, uint64(expires))
 	b = binary.BigEndian.AppendUint64(b, uint64(len(response)))
@@ -56,9 +54,7 @@ func file(t testing.TB, path string, expires int64, response []byte) []byte {
 func marshal(t testing.TB, rsp *fnv1.RunFunctionResponse) []byte {
 	t.Helper()
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(rsp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return b
 }
 
@@ -134,9 +130,7 @@ func TestIrregularFiles(t *testing.T) {
 			dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside")
 			r := intercept.Cache(echo(time.Hour), options(t, dir))
 			path := entryPath(t, r, dir)
-			if err := os.Rename(path, outside); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Rename(path, outside))
 			before := []byte(e2e.ReadFile(t, outside))
 			if err := tc.put(path, outside); err != nil {
 				t.Skipf("the system cannot create it: %v", err)
@@ -184,13 +178,9 @@ func TestPrune(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), tc.name)
 			put(t, path, string(tc.content(path)))
-			if err := os.Chtimes(path, noon.Add(-tc.age), noon.Add(-tc.age)); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Chtimes(path, noon.Add(-tc.age), noon.Add(-tc.age)))
 			removed, err := intercept.PruneCache(t.Context(), filepath.Dir(path), noon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if gone := len(names(t, filepath.Dir(path))) == 0; gone != tc.wantRemoved || removed == 1 != tc.wantRemoved {
 				t.Errorf("%s: the file is removed: %t, with %d removed files", tc.reason, gone, removed)
 			}
@@ -210,9 +200,7 @@ func TestPruneOtherFolders(t *testing.T) {
 	// os.Remove fails for a folder that is not empty. PruneCache must still remove
 	// the other files.
 	full := filepath.Join(dir, strings.Repeat("a", 64)+".response")
-	if err := os.MkdirAll(filepath.Join(full, "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(filepath.Join(full, "x"), 0o700))
 	put(t, filepath.Join(dir, strings.Repeat("b", 64)+".response"), "x")
 	if n, err := intercept.PruneCache(t.Context(), dir, noon); n != 1 || err == nil || !strings.Contains(err.Error(), full) {
 		t.Errorf("got %d, %v", n, err)

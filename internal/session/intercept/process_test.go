@@ -93,9 +93,7 @@ var large = function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunF
 func child(t *testing.T, dir, kind string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cmd := exec.CommandContext(e2e.Context(t), exe)
 	cmd.Env = append(os.Environ(), childDir+"="+dir, childKind+"="+kind)
 	return cmd
@@ -108,9 +106,7 @@ func TestSeveralProcesses(t *testing.T) {
 		cmd := child(t, dir, "")
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, cmd.Start())
 		running = append(running, cmd)
 	}
 	for _, cmd := range running {
@@ -147,21 +143,15 @@ func TestKilledProcess(t *testing.T) {
 func kill(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	for range 3 {
 		if !lines.Scan() {
 			t.Fatalf("the child ended: %v", cmd.Wait())
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, cmd.Process.Kill())
 	// Wait returns an error, because the child process was killed.
 	_ = e2e.Await(t, cmd.Wait)
 }

@@ -23,9 +23,7 @@ import (
 func callRequest(t *testing.T, text string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	req := &fnv1.RunFunctionRequest{}
-	if err := protojson.Unmarshal([]byte(text), req); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, protojson.Unmarshal([]byte(text), req))
 	return req
 }
 
@@ -70,9 +68,7 @@ func TestReplay(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "recording")
-			if err := os.Mkdir(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, os.Mkdir(dir, 0o777))
 			ctx := function.WithStep(t.Context(), tc.step)
 			if tc.recorded != "" {
 				_, err := intercept.Record(dir, new(counter)).RunFunction(ctx, tc.function, callRequest(t, tc.recorded))
@@ -145,12 +141,8 @@ func TestNearest(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	want, err := intercept.Mask(callRequest(t, strings.NewReplacer(`"a"`, `"b"`, "1}", "7}").Replace(first)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, miss.Recorded); diff != "" {
-		t.Errorf("the most similar call (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "the most similar call", want, miss.Recorded)
 }
 
 func TestReplayRefuses(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/check"
@@ -19,9 +20,7 @@ import (
 func value(t *testing.T, text string) map[string]any {
 	t.Helper()
 	obj, err := manifest.Document{Path: "x", Line: 1, Text: []byte(text)}.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return obj
 }
 
@@ -29,13 +28,9 @@ func value(t *testing.T, text string) map[string]any {
 func form(t *testing.T, expect string) spec.CaseSpec {
 	t.Helper()
 	s, err := spec.Parse(manifest.Document{Path: "s.yaml", Line: 1, Text: []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- name: a\n  expect: " + expect)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	f, err := s.Cases[0].Spec()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return f
 }
 
@@ -140,9 +135,7 @@ func TestCheck(t *testing.T) {
 				}
 				got = append(got, at+": "+f.Text)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -242,9 +235,7 @@ func TestValid(t *testing.T) {
 		for _, f := range c.Check(t.Context(), form(t, expect), subject(t)) {
 			got = append(got, f.Text)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", expect, diff)
-		}
+		e2e.Equal(t, expect, want, got)
 	}
 	c.Validate = func(context.Context, []spec.Source, []map[string]any, []string) ([]check.Fault, error) {
 		return []check.Fault{{check.OfComposition, "", "Composition at c.yaml:3: is old", false}}, nil
@@ -266,9 +257,7 @@ func TestNothingComposed(t *testing.T) {
 		`there is no resource "a": nothing is composed`, "want 1 resource in total, got 0: nothing is composed",
 		"there is no result of step x: functions returned no results", "the composite resource is not ready", "after 4 passes, resources still change",
 	}
-	if diff := cmp.Diff(want, texts); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", want, texts)
 }
 
 // TestReadyLate reports readiness that comes too late, even if the last pass is ready.
@@ -287,9 +276,7 @@ func TestReadyLate(t *testing.T) {
 		for _, f := range c.Check(t.Context(), form(t, expect), s()) {
 			got = append(got, f.Text)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", expect, diff)
-		}
+		e2e.Equal(t, expect, want, got)
 	}
 }
 

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite/check"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -17,9 +16,7 @@ func TestChecked(t *testing.T) {
 	t.Parallel()
 	composed := func(name, text string) map[string]any {
 		obj := map[string]any{}
-		if err := json.Unmarshal([]byte(text), &obj); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, json.Unmarshal([]byte(text), &obj))
 		obj["apiVersion"], obj["kind"] = "example.org/v1", "Kind"
 		obj["metadata"] = map[string]any{"name": name + "-1", "annotations": map[string]any{"crossplane.io/composition-resource-name": name}}
 		return obj
@@ -52,17 +49,11 @@ func TestChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			docs, err := manifest.Split("s.yaml", []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- {name: a, xr: x.yaml, composition: c.yaml, expect: "+tc.expect+"}\n"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			suite, err := spec.Parse(docs[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			form, err := suite.Cases[0].Spec()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			one, two := composed("one", `{"spec": {"a": {"b": 1, "c": 2}, "l": [{"x": 1}], "t": {"e.org/k": 1}}}`), composed("two", `{"spec": {"a": {"b": 1}}}`)
 			s := &check.Subject{XR: map[string]any{"kind": "XR"}, Composed: []map[string]any{one, two}, Documents: []map[string]any{one, two}}
 			checked := check.Checker{Expressions: &check.Env{}}.Checked(form, s)
@@ -72,9 +63,7 @@ func TestChecked(t *testing.T) {
 					got = append(got, path)
 				}
 			}
-			if diff := cmp.Diff(strings.Fields(tc.want), append([]string{}, got...)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, strings.Fields(tc.want), append([]string{}, got...))
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
@@ -60,18 +61,14 @@ spec:
 func parse(t *testing.T, path, text string) manifest.Document {
 	t.Helper()
 	docs, err := manifest.Split(path, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return docs[0]
 }
 
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	obj, err := parse(t, "object.yaml", text).Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return obj
 }
 
@@ -153,9 +150,7 @@ func TestText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			entry, err := composition.Decode(parse(t, "c.yaml", composed))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var c coverage.Collector
 			for i, r := range tc.recorders {
 				one := coverage.Case{Composition: entry, Recorder: r}
@@ -167,9 +162,7 @@ func TestText(t *testing.T) {
 				c.Add(one)
 			}
 			var b bytes.Buffer
-			if err := coverage.WriteText(&b, c.Report(), true); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, coverage.WriteText(&b, c.Report(), true))
 			if name == "Fields" {
 				got := c.Report().Compositions[0]
 				unset := []string{"spec.count", "spec.list[*].z", "spec.size"}
@@ -180,9 +173,7 @@ func TestText(t *testing.T) {
 				return
 			}
 			text, _, _ := strings.Cut(b.String(), "coverage: ")
-			if diff := cmp.Diff(tc.want, text); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, text)
 		})
 	}
 }
@@ -191,9 +182,7 @@ func TestText(t *testing.T) {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	entry, err := composition.Decode(parse(t, "c.yaml", strings.Replace(composed, "{name: things}", `{name: "<b>"}`, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var c coverage.Collector
 	c.Add(coverage.Case{Composition: entry, Recorder: recorded(t, "one", "", points[0], points[1])})
 	for name, tc := range map[string]struct {
@@ -206,9 +195,7 @@ func TestFiles(t *testing.T) {
 		"page":      {coverage.WritePage, []string{"&lt;b&gt;", "fromFieldPath: spec.b"}, "<b>"},
 	} {
 		var b bytes.Buffer
-		if err := tc.write(&b, c.Report()); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, tc.write(&b, c.Report()))
 		for _, want := range tc.want {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("the %s lacks %q:\n%s", name, want, b.String())

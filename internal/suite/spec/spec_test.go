@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
@@ -21,9 +22,7 @@ func document(text string) manifest.Document {
 func parse(t *testing.T, text string) *spec.Suite {
 	t.Helper()
 	s, err := spec.Parse(document(head + text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return s
 }
 
@@ -49,9 +48,7 @@ func TestParseErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := spec.Parse(document(tc.text))
-			if diff := cmp.Diff(strings.Join(tc.want, "\n"), fmt.Sprint(err)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, strings.Join(tc.want, "\n"), fmt.Sprint(err))
 		})
 	}
 }
@@ -147,9 +144,7 @@ cases:
 		"resources":   {map[string]spec.Resource{"bolt": {Fields: map[string]spec.Matcher{}}, "nut": {State: "absent"}}, f.Expect.Resources},
 		"results":     {[]spec.Result{{Severity: "Warning", Message: text("x")}}, f.Expect.Results},
 	} {
-		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		e2e.Equal(t, name, pair[0], pair[1])
 	}
 	xr := f.Expect.XR
 	if _, ok := xr["spec.old"]; ok || len(xr["spec.size"].In) != 2 || xr["spec.none"].Value == nil || xr["spec.none"].Value.Any != nil {
@@ -188,13 +183,9 @@ cases:
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	f, err := s.Cases[0].Spec()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := map[string]any{"one": []any{"a", "b"}, "text": `${each.size} is 1, ["a","b"]`, "other": "${size}"}
-	if diff := cmp.Diff(want, f.Context); diff != "" {
-		t.Errorf("context (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "context", want, f.Context)
 	if got := f.Expect.Resources["bolt-1"].Fields["spec.size"].Value.Any; got != int64(1) {
 		t.Errorf("the value of a whole variable must keep its type, got %T", got)
 	}

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
@@ -225,9 +224,7 @@ func requirements(t testing.TB, all ...string) []resolve.Requirement {
 	var parsed []resolve.Requirement
 	for _, text := range all {
 		r, err := resolve.ParseRequirement(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		parsed = append(parsed, r)
 	}
 	return parsed
@@ -273,13 +270,9 @@ func TestChoose(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			lock, err := parse(tc.file, tc.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			choices, err := lock.Choose("pyproject.toml", requirements(t, tc.required...), tc.target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var got []string
 			for _, c := range choices {
 				if c.Wheel.Name == "" {
@@ -288,9 +281,7 @@ func TestChoose(t *testing.T) {
 					got = append(got, strings.TrimSpace(c.Wheel.Name+" "+c.Wheel.Path))
 				}
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -324,13 +315,9 @@ func TestChooseRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			lock, err := parse(tc.file, tc.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			_, err = lock.Choose("pyproject.toml", requirements(t, tc.required...), tc.target)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 			if name == "Source" && !strings.Contains(string(hint.Of(err)), string(hint.EmbedRuntimeDir)) {
 				t.Errorf("the hint names the way out, got %q", hint.Of(err))
 			}
@@ -386,13 +373,9 @@ func TestDirectories(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			lock, err := parse(tc.file, tc.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			lock.From = tc.from
-			if diff := cmp.Diff(tc.want, lock.Directories()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, lock.Directories())
 		})
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
 
@@ -37,13 +36,9 @@ func TestParseRequirement(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r, err := resolve.ParseRequirement(tc.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got := parts{r.Name, r.Extras, r.Specifiers.String(), r.URL, r.Marker.String(), r.Text}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 	for _, text := range []string{"", "-a", "a b", "a[", "a[,]", "a(>=1", "a @", "a @ x y", "a; os", "a=1", "a>=1; extra == "} {
@@ -129,9 +124,7 @@ func TestTags(t *testing.T) {
 
 func TestWheelNames(t *testing.T) {
 	w, err := resolve.ParseWheelName("Pydantic_Core-2.41.5-1abc-cp313-cp313-manylinux_2_17_x86_64.manylinux2014_x86_64.whl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if w.Name != "pydantic-core" || w.Version.String() != "2.41.5" || w.Build != 1 || len(w.Tags) != 2 || !debian.Supports(w.Tags) {
 		t.Errorf("got %+v", w)
 	}

@@ -3,6 +3,7 @@ package resolve_test
 import (
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
 
@@ -36,9 +37,7 @@ func TestVersionOrder(t *testing.T) {
 func version(t *testing.T, text string) resolve.Version {
 	t.Helper()
 	v, err := resolve.ParseVersion(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return v
 }
 

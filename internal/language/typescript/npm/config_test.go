@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 )
 
@@ -41,18 +42,14 @@ func TestRegistry(t *testing.T) {
 			fill := func(s string) string { return strings.ReplaceAll(s, "{url}", server.URL) }
 			project, home := t.TempDir(), t.TempDir()
 			for dir, text := range map[string]string{project: tc.project, home: tc.user} {
-				if err := os.WriteFile(filepath.Join(dir, ".npmrc"), []byte(fill(text)), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, os.WriteFile(filepath.Join(dir, ".npmrc"), []byte(fill(text)), 0o600))
 			}
 			env := []string{"HOME=" + home}
 			for _, v := range tc.env {
 				env = append(env, fill(v))
 			}
 			config, err := npm.ReadConfig(project, env)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			p := tc.p
 			p.At, p.Version, p.Integrity, p.Resolved = "node_modules/a", "1.0.0", integrity(nil), fill(p.Resolved)
 			s := &npm.Store{Dir: t.TempDir(), Config: config, Tries: 1}
@@ -68,9 +65,7 @@ func TestRegistry(t *testing.T) {
 
 func TestReadConfigRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, ".npmrc"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Mkdir(filepath.Join(dir, ".npmrc"), 0o700))
 	if _, err := npm.ReadConfig(dir, nil); err == nil || !strings.Contains(err.Error(), ".npmrc") {
 		t.Errorf("got %v", err)
 	}

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 )
@@ -23,27 +22,21 @@ func lockOf(t testing.TB, packages object) *npm.Lock {
 		packages[""] = object{"name": "fn"}
 	}
 	l, err := npm.ParseLock(encoded(t, object{"lockfileVersion": 3, "packages": packages}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return l
 }
 
 func manifestOf(t testing.TB, content object) *npm.Manifest {
 	t.Helper()
 	m, err := npm.ParseManifest(encoded(t, content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return m
 }
 
 func encoded(t testing.TB, value any) []byte {
 	t.Helper()
 	data, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return data
 }
 
@@ -72,9 +65,7 @@ func TestParseLockRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := npm.ParseLock([]byte(tc.text))
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
 	_, err := npm.ParseLock([]byte("{\n<<<<<<< HEAD\n"))
@@ -201,9 +192,7 @@ func TestTree(t *testing.T) {
 			}
 			want := slices.Concat(tc.want, lib)
 			slices.Sort(want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, want, got)
 		})
 	}
 	for name, want := range map[string]string{
@@ -213,9 +202,7 @@ func TestTree(t *testing.T) {
 		"absent": "package-lock.json does not have the dependency absent",
 	} {
 		_, err := lock.Tree("", manifestOf(t, object{"dependencies": deps(name)}), x64)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q", name, err, want)
-		}
+		e2e.ErrorHas(t, name, err, want)
 	}
 }
 
@@ -229,13 +216,9 @@ func TestTreeOfWorkspace(t *testing.T) {
 		"node_modules/f":             object{"link": true, "resolved": "functions/f"},
 	})
 	m := manifestOf(t, object{"dependencies": object{"a": "1", "b": "1"}})
-	if err := lock.Check("functions/f", m); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, lock.Check("functions/f", m))
 	all, err := lock.Tree("functions/f", m, npm.TargetOf("amd64"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if len(all) != 2 || all[0].At != "functions/f/node_modules/a" || all[1].At != "node_modules/b" {
 		t.Errorf("got %v", all)
 	}

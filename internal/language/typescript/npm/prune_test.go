@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 )
@@ -22,17 +23,13 @@ func TestPrune(t *testing.T) {
 		t.Errorf("a missing folder: got %v, %v", u, err)
 	}
 	u, err := get(t, s, packageOf(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	used, err := cache.Used(t.Context(), dir)
 	if err != nil || used.Entries != 1 || used.Bytes == 0 {
 		t.Errorf("got %v, %v", used, err)
 	}
 	past := time.Now().Add(-48 * time.Hour)
-	if err := os.Chtimes(filepath.Dir(u.Dir), past, past); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chtimes(filepath.Dir(u.Dir), past, past))
 	if _, err := get(t, s, packageOf(data)); err != nil { // It marks the package as used.
 		t.Fatal(err)
 	}
@@ -40,9 +37,7 @@ func TestPrune(t *testing.T) {
 	if got, err := cache.Prune(t.Context(), dir, day, false); err != nil || got != (language.Usage{}) {
 		t.Errorf("a used package: got %v, %v", got, err)
 	}
-	if err := os.Chtimes(filepath.Dir(u.Dir), past, past); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.Chtimes(filepath.Dir(u.Dir), past, past))
 	for _, dry := range []bool{true, false} {
 		got, err := cache.Prune(t.Context(), dir, day, dry)
 		if diff := cmp.Diff(used, got); err != nil || diff != "" {

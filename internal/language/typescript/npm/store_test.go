@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -41,19 +42,13 @@ func tarball(t testing.TB, headers ...tar.Header) []byte {
 			content = ""
 		}
 		h.Size = int64(len(content))
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, w.WriteHeader(&h))
 		if _, err := io.WriteString(w, content); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, w.Close())
+	e2e.NoError(t, zip.Close())
 	return buf.Bytes()
 }
 
@@ -69,13 +64,9 @@ func open(t *testing.T, server *httptest.Server, npmrc string) *npm.Store {
 	if server != nil {
 		npmrc = "registry=" + server.URL + "\n" + strings.ReplaceAll(npmrc, "{host}", strings.TrimPrefix(server.URL, "http://"))
 	}
-	if err := os.WriteFile(filepath.Join(project, ".npmrc"), []byte(npmrc), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(filepath.Join(project, ".npmrc"), []byte(npmrc), 0o600))
 	config, err := npm.ReadConfig(project, []string{"TOKEN=s3cret"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return &npm.Store{Dir: filepath.Join(t.TempDir(), "npm"), Config: config, Tries: 3}
 }
 
@@ -127,9 +118,7 @@ func treeOf(t *testing.T, dir string) map[string]string {
 		all[filepath.ToSlash(rel)] = fmt.Sprintf("%v %s", info.Mode()&0o500, data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return all
 }
 
@@ -142,19 +131,13 @@ func TestGet(t *testing.T) {
 	server := serve(t, data)
 	s := open(t, server, "")
 	u, err := get(t, s, packageOf(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	want := map[string]string{
 		"package.json": "-r-------- package/package.json", "lib/run": "-r-x------ package/lib/run", "binding.gyp": "-r-------- other-root/binding.gyp",
 		"deep/er/x.node": "-r-------- package/deep/er/x.node", "twice": "-r-x------ ./package/twice",
 	}
-	if diff := cmp.Diff(want, treeOf(t, u.Dir)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(npm.Facts{Gyp: true, Native: true, Skipped: []string{"link"}}, u.Facts); diff != "" {
-		t.Errorf("facts (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "files", want, treeOf(t, u.Dir))
+	e2e.Equal(t, "facts", npm.Facts{Gyp: true, Native: true, Skipped: []string{"link"}}, u.Facts)
 	server.Close()
 	s.Offline = true
 	again, err := get(t, s, packageOf(data))
@@ -211,12 +194,8 @@ func TestGetRefuses(t *testing.T) {
 func TestGetBomb(t *testing.T) {
 	var buf bytes.Buffer
 	zip := gzip.NewWriter(&buf)
-	if err := tar.NewWriter(zip).WriteHeader(&tar.Header{Name: "package/x", Size: 3 << 30}); err != nil {
-		t.Fatal(err)
-	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tar.NewWriter(zip).WriteHeader(&tar.Header{Name: "package/x", Size: 3 << 30}))
+	e2e.NoError(t, zip.Close())
 	_, err := get(t, open(t, serve(t, buf.Bytes()), ""), packageOf(buf.Bytes()))
 	if err == nil || !strings.Contains(err.Error(), "larger than 2 GiB") {
 		t.Errorf("got %v", err)
@@ -359,9 +338,7 @@ func TestGetTogether(t *testing.T) {
 func TestGetLocal(t *testing.T) {
 	data := tarball(t, manifest)
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "a.tgz"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(filepath.Join(root, "a.tgz"), data, 0o600))
 	dir := filepath.Join(root, "fn")
 	p, s := packageOf(data), open(t, nil, "")
 	s.Offline = true
@@ -391,9 +368,7 @@ func FuzzGet(f *testing.F) {
 		}
 		_, _ = w.Close(), zip.Close()
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "a.tgz"), buf.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(filepath.Join(dir, "a.tgz"), buf.Bytes(), 0o600))
 		p, s := packageOf(buf.Bytes()), &npm.Store{Dir: filepath.Join(dir, "npm"), Offline: true}
 		p.Resolved = "file:a.tgz"
 		_, _ = s.Get(t.Context(), []*npm.Package{p}, dir, dir)

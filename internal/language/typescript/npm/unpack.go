@@ -51,7 +51,7 @@ func unpack(ctx context.Context, tarball io.Reader, root *os.Root) (Facts, error
 
 type unpacker struct {
 	root *os.Root
-	// made has the paths of the folders and files. Folders are true before they have files.
+	// made has the paths of the folders and files that were created.
 	made  map[string]bool
 	files int
 	left  int64 // the number of bytes that may be written
@@ -97,7 +97,7 @@ func cleaned(name string) (string, error) {
 	}
 	_, inside, _ := strings.Cut(clean, "/")
 	if inside != "" && !filepath.IsLocal(filepath.FromSlash(inside)) {
-		return "", errors.New("the path is not a file name")
+		return "", errors.New("the path is not allowed as the name of a file")
 	}
 	if strings.HasPrefix(path.Base(inside), ".wh.") {
 		return "", errors.New("the name would mark another file as deleted in an image")

@@ -1,0 +1,34 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// NoError stops the test unless err is nil.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Equal fails the test unless got equals want, by the rules of cmp.Diff. The message begins with
+// reason.
+func Equal(t testing.TB, reason string, want, got any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", reason, diff)
+	}
+}
+
+// ErrorHas fails the test unless err is an error whose text has want. The message begins with
+// reason.
+func ErrorHas(t testing.TB, reason string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: got error %v, want %q in it", reason, err, want)
+	}
+}
