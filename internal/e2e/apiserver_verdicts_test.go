@@ -1,10 +1,8 @@
 package e2e_test
 
 import (
-	"compress/gzip"
+	"archive/zip"
 	"encoding/json"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,17 +115,15 @@ func acceptsObject(r validate.Result) bool { return r.Status == validate.Valid }
 // an API server requires and xfn does not need.
 func crossplaneCRDs(t *testing.T) []map[string]any {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "schema", "crossplane", string(schema.V2_3)+".json.gz"))
+	archive, err := zip.OpenReader(filepath.Join("..", "schema", "crossplane", string(schema.V2_3)+".zip"))
 	e2e.NoError(t, err)
-	defer f.Close()
-	text, err := gzip.NewReader(f)
-	e2e.NoError(t, err)
-	data, err := io.ReadAll(text)
-	e2e.NoError(t, err)
-	var all map[string]extv1.CustomResourceDefinition
-	e2e.NoError(t, json.Unmarshal(data, &all))
+	defer archive.Close()
 	var crds []map[string]any
-	for _, crd := range all {
+	for _, f := range archive.File {
+		r, err := f.Open()
+		e2e.NoError(t, err)
+		var crd extv1.CustomResourceDefinition
+		e2e.NoError(t, json.NewDecoder(r).Decode(&crd))
 		crd.APIVersion, crd.Spec.Names.Plural = "apiextensions.k8s.io/v1", strings.ToLower(crd.Spec.Names.Kind)+"s"
 		crd.Name, crd.Spec.Versions[0].Storage = crd.Spec.Names.Plural+"."+crd.Spec.Group, true
 		obj, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&crd)

@@ -1,11 +1,10 @@
 package schema
 
 import (
+	"archive/zip"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
@@ -14,9 +13,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// crossplaneFiles has a file for each Release. The file maps kinds, such as
-// "Composition.apiextensions.crossplane.io", to the CRDs that Crossplane installs, without
-// their descriptions. TestCrossplaneFiles writes the files.
+// crossplaneFiles has an archive for each Release, with the CRDs that Crossplane installs, without
+// their descriptions. The files in it have the names of the kinds, such as
+// "Composition.apiextensions.crossplane.io". TestCrossplaneFiles writes the archives.
 //
 //go:embed crossplane
 var crossplaneFiles embed.FS
@@ -38,8 +37,8 @@ func Releases() []Release { return []Release{V2_3, V2_2, V1_20, V1_14} }
 // Legacy reports whether the release has Compositions of mode Resources.
 func (r Release) Legacy() bool { return r == V1_20 || r == V1_14 }
 
-// crossplane has the definitions of each release by kind. A file is read when its release
-// is first used, and a CRD is decoded when its kind is first used.
+// crossplane has the definitions of each release by kind. A CRD is unpacked and decoded when its kind is
+// first used.
 var crossplane = map[Release]func() map[string]func() *Definition{
 	V2_3:  sync.OnceValue(V2_3.read),
 	V2_2:  sync.OnceValue(V2_2.read),
@@ -58,21 +57,21 @@ func (r Release) Definition(kind schema.GroupKind) *Definition {
 }
 
 func (r Release) read() map[string]func() *Definition {
-	crds, err := r.crds()
+	packed, err := crossplaneFiles.ReadFile("crossplane/" + string(r) + ".zip")
 	if err != nil {
-		// The file is embedded, and a test reads it.
+		panic(err) // The file is embedded.
+	}
+	files, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
+	if err != nil {
+		// A test reads the file.
 		panic(fmt.Sprintf("reading the CRDs of Crossplane %s: %v", r, err))
 	}
-	all := make(map[string]func() *Definition, len(crds))
-	for kind, crd := range crds {
-		all[kind] = sync.OnceValue(func() *Definition {
-			var obj map[string]any
-			if err := utiljson.Unmarshal(crd, &obj); err != nil {
-				panic(fmt.Sprintf("decoding the CRD of %s: %v", kind, err))
-			}
-			def, err := New(obj)
+	all := make(map[string]func() *Definition, len(files.File))
+	for _, f := range files.File {
+		all[f.Name] = sync.OnceValue(func() *Definition {
+			def, err := unpack(f)
 			if err != nil {
-				panic(fmt.Sprintf("reading the CRD of %s: %v", kind, err))
+				panic(fmt.Sprintf("reading the CRD of %s: %v", f.Name, err))
 			}
 			return def
 		})
@@ -80,20 +79,19 @@ func (r Release) read() map[string]func() *Definition {
 	return all
 }
 
-// crds returns the CRDs of the release in JSON, by kind.
-func (r Release) crds() (map[string]json.RawMessage, error) {
-	packed, err := crossplaneFiles.ReadFile("crossplane/" + string(r) + ".json.gz")
+// unpack returns the definition in a file with a CRD.
+func unpack(f *zip.File) (*Definition, error) {
+	r, err := f.Open()
 	if err != nil {
 		return nil, err
 	}
-	text, err := gzip.NewReader(bytes.NewReader(packed))
+	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(text)
-	if err != nil {
+	var crd map[string]any
+	if err := utiljson.Unmarshal(data, &crd); err != nil {
 		return nil, err
 	}
-	var crds map[string]json.RawMessage
-	return crds, json.Unmarshal(data, &crds)
+	return New(crd)
 }

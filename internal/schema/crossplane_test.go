@@ -1,13 +1,16 @@
 package schema_test
 
 import (
+	"archive/zip"
 	"bytes"
-	"compress/gzip"
+	"compress/flate"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,16 +38,19 @@ var modules = map[schema.Release]string{
 // and writes the files.
 func TestCrossplaneFiles(t *testing.T) {
 	for _, release := range schema.Releases() {
-		path := filepath.Join("crossplane", string(release)+".json.gz")
+		path := filepath.Join("crossplane", string(release)+".zip")
 		if *update {
 			e2e.NoError(t, os.WriteFile(path, pack(t, crossplaneCRDs(t, modules[release]+"@"+string(release))), 0o600))
 			continue // The files that this test binary embeds are older.
 		}
-		crds := unpack(t, path)
-		if len(crds) < 15 {
-			t.Errorf("%s has %d kinds", path, len(crds))
+		archive, err := zip.OpenReader(path)
+		e2e.NoError(t, err)
+		defer archive.Close()
+		if len(archive.File) < 15 {
+			t.Errorf("%s has %d kinds", path, len(archive.File))
 		}
-		for name := range crds {
+		for _, f := range archive.File {
+			name := f.Name
 			def := release.Definition(kschema.ParseGroupKind(name))
 			if def == nil {
 				t.Fatalf("%s: %s is unknown; run the test with -update", path, name)
@@ -131,26 +137,18 @@ func withoutDescriptions(v any) {
 
 func pack(t *testing.T, crds map[string]any) []byte {
 	t.Helper()
-	data, err := json.Marshal(crds)
-	e2e.NoError(t, err)
 	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	e2e.NoError(t, err)
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
+	w := zip.NewWriter(&packed)
+	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestCompression) })
+	for _, name := range slices.Sorted(maps.Keys(crds)) {
+		data, err := json.Marshal(crds[name])
+		e2e.NoError(t, err)
+		f, err := w.Create(name)
+		e2e.NoError(t, err)
+		if _, err := f.Write(data); err != nil {
+			t.Fatal(err)
+		}
 	}
 	e2e.NoError(t, w.Close())
 	return packed.Bytes()
-}
-
-func unpack(t *testing.T, path string) map[string]json.RawMessage {
-	t.Helper()
-	packed := []byte(e2e.ReadFile(t, path))
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	e2e.NoError(t, err)
-	data, err := io.ReadAll(r)
-	e2e.NoError(t, err)
-	var crds map[string]json.RawMessage
-	e2e.NoError(t, json.Unmarshal(data, &crds))
-	return crds
 }
