@@ -98,7 +98,7 @@ type runner struct {
 }
 
 func newRunner(o Options) *runner {
-	r := &runner{options: o, inline: &inline{next: o.Config.Reader.Documents, fs: o.Config.Reader.FS, docs: map[string][]manifest.Document{}}}
+	r := &runner{options: o, inline: &inline{read: o.Config.Reader, docs: map[string][]manifest.Document{}}}
 	r.options.Config.Reader.Documents = r.inline.documents
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}
