@@ -254,7 +254,7 @@ func sameWords(a, b string) bool {
 	if len(words) > len(others) {
 		words, others = others, words
 	}
-	if len(words) > 1 && hint.Nearest(strings.Join(words, "-"), []string{strings.Join(others[:len(words)], "-")}) != "" {
+	if (len(words) > 1 || len(words[0]) > 5) && hint.Nearest(strings.Join(words, "-"), []string{strings.Join(others[:len(words)], "-")}) != "" {
 		return true
 	}
 	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(others, w) })

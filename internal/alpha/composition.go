@@ -83,7 +83,7 @@ type Container struct {
 func (c *Composition) Containers() []Container {
 	var all []Container
 	for _, f := range c.functions {
-		if f.Type == "Container" {
+		if f.Type == container {
 			req := f.Container.request(nil)
 			all = append(all, Container{Function: f.Name, Image: req.Image, Endpoint: req.Endpoint})
 		}

@@ -3,6 +3,7 @@ package alpha
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -45,7 +46,7 @@ func (f *functionSpec) check(others map[string]bool) error {
 		return fault("name", "another function has the name %q", f.Name)
 	case f.Type == "":
 		return fault("type", "a type is required")
-	case f.Type != "Container":
+	case f.Type != container:
 		return nil
 	case f.Container == nil || f.Container.Image == "":
 		return fault("container.image", "an image is required")
@@ -111,6 +112,10 @@ func (c *Composition) run(ctx context.Context, run ContainerRunner, io fnio.Func
 		f := &c.functions[i]
 		io.Config = f.Config
 		got, err := f.run(ctx, run, &io)
+		var other *TypeError
+		if errors.As(err, &other) {
+			other.Field = fmt.Sprintf("spec.functions[%d].type", i)
+		}
 		if err != nil {
 			return io, fmt.Errorf("cannot run function %q: %w", f.Name, err)
 		}
@@ -119,9 +124,21 @@ func (c *Composition) run(ctx context.Context, run ContainerRunner, io fnio.Func
 	return io, nil
 }
 
+// container is the only type of alpha functions.
+const container = "Container"
+
+// A TypeError is the error of a function whose type is not supported.
+type TypeError struct{ Field, Type string }
+
+func (e *TypeError) Error() string { return fmt.Sprintf("unsupported function type %q", e.Type) }
+
 func (f *functionSpec) run(ctx context.Context, run ContainerRunner, io *fnio.FunctionIO) (*fnio.FunctionIO, error) {
-	if f.Type != "Container" {
-		return nil, hint.Wrap(fmt.Errorf("unsupported function type %q", f.Type), "the only type is Container")
+	if f.Type != container {
+		next := "the only type is " + container
+		if hint.Nearest(f.Type, []string{container}) != "" {
+			next = "did you mean " + container + "?"
+		}
+		return nil, hint.Wrap(&TypeError{Type: f.Type}, next)
 	}
 	input, err := fnio.Encode(io)
 	if err != nil {

@@ -165,7 +165,12 @@ func TestAdvice(t *testing.T) {
 			"the hint for a field that only other versions have says so", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.ComposedPatch: unknown name "toFieldPath"`,
 			"remove resources[2].patches[0].toFieldPath, or name another version of function-x, because not all versions have this field",
 		},
-		"Other": {"other results have no hint", `invalid Function input: resources: Required value`, ""},
+		"Source": {"a missing field has an example", "invalid function input: source is required", "add source: Inline, "},
+		"Base":   {"a base that is no object is named by its type", `cannot parse base template of composed resource "a": json: cannot unmarshal array into Go value of type map[string]interface {}`, "the base must be an object with apiVersion and kind, not a list"},
+		"Text":   {"a document that is no object is named by its type", `cannot decode manifest: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal bool into Go value of type map[string]interface {}`, "each document that the template writes must be an object with apiVersion and kind, not a boolean"},
+		"Kind":   {"a base without a kind has a hint", `cannot parse base template of composed resource "a": Object 'Kind' is missing in '{}'`, "the base must have a kind"},
+		"Labels": {"an annotation that is no string has a hint", `invalid annotations in resource 'x': .metadata.annotations accessor error: 5 is of the type int64, expected string`, "metadata.annotations must be an object whose values are strings"},
+		"Other":  {"other results have no hint", `invalid Function input: resources: Required value`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,9 @@ func Decode(doc manifest.Document) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
+	if err := doc.CheckType(obj); err != nil {
+		return Entry{}, err
+	}
 	u := unstructured.Unstructured{Object: obj}
 	if u.GetKind() != apiextv1.CompositionKind {
 		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("%w, got %s", ErrKind, Describe(&u))}
@@ -64,7 +68,7 @@ func Decode(doc manifest.Document) (Entry, error) {
 		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: fmt.Errorf("expected a Composition of apiVersion %s, got %s", want, cmp.Or(u.GetAPIVersion(), "none"))}
 	}
 	e := Entry{Composition: &apiextv1.Composition{}, Document: doc, Duplicate: duplicate, object: obj}
-	if err := doc.Decode(e.Composition); err != nil {
+	if err := decode(doc, e.Composition); err != nil {
 		return Entry{}, err
 	}
 	switch {
@@ -74,6 +78,20 @@ func Decode(doc manifest.Document) (Entry, error) {
 		return e, e.convert()
 	}
 	return e, nil
+}
+
+// decode decodes a document. The error for a value of another type has the value's own line.
+func decode(doc manifest.Document, into any) error {
+	err := doc.Decode(into)
+	if err == nil {
+		return nil
+	}
+	obj, objErr := doc.Object()
+	raw, jsonErr := json.Marshal(obj)
+	if all := schema.Misfits(raw, reflect.TypeOf(into)); objErr == nil && jsonErr == nil && len(all) > 0 {
+		return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(all[0].Field), Err: fmt.Errorf("%s %s", all[0].Field, all[0].Err.Detail)}
+	}
+	return err
 }
 
 func (e *Entry) convert() error {

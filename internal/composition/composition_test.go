@@ -37,7 +37,7 @@ func TestDecode(t *testing.T) {
 		"OtherGroup":   {"another group is an error", "apiVersion: acme.test/v1\nkind: Composition\n", "expected a Composition of apiVersion apiextensions.crossplane.io/v1, got acme.test/v1"},
 		"NoKind":       {"an object without a kind is an error", "a: b\n", "expected a Composition, got an object without a kind"},
 		"List":         {"a list is not an object", "- a\n", "expected an object, got a list"},
-		"WrongType":    {"a field of another type is an error with its line", strings.Replace(widgets, "mode: Pipeline", "mode: [1]", 1), "composition.yaml:7: spec.mode cannot be a list"},
+		"WrongType":    {"a field of another type is an error with its line", strings.Replace(widgets, "mode: Pipeline", "mode: [1]", 1), "composition.yaml:7: spec.mode must be a string, not a list"},
 		"InvalidYAML":  {"a YAML error has its line", "a: b\n b: [\n", "composition.yaml:2: "},
 		"EmptyMapping": {"an empty object is an error", "{}\n", "an object without a kind"},
 	}

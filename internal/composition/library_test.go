@@ -102,7 +102,7 @@ func TestLoad(t *testing.T) {
 		"Misfit": {
 			reason:  "a Composition that cannot be decoded is an error with its position",
 			docs:    []string{"{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, spec: {mode: [1]}}"},
-			wantErr: "lib.yaml:1: spec.mode cannot be a list",
+			wantErr: "lib.yaml:1: spec.mode must be a string, not a list",
 		},
 	}
 	for name, tc := range cases {

@@ -79,15 +79,15 @@ func decodeOperation(doc manifest.Document, kind string) (*opsv1alpha1.Operation
 	switch kind {
 	case opsv1alpha1.CronOperationKind:
 		cron := &opsv1alpha1.CronOperation{}
-		err := doc.Decode(cron)
+		err := decode(doc, cron)
 		return fromTemplate(cron.GetName(), cron.Spec.OperationTemplate), err
 	case opsv1alpha1.WatchOperationKind:
 		watch := &opsv1alpha1.WatchOperation{}
-		err := doc.Decode(watch)
+		err := decode(doc, watch)
 		return fromTemplate(watch.GetName(), watch.Spec.OperationTemplate), err
 	default:
 		op := &opsv1alpha1.Operation{}
-		return op, doc.Decode(op)
+		return op, decode(doc, op)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestDecodeOperation(t *testing.T) {
 		"OtherGroup":  {"a kind of another group is an error", "apiVersion: example.org/v1\nkind: Operation", "op.yaml:2: not an operation type: Operation/example.org/v1: expected an Operation, CronOperation or WatchOperation"},
 		"OtherFormat": {"another version is an error with its line", "apiVersion: ops.crossplane.io/v2\nkind: Operation", "op.yaml:1: expected the apiVersion ops.crossplane.io/v1alpha1 of kind Operation, got ops.crossplane.io/v2"},
 		"NoObject":    {"a list is an error", "[]", "op.yaml:1: expected an object, got a list"},
-		"WrongType":   {"a field of another type is an error", "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nspec: {pipeline: 3}", "op.yaml:3: spec.pipeline cannot be a number"},
+		"WrongType":   {"a field of another type is an error", "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nspec: {pipeline: 3}", "op.yaml:3: spec.pipeline must be a list, not the number 3"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -108,6 +108,16 @@ func (d Document) Object() (map[string]any, error) {
 	return obj, nil
 }
 
+// CheckType returns an *Error if apiVersion or kind of obj, the object in d, is no string.
+func (d Document) CheckType(obj map[string]any) error {
+	for _, field := range []string{"apiVersion", "kind"} {
+		if _, isText := obj[field].(string); !isText && obj[field] != nil {
+			return &Error{d.Path, d.Lines().Of(field), fmt.Errorf("%s must be a string, not %s", field, DescribeValue(obj[field]))}
+		}
+	}
+	return nil
+}
+
 // StrictObject is like Object. For an object with a duplicate key, whose last value is used,
 // it also returns the error for the key as duplicate.
 func (d Document) StrictObject() (obj map[string]any, duplicate, err error) {
@@ -173,6 +183,13 @@ func (d Document) fault(err error) error {
 	case strings.Contains(text, "invalid map key"), strings.Contains(text, "unsupported map key"):
 		line = d.oddKey()
 		explained = hint.Wrap(errors.New("a key must not be an object or a list"), "quote a value that begins with {; a template, such as of Helm, must be rendered before")
+	case strings.HasPrefix(text, "unsupported value"):
+		n := d.infinite()
+		if n == nil {
+			break
+		}
+		line = n.Line
+		explained = hint.Wrap(fmt.Errorf("%s is not a number of JSON, which an API server uses", n.Value), "write a finite number; or quote the value, if it is text")
 	case strings.HasPrefix(text, "anchor '"), strings.HasPrefix(text, "map merge"):
 		// Only yaml/v4 reports the line of these errors.
 		if err := yamlv4.Unmarshal(d.Text, new(any)); err != nil {
@@ -219,6 +236,27 @@ func (d Document) oddKey() int {
 		return 0
 	}
 	return oddKeyIn(&doc)
+}
+
+// infinite returns the first value that is infinite or not a number, or nil.
+func (d Document) infinite() *yamlv3.Node {
+	var find func(n *yamlv3.Node) *yamlv3.Node
+	find = func(n *yamlv3.Node) *yamlv3.Node {
+		text := strings.ToLower(strings.TrimLeft(n.Value, "+-"))
+		if n.Kind == yamlv3.ScalarNode && n.Style == 0 && (text == ".inf" || text == ".nan") {
+			return n
+		}
+		for _, child := range n.Content {
+			if found := find(child); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	if root := parseNodes(d.Text); root != nil {
+		return find(root)
+	}
+	return nil
 }
 
 func oddKeyIn(n *yamlv3.Node) int {

@@ -151,12 +151,32 @@ func TestSyntax(t *testing.T) {
 		{"a template follows a key", "a: 1\n{{- if .x }}\nb: 2\n{{- end }}\n", `2: could not find expected ':': found "{{- if .x }}" | a template, such as of Helm, must be rendered before`},
 		{"a document is nested too deeply", strings.Repeat("[", 10001), `1: the document is nested too deeply: exceeded max depth of 10000 | `},
 		{"a text in UTF-16 has no mark of its encoding", "a\x00:\x00 \x00b\x00\n\x00", `1: control characters are not allowed: the line has U+0000 | convert the file to UTF-8, if it is text: iconv -f UTF-16 -t UTF-8`},
+		{"a colon is followed by another space", "a:\u00a0b\nc: d\n", `1: mapping values are not allowed in this context: "a:\u00a0b" has a no-break space (U+00A0) after "a:", where YAML expects a space: replace it | `},
+		{"a dash is followed by another space", "a:\n-\u2003b\n", `2: could not find expected ':': "-\u2003b" has the space U+2003 after "-", where YAML expects a space: replace it | `},
+		{"a number is infinite", "a: 1\nb: [c, -.Inf]\n", `2: -.Inf is not a number of JSON, which an API server uses | write a finite number; or quote the value, if it is text`},
 		{"a file has conflict markers of git", "a: b\n<<<<<<< HEAD\nc: d\n", `2: unresolved git merge conflict | keep one of the two sides, and remove the marks`},
 	} {
 		_, err := manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(tc.text)}.Object()
 		if got := fmt.Sprintf("%v | %s", err, hint.Of(err)); got != "f.yaml:"+tc.want {
 			t.Errorf("%s: got\n\t%s\nwant\n\tf.yaml:%s", tc.reason, got, tc.want)
 		}
+	}
+}
+
+// TestTypography checks which keys and values have characters in place of those of YAML.
+func TestTypography(t *testing.T) {
+	const text = "a: b\n\u00a0\u00a0k: v\nl: [x\u200b, “y”, ‘z]\nm: n:\u00a0o\nq: r s:\u00a0t\n\"\u00a0\": '“x”'\nt: |\n  “u”\nv: it’s\n"
+	var got []string
+	for _, err := range (manifest.Document{Path: "f.yaml", Line: 3, Text: []byte(text)}).Typography() {
+		got = append(got, err.Error())
+	}
+	want := []string{
+		`f.yaml:4: "\u00a0\u00a0k" begins with a no-break space (U+00A0), which YAML reads as a part of it: replace it by a space, or remove it`,
+		`f.yaml:5: "x\u200b" ends with a zero-width space (U+200B), which YAML reads as a part of it: remove it`,
+		`f.yaml:6: "n:\u00a0o" has a no-break space (U+00A0) after "n:", where YAML expects a space: replace it`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -37,6 +37,20 @@ type Reader struct {
 	// Documents, if not nil, returns the documents of a path that is not a file. It must be
 	// safe for concurrent use.
 	Documents func(path string) ([]Document, bool)
+	// Warn, if not nil, is called with the errors that Document.Typography returns for documents
+	// that are read from files, perhaps repeatedly. It must be safe for concurrent use.
+	Warn func(text string)
+}
+
+// Suspect calls r.Warn for documents.
+func (r Reader) Suspect(docs ...Document) {
+	for _, doc := range docs {
+		for _, err := range doc.Typography() {
+			if r.Warn != nil {
+				r.Warn(err.Error())
+			}
+		}
+	}
 }
 
 // First returns the first document of a file, and whether more documents follow. If the
@@ -127,7 +141,11 @@ func (r Reader) file(ctx context.Context, path string) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proc.Await(ctx, func() ([]Document, error) { return Split(path, data) })
+	return proc.Await(ctx, func() ([]Document, error) {
+		docs, err := Split(path, data)
+		r.Suspect(docs...)
+		return docs, err
+	})
 }
 
 // Bytes returns the content of a file, which may have any format.

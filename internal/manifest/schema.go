@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -103,6 +104,11 @@ func (s *schemer) field(f field, t reflect.Type) map[string]any {
 	if f.single {
 		schema = map[string]any{"anyOf": []any{schema["items"], schema}}
 	}
+	if numbers, isMap := schema["additionalProperties"].(map[string]any); f.min != nil && isMap {
+		numbers["minimum"] = *f.min
+	} else if f.min != nil {
+		schema["minimum"] = *f.min
+	}
 	if f.doc != "" {
 		schema["description"] = f.doc
 	}
@@ -146,6 +152,8 @@ type field struct {
 	// whole has the keys of the tag "whole". An object with one of these keys is decoded into
 	// this field alone. If whole is empty, every object is; if it is nil, no object is.
 	whole []string
+	// min is the least value of a number, or of the numbers in an object. It may be nil.
+	min *int64
 }
 
 var known sync.Map // the []field of each struct type, by its reflect.Type
@@ -165,6 +173,9 @@ func fieldsOf(t reflect.Type) []field {
 		_, f.single = tag.Lookup("single")
 		if keys, ok := tag.Lookup("whole"); ok {
 			f.whole = append([]string{}, splitList(keys)...)
+		}
+		if least, err := strconv.ParseInt(tag.Get("min"), 10, 64); err == nil {
+			f.min = &least
 		}
 		if f.name != "" && f.name != "-" || f.short || f.whole != nil {
 			fields = append(fields, f)

@@ -107,6 +107,7 @@ func (r Reader) stream(ctx context.Context, path string, yield func(Document, er
 	in, stop := r.open(ctx, path)
 	defer stop()
 	for doc, err := range split(path, in) {
+		r.Suspect(doc)
 		if !yield(doc, err) {
 			return false
 		}

@@ -254,6 +254,20 @@ func (d *decoder) field(f field, v any, of reflect.Value, path []string) {
 	if s, ok := v.(string); ok && into.Kind() == reflect.String && len(f.enum) > 0 && !slices.Contains(f.enum, s) {
 		d.fault(path, "expected %s, got %q", strings.Join(f.enum, " or "), s)
 	}
+	if f.min != nil {
+		d.atLeast(*f.min, v, path)
+	}
+}
+
+// atLeast checks the least value of a number, or of the numbers in an object.
+func (d *decoder) atLeast(least int64, v any, path []string) {
+	numbers, _ := v.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(numbers)) {
+		d.atLeast(least, numbers[key], append(path, key))
+	}
+	if n, ok := whole(v); ok && n < least {
+		d.fault(path, "expected at least %d, got %d", least, n)
+	}
 }
 
 // DescribeValue returns the type of a value with an article, such as "a list".

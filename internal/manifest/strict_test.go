@@ -15,7 +15,7 @@ import (
 type shop struct {
 	Name   string             `json:"name" required:"" doc:"Its name."`
 	Open   *bool              `json:"open"`
-	Size   int                `json:"size"`
+	Size   int                `json:"size" min:"1"`
 	Level  level              `json:"level"`
 	Colour string             `json:"colour" enum:"red,blue"`
 	Any    any                `json:"any"`
@@ -25,6 +25,7 @@ type shop struct {
 	Table  map[string]item    `json:"table"`
 	Null   *manifest.Value    `json:"null"`
 	Own    map[string]wrapped `json:"own"`
+	Counts map[string]int     `json:"counts" min:"0"`
 	Hidden string             `json:"-"`
 }
 
@@ -86,7 +87,7 @@ func TestDecode(t *testing.T) {
 		"Texts":    {"a TextUnmarshaler accepts other scalars as text", `{"name": "a", "level": true}`, shop{Name: "a", Level: 1}, nil},
 		"Null":     {"a *Value distinguishes null from a missing field", `{"name": "a", "null": null, "open": null, "any": null}`, shop{Name: "a", Null: &manifest.Value{}}, nil},
 		"Required": {"a missing required field is an error", `{}`, shop{}, []string{"name is missing"}},
-		"Unknown":  {"an unknown field is an error with similar or all names", `{"name": "a", "colr": 1, "zzzzzzzz": 1, "Hidden": ""}`, shop{Name: "a"}, []string{"Hidden: there is no such field, only name, open, size, level, colour, any, labels, free, items, table, null, own", "colr: there is no such field: is it colour?", "zzzzzzzz: there is no such field, only name, open, size, level, colour, any, labels, free, items, table, null, own"}},
+		"Unknown":  {"an unknown field is an error with similar or all names", `{"name": "a", "colr": 1, "zzzzzzzz": 1, "Hidden": ""}`, shop{Name: "a"}, []string{"Hidden: there is no such field, only name, open, size, level, colour, any, labels, free, items, table, null, own, counts", "colr: there is no such field: is it colour?", "zzzzzzzz: there is no such field, only name, open, size, level, colour, any, labels, free, items, table, null, own, counts"}},
 		"Types": {
 			"every invalid value is reported with its path",
 			`{"name": 1, "open": "yes", "size": 1.5, "level": [], "colour": "green", "labels": {"k": 1}, "items": [{"cost": "x"}, {"text": {}}], "table": {"t": {"cots": 1}}, "free": []}`,
@@ -104,6 +105,7 @@ func TestDecode(t *testing.T) {
 				"table.t.cots: there is no such field: is it cost?",
 			},
 		},
+		"Least":  {"a number has a least value, and so have the numbers of an object", `{"name": "a", "size": 0, "counts": {"x": 0, "y": -1}}`, shop{Name: "a", Counts: map[string]int{"x": 0, "y": -1}}, []string{"counts.y: expected at least 0, got -1", "size: expected at least 1, got 0"}},
 		"Enum":   {"an empty string must be in the enum", `{"name": "a", "colour": ""}`, shop{Name: "a"}, []string{`colour: expected red or blue, got ""`}},
 		"Scalar": {"a number is not an object", `3`, shop{}, []string{"expected an object, got a number"}},
 		"Text":   {"a TextUnmarshaler returns the error", `{"name": "a", "level": "high"}`, shop{Name: "a"}, []string{"level: expected low"}},
@@ -144,7 +146,8 @@ func TestSchema(t *testing.T) {
 			"shop": {"type": "object", "additionalProperties": false, "required": ["name"], "properties": {
 				"name": {"type": "string", "description": "Its name."},
 				"open": {"type": "boolean"},
-				"size": {"type": "integer"},
+				"size": {"type": "integer", "minimum": 1},
+				"counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
 				"level": {"type": "string"},
 				"colour": {"type": "string", "enum": ["red", "blue"]},
 				"any": {},

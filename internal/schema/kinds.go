@@ -65,6 +65,16 @@ func SimilarKind(apiVersion, kind string) string {
 	return hint.Nearest(kind, kinds)
 }
 
+// ownGroups are the API groups of Crossplane, of projects and of xfn.
+var ownGroups = strings.Fields("apiextensions.crossplane.io dev.crossplane.io meta.dev.upbound.io meta.pkg.crossplane.io ops.crossplane.io pkg.crossplane.io protection.crossplane.io xfn.dev")
+
+// HasNoXRs reports whether the kinds of an API version are those of Kubernetes, Crossplane, projects
+// or xfn, so that no object of it is a composite resource or a claim.
+func HasNoXRs(gv schema.GroupVersion) bool {
+	core := gv == schema.GroupVersion{Version: "v1"} || gv.Group != "" && !strings.Contains(gv.Group, ".")
+	return core || strings.HasSuffix(gv.Group, ".k8s.io") || slices.Contains(ownGroups, gv.Group)
+}
+
 // kindsIn returns the kinds of an API group, some of them repeatedly. Reading the types of
 // Kubernetes or the CRDs of a release takes milliseconds, so the current release is first and
 // package metadata needs neither.

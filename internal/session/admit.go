@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -62,6 +64,37 @@ func (s *Session) validateXRs(p *plan, v *validate.Validator, failed []error) er
 		s.config.Progress.Warn(err.Error() + "; resources that this XRD defines are not validated")
 	}
 	p.validator = v
+	return nil
+}
+
+// DecodeXR returns the object in doc. It returns an error if the object cannot be a composite
+// resource, because it is of a kind of Kubernetes or Crossplane, or has fields of other types.
+func DecodeXR(doc manifest.Document) (map[string]any, error) {
+	obj, err := doc.Object()
+	if err == nil {
+		err = checkXR(doc, obj)
+	}
+	u := &unstructured.Unstructured{Object: obj}
+	if err == nil && schema.HasNoXRs(u.GroupVersionKind().GroupVersion()) {
+		err = &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a composite resource, got %s", composition.Describe(u))}
+		err = hint.Wrap(err, "name the file of an object whose kind an XRD defines")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loading the composite resource: %w", err)
+	}
+	return obj, nil
+}
+
+// checkXR returns an error about the types of the fields of obj, the composite resource in doc.
+func checkXR(doc manifest.Document, obj map[string]any) error {
+	if err := checkKind(doc, obj); err != nil {
+		return err
+	}
+	for _, field := range []string{"metadata", "spec"} {
+		if _, ok := obj[field].(map[string]any); !ok && obj[field] != nil {
+			return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s must be an object, not %s", field, manifest.DescribeValue(obj[field]))}
+		}
+	}
 	return nil
 }
 

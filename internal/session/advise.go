@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
@@ -28,6 +29,13 @@ func (s *Session) explain(ctx context.Context, err error, xr string, e compositi
 	var fatal *render.FatalError
 	if errors.As(err, &fatal) {
 		err = s.advise(ctx, err, fatal, e)
+	}
+	if errors.Is(err, reconciler.ErrInput) {
+		i := slices.IndexFunc(e.Spec.Pipeline, func(step apiextv1.PipelineStep) bool {
+			return step.Input != nil && len(step.Input.Raw) > 0 && step.Input.Raw[0] != '{'
+		})
+		field := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", max(i, 0)))
+		err = hint.Wrap(fmt.Errorf("%w (at %s: %s)", err, e.Document.PositionOf(field), field), "the input of a function is an object with apiVersion and kind")
 	}
 	if err != nil {
 		what := "composite resource"

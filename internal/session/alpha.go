@@ -198,7 +198,11 @@ func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (r *LastPa
 		ConnectionSecretKeys: req.ConnectionSecretKeys, LiteralDeletion: p.in.LiteralDeletion, StoreConfig: p.storeConfig,
 	}, req.Observed)
 	if err != nil {
-		return nil, invalid, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+		err = fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+		if other := (*alpha.TypeError)(nil); errors.As(err, &other) {
+			err = fmt.Errorf("%w (at %s: %s)", err, p.entry.Document.PositionOf(other.Field), other.Field)
+		}
+		return nil, invalid, err
 	}
 	rendered := render.Result(*out)
 	if req.Full {

@@ -216,6 +216,7 @@ func TestAlphaRefuses(t *testing.T) {
 		"Pipeline":     {"a Composition without resources and functions is an error", composition(steps("f")), "lib/composition.yaml:5: spec: the Composition has neither resources nor functions", "another {profile}"},
 		"Name":         {"errors of resources have lines", composition(strings.Replace(calling("image: a"), "name: bolt", "x: y", 1)), "lib/composition.yaml:7: spec.resources[0].name: cannot have anonymous resources", ""},
 		"Image":        {"errors of functions have lines", composition(calling("image: a", "x: y")), "lib/composition.yaml:12: spec.functions[1].container.image: an image is required", ""},
+		"Type":         {"an unknown type of a function has a line", composition(strings.Replace(calling("image: a", "image: b"), "f1, type: Container", "f1, type: Containr", 1)), `unsupported function type "Containr" (at lib/composition.yaml:12: spec.functions[1].type)`, "did you mean Container?"},
 		"Match":        {"a Composition for another kind is an error", composition(strings.Replace(calling(), "XWidget", "XOther", 1)), `is for kind XOther`, ""},
 		"Profile":      {"literal deletion is an error in other profiles", in(func(in *session.Inputs) { in.Profile, in.LiteralDeletion = render.V2, true }), "literal deletion is only supported for profile alpha", ""},
 	}

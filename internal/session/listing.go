@@ -94,6 +94,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 			fn.Annotations = maps.Clone(one.function.Annotations)
 			maps.Copy(fn.Annotations, s.config.Annotations)
 		}
+		doc.Line = doc.FirstLine()
 		at := doc.Position()
 		if text := fmt.Sprintf("%s: Function %s is also at %s: the last one is used", at, fn.Name, first[fn.Name]); first[fn.Name] != "" && s.isNew(text) {
 			s.config.Progress.Warn(text)

@@ -334,15 +334,7 @@ func decodeXR(doc manifest.Document) (xr original, err error) {
 	if xr.obj, xr.duplicate, err = doc.StrictObject(); err != nil {
 		return xr, err
 	}
-	if err := checkKind(doc, xr.obj); err != nil {
-		return xr, err
-	}
-	for _, field := range []string{"metadata", "spec"} {
-		if _, ok := xr.obj[field].(map[string]any); !ok && xr.obj[field] != nil {
-			return xr, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s must be an object, not %s", field, manifest.DescribeValue(xr.obj[field]))}
-		}
-	}
-	return xr, nil
+	return xr, checkXR(doc, xr.obj)
 }
 
 // xrs reads the documents of the XRs. In profiles that allow it, an empty file

@@ -155,10 +155,8 @@ func decode(doc manifest.Document) (*unstructured.Unstructured, error) {
 }
 
 func checkKind(doc manifest.Document, obj map[string]any) error {
-	for _, field := range []string{"apiVersion", "kind"} {
-		if _, isText := obj[field].(string); !isText && obj[field] != nil {
-			return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s must be a string, not %s", field, manifest.DescribeValue(obj[field]))}
-		}
+	if err := doc.CheckType(obj); err != nil {
+		return err
 	}
 	if kind, _ := obj["kind"].(string); kind != "" {
 		return nil

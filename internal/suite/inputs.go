@@ -149,7 +149,10 @@ type inputResolver struct {
 }
 
 func (h *inputResolver) fault(err error, path ...string) {
-	h.errs = append(h.errs, &manifest.Error{Path: h.item.Suite.Path, Line: h.item.Case.Position(path...), Err: err})
+	if _, placed := positionIn(h.item.Suite.Path, err); !placed {
+		err = &manifest.Error{Path: h.item.Suite.Path, Line: h.item.Case.Position(path...), Err: err}
+	}
+	h.errs = append(h.errs, err)
 }
 
 // inlinePath returns a path by which the session reads the inline object obj.
@@ -287,7 +290,7 @@ func (h *inputResolver) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[st
 	case xr.From != "":
 		obj, err = h.from(xr.From, depth)
 	case xr.File != "":
-		obj, err = h.read(xr.File)
+		obj, err = h.read(h.ctx, xr.File)
 	case xr.Patch != nil:
 		obj, err = h.byDefault(c, depth)
 	default:
@@ -299,15 +302,21 @@ func (h *inputResolver) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[st
 	return fieldpath.Map(fieldpath.MergePatch(obj, xr.Patch)), nil
 }
 
-func (h *inputResolver) read(file string) (map[string]any, error) {
-	doc, _, err := h.options.Config.Reader.First(h.ctx, h.attempt.path(file))
+// read returns the composite resource in a file.
+func (a *attempt) read(ctx context.Context, file string) (map[string]any, error) {
+	path, r := a.path(file), a.options.Config.Reader
+	if err := r.CheckExists(path); err != nil {
+		return nil, fmt.Errorf("xr: %w", err)
+	}
+	doc, _, err := r.First(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("loading the composite resource: %w", err)
 	}
+	decode := func() (map[string]any, error) { return session.DecodeXR(doc) }
 	if len(doc.Text) > maxKept {
-		return doc.Object()
+		return decode()
 	}
-	return h.resources.Do(content{doc.Path, doc.Line, string(doc.Text)}, doc.Object)
+	return a.resources.Do(content{doc.Path, doc.Line, string(doc.Text)}, decode)
 }
 
 // A content is the position and the text of a document.
@@ -326,7 +335,11 @@ func (h *inputResolver) byDefault(c *spec.Case, depth int) (map[string]any, erro
 	if !ok || xr.File == "" && xr.From == "" && xr.Object == nil {
 		return nil, hint.Wrap(errors.New("xr: cannot patch: the defaults have no composite resource"), "set file or from beside patch")
 	}
-	return h.resolve(c, xr, depth+1)
+	obj, err := h.resolve(c, xr, depth+1)
+	if _, placed := positionIn(h.item.Suite.Path, err); err != nil && !placed {
+		err = c.DefaultError(err, "xr")
+	}
+	return obj, err
 }
 
 func (h *inputResolver) from(name string, depth int) (map[string]any, error) {

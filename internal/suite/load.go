@@ -180,6 +180,7 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 		return nil, nil
 	}
 	docs, err := manifest.Split(path, text)
+	r.Suspect(docs...)
 	if err == nil && len(docs) == 0 {
 		err = &manifest.Error{Path: path, Err: manifest.ErrEmpty}
 	}

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -20,6 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite/check"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
+	"github.com/xfn-dev/xfn/render"
 )
 
 // An Item is a case to run, or a suite whose error is reported.
@@ -190,6 +192,8 @@ type Outcome struct {
 	Took Seconds `json:"seconds"`
 	// Reason is why the case was skipped.
 	Reason string `json:"reason,omitempty"`
+	// NotRun is true for a case that did not run, or not to its end, because the run ended before.
+	NotRun bool `json:"-"`
 	// Failures are the reasons why the case failed.
 	Failures []Failure `json:"failures,omitempty"`
 	// Partial lists the kinds that were validated by their structure only.
@@ -207,6 +211,24 @@ type Outcome struct {
 	mocks    map[string]spec.Mock
 	// ran are the functions that the case called, without those of mocked steps.
 	ran []session.Run
+}
+
+// newOutcome returns the outcome of an item that passes.
+func newOutcome(item Item) Outcome {
+	out := Outcome{Suite: item.Suite.Name, Path: item.Suite.Path, Line: item.Line(), Status: Passed}
+	if item.Case != nil {
+		out.Case = item.Case.Name
+	}
+	return out
+}
+
+// notRun returns o as the outcome of a case that did not run, or not to its end.
+func (o Outcome) notRun(cause error) Outcome {
+	if errors.Is(cause, context.Canceled) { // The text of a signal names the signal.
+		cause = errors.New("interrupted")
+	}
+	o.Status, o.Reason, o.Failures, o.NotRun = Skipped, "not run: "+cause.Error(), nil, true
+	return o
 }
 
 // Ran describes how the named function was run, if a step called it that the case does not mock.
@@ -236,12 +258,55 @@ func (o *Outcome) fail(path string, line int, err error) {
 		if !own { // The hint of all errors together, if there is one, is for each.
 			f.Hint = hint.Of(err)
 		}
-		var at *manifest.Error
-		if errors.As(e, &at) && at.Path == path && e.Error() == at.Error() {
+		if at, placed := positionIn(path, e); placed {
 			f.Line, f.Text = at.Line, at.Err.Error()
 		}
 		o.Failures = append(o.Failures, f)
 	}
+}
+
+// source returns the path of the field of the case that names the file with the first position in
+// the text of err, the error of a render. It returns nil if there is none, or if a function
+// returned err as a fatal result: whether it does can depend on each field of the case.
+func (a *attempt) source(err error) (field []string) {
+	if errors.As(err, new(*render.FatalError)) {
+		return nil
+	}
+	f, text := a.form, " "+err.Error()
+	first := len(text)
+	for _, of := range []struct {
+		name, what string
+		sources    []spec.Source
+	}{
+		{"xr", "the composite resource", []spec.Source{{File: f.XR.File}}},
+		{"composition", "the Composition", []spec.Source{f.Composition}},
+		{"operation", "the Operation", []spec.Source{f.Operation}},
+		{"watched", "the watched resource", []spec.Source{f.Watched}},
+		{"xrd", "the XRD", []spec.Source{f.XRD}},
+		{"functions", "functions", f.Functions},
+		{"observed", "observed resources", f.Observed},
+		{"required", "required resources", f.Required},
+		{"extraResources", "extra resources", f.Extra},
+		{"credentials", "function credentials", f.Credentials},
+	} {
+		loading := strings.HasPrefix(text, " loading "+of.what+": ")
+		for i, s := range of.sources {
+			for _, end := range []string{":", string(filepath.Separator)} {
+				at := strings.Index(text, " "+a.path(s.File)+end)
+				if s.File != "" && at >= 0 && (at < first || loading && at == first) {
+					first, field = at, []string{of.name, fmt.Sprintf("[%d]", i)}
+				}
+			}
+		}
+	}
+	return field
+}
+
+// positionIn returns err, without its hints, as an error with a position in the file path, and
+// whether it is one.
+func positionIn(path string, err error) (at *manifest.Error, ok bool) {
+	ok = errors.As(err, &at) && at.Path == path && err.Error() == at.Error()
+	return at, ok
 }
 
 func splitJoined(err error) []error {

@@ -32,17 +32,19 @@ type TextReport struct {
 
 // A caseTally counts outcomes.
 type caseTally struct {
-	cases, failed, skipped int
-	took                   time.Duration
+	cases, failed, skipped, notRun int
+	took                           time.Duration
 }
 
 func (t *caseTally) add(o Outcome) {
 	t.cases++
 	t.took += o.Took.Duration
-	switch o.Status {
-	case Failed:
+	switch {
+	case o.Status == Failed:
 		t.failed++
-	case Skipped:
+	case o.NotRun:
+		t.notRun++
+	case o.Status == Skipped:
 		t.skipped++
 	}
 }
@@ -167,7 +169,7 @@ func (t *TextReport) line(b *bytes.Buffer, color report.Color, text string) {
 func (t *TextReport) endSuite() error {
 	one := t.one
 	t.one = caseTally{}
-	if one.cases == 0 || one.failed == 0 && t.Quiet {
+	if one.cases == 0 || one.verdict() == "ok" && t.Quiet {
 		return nil
 	}
 	return t.summary(one, fmt.Sprintf("%-4s %s", one.verdict(), t.suite))
@@ -176,7 +178,7 @@ func (t *TextReport) endSuite() error {
 // summary writes a line with the counts of outcomes.
 func (t *TextReport) summary(of caseTally, text string) error {
 	color := report.Green
-	if of.failed > 0 {
+	if of.verdict() != "ok" {
 		color = report.Red
 	}
 	var b bytes.Buffer
@@ -186,7 +188,7 @@ func (t *TextReport) summary(of caseTally, text string) error {
 }
 
 func (t caseTally) verdict() string {
-	if t.failed > 0 {
+	if t.failed+t.notRun > 0 {
 		return "FAIL"
 	}
 	return "ok"
@@ -200,6 +202,9 @@ func (t caseTally) counts() string {
 	}
 	if t.skipped > 0 {
 		parts = append(parts, fmt.Sprintf("%d skipped", t.skipped))
+	}
+	if t.notRun > 0 {
+		parts = append(parts, fmt.Sprintf("%d not run", t.notRun))
 	}
 	return "(" + strings.Join(append(parts, secondsText(t.took)), ", ") + ")"
 }

@@ -62,14 +62,25 @@ var errFailFast = errors.New("a case failed")
 // Run runs items concurrently and calls each with the outcomes, one at a time,
 // in the order of the items. A function that several items use is started once
 // and stopped before Run returns. Run returns the error of each, or the cause
-// if ctx is done. A case that fails is not an error of Run.
+// if ctx is done, after outcomes for the cases that did not run. A case that fails is not an
+// error of Run.
 func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o)
 	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
 	defer func() { r.fixtures.warn(r.options.Config.Progress) }()
-	err = proc.ForEachOrdered(ctx, r.parallel(), items, func(ctx context.Context, _ int, item Item) Outcome {
-		return r.run(ctx, item)
+	reported, ended := 0, false
+	err = proc.ForEachOrdered(ctx, r.parallel(), items, func(work context.Context, _ int, item Item) Outcome {
+		if cause := context.Cause(ctx); cause != nil {
+			return newOutcome(item).notRun(cause)
+		}
+		out := r.run(work, item)
+		if cause := context.Cause(ctx); out.Status == Failed && errors.Is(cause, context.Canceled) {
+			return out.notRun(cause) // The interruption can be the reason.
+		}
+		return out
 	}, func(out Outcome) error {
+		reported++
+		ended = ended || out.NotRun
 		if err := each(out); err != nil {
 			return err
 		}
@@ -80,6 +91,18 @@ func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error)
 	})
 	if errors.Is(err, errFailFast) {
 		return nil
+	}
+	cause := context.Cause(ctx)
+	if err == nil && ended {
+		err = cause
+	}
+	if cause == nil || !errors.Is(err, cause) {
+		return err
+	}
+	for _, item := range items[reported:] {
+		if err := each(newOutcome(item).notRun(cause)); err != nil {
+			return err
+		}
 	}
 	return err
 }
@@ -98,7 +121,7 @@ type runner struct {
 }
 
 func newRunner(o Options) *runner {
-	r := &runner{options: o, inline: &inline{next: o.Config.Reader.Documents, fs: o.Config.Reader.FS, docs: map[string][]manifest.Document{}}}
+	r := &runner{options: o, inline: &inline{read: o.Config.Reader, docs: map[string][]manifest.Document{}}}
 	r.options.Config.Reader.Documents = r.inline.documents
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}
@@ -109,14 +132,13 @@ func newRunner(o Options) *runner {
 }
 
 func (r *runner) run(ctx context.Context, item Item) Outcome {
-	out := Outcome{Suite: item.Suite.Name, Path: item.Suite.Path, Status: Passed}
+	out := newOutcome(item)
 	if item.Case == nil {
 		out.fail(item.Suite.Path, 0, item.Suite.Err)
 		return out
 	}
 	mine := *item.Case // Spec changes a case, and runs of it may be concurrent.
 	item.Case = &mine
-	out.Case, out.Line = mine.Name, item.Line()
 	began := r.options.Now()
 	c := attempt{runner: r, item: item, out: &out}
 	c.run(ctx)
@@ -270,7 +292,12 @@ func (a *attempt) failRender(ctx context.Context, err error) {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w; %w", err, cause)
 	}
-	a.fail(err)
+	if xr := a.form.XR; xr.File != "" && ctx.Err() == nil {
+		if _, notXR := a.read(ctx, xr.File); notXR != nil {
+			err = notXR
+		}
+	}
+	a.fail(err, a.source(err)...)
 }
 
 func (a *attempt) match(want *spec.Text, key, what, got string) {

@@ -114,13 +114,10 @@ const maxNotes = 10_000
 
 // inline has inline documents, by the path that keep returned.
 type inline struct {
-	// next is called for paths that are not inline.
-	next func(path string) ([]manifest.Document, bool)
-
 	mu   sync.RWMutex
 	docs map[string][]manifest.Document
-	// files keeps the documents of small files of fs: most cases of a suite have the same.
-	fs    afero.Fs
+	// files keeps the documents of small files of read.FS: most cases of a suite have the same.
+	read  manifest.Reader
 	files proc.Memo[string, []manifest.Document]
 }
 
@@ -131,8 +128,8 @@ func (in *inline) documents(path string) ([]manifest.Document, bool) {
 	in.mu.RLock()
 	docs, ok := in.docs[path]
 	in.mu.RUnlock()
-	if !ok && in.next != nil {
-		docs, ok = in.next(path)
+	if !ok && in.read.Documents != nil {
+		docs, ok = in.read.Documents(path)
 	}
 	if !ok {
 		docs, _ = in.files.Do(path, func() ([]manifest.Document, error) { return in.small(path), nil })
@@ -143,11 +140,11 @@ func (in *inline) documents(path string) ([]manifest.Document, bool) {
 // small returns the documents of a small file. For any other path, and for a file without
 // documents or with an error, it returns nil.
 func (in *inline) small(path string) []manifest.Document {
-	info, err := in.fs.Stat(path)
+	info, err := in.read.FS.Stat(path)
 	if path == manifest.Stdin || err != nil || !info.Mode().IsRegular() || info.Size() > maxKept {
 		return nil
 	}
-	text, err := afero.ReadFile(in.fs, path)
+	text, err := afero.ReadFile(in.read.FS, path)
 	if err != nil {
 		return nil
 	}
@@ -155,6 +152,7 @@ func (in *inline) small(path string) []manifest.Document {
 	if err != nil || len(docs) == 0 {
 		return nil
 	}
+	in.read.Suspect(docs...)
 	return docs
 }
 

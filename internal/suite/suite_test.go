@@ -194,7 +194,7 @@ func TestCases(t *testing.T) {
 				"s.yaml/golden failed", "  10: reading a golden file: broken.yaml:1: mapping values are not allowed in this context: found \": c\" in a value | quote the whole value: '…', in which '' is a single quote",
 				"s.yaml/good passed",
 				"s.yaml/mock failed", `  12: no pipeline has step "patch"; the steps are patch-and-transform`,
-				"s.yaml/response failed", "  13: mocks.patch-and-transform: response: invalid RunFunctionResponse: (WORDS OF PROTOBUF)",
+				"s.yaml/response failed", "  13: mocks.patch-and-transform: response.meta must be an object, not a list",
 				"s.yaml/both failed", "  14: mocks.patch-and-transform: expected either a response or a recording",
 				"s.yaml/recording failed", "  15: mocks.patch-and-transform: recordings are not supported here",
 				"s.yaml/version failed", `  16: crossplaneVersion: there were no functions in Crossplane v0.9: v1.11 was the first that had them`,
@@ -373,7 +373,6 @@ cases:
 			},
 		},
 	}
-	words := regexp.MustCompile(`(invalid RunFunctionResponse: ).*`)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := options(example(t, tc.files))
@@ -386,11 +385,7 @@ cases:
 					panic("oh")
 				}),
 			}
-			got := lines(run(t, o, suite.Selection{}))
-			for i := range got {
-				got[i] = words.ReplaceAllString(got[i], "${1}(WORDS OF PROTOBUF)")
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, lines(run(t, o, suite.Selection{}))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -578,6 +573,49 @@ cases:
 	all := run(t, o, suite.Selection{})
 	if all[0].Status != suite.Failed || !strings.Contains(all[0].Failures[0].Text, "the case timed out after 1ms") || all[1].Status != suite.Passed {
 		t.Errorf("got %v", lines(all))
+	}
+}
+
+// TestInterrupted checks the outcomes of a run whose context ends while a case runs.
+func TestInterrupted(t *testing.T) {
+	stop := errors.New("timed out")
+	for _, tc := range []struct {
+		reason string
+		cause  error
+		want   []string
+	}{
+		{"a case that was interrupted is not failed", context.Canceled, []string{"s.yaml/a skipped: not run: interrupted", "s.yaml/b skipped: not run: interrupted", "s.yaml/c skipped: not run: interrupted"}},
+		{"a case that runs when the time ends fails", stop, []string{"s.yaml/a failed: ", "s.yaml/b skipped: not run: timed out", "s.yaml/c skipped: not run: timed out"}},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		o := options(example(t, map[string]string{"s.yaml": head + "defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\ncases: [{name: a}, {name: b}, {name: c}]\n"}))
+		o.Parallel = 1
+		o.Config.Runners = function.Mux{"function-patch-and-transform": function.RunnerFunc(func(ctx context.Context, _ string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			cancel(tc.cause)
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})}
+		suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"s.yaml"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		items, err := suite.Plan(suites, suite.Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		var text strings.Builder
+		report := suite.TextReport{W: &text}
+		err = suite.Run(ctx, items, o, func(out suite.Outcome) error {
+			got = append(got, fmt.Sprintf("%s %s: %s", out.Name(), out.Status, out.Reason))
+			return report.Add(out)
+		})
+		if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.cause) {
+			t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
+		}
+		if err := report.End(0); err != nil || !strings.Contains(text.String(), " not run, ") || !strings.Contains(text.String(), "\nFAIL (3 cases, ") && !strings.HasPrefix(text.String(), "FAIL s.yaml (3 cases, 3 not run") {
+			t.Errorf("%s: the report is %v\n%s", tc.reason, err, text.String())
+		}
 	}
 }
 

@@ -95,7 +95,7 @@ func (f Runtimes) config(term *terminal.Terminal, program terminal.Program, p *p
 		return session.Config{}, err
 	}
 	config := session.Config{
-		Reader:          manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin},
+		Reader:          manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin, Warn: term.WarnOnce()},
 		Packages:        f.Package,
 		Annotations:     annotations,
 		Cache:           f.FunctionResponseCache,

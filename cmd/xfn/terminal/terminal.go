@@ -153,6 +153,16 @@ func (t *Terminal) Warn(text string) {
 	t.Progress(progress.Event{Kind: progress.Warning, Text: text})
 }
 
+// WarnOnce returns a func that prints each warning once. It is safe for concurrent use.
+func (t *Terminal) WarnOnce() func(text string) {
+	var seen sync.Map
+	return func(text string) {
+		if _, again := seen.LoadOrStore(text, true); !again {
+			t.Warn(text)
+		}
+	}
+}
+
 // Note prints a note.
 func (t *Terminal) Note(text string) {
 	t.Progress(progress.Event{Kind: progress.Note, Text: text})

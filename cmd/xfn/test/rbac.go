@@ -169,7 +169,7 @@ func explainKind(err error) error {
 		return err
 	}
 	next := cmp.Or(hint.Meant("kind: ", schema.SimilarKind(got.APIVersion, got.Kind)), "leave the file out, and name the files of Compositions, and the suites that render them")
-	return hint.Wrap(&manifest.Error{Path: at.Path, Line: at.Line, Err: fmt.Errorf("expected a Composition, an XRD, a CRD or a suite, got kind %s of %s", got.Kind, got.APIVersion)}, next)
+	return hint.Wrap(&manifest.Error{Path: at.Path, Line: at.Line, Err: fmt.Errorf("expected a Composition, an XRD, a CRD or a suite, got kind %s of %s", got.Kind, cmp.Or(got.APIVersion, "no apiVersion"))}, next)
 }
 
 // defaults sets the paths: those of the project p, which may be nil, or the current folder.

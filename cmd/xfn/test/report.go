@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -95,14 +96,17 @@ func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*repor
 	return r, nil
 }
 
-// spell returns the syntax of an option that a hint names: the field of a case that replaces it,
-// or else a flag.
+// replaced are the options that xfn test does not have as a flag: the fields of a case that replace
+// them, or the command that has them.
+var replaced = map[hint.Hint]string{
+	hint.Compositions: "xfn render --compositions", hint.Profile: "profile:",
+	hint.RequiredResources: "required:", hint.WatchedResource: "watched:",
+}
+
+// spell returns the syntax of an option that a hint names.
 func spell(term *terminal.Terminal) hint.Speller {
 	return func(option string) string {
-		if option == strings.Trim(string(hint.RequiredResources), "{}") {
-			return "required:"
-		}
-		return term.Spell(option)
+		return cmp.Or(replaced[hint.Hint("{"+option+"}")], term.Spell(option))
 	}
 }
 

@@ -76,7 +76,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	}
 	out := newOutput(c.Format, term, c.SkipSuccessResults, c.ErrorOnMissingSchemas)
 	o := inspect.CRDOptions{
-		Files: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,
+		Files: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin, Warn: term.WarnOnce()}, Remote: c.Client(p), Registry: c.Registry,
 		Follow: inspect.Follow(c.Dependencies), Offline: c.Offline, Lock: c.Content(), Progress: term.Progress, Faulty: out.faulty,
 		Skip: builtin.Policy{}.Replaces, // The inputs of builtins are known.
 	}

@@ -26,12 +26,16 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	if at.template == 0 {
 		at, _ = r.places.Get(newPlaceKey(fatal, input), func() (place, error) { return place{}, nil })
 	}
-	if at == (place{}) {
+	if at == (place{}) && !strings.HasPrefix(fatal, "cannot decode manifest") {
 		return in.locate(fatal)
+	}
+	detail := ""
+	if at != (place{}) {
+		detail = at.String()
 	}
 	if in.Source == environmentSource {
 		// The text is known only while the function runs.
-		return sdk.Location{Field: "environment.key", Line: 1, Detail: at.String()}
+		return sdk.Location{Field: "environment.key", Line: 1, Detail: detail}
 	}
 	all, err := r.parts(ctx, in, nil)
 	switch {
@@ -41,7 +45,7 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 		return all.locate(at.template)
 	}
 	whole := r.whole(in, all)
-	whole.Detail = at.String()
+	whole.Detail = detail
 	return whole
 }
 
@@ -57,6 +61,8 @@ func (in *GoTemplate) locate(fatal string) sdk.Location {
 		return sdk.Location{Field: "fileSystem.dirPath", Line: 1}
 	case in.Source == inlineSource:
 		return sdk.Location{Field: "inline", Line: 1}
+	case in.Source == environmentSource:
+		return sdk.Location{Field: "environment.key", Line: 1}
 	default:
 		return sdk.Location{}
 	}

@@ -78,7 +78,8 @@ func TestLocate(t *testing.T) {
 		"Kind":       {"a meta kind that does not exist", inline("apiVersion: meta.gotemplating.fn.crossplane.io/v1alpha1\nkind: Contxt\n"), field("inline.template", 1)},
 		"Annotation": {"an annotation that is not a string", inline("# x\napiVersion: a.b/v1\nkind: Thing\nmetadata: {annotations: {a: 1}}\n"), field("inline.template", 2)},
 		"OfContext":  {"the output of a template in the environment has a line, but no file", "{source: Environment, environment: {key: other}}", detailed(field("environment.key", 1), "line 2 of the template")},
-		"JSON":       {"output in JSON has no lines", inline("{\"kind\": 1,}\n"), sdk.Location{}},
+		"JSON":       {"output in JSON has no lines, but the place of the template", inline("{\"kind\": 1,}\n"), field("inline.template", 1)},
+		"NoKey":      {"a key of the environment that is missing has its field", "{source: Environment}", field("environment.key", 1)},
 		"Other":      {"a result about a source has the field of the source", "{source: Odd}", field("source", 1)},
 		"NoFolder":   {"a folder that does not exist has its field", files("absent"), field("fileSystem.dirPath", 1)},
 	}

@@ -10,11 +10,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // MessageFault returns the path of the first field in value, the JSON of a message at the path
-// field, that the message does not have, or whose value is not a string or not in its enumeration.
+// field, that the message does not have, or whose value has another type or is not in its enumeration.
 // text says what is wrong with it, and names what is similar. Both are "" if there is no such field.
 func MessageFault(message proto.Message, value any, field string) (at, text string) {
 	return messageFault(message.ProtoReflect().Descriptor(), value, field)
@@ -29,6 +30,16 @@ func messageFault(message protoreflect.MessageDescriptor, value any, field strin
 		}
 		if fd == nil {
 			return field + "." + key, "does not exist" + hint.DidYouMean(hint.Nearest(key, fieldNames(message)))
+		}
+		want := ""
+		switch {
+		case fd.IsList():
+			want = "a list"
+		case fd.IsMap(), isMessage(fd):
+			want = "an object"
+		}
+		if got := manifest.DescribeValue(obj[key]); want != "" && obj[key] != nil && got != want {
+			return field + "." + key, "must be " + want + ", not " + got
 		}
 		all := valuesOf(fd, obj[key], field+"."+key)
 		for _, path := range slices.Sorted(maps.Keys(all)) {
@@ -48,13 +59,21 @@ func fieldNames(message protoreflect.MessageDescriptor) []string {
 	return names
 }
 
+// isMessage reports whether the values of a field are messages, and not values of any type.
+func isMessage(fd protoreflect.FieldDescriptor) bool {
+	return fd.Message() != nil && fd.Message().ParentFile().Package() != "google.protobuf"
+}
+
 // fieldFault is like MessageFault, for one value of a field.
 func fieldFault(fd protoreflect.FieldDescriptor, value any, field string) (at, text string) {
 	if fd.IsMap() {
 		fd = fd.MapValue()
 	}
 	switch {
-	case fd.Message() != nil && fd.Message().ParentFile().Package() != "google.protobuf":
+	case isMessage(fd):
+		if got := manifest.DescribeValue(value); got != "an object" {
+			return field, "must be an object, not " + got
+		}
 		return messageFault(fd.Message(), value, field)
 	case fd.Kind() == protoreflect.StringKind && value != nil:
 		if _, ok := value.(string); !ok {

@@ -85,7 +85,11 @@ var ErrNoName = errors.New("the composite resource has neither a name nor the la
 func adopt(u, xr *unstructured.Unstructured, l labels, name string, taken func() map[identity]bool) error {
 	if l.composite == "" {
 		next := "set metadata.name in the file of the composite resource"
-		if v, _, _ := unstructured.NestedFieldNoCopy(xr.Object, "metadata", "name"); v != nil {
+		switch v, _, _ := unstructured.NestedFieldNoCopy(xr.Object, "metadata", "name"); v.(type) {
+		case nil, string:
+		case map[string]any, []any:
+			next = "metadata.name of the composite resource must be a string, not an object or a list"
+		default:
 			next = fmt.Sprintf("put metadata.name of the composite resource in quotes: YAML reads it as %v, which is not a string", v)
 		}
 		return hint.Wrap(ErrNoName, next)

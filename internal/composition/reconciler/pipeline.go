@@ -156,10 +156,13 @@ func (in *pipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credential
 	return nil
 }
 
+// ErrInput is the error for an input of a step that is no object.
+var ErrInput = errors.New("expected an object")
+
 func decodeInput(raw []byte) (*structpb.Struct, error) {
 	var m map[string]any
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, errors.New("expected an object")
+		return nil, ErrInput
 	}
 	return newStruct(m)
 }

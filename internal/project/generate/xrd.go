@@ -6,25 +6,22 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // crossplaneFields are fields of an XR's spec that an XRD does not define, because Crossplane
 // does.
 var crossplaneFields = strings.Fields("crossplane claimRef compositionRef compositionRevisionRef compositionRevisionSelector compositionSelector compositionUpdatePolicy environmentConfigRefs publishConnectionDetailsTo resourceRefs writeConnectionSecretToRef")
-
-// ownGroups are the API groups of Crossplane, of projects and of xfn, which have no XRs and claims.
-var ownGroups = strings.Fields("apiextensions.crossplane.io dev.crossplane.io meta.dev.upbound.io meta.pkg.crossplane.io ops.crossplane.io pkg.crossplane.io protection.crossplane.io xfn.dev")
 
 // XRD writes an XRD for an example of an XR, whose values show the types of its fields, or for
 // an XR in SimpleSchema. It returns the path of the file. Unless o.Replace is set, it is an
@@ -99,7 +96,7 @@ func definitionFile(p *project.Project, x xrd, o XRDOptions) (string, error) {
 
 // An xrd is the content of a new XRD with one version.
 type xrd struct {
-	version             schema.GroupVersion
+	version             kschema.GroupVersion
 	kind, plural, scope string
 	spec, status        map[string]any
 	columns             []any
@@ -109,8 +106,8 @@ type xrd struct {
 func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 	u := unstructured.Unstructured{Object: obj}
 	x = xrd{kind: u.GetKind(), plural: strings.ToLower(o.Plural), scope: "Cluster"}
-	x.version, err = schema.ParseGroupVersion(u.GetAPIVersion())
-	if slices.Contains(ownGroups, x.version.Group) {
+	x.version, err = kschema.ParseGroupVersion(u.GetAPIVersion())
+	if schema.HasNoXRs(x.version) {
 		return x, fmt.Errorf("expected a composite resource, got kind %s of %s", x.kind, x.version)
 	}
 	spec, ok := obj["spec"].(map[string]any)

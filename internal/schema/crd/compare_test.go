@@ -199,9 +199,13 @@ func TestRead(t *testing.T) {
 			`{"group":"g","kind":"K","plural":"ks","scope":"Namespaced","versions":[{"name":"v1","served":false,"storage":false}]}`, "",
 		},
 		"Other":     {"a Secret is not a definition", `{apiVersion: v1, kind: Secret}`, "", "got Secret"},
-		"NoGroup":   {"a definition must have a group", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: [1]}`, "", "spec.group is missing"},
-		"NoKind":    {"a definition must have a kind", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: 3}}`, "", "spec.names.kind is missing"},
-		"NoVersion": {"a definition must have versions", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: K}, versions: x}}`, "", "spec.versions is empty or has a wrong type"},
+		"NoGroup":   {"a definition must have a group", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {}}`, "", "spec.group is missing"},
+		"NoKind":    {"a definition must have a kind", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {plural: ks}}}`, "", "spec.names.kind is missing"},
+		"List":      {"a list is not the spec", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: [1]}`, "", "spec must be an object"},
+		"Names":     {"a number has no names", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: 3}}`, "", "spec.names must be an object"},
+		"Group":     {"a number is not a group", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: 5}}`, "", "spec.group must be a string"},
+		"Null":      {"a null is not a group", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: null}}`, "", "spec.group is empty"},
+		"NoVersion": {"a definition must have versions", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: K}, versions: x}}`, "", "spec.versions must be a list of objects"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

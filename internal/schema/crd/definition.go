@@ -94,6 +94,9 @@ func Read(obj map[string]any) (Definition, error) {
 	if !Defines(obj) {
 		return Definition{}, fmt.Errorf("expected a CRD, XRD or MRD, got %s", object(obj).text("kind"))
 	}
+	if err := cmp.Or(notObject(obj, "", "spec"), notObject(object(obj).object("spec"), "spec.", "names")); err != nil {
+		return Definition{}, err
+	}
 	spec := object(obj).object("spec")
 	names, claims := spec.object("names"), spec.object("claimNames")
 	d := Definition{
@@ -103,11 +106,11 @@ func Read(obj map[string]any) (Definition, error) {
 	}
 	switch {
 	case d.Group == "":
-		return d, missing(spec, "spec", "group", "")
+		return d, missing(spec, "spec", "group", "a string", "")
 	case d.Kind == "":
-		return d, missing(names, "spec.names", "kind", "")
+		return d, missing(names, "spec.names", "kind", "a string", "")
 	case len(d.Versions) == 0:
-		return d, missing(spec, "spec", "versions", "")
+		return d, missing(spec, "spec", "versions", "a list of objects", "")
 	}
 	return d, nil
 }
@@ -118,15 +121,27 @@ type FieldError struct{ Field, Text string }
 
 func (e *FieldError) Error() string { return e.Text }
 
-// missing returns the error for an object at a path that lacks a field. The default of text is
-// that the field is missing.
-func missing(in object, at, field, text string) error {
+// notObject returns an error if in has a value for the field, whose path begins with at, that is no
+// object.
+func notObject(in object, at, field string) error {
+	if _, ok := in[field].(map[string]any); ok || in[field] == nil {
+		return nil
+	}
+	return &FieldError{Field: at + field, Text: at + field + " must be an object"}
+}
+
+// missing returns the error for an object at a path that lacks a field, whose type is want. The
+// default of text is that the field is missing.
+func missing(in object, at, field, want, text string) error {
 	err := &FieldError{Field: at, Text: cmp.Or(text, at+"."+field+" is missing")}
 	switch near := hint.Nearest(field, slices.Sorted(maps.Keys(in))); near {
 	case "":
 	case field:
 		err.Field += "." + near
-		err.Text = at + "." + field + " is empty or has a wrong type"
+		err.Text = at + "." + field + " must be " + want
+		if in[field] == nil || in[field] == "" {
+			err.Text = at + "." + field + " is empty"
+		}
 	default:
 		err.Field += "." + near
 		err.Text += ": did you mean " + field + " in place of " + near + "?"

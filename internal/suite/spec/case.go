@@ -109,6 +109,11 @@ func (c *Case) DefaultXR() (XR, bool, error) {
 	return xr, true, nil
 }
 
+// DefaultError returns err with the position of a field of the suite's defaults.
+func (c *Case) DefaultError(err error, path ...string) error {
+	return c.suite.errorAt(append([]string{"defaults"}, path...), err)
+}
+
 func merged(defaults, own map[string]any) map[string]any {
 	all := maps.Clone(defaults)
 	if all == nil {

@@ -79,7 +79,7 @@ type XR struct {
 
 // Observe configures repeated renders with observed state.
 type Observe struct {
-	Passes   int      `json:"passes" doc:"The maximum number of passes, including the first."`
+	Passes   int      `json:"passes" min:"0" doc:"The maximum number of passes, including the first."`
 	Fixtures []Source `json:"fixtures" single:"" doc:"Changes to observed resources between passes: files of kind ObserveFixtures, or single fixtures (match, ready, status, metadata, from)."`
 }
 
@@ -156,14 +156,14 @@ type Expect struct {
 	Operation  map[string]Matcher   `json:"operation" doc:"Fields of the Operation by their paths, such as status.pipeline[0].output.count, with the expectations of each."`
 	Resources  map[string]Resource  `json:"resources" doc:"Composed resources, or resources that an Operation applies, by their names in the pipeline, by Kind/name, or by kind if only one resource has it."`
 	Only       []string             `json:"only" single:"" doc:"All composed resources, named as in resources. Any other composed resource is a failure."`
-	Count      map[string]int       `json:"count" doc:"The number of composed resources: by Kind, by apiVersion/Kind, or total."`
+	Count      map[string]int       `json:"count" min:"0" doc:"The number of composed resources: by Kind, by apiVersion/Kind, or total."`
 	Objects    []map[string]any     `json:"objects" single:"" doc:"Objects that the output must contain. Each is compared with the first document that has its apiVersion, its kind, its name and its annotations. The document may have more fields; lists must be equal. Documents are the composite resource or Operation with all of its fields, the resources, and those of kind Result and Context that xfn render prints."`
 	Assertions []Assertion          `json:"assertions" single:"" doc:"Assertions about all rendered resources of a kind, with the types and the rules of xprin."`
 	Golden     Golden               `json:"golden" doc:"A file with the expected output, compared by structure. xfn test writes it when it updates golden files."`
 	Results    []Result             `json:"results" single:"" doc:"Results that functions must return. At least one result must match each."`
 	Conditions map[string]Condition `json:"conditions" doc:"Conditions of the composite resource or Operation by type, such as Ready."`
 	Ready      Ready                `json:"ready" doc:"Whether the composite resource is ready after the last pass, or which resources are."`
-	Passes     *int                 `json:"passes" doc:"The maximum number of passes until nothing changes (see observe)."`
+	Passes     *int                 `json:"passes" min:"1" doc:"The maximum number of passes until nothing changes (see observe)."`
 	Context    map[string]Matcher   `json:"context" doc:"Context after the last function, by path. Write keys with dots in brackets."`
 	Connection map[string]Matcher   `json:"connectionDetails" doc:"Connection details of the composite resource, by key."`
 	Valid      Valid                `json:"valid" doc:"Whether the composite resource and the composed resources are valid by the schemas of the case and by its XRD. If true, the Composition's patches must also be valid, except for violations that are warnings in its validation mode."`
@@ -180,7 +180,7 @@ type Matcher struct {
 	Exists  *bool           `json:"exists" doc:"Whether the field must exist."`
 	Absent  *bool           `json:"absent" doc:"Whether the field must not exist."`
 	In      []any           `json:"in" doc:"The allowed values of the field."`
-	Length  *int            `json:"length" doc:"The number of characters, elements or keys of the field."`
+	Length  *int            `json:"length" min:"0" doc:"The number of characters, elements or keys of the field."`
 	CEL     *string         `json:"cel" doc:"A CEL expression that must be true. Variables are self (the field), xr, operation, resources, results and context."`
 }
 
@@ -237,7 +237,7 @@ type Ready struct {
 	XR        *bool    `json:"xr" short:"" doc:"Whether the composite resource is ready."`
 	Resources []string `json:"resources" single:"" doc:"Composed resources that functions must report as ready."`
 	Unready   []string `json:"unready" single:"" doc:"Composed resources that functions must not report as ready."`
-	After     *int     `json:"after" doc:"The maximum number of passes until the composite resource is ready. It is also the number of passes if observe sets none."`
+	After     *int     `json:"after" min:"1" doc:"The maximum number of passes until the composite resource is ready. It is also the number of passes if observe sets none."`
 }
 
 // Valid is the expected result of validation by schemas.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -81,11 +82,14 @@ func Parse(doc manifest.Document) (*Suite, error) {
 // for each of its fields.
 func (s *Suite) checkKind(obj map[string]any) error {
 	kind, _ := obj["kind"].(string)
-	group, _, _ := strings.Cut(fmt.Sprint(obj["apiVersion"]), "/")
+	apiVersion, isText := obj["apiVersion"].(string)
+	group, _, _ := strings.Cut(apiVersion, "/")
 	if kind == "" || kind == Kind || group == "xfn.dev" || hint.Nearest(kind, []string{Kind}) != "" {
 		return nil
 	}
-	apiVersion := fmt.Sprint(obj["apiVersion"])
+	if !isText && obj["apiVersion"] != nil {
+		return s.errorAt([]string{"apiVersion"}, fmt.Errorf("apiVersion must be a string, not %s", manifest.DescribeValue(obj["apiVersion"])))
+	}
 	next := "name the suite that tests this file, or write one with apiVersion: " + APIVersion + " and kind: " + Kind
 	if near := schema.SimilarKind(apiVersion, kind); near != "" {
 		next = "did you mean kind: " + near + "? If so, " + next
@@ -97,7 +101,7 @@ func (s *Suite) checkKind(obj map[string]any) error {
 type KindError struct{ APIVersion, Kind string }
 
 func (e *KindError) Error() string {
-	return fmt.Sprintf("expected a suite, of kind %s, got kind %s of %s", Kind, e.Kind, e.APIVersion)
+	return fmt.Sprintf("expected a suite, of kind %s, got kind %s of %s", Kind, e.Kind, cmp.Or(e.APIVersion, "no apiVersion"))
 }
 
 // isVariable reports whether the value at path is a string with a variable. Its
@@ -184,10 +188,10 @@ func (c *Case) expand(table []any) []*Case {
 		one.row, one.hasRow = row, true
 		if !hasVariable(c.Name) {
 			one.Name = fmt.Sprintf("%s/%d", c.Name, n+1)
-		} else if text, err := one.substitute(c.Name); err != nil {
+		} else if value, err := one.substitute(c.Name); err != nil {
 			one.Name, one.err = fmt.Sprintf("%s/%d", c.Name, n+1), one.errorAt([]string{"name"}, fmt.Errorf("name: %w", err))
 		} else {
-			one.Name = fmt.Sprint(text)
+			one.Name = text(value)
 		}
 		all[n] = &one
 	}
