@@ -1,7 +1,6 @@
 package xpkg
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,10 +62,7 @@ More examples:
 
 // Run builds the package, and prints the files.
 func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
-	if err := checkOutput(c.PackageFile); err != nil {
-		return err
-	}
-	if err := c.checkTarget(); err != nil {
+	if err := CheckOutput(c.PackageFile); err != nil {
 		return err
 	}
 	opts, err := c.build(ctx)
@@ -214,25 +210,6 @@ func (c *BuildCmd) targets(pkg *xpkg.Package, artifact xpkg.Artifact) ([]xpkg.Ta
 	}
 	file, err := path(artifact)
 	return []xpkg.Target{{Path: file, Artifact: artifact}}, err
-}
-
-// checkTarget returns an error for an output that is an input of the package.
-func (c *BuildCmd) checkTarget() error {
-	target, err := filepath.EvalSymlinks(c.PackageFile)
-	if ext := filepath.Ext(target); err != nil || c.Split || ext != ".yaml" && ext != ".yml" {
-		return nil
-	}
-	if contains(cmp.Or(c.PackageRoot, "."), target) || contains(cmp.Or(c.ExamplesRoot, "examples"), target) {
-		return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("writing package %q: the file is an input of the package", c.PackageFile), "name another file with --package-file")}
-	}
-	return nil
-}
-
-// contains reports whether file is in dir. file must exist, and its path must
-// not have links.
-func contains(dir, file string) bool {
-	dir, err := filepath.EvalSymlinks(dir)
-	return err == nil && fsx.IsWithin(dir, file)
 }
 
 // write writes the files, and prints their names and digests.
