@@ -22,7 +22,7 @@ import (
 
 // BuildCmd builds a package file.
 type BuildCmd struct {
-	PackageRoot string `short:"f" default:"." placeholder:"DIR" surplus:"name the directory of crossplane.yaml with -f" help:"Directory with crossplane.yaml and the other files of the package. Default: the current one."`
+	PackageRoot string `short:"f" empty:"" default:"." placeholder:"DIR" surplus:"name the directory of crossplane.yaml with -f" help:"Directory with crossplane.yaml and the other files of the package. Default: the current one."`
 	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: a name from the package's name and digest, in the package root."`
 
 	SBOM       string `name:"sbom" more:"" xor:"sbom" placeholder:"FILE" help:"Also write a software bill of materials: SPDX 2.3 in JSON. It lists the dependencies of the function, and the Debian packages in its image."`
@@ -58,6 +58,14 @@ More examples:
     xfn xpkg build -f package --extensions-root extensions \
         -a org.opencontainers.image.version=v0.1.0
 `
+}
+
+// InsteadOf returns what to do with a package file instead of building it.
+func (BuildCmd) InsteadOf(word string) string {
+	if filepath.Ext(word) != ".xpkg" {
+		return ""
+	}
+	return "the package is built already: push it, as in xfn xpkg push -f " + word + " registry.example.org/acme/hello:v0.1.0; or name the file to write with -o"
 }
 
 // Run builds the package, and prints the files.
