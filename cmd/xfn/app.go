@@ -142,7 +142,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	if err != nil {
 		return report(term, name, err)
 	}
-	if err := checkDashes(args); err != nil {
+	if err := checkWords(args); err != nil {
 		return report(term, name, err)
 	}
 	kctx, err := parser.Parse(args)
@@ -155,7 +155,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	if err != nil {
 		return misused(commandOf(args, err), report(term, name, explain(parser, args, err)))
 	}
-	if err := emptyArgument(kctx); err != nil {
+	if err := emptyValue(kctx); err != nil {
 		return misused(kctx.Selected().Name, report(term, name, &terminal.UsageError{Err: err}))
 	}
 	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
@@ -182,20 +182,6 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 		return failed
 	}
 	return misused(kctx.Selected().Name, code)
-}
-
-// emptyArgument returns an error if an argument that is no flag is empty. A word that a shell
-// completes may be empty.
-func emptyArgument(kctx *kong.Context) error {
-	for _, p := range kctx.Path {
-		if p.Positional == nil || kctx.Selected().Hidden {
-			continue
-		}
-		if all, ok := p.Positional.Target.Interface().([]string); slices.Contains(all, "") || !ok && p.Positional.Target.String() == "" {
-			return hint.Wrap(fmt.Errorf("the argument %s is empty", p.Positional.Summary()), "leave it out, or set the variable that it comes from")
-		}
-	}
-	return nil
 }
 
 // misused returns the exit code of a command that returned code. It is docs.Failed for a wrong
@@ -260,10 +246,7 @@ func report(term *terminal.Terminal, name string, err error) int {
 	// connection that the other end has closed is printed.
 	var connection *net.OpError
 	if !errors.Is(err, syscall.EPIPE) || errors.As(err, &connection) {
-		if errors.Is(err, fs.ErrNotExist) && hint.Of(err) == "" {
-			err = hint.Wrap(err, "check the path, and its directory: a relative path begins at the working directory")
-		}
-		term.Error(name, err)
+		term.Error(name, hint.Wrap(err, cmp.Or(hint.Of(err), pathHint(err))))
 	}
 	var fe *engine.FatalError
 	var ue *terminal.UsageError
@@ -274,6 +257,20 @@ func report(term *terminal.Terminal, name string, err error) int {
 		return docs.Misuse
 	default:
 		return docs.Failed
+	}
+}
+
+// pathHint returns a hint for a path that cannot be used, or "".
+func pathHint(err error) hint.Hint {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "check the path, and its directory: a relative path begins at the working directory"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "a part of the path is a file: name a directory, or remove the file"
+	case errors.Is(err, syscall.EISDIR):
+		return "name a file, which may be in this directory"
+	default:
+		return ""
 	}
 }
 

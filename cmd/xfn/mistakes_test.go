@@ -16,6 +16,7 @@ var mistakenFiles = map[string]string{
 	"crossplane-project.yaml":      "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: REGISTRY/acme/demo\n",
 	"url.yaml":                     "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: demo}\nspec:\n  repository: https://REGISTRY/acme/demo\n",
 	"empty.lock":                   "",
+	"newer/crossplane.yaml":        "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: plain}\nspec: {crossplane: {version: \">=v2.0.0\"}}\n",
 	"xr.yaml":                      "apiVersion: example.org/v1\nkind: XA\nmetadata: {name: a}\n",
 	"composition.yaml":             "apiVersion: apiextensions.crossplane.io/v1\nkind: Compositon\nmetadata: {name: a}\n",
 	"functions.yaml":               "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\nspec: {package: REGISTRY/acme/plain:v1.2.0}\n",
@@ -48,7 +49,7 @@ func TestMistakesWithPackages(t *testing.T) {
 	if err := os.WriteFile("program", []byte(elf), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"xpkg build -f package -o plain.xpkg", "xpkg push -f plain.xpkg REGISTRY/acme/plain:v1.2.0", "xpkg build -f root -o root.xpkg", "xpkg push -f root.xpkg REGISTRY/acme/root:v1.0.0", "xpkg keygen"} {
+	for _, args := range []string{"xpkg build -f package -o plain.xpkg", "xpkg push -f plain.xpkg REGISTRY/acme/plain:v1.2.0", "xpkg build -f newer -o newer.xpkg", "xpkg build -f root -o root.xpkg", "xpkg push -f root.xpkg REGISTRY/acme/root:v1.0.0", "xpkg keygen"} {
 		if text := output(t, strings.Fields("xfn "+strings.ReplaceAll(args, "REGISTRY", address))); strings.Contains(text, "error") {
 			t.Fatal(text)
 		}
@@ -115,7 +116,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a dash of typography is not a hyphen", "render –-xrd x", `"–-xrd" begins with the dash – (U+2013), not with -`, "write --xrd"},
 		{"the most similar of several flags is first", "test --junt x", `unknown flag --junt, did you mean one of "--junit", `, "see xfn test --help"},
 		{"a URL is not a file", "render http://localhost/x.yaml composition.yaml", `reading "http://localhost/x.yaml": no such file`, "download the file first"},
-		{"several values are several flags", "render xr.yaml --compositions xrd.yaml,other.yaml", `reading "xrd.yaml,other.yaml": no such file`, "repeat the flag for each file"},
+		{"several values are several flags", "render xr.yaml --compositions xrd.yaml,other.yaml", `reading "xrd.yaml,other.yaml": no such file`, "repeat the flag or argument for each file"},
 		{"a directory has no documents", "render shop/functions composition.yaml", "shop/functions: the directory has no .yaml or .yml file", "name the file of a composite resource"},
 		{"a misspelled flag may lack a word", "validate --skip-sucess", "unknown flag --skip-sucess\n", "did you mean --skip-success-results?"},
 		{"a flag of other test programs has another name", "test --case a", "unknown flag --case\n", "did you mean --run REGEXP?"},
@@ -132,8 +133,10 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the path of a template does not exist", "xpkg init a ./zzzzzzzzzz -d new", "there is no git repository", "no file or directory has this path"},
 		{"a template has commits", "xpkg init a ./package -d new", "there is no git repository", "git commit"},
 
-		{"a package is installed in a control plane", "xpkg install REF", "unexpected argument install", "use the crossplane CLI"},
-		{"credentials are those of other programs", "xpkg login", "unexpected argument login", "docker login"},
+		{"a package is installed in a control plane", "xpkg install REF", `unknown command "install"`, "use the crossplane CLI"},
+		{"credentials are those of other programs", "xpkg login", `unknown command "login"`, "docker login"},
+		{"the groups of commands have no other groups", "alpha xpkg x", `unknown command "xpkg"`, "did you mean xfn xpkg?"},
+		{"help is about commands", "help xpkg nosuch", `unknown command "nosuch"`, "see xfn xpkg --help"},
 		{"the name of a command is in lower case", "XPKG build", `unknown command "XPKG"`, "did you mean xfn xpkg?"},
 		{"a reference is locked with its file", "lock REF", `"REF" is a reference, expected a file`, "as in xfn lock functions.yaml"},
 		{"a project file is not a directory", "project lint -f all", `reading project file: expected a file, got "all"`, "name a file such as crossplane-project.yaml"},
@@ -145,6 +148,21 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the schemas of a project are its APIs", "validate", "crossplane-project.yaml has no CRD and no XRD", "xfn xrd generate"},
 		{"a package file is pushed to a reference", "xpkg push -f plain.xpkg", "missing the reference to push to", "as in xfn xpkg push -f hello.xpkg"},
 		{"a file is a part of an index once", "xpkg push -f plain.xpkg -f plain.xpkg REF", `"plain.xpkg" is named twice`, "leave one out"},
+		{"two files may have one image", "xpkg push -f plain.xpkg -f ./plain.xpkg REF", `"plain.xpkg" and "./plain.xpkg" have the same image`, "leave one out"},
+		{"a package without a runtime has one file", "xpkg push -f plain.xpkg -f newer.xpkg REF", `"plain.xpkg" and "newer.xpkg" are both a Configuration, which has no runtime image and needs only one file`, "leave one out"},
+		{"a package file is not a package root", "xpkg build plain.xpkg", "unexpected argument plain.xpkg", "push it, as in xfn xpkg push -f plain.xpkg "},
+		{"a package file is not a project", "project build plain.xpkg", "unexpected argument plain.xpkg", "push it, as in xfn project push --package-file plain.xpkg"},
+		{"a pull does not replace other files", "xpkg pull REF -o xr.yaml", `writing package "xr.yaml": the file exists and is not a package`, "name a file that ends in .xpkg, or remove"},
+		{"a build does not replace other files", "xpkg build -f package -o xr.yaml", `writing package "xr.yaml": the file exists and is not a package`, "name a file that ends in .xpkg, or remove"},
+		{"the pull of a project does not replace other files", "project pull REF -o xr.yaml", `writing package "xr.yaml": the file exists and is not a package`, "name a file that ends in .xpkg, or remove"},
+		{"files are written to a directory", "render xr.yaml cm.yaml --output-dir xr.yaml", `--output-dir: "xr.yaml" is a file, expected a directory`, "name a directory"},
+		{"CRDs are written to a directory", "xpkg get-crds xrd.yaml -o cm.yaml", `making "cm.yaml/`, "a part of the path is a file"},
+		{"a report is written to a file", "xpkg build -f package -o copy.xpkg --sbom package", `writing SBOM "package"`, "name a file, which may be in this directory"},
+		{"the shell does not replace a quoted ~", "render ~/xr.yaml cm.yaml", `there is no directory ~ for "~/xr.yaml"`, `write "$HOME/xr.yaml"`},
+		{"the shell does not replace a ~ after =", "render xr.yaml cm.yaml --cache-dir=~/x", `there is no directory ~ for "--cache-dir=~/x"`, `write --cache-dir "$HOME/x"`},
+		{"suites are several arguments", "test xrd.yaml,other.yaml", `looking for suites in "xrd.yaml,other.yaml": no such file`, "repeat the flag or argument"},
+		{"observed resources are several flags", "render xr.yaml other.yaml -o xrd.yaml,other.yaml", `reading "xrd.yaml,other.yaml": no such file`, "repeat the flag or argument"},
+		{"a folder of templates exists", "render xr.yaml other.yaml --templates packge", `reading --templates: there is no directory "packge"`, "did you mean package?"},
 		{"a package root is named by a flag", "xpkg build package", "unexpected argument package", "name the directory of crossplane.yaml with -f"},
 		{"a package is pushed to a reference", "xpkg push plain.xpkg", `missing the reference to push the file "plain.xpkg" to`, "as in xfn xpkg push plain.xpkg registry.example.org/acme/hello:v0.1.0"},
 		{"the key of a signature is private", "xpkg sign REF --sign-key cosign.pub", "expected a private key, got a public key", "name the private key"},
@@ -197,6 +215,35 @@ func TestMistakesWithPackages(t *testing.T) {
 		text, next, _ := strings.Cut(output(t, strings.Fields("xfn "+reference.Replace(tc.args))), "hint: ")
 		if !strings.Contains(text, reference.Replace(tc.want)) || !strings.Contains(next, reference.Replace(tc.hint)) || tc.hint == "" {
 			t.Errorf("%s: xfn %s: want %q and the hint %q, got:\n%shint: %s", tc.reason, tc.args, tc.want, tc.hint, text, next)
+		}
+	}
+}
+
+// TestEmptyValues checks that an empty value, as of a variable that is not set, is an error unless
+// the flag allows it.
+func TestEmptyValues(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const leave = "hint: leave it out, or set the variable that it comes from"
+	for _, tc := range []struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		{"no command has an empty name", []string{""}, "an argument is empty\n" + leave},
+		{"no command of a group has an empty name", []string{"xpkg", ""}, "an argument is empty\n" + leave},
+		{"an argument is a file", []string{"test", "a", ""}, "the argument <path> is empty\n" + leave},
+		{"a required argument cannot be left out", []string{"render", "", ""}, "the argument <xr> is empty\nhint: set the variable"},
+		{"another name of a command has the same rule", []string{"composition", "render", ""}, "the argument <xr> is empty"},
+		{"a flag is a file", []string{"xpkg", "keygen", "-o", ""}, "the value of --output is empty\n" + leave},
+		{"a required flag cannot be left out", []string{"diff", "c.yaml", "-o", ""}, "the value of --observed is empty\nhint: set the variable"},
+		{"one of several values is empty", []string{"render", "a", "b", "-s", "c", "-s", ""}, "the value of --required-schemas is empty"},
+		{"a list with commas is empty", []string{"xpkg", "build", "--platform="}, "the value of --platform is empty"},
+		{"a file that the parser reads has no name", []string{"render", "a", "b", "--ca-file", ""}, "the value of --ca-file is empty\n" + leave},
+		{"a value out of a list is not empty", []string{"render", "a", "b", "--format="}, "the value of --format is empty\n" + leave},
+		{"the root of a package may be empty, as in the crossplane CLI", []string{"xpkg", "build", "-f", ""}, `package root "." contains no package metadata`},
+	} {
+		if text := output(t, append([]string{"xfn"}, tc.args...)); !strings.Contains(text, "xfn: error: "+tc.want) {
+			t.Errorf("%s: %q: want %q, got:\n%s", tc.reason, tc.args, tc.want, text)
 		}
 	}
 }

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -41,17 +39,21 @@ func explain(parser *kong.Kong, args []string, err error) error {
 	if errors.As(err, &pe) && pe.Context != nil {
 		node = pe.Context.Selected()
 	}
-	surplus := strings.HasPrefix(err.Error(), "unexpected argument")
+	surplus := strings.HasPrefix(err.Error(), unexpected)
 	next := hint.Of(err)
 	err = nearestFirst(err)
+	if empty := emptyWord(args, err.Error()); empty != nil {
+		return &terminal.UsageError{Err: empty}
+	}
+	if node != nil && node.Tag.Default != "" && !slices.Contains(args, node.Name) {
+		node = node.Parent // The user has named only the group.
+	}
 	switch {
-	case surplus && elsewhere[strings.TrimPrefix(err.Error(), "unexpected argument ")] != "":
-		next = elsewhere[strings.TrimPrefix(err.Error(), "unexpected argument ")]
+	case surplus && elsewhere[strings.TrimPrefix(err.Error(), unexpected)] != "":
+		next = elsewhere[strings.TrimPrefix(err.Error(), unexpected)]
 	case node == nil:
 		if other := misplaced(parser.Model.Node, args, err.Error()); surplus && other != nil {
 			err, next = other, hint.Of(other)
-		} else if name, near, _ := strings.Cut(strings.TrimPrefix(err.Error(), "unexpected argument "), ","); surplus {
-			err = errors.New(strings.TrimSuffix(fmt.Sprintf("unknown command %q,%s", name, near), ","))
 		}
 		next = cmp.Or(next, hint.Hint("see "+parser.Model.Name+" --help"))
 	case strings.HasPrefix(err.Error(), unknownFlag):
@@ -82,13 +84,17 @@ func explain(parser *kong.Kong, args []string, err error) error {
 			}
 			err = errors.New("missing " + missing)
 		}
-		next += surplusHint(node)
+		next += surplusHint(node, strings.TrimPrefix(err.Error(), unexpected))
 	case surplus && next == "" && otherCommand(parser.Model.Name, err.Error()) != "":
 		next = otherCommand(parser.Model.Name, err.Error())
 	case surplus && next == "" && len(node.Children) > 0 && len(node.Children) <= 3:
 		next = "the commands are " + hint.Hint(strings.Join(childPaths(node), ", "))
 	default:
 		next = cmp.Or(next, hint.Hint("see "+node.FullPath()+" --help"))
+	}
+	if word, isWord := strings.CutPrefix(err.Error(), unexpected); isWord && (node == nil || len(node.Children) > 0) {
+		name, near, _ := strings.Cut(word, ",")
+		err = errors.New(strings.TrimSuffix(fmt.Sprintf("unknown command %q,%s", name, near), ","))
 	}
 	return &terminal.UsageError{Err: hint.Wrap(err, next)}
 }
@@ -119,22 +125,12 @@ func nearestFirst(err error) error {
 	return errors.New(before + several + strings.Join(names[:min(len(names), 3)], ", ") + "?")
 }
 
-// checkDashes returns an error for an argument that begins with a dash of typography, as in text
-// from a web page, unless it is a file.
-func checkDashes(args []string) error {
-	for _, arg := range args {
-		dash, size := utf8.DecodeRuneInString(arg)
-		if _, err := os.Stat(arg); (dash == '–' || dash == '—') && err != nil {
-			err := fmt.Errorf("%q begins with the dash %c (%U), not with -", arg, dash, dash)
-			return &terminal.UsageError{Err: hint.Wrap(err, "write --"+strings.TrimLeft(arg[size:], "-–—"))}
-		}
+// surplusHint returns what a command knows about an unexpected argument, or else the tags "surplus"
+// of its arguments and flags, which say what to write instead of missing and unexpected arguments.
+func surplusHint(node *kong.Node, arg string) (next hint.Hint) {
+	if instead := insteadBy(node, arg); instead != "" {
+		return "; " + instead
 	}
-	return nil
-}
-
-// surplusHint returns the tags "surplus" of the arguments and flags of a command, which say what
-// to write instead of missing and unexpected arguments.
-func surplusHint(node *kong.Node) (next hint.Hint) {
 	values := slices.Clone(node.Positional)
 	for _, f := range node.Flags {
 		values = append(values, f.Value)
@@ -146,6 +142,9 @@ func surplusHint(node *kong.Node) (next hint.Hint) {
 	}
 	return next
 }
+
+// unexpected is the beginning of the parser's error about an argument that no command has.
+const unexpected = "unexpected argument "
 
 // unknownFlag is the beginning of the parser's error about a flag that a command does not have.
 const unknownFlag = "unknown flag "
@@ -199,17 +198,25 @@ func explainDash(node *kong.Node, text string) (hint.Hint, error) {
 	return next, fmt.Errorf("%s needs a value, got %s", name, strings.Trim(value, `"`))
 }
 
-// An insteadOf is a command that knows what replaces a flag that it does not have. InsteadOf
-// returns "" if it knows nothing.
-type insteadOf interface{ InsteadOf(flag string) string }
+// An insteadOf is a command that knows what replaces a flag or an argument that it does not have.
+// InsteadOf returns "" if it knows nothing.
+type insteadOf interface{ InsteadOf(word string) string }
+
+// insteadBy returns what replaces a word by the knowledge of a command.
+func insteadBy(node *kong.Node, word string) hint.Hint {
+	if node.Target.CanAddr() {
+		if c, ok := node.Target.Addr().Interface().(insteadOf); ok {
+			return hint.Hint(c.InsteadOf(word))
+		}
+	}
+	return ""
+}
 
 // meantBy returns the hint for an unknown flag that a command explains, or that has another name
 // in the tag "meant" of a flag.
 func meantBy(node *kong.Node, word string) hint.Hint {
-	if node.Target.CanAddr() {
-		if c, ok := node.Target.Addr().Interface().(insteadOf); ok && c.InsteadOf(word) != "" {
-			return hint.Hint(c.InsteadOf(word))
-		}
+	if instead := insteadBy(node, word); instead != "" {
+		return instead
 	}
 	for _, flags := range node.AllFlags(true) {
 		for _, f := range flags {
@@ -264,7 +271,7 @@ func sameWords(a, b string) bool {
 // whose value is optional, and therefore needs an equals sign.
 func optionalFlag(node *kong.Node, args []string, text string) hint.Hint {
 	for i := 1; i < len(args); i++ {
-		if text != "unexpected argument "+args[i] {
+		if text != unexpected+args[i] {
 			continue
 		}
 		for _, group := range node.AllFlags(true) {
@@ -285,7 +292,7 @@ func optionalFlag(node *kong.Node, args []string, text string) hint.Hint {
 func otherCommand(program, text string) hint.Hint {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[app]()) {
 		name := cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
-		if _, isCommand := f.Tag.Lookup("cmd"); isCommand && text == "unexpected argument "+name {
+		if _, isCommand := f.Tag.Lookup("cmd"); isCommand && text == unexpected+name {
 			return hint.Hint("did you mean " + program + " " + name + "?")
 		}
 	}
@@ -327,7 +334,7 @@ func misplaced(root *kong.Node, args []string, text string) error {
 			}
 		}
 	}
-	_, surplus, _ := strings.Cut(text, "unexpected argument ")
+	_, surplus, _ := strings.Cut(text, unexpected)
 	i := slices.IndexFunc(args, func(arg string) bool {
 		return !strings.HasPrefix(arg, "-") && (surplus == "" || strings.HasPrefix(surplus, arg))
 	})

@@ -199,12 +199,6 @@ func (r Reader) unreadable(path string, err error) error {
 	if missing && strings.Contains(path, "://") {
 		return hint.Wrap(err, "URLs are not read: download the file first, as with curl -O, or write - and pipe it")
 	}
-	if several := strings.Split(path, ","); missing && len(several) > 1 && !slices.ContainsFunc(several, func(p string) bool {
-		_, err := r.FS.Stat(p)
-		return err != nil
-	}) {
-		return hint.Wrap(err, "the commas are read as a part of the name: repeat the flag for each file")
-	}
 	if near := Similar(r.FS, path); near != "" && missing {
 		return hint.Wrap(err, near)
 	}
@@ -212,8 +206,13 @@ func (r Reader) unreadable(path string, err error) error {
 }
 
 // Similar returns a hint that suggests the path with the most similar name in the folder of a
-// path that does not exist, or "" if no name is similar or the path exists.
+// path that does not exist, or "" if no name is similar or the path exists. For a list of existing
+// paths with commas, the hint says that each is named alone.
 func Similar(fsys afero.Fs, path string) hint.Hint {
+	isMissing := func(p string) bool { _, err := fsys.Stat(p); return err != nil }
+	if several := strings.Split(path, ","); len(several) > 1 && isMissing(path) && !slices.ContainsFunc(several, isMissing) {
+		return "the commas are read as a part of the name: repeat the flag or argument for each file"
+	}
 	entries, err := afero.ReadDir(fsys, filepath.Dir(filepath.Clean(path)))
 	if err != nil {
 		return ""

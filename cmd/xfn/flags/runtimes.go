@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/language/golang"
 	"github.com/xfn-dev/xfn/internal/language/languages"
@@ -75,7 +76,8 @@ func (f Runtimes) config(term *terminal.Terminal, program terminal.Program, p *p
 	}
 	for _, dir := range f.Templates {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return session.Config{}, fmt.Errorf("reading --templates: there is no directory %q", dir)
+			err := fmt.Errorf("reading --templates: there is no directory %q", dir)
+			return session.Config{}, hint.Wrap(err, cmp.Or(manifest.Similar(afero.NewOsFs(), dir), "name an existing directory"))
 		}
 	}
 	runtime, err := session.ParseRuntime(f.Runtime)

@@ -197,6 +197,14 @@ type builtPackage struct {
 	Digest     string `json:"digest"`
 }
 
+// InsteadOf returns what to do with a package file instead of building it.
+func (BuildCmd) InsteadOf(word string) string {
+	if filepath.Ext(word) != ".xpkg" {
+		return ""
+	}
+	return "the project is built already: push it, as in xfn project push --package-file " + word
+}
+
 // write writes the packages and prints the files.
 func (c *BuildCmd) write(ctx context.Context, term *terminal.Terminal, p *project.Project, set *project.Set) error {
 	if err := os.MkdirAll(c.OutputDir, 0o755); err != nil {

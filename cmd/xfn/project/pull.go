@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/project"
@@ -40,6 +41,9 @@ Example:
 
 // Run pulls, and prints the file.
 func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	if err := packages.CheckOutput(c.PackageFile); err != nil {
+		return err
+	}
 	ref, err := c.Reference(c.Configuration)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
@@ -50,6 +51,9 @@ func (f outputFlags) sink(term *terminal.Terminal, many bool) (sink, error) {
 	case f.Check != "":
 		return newChecker(f, term, many)
 	case f.OutputDir != "":
+		if err := flags.CheckDir("output-dir", f.OutputDir); err != nil {
+			return nil, err
+		}
 		return newDirectory(f.OutputDir, f.Format)
 	default:
 		return &printer{term: term}, nil

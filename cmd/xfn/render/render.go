@@ -303,7 +303,9 @@ func checkObserved(paths []string) error {
 			continue
 		}
 		next := "-o names existing resources; to write the output to a file, end the command with > " + hint.Hint(path)
-		if slices.Contains([]string{"json", "yaml", "yml"}, path) {
+		if strings.Contains(path, ",") {
+			next = hint.Of(err)
+		} else if slices.Contains([]string{"json", "yaml", "yml"}, path) {
 			next = "-o names observed resources; render prints YAML to standard output, or writes files with --output-dir"
 		}
 		return hint.Wrap(fmt.Errorf("--observed-resources: %w", err), next)

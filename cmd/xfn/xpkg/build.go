@@ -1,7 +1,6 @@
 package xpkg
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ import (
 
 // BuildCmd builds a package file.
 type BuildCmd struct {
-	PackageRoot string `short:"f" default:"." placeholder:"DIR" surplus:"name the directory of crossplane.yaml with -f" help:"Directory with crossplane.yaml and the other files of the package. Default: the current one."`
+	PackageRoot string `short:"f" empty:"" default:"." placeholder:"DIR" surplus:"name the directory of crossplane.yaml with -f" help:"Directory with crossplane.yaml and the other files of the package. Default: the current one."`
 	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: a name from the package's name and digest, in the package root."`
 
 	SBOM       string `name:"sbom" more:"" xor:"sbom" placeholder:"FILE" help:"Also write a software bill of materials: SPDX 2.3 in JSON. It lists the dependencies of the function, and the Debian packages in its image."`
@@ -61,12 +60,17 @@ More examples:
 `
 }
 
+// InsteadOf returns what to do with a package file instead of building it.
+func (BuildCmd) InsteadOf(word string) string {
+	if filepath.Ext(word) != ".xpkg" {
+		return ""
+	}
+	return "the package is built already: push it, as in xfn xpkg push -f " + word + " registry.example.org/acme/hello:v0.1.0; or name the file to write with -o"
+}
+
 // Run builds the package, and prints the files.
 func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
-	if err := checkOutput(c.PackageFile); err != nil {
-		return err
-	}
-	if err := c.checkTarget(); err != nil {
+	if err := CheckOutput(c.PackageFile); err != nil {
 		return err
 	}
 	opts, err := c.build(ctx)
@@ -214,25 +218,6 @@ func (c *BuildCmd) targets(pkg *xpkg.Package, artifact xpkg.Artifact) ([]xpkg.Ta
 	}
 	file, err := path(artifact)
 	return []xpkg.Target{{Path: file, Artifact: artifact}}, err
-}
-
-// checkTarget returns an error for an output that is an input of the package.
-func (c *BuildCmd) checkTarget() error {
-	target, err := filepath.EvalSymlinks(c.PackageFile)
-	if ext := filepath.Ext(target); err != nil || c.Split || ext != ".yaml" && ext != ".yml" {
-		return nil
-	}
-	if contains(cmp.Or(c.PackageRoot, "."), target) || contains(cmp.Or(c.ExamplesRoot, "examples"), target) {
-		return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("writing package %q: the file is an input of the package", c.PackageFile), "name another file with --package-file")}
-	}
-	return nil
-}
-
-// contains reports whether file is in dir. file must exist, and its path must
-// not have links.
-func contains(dir, file string) bool {
-	dir, err := filepath.EvalSymlinks(dir)
-	return err == nil && fsx.IsWithin(dir, file)
 }
 
 // write writes the files, and prints their names and digests.

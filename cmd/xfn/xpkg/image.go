@@ -117,7 +117,7 @@ func (c *ImageCmd) target(p terminal.Program) (ref name.Tag, to push.Options, er
 	case len(c.Tag)+len(c.MountFrom) > 0 || c.DryRun:
 		return ref, to, &terminal.UsageError{Err: errors.New("--tag, --mount-from and --dry-run need a reference to push to")}
 	}
-	return ref, to, checkOutput(c.OutputFile)
+	return ref, to, CheckOutput(c.OutputFile)
 }
 
 // printFile prints the name and digest of the file. With --format json, the only output is one

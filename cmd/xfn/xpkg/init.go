@@ -20,7 +20,7 @@ type InitCmd struct {
 	Template string `arg:"" surplus:"as in xfn xpkg init function-example go" help:"A bundled template (go, go-minimal, go-templating, kcl, python, typescript), a well-known name, the URL of a git repository, or a path to one."`
 
 	Directory     string `short:"d" default:"." placeholder:"DIR" help:"Directory to fill, which is created if it does not exist. It must be empty except for .git."`
-	RefName       string `short:"b" placeholder:"REF" help:"Branch, tag or commit of the template."`
+	RefName       string `short:"b" empty:"" placeholder:"REF" help:"Branch, tag or commit of the template."`
 	RunInitScript bool   `short:"r" help:"Run the template's init.sh without asking."`
 }
 

@@ -31,7 +31,7 @@ Example:
 
 // Run pulls, and prints the file and its digest.
 func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	if err := checkOutput(c.PackageFile); err != nil {
+	if err := CheckOutput(c.PackageFile); err != nil {
 		return err
 	}
 	ref, err := c.Reference(c.Package)

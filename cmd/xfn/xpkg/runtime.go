@@ -37,7 +37,7 @@ type runtimeFlags struct {
 	Language   string            `more:"" placeholder:"NAME" help:"Language of --embed-runtime-source: go, python, typescript, go-templating or kcl. Default: by the files in DIR."`
 	Platform   []string          `placeholder:"OS/ARCH" help:"Platforms to build for, such as linux/amd64,linux/arm64. Default: for source code, linux and this machine's architecture; otherwise all platforms of the image."`
 	BaseImage  string            `placeholder:"IMAGE" help:"Base image for the embedded program or files. An existing tarball or OCI layout, a root file system (a folder or a tar of one), docker-daemon:NAME, or a reference. Default: the image of the language; --embed-runtime-dir has none."`
-	Ldflags    string            `more:"" name:"ldflags" placeholder:"FLAGS" help:"More flags for Go's linker, as in --ldflags='-X main.version=v0.1.0'."`
+	Ldflags    string            `more:"" empty:"" name:"ldflags" placeholder:"FLAGS" help:"More flags for Go's linker, as in --ldflags='-X main.version=v0.1.0'."`
 	GoFlags    []string          `more:"" sep:"none" placeholder:"FLAG" help:"More flags for go build, as in --go-flags=-tags=extra. Repeatable."`
 	NoBundle   bool              `more:"" help:"Keep the packages of TypeScript in node_modules, and run the files in dist that tsc wrote."`
 	Entrypoint []string          `sep:"none" placeholder:"WORD" help:"Command of the function of --embed-runtime-dir: the program, then each argument. Repeatable."`

@@ -147,18 +147,37 @@ func (f registryFlags) fetch(ctx context.Context, p terminal.Program, from strin
 	return &source{name: from, artifact: a, client: client, ref: ref}, nil
 }
 
-// checkOutput returns an error for a directory, and for "-", because packages are not written to
-// standard output.
-func checkOutput(file string) error {
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
+// CheckOutput returns an error if no package can be written to a file: it is a directory, or "-",
+// because packages are not written to standard output, or a file that is not a package by its name
+// and content, such as an input of the package.
+func CheckOutput(file string) error {
+	info, err := os.Stat(file)
+	target, _ := filepath.EvalSymlinks(file)
+	switch {
+	case err == nil && info.IsDir():
 		err := fmt.Errorf("writing package %q: it is a directory", file)
 		return &terminal.UsageError{Err: hint.Wrap(err, "name a file in it, such as "+filepath.Join(file, "package.xpkg"))}
-	}
-	if file != stdout {
+	case err == nil && info.Mode().IsRegular() && info.Size() > 0 && !slices.Contains([]string{".xpkg", ".tar"}, filepath.Ext(target)) && !isTar(file):
+		err := fmt.Errorf("writing package %q: the file exists and is not a package", file)
+		return &terminal.UsageError{Err: hint.Wrap(err, "name a file that ends in .xpkg, or remove this file first")}
+	case file != stdout:
 		return nil
 	}
-	err := fmt.Errorf("writing package %q: expected the name of a file", file)
+	err = fmt.Errorf("writing package %q: expected the name of a file", file)
 	return &terminal.UsageError{Err: hint.Wrap(err, "use /dev/stdout to write the package to a pipe")}
+}
+
+// isTar reports whether a file begins with the header of a tar file.
+func isTar(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
+	const magic, at = "ustar", 257
+	header := make([]byte, at+len(magic))
+	_, err = io.ReadFull(f, header)
+	return err == nil && string(header[at:]) == magic
 }
 
 // printBuilt prints the name and digest of a package file. If the file itself

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// checkWords returns an error for an argument that begins with a dash of typography, as in text
+// from a web page, or with the ~ of the home directory, which shells replace only at the beginning
+// of a word without quotes. The argument may be a file. Hidden commands such as __complete get the
+// words of a shell as they are typed.
+func checkWords(args []string) error {
+	if strings.HasPrefix(args[0], "__") {
+		return nil
+	}
+	for _, arg := range args {
+		dash, size := utf8.DecodeRuneInString(arg)
+		if _, err := os.Stat(arg); (dash == '–' || dash == '—') && err != nil {
+			err := fmt.Errorf("%q begins with the dash %c (%U), not with -", arg, dash, dash)
+			return &terminal.UsageError{Err: hint.Wrap(err, "write --"+strings.TrimLeft(arg[size:], "-–—"))}
+		}
+		flag, path, isFlag := strings.Cut(arg, "=")
+		if flag += " "; !isFlag || !strings.HasPrefix(arg, "--") {
+			flag, path = "", arg
+		}
+		if _, err := os.Stat("~"); strings.HasPrefix(path, "~/") && err != nil {
+			err := fmt.Errorf("there is no directory ~ for %q: the shell replaces ~ only at the beginning of a word, and not in quotes", arg)
+			return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf(`write %s"$HOME/%s"`, flag, path[2:]))}
+		}
+	}
+	return nil
+}
+
+// emptyWord returns an error if an empty word caused the text of the parser's error: no command has
+// an empty name, and few types of flags have an empty value.
+func emptyWord(args []string, text string) error {
+	flag, _, _ := strings.Cut(text, " ")
+	flag = strings.TrimSuffix(flag, ":")
+	switch surplus, isSurplus := strings.CutPrefix(text, unexpected); {
+	case !slices.Contains(args, "") && !slices.Contains(args, flag+"="):
+		return nil
+	case strings.HasPrefix(flag, "--"):
+		return isEmpty("the value of "+flag, true)
+	case isSurplus && (surplus == "" || strings.HasPrefix(surplus, ",")):
+		return isEmpty("an argument", true)
+	default:
+		return nil
+	}
+}
+
+// emptyValue returns an error if an argument, or the value of a flag, is empty. A flag with the tag
+// "empty", a hidden flag and the arguments of commands with the tag "model", such as a word that a
+// shell completes, may be empty.
+func emptyValue(kctx *kong.Context) error {
+	if kctx.Selected().Tag.Has("model") {
+		return nil
+	}
+	for _, p := range kctx.Path {
+		value, name, optional := p.Positional, "", false
+		switch {
+		case value != nil:
+			name, optional = "the argument <"+value.Name+">", !value.Required
+		case p.Flag != nil && !p.Flag.Hidden && !p.Flag.Tag.Has("empty"):
+			value, name, optional = p.Flag.Value, "the value of --"+p.Flag.Name, !p.Flag.Required
+		default:
+			continue
+		}
+		switch v := value.Target.Interface().(type) {
+		case string:
+			if v == "" {
+				return isEmpty(name, optional)
+			}
+		case []string:
+			if len(v) == 0 || slices.Contains(v, "") {
+				return isEmpty(name, optional)
+			}
+		}
+	}
+	return nil
+}
+
+// isEmpty returns the error about an empty value, which may be left out if it is optional.
+func isEmpty(name string, optional bool) error {
+	next := "set the variable that it comes from"
+	if optional {
+		next = "leave it out, or " + next
+	}
+	return hint.Wrap(fmt.Errorf("%s is empty", name), next)
+}
