@@ -28,8 +28,10 @@ type fixtures struct {
 	mu sync.Mutex
 	// checked has the names of the cases whose fixtures were checked.
 	checked map[string]bool
-	used    map[fixture]bool
-	unused  map[unused]bool
+	// ran has the names of the cases that ran.
+	ran    map[string]bool
+	used   map[fixture]bool
+	unused map[unused]bool
 	// files has the metadata of the objects in files, by path.
 	files proc.Memo[string, []*unstructured.Unstructured]
 }
@@ -50,8 +52,12 @@ type unused struct {
 func (f *fixtures) warn(to progress.Func) {
 	texts := map[string]bool{}
 	for one := range f.unused {
+		done := f.checked
+		if one.field == "absent" { // A case without output has no resource.
+			done = f.ran
+		}
 		partly := one.suite != nil && slices.ContainsFunc(one.suite.Cases, func(c *spec.Case) bool {
-			return !f.checked[Item{Suite: one.suite, Case: c}.Name()]
+			return !done[Item{Suite: one.suite, Case: c}.Name()]
 		})
 		if !f.used[one.fixture] && !partly {
 			texts[one.text] = true
@@ -67,7 +73,7 @@ func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 	if a.item.composition != nil || a.item.fuzz != nil || a.calls == nil || r.LastPass == nil || r.Composition.Composition == nil {
 		return
 	}
-	a.checkExpect()
+	a.checkExpect(r)
 	a.fixtures.mu.Lock()
 	a.fixtures.checked[a.item.Name()] = true
 	a.fixtures.mu.Unlock()
@@ -113,50 +119,7 @@ func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 		return secrets[u.GetNamespace()+"/"+u.GetName()], "no step has credentials from it"
 	})
 	a.checkObserved(ctx)
-	a.checkCount(r)
-}
-
-// checkCount records for each kind of which a case expects no resource whether a case of the suite
-// composes it. A kind that none composes is a warning if it is similar to one that is composed.
-func (a *attempt) checkCount(r session.Result) {
-	var kinds []string
-	for _, obj := range r.Composed {
-		kinds = append(kinds, (&unstructured.Unstructured{Object: obj}).GetKind())
-	}
-	slices.Sort(kinds)
-	for kind, n := range a.form.Expect.Count {
-		if near := hint.Nearest(kind, kinds); n == 0 && kind != "total" && (near != "" || slices.Contains(kinds, kind)) {
-			at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position("expect", "count", kind)}
-			text := fmt.Sprintf("%s: expect.count: no case composes a resource of kind %s%s", at.Position(), kind, hint.DidYouMean(near))
-			a.fixture("count", a.item.Suite.Path+" "+kind, true, slices.Contains(kinds, kind), text)
-		}
-	}
-}
-
-// checkExpect warns of an expect without expectations.
-func (a *attempt) checkExpect() {
-	if expect, given, err := a.item.Case.Field("expect"); err == nil && given && isEmpty(expect) {
-		at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position("expect")}
-		text := ": expect is empty, so the case passes whatever the functions compose\nhint: write what is expected, as in resources: {NAME: {spec.region: eu}}, or leave expect out if the render need only succeed"
-		if a.item.Suite.IsConverted() {
-			text = ": the test asserts nothing, so it passes whatever the functions compose\nhint: add the expected resources to assertResources"
-		}
-		a.sessions.config.Progress.Warn(at.Position() + text)
-	}
-}
-
-// isEmpty reports whether expect has no field with a value. An empty list of the only resources
-// is an expectation.
-func isEmpty(expect any) bool {
-	fields, isObject := expect.(map[string]any)
-	for key, v := range fields {
-		list, isList := v.([]any)
-		obj, isMap := v.(map[string]any)
-		if key == "only" || v != nil && !(isList && len(list) == 0) && !(isMap && len(obj) == 0) {
-			return false
-		}
-	}
-	return isObject || expect == nil
+	a.checkAbsent(r)
 }
 
 // checkObserved records which observed resources have the name of a desired one. Those of others
@@ -176,9 +139,13 @@ func (a *attempt) checkObserved(ctx context.Context) {
 			return true, ""
 		}
 		near := hint.Nearest(name, names)
-		numbered := slices.Equal(strings.FieldsFunc(name, unicode.IsDigit), strings.FieldsFunc(near, unicode.IsDigit))
-		return near == "" || numbered, fmt.Sprintf("no function desires a resource %q%s", name, hint.DidYouMean(near))
+		return near == "" || onlyDigitsDiffer(name, near), fmt.Sprintf("no function desires a resource %q%s", name, hint.DidYouMean(near))
 	})
+}
+
+// onlyDigitsDiffer reports whether two names differ only in digits, as those of a list do.
+func onlyDigitsDiffer(a, b string) bool {
+	return slices.Equal(strings.FieldsFunc(a, unicode.IsDigit), strings.FieldsFunc(b, unicode.IsDigit))
 }
 
 // eachFixture records for each source of a field whether an object in it was used.

@@ -126,7 +126,7 @@ func newRunner(o Options) *runner {
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}
 	r.goldens = &goldens{fs: o.Config.Reader.FS, write: o.Update, written: map[string][]byte{}}
-	r.fixtures = &fixtures{checked: map[string]bool{}, used: map[fixture]bool{}, unused: map[unused]bool{}}
+	r.fixtures = &fixtures{checked: map[string]bool{}, ran: map[string]bool{}, used: map[fixture]bool{}, unused: map[unused]bool{}}
 	r.checker = check.Checker{Expressions: &check.Env{}}
 	return r
 }
@@ -222,6 +222,9 @@ func (a *attempt) run(ctx context.Context) {
 	a.out.result, a.out.err, a.out.mocks = result, err, a.form.Mocks
 	a.out.ran = a.called(result.Functions)
 	a.out.timedOut = errors.As(context.Cause(ctx), new(*timeoutError))
+	a.fixtures.mu.Lock()
+	a.fixtures.ran[a.item.Name()] = true
+	a.fixtures.mu.Unlock()
 	a.checkResult(ctx, result, err)
 	if err == nil {
 		a.checkFixtures(ctx, result)
@@ -311,7 +314,7 @@ func (a *attempt) match(want *spec.Text, key, what, got string) {
 
 func (a *attempt) check(ctx context.Context, result session.Result) {
 	checker := a.checker
-	checker.Goldens, checker.Validate = caseGoldens{goldens: a.goldens, of: a}, a.validate
+	checker.Goldens, checker.Validate, checker.Warn = caseGoldens{goldens: a.goldens, of: a}, a.validate, a.warn
 	for _, f := range checker.Check(ctx, a.form, a.subject(result)) {
 		a.out.Status = Failed
 		a.out.Failures = append(a.out.Failures, Failure{Path: a.item.Suite.Path, Line: a.item.Case.Position(f.Path...), Failure: f})

@@ -186,6 +186,9 @@ func (a *assertion) fieldNotExists(in map[string]any, key string) error {
 	if v, ok := in[key]; ok {
 		return fmt.Errorf("want no field %s, got %s", a.Field, show(v))
 	}
+	if near := typoOf(key, in); near != "" && a.Warn != nil {
+		a.Warn(a.path, fmt.Sprintf("field %s does not exist, as it is expected, but %s does: check its name", a.Field, near))
+	}
 	return nil
 }
 

@@ -42,6 +42,9 @@ type Checker struct {
 	// Validate validates objects and the Composition of the case by the schemas that the
 	// case names. It does not validate objects of the kinds in ignore.
 	Validate func(ctx context.Context, schemas []spec.Source, objects []map[string]any, ignore []string) ([]Fault, error)
+	// Warn, if not nil, is called with the path and the text of a warning about an expectation
+	// that is met, and is probably wrong.
+	Warn func(path []string, text string)
 }
 
 // A Fault is an error in an object that Validate found.

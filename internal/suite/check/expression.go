@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
 
@@ -79,14 +81,14 @@ func (e *Env) program(expression string) (cel.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	ast, issues := env.Compile(expression)
+	compiled, issues := env.Compile(expression)
 	if err := issues.Err(); err != nil {
 		return nil, fmt.Errorf("the expression does not compile: %s", firstLine(err.Error()))
 	}
-	if t := ast.OutputType(); !t.IsAssignableType(cel.BoolType) {
+	if t := compiled.OutputType(); !t.IsAssignableType(cel.BoolType) {
 		return nil, fmt.Errorf("the expression must return a bool, got %s", t)
 	}
-	program, err := env.Program(ast,
+	program, err := env.Program(compiled,
 		cel.CostLimit(CostLimit),
 		cel.CostTracking(&library.CostEstimator{}),
 		cel.InterruptCheckFrequency(checkInterval))
@@ -94,6 +96,26 @@ func (e *Env) program(expression string) (cel.Program, error) {
 		return nil, fmt.Errorf("the expression does not compile: %w", err)
 	}
 	return program, nil
+}
+
+// Constant reports whether an expression has the same value in each case, because it names no
+// variable. It is false for an expression that does not compile.
+func (e *Env) Constant(expression string) bool {
+	env, err := e.env.Do(struct{}{}, newEnv)
+	if err != nil {
+		return false
+	}
+	compiled, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		return false
+	}
+	constant := true
+	ast.PreOrderVisit(compiled.NativeRep().Expr(), ast.NewExprVisitor(func(x ast.Expr) {
+		if x.Kind() == ast.IdentKind && slices.Contains(Variables, x.AsIdent()) {
+			constant = false
+		}
+	}))
+	return constant
 }
 
 // firstLine returns the first line of an error of CEL. It replaces the prefix

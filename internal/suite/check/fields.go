@@ -71,9 +71,38 @@ func (f field) check(m spec.Matcher) {
 
 func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 	if m.Absent != nil && *m.Absent || m.Exists != nil && !*m.Exists {
+		if near := f.typo(p); near != "" && f.Warn != nil {
+			f.Warn(f.path, fmt.Sprintf("%s: %s: this field is absent, as it is expected, but %s exists: check its name", f.of.what, f.text, near))
+		}
 		return
 	}
 	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Text: fmt.Sprintf("%s: %s: there is no such field%s", f.of.what, f.text, f.nearby(p))})
+}
+
+// typo returns the field beside the first missing segment of a path whose name differs only in one
+// letter, or "".
+func (f field) typo(p fieldpath.Path) string {
+	var at any = f.of.object
+	for _, segment := range p {
+		next, err := (fieldpath.Path{segment}).Get(at)
+		if err == nil {
+			at = next
+			continue
+		}
+		obj, _ := at.(map[string]any)
+		return typoOf(segment.Key, obj)
+	}
+	return ""
+}
+
+// typoOf returns the key of obj that differs from key only in one letter, or "".
+func typoOf(key string, obj map[string]any) string {
+	const shortest = 4
+	near := hint.Nearest(key, slices.Sorted(maps.Keys(obj)))
+	if len(key) < shortest || near == "" || hint.EditDistance(key, near) > 1 {
+		return ""
+	}
+	return near
 }
 
 // nearby describes the fields next to the first missing segment of a path.

@@ -80,6 +80,28 @@ func (c *Case) Inherits(field string) bool {
 	return !own
 }
 
+// UsesRow reports whether the case has no table, or uses the row of its table.
+func (c *Case) UsesRow() bool {
+	return !c.hasRow || usesRow(c.raw) || usesRow(c.suite.defaults)
+}
+
+// usesRow reports whether a text or a key in v has a variable.
+func usesRow(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return hasVariable(v)
+	case []any:
+		return slices.ContainsFunc(v, usesRow)
+	case map[string]any:
+		for key, e := range v {
+			if hasVariable(key) || usesRow(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // InDefaults reports whether a line of the suite's file is in the defaults.
 func (c *Case) InDefaults(line int) bool {
 	if c.origin != nil || c.suite.defaults == nil {

@@ -1,0 +1,184 @@
+package suite
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
+)
+
+// warn warns of the field of the case at path.
+func (a *attempt) warn(path []string, text string) {
+	at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...)}
+	a.sessions.config.Progress.Warn(at.Position() + ": " + text)
+}
+
+// checkExpect warns of expectations that hold for any output, and of a table that the case does
+// not use.
+func (a *attempt) checkExpect(r session.Result) {
+	if !a.item.Case.UsesRow() {
+		a.warn([]string{"each"}, "each: no field of the case has ${each} or ${each.key}, so all rows of the table are the same case")
+	}
+	expect, given, err := a.item.Case.Field("expect")
+	if err != nil || !given {
+		return
+	}
+	if isEmpty(expect) {
+		text := "expect is empty, so the case passes whatever the functions compose\nhint: write what is expected, as in resources: {NAME: {spec.region: eu}}, or leave expect out if the render need only succeed"
+		if a.item.Suite.IsConverted() {
+			text = "the test asserts nothing, so it passes whatever the functions compose\nhint: add the expected resources to assertResources"
+		}
+		a.warn([]string{"expect"}, text)
+		return
+	}
+	for _, path := range emptyFields(expect) {
+		a.warn(path, manifest.JoinPath(path)+" is empty, so it checks nothing")
+	}
+	e := a.form.Expect
+	if e.Valid.All == nil && len(e.Valid.Ignore) > 0 {
+		a.warn([]string{"expect", "valid"}, "expect.valid has no field all, so it checks nothing")
+	}
+	for name, c := range e.Conditions {
+		a.checkText(c.Reason, "expect", "conditions", name, "reason")
+		a.checkText(c.Message, "expect", "conditions", name, "message")
+	}
+	for i, result := range e.Results {
+		at := fmt.Sprintf("[%d]", i)
+		a.checkText(result.Message, "expect", "results", at, "message")
+		a.checkText(result.Reason, "expect", "results", at, "reason")
+		a.checkStep(result, r, "expect", "results", at, "step")
+	}
+	for i, expression := range e.CEL {
+		a.checkExpression(&expression, "expect", "cel", fmt.Sprintf("[%d]", i))
+	}
+	for name, resource := range e.Resources {
+		for path, m := range resource.Fields {
+			a.checkExpression(m.CEL, "expect", "resources", name, path)
+		}
+	}
+	for path, m := range e.XR {
+		a.checkExpression(m.CEL, "expect", "xr", path)
+	}
+}
+
+// checkText warns of the expectation of a text that any text meets.
+func (a *attempt) checkText(t *spec.Text, path ...string) {
+	if t == nil || t.Equals != nil || t.Contains != nil && *t.Contains != "" {
+		return
+	}
+	if t.Matches != nil {
+		re, err := regexp.Compile(*t.Matches)
+		if err != nil || !re.MatchString("") || !re.MatchString("\x00\n") {
+			return
+		}
+	}
+	a.warn(path, manifest.JoinPath(path)+" accepts any text: write {equals: ''} for an empty one")
+}
+
+// checkStep warns of a step that no pipeline has, if no result of it may exist.
+func (a *attempt) checkStep(result spec.Result, r session.Result, path ...string) {
+	var steps []string
+	for _, s := range r.Composition.Spec.Pipeline {
+		steps = append(steps, s.Step)
+	}
+	if result.Absent && result.Step != "" && !slices.Contains(steps, result.Step) {
+		a.warn(path, fmt.Sprintf("%s: the pipeline has no step %q, so there is never a result of it%s", manifest.JoinPath(path), result.Step, hint.DidYouMean(hint.Nearest(result.Step, steps))))
+	}
+}
+
+// checkExpression warns of an expression that is constant.
+func (a *attempt) checkExpression(expression *string, path ...string) {
+	if expression != nil && a.checker.Expressions.Constant(*expression) {
+		a.warn(path, fmt.Sprintf("CEL %s names no variable, so it is the same for any output", *expression))
+	}
+}
+
+// isEmpty reports whether expect has no field with a value. An empty list of the only resources
+// is an expectation.
+func isEmpty(expect any) bool {
+	fields, isObject := expect.(map[string]any)
+	for key, v := range fields {
+		if key == "only" || v != nil && !isEmptyValue(v) {
+			return false
+		}
+	}
+	return isObject || expect == nil
+}
+
+// emptyFields returns the paths of the fields of expect that are empty, and of those in ready and
+// golden.
+func emptyFields(expect any) (paths [][]string) {
+	for key, v := range fieldpath.Map(expect) {
+		switch {
+		case key == "only":
+		case isEmptyValue(v):
+			paths = append(paths, []string{"expect", key})
+		case key == "ready" || key == "golden":
+			for name, below := range fieldpath.Map(v) {
+				if isEmptyValue(below) {
+					paths = append(paths, []string{"expect", key, name})
+				}
+			}
+		}
+	}
+	return paths
+}
+
+// isEmptyValue reports whether v is an empty object or list.
+func isEmptyValue(v any) bool {
+	list, isList := v.([]any)
+	obj, isMap := v.(map[string]any)
+	return isList && len(list) == 0 || isMap && len(obj) == 0
+}
+
+// checkAbsent records the names and kinds of resources that a case composes, and those that it
+// expects not to be composed. What no case of the suite composes is a warning if its name is similar
+// to one that is composed.
+func (a *attempt) checkAbsent(r session.Result) {
+	var composed []string
+	for _, obj := range r.Composed {
+		kind := fieldpath.Text(obj, "kind")
+		composed = append(composed, kind, kind+"/"+fieldpath.Text(obj, "metadata", "name"))
+		if name := reconciler.ResourceName(obj); name != "" {
+			composed = append(composed, name)
+		}
+	}
+	slices.Sort(composed)
+	composed = slices.Compact(composed)
+	id := func(name string) string { return a.item.Suite.Path + " " + name }
+	for _, name := range composed {
+		a.fixture("absent", id(name), true, true, "")
+	}
+	absent := func(what, name string, path ...string) {
+		near := hint.Nearest(name, composed)
+		isTypo := hint.EditDistance(name, near) <= max(1, len(name)/4) && !onlyDigitsDiffer(name, near)
+		if name == "total" || near == "" || near == name || !isTypo {
+			return
+		}
+		at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...)}
+		a.fixture("absent", id(name), true, false, fmt.Sprintf("%s: %s: no case composes %s%s%s", at.Position(), strings.Join(path[:2], "."), what, name, hint.DidYouMean(near)))
+	}
+	for kind, n := range a.form.Expect.Count {
+		if n == 0 {
+			absent("a resource of kind ", kind, "expect", "count", kind)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.form.Expect.Resources)) {
+		if a.form.Expect.Resources[name].State == "absent" {
+			absent("a resource ", name, "expect", "resources", name)
+		}
+	}
+	for i, one := range a.form.Expect.Assertions {
+		if one.Type == "NotExists" || one.Type == "Count" && one.Value != nil && fmt.Sprint(one.Value.Any) == "0" {
+			absent("a resource ", strings.TrimSuffix(one.Resource, "/*"), "expect", "assertions", fmt.Sprintf("[%d]", i))
+		}
+	}
+}
