@@ -63,9 +63,9 @@ TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -p
 
 # With RACE=1, tests run with the race detector where it can find something. They run without it:
 #   - in internal/e2e, which only runs programs
-#   - in packages without goroutines of their own, in code and tests. CONCURRENT lists the others.
-#   - if testing.Short() skips them: they compute much, or repeat other tests as another user, and
-#     would need ten times as long. LARGE prints a line "FILE TEST" for each.
+#   - in packages without goroutines of their own, in code and tests. $concurrent lists the others.
+#   - if testing.Short() skips them: they compute much, repeat other tests as another user, or kill
+#     many processes. $large has a line "FILE TEST" for each.
 # `make -j2 test RACE=1` runs both kinds at once, because many tests wait for other processes.
 # atexit_sleep_ms=0 saves a second at the end of each process with the race detector.
 RACETEST := GORACE=atexit_sleep_ms=0 XFN_SEEDS=$${XFN_SEEDS:-10} $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
