@@ -64,7 +64,7 @@ TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -p
 # With RACE=1, tests run with the race detector where it can find something. They run without it:
 #   - in internal/e2e, which only runs programs
 #   - in packages without goroutines of their own, in code and tests. $concurrent lists the others.
-#   - if testing.Short() skips them: they compute much, repeat other tests as another user, or kill
+#   - if testing.Short() skips them: they compute much in one goroutine, repeat other tests, or kill
 #     many processes. $large has a line "FILE TEST" for each.
 # `make -j2 test RACE=1` runs both kinds at once, because many tests wait for other processes.
 # atexit_sleep_ms=0 saves a second at the end of each process with the race detector.
