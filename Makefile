@@ -57,25 +57,25 @@ demo: build ## Show how to create, build and push a function, and how to test a 
 
 # Scripts and golden cases run $(BIN). $(BIN) and the tests share compiled packages, because
 # both are built without cgo and with -trimpath. JOBS is one more than the processors, because
-# some packages wait for servers. `make lint` vets all packages.
+# some packages and tests wait for servers. `make lint` vets all packages.
 JOBS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
-TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -p $(JOBS) -trimpath -vet=off -timeout 30m
+TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -p $(JOBS) -parallel $(JOBS) -trimpath -vet=off -timeout 30m
 
 # With RACE=1, tests run with the race detector where it can find something. They run without it:
 #   - in internal/e2e, which only runs programs
-#   - in packages without goroutines of their own, in code and tests. CONCURRENT lists the others.
-#   - if testing.Short() skips them: they compute much, or repeat other tests as another user, and
-#     would need ten times as long. LARGE prints a line "FILE TEST" for each.
+#   - in packages without goroutines of their own, in code and tests. $concurrent lists the others.
+#   - if testing.Short() skips them: they compute much in one goroutine, repeat other tests, or kill
+#     many processes. $large has a line "FILE TEST" for each.
 # `make -j2 test RACE=1` runs both kinds at once, because many tests wait for other processes.
 # atexit_sleep_ms=0 saves a second at the end of each process with the race detector.
-RACETEST := GORACE=atexit_sleep_ms=0 XFN_SEEDS=$${XFN_SEEDS:-10} $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
+RACETEST := GORACE=atexit_sleep_ms=0 XFN_SEEDS=$${XFN_SEEDS:-5} $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
 GOROUTINES := (^|[[:space:]])go (func|[A-Za-z_.]+)\(|\.Go\(|AfterFunc\(|\.Parallel\(|"(net/http.*|os/exec|google.golang.org/grpc)"
 CONCURRENT = dirs=$$($(GO) list ./...) || exit 1; dirs=$$(echo "$$dirs" | sed 's|^$(MODULE)|.|'); \
 	concurrent=$$(for dir in $$dirs; do grep -lE '$(GOROUTINES)' $$dir/*.go; done | sed 's|/[^/]*$$||' | sort -u | grep -v '/e2e$$')
 LARGE = large=$$(find $$concurrent -maxdepth 1 -name '*_test.go' -exec \
 	awk '/^func Test/ { sub(/\(.*/, "", $$2); name = $$2 } /testing\.Short\(\)/ { print FILENAME, name }' {} +)
 
-test: ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults, 10 with RACE=1.
+test: ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults, 5 with RACE=1.
 ifdef RACE
 test: race plain
 else
@@ -83,13 +83,13 @@ test: build
 	$(TEST) ./...
 endif
 
-# The packages that wait most are the first.
+# The packages that wait or take the longest are the first.
 race: build
 	@$(CONCURRENT); $(RACETEST) ./push ./internal/runtimes/docker $$concurrent
 
 plain: build
 	@$(CONCURRENT); $(LARGE); status=0; \
-	$(TEST) $$(echo "$$dirs" | grep -vxF "$$concurrent") || status=1; \
+	$(TEST) ./internal/e2e $$(echo "$$dirs" | grep -vxF "$$concurrent") || status=1; \
 	$(TEST) -run "^($$(echo "$$large" | cut -d ' ' -f 2 | paste -sd '|' -))$$" $$(echo "$$large" | sed 's|/[^/]*$$||' | sort -u) || status=1; \
 	exit $$status
 

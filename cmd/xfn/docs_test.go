@@ -80,6 +80,9 @@ func pagesBelow(t *testing.T, dir string) map[string]string {
 // documentation, so that no page shows a flag that does not exist. Blocks of the
 // language console run in internal/e2e.
 func TestShownCommandsParse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it parses all commands of the documentation")
+	}
 	pages := pagesBelow(t, docsDir)
 	for _, name := range []string{"README.md", "CONTRIBUTING.md", "examples/README.md", "examples/alpha/README.md", "examples/platform/README.md", "templates/_go/README.md", "templates/_python/README.md", "templates/_typescript/README.md"} {
 		text := []byte(e2e.ReadFile(t, "../../"+name))

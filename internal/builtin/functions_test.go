@@ -69,7 +69,6 @@ func results(rsp *fnv1.RunFunctionResponse) string {
 
 // TestUnknownNames checks the warnings about names in inputs that no resource has.
 func TestUnknownNames(t *testing.T) {
-	t.Parallel()
 	const resources = "desired: {resources: {bucket: {}, zone-a: {}, node-1: {}}}\nobserved: {resources: {table: {}}}\ninput: "
 	cases := map[string]struct{ reason, name, input, want string }{
 		"Filter":   {"a name is similar to that of a desired resource", "function-cel-filter", "{filters: [{name: buckt, expression: 'true'}]}", `pipeline step "": filters[0].name: no composed resource has the name "buckt", did you mean bucket?`},

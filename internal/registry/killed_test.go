@@ -26,6 +26,9 @@ import (
 // blobs, and the old or the new image at the tag. The next start removes unfinished
 // uploads.
 func TestKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it kills fifty processes")
+	}
 	dir := t.TempDir()
 	host, stop := start(t, dir)
 	old := image(t)

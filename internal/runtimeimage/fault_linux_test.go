@@ -112,6 +112,9 @@ func names(t *testing.T, dir string) []string {
 // A build that is killed keeps the old package file, and the next build removes the
 // temporary files.
 func TestKilledBuild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it kills ten processes")
+	}
 	const moments = 10
 	dir := project(t)
 	var events atomic.Int64

@@ -62,6 +62,9 @@ func connect(t *testing.T, target string) runner.Runner {
 // original functions. A served builtin behaves like the newest release, which refuses the
 // field ttl in three inputs.
 func TestGoldenOverGRPC(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it repeats the golden cases of the builtins")
+	}
 	const golden = "../../../testdata/golden"
 	withTTL := []string{"xr-ttl-annotation", "xr-ttl-negative", "xr-ttl-on-parse-fatal"}
 	for name, cases := range map[string]string{

@@ -64,13 +64,13 @@ func TestTenFunctions(t *testing.T) {
 }
 
 // TestManyInARow checks that no render of a long series fails. The environment variable
-// XFN_SOAK is the number of renders; the default is thirty.
+// XFN_SOAK is the number of renders; the default is ten.
 func TestManyInARow(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
 	many, err := strconv.Atoi(os.Getenv("XFN_SOAK"))
 	if err != nil {
-		many = 30
+		many = 10
 	}
 	failed := 0
 	for n := range many {
