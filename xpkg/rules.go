@@ -273,7 +273,7 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 // inStatus reports whether a field is in the status, which the API server drops before the
 // validation of a new object (Kubernetes' documentation, "Status subresource").
 func inStatus(field string) bool {
-	return field == "status" || strings.HasPrefix(field, "status.") || strings.HasPrefix(field, "status[")
+	return fieldpath.HasPrefix(field, "status")
 }
 
 // isPlaceholder reports whether v has a variable, such as "${data.account}".

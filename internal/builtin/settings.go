@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A Setting is a setting of the process of a real function, which its builtin has, too.
+// A Setting is a flag or environment variable of a real function that its builtin has, too.
 type Setting struct {
 	// Key is the name of the real function's flag, such as ttl.
 	Key string

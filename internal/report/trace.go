@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -112,7 +111,7 @@ func (t Trace) Blame() []Origin {
 				at := field{r.Name, c.Path}
 				if c.Op == Removed {
 					delete(last, at)
-				} else if r.Name != "" || inStatus(c.Path) {
+				} else if r.Name != "" || fieldpath.HasPrefix(c.Path, "status") {
 					last[at] = Origin{Resource: r.Name, Path: c.Path, Step: s.Name, Value: c.New}
 				}
 			}
@@ -126,11 +125,6 @@ func (t Trace) Blame() []Origin {
 		return cmp.Or(fieldpath.Natural(a.Resource, b.Resource), fieldpath.Natural(a.Path, b.Path))
 	})
 	return all
-}
-
-func inStatus(path string) bool {
-	rest, ok := strings.CutPrefix(path, "status")
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // WriteBlame writes a line for each origin: resource, field and step, in

@@ -48,7 +48,7 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 			if !strings.Contains(ref, "/") {
 				if lock.IsPath(fn.Package) {
 					err := fmt.Errorf("the function %q has no version %q, because it is built from %s", name, ref, fn.Package)
-					return &StartError{hint.Wrap(err, "compare with another source or package of it, or with the project at another git revision")}
+					return &StartError{hint.Wrap(err, "compare with another source or package of the function, or with the project at another git revision")}
 				}
 				ref = withTag(fn.Package, ref)
 			}

@@ -223,8 +223,8 @@ func (f Registries) PatientClient(p terminal.Program, t Patience) *remote.Client
 	return remote.New(o)
 }
 
-// Services returns the flags for servers of signatures: what --insecure-skip-tls-verify and
-// --plain-http permit for registries is not permitted for them.
+// Services returns the flags for signature servers. They always need valid certificates:
+// --insecure-skip-tls-verify and --plain-http are only for registries.
 func (f Registries) Services() Registries {
 	f.InsecureSkipTLSVerify, f.PlainHTTP = false, false
 	return f

@@ -48,6 +48,12 @@ func Join(path, key string) string {
 	return strings.TrimPrefix(string(appendKey([]byte(path), key, false)), ".")
 }
 
+// HasPrefix reports whether path is parent or the path of a field or element in it.
+func HasPrefix(path, parent string) bool {
+	rest, ok := strings.CutPrefix(path, parent)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
 // Merge merges src into dst, and returns dst. Objects are merged key by key; other values are
 // replaced. It returns src if dst is nil.
 func Merge(dst, src map[string]any) map[string]any {

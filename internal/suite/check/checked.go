@@ -118,7 +118,7 @@ func (l *looks) field(one spec.Assertion, rendered map[string]map[string]any) {
 // has reports whether an expectation looks at a field of a resource.
 func (l *looks) has(resource, path string) bool {
 	return l.all || slices.ContainsFunc(l.at[resource], func(one look) bool {
-		return one.path == path || one.below && (one.path == "" || beginsWith(path, one.path))
+		return one.path == path || one.below && (one.path == "" || fieldpath.HasPrefix(path, one.path))
 	})
 }
 

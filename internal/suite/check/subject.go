@@ -182,17 +182,11 @@ func (s *Subject) step(resource, path string) string {
 	for _, o := range s.origins() {
 		switch {
 		case o.Resource != resource:
-		case path == "" || beginsWith(o.Path, path):
+		case path == "" || fieldpath.HasPrefix(o.Path, path):
 			return o.Step
-		case beginsWith(path, o.Path) && len(o.Path) > len(around.Path):
+		case fieldpath.HasPrefix(path, o.Path) && len(o.Path) > len(around.Path):
 			around = o
 		}
 	}
 	return around.Step
-}
-
-// beginsWith reports whether path is parent or the path of a field in it.
-func beginsWith(path, parent string) bool {
-	rest, ok := strings.CutPrefix(path, parent)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
