@@ -66,7 +66,11 @@ var errFailFast = errors.New("a case failed")
 // error of Run.
 func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o)
-	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
+	defer func() {
+		if closing := r.sessions.close(ctx); err == nil || !errors.Is(closing, context.Cause(ctx)) {
+			err = errors.Join(err, closing)
+		}
+	}()
 	defer func() { r.fixtures.warn(r.options.Config.Progress) }()
 	reported, ended := 0, false
 	err = proc.ForEachOrdered(ctx, r.parallel(), items, func(work context.Context, _ int, item Item) Outcome {
