@@ -66,5 +66,10 @@ func awaitContainers(ts *testscript.TestScript, engine *dockerengine.Engine, arg
 		if len(list.Items) == want {
 			return
 		}
+		select {
+		case <-ctx.Done():
+			ts.Fatalf("the engine has %d containers of %s, want %d", len(list.Items), args[0], want)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }
