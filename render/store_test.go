@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -34,14 +35,10 @@ func TestStore(t *testing.T) {
 			req.Required = []*unstructured.Unstructured{object(t, `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {`+tc.required+`}}`)}
 			got, err := render.Render(t.Context(), answer(response(t, rsp)), req)
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.err)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if u := (unstructured.Unstructured{Object: got.Composed[0]}); u.GetName() != tc.want {
 				t.Errorf("%s: got name %q, want %q", tc.reason, u.GetName(), tc.want)
 			}
@@ -96,9 +93,7 @@ func TestWarnings(t *testing.T) {
 		req := request(t, render.V2, xr)
 		req.Composition = pipeline(step("a"), step("b"))
 		r, err := render.Render(t.Context(), run, req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if got := strings.Join(r.Warnings, "\n"); got != want {
 			t.Errorf("%s: got %q, want %q", desired, got, want)
 		}

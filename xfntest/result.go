@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -76,7 +75,7 @@ func (r *Result) Golden(t testing.TB, path string) {
 		t.Fatalf("encoding the result: %v", err)
 	}
 	if *update {
-		if err := writeGolden(path, got.Bytes()); err != nil {
+		if err := fsx.WriteInDir(path, 0o644, got.Bytes()); err != nil {
 			t.Fatalf("writing golden file %q: %v", path, err)
 		}
 		return
@@ -99,11 +98,4 @@ func (r *Result) Golden(t testing.TB, path string) {
 	if diff := cmp.Diff(wantObjects, gotObjects); diff != "" {
 		t.Errorf("the result differs from golden file %q; run the test with -update to rewrite it (-golden +result):\n%s", path, diff)
 	}
-}
-
-func writeGolden(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return fsx.WriteFile(path, 0o644, text)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -44,9 +45,7 @@ func TestReadFindsAll(t *testing.T) {
 		"object-type p/examples/x.yaml:1: the example has no kind",
 		`syntax p/sep.yaml:1: a document separator is followed by "x" on its line`,
 	}
-	if diff := cmp.Diff(want, lines(got)); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "problems", want, lines(got))
 }
 
 // At levels below Strict, Read drops invalid content and returns the package.

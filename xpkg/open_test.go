@@ -31,18 +31,14 @@ import (
 func writeFile(t testing.TB, a xpkg.Artifact) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.xpkg")
-	if err := xpkg.WriteFile(t.Context(), path, a, nil); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, a, nil))
 	return path
 }
 
 func open(t testing.TB, path string) xpkg.Artifact {
 	t.Helper()
 	f, err := xpkg.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -75,14 +71,10 @@ func TestThroughRegistry(t *testing.T) {
 			pkg.Examples = []byte("kind: A\n")
 			path := writeFile(t, build(t, pkg, tc.platforms...))
 			ref, err := name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + strings.ToLower(testName) + ":v1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			pulled := push(t, ref, open(t, path))
 			images, err := xpkg.Images(pulled)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			for _, i := range images {
 				if got, err := xpkg.PackageYAML(t.Context(), i.Image); err != nil || !bytes.Equal(got, pkg.YAML) {
 					t.Errorf("package.yaml: got %q, %v", got, err)
@@ -104,22 +96,14 @@ func push(t *testing.T, ref name.Tag, a xpkg.Artifact) xpkg.Artifact {
 	t.Helper()
 	switch a := a.(type) {
 	case v1.ImageIndex:
-		if err := remote.WriteIndex(ref, a); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, remote.WriteIndex(ref, a))
 		idx, err := remote.Index(ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return idx
 	case v1.Image:
-		if err := remote.Write(ref, a); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, remote.Write(ref, a))
 		img, err := remote.Image(ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		return img
 	default:
 		t.Fatalf("got a %T", a)
@@ -134,33 +118,23 @@ func TestOpenIncumbentsFile(t *testing.T) {
 	pkg.Examples = []byte("kind: A\n")
 	built := build(t, pkg, "linux/amd64").(v1.Image)
 	path := filepath.Join(t.TempDir(), "docker.xpkg")
-	if err := tarball.WriteToFile(path, name.MustParseReference("a:v1"), plain(t, built)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, tarball.WriteToFile(path, name.MustParseReference("a:v1"), plain(t, built)))
 	got := open(t, path).(v1.Image)
 	if err := validate.Image(got); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(manifestOf(t, built).Layers, manifestOf(t, got).Layers); diff != "" {
-		t.Errorf("layers (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "layers", manifestOf(t, built).Layers, manifestOf(t, got).Layers)
 }
 
 // plain returns img with the same config and no annotations.
 func plain(t *testing.T, img v1.Image) v1.Image {
 	t.Helper()
 	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	bare, err := mutate.AppendLayers(empty.Image, layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	bare, err = mutate.ConfigFile(bare, configOf(t, img))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return bare
 }
 
@@ -205,17 +179,11 @@ func TestMetadataRefuses(t *testing.T) {
 func TestPackageYAMLChecksTheDigest(t *testing.T) {
 	img := build(t, aPackage("Function", "fn")).(v1.Image)
 	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	data, err := bytesOf(layers[0].Uncompressed)()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	right, size, err := v1.SHA256(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	desc := v1.Descriptor{Digest: right, Size: size, MediaType: types.OCIUncompressedLayer, Annotations: map[string]string{xpkg.Annotation: "base"}}
 	for name, tc := range map[string]struct {
 		change int
@@ -225,9 +193,7 @@ func TestPackageYAMLChecksTheDigest(t *testing.T) {
 			changed := bytes.Clone(data)
 			changed[len(changed)-1] ^= byte(tc.change)
 			img, err := annotated(bytes.NewReader(changed), desc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			got, err := xpkg.PackageYAML(t.Context(), img)
 			if tc.want == "" && err != nil || tc.want != "" && (got != nil || err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %q, %v, want %q", got, err, tc.want)
@@ -288,13 +254,9 @@ func TestJoin(t *testing.T) {
 	config := configOf(t, nowhere)
 	config.OS, config.Architecture = "", ""
 	nowhere, err := mutate.ConfigFile(nowhere, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	annotated, err := xpkg.Annotate(amd64, map[string]string{"a": "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	cases := map[string]struct {
 		reason string
 		files  []xpkg.Target
@@ -322,23 +284,17 @@ func TestJoin(t *testing.T) {
 			if tc.err != nil {
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			if err := validate.Index(a.(v1.ImageIndex)); err != nil {
 				t.Error(err)
 			}
 			images, err := xpkg.Images(a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			var got []string
 			for _, i := range images {
 				got = append(got, i.Platform.String())
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -358,9 +314,7 @@ func TestOthersFindMarks(t *testing.T) {
 			pkg := aPackage("Function", "fn")
 			path := writeFile(t, build(t, pkg, platforms...))
 			docker, err := tarball.ImageFromPath(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			layers := manifestOf(t, docker).Layers
 			if got := configOf(t, docker).Config.Labels["io.crossplane.xpkg:"+layers[len(layers)-1].Digest.String()]; got != "base" {
 				t.Errorf("the label of the base layer is %q", got)
@@ -370,9 +324,7 @@ func TestOthersFindMarks(t *testing.T) {
 				t.Fatal(err)
 			}
 			idx, err := layout.ImageIndexFromPath(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			images, err := xpkg.Images(idx)
 			if err != nil || len(images) != len(platforms) {
 				t.Fatalf("got %d images, %v", len(images), err)

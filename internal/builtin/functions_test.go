@@ -14,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -22,9 +23,7 @@ import (
 func named(t testing.TB, name, version string) function.Runner {
 	t.Helper()
 	b, err := builtin.Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return b.New(builtin.Options{Package: "acme/function:" + version})
 }
 
@@ -32,9 +31,7 @@ func named(t testing.TB, name, version string) function.Runner {
 func request(t testing.TB, text string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	req, err := functiontest.ParseRequest([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return req
 }
 
@@ -49,9 +46,7 @@ func respond(t testing.TB, f function.Runner, req *fnv1.RunFunctionRequest) *fnv
 	t.Helper()
 	before := proto.CloneOf(req)
 	rsp, err := f.RunFunction(t.Context(), "f", req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if !proto.Equal(before, req) {
 		t.Error("the request was changed")
 	}
@@ -83,9 +78,7 @@ func TestUnknownNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var warnings []string
 			b, err := builtin.Find(tc.name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			f := b.New(builtin.Options{Progress: func(e progress.Event) { warnings = append(warnings, e.Text) }})
 			for range 2 {
 				respond(t, f, request(t, resources+tc.input))
@@ -149,13 +142,9 @@ func TestCrashes(t *testing.T) {
 func locate(t *testing.T, name, fatal string, input *structpb.Struct) string {
 	t.Helper()
 	b, err := builtin.Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	text, err := input.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	at := b.Locate(t.Context(), fatal, text, nil)
 	if at.Line > 1 {
 		return fmt.Sprintf("%s:%d", at.Field, at.Line)
@@ -273,17 +262,13 @@ func FuzzFunctions(f *testing.F) {
 			t.Skip("not JSON")
 		}
 		b, err := builtin.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		o := builtin.Options{Package: "acme/function:" + version}
 		if name == "auto-ready" {
 			o.Settings = builtin.Settings{"auto-ready.feature-gates": "CELHealthcheckCustomizations=true"}
 		}
 		r, err := b.Configured(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		before := proto.CloneOf(req)

@@ -242,8 +242,7 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 	if err != nil {
 		return err
 	}
-	changes = slices.DeleteFunc(changes, r.Tested.wrote)
-	l.ask(l.planOf(changes))
+	l.ask(l.planOf(slices.DeleteFunc(changes, r.Tested.wrote)))
 	if r.Rendered != nil && r.Rendered.Err == nil && (r.Plan.Test || len(l.config.Suites) == 0) {
 		l.pool.DropUnused(ctx)
 	}

@@ -27,9 +27,7 @@ const buildLimit = 20 * time.Minute
 func Binary(t testing.TB) string {
 	t.Helper()
 	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, err)
 	return path
 }
 

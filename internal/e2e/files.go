@@ -12,9 +12,7 @@ import (
 func ReadFile(t testing.TB, elem ...string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, err)
 	return string(data)
 }
 
@@ -29,9 +27,7 @@ func WriteFile(t testing.TB, path, text string) {
 	} else {
 		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o644))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, err)
 }
 
 // WriteFiles writes files, by their paths in dir, as WriteFile does.

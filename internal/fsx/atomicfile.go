@@ -91,6 +91,14 @@ func WriteFile(path string, perm fs.FileMode, data []byte) error {
 	return Write(path, perm, writerOf(path, data))
 }
 
+// WriteInDir writes data to path as WriteFile does. It creates the directory of the file first.
+func WriteInDir(path string, perm fs.FileMode, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("creating the directory %q: %w", filepath.Dir(path), Cause(err))
+	}
+	return WriteFile(path, perm, data)
+}
+
 // WriteCached writes data to path as Write does, but does not sync the file: after a crash of
 // the machine it may be empty. It is for files that can be generated again, because a sync can
 // take longer than generating the file.

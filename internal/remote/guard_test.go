@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -46,9 +47,7 @@ func (s *otherHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *otherHost) serve(t *testing.T, serve func(testing.TB, http.Handler) string) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(serve(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return "localhost:" + port
 }
 
@@ -257,9 +256,7 @@ func TestCertificateIsNotRetried(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	server.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer l.Close()
 	var accepted atomic.Int64
 	go func() {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
@@ -70,9 +71,7 @@ func TestSilence(t *testing.T) {
 				c := remote.New(remote.Options{Transport: silence{}, IdleTimeout: tc.idle, Progress: func(e progress.Event) { notes = append(notes, e.Text) }})
 				for range 2 {
 					req, err := http.NewRequestWithContext(t.Context(), tc.method, tc.url, nil)
-					if err != nil {
-						t.Fatal(err)
-					}
+					e2e.NoError(t, err)
 					req.SetBasicAuth(user, password)
 					began := time.Now()
 					_, err = c.RoundTrip(req)
@@ -115,13 +114,9 @@ func TestMinRate(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := remote.New(remote.Options{Transport: tc.serve, MinRate: tc.minRate})
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://registry.example.org/v2/a/blobs/b", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				resp, err := c.RoundTrip(req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, err)
 				defer resp.Body.Close()
 				got, err := io.Copy(io.Discard, resp.Body)
 				var timeout net.Error

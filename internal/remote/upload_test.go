@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -36,9 +37,7 @@ func noise(n int) []byte {
 func blobOf(t *testing.T, data []byte) remote.Blob {
 	t.Helper()
 	h, size, err := v1.SHA256(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return remote.Blob{
 		Descriptor: v1.Descriptor{Digest: h, Size: size},
 		Open:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
@@ -48,9 +47,7 @@ func blobOf(t *testing.T, data []byte) remote.Blob {
 func repository(t *testing.T, host, path string) name.Repository {
 	t.Helper()
 	repo, err := name.NewRepository(host + "/" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return repo
 }
 
@@ -78,9 +75,7 @@ func uploadTo(ctx context.Context, c *remote.Client, repo name.Repository, b rem
 func checkStored(t *testing.T, host string, want []byte) {
 	t.Helper()
 	resp, err := http.Get("http://" + host + "/v2/gold/image/blobs/" + blobOf(t, want).Digest.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	defer resp.Body.Close()
 	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the registry has %d other bytes (%s, %v)", len(got), resp.Status, err)

@@ -125,8 +125,5 @@ func resolved(path string) (string, error) {
 // WriteGolden writes a golden file to the local file system and creates its
 // folder. It is a value for Options.Update.
 func WriteGolden(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return fsx.WriteFile(path, 0o644, text)
+	return fsx.WriteInDir(path, 0o644, text)
 }

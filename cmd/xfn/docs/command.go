@@ -2,7 +2,6 @@ package docs
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -161,10 +160,7 @@ func (c *Cmd) Run(term *terminal.Terminal, k *kong.Kong) error {
 	}
 	for _, f := range files {
 		path := filepath.Join(c.Dir, filepath.FromSlash(f.name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("creating the directory of %q: %w", path, err)
-		}
-		if err := fsx.WriteFile(path, 0o644, []byte(f.text)); err != nil {
+		if err := fsx.WriteInDir(path, 0o644, []byte(f.text)); err != nil {
 			return fmt.Errorf("writing %q: %w", path, err)
 		}
 		if err := term.Printf("%s\n", path); err != nil {

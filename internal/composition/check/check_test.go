@@ -5,11 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -104,9 +103,7 @@ spec:
 func object(t testing.TB, text string) map[string]any {
 	t.Helper()
 	obj, err := manifest.Document{Text: []byte(text)}.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return obj
 }
 
@@ -119,14 +116,10 @@ func definitions(t testing.TB, texts ...string) schema.Definitions {
 	all := schema.Definitions{}
 	for _, text := range texts {
 		crds, err := crd.All(object(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		for _, obj := range crds {
 			def, err := schema.New(obj)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			all[def.GroupKind] = def
 		}
 	}
@@ -136,9 +129,7 @@ func definitions(t testing.TB, texts ...string) schema.Definitions {
 func entry(t testing.TB, text string) composition.Entry {
 	t.Helper()
 	e, err := composition.Decode(manifest.Document{Path: "c.yaml", Line: 1, Text: []byte(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return e
 }
 
@@ -291,9 +282,7 @@ func TestIntegrityRules(t *testing.T) {
 			if tc.input != "" {
 				got = append(got, lines(check.Composition(t.Context(), entry(t, pipeline(tc.input)), options(known(t).Definition, check.Warn)))...)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			e2e.Equal(t, "result", tc.want, got)
 		})
 	}
 }
@@ -312,9 +301,7 @@ func TestPipelineRules(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := lines(check.Composition(t.Context(), entry(t, tc.text), options(known(t).Definition, check.Warn)))
-			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			e2e.Equal(t, "result", []string{tc.want}, got)
 		})
 	}
 }
@@ -355,9 +342,7 @@ func TestInputRules(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := lines(check.Composition(t.Context(), entry(t, pipeline(tc.input)), options(known(t).Definition, check.Strict)))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

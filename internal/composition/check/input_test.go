@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // fork returns a Composition in which another function has the input of
@@ -55,9 +54,7 @@ func TestInputKinds(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := lines(check.Composition(t.Context(), entry(t, tc.text), options(inputs.Definition, check.Warn)))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

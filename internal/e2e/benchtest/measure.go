@@ -183,9 +183,7 @@ func RunWith(b *testing.B, env []string, dir, program string, args ...string) Co
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	ask := time.NewTicker(5 * time.Millisecond)

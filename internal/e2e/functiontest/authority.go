@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // An Authority issues certificates for mutual TLS.
@@ -29,9 +31,7 @@ func NewAuthority(t *testing.T) *Authority {
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if a.Certificate, err = x509.ParseCertificate(der); err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +47,9 @@ func (a *Authority) Issue(t *testing.T, name string, lifetime time.Duration, tru
 		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(lifetime), DNSNames: []string{name},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.Certificate, &key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var trusted []byte
 	for _, other := range trusts {
 		trusted = append(trusted, encode("CERTIFICATE", other.Certificate.Raw)...)
@@ -62,9 +58,7 @@ func (a *Authority) Issue(t *testing.T, name string, lifetime time.Duration, tru
 	for name, text := range map[string][]byte{
 		"tls.crt": encode("CERTIFICATE", certificate), "tls.key": encode("PRIVATE KEY", private), "ca.crt": trusted,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	return dir
 }
@@ -72,9 +66,7 @@ func (a *Authority) Issue(t *testing.T, name string, lifetime time.Duration, tru
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return key
 }
 

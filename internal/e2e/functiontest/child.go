@@ -22,6 +22,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A Behavior is the behavior of a child process.
@@ -191,16 +192,10 @@ func Start(t testing.TB, env ...string) (c *Child, line string) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), env...)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	e2e.NoError(t, cmd.Start())
 	line, err = bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Errorf("the child printed %q: %v", line, err)

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // Golden compares a function with the recorded responses of a real one. Each folder in
@@ -27,9 +27,7 @@ func Golden(t *testing.T, dir string, r function.Runner, except ...string) {
 	t.Helper()
 	loose := looseCases(t, dir)
 	cases, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	n := 0
 	for _, c := range cases {
 		if !c.IsDir() || slices.Contains(except, c.Name()) {
@@ -49,31 +47,23 @@ func goldenCase(t *testing.T, dir, loose string, r function.Runner) {
 	req := Request(t, filepath.Join(dir, "request.yaml"))
 	before := proto.CloneOf(req)
 	rsp, err := r.RunFunction(t.Context(), "function-golden", req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	if !proto.Equal(before, req) {
 		t.Error("the request was changed")
 	}
 	answer, err := protojson.Marshal(rsp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, got := decode(t, read(t, filepath.Join(dir, "response.json"))), decode(t, answer)
+	e2e.NoError(t, err)
+	want, got := decode(t, []byte(e2e.ReadFile(t, dir, "response.json"))), decode(t, answer)
 	loosen(want, loose)
 	loosen(got, loose)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s\n(-want +got):\n%s", read(t, filepath.Join(dir, "about.txt")), diff)
-	}
+	e2e.Equal(t, e2e.ReadFile(t, dir, "about.txt"), want, got)
 }
 
 // Request reads a request from a file, in YAML of its JSON form.
 func Request(t *testing.T, path string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	req, err := ParseRequest(read(t, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req, err := ParseRequest([]byte(e2e.ReadFile(t, path)))
+	e2e.NoError(t, err)
 	return req
 }
 
@@ -100,7 +90,7 @@ func Fatal(rsp *fnv1.RunFunctionResponse) string {
 // looseCases reads LOOSE.txt: lines of a case name, a tab and the reason.
 func looseCases(t *testing.T, dir string) map[string]string {
 	loose := map[string]string{}
-	for line := range strings.Lines(string(read(t, filepath.Join(dir, "LOOSE.txt")))) {
+	for line := range strings.Lines(e2e.ReadFile(t, dir, "LOOSE.txt")) {
 		if name, reason, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
 			loose[name] = reason
 		}
@@ -144,21 +134,10 @@ func counting(text, reason string) string {
 	return before + end
 }
 
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func decode(t *testing.T, b []byte) any {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal(b, &v))
 	return v
 }
 
@@ -167,18 +146,12 @@ func decode(t *testing.T, b []byte) any {
 func LinkedFolder(t *testing.T, dir string, links ...string) string {
 	t.Helper()
 	linked := t.TempDir()
-	if err := os.CopyFS(linked, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.CopyFS(linked, os.DirFS(dir)))
 	for _, link := range links {
 		path := filepath.Join(linked, link)
-		target := read(t, path)
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(string(target), path); err != nil {
-			t.Fatal(err)
-		}
+		target := e2e.ReadFile(t, path)
+		e2e.NoError(t, os.Remove(path))
+		e2e.NoError(t, os.Symlink(target, path))
 	}
 	return linked
 }

@@ -121,13 +121,5 @@ func writeObject(path string, mode os.FileMode, obj map[string]any) error {
 	if err := manifest.Write(&b, obj); err != nil {
 		return err
 	}
-	return writeFile(path, mode, strings.TrimPrefix(b.String(), "---\n"))
-}
-
-// writeFile writes a file, and creates its directory.
-func writeFile(path string, mode os.FileMode, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("creating the directory %q: %w", filepath.Dir(path), fsx.Cause(err))
-	}
-	return fsx.WriteFile(path, mode, []byte(text))
+	return fsx.WriteInDir(path, mode, []byte(strings.TrimPrefix(b.String(), "---\n")))
 }

@@ -114,7 +114,7 @@ func writeFunction(p *project.Project, o FunctionOptions, dir string) error {
 	}
 	edit(files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := writeFile(filepath.Join(dir, filepath.FromSlash(name)), 0o644, files[name]); err != nil {
+		if err := fsx.WriteInDir(filepath.Join(dir, filepath.FromSlash(name)), 0o644, []byte(files[name])); err != nil {
 			return err
 		}
 	}
