@@ -201,7 +201,7 @@ func TestRead(t *testing.T) {
 		"Other":     {"a Secret is not a definition", `{apiVersion: v1, kind: Secret}`, "", "got Secret"},
 		"NoGroup":   {"a definition must have a group", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: [1]}`, "", "spec.group is missing"},
 		"NoKind":    {"a definition must have a kind", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: 3}}`, "", "spec.names.kind is missing"},
-		"NoVersion": {"a definition must have versions", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: K}, versions: x}}`, "", "spec.versions is empty or has a wrong type"},
+		"NoVersion": {"a definition must have versions", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: K}, versions: x}}`, "", "spec.versions must be a list, not a string"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

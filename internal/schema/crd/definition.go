@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // The kinds of objects that define other kinds.
@@ -104,11 +105,11 @@ func Read(obj map[string]any) (Definition, error) {
 	}
 	switch {
 	case d.Group == "":
-		return d, missing(spec, "spec", "group", "")
+		return d, missing(spec, "spec", "group", "a string", "")
 	case d.Kind == "":
-		return d, missing(names, "spec.names", "kind", "")
+		return d, missing(names, "spec.names", "kind", "a string", "")
 	case len(d.Versions) == 0:
-		return d, missing(spec, "spec", "versions", "")
+		return d, missing(spec, "spec", "versions", "a list", "")
 	}
 	return d, nil
 }
@@ -119,15 +120,18 @@ type FieldError struct{ Field, Text string }
 
 func (e *FieldError) Error() string { return e.Text }
 
-// missing returns the error for an object at a path that lacks a field. The default of text is
-// that the field is missing.
-func missing(in object, at, field, text string) error {
+// missing returns the error for an object at a path that lacks a field with a value such as "a list".
+// The default of text is that the field is missing.
+func missing(in object, at, field, want, text string) error {
 	err := &FieldError{Field: at, Text: cmp.Or(text, at+"."+field+" is missing")}
 	switch near := hint.Nearest(field, slices.Sorted(maps.Keys(in))); near {
 	case "":
 	case field:
 		err.Field += "." + near
-		err.Text = at + "." + field + " is empty or has a wrong type"
+		err.Text = err.Field + " is empty"
+		if got := manifest.DescribeValue(in[field]); got != want && in[field] != nil {
+			err.Text = fmt.Sprintf("%s must be %s, not %s", err.Field, want, got)
+		}
 	default:
 		err.Field += "." + near
 		err.Text += ": did you mean " + field + " in place of " + near + "?"
@@ -155,7 +159,12 @@ func CheckScope(obj map[string]any) error {
 	if !IsXRD(obj) || scope == "" || slices.Contains(scopes, scope) {
 		return nil
 	}
-	text := fmt.Sprintf("spec.scope is %q, expected %s, %s or %s", scope, namespaced, cluster, legacyCluster)
+	text := fmt.Sprintf("spec.scope is %q, expected %s or %s", scope, namespaced, cluster)
+	if strings.HasSuffix(object(obj).text("apiVersion"), "/v1") {
+		text = fmt.Sprintf("spec.scope is %q, expected %s, %s or %s", scope, namespaced, cluster, legacyCluster)
+	} else {
+		scopes = scopes[:2]
+	}
 	if near := hint.Nearest(scope, scopes); near != "" {
 		text += ", did you mean " + near + "?"
 	}
