@@ -21,6 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -127,15 +128,27 @@ type Document struct {
 	// the object's Line is later than TextLine.
 	Text     []byte
 	TextLine int
+	// JSON is the object as JSON, unless Text has a duplicate key.
+	JSON []byte
 }
 
-// lint returns the problems that all rules find, or the cause if ctx is done.
-func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
+// lint returns the problems that all rules find, or the cause if ctx is done. report gets the bytes of
+// JSON that the rules for single objects have checked. It may be nil.
+func lint(ctx context.Context, c content, others []Rule, report func(text string, done, total int64)) (Problems, error) {
 	c.requiresV2, c.releases = requiresV2(c.meta.data), releases(c.meta)
 	// The problems of each object, by the index of the rule.
 	each := make([][]Problems, len(c.objects))
 	size := func(i int) int64 { return int64(len(c.objects[i].json)) }
-	if err := severalAtOnce(ctx, len(each), size, func(i int) { each[i] = c.lintObject(ctx, c.objects[i]) }); err != nil {
+	m := meter{Counter: progress.Counter{Text: "checking the objects", Report: progress.FromPlain(report)}}
+	for i := range c.objects {
+		m.Total += size(i)
+	}
+	err := severalAtOnce(ctx, len(each), size, func(i int) {
+		each[i] = c.lintObject(ctx, c.objects[i])
+		m.add(int(size(i)))
+	})
+	m.finish()
+	if err != nil {
 		return nil, err
 	}
 	var f finder
@@ -151,7 +164,7 @@ func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
 	var documents []Document
 	if len(others) > 0 {
 		for _, d := range c.objects {
-			documents = append(documents, Document{Object: d.Object, Text: d.doc.Text, TextLine: d.doc.Line})
+			documents = append(documents, Document{Object: d.Object, Text: d.doc.Text, TextLine: d.doc.Line, JSON: d.doc.JSON})
 		}
 	}
 	for _, r := range others {
@@ -198,10 +211,14 @@ func (f *finder) add(rule, field, hint, text string, args ...any) {
 		lines := f.doc.Lines()
 		f.lines = &lines
 	}
-	f.found = append(f.found, Problem{
+	p := Problem{
 		Rule: rule, Path: f.doc.Path, Line: f.lines.Of(field), Field: field,
 		Text: oci.Redact(fmt.Sprintf(text, args...)), Hint: hint,
-	})
+	}
+	if hint == "" && strings.Contains(p.Text, "boolean") && strings.Contains(p.Text, "string") {
+		p.Hint = string(f.lines.Boolean(field))
+	}
+	f.found = append(f.found, p)
 }
 
 const (

@@ -5,19 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 
-	yamlv3 "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -141,7 +135,7 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	obj := k.new()
 	unknown, err := kjson.UnmarshalStrict(in, obj)
 	if err != nil {
-		return d, false, append(found, d.wrongType(err))
+		return d, false, append(found, d.wrongType(err, schema.Misfits(in, reflect.TypeOf(obj))))
 	}
 	out, err := json.Marshal(obj)
 	if err == nil {
@@ -172,6 +166,7 @@ func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	if in == nil {
 		return d, false, found
 	}
+	d.doc.JSON = nil // Nothing reads it, and data has the same values.
 	var err error
 	if d.Object, err = identify(doc, d.data); d.Kind != "" {
 		return d, true, found
@@ -187,79 +182,21 @@ func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 // document cannot be read.
 func read(doc manifest.Document) (d decoded, in []byte, found Problems) {
 	d.doc = doc
-	if in, found = toJSON(doc); in == nil {
+	if in, found = toJSON(&d.doc); in == nil {
 		return d, nil, found
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(in, &d.data); err != nil {
-		_, err := doc.Object()
-		return d, nil, append(found, problem("object-type", doc, err))
+	v, err := manifest.FromJSON(in)
+	if data, ok := v.(map[string]any); ok || err == nil && v == nil {
+		d.data = data
+		return d, in, found
 	}
-	return d, in, found
+	_, err = doc.Object()
+	return d, nil, append(found, problem("object-type", doc, err))
 }
 
 // refused returns a problem of the whole object, with Refused set.
 func (d decoded) refused(rule, text, hint string) Problem {
 	return Problem{Rule: rule, Refused: true, Path: d.Path, Line: d.Line, Text: text, Hint: hint}
-}
-
-// toJSON returns the first object of a document as the control plane reads it, or nil. It
-// reports duplicate keys and further objects, which YAML readers ignore.
-func toJSON(doc manifest.Document) ([]byte, Problems) {
-	in, strict := yaml.YAMLToJSONStrict(doc.Text)
-	var found Problems
-	if strict != nil {
-		var err error
-		if in, err = yaml.YAMLToJSON(doc.Text); err != nil {
-			_, err = doc.StrictJSON()
-			return nil, Problems{problem("syntax", doc, err)}
-		}
-		found = keysTwice(doc, strict)
-	}
-	if line := secondObject(doc); line > 0 {
-		found = append(found, contentLost(doc, line, "content after the end of the object would be lost"))
-	}
-	return in, found
-}
-
-var keyTwice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *line (\d+): (key .*) in map$`) })
-
-// keysTwice returns a problem for each duplicate key that strict, the error of
-// a strict YAML reader, names.
-func keysTwice(doc manifest.Document, strict error) Problems {
-	var found Problems
-	for _, m := range keyTwice().FindAllStringSubmatch(strict.Error(), -1) {
-		line, err := strconv.Atoi(m[1])
-		if err != nil {
-			continue
-		}
-		found = append(found, Problem{
-			Rule: "duplicate-key", Path: doc.Path, Line: doc.Line + line - 1,
-			Text: m[2] + ", so the first value would be lost", Hint: "remove one of the two",
-		})
-	}
-	if found == nil {
-		found = Problems{problem("duplicate-key", doc, strict)}
-		found[0].Refused = false
-	}
-	return found
-}
-
-// keysOnly matches a document that begins with a key in the first column. In such
-// a document, a second object can only follow a directive.
-var keysOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`) })
-
-// secondObject returns the line on which content after the first object begins, or
-// 0. It can follow an object in flow style, an indented object or a directive.
-func secondObject(doc manifest.Document) int {
-	if keysOnly().Match(doc.Text) && !bytes.Contains(doc.Text, []byte("\n%")) {
-		return 0
-	}
-	dec := yamlv3.NewDecoder(bytes.NewReader(doc.Text))
-	var first, second yamlv3.Node
-	if dec.Decode(&first) == nil && errors.Is(dec.Decode(&second), io.EOF) {
-		return 0
-	}
-	return doc.Line + max(second.Line, 1) - 1
 }
 
 // identify returns the apiVersion, kind, name and position of an object.
@@ -352,8 +289,8 @@ func empty(v any) bool {
 }
 
 // wrongType describes a value of another type than its field. It names the
-// types of YAML instead of those of Go.
-func (d decoded) wrongType(err error) Problem {
+// types of YAML instead of those of Go. misfits has the fields with their indexes of lists.
+func (d decoded) wrongType(err error, misfits []schema.Fault) Problem {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
 		return d.refused("wrong-type", strings.TrimPrefix(err.Error(), "json: "), "")
@@ -363,13 +300,20 @@ func (d decoded) wrongType(err error) Problem {
 		return p != "" && unicode.IsUpper(rune(p[0]))
 	})
 	path := strings.Join(parts, ".")
+	if len(misfits) > 0 {
+		path = misfits[0].Field
+	}
 	want := t.Type
 	for want.Kind() == reflect.Pointer {
 		want = want.Elem()
 	}
 	value, _, _ := strings.Cut(t.Value, " ")
 	p := d.refused("wrong-type", fmt.Sprintf("%s: expected %s, got %s", path, article(want.Kind().String()), article(value)), "")
-	p.Line = d.doc.Lines().Of(path)
+	lines := d.doc.Lines()
+	p.Line = lines.Of(path)
+	if want.Kind() == reflect.String {
+		p.Hint = string(lines.Boolean(path))
+	}
 	return p
 }
 

@@ -213,7 +213,7 @@ func (l *linter) content(ctx context.Context, img PlatformImage, data []byte) er
 		c.examples, found = read.objects, append(found, read.found...)
 	}
 	l.Meta, l.Objects, l.Examples = c.meta.Object, len(c.objects), len(c.examples)
-	judged, err := lint(ctx, c, l.others)
+	judged, err := lint(ctx, c, l.others, nil)
 	l.Problems = slices.Concat(l.Problems, found, judged)
 	return err
 }

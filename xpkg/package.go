@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/spf13/afero"
 	"golang.org/x/sync/errgroup"
@@ -19,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // maxYAML limits the bytes of a package root and of package.yaml, as Crossplane does.
@@ -39,7 +41,7 @@ type Package struct {
 	YAML []byte
 	// Examples is examples.yaml. It is nil without a directory of examples.
 	Examples []byte
-	// Warnings are the problems of a package that was read at the level Warn.
+	// Warnings are the problems that are no errors at the level at which the package was read.
 	Warnings Problems
 }
 
@@ -75,13 +77,16 @@ type ReadOptions struct {
 	// Tolerated are the names of rules whose problems are warnings. A problem with Refused set
 	// stays an error.
 	Tolerated []string
+	// Report gets the bytes of YAML that Read has decoded or checked, and their total. It may be nil.
+	Report func(text string, done, total int64)
 }
 
 // Read reads the package in the directory root: its .yaml and .yml files and
 // those of its sub-directories, in the order of their names. It leaves out objects of the
 // group xfn.dev, such as test suites, and what a file .xpkgignore in root lists.
 //
-// Read returns all problems of the content as one error of type Problems. At every
+// Read returns all errors in the content as one error of type Problems, and a Package with the other
+// problems. At every
 // level, content that the control plane would refuse is an error, and so is a link
 // out of root. Content that would not reach the control plane is an error at the level
 // Strict; at other levels, Read leaves it out.
@@ -98,7 +103,7 @@ func readRoot(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions)
 	} else if !dir {
 		return nil, hint.Wrap(fmt.Errorf("reading package root %q: it is not a directory", root), "name the directory of the file: "+filepath.Dir(root))
 	}
-	r := &rootReader{fs: fsys, left: maxYAML}
+	r := &rootReader{fs: fsys, left: maxYAML, report: opts.Report}
 	others := slices.DeleteFunc([]string{opts.ExamplesRoot, opts.ExtensionsRoot}, func(dir string) bool { return dir == "" })
 	read, err := r.files(ctx, root, others, opts.Ignore, decodeSource)
 	if err != nil {
@@ -147,17 +152,15 @@ func (r *rootReader) finish(ctx context.Context, where string, read contents, op
 	if pkg.Examples, c.examples, err = r.examples(ctx, opts); err != nil {
 		return nil, err
 	}
-	if found, err = lint(ctx, c, opts.Rules); err != nil {
+	if found, err = lint(ctx, c, opts.Rules, opts.Report); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", where, err)
 	}
 	found = append(r.found, found...)
 	for i, f := range found {
 		found[i].Warning = f.Warning || slices.Contains(opts.Tolerated, f.Rule)
 	}
-	if pkg.Warnings, err = opts.Lint.Judge(found); err != nil {
-		return nil, err
-	}
-	return pkg, nil
+	pkg.Warnings, err = opts.Lint.Judge(found)
+	return pkg, err
 }
 
 // A rootReader reads files of up to left bytes in total and collects their problems.
@@ -165,6 +168,8 @@ type rootReader struct {
 	fs    afero.Fs
 	left  int64
 	found Problems
+	// report is ReadOptions.Report.
+	report func(text string, done, total int64)
 }
 
 // contents are the text, the objects and the problems of files.
@@ -190,9 +195,37 @@ func (r *rootReader) files(ctx context.Context, root string, except, ignore []st
 			return all, fmt.Errorf("reading %q: the package has more than %d MiB of YAML", f.path, maxYAML>>20)
 		}
 	}
+	m := meter{Counter: progress.Counter{Text: "reading the objects", Report: progress.FromPlain(r.report)}}
+	for _, f := range files {
+		m.Total += f.size
+	}
+	defer m.finish()
+	counted := func(doc manifest.Document) (decoded, bool, Problems) {
+		defer m.add(len(doc.Text))
+		return decode(doc)
+	}
 	return r.decode(ctx, len(files), func(i int) (int64, func() contents) {
-		return files[i].size, func() contents { return r.file(files[i], decode) }
+		return files[i].size, func() contents { return r.file(files[i], counted) }
 	})
+}
+
+// A meter is a Counter of several goroutines.
+type meter struct {
+	sync.Mutex
+	progress.Counter
+}
+
+// finish sends the last event, if there was anything to count.
+func (m *meter) finish() {
+	if m.Total > 0 {
+		m.Finish()
+	}
+}
+
+func (m *meter) add(n int) {
+	m.Lock()
+	defer m.Unlock()
+	m.Add(n)
 }
 
 // decode decodes n files, several at once. file returns the size of a file, and a function
@@ -248,11 +281,25 @@ func (r *rootReader) file(f file, decode decoder) contents {
 func decodeAll(path string, data []byte, decode decoder) contents {
 	docs, found := documents(path, data)
 	all := contents{text: [][]byte{data}, found: found, broken: slices.ContainsFunc(found, func(p Problem) bool { return p.Refused }), objects: make([]decoded, 0, len(docs))}
-	for _, doc := range docs {
-		d, ok, found := decode(doc)
-		all.found = append(all.found, found...)
-		if ok {
-			all.objects = append(all.objects, d)
+	type result struct {
+		decoded
+		ok    bool
+		found Problems
+	}
+	each := make([]result, len(docs))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, doc := range docs {
+		g.Go(func() error {
+			each[i].decoded, each[i].ok, each[i].found = decode(doc)
+			return nil
+		})
+	}
+	_ = g.Wait() // decode returns no error.
+	for _, d := range each {
+		all.found = append(all.found, d.found...)
+		if d.ok {
+			all.objects = append(all.objects, d.decoded)
 		} else if d.APIVersion == "" || isMeta(d.Object) {
 			all.broken = true
 		}

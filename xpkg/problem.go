@@ -41,25 +41,24 @@ func ParseLevel(name string) (Level, error) {
 }
 
 // Judge returns the problems that are errors at the level as one error, sorted by file
-// and line. If none is an error, Judge returns all problems as warnings, and nothing at the
-// level Off.
+// and line, and the others as warnings. At the level Off, it returns no warnings.
 func (l Level) Judge(found Problems) (warnings Problems, err error) {
 	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
 	wrong := slices.DeleteFunc(slices.Clone(found), func(p Problem) bool { return !p.IsError(l) })
-	switch {
-	case len(wrong) == 0 && l == Off:
-		return nil, nil
-	case len(wrong) == 0:
-		return found, nil
+	if l != Off {
+		warnings = slices.DeleteFunc(found, func(p Problem) bool { return p.IsError(l) })
+	}
+	if len(wrong) == 0 {
+		return warnings, nil
 	}
 	for i, p := range wrong {
 		if !p.Refused && !p.Warning {
 			wrong[i].Hint = strings.TrimPrefix(p.Hint+", or build the package anyway with "+string(hint.Lint)+"=warn", ", or ")
 		}
 	}
-	return nil, wrong
+	return warnings, wrong
 }
 
 // A Problem is an error in a package.
@@ -145,6 +144,7 @@ func LintRules() []LintRule {
 		{"syntax", alwaysError, "a document that is not valid YAML", "The control plane could not read `package.yaml`."},
 		{"content-after-end", warnable, "text after the end of a YAML document", "Text after `...`, or a second object in the same document, would be lost without a message."},
 		{"duplicate-key", warnable, "a key that occurs twice in an object", "The last value wins, so the first value would be lost without a message."},
+		{"boolean-key", warnable, "a key such as y or on, which YAML reads as a boolean", "Without quotes, `y`, `yes` and `on` are the key `true`, and `n`, `no` and `off` are the key `false`: YAML 1.1, which Kubernetes uses, reads them as booleans. The problem is a warning at most."},
 		{"object-type", alwaysError, "a document without `apiVersion` or `kind`", "Every document of a package is a Kubernetes object with `apiVersion` and `kind`. An example needs a `kind`."},
 		{"wrong-type", alwaysError, "a value of another type than its field", "The control plane could not decode the object."},
 		{"unknown-field", warnable, "a field that the kind does not have", "Crossplane decodes the object without the field, so the value would be lost without a message. The usual cause is a spelling mistake. A field that Crossplane v2 removed, such as `spec.resources` of a Composition, is a warning at most, unless `spec.crossplane.version` excludes Crossplane v1."},
@@ -166,7 +166,7 @@ func LintRules() []LintRule {
 		{"removed-api", warnable, "a CRD of `apiextensions.k8s.io/v1beta1`", "Kubernetes removed this version in 1.22, so no API server accepts the CRD."},
 		{"schema", warnable, "a CRD, XRD or MRD that the API server would refuse", "These are names that are not DNS labels, a group without a dot, no or two stored versions, printer columns of an unknown type, and a schema that is not structural, has defaults that do not fit, or has CEL rules that do not compile."},
 		{"object", warnable, "an object that the API server would refuse", "XRDs, Compositions, operations and policies must be valid by the CRDs of Crossplane: required fields, types, values and CEL rules. The CRDs are those of the newest release that `spec.crossplane.version` allows. A Composition of mode Resources is validated by Crossplane v1 if the constraint allows that. Crossplane must be able to parse the schedule of a CronOperation."},
-		{"composition", warnable, "a Composition that cannot compose", "The rules of Crossplane's documentation for pipelines, patches, transforms, readiness checks and connection details, and the schemas of the package's XRDs on both sides of each patch. Schemas that are not in the package are not needed. The apiVersion, kind and fields of inputs are checked, too. They are warnings at most if another function has the input's API group."},
+		{"composition", warnable, "a Composition that cannot compose", "The rules of Crossplane's documentation for pipelines, patches, transforms, readiness checks and connection details, and the schemas of the package's XRDs on both sides of each patch. Schemas that are not in the package are not needed. The apiVersion, kind and fields of inputs are checked, too. They are warnings at most if another function has the input's API group. An XRD for which the package has no Composition is a warning at most, because another package may have it."},
 		{"cluster-role", warnable, "a composed kind that Crossplane may not compose", "Crossplane may compose managed and composite resources, its own kinds, and those kinds of Kubernetes that its Helm chart grants, such as Deployment. For any other kind it needs a ClusterRole with the label `rbac.crossplane.io/aggregate-to-crossplane: \"true\"`, which `xfn rbac` prints. A package cannot contain it. The rule looks for it in the YAML files of the package root and of the examples, and of a project's directories of APIs, examples and tests. It is a warning at most, and checks the templates of function-patch-and-transform of a package root or project, without a render. A kind that is not one of Kubernetes is reported only if there are no dependencies on Providers and Configurations, which may define it."},
 		{"example", warnable, "an example that the package's schemas do not allow", "Users copy examples. An example, or the input of a pipeline step in one, must validate against the CRDs and XRDs of the package: version, unknown fields, types, values and CEL rules."},
 

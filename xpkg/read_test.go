@@ -93,7 +93,7 @@ func TestReadRefuses(t *testing.T) {
 		"TwoIndented":    {"a less indented key after the object is refused", map[string]string{"crossplane.yaml": "  apiVersion: meta.pkg.crossplane.io/v1\n  kind: Function\n  metadata: {name: fn}\nspec: {}\n"}, "content after the end"},
 		"TwoDirective":   {"a directive inside a document is refused", map[string]string{"crossplane.yaml": functionYAML + "%YAML 1.1\na: b\n"}, "content after the end"},
 		"WrongType":      {"a wrong type is described in the terms of YAML", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{dependsOn: yes}", 1)}, "p/crossplane.yaml:5: spec.dependsOn: expected a list, got a boolean"},
-		"WrongLabel":     {"a number in octal notation is not a string", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "name: fn", "labels: {a: 012}", 1)}, "p/crossplane.yaml:4: metadata.labels: expected a string, got a number"},
+		"WrongLabel":     {"a number in octal notation is not a string", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "name: fn", "labels: {a: 012}", 1)}, "p/crossplane.yaml:4: metadata.labels.a: expected a string, got a number"},
 		"NoVersion":      {"spec.crossplane requires a version constraint", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{crossplane: {}}", 1)}, "p/crossplane.yaml:5: spec.crossplane.version is missing"},
 		"NoAPIVersion":   {"an object without apiVersion is refused", map[string]string{"crossplane.yaml": "kind: Function\n"}, "p/crossplane.yaml:1: the object has no apiVersion"},
 		"Example":        {"an example without kind is refused", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "kind: A\n---\nmetadata: {}\n"}, "p/ex/a.yaml:3: the example has no kind"},

@@ -97,7 +97,7 @@ func documentProblems(t *testing.T) (all xpkg.Problems) {
 	crd := widgetCRD("{type: object}")
 	packages := map[string]map[string]string{
 		"documents": {
-			"a.yaml": functionYAML + "extra: 1\nkind: Function\n...\nmore: 1\n", "b.yaml": "a: [\n", "c.yaml": "kind: X\n",
+			"a.yaml": functionYAML + "extra: 1\nkind: Function\n...\nmore: 1\n", "b.yaml": "a: [\n", "c.yaml": "kind: X\ny: 1\n",
 			"d.yaml": "apiVersion: v1\nkind: Secret\n", "e.yaml": "# " + strings.Repeat("x", 81<<20) + "\na: 1\n",
 			"f.yaml": strings.Replace(crd, "group: gold.test", "group: 1", 1),
 		},
@@ -118,7 +118,7 @@ func documentProblems(t *testing.T) (all xpkg.Problems) {
 		},
 	}
 	for _, files := range packages {
-		all = append(all, problemsOf(t, memory(t, files), ".", xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true})...)
+		all = append(all, problemsOf(t, memory(t, files), ".", xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true, Lint: xpkg.All})...)
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package xpkg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 // crossplaneVersion finds a spec.crossplane without a valid version constraint.
@@ -99,8 +101,9 @@ func metadataName(_ context.Context, c content, f *finder) {
 func objectName(_ context.Context, _ content, d decoded, f *finder) {
 	want := ""
 	spec := fieldpath.Map(d.data, "spec")
-	if plural := fieldpath.Text(spec, "names", "plural"); plural != "" && strings.HasSuffix(d.Kind, "Definition") {
-		want = plural + "." + fieldpath.Text(spec, "group")
+	plural, group := fieldpath.Text(spec, "names", "plural"), fieldpath.Text(spec, "group")
+	if plural != "" && group != "" && strings.HasSuffix(d.Kind, "Definition") {
+		want = plural + "." + group
 	}
 	f.name("object-name", d, want)
 }
@@ -148,7 +151,11 @@ func removedAPI(_ context.Context, _ content, d decoded, f *finder) {
 func schemas(ctx context.Context, _ content, d decoded, f *finder) {
 	defs, err := schema.Define(d.data)
 	if err != nil {
-		f.add("schema", "spec.versions", "", "the %s %q: %v", d.Kind, d.Name, err)
+		at := "spec.versions"
+		if wrong := new(crd.FieldError); errors.As(err, &wrong) {
+			at = wrong.Field
+		}
+		f.add("schema", at, "", "the %s %q: %v", d.Kind, d.Name, err)
 	}
 	if len(defs) == 0 {
 		return

@@ -20,7 +20,7 @@ func found(t *testing.T, files map[string]string) (all []string, ps xpkg.Problem
 	if err != nil && !errors.As(err, &ps) {
 		t.Fatal(err)
 	}
-	if pkg != nil {
+	if err == nil {
 		ps = pkg.Warnings
 	}
 	for _, p := range ps {

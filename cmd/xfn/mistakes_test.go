@@ -247,3 +247,63 @@ func TestEmptyValues(t *testing.T) {
 		}
 	}
 }
+
+const (
+	mistakenCRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: foos.example.org}\nspec:\n  group: example.org\n  scope: Namespaced\n  names: {kind: Foo, plural: foos, singular: foo, listKind: FooList}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec: {type: object}\n"
+	mistakenXRD = "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: xas.example.org}\nspec:\n  group: example.org\n  scope: Namespaced\n  names: {kind: XA, plural: xas}\n  versions:\n  - name: v1\n    served: true\n    referenceable: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec:\n            type: object\n            properties:\n              size: {type: integer}\n"
+	mistakenPT  = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: a}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XA}\n  mode: Pipeline\n  pipeline:\n  - step: pt\n    functionRef: {name: function-patch-and-transform}\n    input:\n      apiVersion: pt.fn.crossplane.io/v1beta1\n      kind: Resources\n      resources:\n      - name: x\n        base: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: d}}\n"
+)
+
+// TestMistakesInSchemas checks the messages about mistakes in the definitions of kinds, and in words
+// that YAML reads as booleans.
+func TestMistakesInSchemas(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	replaced := func(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }
+	for path, text := range map[string]string{
+		"cm.yaml":              "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
+		"foo.yaml":             "apiVersion: example.org/v1\nkind: Foo\nmetadata: {name: a}\n",
+		"xa.yaml":              "apiVersion: example.org/v1\nkind: XA\nmetadata: {name: a, namespace: b}\nspec: {size: 1}\n",
+		"fn.yaml":              "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: function-patch-and-transform}\nspec: {package: xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform:v0.9.0}\n",
+		"good.yaml":            mistakenXRD,
+		"scope.yaml":           replaced(mistakenCRD, "Namespaced", "namespaced"),
+		"noschema.yaml":        strings.Split(mistakenCRD, "    schema:")[0],
+		"ref.yaml":             replaced(mistakenCRD, "{type: object}", "{$ref: '#/x'}"),
+		"group.yaml":           replaced(mistakenXRD, "example.org", "platform"),
+		"xscope.yaml":          replaced(mistakenXRD, "Namespaced", "cluster"),
+		"kind.yaml":            replaced(mistakenXRD, "kind: XA,", "kind: -1,"),
+		"versions.yaml":        strings.Split(mistakenXRD, "  - name")[0] + "    a: b\n",
+		"key.yaml":             replaced(mistakenXRD, "size:", "n:"),
+		"y.yaml":               replaced(mistakenPT, "name: x", "name: y"),
+		"dat.yaml":             replaced(mistakenPT, "ConfigMap,", "ConfigMap, dat: {a: b},"),
+		"conf/crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: p}\nspec: {}\n",
+		"conf/y.yaml":          replaced(mistakenPT, "name: x", "name: y"),
+		"conf/key.yaml":        replaced(mistakenXRD, "size:", "n:"),
+	} {
+		e2e.WriteFile(t, path, text)
+	}
+	const refused = "an API server refuses this CustomResourceDefinition: "
+	for _, tc := range []struct{ reason, args, want string }{
+		{"a definition that nothing uses is checked", "validate scope.yaml cm.yaml", "\nwarning: scope.yaml:6: " + refused + `spec.scope: Unsupported value: "namespaced"`},
+		{"a definition of another group is checked", "validate group.yaml xa.yaml", "\nwarning: group.yaml:5: " + refused + `spec.group: Invalid value: "platform": should be a domain`},
+		{"a definition among the resources is reported once", "validate scope.yaml scope.yaml", "(scope.yaml:6)\n    6 |   scope: namespaced\n      |          ^^^^^^^^^^\nTotal 1 "},
+		{"CRDs that are written are checked", "xpkg get-crds group.yaml -o crds", "warning: group.yaml:5: " + refused},
+		{"a version without a schema has none that is unknown", "validate noschema.yaml foo.yaml", "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required (noschema.yaml:9)"},
+		{"a keyword that is not supported has a line", "validate ref.yaml foo.yaml", "spec.versions[0].schema.openAPIV3Schema.properties[spec].$ref: Forbidden: '$ref' is not supported: write each schema where it is used (ref.yaml:16)"},
+		{"XRDs of v2 have two scopes", "validate xscope.yaml xa.yaml", `xscope.yaml:6: spec.scope is "cluster", expected Namespaced or Cluster, did you mean Cluster?`},
+		{"a field of another type is not missing", "validate kind.yaml xa.yaml", "kind.yaml:7: spec.names.kind must be a string, not a number\n"},
+		{"an object is not a list of versions", "validate versions.yaml xa.yaml", "versions.yaml:8: spec.versions must be a list, not an object\n"},
+		{"y is true", "validate good.yaml y.yaml", `spec.pipeline[0].input.resources[0].name: must be a string, not a boolean, y means true in YAML: write "y" (y.yaml:14)`},
+		{"y is true in a package", "xpkg lint conf", "error: conf/y.yaml:14: spec.pipeline[0].input.resources[0].name: must be a string, not a boolean (composition)\n   14 |       - name: y\n      |         ^^^^\nhint: y means true in YAML: write \"y\"\n"},
+		{"y is true in a render", "render xa.yaml y.yaml fn.yaml -q", "\nhint: resources[0].name must be a string, not a boolean: y means true in YAML: write \"y\"\n"},
+		{"n is false as a key of a definition", "validate key.yaml xa.yaml", `warning: key.yaml:19: the key n means false in YAML: write "n"`},
+		{"n is false as a key in a package", "xpkg lint conf", `warning: conf/key.yaml:19: the key n means false in YAML: write "n" (boolean-key)`},
+		{"an invalid field is in the template", "render xa.yaml dat.yaml fn.yaml -q --validate --xrd good.yaml", `error: dat.yaml:15: composed resource "x" of xa.yaml:1: ConfigMap of v1: unknown field "dat", did you mean data?`},
+		{"lint is stricter than validate", "validate good.yaml dat.yaml", "note: with --composition-mode loose, the command fails because of 1 warning"},
+		{"the builtins that are allowed are not suggested", "render xa.yaml y.yaml fn.yaml --runtime Process --builtins any --offline", "; or leave out --runtime Process, which does not run the builtin of this name\n"},
+	} {
+		if got := output(t, strings.Fields("xfn "+tc.args)); !strings.Contains(got, tc.want) {
+			t.Errorf("%s: xfn %s: want %q, got:\n%s", tc.reason, tc.args, tc.want, got)
+		}
+	}
+}

@@ -53,11 +53,11 @@ func InHelmChart(gk kschema.GroupKind) bool {
 	return chartKinds[gk] || slices.Contains(chartGroups, gk.Group)
 }
 
-// A TemplateBase is the base of a template, and its path in the Composition. If patches write to
-// spec.forProvider, the object has this field.
+// A TemplateBase is the base of a template, its path in the Composition, and the template's name. If
+// patches write to spec.forProvider, the object has this field.
 type TemplateBase struct {
-	Field  string
-	Object map[string]any
+	Field, Name string
+	Object      map[string]any
 }
 
 // TemplateBases returns the bases of function-patch-and-transform's templates in a Composition.
@@ -83,7 +83,7 @@ func TemplateBases(e Entry) (bases []TemplateBase, steps []string) {
 				r.Base["spec"] = withField(spec, "forProvider", map[string]any{})
 			}
 			field := fmt.Sprintf("spec.pipeline[%d].input.resources[%d].base", i, j)
-			bases = append(bases, TemplateBase{e.DocumentField(field), r.Base})
+			bases = append(bases, TemplateBase{e.DocumentField(field), r.Name, r.Base})
 		}
 	}
 	return bases, steps
@@ -108,6 +108,7 @@ type templateInput struct {
 		Patches []templatePatch `json:"patches"`
 	} `json:"patchSets"`
 	Resources []struct {
+		Name    string          `json:"name"`
 		Base    map[string]any  `json:"base"`
 		Patches []templatePatch `json:"patches"`
 	} `json:"resources"`

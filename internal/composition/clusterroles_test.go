@@ -81,12 +81,12 @@ func TestTemplateBases(t *testing.T) {
 	bases, steps := composition.TemplateBases(e)
 	managed := map[string]any{"forProvider": map[string]any{}}
 	want := []composition.TemplateBase{
-		{Field: fmt.Sprintf(base, 1), Object: map[string]any{"kind": "Pod"}},
-		{Field: fmt.Sprintf(base, 2), Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"a": 1.0, "forProvider": map[string]any{}}}},
-		{Field: fmt.Sprintf(base, 3), Object: map[string]any{"kind": "Bucket", "spec": managed}},
-		{Field: fmt.Sprintf(base, 4), Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"forProvider": map[string]any{"a": 1.0}}}},
-		{Field: fmt.Sprintf(base, 5), Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"forProvider": map[string]any{}}}},
-		{Field: fmt.Sprintf(base, 6), Object: map[string]any{"kind": "Pod"}},
+		{Field: fmt.Sprintf(base, 1), Name: "a", Object: map[string]any{"kind": "Pod"}},
+		{Field: fmt.Sprintf(base, 2), Name: "patched", Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"a": 1.0, "forProvider": map[string]any{}}}},
+		{Field: fmt.Sprintf(base, 3), Name: "set", Object: map[string]any{"kind": "Bucket", "spec": managed}},
+		{Field: fmt.Sprintf(base, 4), Name: "status", Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"forProvider": map[string]any{"a": 1.0}}}},
+		{Field: fmt.Sprintf(base, 5), Name: "same", Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"forProvider": map[string]any{}}}},
+		{Field: fmt.Sprintf(base, 6), Name: "loop", Object: map[string]any{"kind": "Pod"}},
 	}
 	if diff := cmp.Diff(want, bases); diff != "" {
 		t.Errorf("only a template with a base has one, and patches of spec.forProvider make it a managed resource (-want +got):\n%s", diff)

@@ -28,8 +28,9 @@ type Document struct {
 	Line int
 	// Text is the document without its leading "---" line.
 	Text []byte
-	// IsJSON means that Text is JSON that Encode wrote.
-	IsJSON bool
+	// JSON is the document as JSON if a caller has read it already, or nil. Text has no duplicate
+	// keys then. It saves a YAML parser.
+	JSON []byte
 }
 
 // Encode returns a document with the JSON of obj, which must have the types of decoded JSON. Reading
@@ -39,7 +40,11 @@ func Encode(path string, line int, obj map[string]any) (Document, error) {
 	if err != nil {
 		err = fmt.Errorf("encoding an object: %w", err)
 	}
-	return Document{Path: path, Line: line, Text: text, IsJSON: !bytes.ContainsFunc(text, unlikeInYAML)}, err
+	doc := Document{Path: path, Line: line, Text: text}
+	if !bytes.ContainsFunc(text, unlikeInYAML) {
+		doc.JSON = text
+	}
+	return doc, err
 }
 
 // An Error is an error at a line of a file.
@@ -85,8 +90,8 @@ func (d Document) StrictJSON() ([]byte, error) {
 }
 
 func (d Document) json(strict bool) ([]byte, error) {
-	if d.IsJSON {
-		return d.Text, nil
+	if d.JSON != nil {
+		return d.JSON, nil
 	}
 	j, err := toJSON(d.Text, strict)
 	if err != nil {
@@ -135,6 +140,9 @@ func (d Document) StrictObject() (obj map[string]any, duplicate, err error) {
 // Decode decodes the document into a struct by its json tags and ignores
 // unknown fields. A value of another type is an *Error.
 func (d Document) Decode(into any) error {
+	if d.JSON != nil && json.Unmarshal(d.JSON, into) == nil {
+		return nil // The YAML library also accepts numbers and booleans where strings are expected.
+	}
 	if err := yaml.Unmarshal(d.Text, into); err != nil {
 		return d.fault(err)
 	}

@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -130,4 +131,25 @@ func FuzzLines(f *testing.F) {
 			t.Errorf("got line %d", got)
 		}
 	})
+}
+
+// TestBooleans checks that words that YAML 1.1 reads as booleans are found as values and as keys.
+func TestBooleans(t *testing.T) {
+	doc := manifest.Document{Path: "f.yaml", Line: 5, Text: []byte("a: y\nb: \"y\"\nc: [true, Off, !!str no]\non: 1\n\"on\": 1\nd: {NO : x, yes-and: y, text: 'n: on: '}\ntrue: 1\n")}
+	lines := doc.Lines()
+	for field, want := range map[string]string{
+		"a": `y means true in YAML: write "y"`, "b": "", "c[0]": "", "c[1]": `Off means false in YAML: write "Off"`, "c[2]": "", "c": "", "e": "",
+	} {
+		if got := string(lines.Boolean(field)); got != want {
+			t.Errorf("%s: got %q, want %q", field, got, want)
+		}
+	}
+	var keys []string
+	for _, at := range doc.BooleanKeys() {
+		keys = append(keys, at.Error())
+	}
+	want := []string{`f.yaml:8: the key on means true in YAML: write "on"`, `f.yaml:10: the key NO means false in YAML: write "NO"`}
+	if !slices.Equal(keys, want) {
+		t.Errorf("keys: got %q, want %q", keys, want)
+	}
 }

@@ -224,7 +224,7 @@ func TestEncode(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			doc, err := manifest.Encode("f.yaml", 3, tc.obj)
-			if err != nil || doc.IsJSON != tc.isJSON || doc.Position() != "f.yaml:3" {
+			if err != nil || (doc.JSON != nil) != tc.isJSON || doc.Position() != "f.yaml:3" {
 				t.Fatalf("%s: got %v and error %v", tc.reason, doc, err)
 			}
 			got, _, err := doc.StrictObject()

@@ -26,7 +26,7 @@ const curly = "“”„‘’‚"
 // curly quotes around it. YAML reads them as a part of the key or value. Quoted values, values of
 // several lines and large documents are not checked.
 func (d Document) Typography() (all []error) {
-	if d.IsJSON || len(d.Text) > maxSuspect || !mayHaveTypography(d.Text) || !slices.ContainsFunc(bytes.Split(d.Text, []byte("\n")), isSuspect) {
+	if len(d.Text) > maxSuspect || !mayHaveTypography(d.Text) || !slices.ContainsFunc(bytes.Split(d.Text, []byte("\n")), isSuspect) {
 		return nil
 	}
 	last := 0

@@ -83,10 +83,15 @@ type Counter struct {
 
 // Write sends an Event with the number of bytes written so far.
 func (c *Counter) Write(p []byte) (int, error) {
-	if c.done += int64(len(p)); c.done < c.Total {
+	c.Add(len(p))
+	return len(p), nil
+}
+
+// Add counts n bytes.
+func (c *Counter) Add(n int) {
+	if c.done += int64(n); c.done < c.Total {
 		c.Report.Send(Event{Kind: Bytes, Text: c.Text, Done: c.done, Total: c.Total})
 	}
-	return len(p), nil
 }
 
 // Finish sends the last event, with the number of written bytes as Total.

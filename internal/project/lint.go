@@ -78,7 +78,7 @@ type pipeline struct {
 
 // apiOf decodes an object. Other rules report an object that is not valid.
 func apiOf(o xpkg.Document) api {
-	a := api{doc: manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text}}
+	a := api{doc: manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text, JSON: o.JSON}}
 	if a.doc.Decode(&a) == nil {
 		a.kind = o.Kind
 	}

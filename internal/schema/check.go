@@ -9,6 +9,7 @@ import (
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Check returns the errors that the API server would find in the definition: in its names, versions,
@@ -27,9 +28,9 @@ func (v version) check(ctx context.Context) []Fault {
 	case v.undecodable != nil:
 		return v.undecodable
 	case v.err != nil:
-		return []Fault{{Field: FieldName(v.at.String()), Text: v.err.Error()}}
+		return faults(unsupported(v.at, v.props, v.err))
 	case v.structural == nil:
-		return []Fault{{Field: FieldName(v.at.String()), Text: "is required"}}
+		return faults(field.ErrorList{field.Required(v.at, "schemas are required")})
 	}
 	errs := structural.ValidateStructural(v.at, v.structural)
 	if len(errs) == 0 {

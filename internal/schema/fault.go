@@ -31,16 +31,18 @@ type Fault struct {
 	Value any
 	// Text is the error message without the path of the field.
 	Text string
-	// Err is the original error of the API server's library. It is nil if Unknown is true.
+	// Err is the original error of the API server's library, or nil.
 	Err *field.Error
 }
 
 // String returns the API server's message, which includes the path of the field.
 func (f Fault) String() string {
-	if f.Err == nil {
+	switch {
+	case f.Unknown:
 		return fmt.Sprintf("unknown field %q", f.Field)
-	}
-	if f.Unchecked {
+	case f.Err == nil:
+		return strings.TrimPrefix(f.Field+": "+f.Text, ": ")
+	case f.Unchecked:
 		return f.Err.Detail
 	}
 	return strings.TrimPrefix(f.Err.Error(), noField+": ")

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -78,6 +82,53 @@ func (v *version) decode(data []byte) {
 	}
 	v.undecodable = undecodable(v.at, data, err)
 	v.err = fmt.Errorf("%s", v.undecodable[0])
+}
+
+// keyword matches the name of a keyword in an error of structural.NewStructural.
+var keyword = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`'(\S+)'`) })
+
+// unsupported returns an error for each keyword because of which the schema s at a path has no
+// structural form. err is the error of the conversion of s, which does not say where the keyword is.
+func unsupported(at *field.Path, s *apiextensions.JSONSchemaProps, err error) field.ErrorList {
+	var errs field.ErrorList
+	below := func(at *field.Path, sub *apiextensions.JSONSchemaProps) {
+		if sub == nil {
+			return
+		}
+		if _, err := structural.NewStructural(sub); err != nil {
+			errs = append(errs, unsupported(at, sub, err)...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		sub := s.Properties[name]
+		below(at.Child("properties").Key(name), &sub)
+	}
+	if s.Items != nil {
+		below(at.Child("items"), s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil {
+		below(at.Child("additionalProperties"), s.AdditionalProperties.Schema)
+	}
+	below(at.Child("not"), s.Not)
+	each := func(name string, all []apiextensions.JSONSchemaProps) {
+		for i := range all {
+			below(at.Child(name).Index(i), &all[i])
+		}
+	}
+	each("allOf", s.AllOf)
+	each("anyOf", s.AnyOf)
+	each("oneOf", s.OneOf)
+	if m := keyword().FindStringSubmatch(err.Error()); len(errs) == 0 && m != nil {
+		text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "OpenAPIV3Schema "), "internal error: ")
+		if name := m[1]; name == "$ref" || name == "definitions" {
+			text += ": write each schema where it is used"
+		}
+		return field.ErrorList{field.Forbidden(at.Child(m[1]), text)}
+	}
+	if len(errs) == 0 {
+		errs = field.ErrorList{field.Invalid(at, field.OmitValueType{}, err.Error())}
+	}
+	return errs
 }
 
 // Undeclared returns a fault for each field that a schema requires without declaring it. The

@@ -135,6 +135,24 @@ func TestRootRefuses(t *testing.T) {
 	}
 }
 
+// TestUnsupportedKeywords checks that Check names the place of a keyword that no structural schema has.
+func TestUnsupportedKeywords(t *testing.T) {
+	const at = "spec.versions[0].schema.openAPIV3Schema.properties.spec."
+	for _, tc := range []struct {
+		reason, schema string
+		want           []string
+	}{
+		{"a reference is found below properties", `{type: object, properties: {b: {$ref: "#/x"}, a: {$ref: "#/x"}}}`, []string{at + "properties.a.$ref: '$ref' is not supported: write each schema where it is used", at + "properties.b.$ref: '$ref' is not supported: write each schema where it is used"}},
+		{"a list of items is found in the items of a list", "{type: array, items: {type: array, items: [{type: string}]}}", []string{at + "items.items: 'items' must be a schema, but is an array"}},
+		{"keywords of values and alternatives are found", "{type: object, additionalProperties: {type: object, patternProperties: {a: {type: string}}}, allOf: [{not: {additionalItems: true}}]}", []string{at + "additionalProperties.patternProperties: 'patternProperties' is not supported", at + "allOf[0].not.additionalItems: 'additionalItems' is not supported"}},
+		{"false has no effect", "{type: object, x-kubernetes-preserve-unknown-fields: false}", []string{at + "x-kubernetes-preserve-unknown-fields: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"}},
+	} {
+		if diff := cmp.Diff(tc.want, lines(definition(t, widgets(tc.schema)).Check(t.Context()))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+		}
+	}
+}
+
 func TestDefinitions(t *testing.T) {
 	def := definition(t, widgets("{type: object}"))
 	all := schema.Definitions{def.GroupKind: def}

@@ -306,7 +306,7 @@ func TestAnyMetadata(t *testing.T) {
 
 func TestCheckWithoutSchema(t *testing.T) {
 	def := definition(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: gold.test, scope: Cluster, names: {kind: A}, versions: [{name: v1, served: true, storage: true}]}}`)
-	if diff := cmp.Diff([]string{"spec.versions[0].schema.openAPIV3Schema: is required"}, lines(def.Check(t.Context()))); diff != "" {
+	if diff := cmp.Diff([]string{"spec.versions[0].schema.openAPIV3Schema: is required: schemas are required"}, lines(def.Check(t.Context()))); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 	if _, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v1, kind: A}`), schema.Options{}); err == nil {

@@ -170,7 +170,7 @@ func TestNewXRDRefusesOthers(t *testing.T) {
 	if _, err := schema.NewXRD(object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`)); err == nil {
 		t.Error("a ConfigMap was accepted as an XRD")
 	}
-	const want = `spec.scope is "namespaced", expected Namespaced, Cluster or LegacyCluster, did you mean Namespaced?`
+	const want = `spec.scope is "namespaced", expected Namespaced or Cluster, did you mean Namespaced?`
 	if _, err := schema.NewXRD(object(t, `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, spec: {scope: namespaced}}`)); err == nil || err.Error() != want {
 		t.Errorf("an XRD of an unknown scope: got %v, want %s", err, want)
 	}

@@ -90,8 +90,9 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 	n, input := inputOf(e, fatal.Step)
 	if all := schema.Misfits(input, b.Type); len(all) > 0 && all[0].Field != "" && strings.Contains(fatal.Message, "cannot unmarshal") {
 		next := all[0].Field + " " + all[0].Text
-		if strings.HasSuffix(next, "a string, not a boolean") {
-			next += ": put the value in quotes, because YAML reads y, n, on and off as booleans"
+		field := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input.%s", n, all[0].Field))
+		if boolean := e.Document.Lines().Boolean(field); boolean != "" {
+			next += ": " + string(boolean)
 		}
 		return hint.Wrap(addPlace(err, sdk.Location{Field: all[0].Field, Line: 1}, e, n), next)
 	}

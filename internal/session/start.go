@@ -31,7 +31,7 @@ import (
 // If a package lacks the capability, start warns or, if strict is true, fails.
 func (s *Session) start(ctx context.Context, choices []choice, needed capability, strict bool) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
-		return nil, advisePull(err, choices, s.config.Runtime)
+		return nil, s.advisePull(err, choices)
 	}
 	entries, isNew, err := s.enter(ctx, choices)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Session) start(ctx context.Context, choices []choice, needed capability
 		g.Go(func() error { return s.wait(gctx, e) })
 	}
 	if err := g.Wait(); err != nil {
-		return nil, advisePull(err, choices, s.config.Runtime)
+		return nil, s.advisePull(err, choices)
 	}
 	var errs []error
 	runs := make([]Run, len(entries))
@@ -238,8 +238,8 @@ func (s *Session) startOne(ctx context.Context, e *started) (_ *runtimes.Instanc
 }
 
 // advisePull adds ways to run functions without a registry to the hint of err, if err says
-// that a package of choices cannot be pulled. runtime is Config.Runtime.
-func advisePull(err error, choices []choice, runtime Runtime) error {
+// that a package of choices cannot be pulled.
+func (s *Session) advisePull(err error, choices []choice) error {
 	failed := remote.Explained(err)
 	if !failed && !errors.As(err, new(*image.MissingError)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -254,8 +254,12 @@ func advisePull(err error, choices []choice, runtime Runtime) error {
 	pulled := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.runtime == Builtin || lock.IsPath(c.fn.Package) })
 	if slices.ContainsFunc(pulled, func(c choice) bool { return anyOwner(c.fn.Package) }) {
 		way := "run the builtin of this name with " + string(hint.Builtins) + "=any"
-		if runtime != Auto {
-			way += ", without " + string(hint.Runtime) + " " + string(runtime)
+		chosen := string(hint.Runtime) + " " + string(s.config.Runtime)
+		switch {
+		case s.config.Builtins.Mode == builtin.Any:
+			way = "leave out " + chosen + ", which does not run the builtin of this name"
+		case s.config.Runtime != Auto:
+			way += ", without " + chosen
 		}
 		next = append(next, way)
 	}

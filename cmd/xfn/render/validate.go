@@ -14,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
@@ -74,7 +75,7 @@ func (v *validation) check(ctx context.Context, r session.Result) {
 	}
 	if r.Document.Text != nil {
 		for _, found := range v.v.Document(ctx, r.Document) {
-			v.print(r, "", found)
+			v.print(r, "", "", found)
 		}
 	}
 	if r.Err != nil {
@@ -83,7 +84,7 @@ func (v *validation) check(ctx context.Context, r session.Result) {
 	composed := v.v.ComposedBy(r.XR)
 	for _, obj := range r.Composed {
 		for _, found := range composed.Objects(ctx, obj) {
-			v.print(r, fmt.Sprintf("composed resource %q", cmp.Or(reconciler.ResourceName(obj), (&unstructured.Unstructured{Object: obj}).GetName())), found)
+			v.print(r, reconciler.ResourceName(obj), fmt.Sprintf("composed resource %q", cmp.Or(reconciler.ResourceName(obj), (&unstructured.Unstructured{Object: obj}).GetName())), found)
 		}
 	}
 	v.status(ctx, r)
@@ -100,12 +101,13 @@ func (v *validation) status(ctx context.Context, r session.Result) {
 			return f.Field != "status" && !strings.HasPrefix(f.Field, "status.")
 		})
 		if len(found.Faults) > 0 {
-			v.print(r, "the composite resource", found)
+			v.print(r, "", "the composite resource", found)
 		}
 	}
 }
 
-func (v *validation) print(r session.Result, what string, found validate.Result) {
+// print prints the faults of an object. template is the name of the template of a composed resource.
+func (v *validation) print(r session.Result, template, what string, found validate.Result) {
 	kind := fmt.Sprintf("%s of %s", found.Kind, found.APIVersion)
 	switch {
 	case found.Status == validate.Valid:
@@ -126,13 +128,30 @@ func (v *validation) print(r session.Result, what string, found validate.Result)
 	}
 	v.faulty++
 	for _, f := range found.Faults {
-		at := r.Source
+		at, what := r.Source, what
 		if found.Path != "" && f.Line > 0 {
 			at = manifest.Document{Path: found.Path, Line: f.Line}.Position()
+		} else if place := templateField(r.Composition, template, f.Field); place != "" {
+			at, what = place, what+" of "+r.Source
 		}
 		parts := slices.DeleteFunc([]string{at, what, kind, f.String()}, func(s string) bool { return s == "" })
 		v.term.Fault(errors.New(strings.Join(parts, ": ")))
 	}
+}
+
+// templateField returns the position of a field in the base of the template with a name, or that of
+// the base if the base lacks the field. It returns "" if the Composition has no such template.
+func templateField(e composition.Entry, template, field string) string {
+	if template == "" || e.Composition == nil {
+		return ""
+	}
+	bases, _ := composition.TemplateBases(e)
+	for _, b := range bases {
+		if b.Name == template {
+			return e.Document.PositionOf(strings.TrimSuffix(b.Field+"."+field, "."))
+		}
+	}
+	return ""
 }
 
 // once returns true for the first call with a text, and false for later ones.

@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/session"
 )
@@ -101,9 +102,12 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		}
 	}
 	packages := false // The schemas name packages, which may not be read.
-	o.Visit = func(_ manifest.Document, obj map[string]any) {
+	o.Visit = func(doc manifest.Document, obj map[string]any) {
 		apiVersion, _ := obj["apiVersion"].(string)
 		packages = packages || strings.Contains(apiVersion, "pkg.crossplane.io/")
+		if crd.Defines(obj) {
+			out.keys(doc)
+		}
 	}
 	definitions, err := inspect.CollectCRDs(ctx, schemas, o)
 	if err != nil {
@@ -124,7 +128,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		return fmt.Errorf("loading the resources to replace: %w", err)
 	}
 	v := inspect.NewValidator(definitions, validate.Options{
-		Namespace: c.Namespace, Old: old, Crossplane: release,
+		Namespace: c.Namespace, Old: old, Crossplane: release, Unused: out.unused,
 		Composition: check.ForValidation(check.Options{Mode: check.Mode(c.CompositionMode), Inputs: append(builtin.Inputs(), inspect.FunctionInputs(definitions)...)}),
 	})
 	if err := v.Documents(ctx, stream(ctx, o.Files, resources), out.add); err != nil {
@@ -206,6 +210,8 @@ type output struct {
 	partial []string
 	// found are the faults, for reports about files.
 	found []terminal.Annotation
+	// lenient is the number of warnings that are errors in mode loose.
+	lenient int
 	// broken is the number of definitions that cannot be read, unread that of packages, and
 	// absent that of files of resources.
 	broken, unread, absent int
@@ -244,6 +250,24 @@ func (o *output) faulty(err error) {
 	o.term.Fault(fmt.Errorf("reading schemas: %w", err))
 }
 
+// keys warns of the keys of a definition that are words such as y.
+func (o *output) keys(doc manifest.Document) {
+	for _, at := range doc.BooleanKeys() {
+		o.found = append(o.found, terminal.Annotation{Warning: true, Rule: "schema", Path: at.Path, Line: at.Line, Text: at.Err.Error()})
+		o.term.Warn(at.Error())
+	}
+}
+
+// unused warns of the faults of a definition that no resource uses.
+func (o *output) unused(r validate.Result) {
+	for _, f := range r.Faults {
+		note := note(r, f, o.strict)
+		note.Warning = true
+		o.found = append(o.found, note)
+	}
+	flags.WarnRefused(o.term, r)
+}
+
 func (o *output) add(r validate.Result) error {
 	o.counts.Add(r)
 	if r.Line == 0 && r.Kind == "" {
@@ -258,6 +282,9 @@ func (o *output) add(r validate.Result) error {
 	r.Path, r.Faults = o.term.Redact(r.Path), slices.Clone(r.Faults)
 	for i, f := range r.Faults {
 		r.Faults[i].Text = o.term.Redact(f.Text)
+		if f.ByMode {
+			o.lenient++
+		}
 	}
 	o.found = append(o.found, notes(r, o.strict)...)
 	return o.result(r)
@@ -277,6 +304,9 @@ func notes(r validate.Result, strict bool) (all []terminal.Annotation) {
 func (o *output) finish() error {
 	if len(o.partial) > 0 {
 		o.term.Note(validate.PartialNote(o.partial...))
+	}
+	if o.lenient > 0 {
+		o.term.Note(fmt.Sprintf("with --composition-mode loose, the command fails because of %s about fields of patches and bases, as xfn xpkg lint does", terminal.Count(o.lenient, "warning")))
 	}
 	return o.end(o.counts)
 }

@@ -150,7 +150,7 @@ func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Pac
 		return nil, err
 	}
 	opts.Rules = rules(c.Cache, c.PackageRoot, opts.ExamplesRoot)
-	opts.ExtensionsRoot = c.ExtensionsRoot
+	opts.ExtensionsRoot, opts.Report = c.ExtensionsRoot, progress.Func(term.Progress).Plain()
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.PackageRoot, opts)
 	if err != nil {
 		return nil, faults(term, c.PackageRoot, err)

@@ -52,7 +52,11 @@ func lintCompositions(ctx context.Context, objects []xpkg.Document, inputs func(
 		}
 		for _, p := range check.Composition(ctx, e, check.Options{Schemas: defined().Definition, Inputs: builtin.Inputs()}) {
 			if counts(p) {
-				found = append(found, xpkg.Problem{Rule: "composition", Warning: p.Kind == check.OtherFunction || p.Kind == check.IgnoredValue, Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
+				problem := xpkg.Problem{Rule: "composition", Warning: p.Kind == check.OtherFunction || p.Kind == check.IgnoredValue, Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text}
+				if strings.HasSuffix(p.Text, "a boolean") {
+					problem.Hint = string(e.Document.Lines().Boolean(p.Field))
+				}
+				found = append(found, problem)
 			}
 		}
 		for _, p := range check.PackageInputs(ctx, e, inputs()) {
@@ -66,7 +70,7 @@ func lintCompositions(ctx context.Context, objects []xpkg.Document, inputs func(
 }
 
 func document(d xpkg.Document) manifest.Document {
-	return manifest.Document{Path: d.Path, Line: d.TextLine, Text: d.Text}
+	return manifest.Document{Path: d.Path, Line: d.TextLine, Text: d.Text, JSON: d.JSON}
 }
 
 // definitions returns the kinds that the objects define. Another rule reports invalid

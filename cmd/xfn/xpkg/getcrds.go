@@ -11,11 +11,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
 // GetCRDsCmd writes the CRDs of packages.
@@ -64,6 +66,10 @@ func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	if len(all) == 0 {
 		err := fmt.Errorf("%s: found neither CRDs, XRDs or MRDs nor packages that have them", strings.Join(sources, ", "))
 		return hint.Wrap(err, "name the files or folders of definitions, package files, references of packages, or a crossplane.yaml")
+	}
+	v := inspect.NewValidator(all, validate.Options{Unused: func(r validate.Result) { flags.WarnRefused(term, r) }})
+	if err := v.Documents(ctx, func(func(manifest.Document, error) bool) {}, nil); err != nil {
+		return err
 	}
 	files, err := c.files(all)
 	if err != nil {

@@ -97,6 +97,7 @@ func (f LintFormat) PrintLint(term *terminal.Terminal, found terminal.Findings, 
 // report lints a package root, a file or a package in a registry.
 func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p terminal.Program, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	if info, err := os.Stat(c.Package); err == nil && info.IsDir() {
+		opts.Report = progress.Func(term.Progress).Plain()
 		return c.root(ctx, opts)
 	}
 	s, err := c.open(ctx, p, c.Package)
@@ -112,8 +113,7 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 	return report, s.explain("linting", err)
 }
 
-// root lints a package root. If a problem has Refused set, root reads the package again
-// at the level All, because at other levels xpkg.Read then returns only errors.
+// root lints a package root.
 func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	opts.Lint = xpkg.Warn
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
@@ -130,8 +130,7 @@ func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.
 		return report, notRoot(c.Package, fmt.Sprintf("%s has a %s: run xfn xpkg lint %[1]s", dir, metaFile))
 	}
 	if errors.As(err, &report.Problems) {
-		opts.Lint = xpkg.All
-		_, err = xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
+		_, err = xpkg.All.Judge(append(report.Problems, pkg.Warnings...))
 	}
 	if errors.As(err, &report.Problems) {
 		err = nil

@@ -35,7 +35,7 @@ func ForValidation(o Options) validate.CompositionCheck {
 			if p.Kind == composition.NotCarried || bySchema && !isLegacy {
 				continue
 			}
-			found = append(found, validate.Fault{Field: p.Field, Text: strings.TrimPrefix(p.Field+": "+p.Text, ": "), Warning: p.Warning})
+			found = append(found, validate.Fault{Field: p.Field, Text: strings.TrimPrefix(p.Field+": "+p.Text, ": "), Warning: p.Warning, ByMode: p.Warning && Warn.warns(p.Kind) && !Loose.warns(p.Kind)})
 		}
 		return found, isLegacy
 	}

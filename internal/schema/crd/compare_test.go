@@ -205,7 +205,7 @@ func TestRead(t *testing.T) {
 		"Names":     {"a number has no names", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: 3}}`, "", "spec.names must be an object"},
 		"Group":     {"a number is not a group", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: 5}}`, "", "spec.group must be a string"},
 		"Null":      {"a null is not a group", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: null}}`, "", "spec.group is empty"},
-		"NoVersion": {"a definition must have versions", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: K}, versions: x}}`, "", "spec.versions must be a list of objects"},
+		"NoVersion": {"a definition must have versions", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: K}, versions: x}}`, "", "spec.versions must be a list, not a string"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // The kinds of objects that define other kinds.
@@ -110,7 +111,7 @@ func Read(obj map[string]any) (Definition, error) {
 	case d.Kind == "":
 		return d, missing(names, "spec.names", "kind", "a string", "")
 	case len(d.Versions) == 0:
-		return d, missing(spec, "spec", "versions", "a list of objects", "")
+		return d, missing(spec, "spec", "versions", "a list", "")
 	}
 	return d, nil
 }
@@ -130,17 +131,17 @@ func notObject(in object, at, field string) error {
 	return &FieldError{Field: at + field, Text: at + field + " must be an object"}
 }
 
-// missing returns the error for an object at a path that lacks a field, whose type is want. The
-// default of text is that the field is missing.
+// missing returns the error for an object at a path that lacks a field with a value such as "a list".
+// The default of text is that the field is missing.
 func missing(in object, at, field, want, text string) error {
 	err := &FieldError{Field: at, Text: cmp.Or(text, at+"."+field+" is missing")}
 	switch near := hint.Nearest(field, slices.Sorted(maps.Keys(in))); near {
 	case "":
 	case field:
 		err.Field += "." + near
-		err.Text = at + "." + field + " must be " + want
-		if in[field] == nil || in[field] == "" {
-			err.Text = at + "." + field + " is empty"
+		err.Text = err.Field + " is empty"
+		if got := manifest.DescribeValue(in[field]); got != want && in[field] != nil {
+			err.Text = fmt.Sprintf("%s must be %s, not %s", err.Field, want, got)
 		}
 	default:
 		err.Field += "." + near
@@ -169,7 +170,13 @@ func CheckScope(obj map[string]any) error {
 	if !IsXRD(obj) || scope == "" || slices.Contains(scopes, scope) {
 		return nil
 	}
-	return fmt.Errorf("spec.scope is %q, expected %s, %s or %s%s", scope, namespaced, cluster, legacyCluster, hint.DidYouMean(hint.Nearest(scope, scopes)))
+	text := fmt.Sprintf("spec.scope is %q, expected %s or %s", scope, namespaced, cluster)
+	if strings.HasSuffix(object(obj).text("apiVersion"), "/v1") {
+		text = fmt.Sprintf("spec.scope is %q, expected %s, %s or %s", scope, namespaced, cluster, legacyCluster)
+	} else {
+		scopes = scopes[:2]
+	}
+	return errors.New(text + hint.DidYouMean(hint.Nearest(scope, scopes)))
 }
 
 const (

@@ -30,17 +30,18 @@ func Share(xrd map[string]any) ([]map[string]any, error) {
 			return nil, missing(v.raw.object("schema"), fmt.Sprintf("spec.versions[%d].schema", i), "openAPIV3Schema", "an object", "version "+v.Name+" has no schema")
 		}
 	}
+	spec := object(xrd).object("spec")
 	switch {
 	case d.Plural == "":
-		return nil, missing(object(xrd).object("spec").object("names"), "spec.names", "plural", "a string", "the plural of "+d.Kind+" is missing")
+		return nil, missing(spec.object("names"), "spec.names", "plural", "a string", "the plural of "+d.Kind+" is missing")
 	case d.Claim == "":
 		return []map[string]any{composites(xrd, d)}, nil
 	case d.Claim == d.Kind || d.claimPlural == d.Plural:
 		return nil, fmt.Errorf("claims must not have the kind or plural of composite resources, got %s", d.Claim)
 	case d.claimPlural == "":
-		return nil, missing(object(xrd).object("spec").object("claimNames"), "spec.claimNames", "plural", "a string", "the plural of "+d.Claim+" is missing")
+		return nil, missing(spec.object("claimNames"), "spec.claimNames", "plural", "a string", "the plural of "+d.Claim+" is missing")
 	}
-	return []map[string]any{composites(xrd, d), generate(xrd, d, claim(object(xrd).object("spec")))}, nil
+	return []map[string]any{composites(xrd, d), generate(xrd, d, claim(spec))}, nil
 }
 
 // Composites returns the CRD that Generate returns for composite resources. Unlike

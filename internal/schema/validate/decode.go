@@ -10,6 +10,7 @@ import (
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -33,6 +34,14 @@ func (p place) line(field string) int {
 		return p.doc.FirstLine()
 	}
 	return p.lines().Of(strings.Trim(p.field+"."+field, "."))
+}
+
+// boolean returns the next step for a fault about a word that YAML reads as a boolean, or "".
+func (p place) boolean(f Fault) hint.Hint {
+	if p.lines == nil || !unquoted().MatchString(f.Text) {
+		return ""
+	}
+	return p.lines().Boolean(strings.Trim(p.field+"."+f.Field, "."))
 }
 
 // decode returns the object in a document or, if that is a list, its items. Items are decoded

@@ -1,13 +1,17 @@
 package validate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +20,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
@@ -38,8 +43,12 @@ type definition struct {
 	cluster bool
 
 	once   sync.Once
+	opened atomic.Bool // opened is true after once.
 	def    *schema.Definition
 	faults []schema.Fault
+
+	// xrd returns the XRD in Source, or nil. Callers must not change it.
+	xrd func() map[string]any
 
 	// sourced are the faults of the XRD that the schema of its kind finds.
 	onceSourced sync.Once
@@ -50,27 +59,37 @@ type definition struct {
 // return the same result. It returns the decoded definition, or the faults of the CRD.
 func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fault) {
 	d.once.Do(func() {
-		var err error
-		if d.def, err = schema.New(d.Object); err != nil {
-			d.faults = invalid(err, "spec", "versions")
-			return
-		}
-		if offersClaim(d.Source, d.def.GroupKind.Kind) {
-			d.def.ForClaims()
-		}
-		d.faults = append(d.def.Check(context.WithoutCancel(ctx)), misspelled(d.Source)...)
+		d.def, d.faults = d.read(context.WithoutCancel(ctx))
+		d.opened.Store(true)
 	})
 	return d.def, d.faults
 }
 
-// offersClaim reports whether source is an XRD whose claims have a kind.
-func offersClaim(source manifest.Document, kind string) bool {
-	obj, err := source.Object()
-	if source.Text == nil || err != nil {
-		return false
+// read decodes and checks the CRD.
+func (d *definition) read(ctx context.Context) (*schema.Definition, []schema.Fault) {
+	def, err := schema.New(d.Object)
+	if err != nil {
+		return nil, invalid(err, "spec", "versions")
 	}
-	d, err := crd.Read(obj)
-	return err == nil && d.Claim == kind
+	xrd := d.xrd()
+	if xrd == nil {
+		return def, def.Check(ctx)
+	}
+	if read, err := crd.Read(xrd); err == nil && read.Claim == def.GroupKind.Kind {
+		def.ForClaims()
+	}
+	return def, append(def.Check(ctx), misspelled(xrd)...)
+}
+
+// xrdIn returns the XRD in a document, or nil.
+func xrdIn(doc manifest.Document) map[string]any {
+	if !bytes.Contains(doc.Text, []byte("CompositeResourceDefinition")) {
+		return nil // Parsing large CRDs again needs much time.
+	}
+	if obj, err := doc.Object(); err == nil && crd.IsXRD(obj) {
+		return obj
+	}
+	return nil
 }
 
 // ofSource returns the faults of the XRD from which the CRD of d is derived, without those that
@@ -78,8 +97,8 @@ func offersClaim(source manifest.Document, kind string) bool {
 // that ctx is done.
 func (d *definition) ofSource(ctx context.Context, release schema.Release) []schema.Fault {
 	d.onceSourced.Do(func() {
-		obj, err := d.Source.Object()
-		if d.Source.Text == nil || err != nil || !crd.IsXRD(obj) {
+		obj := schema.Copy(d.xrd())
+		if obj == nil {
 			return
 		}
 		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
@@ -101,6 +120,32 @@ func (d *definition) ofSource(ctx context.Context, release schema.Release) []sch
 		d.sourced = append(d.sourced, slices.DeleteFunc(found, func(f schema.Fault) bool { return f.Unchecked })...)
 	})
 	return d.sourced
+}
+
+// unused calls v.Unused for the invalid definitions in files that told lacks.
+func (v *Validator) unused(ctx context.Context, told reported) error {
+	return proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), slices.Values(v.inFiles), func(ctx context.Context, _ int, d *definition) []Result {
+		var found []Result
+		read := d.open
+		if !d.opened.Load() {
+			read = d.read // It keeps nothing: decoded definitions need much memory.
+		}
+		_, wrong := read(ctx)
+		if len(wrong) > 0 {
+			found = append(found, d.result(wrong))
+		}
+		if wrong := d.ofSource(ctx, v.Crossplane); len(wrong) > 0 {
+			found = append(found, d.sourceResult(wrong))
+		}
+		return found
+	}, func(all []Result) error {
+		for _, r := range all {
+			for _, r := range told.unknown(r) {
+				v.Unused(r)
+			}
+		}
+		return ctx.Err()
+	})
 }
 
 // invalidSource returns the definition of a kind if an API server would refuse the XRD from which
@@ -150,8 +195,7 @@ func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
 	if d == nil || len(gk.Kind) < shortest || capitals(gk.Kind) != capitals(near) || hint.EditDistance(gk.Kind, near) > edits {
 		return false
 	}
-	obj, err := d.Source.Object()
-	return d.Source.Text != nil && err == nil && crd.IsXRD(obj)
+	return d.xrd() != nil
 }
 
 // unmatched returns the fault of an object whose kind is a misspelling of near.
@@ -182,8 +226,8 @@ func (d *definition) result(found []schema.Fault) Result {
 // sourceResult returns a Result that contains found, the faults of the XRD.
 func (d *definition) sourceResult(found []schema.Fault) Result {
 	r := d.result(found)
-	if obj, err := d.Source.Object(); err == nil {
-		u := unstructured.Unstructured{Object: obj}
+	if xrd := d.xrd(); xrd != nil {
+		u := unstructured.Unstructured{Object: xrd}
 		r.APIVersion, r.Kind, r.Name = u.GetAPIVersion(), u.GetKind(), u.GetName()
 	}
 	slices.SortStableFunc(r.Faults, byLine)
@@ -237,6 +281,9 @@ func (t reported) unknown(r Result) []Result {
 // API server finds in its schemas, and unknown keywords in its schemas.
 func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	all, err := crd.All(obj)
+	if wrong := new(crd.FieldError); errors.As(err, &wrong) {
+		return invalid(err, wrong.Field)
+	}
 	if err != nil {
 		return invalid(err, "spec")
 	}
@@ -279,13 +326,9 @@ func keywords(obj map[string]any) []schema.Fault {
 }
 
 // misspelled returns the faults of unknown keywords that are similar to known ones, in the
-// schemas of an XRD. Crossplane drops them, so the derived CRD is not the one that is meant.
-func misspelled(source manifest.Document) []schema.Fault {
-	obj, err := source.Object()
-	if source.Text == nil || err != nil || !crd.IsXRD(obj) {
-		return nil
-	}
-	return slices.DeleteFunc(keywords(obj), func(f schema.Fault) bool { return f.Nearest == "" })
+// schemas of xrd. Crossplane drops them, so the derived CRD is not the one that is meant.
+func misspelled(xrd map[string]any) []schema.Fault {
+	return slices.DeleteFunc(keywords(xrd), func(f schema.Fault) bool { return f.Nearest == "" })
 }
 
 // misnamed returns a fault if the CRD, XRD or MRD is not named after its plural and group.

@@ -66,6 +66,7 @@ func (v *Validator) composition(ctx context.Context, at place, obj map[string]an
 		if f.Line == 0 {
 			found[i].Line = at.line(f.Field)
 		}
+		found[i].boolean = at.boolean(f)
 	}
 	return found, isLegacy
 }

@@ -70,14 +70,21 @@ type Fault struct {
 	Nearest string `json:"nearest,omitempty"`
 	// Warning is true if the fault does not make the object invalid.
 	Warning bool `json:"warning,omitempty"`
+	// ByMode is true for a warning that is an error in another mode of Options.Composition.
+	ByMode bool `json:"-"`
 
-	last bool // If last is true, the fault is sorted after all others.
+	last    bool      // If last is true, the fault is sorted after all others.
+	boolean hint.Hint // boolean is the result of manifest.Lines.Boolean.
 }
 
 // String returns Text on one line, with a suggestion if Nearest is set.
 func (f Fault) String() string {
 	text := strings.Join(strings.Fields(f.Text), " ")
-	if f.Nearest == "" && f.Line > 0 && unquoted().MatchString(text) {
+	switch {
+	case f.Nearest != "":
+	case f.boolean != "":
+		text += ", " + string(f.boolean)
+	case f.Line > 0 && unquoted().MatchString(text):
 		text += ", put the value in quotes"
 	}
 	return text + hint.DidYouMean(f.Nearest)
@@ -168,6 +175,7 @@ func faults(at place, all []schema.Fault) []Fault {
 	out := make([]Fault, len(all))
 	for i, f := range all {
 		out[i] = Fault{Field: f.Field, Line: at.line(f.Field), Text: f.String(), Nearest: f.Nearest, last: f.Unchecked}
+		out[i].boolean = at.boolean(out[i])
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	pkgmetav1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -41,6 +42,9 @@ type Options struct {
 	// same kinds take precedence. The CRDs that a release of v1 generates from XRDs have a
 	// field for external secret stores.
 	Crossplane schema.Release
+	// Unused, if not nil, is called at the end of Documents with the Result of each invalid
+	// definition in a file that is not reported otherwise, because no document is of its kind.
+	Unused func(Result)
 }
 
 // A CompositionCheck returns the faults of the Composition obj in doc. It
@@ -52,6 +56,8 @@ type CompositionCheck func(ctx context.Context, doc manifest.Document, obj map[s
 // A Validator validates objects. It is safe for concurrent use.
 type Validator struct {
 	definitions map[kschema.GroupKind]*definition
+	// inFiles are the definitions in files, in order.
+	inFiles []*definition
 	Options
 	// onlyNamespaced makes objects of cluster-scoped kinds invalid.
 	onlyNamespaced bool
@@ -68,7 +74,10 @@ func New(all []Definition, o Options) *Validator {
 			if o.Crossplane.Legacy() {
 				d.Object = crd.WithSecretStores(d.Object)
 			}
-			v.definitions[gk] = &definition{Definition: d, cluster: read.Scope != "Namespaced"}
+			v.definitions[gk] = &definition{Definition: d, cluster: read.Scope != "Namespaced", xrd: sync.OnceValue(func() map[string]any { return xrdIn(d.Source) })}
+			if d.Source.Text != nil {
+				v.inFiles = append(v.inFiles, v.definitions[gk])
+			}
 		}
 	}
 	return v
@@ -122,6 +131,9 @@ func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Docum
 		}
 		return nil
 	})
+	if err == nil && v.Unused != nil {
+		err = v.unused(ctx, told)
+	}
 	if err == nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -209,6 +221,11 @@ func (v *Validator) decoded(ctx context.Context, doc manifest.Document, objects 
 		all[0].Status = Invalid
 		all[0].Faults = append(Unreadable(doc, duplicate).Faults, all[0].Faults...)
 	}
+	if len(all) > 0 {
+		for _, at := range doc.BooleanKeys() {
+			all[0].Faults = append(all[0].Faults, Fault{Line: at.Line, Text: at.Err.Error(), Warning: true})
+		}
+	}
 	return all
 }
 
@@ -279,15 +296,26 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 		if isLegacy && v.definitions[gvk.GroupKind()] == nil && !v.Crossplane.Legacy() {
 			return Valid, schema.Metadata(obj, v.old(obj, gvk), def.Namespaced, validation.NameIsDNSSubdomain), nil
 		}
-		return Valid, slices.Concat(found, v.scope(def.Namespaced), v.custom(ctx, def, obj, gvk)), nil
+		bySchema := v.custom(ctx, def, obj, gvk)
+		return Valid, slices.Concat(unlessMissing(found, bySchema), v.scope(def.Namespaced), bySchema), nil
 	}
 	k, ok := schema.FindKind(gvk)
 	if !ok {
 		return NoSchema, nil, nil
 	}
 	obj = v.placed(obj, k.Namespaced)
-	found = slices.Concat(found, v.scope(k.Namespaced), k.Metadata(obj, v.old(obj, gvk)))
-	return Valid, append(found, k.Decode(obj)...), nil
+	bySchema := append(k.Metadata(obj, v.old(obj, gvk)), k.Decode(obj)...)
+	return Valid, slices.Concat(unlessMissing(found, bySchema), v.scope(k.Namespaced), bySchema), nil
+}
+
+// unlessMissing returns found without the faults of fields that are missing or have a wrong type
+// by others.
+func unlessMissing(found, others []schema.Fault) []schema.Fault {
+	return slices.DeleteFunc(found, func(f schema.Fault) bool {
+		return slices.ContainsFunc(others, func(o schema.Fault) bool {
+			return o.Field == f.Field && o.Err != nil && (o.Err.Type == field.ErrorTypeRequired || o.Err.Type == field.ErrorTypeTypeInvalid)
+		})
+	})
 }
 
 // isPartial reports whether gvk is a kind of Kubernetes without a definition. CRDs are

@@ -1,0 +1,83 @@
+package xpkg
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"sync"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// toJSON returns the first object of a document as the control plane reads it, or nil. It
+// reports duplicate keys and further objects, which YAML readers ignore. Without them, it sets doc.JSON.
+func toJSON(doc *manifest.Document) ([]byte, Problems) {
+	in, strict := doc.StrictJSON()
+	var found Problems
+	if strict != nil {
+		var err error
+		if in, err = yaml.YAMLToJSON(doc.Text); err != nil {
+			return nil, Problems{problem("syntax", *doc, strict)}
+		}
+		_, err = yaml.YAMLToJSONStrict(doc.Text)
+		found = keysTwice(*doc, err)
+	}
+	for _, at := range doc.BooleanKeys() {
+		p := problem("boolean-key", *doc, at)
+		p.Refused, p.Warning = false, true
+		found = append(found, p)
+	}
+	if line := secondObject(*doc); line > 0 {
+		found = append(found, contentLost(*doc, line, "content after the end of the object would be lost"))
+	}
+	if strict == nil {
+		doc.JSON = in
+	}
+	return in, found
+}
+
+var keyTwice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *line (\d+): (key .*) in map$`) })
+
+// keysTwice returns a problem for each duplicate key that strict, the error of
+// a strict YAML reader, names.
+func keysTwice(doc manifest.Document, strict error) Problems {
+	var found Problems
+	for _, m := range keyTwice().FindAllStringSubmatch(strict.Error(), -1) {
+		line, err := strconv.Atoi(m[1])
+		if err != nil {
+			continue
+		}
+		found = append(found, Problem{
+			Rule: "duplicate-key", Path: doc.Path, Line: doc.Line + line - 1,
+			Text: m[2] + ", so the first value would be lost", Hint: "remove one of the two",
+		})
+	}
+	if found == nil {
+		found = Problems{problem("duplicate-key", doc, strict)}
+		found[0].Refused = false
+	}
+	return found
+}
+
+// keysOnly matches a document that begins with a key in the first column. In such
+// a document, a second object can only follow a directive.
+var keysOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`) })
+
+// secondObject returns the line on which content after the first object begins, or
+// 0. It can follow an object in flow style, an indented object or a directive.
+func secondObject(doc manifest.Document) int {
+	if keysOnly().Match(doc.Text) && !bytes.Contains(doc.Text, []byte("\n%")) {
+		return 0
+	}
+	dec := yamlv3.NewDecoder(bytes.NewReader(doc.Text))
+	var first, second yamlv3.Node
+	if dec.Decode(&first) == nil && errors.Is(dec.Decode(&second), io.EOF) {
+		return 0
+	}
+	return doc.Line + max(second.Line, 1) - 1
+}
