@@ -176,7 +176,7 @@ func CheckScope(obj map[string]any) error {
 	} else {
 		scopes = scopes[:2]
 	}
-	return errors.New(text + hint.DidYouMean(hint.Nearest(scope, scopes)))
+	return fmt.Errorf("%s%s", text, hint.DidYouMean(hint.Nearest(scope, scopes)))
 }
 
 const (
