@@ -29,7 +29,7 @@ type Language struct {
 	// Detect reports whether dir has the source of a function in this language.
 	Detect func(dir string) (bool, error)
 	// Check returns the errors in the source that need no base image. It may be nil.
-	Check func(src Source) error
+	Check func(ctx context.Context, src Source) error
 	// Build creates one runtime image for each platform. It takes ownership of src.Base.
 	Build func(ctx context.Context, src Source, opts runtimeimage.Options) (*Result, error)
 	// Watch returns the files and folders whose change requires another Build.
@@ -38,11 +38,11 @@ type Language struct {
 
 // CheckSource returns the errors of Build that do not depend on src.Base. Fetching a base image
 // first would hide them.
-func (l Language) CheckSource(src Source) error {
+func (l Language) CheckSource(ctx context.Context, src Source) error {
 	if l.Check == nil {
 		return nil
 	}
-	if err := l.Check(src); err != nil {
+	if err := l.Check(ctx, src); err != nil {
 		return fmt.Errorf("building the function in %q: %w", src.Dir, err)
 	}
 	return nil

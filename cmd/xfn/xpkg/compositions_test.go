@@ -99,8 +99,9 @@ func TestCompositions(t *testing.T) {
 		"UnknownField": {"lost fields are a problem of another rule", widgets + "  resources: []\n", nil},
 		"Strict":       {"missing schemas are not a problem in any mode", strings.Replace(widgets, "{name: widgets}", "{name: widgets, annotations: {crossplane.io/composition-schema-aware-validation-mode: strict}}", 1), nil},
 		"Version":      {"a version that the XRD lacks is a problem", strings.Replace(widgets, "gold.test/v1,", "gold.test/v2,", 1), []string{"c.yaml:5: spec.compositeTypeRef.apiVersion: kind XWidget has no version v2, only v1"}},
-		"Kind":         {"a kind that is similar to that of an XRD is a problem", strings.Replace(widgets, "XWidget", "XWidgt", 1), []string{"c.yaml:5: spec.compositeTypeRef.kind: no XRD of the package defines kind XWidgt of group gold.test, did you mean XWidget?"}},
-		"OtherKind":    {"another kind may have its XRD in a dependency", strings.Replace(widgets, "XWidget", "XGadget", 1), nil},
+		"Kind":         {"a kind that is similar to that of an XRD is a problem", strings.Replace(widgets, "XWidget", "XWidgt", 1), []string{"c.yaml:5: spec.compositeTypeRef.kind: no XRD of the package defines kind XWidgt of group gold.test, did you mean XWidget?", "xrd.yaml:7: spec.names.kind: no Composition of the package is for kind XWidget"}},
+		"OtherKind":    {"another kind may have its XRD in a dependency, but an XRD needs a Composition", strings.Replace(widgets, "XWidget", "XGadget", 1), []string{"xrd.yaml:7: spec.names.kind: no Composition of the package is for kind XWidget"}},
+		"NoneAtAll":    {"a package of XRDs needs Compositions of another package", "", []string{"xrd.yaml:7: spec.names.kind: the package has no Composition, so none is for this XRD"}},
 		"Default":      {"a default that is not among the Compositions for the XRD is a problem", strings.Replace(widgets, "{name: widgets}", "{name: widget}", 1), []string{"xrd.yaml:8: spec.defaultCompositionRef.name: the package has Compositions for this kind, but none with the name \"widgets\", did you mean widget?"}},
 		"OtherMode":    {"a Composition that cannot be rendered is a problem", strings.Replace(widgets, "mode: Pipeline", "mode: Resources", 1), []string{"c.yaml:4: spec.resources: a Composition of mode Resources must have resources"}},
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -46,7 +47,7 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle,
 		Artifacts: f.Artifacts(f.Client(program), f.Offline, f.Index),
 	}
-	if err := lang.CheckSource(src); err != nil {
+	if err := lang.CheckSource(ctx, src); err != nil {
 		return nil, err
 	}
 	if src.Base, err = f.base(ctx, program, lang.Base, opts); err != nil {
@@ -117,6 +118,9 @@ func (f *runtimeFlags) base(ctx context.Context, program terminal.Program, stand
 		images, err = at.images(ctx, f.Client(program), program, opts)
 	} else {
 		images, err = f.cached(ctx, program, at, policy, opts)
+	}
+	if err != nil && f.BaseImage == "" {
+		err = hint.Wrap(err, strings.TrimPrefix(string(hint.Of(err))+"; or name a mirror of it with --base-image", "; or "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the base image: %w", err)

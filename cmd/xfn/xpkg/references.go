@@ -30,9 +30,10 @@ func (r referrer) warning(field, near, format string, args ...any) xpkg.Problem 
 // lintReferences finds references between XRDs and Compositions that are most probably wrong: to a
 // version that the XRD does not have, to a kind that is similar to that of an XRD, and to a
 // Composition that is not among those for the XRD. Others may be to objects of other packages.
+// It also finds XRDs without a Composition.
 func lintReferences(objects []xpkg.Document, defined func() schema.Definitions) (found xpkg.Problems) {
 	if !slices.ContainsFunc(objects, func(o xpkg.Document) bool { return o.Kind == apiextv1.CompositionKind }) {
-		return nil // A package of many XRDs need not be decoded again.
+		return lintDefinitions(objects)
 	}
 	names := map[kschema.GroupKind][]string{}
 	var xrds []referrer
@@ -55,7 +56,11 @@ func lintReferences(objects []xpkg.Document, defined func() schema.Definitions) 
 		found = append(found, r.typeRef(gvk, defined())...)
 	}
 	for _, r := range xrds {
-		known := names[kschema.GroupKind{Group: fieldpath.Text(r.obj, "spec", "group"), Kind: fieldpath.Text(r.obj, "spec", "names", "kind")}]
+		kind := fieldpath.Text(r.obj, "spec", "names", "kind")
+		known := names[kschema.GroupKind{Group: fieldpath.Text(r.obj, "spec", "group"), Kind: kind}]
+		if len(known) == 0 && kind != "" {
+			found = append(found, r.uncomposed("no Composition of the package is for kind %s", kind))
+		}
 		for _, field := range []string{"defaultCompositionRef", "enforcedCompositionRef"} {
 			if name := fieldpath.Text(r.obj, "spec", field, "name"); name != "" && len(known) > 0 && !slices.Contains(known, name) {
 				found = append(found, r.warning("spec."+field+".name", hint.Nearest(name, known), "the package has Compositions for this kind, but none with the name %q", name))
@@ -63,6 +68,28 @@ func lintReferences(objects []xpkg.Document, defined func() schema.Definitions) 
 		}
 	}
 	return found
+}
+
+// lintDefinitions returns a problem if a package without Compositions has XRDs. It reads only the
+// first, because there may be thousands.
+func lintDefinitions(objects []xpkg.Document) xpkg.Problems {
+	isXRD := func(o xpkg.Document) bool { return o.Kind == apiextv1.CompositeResourceDefinitionKind }
+	first := slices.IndexFunc(objects, isXRD)
+	if first < 0 {
+		return nil
+	}
+	others := ""
+	if slices.ContainsFunc(objects[first+1:], isXRD) {
+		others = " and the other XRDs"
+	}
+	return xpkg.Problems{referrer{doc: document(objects[first])}.uncomposed("the package has no Composition, so none is for this XRD%s", others)}
+}
+
+// uncomposed returns the problem of an XRD without a Composition, which another package may have.
+func (r referrer) uncomposed(format string, args ...any) xpkg.Problem {
+	p := r.warning("spec.names.kind", "", format, args...)
+	p.Hint = "write one, as with xfn composition generate; if another package has it, ignore this warning"
+	return p
 }
 
 // typeRef returns the problem of the compositeTypeRef of a Composition.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 )
 
@@ -65,5 +66,36 @@ func TestByName(t *testing.T) {
 	}
 	if _, err := languages.ByName("go1"); err == nil || hint.Of(err) != "did you mean go?" {
 		t.Errorf("got %v with the hint %q", err, hint.Of(err))
+	}
+}
+
+// TestCheckSource checks that mistakes in the source are found without a base image.
+func TestCheckSource(t *testing.T) {
+	t.Parallel()
+	const lock = `{"lockfileVersion": 3, "packages": {"": {"dependencies": {"a": "1"}}, "node_modules/a": {"version": "1.0.0"}}}`
+	for _, tc := range []struct {
+		reason, language string
+		files            map[string]string
+		want             string
+	}{
+		{"an empty program composes nothing", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": ""}, "main.k: the file is empty"},
+		{"a module is in TOML", "kcl", map[string]string{"kcl.mod": "[package]\ngar bage = [\n", "main.k": "a = 1\n"}, "kcl.mod:2: expected '.' or '='"},
+		{"another file has the program", "kcl", map[string]string{"kcl.mod": "[package]\n", "a.k": "a = 1\n"}, ""},
+		{"the syntax of an imported file is checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import './b.ts';\n", "src/b.ts": "\nconst x = = 3;\n"}, "src/b.ts:2:11: Unexpected \"=\""},
+		{"a package that is used is a dependency", "typescript", map[string]string{"package.json": "{}", "package-lock.json": lock, "src/main.ts": "import 'a/b';\n"}, "src/main.ts imports a, which package-lock.json lists and package.json does not"},
+		{"modules of Node.js and other packages are not checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import 'fs';\nimport 'a';\nimport 'c';\nimport './none.js';\n"}, ""},
+	} {
+		dir := t.TempDir()
+		for name, text := range tc.files {
+			e2e.WriteFile(t, filepath.Join(dir, name), text)
+		}
+		l, err := languages.ByName(tc.language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = l.CheckSource(t.Context(), language.Source{Dir: dir, Root: dir})
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -42,12 +43,14 @@ func (b Builder) Build(ctx context.Context, dir string) (layout string, err erro
 	opts := b.Options
 	opts.Platforms = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
 	src := language.Source{Dir: dir, Root: root, Platforms: opts.Platforms, Artifacts: b.Artifacts}
-	if err := lang.CheckSource(src); err != nil {
+	if err := lang.CheckSource(ctx, src); err != nil {
 		return "", err
 	}
 	if lang.Base != "" {
 		if src.Base, err = b.Base(ctx, lang.Base, opts); err != nil {
-			return "", fmt.Errorf("finding the base image of %s: %w", lang.Name, err)
+			err = fmt.Errorf("finding the base image of %s: %w", lang.Name, err)
+			next := "build the package of the function with a base image from another registry, and name its file with " + string(hint.Package) + " NAME=FILE"
+			return "", hint.Wrap(err, strings.TrimPrefix(string(hint.Of(err))+"; or "+next, "; or "))
 		}
 	}
 	built, err := lang.Build(ctx, src, opts)

@@ -50,7 +50,7 @@ func Language() language.Language {
 		Marks:  projectFile + " and a folder function",
 		Base:   "gcr.io/distroless/python3-debian13:nonroot",
 		Detect: detect,
-		Check:  func(src language.Source) error { return (&builder{src: src}).read() },
+		Check:  func(_ context.Context, src language.Source) error { return (&builder{src: src}).read() },
 		Build:  Build,
 		Watch:  watch,
 	}

@@ -1,6 +1,7 @@
 package typescript
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -94,6 +97,41 @@ func (p *project) findLock() error {
 			return p.noLock()
 		}
 	}
+}
+
+// checkSource returns the errors in the source that need none of its packages: errors of the syntax,
+// and imports of packages that the manifest lacks, but had when the lock file was written.
+func (p *project) checkSource(ctx context.Context) error {
+	entry, err := p.entry()
+	if err != nil {
+		return err
+	}
+	done, err := build(ctx, api.BuildOptions{
+		EntryPoints: []string{"./" + entry}, AbsWorkingDir: p.dir, Outfile: filepath.Join(p.dir, bundleFile), Bundle: true,
+		Platform: api.PlatformNode, Format: api.FormatESModule, Packages: api.PackagesExternal, Metafile: true, LogLevel: api.LogLevelSilent,
+	})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, m := range done.errors {
+		// With NoBundle, Node.js resolves imports.
+		if len(errs) < maxMessages && !strings.HasPrefix(m.Text, "Could not resolve") {
+			errs = append(errs, errors.New(locate(m)+m.Text))
+		}
+	}
+	if len(errs) > 0 || done.meta == nil {
+		return errors.Join(errs...)
+	}
+	for _, out := range done.meta.Outputs {
+		for _, i := range out.Imports {
+			if name := packageName(i.Path); p.lock.Dropped(p.from, p.manifest, name) {
+				err := fmt.Errorf("%s imports %s, which %s lists and %s does not", entry, name, npm.LockFile, npm.ManifestFile)
+				return hint.Wrap(err, "add the package to dependencies, with npm install "+name)
+			}
+		}
+	}
+	return nil
 }
 
 // noLock returns an error for a project without a lock file of npm.

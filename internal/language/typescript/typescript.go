@@ -23,9 +23,12 @@ func Language() language.Language {
 		Marks:  npm.ManifestFile + " and a file such as src/main.ts",
 		Base:   "gcr.io/distroless/nodejs24-debian12:nonroot",
 		Detect: detect,
-		Check: func(src language.Source) error {
-			_, err := readProject(src.Dir, src.Root)
-			return err
+		Check: func(ctx context.Context, src language.Source) error {
+			p, err := readProject(src.Dir, src.Root)
+			if err != nil {
+				return err
+			}
+			return p.checkSource(ctx)
 		},
 		Build: Build,
 		Watch: watch,

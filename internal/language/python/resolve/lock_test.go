@@ -328,6 +328,7 @@ func TestChooseRefuses(t *testing.T) {
 func TestParseLockRefuses(t *testing.T) {
 	cases := map[string]struct{ reason, file, text, want string }{
 		"NotTOML":     {"the line of a mistake is named", "uv.lock", "version = 1\nx =", "parsing uv.lock:2:"},
+		"UVEmpty":     {"an empty file is refused", "uv.lock", "\n", "uv.lock: the file is empty"},
 		"UVVersion":   {"another format is refused", "uv.lock", "version = 2", "expected version 1"},
 		"UVMarker":    {"a marker must be valid", "uv.lock", "version = 1\n[[package]]\nname='a'\ndependencies=[{name='b', marker='x'}]", `package "a": parsing marker "x"`},
 		"UVHash":      {"a wheel needs a hash", "uv.lock", "version = 1\n[[package]]\nname='a'\nwheels=[{url='https://example.org/a-1-py3-none-any.whl'}]", `wheel "a-1-py3-none-any.whl": expected the hash sha256:HEX, got ""`},

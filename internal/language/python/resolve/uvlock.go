@@ -1,8 +1,11 @@
 package resolve
 
 import (
+	"bytes"
 	"fmt"
 	"path"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // A uvFile is the part of a uv.lock that an installation needs.
@@ -53,6 +56,9 @@ func ParseUV(file string, data []byte) (*Lock, error) {
 	var in uvFile
 	if err := Decode(file, data, &in); err != nil {
 		return nil, err
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, hint.Wrap(fmt.Errorf("%s: the file is empty", file), "write it with uv lock")
 	}
 	if in.Version != 1 {
 		return nil, fmt.Errorf("parsing %s: expected version 1 of the format, got %d", file, in.Version)

@@ -75,6 +75,13 @@ func (l *Lock) Check(from string, m *Manifest) error {
 	return nil
 }
 
+// Dropped reports whether the project at the location from depended on a package when npm wrote the
+// lock file, and does not by its manifest.
+func (l *Lock) Dropped(from string, m *Manifest, name string) bool {
+	locked := l.entries[from]
+	return locked != nil && locked.Dependencies[name] != "" && m.Dependencies[name] == "" && m.Optional[name] == "" && m.Development[name] == ""
+}
+
 // versionOf describes the version that the lock file has of a package, or returns "" if the
 // range now allows this version. then is the range for which npm wrote the lock file.
 func (l *Lock) versionOf(from, name, now, then string) string {
