@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
@@ -51,12 +52,25 @@ func TestChaosOfDistribution(t *testing.T) {
 
 func chaos(t *testing.T, open func(*testing.T) http.Handler) {
 	t.Helper()
-	after, err := random.Image(5<<18, 2)
-	e2e.NoError(t, err)
-	cert := remotetest.NewCertificate(t)
+	after, cert := stored(t), remotetest.NewCertificate(t)
 	remotetest.Seeds(t, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
 		return newTrial(t, seed, open(t), cert).push(t, after)
 	})
+}
+
+// stored returns an image with two layers of 1.25 MiB, which are read from files. Those of package
+// random would be compressed again for each upload.
+func stored(t *testing.T) v1.Image {
+	t.Helper()
+	made, err := random.Image(5<<18, 2)
+	e2e.NoError(t, err)
+	path, err := layout.FromPath(remotetest.Layout(t, made))
+	e2e.NoError(t, err)
+	h, err := made.Digest()
+	e2e.NoError(t, err)
+	read, err := path.Image(h)
+	e2e.NoError(t, err)
+	return read
 }
 
 // A trial is a push through a proxy that injects faults.

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/v1/random"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
@@ -21,9 +20,7 @@ import (
 // Whatever two registries and their networks do, a copy writes the complete new
 // package to the tag, or fails and leaves the old one.
 func TestCopyChaos(t *testing.T) {
-	after, err := random.Image(5<<18, 2)
-	e2e.NoError(t, err)
-	src := remotetest.Handler()
+	after, src := stored(t), remotetest.Handler()
 	e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, src)), after))
 	s := newShelf(t, remotetest.Serve(t, src))
 	h, err := after.Digest()

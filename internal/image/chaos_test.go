@@ -55,6 +55,14 @@ func newLarge(t *testing.T) large {
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, img, nil))
 	data, err := os.ReadFile(path)
 	e2e.NoError(t, err)
+	// The layers of the file are compressed already. Those of package random would be compressed
+	// again whenever they are read.
+	stored, err := xpkg.Open(t.Context(), path)
+	e2e.NoError(t, err)
+	t.Cleanup(func() { _ = stored.Close() })
+	if img, ok = stored.Artifact.(v1.Image); !ok {
+		t.Fatalf("got %T, want an image", stored.Artifact)
+	}
 	return large{img, data}
 }
 

@@ -117,7 +117,8 @@ func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.
 // Seeds calls run in parallel subtests, once for each seed. The number of seeds is the
 // environment variable XFN_SEEDS; its default is 40, which takes seconds. run returns the
 // number of injected faults by kind, and the error of the code under test. With 100 seeds
-// or more, each of kinds must be injected, and some runs must fail, but at most half.
+// or more, each of kinds must be injected, and some runs must fail, but at most two
+// thirds: on a busy machine, more runs exceed the idle timeout.
 func Seeds(t *testing.T, kinds []string, run func(t *testing.T, seed uint64) (faults map[string]int, err error)) {
 	t.Helper()
 	seeds, err := strconv.ParseUint(cmp.Or(os.Getenv("XFN_SEEDS"), "40"), 10, 64)
@@ -151,7 +152,7 @@ func Seeds(t *testing.T, kinds []string, run func(t *testing.T, seed uint64) (fa
 			t.Errorf("no fault of kind %q was injected", kind)
 		}
 	}
-	if failed == 0 || failed > seeds/2 {
-		t.Errorf("%d of %d failed, expected some and at most half", failed, seeds)
+	if failed == 0 || failed > seeds*2/3 {
+		t.Errorf("%d of %d failed, expected some and at most two thirds", failed, seeds)
 	}
 }
