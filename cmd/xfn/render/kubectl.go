@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -36,8 +37,10 @@ func printKubectl(ctx context.Context, term *terminal.Terminal, s *session.Sessi
 // objectArgument and namespaceName match arguments of kubectl that a shell does not change.
 // The names are from a dump, which is untrusted.
 var (
-	objectArgument = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(\.[a-z0-9.-]+)?/[A-Za-z0-9][A-Za-z0-9.:_-]*$`)
-	namespaceName  = regexp.MustCompile(`^([a-z0-9][a-z0-9-]*)?$`)
+	objectArgument = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(\.[a-z0-9.-]+)?/[A-Za-z0-9][A-Za-z0-9.:_-]*$`)
+	})
+	namespaceName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z0-9][a-z0-9-]*)?$`) })
 )
 
 // kubectl returns commands that print the resources that a dump lacks, as YAML.
@@ -50,7 +53,7 @@ func kubectl(missing session.Missing) (commands []string, err error) {
 	arguments := map[string][]string{}
 	for _, ref := range missing.Resources {
 		argument := kubectlKind(ref) + "/" + ref.Name
-		if !objectArgument.MatchString(argument) || !namespaceName.MatchString(ref.Namespace) {
+		if !objectArgument().MatchString(argument) || !namespaceName().MatchString(ref.Namespace) {
 			return nil, fmt.Errorf("resourceRefs name the resource %q in namespace %q, which are not valid names", argument, ref.Namespace)
 		}
 		arguments[ref.Namespace] = append(arguments[ref.Namespace], argument)

@@ -11,13 +11,13 @@ import (
 )
 
 // These match the parts of a fatal result that refer to a field of the input.
-var (
-	invalidField     = regexp.MustCompile(`^invalid Function input: ([^ ]+): `)
-	environmentPatch = regexp.MustCompile(`^cannot apply the ".*?" environment patch at index (\d+): `)
-	missingPatchSet  = regexp.MustCompile(`^cannot resolve PatchSets: cannot find PatchSet by name (.*)$`)
-	composedResource = regexp.MustCompile(`^cannot .*?composed resource ("(?:[^"\\]|\\.)*")|^composed resource ("(?:[^"\\]|\\.)*") has no base`)
-	resourcePatch    = regexp.MustCompile(`^cannot render composed resource "(?:[^"\\]|\\.)*" ".*?" patch at index (\d+): `)
-	readinessCheck   = regexp.MustCompile(`: cannot run readiness check at index (\d+): `)
+const (
+	invalidField     = `^invalid Function input: ([^ ]+): `
+	environmentPatch = `^cannot apply the ".*?" environment patch at index (\d+): `
+	missingPatchSet  = `^cannot resolve PatchSets: cannot find PatchSet by name (.*)$`
+	composedResource = `^cannot .*?composed resource ("(?:[^"\\]|\\.)*")|^composed resource ("(?:[^"\\]|\\.)*") has no base`
+	resourcePatch    = `^cannot render composed resource "(?:[^"\\]|\\.)*" ".*?" patch at index (\d+): `
+	readinessCheck   = `: cannot run readiness check at index (\d+): `
 )
 
 // Locate returns the path of the field of an input to which a fatal result refers, or "". The
@@ -51,9 +51,9 @@ func Locate(fatal string, input []byte) string {
 	return at + ".base"
 }
 
-// first returns the text of the first group of re that matches, or "".
-func first(re *regexp.Regexp, text string) string {
-	groups := re.FindStringSubmatch(text)
+// first returns the text of the first group of a regular expression that matches, or "".
+func first(pattern, text string) string {
+	groups := regexp.MustCompile(pattern).FindStringSubmatch(text)
 	for i := 1; i < len(groups); i++ {
 		if groups[i] != "" {
 			return groups[i]

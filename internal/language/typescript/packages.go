@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
 
@@ -212,7 +213,7 @@ func (p *packages) join(source *built) (*bundle, error) {
 }
 
 // exportStatement matches the last statement that esbuild prints for a module with exports.
-var exportStatement = regexp.MustCompile(`(?m)^export \{\n(?:  .*\n)+\};\n`)
+var exportStatement = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^export \{\n(?:  .*\n)+\};\n`) })
 
 // withoutExports returns the code without its export statement, which cannot be in a function.
 func (b *built) withoutExports() ([]byte, error) {
@@ -220,7 +221,7 @@ func (b *built) withoutExports() ([]byte, error) {
 		if len(out.Exports) == 0 {
 			continue
 		}
-		if found := exportStatement.FindAllIndex(b.code, -1); len(found) == 1 { // and none in the text of a string
+		if found := exportStatement().FindAllIndex(b.code, -1); len(found) == 1 { // and none in the text of a string
 			return slices.Delete(b.code, found[0][0], found[0][1]), nil
 		}
 		return nil, errWhole

@@ -195,7 +195,9 @@ func (v *view) pathOf(r api.ResolveResult) string {
 }
 
 // importLine matches a statement that esbuild prints for an import of a root.
-var importLine = regexp.MustCompile(`(?m)^import (?:([^"';]*?) from )?"` + rootScheme + `([^"]+)";$`)
+var importLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^import (?:([^"';]*?) from )?"` + rootScheme + `([^"]+)";$`)
+})
 
 // roots returns the roots that the source imports, in the order in which they run.
 func (v *view) roots(ctx context.Context, entry string) ([]root, error) {
@@ -217,7 +219,7 @@ func (v *view) roots(ctx context.Context, entry string) ([]root, error) {
 		return nil, err
 	}
 	var all []root
-	for _, m := range importLine.FindAllSubmatch(b.code, -1) {
+	for _, m := range importLine().FindAllSubmatch(b.code, -1) {
 		at := string(m[2])
 		i := slices.IndexFunc(all, func(r root) bool { return r.Path == at })
 		if i < 0 {

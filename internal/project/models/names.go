@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -68,12 +69,12 @@ func join(parts ...string) string {
 // initialisms are words that have only capitals in names of Go.
 var initialisms = strings.Fields("ACL API ASCII CPU CSS DNS EOF GUID HTML HTTP HTTPS ID IP JSON QPS RAM RPC SLA SMTP SQL SSH TCP TLS TTL UDP UI GID UID UUID URI URL UTF8 VM XML XMPP XSRF XSS SIP RTP AMQP DB TS")
 
-var word = regexp.MustCompile(`[\p{Lu}\d]+([\p{Ll}\d]+|$)`)
+var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\p{Lu}\d]+([\p{Ll}\d]+|$)`) })
 
 // goName returns an exported name of Go for a text such as apiVersion, with capitals after
 // digits and separators, as oapi-codegen does.
 func goName(text string) string {
-	name := word.ReplaceAllStringFunc(camel(text), func(s string) string {
+	name := word().ReplaceAllStringFunc(camel(text), func(s string) string {
 		if upper := strings.ToUpper(s); slices.Contains(initialisms, upper) {
 			return upper
 		}
