@@ -25,8 +25,7 @@ const projectsDir = "../../testdata/projects"
 
 // TestProjects lints, builds, renders, tests and pushes each project of projectsDir. The file
 // that is pulled must equal the built one, and the registry must have the digests that push
-// prints. No engine is available. The Docker registry gets a project without functions, and one
-// with functions in all languages.
+// prints. No engine is available. The Docker registry gets the same projects.
 func TestProjects(t *testing.T) {
 	t.Parallel()
 	address := remotetest.Serve(t, remotetest.Embedded(t))
@@ -39,8 +38,8 @@ func TestProjects(t *testing.T) {
 		packages int
 		// example has the arguments of render, whose output must contain the text composes.
 		// The base images of functions in KCL, Python and TypeScript have no program that can
-		// run: the suites mock these functions. TestScaffoldsOffline runs functions in
-		// Python and TypeScript.
+		// run: the suites mock these functions. TestScaffoldsOffline renders projects with
+		// functions in Python and TypeScript.
 		example, composes string
 		// operation is an operation that is rendered, too.
 		operation string
@@ -105,11 +104,9 @@ func TestProjects(t *testing.T) {
 				t.Errorf("test: %s", out)
 			}
 			p.push(t, address+"/acme/"+d.Name(), tc.packages)
-			if d.Name() == "all-languages" || d.Name() == "no-functions" {
-				t.Run("docker-registry", func(t *testing.T) {
-					p.push(t, remotetest.Distribution{}.Start(t)+"/acme/"+d.Name(), tc.packages)
-				})
-			}
+			t.Run("docker-registry", func(t *testing.T) {
+				p.push(t, remotetest.Distribution{}.Start(t)+"/acme/"+d.Name(), tc.packages)
+			})
 		})
 	}
 	if len(found) != len(cases) {

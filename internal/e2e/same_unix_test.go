@@ -50,7 +50,7 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 	for _, platforms := range []string{"linux/amd64", "linux/amd64,linux/arm64"} {
 		want := builders["careful"].build(t, bin, platforms)
 		for name, b := range builders {
-			if name == "careful" || b.user != 0 && strings.Contains(platforms, ",") {
+			if b.user != 0 && strings.Contains(platforms, ",") {
 				continue
 			}
 			if got := b.build(t, bin, platforms); got != want {

@@ -17,7 +17,7 @@ type skopeoSite struct {
 }
 
 // TestSkopeoCopiesPushed: skopeo can copy packages that xfn pushed: all images
-// of an index, with unchanged digests. With TLS or a login, it copies one package.
+// of an index, with unchanged digests.
 func TestSkopeoCopiesPushed(t *testing.T) {
 	t.Parallel()
 	skopeoCommand(t)
@@ -37,9 +37,6 @@ func TestSkopeoCopiesPushed(t *testing.T) {
 				"tls":      {s.signed, []string{"--ca-file", s.ca}, []string{"--src-cert-dir", filepath.Dir(s.ca)}},
 			} {
 				for name, file := range files {
-					if kind != "plain" && name != "source" {
-						continue
-					}
 					t.Run(kind+"/"+name, func(t *testing.T) {
 						t.Parallel()
 						site.thereAndOut(t, login, file, kind+"/"+strings.ToLower(name)+":v1")
