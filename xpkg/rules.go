@@ -23,10 +23,19 @@ import (
 func crossplaneVersion(_ context.Context, c content, f *finder) {
 	constraints, ok := fieldpath.Map(c.meta.data, "spec")["crossplane"].(map[string]any)
 	version := fieldpath.Text(constraints, "version")
-	if _, err := semver.NewConstraint(version); !ok || err == nil {
+	const key = "spec.crossplane.version"
+	_, err := semver.NewConstraint(version)
+	if exact, isExact := strings.CutPrefix(strings.TrimPrefix(version, "="), "v"); err == nil {
+		if v, err := semver.StrictNewVersion(exact); err == nil && isExact {
+			f.in(c.meta)
+			f.add("crossplane-version", key, fmt.Sprintf("did you mean >=v%s?", v), "%s is %q, so only this release of Crossplane installs the package", key, version)
+			f.found[len(f.found)-1].Warning = true
+		}
 		return
 	}
-	const key = "spec.crossplane.version"
+	if !ok {
+		return
+	}
 	what := fmt.Sprintf("%s is %q, which is not a version constraint", key, version)
 	if version == "" {
 		what = key + " is missing"
@@ -173,7 +182,7 @@ func schemas(ctx context.Context, _ content, d decoded, f *finder) {
 		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
 	}
 	for _, fault := range defs[0].Undeclared() {
-		f.add("schema", fault.Field, "declare the field under properties, or remove it from required", "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
+		f.add("schema", fault.Field, "declare the field under properties, or correct its name", "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
 		f.found[len(f.found)-1].Warning = true
 	}
 	f.keywords(d)

@@ -48,6 +48,8 @@ func TestMetadataRules(t *testing.T) {
 	}{
 		"Constraint":        {"a version constraint may combine ranges", "Function", "  crossplane:\n    version: '>=1.14.0, <3.0.0 || ~1.20'\n", "", false},
 		"NoConstraint":      {"an absent constraint is valid", "Function", "  crossplane: null\n", "", false},
+		"ExactConstraint":   {"a constraint of one release is reported", "Function", "  crossplane:\n    version: v2.0.0\n", "crossplane-version 6", false},
+		"PartConstraint":    {"a part of a version is a range", "Function", "  crossplane:\n    version: v2.0\n", "", false},
 		"BadConstraint":     {"a constraint without version numbers is refused", "Function", "  crossplane:\n    version: '>=one.two'\n", "crossplane-version 6", true},
 		"EmptyConstraint":   {"an empty constraint is refused", "Function", "  crossplane:\n    version: ''\n", "crossplane-version 6", true},
 		"MissingConstraint": {"spec.crossplane without a constraint is refused", "Function", "  crossplane: {}\n", "crossplane-version 5", true},
@@ -141,6 +143,7 @@ func TestObjectRules(t *testing.T) {
 		"XRDMinimum":  {"a keyword of the wrong type is reported at its line", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, any, "\n        type: object\n        properties:\n          spec:\n            type: object\n            properties:\n              a:\n                type: integer\n                minimum: one", 1)}, []string{"schema a.yaml:22"}},
 		"XRDKeyword":  {"an unknown keyword is reported at its line", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, any, "\n        type: object\n        propertis:\n          spec: {type: object}", 1)}, []string{"unknown-field a.yaml:16"}},
 		"XRDRequired": {"a required field that is not declared is reported at its line", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, any, "\n        type: object\n        properties:\n          spec:\n            type: object\n            required: [regoin]\n            properties: {region: {type: string}}", 1)}, []string{"schema a.yaml:19"}},
+		"XRDColumn":   {"a printer column of a field that is not declared is reported at its line", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, "    schema:", "    additionalPrinterColumns:\n    - {name: A, type: string, jsonPath: .spec.a}\n    schema:", 1)}, []string{"schema a.yaml:14"}},
 		"XRDNoType":   {"an XRD's root schema may omit its type", "Configuration", map[string]string{"a.yaml": strings.Replace(xrd, any, "{properties: {spec: {properties: {a: {type: string}}}}}", 1)}, nil},
 		"NoSchema":    {"a version without a schema is reported", "Provider", map[string]string{"a.yaml": strings.Replace(widgetCRD(""), "      openAPIV3Schema: \n", "", 1)}, []string{"schema a.yaml:13"}},
 		"DefaultType": {"a default of the wrong type is reported", "Provider", map[string]string{"a.yaml": widgetCRD("{type: object, properties: {spec: {type: string, default: 1}}}")}, []string{"schema a.yaml:14"}},

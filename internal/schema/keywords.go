@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -131,16 +132,74 @@ func unsupported(at *field.Path, s *apiextensions.JSONSchemaProps, err error) fi
 	return errs
 }
 
-// Undeclared returns a fault for each field that a schema requires without declaring it. The
-// API server accepts such a schema. Then it removes the field from all objects, and so refuses them.
+// Undeclared returns a fault for each field that a schema requires or a printer column prints
+// without a declaration of the field, and for each format with a misspelled name. The API server
+// accepts such a schema. Then it removes a required field from all objects, and so refuses them,
+// prints an empty column, and ignores the format.
 func (d *Definition) Undeclared() []Fault {
 	var found []Fault
-	for _, v := range d.versions {
-		if v.structural != nil {
-			found = append(found, undeclared(v.at, v.structural, true)...)
+	for i, v := range d.versions {
+		if v.structural == nil {
+			continue
+		}
+		found = append(found, undeclared(v.at, v.structural, true)...)
+		for j, path := range d.columns(i) {
+			if f, ok := v.emptyColumn(path); ok {
+				f.Field = fmt.Sprintf("spec.versions[%d].additionalPrinterColumns[%d].jsonPath", i, j)
+				found = append(found, f)
+			}
 		}
 	}
 	return found
+}
+
+// columns returns the JSON paths of the printer columns of the version with an index.
+func (d *Definition) columns(i int) (paths []string) {
+	versions, _, _ := unstructured.NestedFieldNoCopy(d.slim, "spec", "versions")
+	all, _ := versions.([]any)
+	version, _ := all[i].(map[string]any)
+	columns, _ := version["additionalPrinterColumns"].([]any)
+	for _, c := range columns {
+		column, _ := c.(map[string]any)
+		path, _ := column["jsonPath"].(string)
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// simplePath matches a JSON path that only selects fields.
+var simplePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\.[A-Za-z][\w-]*)+$`) })
+
+// emptyColumn returns a fault if objects have no field at the JSON path of a printer column.
+func (v version) emptyColumn(path string) (Fault, bool) {
+	if !simplePath().MatchString(path) {
+		return Fault{}, false
+	}
+	n := Node{v.structural, true}
+	for _, name := range strings.Split(path, ".")[1:] {
+		next, ok := n.Field(name)
+		if !ok {
+			return Fault{Text: fmt.Sprintf("the column is empty, because the schema does not declare the field %s", path), Nearest: hint.Nearest(name, n.Named())}, true
+		}
+		n = next
+	}
+	return Fault{}, false
+}
+
+// formats are those that the API server validates, and those that describe numbers.
+var formats = []string{
+	"bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5", "isbn", "isbn10", "isbn13",
+	"creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration", "datetime", "date-time",
+	"int32", "int64", "float", "double", "int-or-string", "k8s-short-name", "k8s-long-name",
+}
+
+// ignoredFormat returns a fault if a format has a misspelled name.
+func ignoredFormat(at *field.Path, format string) (Fault, bool) {
+	near := hint.Nearest(format, formats)
+	if format == "" || near == "" || slices.Contains(formats, format) || hint.EditDistance(format, near) > max(1, len(format)/4) {
+		return Fault{}, false
+	}
+	return Fault{Field: FieldName(at.Child("format").String()), Nearest: near, Text: fmt.Sprintf("the API server ignores the format %q, which it does not know", format)}, true
 }
 
 // undeclared is like Undeclared, for one schema at a path. resource is true for the schema of
@@ -149,6 +208,9 @@ func undeclared(at *field.Path, s *structural.Structural, resource bool) []Fault
 	var found []Fault
 	n := Node{s, resource || s.XEmbeddedResource}
 	if s.ValueValidation != nil {
+		if f, ok := ignoredFormat(at, s.ValueValidation.Format); ok {
+			found = append(found, f)
+		}
 		for i, name := range s.ValueValidation.Required {
 			if _, ok := n.Field(name); !ok {
 				at := at.Child("required").Index(i)

@@ -217,6 +217,8 @@ func TestCheckSchedule(t *testing.T) {
 		"Blank":     {"spaces after a time zone are not a schedule", "TZ=UTC ", "found 0"},
 		"NoZone":    {"the time zone must exist", "TZ=Nowhere 0 3 * * *", "provided bad location Nowhere"},
 		"Seconds":   {"a field for seconds is not allowed", "0 0 3 * * *", "found 6"},
+		"Leap":      {"a date of leap years is a date", "0 0 29 2 *", ""},
+		"Never":     {"a date must exist", "0 0 31 2 *", "no date matches"},
 		"Empty":     {"a schedule is not empty", "", "empty spec string"},
 	}
 	for name, tc := range cases {

@@ -259,6 +259,7 @@ func TestUndeclared(t *testing.T) {
 	}{
 		"Declared":  {"a required field that is declared has no fault", `{type: object, required: [a], properties: {a: {type: string}}}`, "", ""},
 		"Typo":      {"a required field that is not declared is a fault with the most similar field", `{type: object, required: [regoin], properties: {region: {type: string}}}`, at + ".required[0]", "region"},
+		"Format":    {"a format with a misspelled name is a fault", `{type: object, properties: {a: {type: string, format: hostnmae}, b: {type: string, format: date-time}, c: {type: integer, format: int32}, d: {type: string, format: semver}}}`, at + ".properties.a.format", "hostname"},
 		"Item":      {"the objects of a list are checked", `{type: object, properties: {l: {type: array, items: {type: object, required: [x]}}}}`, at + ".properties.l.items.required[0]", ""},
 		"Preserved": {"an object that keeps unknown fields may require them", `{type: object, required: [x], x-kubernetes-preserve-unknown-fields: true}`, "", ""},
 		"Map":       {"a map may require keys", `{type: object, required: [x], additionalProperties: {type: string}}`, "", ""},
@@ -274,6 +275,28 @@ func TestUndeclared(t *testing.T) {
 				t.Errorf("%s: got %q and %q, want %q and %q", tc.reason, field, nearest, tc.field, tc.nearest)
 			}
 		})
+	}
+}
+
+func TestUndeclaredColumns(t *testing.T) {
+	const crd = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: gold.test, scope: Cluster, names: {kind: A}, versions: [{name: v1, served: true, storage: true,
+		additionalPrinterColumns: [{name: A, type: string, jsonPath: %s}], schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: string}, any: {type: object, x-kubernetes-preserve-unknown-fields: true}, map: {type: object, additionalProperties: {type: string}}}}}}}}]}}`
+	for path, want := range map[string]string{
+		".spec.size": "", ".spec.any.a.b": "", ".spec.map.a": "", ".metadata.creationTimestamp": "", ".metadata.labels.a": "", `".spec.list[0].x"`: "",
+		".spec.sise": "size", ".status.a": "?",
+	} {
+		got := ""
+		for _, f := range definition(t, fmt.Sprintf(crd, path)).Undeclared() {
+			if got = f.Nearest; got == "" {
+				got = "?"
+			}
+			if f.Field != "spec.versions[0].additionalPrinterColumns[0].jsonPath" {
+				t.Errorf("%s: the fault is of %s", path, f.Field)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
 	}
 }
 

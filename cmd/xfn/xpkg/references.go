@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A referrer is an XRD or a Composition of a package.
+// A referrer is an XRD, a Composition or a WatchOperation of a package.
 type referrer struct {
 	doc manifest.Document
 	obj map[string]any
@@ -38,8 +38,8 @@ func lintReferences(objects []xpkg.Document, defined func() schema.Definitions) 
 	names := map[kschema.GroupKind][]string{}
 	var xrds []referrer
 	for _, o := range objects {
-		isXRD := o.Kind == apiextv1.CompositeResourceDefinitionKind
-		if !isXRD && o.Kind != apiextv1.CompositionKind {
+		isXRD, isWatch := o.Kind == apiextv1.CompositeResourceDefinitionKind, o.Kind == "WatchOperation"
+		if !isXRD && !isWatch && o.Kind != apiextv1.CompositionKind {
 			continue
 		}
 		r := referrer{doc: document(o)}
@@ -51,9 +51,14 @@ func lintReferences(objects []xpkg.Document, defined func() schema.Definitions) 
 			xrds = append(xrds, r)
 			continue
 		}
+		if isWatch {
+			watched := kschema.FromAPIVersionAndKind(fieldpath.Text(r.obj, "spec", "watch", "apiVersion"), fieldpath.Text(r.obj, "spec", "watch", "kind"))
+			found = append(found, r.typeRef("spec.watch", watched, defined())...)
+			continue
+		}
 		gvk := kschema.FromAPIVersionAndKind(fieldpath.Text(r.obj, "spec", "compositeTypeRef", "apiVersion"), fieldpath.Text(r.obj, "spec", "compositeTypeRef", "kind"))
 		names[gvk.GroupKind()] = append(names[gvk.GroupKind()], fieldpath.Text(r.obj, "metadata", "name"))
-		found = append(found, r.typeRef(gvk, defined())...)
+		found = append(found, r.typeRef("spec.compositeTypeRef", gvk, defined())...)
 	}
 	for _, r := range xrds {
 		kind := fieldpath.Text(r.obj, "spec", "names", "kind")
@@ -92,9 +97,9 @@ func (r referrer) uncomposed(format string, args ...any) xpkg.Problem {
 	return p
 }
 
-// typeRef returns the problem of the compositeTypeRef of a Composition.
-func (r referrer) typeRef(gvk kschema.GroupVersionKind, defined schema.Definitions) xpkg.Problems {
-	const field = "spec.compositeTypeRef"
+// typeRef returns the problem of a field that names the kind of an XRD: compositeTypeRef of a
+// Composition, or watch of a WatchOperation.
+func (r referrer) typeRef(field string, gvk kschema.GroupVersionKind, defined schema.Definitions) xpkg.Problems {
 	if def := defined[gvk.GroupKind()]; def != nil {
 		if versions := def.Versions(); gvk.Version != "" && !slices.Contains(versions, gvk.Version) {
 			return xpkg.Problems{r.warning(field+".apiVersion", "", "kind %s has no version %s, only %s", gvk.Kind, gvk.Version, strings.Join(versions, ", "))}
