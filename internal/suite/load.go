@@ -206,7 +206,11 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 		}
 	}
 	if len(tests) > 0 {
-		all = append(all, &Suite{Path: path, Suite: spec.FromConverted(path, tests)})
+		s := &Suite{Path: path, Suite: spec.FromConverted(path, tests)}
+		for _, t := range tests {
+			s.Warnings = append(s.Warnings, t.Warnings...)
+		}
+		all = append(all, s)
 	}
 	return all, nil
 }

@@ -28,6 +28,8 @@ type builder struct {
 	// origins has the path in the document of each path in fields.
 	origins map[string]string
 	errs    []error
+	// warnings are about fields that have no effect.
+	warnings []error
 }
 
 func newBuilder(ctx context.Context, r manifest.Reader, doc manifest.Document) *builder {
@@ -49,8 +51,15 @@ func (b *builder) set(value any, from string, to ...string) {
 	b.origins[manifest.JoinPath(to)] = from
 }
 
-func (b *builder) fail(field string, err error) {
-	b.errs = append(b.errs, &manifest.Error{Path: b.doc.Path, Line: b.lines().Of(field), Err: fmt.Errorf("%s: %w", field, err)})
+func (b *builder) fail(field string, err error) { b.errs = append(b.errs, b.at(field, err)) }
+
+func (b *builder) warn(field, text string) {
+	b.warnings = append(b.warnings, b.at(field, errors.New(text)))
+}
+
+// at adds the position of a field in the document to an error.
+func (b *builder) at(field string, err error) error {
+	return &manifest.Error{Path: b.doc.Path, Line: b.lines().Of(field), Err: fmt.Errorf("%s: %w", field, err)}
 }
 
 // line implements spec.Converted.Line. at is the path of the test in the document.
@@ -66,7 +75,7 @@ func (b *builder) line(at string) func(path []string) int {
 }
 
 func (b *builder) converted(name, at string) spec.Converted {
-	return spec.Converted{Name: name, Fields: b.fields, Line: b.line(at), Err: errors.Join(b.errs...)}
+	return spec.Converted{Name: name, Fields: b.fields, Line: b.line(at), Warnings: b.warnings, Err: errors.Join(b.errs...)}
 }
 
 // decode decodes a value strictly into the struct that into points to. at is its path in the

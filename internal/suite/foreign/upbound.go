@@ -137,6 +137,9 @@ func (b *builder) compositionTest(fields map[string]any) {
 	if b.source("xrd", s.XRDPath, s.XRD, "xrd"); b.fields["xrd"] != nil {
 		b.set(true, "spec", "allowInvalid") // The CLI only applies defaults.
 	}
+	if s.Validate {
+		b.warn("spec.validate", "the field has no effect, as in the CLI: use expect.valid of a suite to validate resources")
+	}
 	b.observed(s)
 	if s.Extra != nil {
 		b.set(list(s.Extra), "spec.extraResources", "required")
@@ -173,10 +176,16 @@ func (b *builder) observed(s compositionSpec) {
 	namespace := (&unstructured.Unstructured{Object: xr}).GetNamespace()
 	kept := []any{}
 	for i, obj := range s.Observed {
-		if reconciler.ResourceName(obj) == "" || namespace != "" && (&unstructured.Unstructured{Object: obj}).GetNamespace() != namespace {
+		at := fmt.Sprintf("spec.observedResources[%d]", i)
+		if reconciler.ResourceName(obj) == "" {
+			b.warn(at, "the resource is not observed, because it has no annotation "+reconciler.AnnotationResourceName)
 			continue
 		}
-		b.origins[fmt.Sprintf("observed[%d]", len(kept))] = fmt.Sprintf("spec.observedResources[%d]", i)
+		if namespace != "" && (&unstructured.Unstructured{Object: obj}).GetNamespace() != namespace {
+			b.warn(at, fmt.Sprintf("the resource is not observed, because it is not in the namespace %q of the composite resource", namespace))
+			continue
+		}
+		b.origins[fmt.Sprintf("observed[%d]", len(kept))] = at
 		kept = append(kept, obj)
 	}
 	b.set(kept, "spec.observedResources", "observed")

@@ -17,6 +17,8 @@ type Converted struct {
 	// Line returns the line in the file of the other tool for a field in Fields. The path has
 	// keys, and indexes in the form "[0]".
 	Line func(path []string) int
+	// Warnings are about fields that have no effect, each a *manifest.Error.
+	Warnings []error
 	// Err joins the reasons why the case cannot be converted, each a *manifest.Error.
 	Err error
 }
