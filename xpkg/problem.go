@@ -144,7 +144,7 @@ func LintRules() []LintRule {
 		{"syntax", alwaysError, "a document that is not valid YAML", "The control plane could not read `package.yaml`."},
 		{"content-after-end", warnable, "text after the end of a YAML document", "Text after `...`, or a second object in the same document, would be lost without a message."},
 		{"duplicate-key", warnable, "a key that occurs twice in an object", "The last value wins, so the first value would be lost without a message."},
-		{"boolean-key", warnable, "a key such as y or on, which YAML reads as a boolean", "Without quotes, `y`, `yes` and `on` are the key `true`, and `n`, `no` and `off` are the key `false`: YAML 1.1, which Kubernetes uses, reads them as booleans. The problem is a warning at most."},
+		{"boolean-key", warnable, "a key such as y or on that YAML reads as a boolean", "Without quotes, `y`, `yes` and `on` are the key `true`, and `n`, `no` and `off` are the key `false`: YAML 1.1, which Kubernetes uses, reads them as booleans. The problem is a warning at most."},
 		{"object-type", alwaysError, "a document without `apiVersion` or `kind`", "Every document of a package is a Kubernetes object with `apiVersion` and `kind`. An example needs a `kind`."},
 		{"wrong-type", alwaysError, "a value of another type than its field", "The control plane could not decode the object."},
 		{"unknown-field", warnable, "a field that the kind does not have", "Crossplane decodes the object without the field, so the value would be lost without a message. The usual cause is a spelling mistake. A field that Crossplane v2 removed, such as `spec.resources` of a Composition, is a warning at most, unless `spec.crossplane.version` excludes Crossplane v1."},
