@@ -29,7 +29,7 @@ func celFilter() Builtin {
 		Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
 		Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
 		New: func(o Options) function.Runner {
-			return o.withNames(newCELFilter(version(tag(o.Package))), "filters[].name")
+			return o.withNames(newCELFilter(version(tag(o.Package))), true, "filters[].name")
 		},
 		locate: locateFilter,
 	}

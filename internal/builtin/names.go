@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
@@ -20,13 +19,13 @@ import (
 
 // withNames returns r, which also warns once for each input of names in its fields that no
 // resource has, if a resource that the input does not name has a similar name. The names may be
-// regular expressions, but only plain names are checked.
-func (o Options) withNames(r function.Runner, fields ...string) function.Runner {
+// regular expressions, but only plain names are checked. anchors is true if r adds ^ and $ to them.
+func (o Options) withNames(r function.Runner, anchors bool, fields ...string) function.Runner {
 	var warned sdk.Memo[sdk.Sum, bool]
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		// The func returns no error.
 		_, _ = warned.Get(sdk.SumOf(req.GetInput()), func() (bool, error) {
-			for _, text := range unknownNames(req, fields) {
+			for _, text := range unknownNames(req, anchors, fields) {
 				o.Progress.Warn(fmt.Sprintf("pipeline step %q: %s", function.Step(ctx), text))
 			}
 			return true, nil
@@ -39,8 +38,8 @@ func (o Options) withNames(r function.Runner, fields ...string) function.Runner 
 const mostNames = 1000
 
 // unknownNames describes the names in fields of an input that neither a desired nor an observed
-// resource has. Names that differ only in digits are not similar.
-func unknownNames(req *fnv1.RunFunctionRequest, fields []string) (found []string) {
+// resource has, if they are misspellings of one.
+func unknownNames(req *fnv1.RunFunctionRequest, anchors bool, fields []string) (found []string) {
 	input := req.GetInput().AsMap()
 	resources := maps.Clone(req.GetDesired().GetResources())
 	if resources == nil {
@@ -50,29 +49,34 @@ func unknownNames(req *fnv1.RunFunctionRequest, fields []string) (found []string
 	if len(resources) > mostNames {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(resources))
+	all := slices.Sorted(maps.Keys(resources))
+	names := slices.Clone(all)
 	type use struct{ field, name string }
 	var unknown []use
 	for _, path := range fields {
 		check.EachValue(input, path, func(field string, value any) {
 			text, _ := value.(string)
 			name := strings.TrimSuffix(strings.TrimPrefix(text, "^"), "$")
-			pattern, err := spec.CompilePattern("^(?:" + name + ")$")
+			if anchors && name == text {
+				text = "^(?:" + name + ")$"
+			}
+			pattern, err := spec.CompilePattern(text)
 			if err != nil {
 				return // The function reports it.
 			}
-			if plain := regexp.QuoteMeta(name) == name; plain && resources[name] == nil {
-				unknown = append(unknown, use{field, name})
-			}
-			names = slices.DeleteFunc(names, func(name string) bool {
+			matches := func(name string) bool {
 				matches, err := pattern.MatchString(name)
 				return matches || err != nil
-			})
+			}
+			if plain := regexp.QuoteMeta(name) == name; plain && !slices.ContainsFunc(all, matches) {
+				unknown = append(unknown, use{field, name})
+			}
+			names = slices.DeleteFunc(names, matches)
 		})
 	}
 	for _, u := range unknown {
 		near := hint.Nearest(u.name, names)
-		if near != "" && !slices.Equal(strings.FieldsFunc(u.name, unicode.IsDigit), strings.FieldsFunc(near, unicode.IsDigit)) {
+		if hint.IsMisspelling(u.name, near) {
 			found = append(found, fmt.Sprintf("%s: no composed resource has the name %q%s", u.field, u.name, hint.DidYouMean(near)))
 		}
 	}

@@ -151,6 +151,48 @@ func hasOtherWord(a, b string) bool {
 	return false
 }
 
+// IsMisspelling reports whether name is probably meant to be near: it differs in one edit, in a word of
+// at least four letters, in the order of letters in one of three, or in case. Names as those of a list
+// are not misspelled: they differ in digits, in words of one letter, in the last letter, or in a plural.
+func IsMisspelling(name, near string) bool {
+	const shortest = 4
+	if EditDistance(name, near) == 1 && strings.EqualFold(name, near) {
+		return true
+	}
+	if EditDistance(name, near) != 1 || listName(name) == listName(near) || len(name) == len(near) && name[:len(name)-1] == near[:len(near)-1] {
+		return false
+	}
+	as, bs := parts().FindAllString(name, -1), parts().FindAllString(near, -1)
+	if len(as) != len(bs) {
+		return min(len(name), len(near)) >= shortest
+	}
+	for i := range as {
+		if as[i] != bs[i] && min(len(as[i]), len(bs[i])) < shortest {
+			return len(as[i]) == shortest-1 && sorted(as[i]) == sorted(bs[i])
+		}
+	}
+	return true
+}
+
+// parts matches the words of a name, in camel case or with other characters between them. numbers
+// matches the numbers and the words of one letter in a name, and plurals matches the ends of plurals.
+var (
+	parts   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Z]*[a-z]+|[A-Z]+`) })
+	numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]+([A-Za-z]\b)?|\b[a-z]\b|[A-Z]\b`) })
+	plurals = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(e?s)+\b`) })
+)
+
+func sorted(word string) string {
+	letters := []byte(word)
+	slices.Sort(letters)
+	return string(letters)
+}
+
+// listName returns what name has in common with the other names of its list.
+func listName(name string) string {
+	return plurals().ReplaceAllString(numbers().ReplaceAllString(strings.ReplaceAll(name, "_", " "), "#"), "")
+}
+
 // EditDistance returns the number of edits from a to b. An edit adds, removes or replaces
 // a byte, or swaps two adjacent bytes (optimal string alignment). Only the first 128 bytes
 // of a and b are compared.

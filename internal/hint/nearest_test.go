@@ -32,6 +32,36 @@ func TestName(t *testing.T) {
 	}
 }
 
+func TestIsMisspelling(t *testing.T) {
+	for _, tc := range []struct {
+		reason, name, near string
+		want               bool
+	}{
+		{"a letter is missing", "regio", "region", true},
+		{"two letters are swapped", "ConfigMpa", "ConfigMap", true},
+		{"a letter of one word is doubled", "my-buckket", "my-bucket", true},
+		{"a dash is missing", "mybucket", "my-bucket", true},
+		{"a letter has another case", "kmsKeyId", "kmsKeyID", true},
+		{"names are equal", "config", "config", false},
+		{"names differ in a digit", "ipv6CidrBlock", "ipv4CidrBlock", false},
+		{"names differ in a letter after a digit", "eu-west-1a", "eu-west-1b", false},
+		{"names differ in a word of one letter", "subnet-a-private", "subnet-b-private", false},
+		{"names with underscores differ in a word of one letter", "zone_a", "zone_b", false},
+		{"names in camel case differ in a last letter", "subnetA", "subnetB", false},
+		{"names differ in a last letter", "subneta", "subnetb", false},
+		{"one name is a plural", "subnetId", "subnetIds", false},
+		{"one word is a plural", "bucket-policy", "buckets-policy", false},
+		{"short words differ", "logs-eu", "logs-u", false},
+		{"short words in camel case differ", "cpuCount", "gpuCount", false},
+		{"the letters of a short word are swapped", "logs-es", "logs-se", false},
+		{"other words differ", "bucket-eu", "bucket-us", false},
+	} {
+		if got := hint.IsMisspelling(tc.name, tc.near); got != tc.want || hint.IsMisspelling(tc.near, tc.name) != tc.want {
+			t.Errorf("%s: got %v for %q and %q, want %v", tc.reason, got, tc.name, tc.near, tc.want)
+		}
+	}
+}
+
 func TestDistance(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string

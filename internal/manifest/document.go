@@ -113,7 +113,7 @@ func (d Document) Object() (map[string]any, error) {
 	return obj, nil
 }
 
-// CheckType returns an *Error if apiVersion or kind of obj, the object in d, is no string.
+// CheckType returns an *Error if apiVersion or kind of obj, the object in d, is not a string.
 func (d Document) CheckType(obj map[string]any) error {
 	for _, field := range []string{"apiVersion", "kind"} {
 		if _, isText := obj[field].(string); !isText && obj[field] != nil {

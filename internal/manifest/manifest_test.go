@@ -165,7 +165,7 @@ func TestSyntax(t *testing.T) {
 
 // TestTypography checks which keys and values have characters in place of those of YAML.
 func TestTypography(t *testing.T) {
-	const text = "a: b\n\u00a0\u00a0k: v\nl: [x\u200b, “y”, ‘z]\nm: n:\u00a0o\nq: r s:\u00a0t\n\"\u00a0\": '“x”'\nt: |\n  “u”\nv: it’s\n"
+	const text = "a: b\n\u00a0\u00a0k: v\nl: [x\u200b, “y”, ‘z]\nm:\n  n:\u00a0o\nfr: Note:\u00a0merci\ng: [p:\u00a0q, “r” or “s”]\nh: “Gold” is better than “Silver”\nq: r s:\u00a0t\n\"\u00a0\": '“x”'\nt: |\n  “u”\nv: it’s\n"
 	var got []string
 	for _, err := range (manifest.Document{Path: "f.yaml", Line: 3, Text: []byte(text)}).Typography() {
 		got = append(got, err.Error())
@@ -173,7 +173,7 @@ func TestTypography(t *testing.T) {
 	want := []string{
 		`f.yaml:4: "\u00a0\u00a0k" begins with a no-break space (U+00A0), which YAML reads as a part of it: replace it by a space, or remove it`,
 		`f.yaml:5: "x\u200b" ends with a zero-width space (U+200B), which YAML reads as a part of it: remove it`,
-		`f.yaml:6: "n:\u00a0o" has a no-break space (U+00A0) after "n:", where YAML expects a space: replace it`,
+		`f.yaml:7: "n:\u00a0o" has a no-break space (U+00A0) after "n:", where YAML expects a space: replace it`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

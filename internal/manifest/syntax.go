@@ -100,8 +100,8 @@ func (e syntaxError) explain(text []byte) (line int, why string, next hint.Hint)
 		return e.Mark.Line, "the document ends before a { or [ is closed", "check whether the end of the file is missing"
 	case context == "scanning a simple key" && strings.HasPrefix(e.rest(begin), "{{"):
 		return begin.Line, fmt.Sprintf("found %q", clip([]byte(e.rest(begin)))), template
-	case context == "scanning a simple key" && typographyIn(e.rest(begin)) != "":
-		return begin.Line, fmt.Sprintf("%q %s", e.rest(begin), typographyIn(e.rest(begin))), ""
+	case context == "scanning a simple key" && typographyIn(e.rest(begin), true) != "":
+		return begin.Line, fmt.Sprintf("%q %s", e.rest(begin), typographyIn(e.rest(begin), true)), ""
 	case context == "scanning a simple key":
 		return begin.Line, fmt.Sprintf(`expected ": " after %q`, clip([]byte(e.rest(begin)))), "write KEY: VALUE; indent the line if it continues the value above it"
 	case strings.HasPrefix(context, "parsing a block ") && first != "" && !strings.HasPrefix(e.Message, "did not find expected node content"), strings.HasPrefix(e.Message, "mapping values"):
@@ -244,8 +244,8 @@ func missingSpace(text []byte, line int) (at int, why string) {
 		}
 		if m := keyWithoutSpace().FindSubmatch(l); m != nil {
 			at, why = n, fmt.Sprintf("%q has no space after the colon", m[1])
-		} else if text := strings.Trim(string(l), " \t\r\n"); typographyIn(text) != "" {
-			at, why = n, fmt.Sprintf("%q %s", text, typographyIn(text))
+		} else if text := strings.Trim(string(l), " \t\r\n"); typographyIn(text, true) != "" {
+			at, why = n, fmt.Sprintf("%q %s", text, typographyIn(text, true))
 		}
 	}
 	return at, why

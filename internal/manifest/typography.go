@@ -30,18 +30,19 @@ func (d Document) Typography() (all []error) {
 		return nil
 	}
 	last := 0
-	var visit func(*yamlv3.Node)
-	visit = func(n *yamlv3.Node) {
-		if text := typographyIn(n.Value); text != "" && n.Kind == yamlv3.ScalarNode && n.Style == 0 && n.Line != last && len(all) < maxTypography {
+	var visit func(n *yamlv3.Node, asObject bool)
+	visit = func(n *yamlv3.Node, asObject bool) {
+		if text := typographyIn(n.Value, asObject); text != "" && n.Kind == yamlv3.ScalarNode && n.Style == 0 && n.Line != last && len(all) < maxTypography {
 			last = n.Line
 			all = append(all, &Error{Path: d.Path, Line: d.Line - 1 + n.Line, Err: fmt.Errorf("%q %s", n.Value, text)})
 		}
-		for _, child := range n.Content {
-			visit(child)
+		for i, child := range n.Content {
+			isValue := n.Kind == yamlv3.MappingNode && i%2 == 1
+			visit(child, n.Kind != yamlv3.SequenceNode && (!isValue || child.Line > n.Content[i-1].Line))
 		}
 	}
 	if root := parseNodes(d.Text); root != nil {
-		visit(root)
+		visit(root, true)
 	}
 	return all
 }
@@ -71,29 +72,31 @@ func isSuspect(line []byte) bool {
 	return false
 }
 
-// typographyIn returns what is wrong about an unquoted key or value, or "".
-func typographyIn(value string) string {
+// typographyIn returns what is wrong about an unquoted key or value, or "". asObject is true if the
+// value is where an object or a list may begin. Elsewhere, it may be a text with a colon and another
+// space, as in French.
+func typographyIn(value string, asObject bool) string {
 	const asPart = ", which YAML reads as a part of it"
 	first, size := utf8.DecodeRuneInString(value)
-	last, _ := utf8.DecodeLastRuneInString(value)
+	last, lastSize := utf8.DecodeLastRuneInString(value)
 	switch {
 	case isOddSpace(first):
 		return fmt.Sprintf("begins with %s%s: replace it by a space, or remove it", nameOf(first), asPart)
 	case isOddSpace(last):
 		return fmt.Sprintf("ends with %s%s: remove it", nameOf(last), asPart)
-	case strings.ContainsRune(curly, first) && strings.ContainsRune(curly, last) && len(value) > size:
+	case strings.ContainsRune(curly, first) && strings.ContainsRune(curly, last) && len(value) > size && !strings.ContainsAny(value[size:len(value)-lastSize], curly):
 		return fmt.Sprintf("is in curly quotes (%U)%s: write %q", first, asPart, strings.Trim(value, curly))
 	}
 	for i, r := range value {
 		before := value[:i]
-		if isOddSpace(r) && (before == "-" || strings.HasSuffix(before, ":") && !strings.Contains(before, " ")) {
+		if asObject && isOddSpace(r) && (before == "-" || strings.HasSuffix(before, ":") && !strings.Contains(before, " ")) {
 			return fmt.Sprintf("has %s after %q, where YAML expects a space: replace it", nameOf(r), before)
 		}
 	}
 	return ""
 }
 
-// isOddSpace reports whether r looks like a space, and is none for YAML.
+// isOddSpace reports whether r looks like a space, but is not a space for YAML.
 func isOddSpace(r rune) bool { return r != ' ' && unicode.Is(unicode.Zs, r) || r == '\u200b' }
 
 func nameOf(space rune) string {

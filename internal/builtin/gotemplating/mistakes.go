@@ -55,9 +55,14 @@ func metaMistakes(d *unstructured.Unstructured) (found []string) {
 	kind := d.GetKind()
 	data := fieldpath.Map(d.Object, "data")
 	for _, key := range slices.Sorted(maps.Keys(data)) {
+		if kind != "CompositeConnectionDetails" {
+			break
+		}
 		text, isText := data[key].(string)
-		if _, err := base64.StdEncoding.DecodeString(text); kind == "CompositeConnectionDetails" && (!isText || err != nil) {
-			found = append(found, fmt.Sprintf("%s: data.%s is not in base64, so the connection detail is lost", kind, key))
+		if _, err := base64.StdEncoding.DecodeString(text); !isText {
+			found = append(found, fmt.Sprintf("%s: data.%s is not a string, so all connection details of the document are ignored", kind, key))
+		} else if err != nil {
+			found = append(found, fmt.Sprintf("%s: data.%s is not in base64, so only the part before the error is kept", kind, key))
 		}
 	}
 	for i, c := range fieldpath.List(d.Object, "conditions") {

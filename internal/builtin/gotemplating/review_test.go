@@ -98,7 +98,9 @@ func TestMistakes(t *testing.T) {
 	cases := map[string]struct{ reason, template, want string }{
 		"Twice":     {"of two resources with a name, only the last is desired", crane("a") + "---\n" + crane("b") + "---\n" + crane("a"), `the templates of a Crane and a Crane have the resource name "a", and the last replaces the others`},
 		"Spec":      {"only the status of the composite resource is applied", pier + "metadata: {name: p}\nspec: {a: 1}\nstatus: {b: 1}\n", "a document of the composite resource has spec, but function-go-templating applies only its status"},
-		"Plain":     {"connection details are in base64", metaAPI + "kind: CompositeConnectionDetails\ndata: {a: YQ==, b: plain}\n", "CompositeConnectionDetails: data.b is not in base64, so the connection detail is lost"},
+		"Plain":     {"connection details are in base64", metaAPI + "kind: CompositeConnectionDetails\ndata: {a: YQ==, b: plain}\n", "CompositeConnectionDetails: data.b is not in base64, so only the part before the error is kept"},
+		"Number":    {"a connection detail that is not text makes the function ignore all", metaAPI + "kind: CompositeConnectionDetails\ndata: {a: YQ==, b: 5432}\n", "CompositeConnectionDetails: data.b is not a string, so all connection details of the document are ignored"},
+		"Base64":    {"connection details in base64 are right", metaAPI + "kind: CompositeConnectionDetails\ndata: {a: YQ==, b: ''}\n", ""},
 		"Status":    {"the function knows three statuses", metaAPI + "kind: ClaimConditions\nconditions: [{type: A, status: 'True', reason: B}, {type: C, status: 'Yes', reason: D}]\n", `ClaimConditions: conditions[1].status is "Yes", which becomes Unknown`},
 		"Matchname": {"an unknown field of a requirement is ignored", metaAPI + "kind: ExtraResources\nrequirements: {a: {apiVersion: v1, kind: ConfigMap, matchNme: b}}\n", "ExtraResources: requirements.a has no field matchNme, did you mean matchName?"},
 		"Fine":      {"documents that have an effect are no mistakes", crane("a") + "---\n" + pier + "status: {b: 1}\n---\n" + metaAPI + "kind: Context\ndata: {a: b}\n", ""},

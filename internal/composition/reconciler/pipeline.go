@@ -156,7 +156,7 @@ func (in *pipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credential
 	return nil
 }
 
-// ErrInput is the error for an input of a step that is no object.
+// ErrInput is the error for an input of a step that is not an object.
 var ErrInput = errors.New("expected an object")
 
 func decodeInput(raw []byte) (*structpb.Struct, error) {

@@ -122,8 +122,8 @@ type FieldError struct{ Field, Text string }
 
 func (e *FieldError) Error() string { return e.Text }
 
-// notObject returns an error if in has a value for the field, whose path begins with at, that is no
-// object.
+// notObject returns an error if in has a value for the field, whose path begins with at, that is
+// not an object.
 func notObject(in object, at, field string) error {
 	if _, ok := in[field].(map[string]any); ok || in[field] == nil {
 		return nil

@@ -79,8 +79,8 @@ func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Text: fmt.Sprintf("%s: %s: there is no such field%s", f.of.what, f.text, f.nearby(p))})
 }
 
-// typo returns the field beside the first missing segment of a path whose name differs only in one
-// letter, or "".
+// typo returns the field beside the first missing segment of a path of which the segment is a
+// misspelling, or "".
 func (f field) typo(p fieldpath.Path) string {
 	var at any = f.of.object
 	for _, segment := range p {
@@ -95,11 +95,10 @@ func (f field) typo(p fieldpath.Path) string {
 	return ""
 }
 
-// typoOf returns the key of obj that differs from key only in one letter, or "".
+// typoOf returns the key of obj of which key is a misspelling, or "".
 func typoOf(key string, obj map[string]any) string {
-	const shortest = 4
 	near := hint.Nearest(key, slices.Sorted(maps.Keys(obj)))
-	if len(key) < shortest || near == "" || hint.EditDistance(key, near) > 1 {
+	if !hint.IsMisspelling(key, near) {
 		return ""
 	}
 	return near
