@@ -6,6 +6,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/project/generate"
+	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 // Git are the flags for git repositories with CRDs.
@@ -29,7 +30,7 @@ func (g Git) Fetcher(dir, registry string, images image.Options) (*generate.Fetc
 // files returns a Fetcher without a cache, which reads dependencies other than packages.
 func (g Git) files(images image.Options) *generate.Fetcher {
 	return &generate.Fetcher{
-		Images: images, HTTP: &http.Client{Timeout: 5 * time.Minute},
+		Images: images, HTTP: &http.Client{Timeout: 5 * time.Minute, Transport: remote.New(remote.Options{Progress: images.Progress})},
 		GitUser: g.GitUsername, GitToken: g.GitToken, Kubernetes: generate.KubernetesURL,
 	}
 }

@@ -1,8 +1,10 @@
 package generate_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -245,6 +247,12 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	defer server.Close()
 	dir := files(t, map[string]string{project.UpboundFile: "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - {type: k8s, k8s: {version: v1.32.0}} # old\n"})
 	path := filepath.Join(dir, project.UpboundFile)
+	d, err := generate.ParseDependency(server.URL+"/crd.yaml", generate.DependencyOptions{})
+	e2e.NoError(t, err)
+	silent := &generate.Fetcher{HTTP: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return nil, os.ErrDeadlineExceeded
+	}}}}
+	e2e.ErrorHas(t, "a silent server is named", generate.AddDependency(t.Context(), open(t, path), d, silent), `/crd.yaml": the server does not answer: `)
 	f := &generate.Fetcher{HTTP: server.Client(), Kubernetes: server.URL}
 	for _, text := range []string{"k8s:v1.33.0", server.URL + "/crd.yaml"} {
 		d, err := generate.ParseDependency(text, generate.DependencyOptions{})

@@ -278,6 +278,9 @@ func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
 	if offline := new(net.OpError); errors.As(err, &offline) {
 		return nil, hint.Wrap(fmt.Errorf("reading %q: the server cannot be reached: %w", from, offline.Err), "check the network and the proxy (HTTPS_PROXY)")
 	}
+	if silent := new(url.Error); errors.As(err, &silent) && silent.Timeout() {
+		return nil, hint.Wrap(fmt.Errorf("reading %q: the server does not answer: %w", from, silent.Err), "check the URL, and that the server runs")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package clone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -15,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -29,7 +32,11 @@ type Options struct {
 	// MaxBytes limits the bytes that a server sends. It also limits the
 	// size of the objects that are unpacked from them.
 	MaxBytes int64
-	// Progress receives the number of fetched bytes. It may be nil.
+	// AnswerTimeout is the time in which a server must list its branches and tags. Zero means a
+	// minute.
+	AnswerTimeout time.Duration
+	// Progress receives the number of fetched bytes, and a note about a server that is silent for
+	// 5 seconds. It may be nil.
 	Progress progress.Func
 }
 
@@ -53,15 +60,28 @@ func Commit(ctx context.Context, o Options) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	const silence = 5 * time.Second
+	limit := cmp.Or(o.AnswerTimeout, time.Minute)
+	notice := time.AfterFunc(silence, func() {
+		o.Progress.Note(fmt.Sprintf("the git server has sent no data for %s; waiting up to %s", silence, limit))
+	})
+	timer := time.AfterFunc(limit, func() {
+		cancel(hint.Wrap(fmt.Errorf("the git server did not answer within %s", limit), CheckNetwork))
+	})
+	answered := func() { timer.Stop(); notice.Stop() }
+	defer answered()
 	var s Snapshot
 	done := make(chan error, 1)
 	// The ssh library ignores ctx while it connects, so read in a goroutine.
 	go func() {
 		var err error
 		if at.path != "" {
+			answered()
 			s, err = readLocal(ctx, at.path, o.Ref)
 		} else {
-			s, err = (&remote{at, o.MaxBytes, o.Progress}).read(ctx, o.Ref)
+			s, err = (&remote{at, o.MaxBytes, o.Progress, answered}).read(ctx, o.Ref)
 		}
 		done <- err
 	}()

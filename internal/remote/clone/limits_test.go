@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -43,6 +45,20 @@ func TestLimit(t *testing.T) {
 			_, err := read(t, clone.Options{URL: (&server{objects: h}).start(t), MaxBytes: tc.max})
 			checkError(t, tc.reason, tc.err, err)
 		})
+	}
+}
+
+// A server that accepts connections and never answers is an error.
+func TestSilentServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	e2e.NoError(t, err)
+	defer l.Close()
+	for _, url := range []string{"http://%s/x.git", "git://%s/x.git"} {
+		_, err := clone.Commit(t.Context(), clone.Options{URL: fmt.Sprintf(url, l.Addr()), AnswerTimeout: time.Millisecond})
+		e2e.ErrorHas(t, url, err, "the git server did not answer within 1ms")
+		if hint.Of(err) != clone.CheckNetwork {
+			t.Errorf("%s: got the hint %q", url, hint.Of(err))
+		}
 	}
 }
 

@@ -30,6 +30,8 @@ type remote struct {
 	location
 	limit    int64
 	progress progress.Func
+	// answered is called when the server has listed its references.
+	answered func()
 }
 
 // read finds ref in the references of the server, and fetches its commit.
@@ -122,6 +124,7 @@ func (r *remote) dial(ctx context.Context) (*connection, error) {
 		return nil, fmt.Errorf("reading the server's references: %w", err)
 	}
 	conn.capabilities = adv.Capabilities
+	r.answered()
 	return conn, nil
 }
 
