@@ -201,7 +201,7 @@ type Patience struct {
 	Retry          int           `more:"" default:"4" placeholder:"N" help:"How often to retry after an error of the registry or the connection. Default: ${default}."`
 	RetryDelay     time.Duration `more:"" default:"1s" placeholder:"TIME" help:"Pause before the first retry. Each further pause is three times as long. Default: ${default}."`
 	ConnectTimeout time.Duration `more:"" default:"10s" placeholder:"TIME" help:"Timeout of establishing a connection. Default: ${default}."`
-	IdleTimeout    time.Duration `more:"" default:"5m" placeholder:"TIME" help:"How long a connection may transfer no bytes. Default: ${default}."`
+	IdleTimeout    time.Duration `more:"" default:"5m" placeholder:"TIME" help:"How long a connection may transfer no bytes. The answer to a request that only reads must begin within a fifth of this time, or within a minute if that is longer. Default: ${default}."`
 	MinRate        int64         `more:"" default:"1000" placeholder:"BYTES" help:"Fail when a registry sends fewer bytes per second over 30 seconds; 0 means no limit. Default: ${default}."`
 }
 
