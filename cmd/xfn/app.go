@@ -266,9 +266,9 @@ func pathHint(err error) hint.Hint {
 	case errors.Is(err, fs.ErrNotExist):
 		return "check the path, and its directory: a relative path begins at the working directory"
 	case errors.Is(err, syscall.ENOTDIR):
-		return "a part of the path is a file: name a directory, or remove the file"
+		return "a parent of the path is a file, not a directory: correct the path"
 	case errors.Is(err, syscall.EISDIR):
-		return "name a file, which may be in this directory"
+		return "this is a directory: name a file"
 	default:
 		return ""
 	}

@@ -33,6 +33,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.EmbedRuntimeTarball: "xpkg.build",
 		hint.ExamplesRoot:        "xpkg.build xpkg.lint",
 		hint.GitRef:              "dependency.add",
+		hint.IdleTimeout:         "lock image xpkg.push xpkg.pull xpkg.copy project.push project.pull project.copy",
 		hint.Ignore:              "xpkg.build xpkg.lint",
 		hint.Lenient:             rendering,
 		hint.Lint:                "xpkg.build xpkg.lint project.build project.lint",

@@ -156,8 +156,8 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a build does not replace other files", "xpkg build -f package -o xr.yaml", `writing package "xr.yaml": the file exists and is not a package`, "name a file that ends in .xpkg, or remove"},
 		{"the pull of a project does not replace other files", "project pull REF -o xr.yaml", `writing package "xr.yaml": the file exists and is not a package`, "name a file that ends in .xpkg, or remove"},
 		{"files are written to a directory", "render xr.yaml cm.yaml --output-dir xr.yaml", `--output-dir: "xr.yaml" is a file, expected a directory`, "name a directory"},
-		{"CRDs are written to a directory", "xpkg get-crds xrd.yaml -o cm.yaml", `making "cm.yaml/`, "a part of the path is a file"},
-		{"a report is written to a file", "xpkg build -f package -o copy.xpkg --sbom package", `writing SBOM "package"`, "name a file, which may be in this directory"},
+		{"CRDs are written to a directory", "xpkg get-crds xrd.yaml -o cm.yaml", `making "cm.yaml/`, "a parent of the path is a file, not a directory"},
+		{"a report is written to a file", "xpkg build -f package -o copy.xpkg --sbom package", `writing SBOM "package"`, "this is a directory: name a file"},
 		{"the shell does not replace a quoted ~", "render ~/xr.yaml cm.yaml", `there is no directory ~ for "~/xr.yaml"`, `write "$HOME/xr.yaml"`},
 		{"the shell does not replace a ~ after =", "render xr.yaml cm.yaml --cache-dir=~/x", `there is no directory ~ for "--cache-dir=~/x"`, `write --cache-dir "$HOME/x"`},
 		{"suites are several arguments", "test xrd.yaml,other.yaml", `looking for suites in "xrd.yaml,other.yaml": no such file`, "repeat the flag or argument"},
@@ -240,6 +240,21 @@ func TestEmptyValues(t *testing.T) {
 		{"a list with commas is empty", []string{"xpkg", "build", "--platform="}, "the value of --platform is empty"},
 		{"a file that the parser reads has no name", []string{"render", "a", "b", "--ca-file", ""}, "the value of --ca-file is empty\n" + leave},
 		{"a value out of a list is not empty", []string{"render", "a", "b", "--format="}, "the value of --format is empty\n" + leave},
+		{"a value out of a list is empty after the short name", []string{"validate", "a", "-o", ""}, "the value of --format is empty\n" + leave},
+		{"the wrong value of a flag is not the empty one of another", []string{"validate", "a", "-n", "", "--dependencies=foo"}, `--dependencies must be one of "none","configurations","all" but got "foo"`},
+		{"a flag that is only of xfn may not be empty", []string{"xpkg", "build", "--ignore=", "--base-image="}, "the value of --base-image is empty\n" + leave},
+		{
+			"flags of the crossplane CLI for a build may be empty",
+			[]string{"xpkg", "build", "--ignore=", "--examples-root", "", "--embed-runtime-image=", "--package-file=", "-f", "none"},
+			`reading package root "none": no such file`,
+		},
+		{
+			"flags of the crossplane CLI for a render may be empty",
+			[]string{"render", "none", "a", "b", "-o", "", "-e=", "-s", "", "--extra-resources=", "--xrd=", "--function-credentials=", "-a", "", "--cache-dir="},
+			`loading the composite resource: reading "none": no such file`,
+		},
+		{"flags of the crossplane CLI for a push may be empty", []string{"xpkg", "push", "-f", "", "-a", "", "registry.example.org/a/b:v1"}, "the current directory has no .xpkg file"},
+		{"flags of the crossplane CLI for an XRD may be empty", []string{"xrd", "generate", "none", "--plural=", "--path="}, "finding the project file: "},
 		{"the root of a package may be empty, as in the crossplane CLI", []string{"xpkg", "build", "-f", ""}, `package root "." contains no package metadata`},
 	} {
 		if text := output(t, append([]string{"xfn"}, tc.args...)); !strings.Contains(text, "xfn: error: "+tc.want) {

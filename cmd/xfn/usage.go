@@ -42,7 +42,7 @@ func explain(parser *kong.Kong, args []string, err error) error {
 	surplus := strings.HasPrefix(err.Error(), unexpected)
 	next := hint.Of(err)
 	err = nearestFirst(err)
-	if empty := emptyWord(args, err.Error()); empty != nil {
+	if empty := emptyWord(node, args, err.Error()); empty != nil {
 		return &terminal.UsageError{Err: empty}
 	}
 	if node != nil && node.Tag.Default != "" && !slices.Contains(args, node.Name) {

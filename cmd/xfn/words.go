@@ -39,47 +39,68 @@ func checkWords(args []string) error {
 	return nil
 }
 
-// emptyWord returns an error if an empty word caused the text of the parser's error: no command has
-// an empty name, and few types of flags have an empty value.
-func emptyWord(args []string, text string) error {
+// emptyWord returns an error if an empty word caused the text of the parser's error about the command
+// node: no command has an empty name, and few types of flags have an empty value. node may be nil.
+func emptyWord(node *kong.Node, args []string, text string) error {
 	flag, _, _ := strings.Cut(text, " ")
 	flag = strings.TrimSuffix(flag, ":")
+	names := []string{flag}
+	for node != nil && len(names) == 1 {
+		for _, f := range node.Flags {
+			if "--"+f.Name == flag {
+				names = append(names, "-"+string(f.Short))
+				for _, alias := range f.Aliases {
+					names = append(names, "--"+alias)
+				}
+			}
+		}
+		node = node.Parent
+	}
+	isEmptyFlag := false
+	for i, arg := range args {
+		name, isAssigned := strings.CutSuffix(arg, "=")
+		isFollowed := i+1 < len(args) && args[i+1] == ""
+		isEmptyFlag = isEmptyFlag || (isAssigned || isFollowed) && slices.Contains(names, name)
+	}
 	switch surplus, isSurplus := strings.CutPrefix(text, unexpected); {
-	case !slices.Contains(args, "") && !slices.Contains(args, flag+"="):
-		return nil
-	case strings.HasPrefix(flag, "--"):
+	case isEmptyFlag && strings.HasPrefix(flag, "--"):
 		return isEmpty("the value of "+flag, true)
-	case isSurplus && (surplus == "" || strings.HasPrefix(surplus, ",")):
+	case slices.Contains(args, "") && isSurplus && (surplus == "" || strings.HasPrefix(surplus, ",")):
 		return isEmpty("an argument", true)
 	default:
 		return nil
 	}
 }
 
-// emptyValue returns an error if an argument, or the value of a flag, is empty. A flag with the tag
-// "empty", a hidden flag and the arguments of commands with the tag "model", such as a word that a
-// shell completes, may be empty.
+// emptyValue returns an error if an argument, or the value of a flag, is empty. A hidden flag and the
+// arguments of commands with the tag "model", such as a word that a shell completes, may be empty. An
+// empty flag with the tag "empty" is like one that is not set: the crossplane CLI has most of them,
+// and scripts give it variables that may be empty.
 func emptyValue(kctx *kong.Context) error {
 	if kctx.Selected().Tag.Has("model") {
 		return nil
 	}
 	for _, p := range kctx.Path {
-		value, name, optional := p.Positional, "", false
+		value, name, optional, allowed := p.Positional, "", false, false
 		switch {
 		case value != nil:
 			name, optional = "the argument <"+value.Name+">", !value.Required
-		case p.Flag != nil && !p.Flag.Hidden && !p.Flag.Tag.Has("empty"):
+		case p.Flag != nil && !p.Flag.Hidden:
 			value, name, optional = p.Flag.Value, "the value of --"+p.Flag.Name, !p.Flag.Required
+			allowed = p.Flag.Tag.Has("empty")
 		default:
 			continue
 		}
 		switch v := value.Target.Interface().(type) {
 		case string:
-			if v == "" {
+			if v == "" && !allowed {
 				return isEmpty(name, optional)
 			}
 		case []string:
-			if len(v) == 0 || slices.Contains(v, "") {
+			switch {
+			case allowed && strings.Join(v, "") == "":
+				value.Target.SetZero()
+			case len(v) == 0 || slices.Contains(v, ""):
 				return isEmpty(name, optional)
 			}
 		}

@@ -26,6 +26,7 @@ const (
 	EmbedRuntimeTarball   Hint = "{embed-runtime-image-tarball}"
 	ExamplesRoot          Hint = "{examples-root}"
 	GitRef                Hint = "{git-ref}"
+	IdleTimeout           Hint = "{idle-timeout}"
 	Ignore                Hint = "{ignore}"
 	InsecureSkipTLSVerify Hint = "{insecure-skip-tls-verify}"
 	Lenient               Hint = "{lenient}"
@@ -52,7 +53,7 @@ const (
 func Options() []Hint {
 	return []Hint{
 		Builtin, Builtins, CAFile, CacheDir, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
-		EmbedRuntimeTarball, ExamplesRoot, GitRef, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
+		EmbedRuntimeTarball, ExamplesRoot, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PlainHTTP, Platform, Profile,
 		Registry, Replace, RequiredResources, Runtime, SignKey, Timeout, Update, WatchedResource,
 	}

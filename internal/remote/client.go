@@ -58,7 +58,7 @@ type Options struct {
 	// IdleTimeout is the time after which a request fails if the registry neither reads the
 	// request nor responds. Zero means 5 minutes: a registry may hash and move a large blob
 	// before it responds. The answer to a GET or HEAD request must begin within a minute or a fifth
-	// of IdleTimeout, whichever is longer, and the answer to a ping within 15 seconds.
+	// of IdleTimeout, whichever is longer. The time for a new connection is not included.
 	IdleTimeout time.Duration
 	// MinRate is the minimum rate of responses in bytes per second, over 30 seconds. A
 	// response without any bytes fails after IdleTimeout. Zero means 1000, and a negative
@@ -76,6 +76,8 @@ type Client struct {
 	transport http.RoundTripper
 	policy    policy
 	plain     bool
+	// patient means that Options.IdleTimeout was set.
+	patient   bool
 	userAgent string
 }
 
@@ -91,13 +93,16 @@ func New(o Options) *Client {
 		o.Transport = newTransport(o)
 	}
 	sent := &secrets{}
-	wire := watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute), cmp.Or(o.MinRate, 1000), o.Progress, &sync.Map{}, sent}
+	// A connection through a proxy needs TCP and two TLS handshakes.
+	connect := 3 * o.connectTimeout()
+	wire := watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute), cmp.Or(o.MinRate, 1000), connect, o.Progress, &sync.Map{}, sent}
 	return &Client{
 		keychain:  newKeychain(o.Keychain, o.Progress),
 		sent:      sent,
 		transport: guarded{wire, sent, o.PlainHTTP},
 		policy:    policy{tries: cmp.Or(o.Tries, defaultTries), wait: cmp.Or(o.RetryWait, time.Second), sleep: o.Sleep},
 		plain:     o.PlainHTTP,
+		patient:   o.IdleTimeout != 0,
 		userAgent: o.UserAgent,
 	}
 }
@@ -126,8 +131,10 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.transport.RoundTrip(req)
 }
 
+func (o Options) connectTimeout() time.Duration { return cmp.Or(o.ConnectTimeout, 10*time.Second) }
+
 func newTransport(o Options) http.RoundTripper {
-	connect := cmp.Or(o.ConnectTimeout, 10*time.Second)
+	connect := o.connectTimeout()
 	return &http.Transport{
 		Proxy:                 proxyOf,
 		DialContext:           (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext,

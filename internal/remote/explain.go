@@ -64,6 +64,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 		cert    *tls.CertificateVerificationError
 		status  *transport.Error
 		lookup  *net.DNSError
+		idle    idleTimeoutError
 		timeout net.Error
 		op      *net.OpError
 		broken  textproto.ProtocolError
@@ -86,6 +87,12 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 			"give the file of its CA with " + hint.CAFile + ", or skip the check with " + hint.InsecureSkipTLSVerify
 	case errors.As(err, &status):
 		return c.describeStatus(ref, status)
+	case errors.As(err, &idle):
+		next = "check the address, and that the registry runs"
+		if c.patient {
+			next += ", or give it more time with " + hint.IdleTimeout
+		}
+		return fmt.Sprintf("registry %q does not answer: %s", host, idle), next
 	case errors.As(err, &op) && op.Op == "proxyconnect":
 		return fmt.Sprintf("the proxy for registry %q cannot be reached: %s", host, c.clean(op.Err)), "correct the proxy (HTTPS_PROXY, HTTP_PROXY), or name hosts without a proxy in NO_PROXY"
 	case errors.As(err, &lookup) && lookup.IsNotFound && lookup.Name != (&url.URL{Host: host}).Hostname():

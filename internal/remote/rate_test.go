@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -36,10 +37,18 @@ func (t *trickle) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A silence is a transport to a server that reads requests and never answers.
-type silence struct{}
+// A silence is a transport that connects for this time to a server that reads requests and never
+// answers.
+type silence time.Duration
 
-func (silence) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s silence) RoundTrip(req *http.Request) (*http.Response, error) {
+	trace := httptrace.ContextClientTrace(req.Context())
+	trace.GetConn(req.URL.Host)
+	select {
+	case <-time.After(time.Duration(s)):
+		trace.GotConn(httptrace.GotConnInfo{})
+	case <-req.Context().Done():
+	}
 	<-req.Context().Done()
 	return nil, req.Context().Err()
 }
@@ -47,41 +56,46 @@ func (silence) RoundTrip(req *http.Request) (*http.Response, error) {
 // A silent host is reported once, and a request to it ends.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	const host, note = "https://registry.example.org", `"registry.example.org" has sent no data for 5s; waiting up to `
+	const host, note = "https://registry.example.org", `"registry.example.org" has not responded for 5s; the request fails after `
 	cases := map[string]struct {
 		reason string
 		method string
 		url    string
 		idle   time.Duration
+		dial   time.Duration
 		want   time.Duration
+		took   time.Duration
 		note   string
 	}{
-		"Ping":    {"a ping needs no data", http.MethodGet, host + "/v2/", 0, 15 * time.Second, note},
-		"Read":    {"a registry answers a request to read soon", http.MethodHead, host + "/v2/a/manifests/b", 0, time.Minute, note},
-		"Write":   {"a registry may hash and move a blob before it answers", http.MethodPut, host + "/v2/a/blobs/uploads/b", 0, 5 * time.Minute, note},
-		"Longer":  {"a longer idle timeout gives requests more time", http.MethodGet, host + "/v2/a/manifests/b", 20 * time.Minute, 4 * time.Minute, note},
-		"Shorter": {"no request is longer silent than the idle timeout", http.MethodGet, host + "/v2/", 10 * time.Second, 10 * time.Second, note},
-		"Secret":  {"a host with a credential in its name is not named", http.MethodGet, "https://" + password + ".example.org/v2/", 0, 15 * time.Second, ""},
+		"Ping":     {"a registry may have to start before it answers a ping", http.MethodGet, host + "/v2/", 0, 0, time.Minute, time.Minute, note + "1m0s"},
+		"Read":     {"a registry answers a request to read soon", http.MethodHead, host + "/v2/a/manifests/b", 0, 0, time.Minute, time.Minute, note + "1m0s"},
+		"Write":    {"a registry may hash and move a blob before it answers", http.MethodPut, host + "/v2/a/blobs/uploads/b", 0, 0, 5 * time.Minute, 5 * time.Minute, note + "5m0s"},
+		"Longer":   {"a longer idle timeout gives requests more time", http.MethodGet, host + "/v2/a/manifests/b", 20 * time.Minute, 0, 4 * time.Minute, 4 * time.Minute, note + "4m0s"},
+		"Cold":     {"a longer idle timeout gives pings more time", http.MethodGet, host + "/v2/", 20 * time.Minute, 0, 4 * time.Minute, 4 * time.Minute, note + "4m0s"},
+		"Shorter":  {"no request is longer silent than the idle timeout", http.MethodGet, host + "/v2/", 10 * time.Second, 0, 10 * time.Second, 10 * time.Second, note + "10s"},
+		"Dial":     {"a connection has its own timeouts", http.MethodGet, host + "/v2/", 10 * time.Second, 25 * time.Second, 10 * time.Second, 35 * time.Second, note + "40s"},
+		"DeadDial": {"a proxy that does not answer is silent", http.MethodGet, host + "/v2/", 10 * time.Second, time.Hour, 40 * time.Second, 40 * time.Second, note + "40s"},
+		"Secret":   {"a host with a credential in its name is not named", http.MethodGet, "https://" + password + ".example.org/v2/", 0, 0, time.Minute, time.Minute, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var notes []string
-				c := remote.New(remote.Options{Transport: silence{}, IdleTimeout: tc.idle, Progress: func(e progress.Event) { notes = append(notes, e.Text) }})
+				c := remote.New(remote.Options{Transport: silence(tc.dial), IdleTimeout: tc.idle, Progress: func(e progress.Event) { notes = append(notes, e.Text) }})
 				for range 2 {
 					req, err := http.NewRequestWithContext(t.Context(), tc.method, tc.url, nil)
 					e2e.NoError(t, err)
 					req.SetBasicAuth(user, password)
 					began := time.Now()
 					_, err = c.RoundTrip(req)
-					if want := fmt.Sprintf("no data arrived for %s", tc.want); err == nil || err.Error() != want || time.Since(began) != tc.want {
-						t.Errorf("%s: got %v after %s, want %s", tc.reason, err, time.Since(began), want)
+					if want := fmt.Sprintf("no data arrived for %s", tc.want); err == nil || err.Error() != want || time.Since(began) != tc.took {
+						t.Errorf("%s: got %v after %s, want %s after %s", tc.reason, err, time.Since(began), want, tc.took)
 					}
 				}
 				var want []string
 				if tc.note != "" {
-					want = []string{tc.note + tc.want.String()}
+					want = []string{tc.note}
 				}
 				if !slices.Equal(notes, want) {
 					t.Errorf("%s: got the notes %q, want %q", tc.reason, notes, want)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -210,6 +211,8 @@ type watched struct {
 	inner   http.RoundTripper
 	timeout time.Duration
 	minRate int64
+	// connect is how much longer than other data a new connection may need.
+	connect time.Duration
 	// report receives one note for each host that is silent for silence, unless its name contains
 	// one of the credentials in sent.
 	report progress.Func
@@ -220,24 +223,19 @@ type watched struct {
 const (
 	// silence is the time without data after which a user is told that the request waits.
 	silence = 5 * time.Second
-	// maxPing limits the time until a registry answers a ping, which needs no data of the
-	// registry. maxAnswer limits it for other requests that only read, unless the idle timeout is
-	// much longer.
-	maxPing   = 15 * time.Second
+	// maxAnswer limits the time until a registry answers a request that only reads, unless the idle
+	// timeout is much longer. A registry that must start first, as on a platform that scales to
+	// zero, needs it for a ping, too.
 	maxAnswer = time.Minute
 )
 
 // limit returns how long the registry may be silent before it answers. Before it answers a request
 // that writes, it may have to hash and move a large blob.
 func (t watched) limit(req *http.Request) time.Duration {
-	switch {
-	case req.Method != http.MethodGet && req.Method != http.MethodHead:
+	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return t.timeout
-	case req.URL.Path == "/v2/":
-		return min(t.timeout, maxPing)
-	default:
-		return max(min(t.timeout, maxAnswer), t.timeout/5)
 	}
+	return max(min(t.timeout, maxAnswer), t.timeout/5)
 }
 
 // timers returns functions that start and stop the time in which a host must send data. start is
@@ -246,7 +244,7 @@ func (t watched) timers(host string, limit time.Duration, cancel context.CancelC
 	idle := time.AfterFunc(limit, func() { cancel(idleTimeoutError(limit)) })
 	notice := time.AfterFunc(silence, func() {
 		if _, told := t.silent.LoadOrStore(host, true); !told && !t.sent.in(host) {
-			t.report.Note(fmt.Sprintf("%q has sent no data for %s; waiting up to %s", host, silence, limit))
+			t.report.Note(fmt.Sprintf("%q has not responded for %s; the request fails after %s", host, silence, limit))
 		}
 	})
 	return func() { idle.Reset(limit); notice.Reset(silence) }, func() { idle.Stop(); notice.Stop() }
@@ -255,9 +253,16 @@ func (t watched) timers(host string, limit time.Duration, cancel context.CancelC
 // RoundTrip implements http.RoundTripper.
 func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	start, stop := t.timers(req.URL.Host, t.limit(req), cancel)
+	limit := t.limit(req)
+	start, stop := t.timers(req.URL.Host, limit, cancel)
+	// A new connection has its own timeouts, but not for the answer of a proxy.
+	connect, connected := t.timers(req.URL.Host, limit+t.connect, cancel)
+	connected()
 	var answered atomic.Bool
-	req = req.Clone(ctx)
+	req = req.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { stop(); connect() },
+		GotConn: func(httptrace.GotConnInfo) { connected(); start() },
+	}))
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = &watchedBody{req.Body, ctx, stop, func() {
 			if !answered.Load() {
@@ -268,6 +273,7 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.inner.RoundTrip(req)
 	answered.Store(true)
 	stop()
+	connected()
 	if err != nil {
 		err = causeOf(ctx, err)
 		cancel(nil)

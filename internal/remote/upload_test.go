@@ -361,9 +361,10 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// A registry that neither reads nor responds causes a timeout.
+// A registry that neither reads nor responds causes a timeout. The first request is a ping by HTTPS,
+// which fails, and by HTTP.
 func TestIdle(t *testing.T) {
-	for method, data := range map[string][]byte{http.MethodPatch: noise(64 << 20), http.MethodPost: tiny} {
+	for method, data := range map[string][]byte{http.MethodPatch: noise(64 << 20), http.MethodPost: tiny, http.MethodGet: tiny} {
 		given := make(chan struct{})
 		host := remotetest.Serve(t, remotetest.Faults(remotetest.Embedded(t), 99, remotetest.Method(method), func(http.ResponseWriter, *http.Request) {
 			<-given
@@ -371,6 +372,6 @@ func TestIdle(t *testing.T) {
 		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 500 * time.Millisecond})
 		_, err := upload(t, c, host, blobOf(t, data))
 		close(given)
-		checkError(t, method, err, "does not answer: no data arrived for 500ms", "check the address")
+		checkError(t, method, err, "does not answer: no data arrived for 500ms", "or give it more time with {idle-timeout}")
 	}
 }

@@ -30,7 +30,7 @@ import (
 
 // Cache is the flag for the directory of the cache.
 type Cache struct {
-	CacheDir string `more:"" env:"XFN_CACHE_DIR,CROSSPLANE_XPKG_CACHE" placeholder:"DIR" help:"The directory of the cache. Default: xfn in the user's cache directory."`
+	CacheDir string `more:"" env:"XFN_CACHE_DIR,CROSSPLANE_XPKG_CACHE" empty:"" placeholder:"DIR" help:"The directory of the cache. Default: xfn in the user's cache directory."`
 }
 
 // Path returns the directory.
@@ -201,7 +201,7 @@ type Patience struct {
 	Retry          int           `more:"" default:"4" placeholder:"N" help:"How often to retry after an error of the registry or the connection. Default: ${default}."`
 	RetryDelay     time.Duration `more:"" default:"1s" placeholder:"TIME" help:"Pause before the first retry. Each further pause is three times as long. Default: ${default}."`
 	ConnectTimeout time.Duration `more:"" default:"10s" placeholder:"TIME" help:"Timeout of establishing a connection. Default: ${default}."`
-	IdleTimeout    time.Duration `more:"" default:"5m" placeholder:"TIME" help:"How long a connection may transfer no bytes. Default: ${default}."`
+	IdleTimeout    time.Duration `more:"" default:"5m" placeholder:"TIME" help:"How long a connection may transfer no bytes. The answer to a request that only reads must begin within a fifth of this time, or within a minute if that is longer. Default: ${default}."`
 	MinRate        int64         `more:"" default:"1000" placeholder:"BYTES" help:"Fail when a registry sends fewer bytes per second over 30 seconds; 0 means no limit. Default: ${default}."`
 }
 
@@ -232,17 +232,17 @@ func (f Registries) Services() Registries {
 
 // Sources are the flags for the inputs of a render, except its arguments.
 type Sources struct {
-	XRD               string   `name:"xrd" placeholder:"FILE" help:"The definition of the composite resource. It sets defaults and the scope, and validates the resource."`
-	ObservedResources []string `short:"o" sep:"none" placeholder:"PATH" help:"Existing composed resources. A file or folder. Repeatable."`
-	ExtraResources    []string `more:"" sep:"none" placeholder:"PATH" help:"File or folder of resources for functions that request extra resources. Repeatable."`
+	XRD               string   `name:"xrd" empty:"" placeholder:"FILE" help:"The definition of the composite resource. It sets defaults and the scope, and validates the resource."`
+	ObservedResources []string `short:"o" sep:"none" empty:"" placeholder:"PATH" help:"Existing composed resources. A file or folder. Repeatable."`
+	ExtraResources    []string `more:"" sep:"none" empty:"" placeholder:"PATH" help:"File or folder of resources for functions that request extra resources. Repeatable."`
 	Requirements
 }
 
 // Requirements are the flags for what functions may require, and for their context.
 type Requirements struct {
-	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"Resources that functions may require. A file or folder. Repeatable."`
-	RequiredSchemas     []string          `more:"" short:"s" sep:"none" placeholder:"PATH" help:"JSON file or folder of OpenAPI schemas that functions may require. Repeatable."`
-	FunctionCredentials []string          `more:"" sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
+	RequiredResources   []string          `short:"e" sep:"none" empty:"" placeholder:"PATH" help:"Resources that functions may require. A file or folder. Repeatable."`
+	RequiredSchemas     []string          `more:"" short:"s" sep:"none" empty:"" placeholder:"PATH" help:"JSON file or folder of OpenAPI schemas that functions may require. Repeatable."`
+	FunctionCredentials []string          `more:"" sep:"none" empty:"" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
 	ContextFiles        map[string]string `more:"" mapsep:"none" placeholder:"KEY=FILE" help:"Add YAML or JSON from a file to the context of the functions. Repeatable."`
 	ContextValues       map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the functions' context. Repeatable."`
 }

@@ -11,8 +11,8 @@ import (
 
 // Git are the flags for git repositories with CRDs.
 type Git struct {
-	GitToken    string `more:"" env:"CROSSPLANE_GIT_TOKEN" placeholder:"TOKEN" help:"Token for git repositories at https URLs."`
-	GitUsername string `more:"" env:"CROSSPLANE_GIT_USERNAME" default:"x-access-token" placeholder:"NAME" help:"User name for --git-token. Default: ${default}."`
+	GitToken    string `more:"" env:"CROSSPLANE_GIT_TOKEN" empty:"" placeholder:"TOKEN" help:"Token for git repositories at https URLs."`
+	GitUsername string `more:"" env:"CROSSPLANE_GIT_USERNAME" default:"x-access-token" empty:"" placeholder:"NAME" help:"User name for --git-token. Default: ${default}."`
 }
 
 // Fetcher returns a Fetcher that reads packages through the cache in dir. The caller closes

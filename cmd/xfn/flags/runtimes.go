@@ -44,7 +44,7 @@ type Runtimes struct {
 	XfnCacheMaxTTL        time.Duration     `more:"" name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
 	Lenient               bool              `more:"" xor:"strict" group:"Crossplane:" help:"Only warn of unknown fields of a Composition, which an API server drops."`
 	Offline               bool              `group:"Registry:" help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
-	FunctionAnnotations   []string          `more:"" short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable, or separated by commas."`
+	FunctionAnnotations   []string          `more:"" short:"a" sep:"none" empty:"" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable, or separated by commas."`
 	recordingFlags
 	Git        `group:"Registry:"`
 	Index      `group:"Registry:"`

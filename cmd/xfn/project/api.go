@@ -18,9 +18,9 @@ import (
 // CompositionCmd writes a Composition.
 type CompositionCmd struct {
 	XRD    string `arg:"" name:"xrd" help:"File with the XRD."`
-	Name   string `placeholder:"PREFIX" help:"Prefix of the Composition's name."`
-	Plural string `placeholder:"PLURAL" help:"Plural of the kind, instead of that in the XRD."`
-	Path   string `placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/composition.yaml."`
+	Name   string `empty:"" placeholder:"PREFIX" help:"Prefix of the Composition's name."`
+	Plural string `empty:"" placeholder:"PLURAL" help:"Plural of the kind, instead of that in the XRD."`
+	Path   string `empty:"" placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/composition.yaml."`
 
 	// CacheDir is a flag of the crossplane CLI. Nothing is fetched here.
 	CacheDir string `hidden:""`
@@ -55,8 +55,8 @@ func (c *CompositionCmd) Run(ctx context.Context, term *terminal.Terminal) error
 type XRDCmd struct {
 	File    string `arg:"" name:"xr" help:"File with an example of an XR, or with an XR in SimpleSchema."`
 	From    string `enum:"xr,simpleschema" default:"xr" placeholder:"FORMAT" help:"Content of the file: xr, an example with values, or simpleschema, types of fields in the syntax of kro. Default: ${default}."`
-	Plural  string `placeholder:"PLURAL" help:"Plural of the kind."`
-	Path    string `placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/definition.yaml."`
+	Plural  string `empty:"" placeholder:"PLURAL" help:"Plural of the kind."`
+	Path    string `empty:"" placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/definition.yaml."`
 	Replace bool   `help:"Replace the file of an existing XRD for the kind, or the file of --path."`
 	fileFlag
 }
@@ -98,9 +98,9 @@ func (c *XRDCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 // XRCmd prints an XR.
 type XRCmd struct {
 	InputFile  string `arg:"" optional:"" default:"-" name:"file" help:"File with an XRD or a claim, or - for stdin. Default: ${default}."`
-	OutputFile string `short:"o" placeholder:"FILE" help:"Write the XR to a file instead of stdout."`
-	Name       string `placeholder:"NAME" help:"Name of the XR."`
-	Kind       string `placeholder:"KIND" help:"Kind of the XR. Default: that in the XRD, or the kind of the claim after an X."`
+	OutputFile string `short:"o" empty:"" placeholder:"FILE" help:"Write the XR to a file instead of stdout."`
+	Name       string `empty:"" placeholder:"NAME" help:"Name of the XR."`
+	Kind       string `empty:"" placeholder:"KIND" help:"Kind of the XR. Default: that in the XRD, or the kind of the claim after an X."`
 	Direct     bool   `negatable:"" help:"Leave out the reference to the claim, and use its name without a suffix."`
 	GenUID     bool   `name:"gen-uid" help:"Set a random UID."`
 }

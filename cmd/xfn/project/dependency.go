@@ -48,8 +48,8 @@ func (f fetchFlags) fetcher(term *terminal.Terminal, program terminal.Program) (
 type AddCmd struct {
 	Package string `arg:"" name:"dependency" surplus:"as in xfn dependency add registry.example.org/acme/provider-cloud:v1.2.0" help:"REPOSITORY[:TAG|:CONSTRAINT|@DIGEST] of a package, k8s:VERSION, the URL of a file of CRDs, or of a git repository."`
 	APIOnly bool   `name:"api-only" help:"The package is needed for its APIs only, and is not installed with the project."`
-	GitRef  string `placeholder:"REF" help:"Branch, tag or commit of a git repository."`
-	GitPath string `placeholder:"DIR" help:"Directory with CRDs in the git repository."`
+	GitRef  string `empty:"" placeholder:"REF" help:"Branch, tag or commit of a git repository."`
+	GitPath string `empty:"" placeholder:"DIR" help:"Directory with CRDs in the git repository."`
 	fileFlag
 	fetchFlags
 }

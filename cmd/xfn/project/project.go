@@ -36,13 +36,13 @@ Example:
 
 // fileFlag names the project file.
 type fileFlag struct {
-	ProjectFile string `short:"f" placeholder:"FILE" surplus:"name another project by its file with -f" help:"The project file. Its directory is the project. Default: crossplane-project.yaml or upbound.yaml."`
+	ProjectFile string `short:"f" empty:"" placeholder:"FILE" surplus:"name another project by its file with -f" help:"The project file. Its directory is the project. Default: crossplane-project.yaml or upbound.yaml."`
 }
 
 // fileFlags name the project file, and change its repository.
 type fileFlags struct {
 	fileFlag
-	Repository string `placeholder:"REPOSITORY" help:"Repository of the Configuration, instead of that in the project file."`
+	Repository string `empty:"" placeholder:"REPOSITORY" help:"Repository of the Configuration, instead of that in the project file."`
 }
 
 // read reads the project file and prints its warnings.

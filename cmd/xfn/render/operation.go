@@ -20,10 +20,10 @@ type OperationCmd struct {
 	Operation string `arg:"" help:"File of the Operation, CronOperation or WatchOperation, or - for stdin."`
 	Functions string `arg:"" optional:"" help:"File or folder of Functions, or the crossplane.yaml or root of a package whose dependencies are the functions. Optional in a project, and if each step is a builtin or named by --package."`
 
-	WatchedResource    string `short:"w" group:"Inputs:" placeholder:"FILE" help:"The resource for which a WatchOperation makes the Operation. Each step requires it."`
+	WatchedResource    string `short:"w" group:"Inputs:" empty:"" placeholder:"FILE" help:"The resource for which a WatchOperation makes the Operation. Each step requires it."`
 	flags.Requirements `group:"Inputs:"`
 
-	CrossplaneVersion string `more:"" group:"Crossplane:" placeholder:"VERSION" help:"The version of Crossplane to imitate, v2.0 or later. All render Operations alike."`
+	CrossplaneVersion string `more:"" group:"Crossplane:" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v2.0 or later. All render Operations alike."`
 	flags.Features    `group:"Crossplane:"`
 	Timeout           time.Duration `more:"" group:"Crossplane:" default:"1m" help:"Timeout of the render, including the start of functions, without builds from source."`
 	Strict            bool          `more:"" group:"Crossplane:" xor:"strict" help:"Fail for any problem of the Operation, not only for those that make Crossplane fail."`
@@ -32,7 +32,7 @@ type OperationCmd struct {
 	CrossplaneImage         string `hidden:""`
 	CrossplaneDockerNetwork string `hidden:""`
 
-	ProjectFile          string `more:"" short:"f" group:"Functions:" placeholder:"FILE" help:"The file of the project that has the functions. Default: that of the working directory."`
+	ProjectFile          string `more:"" short:"f" group:"Functions:" empty:"" placeholder:"FILE" help:"The file of the project that has the functions. Default: that of the working directory."`
 	MaxConcurrency       uint   `hidden:""`
 	flags.Runtimes       `group:"Functions:"`
 	IncludeFullOperation bool `more:"" short:"o" group:"Output:" help:"Has no effect: the Operation is always printed with all of its fields."`

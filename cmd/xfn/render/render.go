@@ -39,7 +39,7 @@ type Cmd struct {
 type sourceFlags struct {
 	XRs          []string `more:"" name:"xr" sep:"none" placeholder:"PATH" help:"File or folder of composite resources, instead of the first argument. Repeatable."`
 	AllDocuments bool     `more:"" help:"Render every document of the files of composite resources, not only the first."`
-	ProjectFile  string   `more:"" short:"f" placeholder:"FILE" help:"The file of the project whose APIs and functions are used. Default: that of the working directory."`
+	ProjectFile  string   `more:"" short:"f" empty:"" placeholder:"FILE" help:"The file of the project whose APIs and functions are used. Default: that of the working directory."`
 	flags.Sources
 	Compositions    []string `sep:"none" placeholder:"PATH" help:"Compositions and XRDs, to render claims and nested composite resources too. A file or folder. Repeatable."`
 	ObserveLoop     int      `more:"" placeholder:"N" help:"Add the output to the observed state and render again, up to N times, until nothing changes."`
@@ -49,7 +49,7 @@ type sourceFlags struct {
 // engineFlags select and configure the version of Crossplane.
 type engineFlags struct {
 	Profile           engine.Profile `more:"" enum:"v2,classic,alpha" default:"v2" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2, alpha the reconciler of v1.11, whose functions are containers."`
-	CrossplaneVersion string         `more:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
+	CrossplaneVersion string         `more:"" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
 	LiteralDeletion   bool           `more:"" help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation said."`
 	flags.Features
 	Timeout time.Duration `more:"" default:"1m" help:"Timeout of the render, including the start of functions, without builds from source."`

@@ -11,8 +11,8 @@ import (
 type PipelineCmd struct {
 	convertFiles
 
-	FunctionName           string `short:"f" aliases:"function-patch-and-transform-ref" default:"function-patch-and-transform" placeholder:"NAME" help:"Name of the Function for patches and transforms. Default: ${default}."`
-	EnvironmentConfigsName string `name:"function-environment-configs-ref" default:"function-environment-configs" placeholder:"NAME" help:"Name of the Function for EnvironmentConfigs. Default: ${default}."`
+	FunctionName           string `short:"f" aliases:"function-patch-and-transform-ref" default:"function-patch-and-transform" empty:"" placeholder:"NAME" help:"Name of the Function for patches and transforms. Default: ${default}."`
+	EnvironmentConfigsName string `name:"function-environment-configs-ref" default:"function-environment-configs" empty:"" placeholder:"NAME" help:"Name of the Function for EnvironmentConfigs. Default: ${default}."`
 }
 
 // Help is shown by --help.
@@ -42,7 +42,7 @@ func (c *PipelineCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 type EnvironmentCmd struct {
 	convertFiles
 
-	EnvironmentConfigsName string `name:"function-environment-configs-ref" default:"function-environment-configs" placeholder:"NAME" help:"Name of the Function for EnvironmentConfigs. Default: ${default}."`
+	EnvironmentConfigsName string `name:"function-environment-configs-ref" default:"function-environment-configs" empty:"" placeholder:"NAME" help:"Name of the Function for EnvironmentConfigs. Default: ${default}."`
 }
 
 // Help is shown by --help.
