@@ -67,22 +67,18 @@ func (s *Session) validateXRs(p *plan, v *validate.Validator, failed []error) er
 	return nil
 }
 
-// DecodeXR returns the object in doc. It returns an error if the object cannot be a composite
-// resource, because it is of a kind of Kubernetes or Crossplane, or has fields of other types.
-func DecodeXR(doc manifest.Document) (map[string]any, error) {
-	obj, err := doc.Object()
-	if err == nil {
-		err = checkXR(doc, obj)
+// CheckXR returns an error if obj, the object in doc, cannot be a composite resource, because it is
+// of a kind of Kubernetes or Crossplane, or has fields of other types.
+func CheckXR(doc manifest.Document, obj map[string]any) error {
+	if err := checkXR(doc, obj); err != nil {
+		return err
 	}
 	u := &unstructured.Unstructured{Object: obj}
-	if err == nil && schema.HasNoXRs(u.GroupVersionKind().GroupVersion()) {
-		err = &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a composite resource, got %s", composition.Describe(u))}
-		err = hint.Wrap(err, "name the file of an object whose kind an XRD defines")
+	if !schema.HasNoXRs(u.GroupVersionKind().GroupVersion()) {
+		return nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("loading the composite resource: %w", err)
-	}
-	return obj, nil
+	err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a composite resource, got %s", composition.Describe(u))}
+	return hint.Wrap(err, "name the file of an object whose kind an XRD defines")
 }
 
 // checkXR returns an error about the types of the fields of obj, the composite resource in doc.

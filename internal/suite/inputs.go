@@ -290,7 +290,8 @@ func (h *inputResolver) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[st
 	case xr.From != "":
 		obj, err = h.from(xr.From, depth)
 	case xr.File != "":
-		obj, err = h.read(h.ctx, xr.File)
+		isWhole := xr.Patch == nil && depth == 0
+		obj, err = h.read(h.ctx, xr.File, isWhole)
 	case xr.Patch != nil:
 		obj, err = h.byDefault(c, depth)
 	default:
@@ -302,8 +303,9 @@ func (h *inputResolver) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[st
 	return fieldpath.Map(fieldpath.MergePatch(obj, xr.Patch)), nil
 }
 
-// read returns the composite resource in a file.
-func (a *attempt) read(ctx context.Context, file string) (map[string]any, error) {
+// read returns the composite resource in a file. Unless isWhole is true, the file may lack the
+// apiVersion or the kind, which a patch adds.
+func (a *attempt) read(ctx context.Context, file string, isWhole bool) (map[string]any, error) {
 	path, r := a.path(file), a.options.Config.Reader
 	if err := r.CheckExists(path); err != nil {
 		return nil, fmt.Errorf("xr: %w", err)
@@ -312,11 +314,19 @@ func (a *attempt) read(ctx context.Context, file string) (map[string]any, error)
 	if err != nil {
 		return nil, fmt.Errorf("loading the composite resource: %w", err)
 	}
-	decode := func() (map[string]any, error) { return session.DecodeXR(doc) }
+	var obj map[string]any
 	if len(doc.Text) > maxKept {
-		return decode()
+		obj, err = doc.Object()
+	} else {
+		obj, err = a.resources.Do(content{doc.Path, doc.Line, string(doc.Text)}, doc.Object)
 	}
-	return a.resources.Do(content{doc.Path, doc.Line, string(doc.Text)}, decode)
+	if err == nil && (isWhole || obj["apiVersion"] != nil && obj["kind"] != nil) {
+		err = session.CheckXR(doc, obj)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loading the composite resource: %w", err)
+	}
+	return obj, nil
 }
 
 // A content is the position and the text of a document.

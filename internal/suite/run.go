@@ -300,7 +300,7 @@ func (a *attempt) failRender(ctx context.Context, err error) {
 		err = fmt.Errorf("%w; %w", err, cause)
 	}
 	if xr := a.form.XR; xr.File != "" && ctx.Err() == nil {
-		if _, notXR := a.read(ctx, xr.File); notXR != nil {
+		if _, notXR := a.read(ctx, xr.File, xr.Patch == nil); notXR != nil {
 			err = notXR
 		}
 	}

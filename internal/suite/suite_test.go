@@ -139,11 +139,12 @@ func TestCases(t *testing.T) {
 - {name: object, xr: {apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: b}, spec: {bucketRegion: b}}, expect: {xr: {spec.bucketRegion: b, metadata.name: b}}}
 - {name: patch, xr: {patch: {spec: {bucketRegion: p}, metadata: {labels: {a: b}}}}, expect: {xr: {spec.bucketRegion: p, metadata.name: example-render, metadata.labels.a: b}}}
 - {name: of file, xr: {file: xr.yaml, patch: {spec: {bucketRegion: f}}}, expect: {xr: {spec.bucketRegion: f}}}
+- {name: of a part, xr: {file: part.yaml, patch: {apiVersion: example.crossplane.io/v1, kind: XBucket}}, expect: {xr: {spec.bucketRegion: p}}}
 - {name: of case, xr: {from: patch, patch: {spec: {x: 1}}}, expect: {xr: {spec.bucketRegion: p, spec.x: 1}}}
 - {name: row, each: [q, r], xr: {patch: {spec: {bucketRegion: "${each}"}}}, expect: {xr: {spec.bucketRegion: "${each}"}}}
 - {name: of row, xr: {from: row/2}, expect: {xr: {spec.bucketRegion: r}}}
-`, nil,
-			[]string{"s.yaml/file passed", "s.yaml/object passed", "s.yaml/patch passed", "s.yaml/of file passed", "s.yaml/of case passed", "s.yaml/row/1 passed", "s.yaml/row/2 passed", "s.yaml/of row passed"},
+`, map[string]string{"part.yaml": "metadata: {name: part}\nspec: {bucketRegion: p}"},
+			[]string{"s.yaml/file passed", "s.yaml/object passed", "s.yaml/patch passed", "s.yaml/of file passed", "s.yaml/of a part passed", "s.yaml/of case passed", "s.yaml/row/1 passed", "s.yaml/row/2 passed", "s.yaml/of row passed"},
 		},
 		"XRErrors": {
 			"an invalid composite resource fails its case", "defaults: {composition: composition.yaml, functions: functions.yaml}\n" + `cases:
