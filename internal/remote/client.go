@@ -152,14 +152,16 @@ func newTransport(o Options) http.RoundTripper {
 // proxyOf returns the proxy for a request, as http.ProxyFromEnvironment does. It returns an error
 // for a malformed variable, which ProxyFromEnvironment ignores.
 func proxyOf(req *http.Request) (*url.URL, error) {
-	proxy, err := http.ProxyFromEnvironment(req)
-	if proxy != nil && !strings.HasPrefix(proxy.Path, "//") || err != nil { // "http://" was put before a malformed URL.
-		return proxy, err
-	}
 	env := httpproxy.FromEnvironment()
 	variable, value := "HTTPS_PROXY", env.HTTPSProxy
 	if req.URL.Scheme == "http" {
 		variable, value = "HTTP_PROXY", env.HTTPProxy
+	}
+	proxy, err := http.ProxyFromEnvironment(req)
+	// ProxyFromEnvironment puts "http://" before a value without it, also before "http:/host".
+	malformed := proxy != nil && !strings.Contains(value, "://") && (strings.HasPrefix(proxy.Path, "//") || strings.HasSuffix(proxy.Host, ":"))
+	if proxy != nil && !malformed || err != nil {
+		return proxy, err
 	}
 	env.HTTPSProxy, env.HTTPProxy = "proxy", "proxy"
 	if used, _ := env.ProxyFunc()(req.URL); used == nil || value == "" {

@@ -143,7 +143,8 @@ func TestCases(t *testing.T) {
 - {name: of case, xr: {from: patch, patch: {spec: {x: 1}}}, expect: {xr: {spec.bucketRegion: p, spec.x: 1}}}
 - {name: row, each: [q, r], xr: {patch: {spec: {bucketRegion: "${each}"}}}, expect: {xr: {spec.bucketRegion: "${each}"}}}
 - {name: of row, xr: {from: row/2}, expect: {xr: {spec.bucketRegion: r}}}
-`, map[string]string{"part.yaml": "metadata: {name: part}\nspec: {bucketRegion: p}"},
+`,
+			map[string]string{"part.yaml": "metadata: {name: part}\nspec: {bucketRegion: p}"},
 			[]string{"s.yaml/file passed", "s.yaml/object passed", "s.yaml/patch passed", "s.yaml/of file passed", "s.yaml/of a part passed", "s.yaml/of case passed", "s.yaml/row/1 passed", "s.yaml/row/2 passed", "s.yaml/of row passed"},
 		},
 		"XRErrors": {
