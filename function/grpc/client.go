@@ -129,13 +129,27 @@ func (c *Client) wait(ctx context.Context, failed func(connectivity.State) bool)
 			return nil
 		case failed(state):
 			return fmt.Errorf("connecting to %q: %w", c.target, c.dialer.reason())
-		case state == connectivity.Idle:
-			c.conn.Connect()
 		}
-		if !c.conn.WaitForStateChange(ctx, state) {
+		if !c.leave(ctx, state) {
 			return fmt.Errorf("connecting to %q: %w", c.target, c.dialer.explain(context.Cause(ctx)))
 		}
 	}
+}
+
+// repeatConnect is the time after which Connect is called again on an idle connection. gRPC may
+// ignore a call while a connection is becoming idle.
+const repeatConnect = 100 * time.Millisecond
+
+// leave waits until the connection has left a state, and connects if the state is idle. It returns
+// false if ctx is done.
+func (c *Client) leave(ctx context.Context, state connectivity.State) bool {
+	if state != connectivity.Idle {
+		return c.conn.WaitForStateChange(ctx, state)
+	}
+	c.conn.Connect()
+	short, cancel := context.WithTimeout(ctx, repeatConnect)
+	defer cancel()
+	return c.conn.WaitForStateChange(short, state) || ctx.Err() == nil
 }
 
 // RunFunction calls the function by v1, or by v1beta1 if it serves only that. If the
