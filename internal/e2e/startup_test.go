@@ -34,8 +34,15 @@ func TestStart(t *testing.T) {
 	info, err := os.Stat(xfn)
 	e2e.NoError(t, err)
 	start := packageInit(t, xfn)
+	// On a machine with other work, the collector may run before package startup delays it.
+	for range 9 {
+		if !start.collected {
+			break
+		}
+		start = packageInit(t, xfn)
+	}
 	if start.collected {
-		t.Error("the garbage collector ran")
+		t.Error("the garbage collector ran in each of ten runs")
 	}
 	for _, figure := range []struct {
 		name               string

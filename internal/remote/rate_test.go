@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,8 +82,14 @@ func TestSilence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
 				var notes []string
-				c := remote.New(remote.Options{Transport: silence(tc.dial), IdleTimeout: tc.idle, Progress: func(e progress.Event) { notes = append(notes, e.Text) }})
+				report := func(e progress.Event) {
+					mu.Lock()
+					defer mu.Unlock()
+					notes = append(notes, e.Text)
+				}
+				c := remote.New(remote.Options{Transport: silence(tc.dial), IdleTimeout: tc.idle, Progress: report})
 				for range 2 {
 					req, err := http.NewRequestWithContext(t.Context(), tc.method, tc.url, nil)
 					e2e.NoError(t, err)
@@ -97,6 +104,8 @@ func TestSilence(t *testing.T) {
 				if tc.note != "" {
 					want = []string{tc.note}
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				if !slices.Equal(notes, want) {
 					t.Errorf("%s: got the notes %q, want %q", tc.reason, notes, want)
 				}
