@@ -158,8 +158,8 @@ func proxyOf(req *http.Request) (*url.URL, error) {
 		variable, value = "HTTP_PROXY", env.HTTPProxy
 	}
 	proxy, err := http.ProxyFromEnvironment(req)
-	// ProxyFromEnvironment puts "http://" before a value without it, also before "http:/host".
-	malformed := proxy != nil && !strings.Contains(value, "://") && (strings.HasPrefix(proxy.Path, "//") || strings.HasSuffix(proxy.Host, ":"))
+	// ProxyFromEnvironment puts "http://" before a value that it cannot read, also before "http:/host".
+	malformed := proxy != nil && strings.HasSuffix(proxy.Host, ":")
 	if proxy != nil && !malformed || err != nil {
 		return proxy, err
 	}
