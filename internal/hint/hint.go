@@ -153,7 +153,7 @@ func hasOtherWord(a, b string) bool {
 }
 
 // IsMisspelling reports whether name is probably meant to be near: it differs in one edit, in a word of
-// at least four letters, in the order of letters in one of three, or in case. Names as those of a list
+// at least four letters, by a swap or one letter more in one of three, or in case. Names as those of a list
 // are not misspelled: they differ in digits, in words of one letter, in the last letter, or in a plural.
 func IsMisspelling(name, near string) bool {
 	const shortest = 4
@@ -169,7 +169,7 @@ func IsMisspelling(name, near string) bool {
 	}
 	for i := range as {
 		if as[i] != bs[i] && min(len(as[i]), len(bs[i])) < shortest {
-			return len(as[i]) == shortest-1 && sorted(as[i]) == sorted(bs[i])
+			return min(len(as[i]), len(bs[i])) == shortest-1 && (len(as[i]) != len(bs[i]) || sorted(as[i]) == sorted(bs[i]))
 		}
 	}
 	return true

@@ -40,6 +40,7 @@ func TestIsMisspelling(t *testing.T) {
 		{"a letter is missing", "regio", "region", true},
 		{"two letters are swapped", "ConfigMpa", "ConfigMap", true},
 		{"a letter of one word is doubled", "my-buckket", "my-bucket", true},
+		{"a short word in camel case has one letter more", "ConfigMapp", "ConfigMap", true},
 		{"a dash is missing", "mybucket", "my-bucket", true},
 		{"a letter has another case", "kmsKeyId", "kmsKeyID", true},
 		{"names are equal", "config", "config", false},

@@ -15,8 +15,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// warn warns of the field of the case at path.
+// warn warns of the field of the case at path. A field with a variable may be right in another row of
+// the table, so there is no warning of it.
 func (a *attempt) warn(path []string, text string) {
+	if !a.item.Case.IsLiteral(path...) {
+		return
+	}
 	at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...)}
 	a.sessions.config.Progress.Warn(at.Position() + ": " + text)
 }
@@ -31,7 +35,7 @@ func (a *attempt) checkExpect(r session.Result) {
 	if err != nil || !given {
 		return
 	}
-	if isEmpty(expect) {
+	if own := a.item.Case.Own("expect"); own != nil && isEmpty(own) {
 		text := "expect is empty, so the case passes whatever the functions compose\nhint: write what is expected, as in resources: {NAME: {spec.region: eu}}, or leave expect out if the render need only succeed"
 		if a.item.Suite.IsConverted() {
 			text = "the test asserts nothing, so it passes whatever the functions compose\nhint: add the expected resources to assertResources"
@@ -39,33 +43,39 @@ func (a *attempt) checkExpect(r session.Result) {
 		a.warn([]string{"expect"}, text)
 		return
 	}
-	for _, path := range emptyFields(expect) {
+	for _, path := range a.emptyFields(expect) {
 		a.warn(path, manifest.JoinPath(path)+" is empty, so it checks nothing")
 	}
 	e := a.form.Expect
-	if e.Valid.All == nil && len(e.Valid.Ignore) > 0 {
+	if e.Valid.All == nil && len(e.Valid.Ignore) > 0 && a.item.Case.Own("expect", "valid") != nil {
 		a.warn([]string{"expect", "valid"}, "expect.valid has no field all, so it checks nothing")
 	}
-	for name, c := range e.Conditions {
+	for _, name := range slices.Sorted(maps.Keys(e.Conditions)) {
+		c := e.Conditions[name]
 		a.checkText(c.Reason, "expect", "conditions", name, "reason")
 		a.checkText(c.Message, "expect", "conditions", name, "message")
 	}
 	for i, result := range e.Results {
 		at := fmt.Sprintf("[%d]", i)
-		a.checkText(result.Message, "expect", "results", at, "message")
-		a.checkText(result.Reason, "expect", "results", at, "reason")
+		if !result.Absent { // An absent result with any text is no result at all.
+			a.checkText(result.Message, "expect", "results", at, "message")
+			a.checkText(result.Reason, "expect", "results", at, "reason")
+		}
 		a.checkStep(result, r, "expect", "results", at, "step")
 	}
 	for i, expression := range e.CEL {
 		a.checkExpression(&expression, "expect", "cel", fmt.Sprintf("[%d]", i))
 	}
-	for name, resource := range e.Resources {
-		for path, m := range resource.Fields {
-			a.checkExpression(m.CEL, "expect", "resources", name, path)
-		}
+	for _, name := range slices.Sorted(maps.Keys(e.Resources)) {
+		a.checkMatchers(e.Resources[name].Fields, "expect", "resources", name)
 	}
-	for path, m := range e.XR {
-		a.checkExpression(m.CEL, "expect", "xr", path)
+	a.checkMatchers(e.XR, "expect", "xr")
+}
+
+// checkMatchers warns of the expressions of fields at path that are constant.
+func (a *attempt) checkMatchers(fields map[string]spec.Matcher, path ...string) {
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		a.checkExpression(fields[field].CEL, append(slices.Clone(path), field)...)
 	}
 }
 
@@ -83,14 +93,14 @@ func (a *attempt) checkText(t *spec.Text, path ...string) {
 	a.warn(path, manifest.JoinPath(path)+" accepts any text: write {equals: ''} for an empty one")
 }
 
-// checkStep warns of a step that no pipeline has, if no result of it may exist.
+// checkStep warns of the misspelled name of a step, if no result of it may exist.
 func (a *attempt) checkStep(result spec.Result, r session.Result, path ...string) {
 	var steps []string
 	for _, s := range r.Composition.Spec.Pipeline {
 		steps = append(steps, s.Step)
 	}
-	if result.Absent && result.Step != "" && !slices.Contains(steps, result.Step) {
-		a.warn(path, fmt.Sprintf("%s: the pipeline has no step %q, so there is never a result of it%s", manifest.JoinPath(path), result.Step, hint.DidYouMean(hint.Nearest(result.Step, steps))))
+	if near := hint.Nearest(result.Step, steps); result.Absent && hint.IsMisspelling(result.Step, near) {
+		a.warn(path, fmt.Sprintf("%s: the pipeline has no step %q, so there is never a result of it%s", manifest.JoinPath(path), result.Step, hint.DidYouMean(near)))
 	}
 }
 
@@ -113,19 +123,20 @@ func isEmpty(expect any) bool {
 	return isObject || expect == nil
 }
 
-// emptyFields returns the paths of the fields of expect that are empty, and of those in ready and
-// golden.
-func emptyFields(expect any) (paths [][]string) {
-	for key, v := range fieldpath.Map(expect) {
+// emptyFields returns the paths of the fields of expect that the case sets to an empty value, and of
+// those in ready and golden, if all are empty.
+func (a *attempt) emptyFields(expect any) (paths [][]string) {
+	for _, key := range slices.Sorted(maps.Keys(fieldpath.Map(expect))) {
+		v := a.item.Case.Own("expect", key)
+		below := fieldpath.Map(v)
 		switch {
 		case key == "only":
 		case isEmptyValue(v):
 			paths = append(paths, []string{"expect", key})
-		case key == "ready" || key == "golden":
-			for name, below := range fieldpath.Map(v) {
-				if isEmptyValue(below) {
-					paths = append(paths, []string{"expect", key, name})
-				}
+		case len(below) > 0 && (key == "ready" || key == "golden"):
+			names := slices.Sorted(maps.Keys(below))
+			if !slices.ContainsFunc(names, func(name string) bool { return below[name] != nil && !isEmptyValue(below[name]) }) {
+				paths = append(paths, []string{"expect", key, names[0]})
 			}
 		}
 	}
@@ -140,45 +151,47 @@ func isEmptyValue(v any) bool {
 }
 
 // checkAbsent records the names and kinds of resources that a case composes, and those that it
-// expects not to be composed. What no case of the suite composes is a warning if its name is similar
-// to one that is composed.
+// expects not to be composed. It warns about a name that no case of the suite composes if it is a
+// misspelling of one that this case composes.
 func (a *attempt) checkAbsent(r session.Result) {
-	var composed []string
+	var kinds, names, ids []string
 	for _, obj := range r.Composed {
 		kind := fieldpath.Text(obj, "kind")
-		composed = append(composed, kind, kind+"/"+fieldpath.Text(obj, "metadata", "name"))
+		kinds, ids = append(kinds, kind), append(ids, kind+"/"+fieldpath.Text(obj, "metadata", "name"))
 		if name := reconciler.ResourceName(obj); name != "" {
-			composed = append(composed, name)
+			names = append(names, name)
 		}
 	}
-	slices.Sort(composed)
-	composed = slices.Compact(composed)
 	id := func(name string) string { return a.item.Suite.Path + " " + name }
-	for _, name := range composed {
+	for _, name := range slices.Concat(kinds, names, ids) {
 		a.fixture("absent", id(name), true, true, "")
 	}
-	absent := func(what, name string, path ...string) {
-		near := hint.Nearest(name, composed)
-		isTypo := hint.EditDistance(name, near) <= max(1, len(name)/4) && !onlyDigitsDiffer(name, near)
-		if name == "total" || near == "" || near == name || !isTypo {
+	absent := func(what, name string, similar []string, path ...string) {
+		if strings.Contains(name, "/") {
+			similar = ids
+		}
+		near := hint.Nearest(name, similar)
+		if !hint.IsMisspelling(name, near) {
 			return
 		}
 		at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...)}
 		a.fixture("absent", id(name), true, false, fmt.Sprintf("%s: %s: no case composes %s%s%s", at.Position(), strings.Join(path[:2], "."), what, name, hint.DidYouMean(near)))
 	}
-	for kind, n := range a.form.Expect.Count {
-		if n == 0 {
-			absent("a resource of kind ", kind, "expect", "count", kind)
+	for _, kind := range slices.Sorted(maps.Keys(a.form.Expect.Count)) {
+		if a.form.Expect.Count[kind] == 0 {
+			absent("a resource of kind ", kind, kinds, "expect", "count", kind)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.form.Expect.Resources)) {
-		if a.form.Expect.Resources[name].State == "absent" {
-			absent("a resource ", name, "expect", "resources", name)
+		// The name may be a kind, which differs from a name in case.
+		isKind := slices.ContainsFunc(names, func(one string) bool { return strings.EqualFold(one, name) })
+		if a.form.Expect.Resources[name].State == "absent" && !isKind {
+			absent("a resource ", name, names, "expect", "resources", name)
 		}
 	}
 	for i, one := range a.form.Expect.Assertions {
 		if one.Type == "NotExists" || one.Type == "Count" && one.Value != nil && fmt.Sprint(one.Value.Any) == "0" {
-			absent("a resource ", strings.TrimSuffix(one.Resource, "/*"), "expect", "assertions", fmt.Sprintf("[%d]", i))
+			absent("a resource ", strings.TrimSuffix(one.Resource, "/*"), kinds, "expect", "assertions", fmt.Sprintf("[%d]", i))
 		}
 	}
 }

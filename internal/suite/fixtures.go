@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"unicode"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -124,7 +122,7 @@ func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 
 // checkObserved records which observed resources have the name of a desired one. Those of others
 // are deleted, which a case can test, so they count as used unless a similar name is desired and
-// not observed. Names that differ only in digits are not similar.
+// not observed.
 func (a *attempt) checkObserved(ctx context.Context) {
 	missing := maps.Clone(a.usage.desired)
 	for _, s := range a.form.Observed {
@@ -139,13 +137,8 @@ func (a *attempt) checkObserved(ctx context.Context) {
 			return true, ""
 		}
 		near := hint.Nearest(name, names)
-		return near == "" || onlyDigitsDiffer(name, near), fmt.Sprintf("no function desires a resource %q%s", name, hint.DidYouMean(near))
+		return !hint.IsMisspelling(name, near), fmt.Sprintf("no function desires a resource %q%s", name, hint.DidYouMean(near))
 	})
-}
-
-// onlyDigitsDiffer reports whether two names differ only in digits, as those of a list do.
-func onlyDigitsDiffer(a, b string) bool {
-	return slices.Equal(strings.FieldsFunc(a, unicode.IsDigit), strings.FieldsFunc(b, unicode.IsDigit))
 }
 
 // eachFixture records for each source of a field whether an object in it was used.

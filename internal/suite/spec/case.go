@@ -80,6 +80,32 @@ func (c *Case) Inherits(field string) bool {
 	return !own
 }
 
+// Own returns a field as the case has it in the file, before variables are replaced. It returns nil
+// if the defaults have the field too, because the case then replaces it.
+func (c *Case) Own(path ...string) any {
+	path = c.original(path)
+	if _, depth := walk(c.suite.defaults, path); depth == len(path) {
+		return nil
+	}
+	value, depth := walk(c.raw, path)
+	if depth < len(path) {
+		return nil
+	}
+	return value
+}
+
+// IsLiteral reports whether a field is in the file, in the case or the defaults, without a variable in
+// its path or value.
+func (c *Case) IsLiteral(path ...string) bool {
+	path = c.original(path)
+	from := c.raw
+	if c.isDefault(path) {
+		from = c.suite.defaults
+	}
+	value, depth := walk(from, path)
+	return depth == len(path) && !usesRow(value) && !slices.ContainsFunc(path, hasVariable)
+}
+
 // UsesRow reports whether the case has no table, or uses the row of its table.
 func (c *Case) UsesRow() bool {
 	return !c.hasRow || usesRow(c.raw) || usesRow(c.suite.defaults)
@@ -194,16 +220,23 @@ func (c *Case) errorAt(path []string, err error) error {
 	return &manifest.Error{Path: c.suite.Document.Path, Line: c.Position(path...), Err: err}
 }
 
-// at returns the path in the document of a path in the case. It is a path in
-// the case or in the defaults, whichever contains more of the path.
+// at returns the path in the document of a path in the case.
 func (c *Case) at(path []string) string {
 	path = c.original(path)
 	own := "cases[" + strconv.Itoa(c.index) + "]"
-	_, inDefaults := walk(c.suite.defaults, path)
-	if _, inCase := walk(c.raw, path); inDefaults > inCase {
+	if c.isDefault(path) {
 		own = "defaults"
 	}
 	return manifest.JoinPath(append([]string{own}, path...))
+}
+
+// isDefault reports whether the defaults contain more of a path than the case, and the case does not
+// replace what they contain, such as by a list.
+func (c *Case) isDefault(path []string) bool {
+	last, inCase := walk(c.raw, path)
+	_, inDefaults := walk(c.suite.defaults, path)
+	_, merges := last.(map[string]any)
+	return merges && inDefaults > inCase
 }
 
 // original returns path with the keys as in the file, before replacement.
@@ -217,12 +250,13 @@ func (c *Case) original(path []string) []string {
 	return out
 }
 
-// walk returns the value at path in v, or nil, and the number of segments that exist.
+// walk returns the value at path in v, and the number of segments that exist. If not all exist, the
+// value is that of the last one.
 func walk(v any, path []string) (value any, depth int) {
 	for i, key := range path {
 		next, ok := get(v, key)
 		if !ok {
-			return nil, i
+			return v, i
 		}
 		v = next
 	}
@@ -232,8 +266,9 @@ func walk(v any, path []string) (value any, depth int) {
 func get(v any, key string) (any, bool) {
 	switch v := v.(type) {
 	case map[string]any:
-		e, ok := v[key]
-		return e, ok
+		if e, ok := v[key]; ok {
+			return e, true
+		}
 	case []any:
 		i, err := strconv.Atoi(strings.Trim(key, "[]"))
 		if err != nil || i < 0 || i >= len(v) {
@@ -241,5 +276,5 @@ func get(v any, key string) (any, bool) {
 		}
 		return v[i], true
 	}
-	return nil, false
+	return v, key == "[0]" && v != nil // A list of one element may be written without brackets.
 }

@@ -216,7 +216,15 @@ cases:
     results:
     - {severity: Normal}
     - {severity: Warning}
+- name: b
+  each: [{v: []}]
+  expect:
+    count: ${each.v}
+    only: a
 `)
+	if replaced := s.Cases[1]; replaced.Position("expect", "count", "total") != 19 || replaced.IsLiteral("expect", "count") || !replaced.IsLiteral("expect", "only", "[0]") || replaced.Own("expect", "only") == nil || replaced.Own("expect", "count") != nil {
+		t.Error("a field that replaces a field of the defaults is not found")
+	}
 	c := s.Cases[0]
 	for want, path := range map[int][]string{
 		4:  {"xrd"},

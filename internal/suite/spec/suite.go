@@ -107,9 +107,9 @@ func (e *KindError) Error() string {
 // isVariable reports whether the value at path is a string with a variable. Its
 // type is only known after the variable is replaced.
 func (s *Suite) isVariable(obj map[string]any, path []string) bool {
-	value, _ := walk(obj, path)
+	value, depth := walk(obj, path)
 	text, ok := value.(string)
-	return ok && hasVariable(text)
+	return ok && depth == len(path) && hasVariable(text)
 }
 
 func (s *Suite) checkDefaults() error {
