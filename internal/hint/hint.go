@@ -152,9 +152,10 @@ func hasOtherWord(a, b string) bool {
 	return false
 }
 
-// IsMisspelling reports whether name is probably meant to be near: it differs in one edit, in a word of
-// at least four letters, by a swap or one letter more in one of three, or in case. Names as those of a list
-// are not misspelled: they differ in digits, in words of one letter, in the last letter, or in a plural.
+// IsMisspelling reports whether name is probably meant to be near. They differ in case, in one edit in
+// a word of at least four letters, or in the order of letters in a word of three. It is false for names
+// that are usual side by side: they differ in digits, in words of one letter, in the last letter or in
+// a plural.
 func IsMisspelling(name, near string) bool {
 	const shortest = 4
 	if EditDistance(name, near) == 1 && strings.EqualFold(name, near) {
@@ -191,7 +192,7 @@ func sorted(word string) string {
 
 // listName returns what name has in common with the other names of its list.
 func listName(name string) string {
-	return plurals().ReplaceAllString(numbers().ReplaceAllString(strings.ReplaceAll(name, "_", " "), "#"), "")
+	return plurals().ReplaceAllString(numbers().ReplaceAllString(strings.ReplaceAll(name, "_", " "), ""), "")
 }
 
 // EditDistance returns the number of edits from a to b. An edit adds, removes or replaces

@@ -65,7 +65,7 @@ func Commit(ctx context.Context, o Options) (Snapshot, error) {
 	const silence = 5 * time.Second
 	limit := cmp.Or(o.AnswerTimeout, time.Minute)
 	notice := time.AfterFunc(silence, func() {
-		o.Progress.Note(fmt.Sprintf("the git server has sent no data for %s; waiting up to %s", silence, limit))
+		o.Progress.Note(fmt.Sprintf("the git server has not responded for %s; the request fails after %s", silence, limit))
 	})
 	timer := time.AfterFunc(limit, func() {
 		cancel(hint.Wrap(fmt.Errorf("the git server did not answer within %s", limit), CheckNetwork))
