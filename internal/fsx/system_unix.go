@@ -24,6 +24,16 @@ func try(f *os.File, mode LockMode) (bool, error) {
 	return err == nil, os.NewSyscallError("flock", err)
 }
 
+// duplicate returns an open file again, with the same offset. A program that opens /dev/stdout
+// instead begins at the start of a file.
+func duplicate(fd int, path string) (*os.File, error) {
+	copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(copied), path), nil
+}
+
 // isMine reports whether the current user owns a file, and the file has no other hard links.
 func isMine(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)

@@ -22,6 +22,9 @@ func try(f *os.File, mode LockMode) (bool, error) {
 	return err == nil, os.NewSyscallError("LockFileEx", err)
 }
 
+// duplicate fails, because no path names an open file on Windows.
+func duplicate(int, string) (*os.File, error) { return nil, errors.ErrUnsupported }
+
 func isMine(fs.FileInfo) bool { return false }
 
 // IsPrivate returns false, because modes say nothing about access on Windows.

@@ -153,11 +153,12 @@ func (f registryFlags) fetch(ctx context.Context, p terminal.Program, from strin
 func CheckOutput(file string) error {
 	info, err := os.Stat(file)
 	target, _ := filepath.EvalSymlinks(file)
+	_, replaced := fsx.TemporaryDir(file)
 	switch {
 	case err == nil && info.IsDir():
 		err := fmt.Errorf("writing package %q: it is a directory", file)
 		return &terminal.UsageError{Err: hint.Wrap(err, "name a file in it, such as "+filepath.Join(file, "package.xpkg"))}
-	case err == nil && info.Mode().IsRegular() && info.Size() > 0 && !slices.Contains([]string{".xpkg", ".tar"}, filepath.Ext(target)) && !isTar(file):
+	case err == nil && replaced && info.Size() > 0 && !slices.Contains([]string{".xpkg", ".tar"}, filepath.Ext(target)) && !isTar(file):
 		err := fmt.Errorf("writing package %q: the file exists and is not a package", file)
 		return &terminal.UsageError{Err: hint.Wrap(err, "name a file that ends in .xpkg, or remove this file first")}
 	case file != stdout:
