@@ -64,6 +64,9 @@ type Options struct {
 	// response without any bytes fails after IdleTimeout. Zero means 1000, and a negative
 	// number no limit.
 	MinRate int64
+	// Getenv returns an environment variable, so that errors name the variable of a proxy in upper
+	// or lower case, as it is set. It may be nil.
+	Getenv func(string) string
 	// Sleep waits for d, or until ctx is done. Nil means proc.Sleep. Tests replace it.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -76,6 +79,7 @@ type Client struct {
 	transport http.RoundTripper
 	policy    policy
 	plain     bool
+	proxies   proxyVariables
 	// patient means that Options.IdleTimeout was set.
 	patient   bool
 	userAgent string
@@ -102,6 +106,7 @@ func New(o Options) *Client {
 		transport: guarded{wire, sent, o.PlainHTTP},
 		policy:    policy{tries: cmp.Or(o.Tries, defaultTries), wait: cmp.Or(o.RetryWait, time.Second), sleep: o.Sleep},
 		plain:     o.PlainHTTP,
+		proxies:   o.Getenv,
 		patient:   o.IdleTimeout != 0,
 		userAgent: o.UserAgent,
 	}
@@ -136,7 +141,7 @@ func (o Options) connectTimeout() time.Duration { return cmp.Or(o.ConnectTimeout
 func newTransport(o Options) http.RoundTripper {
 	connect := o.connectTimeout()
 	return &http.Transport{
-		Proxy:                 proxyOf,
+		Proxy:                 proxyVariables(o.Getenv).proxy,
 		DialContext:           (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:       &tls.Config{InsecureSkipVerify: o.InsecureSkipTLSVerify, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:   connect,
@@ -149,13 +154,24 @@ func newTransport(o Options) http.RoundTripper {
 	}
 }
 
-// proxyOf returns the proxy for a request, as http.ProxyFromEnvironment does. It returns an error
+// proxyVariables returns environment variables. It may be nil.
+type proxyVariables func(string) string
+
+// name returns variable, or its lower case form if only that is set.
+func (v proxyVariables) name(variable string) string {
+	if lower := strings.ToLower(variable); v != nil && v(variable) == "" && v(lower) != "" {
+		return lower
+	}
+	return variable
+}
+
+// proxy returns the proxy for a request, as http.ProxyFromEnvironment does. It returns an error
 // for a malformed variable, which ProxyFromEnvironment ignores.
-func proxyOf(req *http.Request) (*url.URL, error) {
+func (v proxyVariables) proxy(req *http.Request) (*url.URL, error) {
 	env := httpproxy.FromEnvironment()
-	variable, value := "HTTPS_PROXY", env.HTTPSProxy
+	variable, value := v.name("HTTPS_PROXY"), env.HTTPSProxy
 	if req.URL.Scheme == "http" {
-		variable, value = "HTTP_PROXY", env.HTTPProxy
+		variable, value = v.name("HTTP_PROXY"), env.HTTPProxy
 	}
 	proxy, err := http.ProxyFromEnvironment(req)
 	// ProxyFromEnvironment puts "http://" before a value that it cannot read, also before "http:/host".

@@ -94,11 +94,12 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 		}
 		return fmt.Sprintf("registry %q does not answer: %s", host, idle), next
 	case errors.As(err, &op) && op.Op == "proxyconnect":
-		return fmt.Sprintf("the proxy for registry %q cannot be reached: %s", host, c.clean(op.Err)), "correct the proxy (HTTPS_PROXY, HTTP_PROXY), or name hosts without a proxy in NO_PROXY"
+		return fmt.Sprintf("the proxy for registry %q cannot be reached: %s", host, c.clean(op.Err)),
+			hint.Hint(fmt.Sprintf("correct the proxy (%s, %s), or name hosts without a proxy in %s", c.proxies.name("HTTPS_PROXY"), c.proxies.name("HTTP_PROXY"), c.proxies.name("NO_PROXY")))
 	case errors.As(err, &lookup) && lookup.IsNotFound && lookup.Name != (&url.URL{Host: host}).Hostname():
 		return fmt.Sprintf("registry %q points to %q, which is not known: no such host", host, c.clean(errors.New(lookup.Name))), ""
 	case errors.As(err, &lookup) && lookup.IsNotFound:
-		return fmt.Sprintf("registry %q is not known: no such host", host), "check the spelling of the registry's name, the network and the proxy (HTTPS_PROXY)"
+		return fmt.Sprintf("registry %q is not known: no such host", host), "check the spelling of the registry's name, the network and the proxy (" + hint.Hint(c.proxies.name("HTTPS_PROXY")) + ")"
 	case errors.As(err, &op) && op.Op != "dial":
 		return fmt.Sprintf("the connection to registry %q broke: %s", host, c.clean(root(op))), ""
 	case errors.As(err, &op):

@@ -151,6 +151,7 @@ func (a Access) Options(p terminal.Program) remote.Options {
 	return remote.Options{
 		Keychain: credentials.New(sources), Progress: p.Detail, UserAgent: p.UserAgent(),
 		InsecureSkipTLSVerify: a.InsecureSkipTLSVerify, RootCAs: a.CAFile.Pool, PlainHTTP: a.PlainHTTP,
+		Getenv: os.Getenv,
 	}
 }
 
