@@ -241,11 +241,11 @@ type Sources struct {
 
 // Requirements are the flags for what functions may require, and for their context.
 type Requirements struct {
-	RequiredResources   []string          `short:"e" sep:"none" empty:"" placeholder:"PATH" help:"Resources that functions may require. A file or folder. Repeatable."`
-	RequiredSchemas     []string          `more:"" short:"s" sep:"none" empty:"" placeholder:"PATH" help:"JSON file or folder of OpenAPI schemas that functions may require. Repeatable."`
-	FunctionCredentials []string          `more:"" sep:"none" empty:"" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
-	ContextFiles        map[string]string `more:"" mapsep:"none" placeholder:"KEY=FILE" help:"Add YAML or JSON from a file to the context of the functions. Repeatable."`
-	ContextValues       map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the functions' context. Repeatable."`
+	RequiredResources   []string  `short:"e" sep:"none" empty:"" placeholder:"PATH" help:"Resources that functions may require. A file or folder. Repeatable."`
+	RequiredSchemas     []string  `more:"" short:"s" sep:"none" empty:"" placeholder:"PATH" help:"JSON file or folder of OpenAPI schemas that functions may require. Repeatable."`
+	FunctionCredentials []string  `more:"" sep:"none" empty:"" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
+	ContextFiles        keyValues `more:"" placeholder:"KEY=FILE" help:"Add YAML or JSON from a file to the context of the functions. Repeatable."`
+	ContextValues       keyValues `more:"" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the functions' context. Repeatable."`
 }
 
 // Inputs returns the inputs of a render.

@@ -2,6 +2,8 @@ package flags
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -27,3 +29,24 @@ func (p *OptionalPath) Decode(ctx *kong.DecodeContext) error {
 
 // IsBool returns true, so that kong accepts the flag without a value.
 func (*OptionalPath) IsBool() bool { return true }
+
+// keyValues are the values of a flag that accepts KEY=VALUE. An empty value is like none, as in the
+// crossplane CLI, because scripts give it variables that may be empty.
+type keyValues map[string]string
+
+// Decode implements kong.MapperValue.
+func (k *keyValues) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("string", &text); err != nil || text == "" {
+		return err
+	}
+	key, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return fmt.Errorf(`expected "<key>=<value>" but got %q`, text)
+	}
+	if *k == nil {
+		*k = keyValues{}
+	}
+	(*k)[key] = value
+	return nil
+}
