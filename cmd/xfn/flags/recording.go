@@ -26,6 +26,9 @@ type recordingFlags struct {
 }
 
 func (f recordingFlags) apply(config *session.Config) error {
+	if err := CheckDir("function-response-cache", config.Cache); err != nil {
+		return err
+	}
 	switch {
 	case f.Twice && f.Replay != "":
 		return errors.New("--twice and --replay cannot be used together")
