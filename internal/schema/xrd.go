@@ -82,6 +82,9 @@ func (x XRD) Defines(gvk schema.GroupVersionKind) error {
 	return nil
 }
 
+// IsNamed reports whether the XRD has the group and the kind of its XRs.
+func (x XRD) IsNamed() bool { return x.text("group") != "" && x.Kind() != "" }
+
 // Kind returns the kind of the XRs.
 func (x XRD) Kind() string { return x.text("names", "kind") }
 

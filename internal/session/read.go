@@ -201,6 +201,9 @@ func (s *Session) xrd(ctx context.Context, p *plan) error {
 	if len(p.in.Compositions) > 0 || !p.in.validatesXRs() {
 		return nil
 	}
+	if p.checks.XRDKind && len(xrd.failed) > 0 && !xrd.IsNamed() {
+		return fmt.Errorf("loading the XRD: %w", xrd.failed[0])
+	}
 	return s.validateXRs(p, xrd.validator, xrd.failed)
 }
 

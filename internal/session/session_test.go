@@ -442,6 +442,7 @@ func TestBadInput(t *testing.T) {
 		"ContextValue":    {"a context value must be YAML", "", "", session.Inputs{ContextValues: map[string]string{"k": "["}}, `reading context "k": value:1: `},
 		"XRDKind":         {"a file that is not an XRD is an error", "xrd.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", session.Inputs{XRD: "xrd.yaml"}, `loading the XRD: xrd.yaml:2: expected a CompositeResourceDefinition, got ConfigMap "x"`},
 		"XRDOfAnother":    {"an XRD for another kind is an error", "xrd.yaml", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nspec: {group: gold.test, names: {kind: XGadget}}\n", session.Inputs{XRD: "xrd.yaml"}, `applying the defaults of XRD "xrd.yaml" to the composite resource "alpha"`},
+		"XRDWithoutGroup": {"the missing field of an XRD is named", "xrd.yaml", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nspec: {grup: gold.test, names: {kind: XWidget}}\n", session.Inputs{XRD: "xrd.yaml"}, `loading the XRD: xrd.yaml:3: spec.group is missing: did you mean group in place of grup?`},
 		"UnknownProfile":  {"an unknown profile is named", "", "", session.Inputs{Profile: "v9"}, `unknown profile "v9"`},
 		"FullWithoutSpec": {"profile classic needs a spec", "xr.yaml", "apiVersion: gold.test/v1\nkind: XWidget\nmetadata: {name: alpha}\n", session.Inputs{Full: true, Profile: render.Classic}, render.ErrNoSpec.Error()},
 	}
