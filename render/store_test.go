@@ -78,6 +78,9 @@ func TestWarnings(t *testing.T) {
 		`"resources": {` + bolt + `, "spec": {"a": "x%!d(string=y)"}}}}`:                     `pipeline step "b" writes "%!d(string=" to spec.a of composed resource "one": a format prints this for a value that is missing, left over or of another type`,
 		`"resources": {` + bolt + `, "metadata": {"labels": {"on": true, "off": "true"}}}}}`: `pipeline step "b" sets metadata.labels[on] to a value that is not text, so Crossplane removes all labels: write it in quotes (composed resource "one")`,
 		`"resources": {` + bolt + `, "metadata": {"annotations": {"crossplane.io/external-nme": "a", "crossplane.io/paused": "true", "example.org/paused": "true"}}}}}`: `pipeline step "b" sets the annotation crossplane.io/external-nme, which has no effect, did you mean crossplane.io/external-name? (composed resource "one")`,
+		`"resources": {"one": {"resource": {"apiVersion": {"v1": null}, "kind": "Bolt"}}}`:                                                                              `resource "one" has no apiVersion that is a text, so an API server refuses it`,
+		`"resources": {"one": {"resource": {"apiVersion": "app/v1", "kind": "Deployment"}}}`:                                                                            `resource "one" is of kind Deployment of app/v1, which no API server has, did you mean apps/v1?`,
+		`"resources": {"one": {"resource": {"apiVersion": "apps/v1", "kind": "Deploymnt"}}}`:                                                                            `resource "one" is of kind Deploymnt of apps/v1, which no API server has, did you mean Deployment?`,
 		`"resources": {}`: `pipeline step "b" leaves out composed resource "one", which an earlier step desires`,
 	} {
 		first, second := response(t, `{"desired": {"resources": {`+bolt+`}}}}}`), response(t, `{"desired": {`+desired+`}}`)

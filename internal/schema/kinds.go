@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"iter"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -63,6 +64,49 @@ func SimilarKind(apiVersion, kind string) string {
 	}
 	slices.Sort(kinds) // Of several kinds, the same one is always suggested.
 	return hint.Nearest(kind, kinds)
+}
+
+// stage matches a version with a word before its last number, such as v1beta1.
+var stage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(v\d+)([a-z]+)(\d+)$`) })
+
+// usual are kinds that Misspelled knows without reading the types of Kubernetes, which takes
+// milliseconds.
+var usual = strings.Fields(`v1/ConfigMap v1/Namespace v1/PersistentVolumeClaim v1/Secret v1/Service v1/ServiceAccount
+apps/v1/DaemonSet apps/v1/Deployment apps/v1/StatefulSet batch/v1/CronJob batch/v1/Job autoscaling/v2/HorizontalPodAutoscaler
+networking.k8s.io/v1/Ingress networking.k8s.io/v1/NetworkPolicy policy/v1/PodDisruptionBudget
+rbac.authorization.k8s.io/v1/ClusterRole rbac.authorization.k8s.io/v1/ClusterRoleBinding
+rbac.authorization.k8s.io/v1/Role rbac.authorization.k8s.io/v1/RoleBinding`)
+
+// Misspelled returns the apiVersion or the kind that is meant if no API server has the given ones:
+// alpha or beta is misspelled in the version, or the kind or the group in a group of Kubernetes.
+// Groups of other kinds have a dot. It returns "" if there is no such mistake.
+func Misspelled(apiVersion, kind string) string {
+	gv := schema.FromAPIVersionAndKind(apiVersion, "").GroupVersion()
+	if found := stage().FindStringSubmatch(gv.Version); found != nil {
+		for _, word := range []string{"alpha", "beta"} {
+			if hint.EditDistance(found[2], word) == 1 {
+				gv.Version = found[1] + word + found[3]
+				return gv.String()
+			}
+		}
+	}
+	hasDot := strings.Contains(gv.Group, ".")
+	if hasDot && !strings.HasSuffix(gv.Group, ".k8s.io") || slices.Contains(usual, apiVersion+"/"+kind) {
+		return ""
+	}
+	var groups []string
+	for gvk := range kindTypes() {
+		groups = append(groups, gvk.Group)
+	}
+	slices.Sort(groups)
+	if near := hint.Nearest(gv.Group, groups); !hasDot && !slices.Contains(groups, gv.Group) && near != "" {
+		gv.Group = near
+		return gv.String()
+	}
+	if near := SimilarKind(apiVersion, kind); hint.IsMisspelling(kind, near) {
+		return near
+	}
+	return ""
 }
 
 // ownGroups are the API groups of Crossplane, of projects and of xfn.

@@ -80,6 +80,27 @@ func TestSimilarKind(t *testing.T) {
 	}
 }
 
+func TestMisspelled(t *testing.T) {
+	cases := map[string]struct{ reason, apiVersion, kind, want string }{
+		"Beta":    {"a misspelled stage of a version is found", "rds.aws.upbound.io/v1bet1", "Instance", "rds.aws.upbound.io/v1beta1"},
+		"Swapped": {"letters may be swapped", "apps/v1aplha2", "Deployment", "apps/v1alpha2"},
+		"Group":   {"a group without a dot can only be one of Kubernetes", "app/v1", "Deployment", "apps/v1"},
+		"Kind":    {"a misspelled kind of Kubernetes is found", "apps/v1", "Deploymnt", "Deployment"},
+		"Exact":   {"a kind of Kubernetes has no mistake", "storage.k8s.io/v1", "StorageClass", ""},
+		"Usual":   {"a usual kind has no mistake", "apps/v1", "Deployment", ""},
+		"Stage":   {"a version with a stage has no mistake", "example.org/v2beta3", "Deploymnt", ""},
+		"Word":    {"a version may be another word", "example.org/v1edge1", "X", ""},
+		"Other":   {"a group that is not similar has no suggestion", "crossbar/v1", "X", ""},
+		"NewKind": {"a kind may be newer than the types", "networking.k8s.io/v1", "Gateway", ""},
+		"None":    {"an object without a kind has no suggestion", "", "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e2e.Equal(t, tc.reason, tc.want, schema.Misspelled(tc.apiVersion, tc.kind))
+		})
+	}
+}
+
 func TestKindsNames(t *testing.T) {
 	cases := map[string]struct {
 		reason, apiVersion, kind, name string

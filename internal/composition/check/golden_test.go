@@ -15,6 +15,7 @@ import (
 // onPurpose maps golden cases to the reason why package check and the real
 // function-patch-and-transform disagree on the input.
 var onPurpose = map[string]string{
+	"base-no-apiversion":                    "no API server accepts a resource without apiVersion",
 	"combine-bad-frompolicy-not-validated":  "a combine patch treats an unknown policy as Optional",
 	"conn-missing-key-and-path":             "a malformed path adds no connection detail",
 	"names-duplicate-both-rendered":         "the first of two bases with the same name is ignored",

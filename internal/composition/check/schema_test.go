@@ -221,6 +221,10 @@ func TestBase(t *testing.T) {
       staus: {}
   - {name: b, base: {apiVersion: gold.test/v1}}
   - {name: c, base: [a]}
+  - {name: d, base: {apiVersion: {v1: }, kind: Bucket}}
+  - {name: e, base: {apiversion: v1, kind: Bucket}}
+  - {name: f, base: {kind: Bucket}, patches: [{fromFieldPath: spec.text, toFieldPath: apiVersion}]}
+  - {name: g, base: {apiVersion: apps/v1, kind: Deploymnt}}
 `)
 	want := []string{
 		"19 base.metadata.labels.a: WrongType: metadata.labels.a of MR must be a string, got an integer",
@@ -235,6 +239,10 @@ func TestBase(t *testing.T) {
 		"38 base.staus: NoSuchField: MR has no field staus, did you mean status?",
 		"39 spec.pipeline[0].input.resources[1].base.kind: InvalidInput: the base has no kind",
 		"40 spec.pipeline[0].input.resources[2].base: InvalidInput: the base is not an object",
+		"41 spec.pipeline[0].input.resources[3].base.apiVersion: InvalidInput: the base has no apiVersion that is a text",
+		"42 spec.pipeline[0].input.resources[4].base.apiVersion: InvalidInput: the base has no apiVersion that is a text",
+		"43 spec.pipeline[0].input.resources[5].base: MissingSchema: no schema of kind Bucket of  was found, so its fields are not checked",
+		"44 spec.pipeline[0].input.resources[6].base: InvalidInput: no API server has kind Deploymnt of apps/v1, did you mean Deployment?",
 	}
 	got := short(lines(check.Composition(t.Context(), entry(t, text), options(known(t).Definition, check.Strict))))
 	e2e.Equal(t, "result", want, got)

@@ -153,6 +153,14 @@ func (c *checker) template(field string, t *spec.Template) side {
 		c.add(InvalidInput, field+".kind", "the base has no kind")
 		return side{}
 	}
+	if apiVersion == "" && !slices.ContainsFunc(t.Patches, func(p spec.ComposedPatch) bool { return p.Type == spec.PatchSetType || p.To() == "apiVersion" }) {
+		c.add(InvalidInput, field+".apiVersion", "the base has no apiVersion that is a text")
+		return side{}
+	}
+	if near := schema.Misspelled(apiVersion, kind); near != "" {
+		c.add(InvalidInput, field, "no API server has kind %s of %s%s", kind, apiVersion, hint.DidYouMean(near))
+		return side{}
+	}
 	s := c.side(kschema.FromAPIVersionAndKind(apiVersion, kind), field)
 	c.bases[t.Name] = s
 	c.object(field, s, "", base, s.root)

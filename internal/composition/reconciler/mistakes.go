@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // noValue is what text/template prints for a value that does not exist.
@@ -105,4 +106,20 @@ func metadataMistakes(before, after *structpb.Struct) (found []string) {
 
 func entriesOf(r *structpb.Struct, field string) map[string]*structpb.Value {
 	return r.GetFields()["metadata"].GetStructValue().GetFields()[field].GetStructValue().GetFields()
+}
+
+// kindMistake describes an apiVersion or kind that is missing or misspelled, so that no API server
+// has it, or returns "".
+func kindMistake(fields map[string]*structpb.Value) string {
+	for _, field := range []string{"apiVersion", "kind"} {
+		if fields[field].GetStringValue() == "" {
+			return fmt.Sprintf("has no %s that is a text, so an API server refuses it", field)
+		}
+	}
+	apiVersion, kind := fields["apiVersion"].GetStringValue(), fields["kind"].GetStringValue()
+	near := schema.Misspelled(apiVersion, kind)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("is of kind %s of %s, which no API server has%s", kind, apiVersion, hint.DidYouMean(near))
 }

@@ -83,6 +83,11 @@ func (in *pipelineInput) run(ctx context.Context, run function.Runner) (*outcome
 			return nil, err
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(out.Desired.GetResources())) {
+		if text := kindMistake(out.Desired.GetResources()[name].GetResource().GetFields()); text != "" {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("resource %q %s", name, text))
+		}
+	}
 	return out, nil
 }
 
