@@ -195,8 +195,11 @@ var formats = []string{
 
 // ignoredFormat returns a fault if a format has a misspelled name.
 func ignoredFormat(at *field.Path, format string) (Fault, bool) {
+	if format == "" || slices.Contains(formats, format) {
+		return Fault{}, false
+	}
 	near := hint.Nearest(format, formats)
-	if format == "" || near == "" || slices.Contains(formats, format) || hint.EditDistance(format, near) > max(1, len(format)/4) {
+	if near == "" || hint.EditDistance(format, near) > max(1, len(format)/4) {
 		return Fault{}, false
 	}
 	return Fault{Field: FieldName(at.Child("format").String()), Nearest: near, Text: fmt.Sprintf("the API server ignores the format %q, which it does not know", format)}, true
