@@ -72,6 +72,19 @@ func (a *attempt) checkExpect(r session.Result) {
 	a.checkMatchers(e.XR, "expect", "xr")
 }
 
+// checkField records an expected field that exists, or the warning about one that is absent, as it is
+// expected, unless another case of the suite expects that it exists.
+func (a *attempt) checkField(field string, path []string, text string) {
+	if a.item.composition != nil || a.item.fuzz != nil || text != "" && !a.item.Case.IsLiteral(path...) {
+		return
+	}
+	if text != "" {
+		at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...)}
+		text = at.Position() + ": " + text
+	}
+	a.fixture("absent", a.item.Suite.Path+" field "+field, true, text == "", text)
+}
+
 // checkMatchers warns of the expressions of fields at path that are constant.
 func (a *attempt) checkMatchers(fields map[string]spec.Matcher, path ...string) {
 	for _, field := range slices.Sorted(maps.Keys(fields)) {

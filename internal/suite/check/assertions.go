@@ -179,6 +179,7 @@ func (a *assertion) fieldExists(in map[string]any, key string) error {
 	if _, ok := in[key]; !ok {
 		return fmt.Errorf("field %s does not exist", a.Field)
 	}
+	a.found(a.Field)
 	return nil
 }
 
@@ -186,8 +187,8 @@ func (a *assertion) fieldNotExists(in map[string]any, key string) error {
 	if v, ok := in[key]; ok {
 		return fmt.Errorf("want no field %s, got %s", a.Field, show(v))
 	}
-	if near := typoOf(key, in); near != "" && a.Warn != nil {
-		a.Warn(a.path, fmt.Sprintf("field %s does not exist, as it is expected, but %s does: check its name", a.Field, near))
+	if near := typoOf(key, in); near != "" && a.OnField != nil {
+		a.OnField(a.Field, a.path, fmt.Sprintf("field %s does not exist, as it is expected, but %s does: check its name", a.Field, near))
 	}
 	return nil
 }

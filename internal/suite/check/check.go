@@ -42,9 +42,10 @@ type Checker struct {
 	// Validate validates objects and the Composition of the case by the schemas that the
 	// case names. It does not validate objects of the kinds in ignore.
 	Validate func(ctx context.Context, schemas []spec.Source, objects []map[string]any, ignore []string) ([]Fault, error)
-	// Warn, if not nil, is called with the path and the text of a warning about an expectation
-	// that is met, and is probably wrong.
-	Warn func(path []string, text string)
+	// OnField, if not nil, is called with each expected field that exists, and an empty text. It is
+	// also called with a field that is absent, as it is expected at path, and that probably has a
+	// misspelled name. Then text is a warning.
+	OnField func(field string, path []string, text string)
 }
 
 // A Fault is an error in an object that Validate found.

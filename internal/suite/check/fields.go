@@ -58,6 +58,7 @@ func (f field) check(m spec.Matcher) {
 		f.absent(p, m)
 		return
 	}
+	f.found(f.text)
 	for _, one := range paths {
 		v, err := one.Get(f.of.object)
 		if err != nil {
@@ -69,10 +70,16 @@ func (f field) check(m spec.Matcher) {
 	}
 }
 
+func (r *run) found(field string) {
+	if r.OnField != nil {
+		r.OnField(field, nil, "")
+	}
+}
+
 func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 	if m.Absent != nil && *m.Absent || m.Exists != nil && !*m.Exists {
-		if near := f.typo(p); near != "" && f.Warn != nil {
-			f.Warn(f.path, fmt.Sprintf("%s: %s: this field is absent, as it is expected, but %s exists: check its name", f.of.what, f.text, near))
+		if near := f.typo(p); near != "" && f.OnField != nil {
+			f.OnField(f.text, f.path, fmt.Sprintf("%s: %s: this field is absent, as it is expected, but %s exists: check its name", f.of.what, f.text, near))
 		}
 		return
 	}
