@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/BurntSushi/toml"
 
@@ -60,7 +61,87 @@ func checkKCL(dir string) error {
 	if err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		return hint.Wrap(fmt.Errorf("%s: the file is empty", main), "write the composed resources, as in items = [{apiVersion = \"v1\", kind = \"ConfigMap\"}]")
 	}
+	return checkSyntax(dir)
+}
+
+// checkSyntax returns the first error of brackets and strings in the files of a package.
+func checkSyntax(dir string) error {
+	const limit = 1 << 20
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", dir, fsx.Cause(err))
+	}
+	for _, e := range entries {
+		if name := e.Name(); e.Type().IsRegular() && filepath.Ext(name) == ".k" && !strings.HasPrefix(name, "_") && !strings.HasSuffix(name, "_test.k") {
+			text, err := fsx.ReadFile(filepath.Join(dir, name), limit)
+			if err != nil {
+				return fmt.Errorf("reading %q: %w", name, err)
+			}
+			if at, wrong := syntaxError(string(text)); wrong != "" {
+				return fmt.Errorf("%s:%d: %s", name, 1+strings.Count(string(text[:at]), "\n"), wrong)
+			}
+		}
+	}
 	return nil
+}
+
+// syntaxError returns the offset and the text of an error that needs no parser: brackets that do not
+// match, a string that is not closed, or = twice. The text is "" if there is none. Strings and
+// comments end as for KCL (kcl-lang/kcl, crates/lexer).
+func syntaxError(source string) (at int, text string) {
+	const opening, closing = "([{", ")]}"
+	var open []int
+	for i := 0; i < len(source); i++ {
+		c := source[i]
+		switch {
+		case c == '#':
+			for i+1 < len(source) && source[i+1] != '\n' {
+				i++
+			}
+		case c == '"' || c == '\'':
+			n := stringLength(source[i:])
+			if n == 0 {
+				return i, "the string is not closed"
+			}
+			i += n - 1
+		case strings.IndexByte(opening, c) >= 0:
+			open = append(open, i)
+		case strings.IndexByte(closing, c) >= 0:
+			last := len(open) - 1
+			if last < 0 || strings.IndexByte(opening, source[open[last]]) != strings.IndexByte(closing, c) {
+				return i, fmt.Sprintf("the bracket %c closes nothing", c)
+			}
+			open = open[:last]
+		case strings.HasPrefix(source[i:], "=="):
+			i++
+		case c == '=' && strings.HasPrefix(strings.TrimLeft(source[i+1:], " \t"), "="):
+			return i, "expected a value after =, got ="
+		}
+	}
+	if len(open) > 0 {
+		at = open[len(open)-1]
+		return at, fmt.Sprintf("the bracket %c is not closed", source[at])
+	}
+	return 0, ""
+}
+
+// stringLength returns the length of the string at the start of text, or 0 if it is not closed.
+func stringLength(text string) int {
+	quote, line := text[:1], true
+	if strings.HasPrefix(text, strings.Repeat(quote, 3)) {
+		quote, line = text[:3], false
+	}
+	for i := len(quote); i < len(text); i++ {
+		switch rest := text[i:]; {
+		case rest[0] == '\\' && len(rest) > 1 && (rest[1] == '\\' || rest[1] == quote[0]):
+			i++
+		case strings.HasPrefix(rest, quote):
+			return i + len(quote)
+		case line && len(rest) > 1 && (rest[1] == '\r' || rest[1] == '\n'):
+			return 0
+		}
+	}
+	return 0
 }
 
 // linked returns a folder and the targets of its links.

@@ -81,6 +81,12 @@ func TestCheckSource(t *testing.T) {
 		{"an empty program composes nothing", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": ""}, "main.k: the file is empty"},
 		{"a module is in TOML", "kcl", map[string]string{"kcl.mod": "[package]\ngar bage = [\n", "main.k": "a = 1\n"}, "kcl.mod:2: expected '.' or '='"},
 		{"another file has the program", "kcl", map[string]string{"kcl.mod": "[package]\n", "a.k": "a = 1\n"}, ""},
+		{"an unclosed bracket is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = {\n  b = [1\n}\n"}, "main.k:3: the bracket } closes nothing"},
+		{"the last unclosed bracket is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = {\n  b = [1]\n"}, "main.k:1: the bracket { is not closed"},
+		{"an unclosed string is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = 1\nb = \"c\nd = 2\n"}, "main.k:2: the string is not closed"},
+		{"an operator needs a value", "kcl", map[string]string{"kcl.mod": "[package]\n", "a.k": "a = = 3\n"}, "a.k:1: expected a value after =, got ="},
+		{"strings and comments may have any brackets", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": kclProgram}, ""},
+		{"files that KCL does not compile are not checked", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = 1\n", "a_test.k": "a = {", "_b.k": "a = {"}, ""},
 		{"the syntax of an imported file is checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import './b.ts';\n", "src/b.ts": "\nconst x = = 3;\n"}, "src/b.ts:2:11: Unexpected \"=\""},
 		{"a package that is used is a dependency", "typescript", map[string]string{"package.json": "{}", "package-lock.json": lock, "src/main.ts": "import 'a/b';\n"}, "src/main.ts imports a, which package-lock.json lists and package.json does not"},
 		{"modules of Node.js and other packages are not checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import 'fs';\nimport 'a';\nimport 'c';\nimport './none.js';\n"}, ""},
@@ -99,3 +105,15 @@ func TestCheckSource(t *testing.T) {
 		}
 	}
 }
+
+// kclProgram has brackets and quotes in strings and comments.
+const kclProgram = `# It's {
+a = "it's (" + 'a "[" \\' + "${b["x"]}" # }
+b = r"\d{2,}\"" == ''
+c = """
+" { ' \""" = =
+""" if a == "=" else '\''
+d = lambda x: int -> {str:int} { {"x" = x} }
+e: [int] = [*[1], 2]
+assert len(e) <= 2 and a != "(", "= ="
+`
