@@ -1,6 +1,7 @@
 package xpkg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,6 +145,9 @@ func ReadSources(ctx context.Context, where string, sources []Source, fsys afero
 // finish checks the decoded files of a package and reads its examples.
 func (r *rootReader) finish(ctx context.Context, where string, read contents, opts ReadOptions) (_ *Package, err error) {
 	c, found := assemble(where, read.objects, read.broken)
+	if len(found) > 0 && c.meta.Kind == "" && r.lost.Text != "" {
+		found[0].Text, found[0].Hint = where+" contains no package metadata: "+r.lost.Text, cmp.Or(r.lost.Hint, found[0].Hint)
+	}
 	r.found = append(r.found, found...)
 	pkg := &Package{Meta: c.meta.Object, Annotations: fieldpath.Texts(c.meta.data, "metadata", "annotations"), YAML: c.joinYAML()}
 	for _, d := range c.objects {
@@ -168,6 +172,8 @@ type rootReader struct {
 	fs    afero.Fs
 	left  int64
 	found Problems
+	// lost says why the file crossplane.yaml is not read, if it exists.
+	lost Problem
 	// report is ReadOptions.Report.
 	report func(text string, done, total int64)
 }

@@ -52,6 +52,12 @@ func keysTwice(doc manifest.Document, strict error) Problems {
 		if err != nil {
 			continue
 		}
+		if m[2] == `key "apiVersion" already set` && beginsObject(doc.Text, line) {
+			return append(found, Problem{
+				Rule: "duplicate-key", Path: doc.Path, Line: doc.Line + line - 1,
+				Text: m[2] + ": a second object begins here, so the first would be lost", Hint: "write --- before this line",
+			})
+		}
 		found = append(found, Problem{
 			Rule: "duplicate-key", Path: doc.Path, Line: doc.Line + line - 1,
 			Text: m[2] + ", so the first value would be lost", Hint: "remove one of the two",
@@ -62,6 +68,13 @@ func keysTwice(doc manifest.Document, strict error) Problems {
 		found[0].Refused = false
 	}
 	return found
+}
+
+// beginsObject reports whether a line of a document, counted from 1, and the next one are the first two
+// of an object: an apiVersion and a kind in the first column.
+func beginsObject(text []byte, line int) bool {
+	lines := bytes.Split(text, []byte("\n"))
+	return line < len(lines) && bytes.HasPrefix(lines[line-1], []byte("apiVersion:")) && bytes.HasPrefix(lines[line], []byte("kind:"))
 }
 
 // keysOnly matches a document that begins with a key in the first column. In such

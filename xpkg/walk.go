@@ -19,6 +19,9 @@ const (
 	maxDepth = 100
 	maxLinks = 20
 
+	// sourceOfMeta is the usual name of the file with the metadata of a package.
+	sourceOfMeta = "crossplane.yaml"
+
 	hintFile = string("make it readable, or leave it out with " + hint.Ignore)
 	hintLink = string("replace the link with its target, or leave it out with " + hint.Ignore)
 )
@@ -99,7 +102,11 @@ func (w *walker) walk(dir string, depth int) {
 		path := filepath.Join(dir, e.Name())
 		at := filepath.Join(w.root, path)
 		switch {
-		case slices.Contains(w.except, path) || w.ignore.match(path) || w.listed.Match(filepath.ToSlash(path), e.IsDir()):
+		case slices.Contains(w.except, path):
+		case w.ignore.match(path) || w.listed.Match(filepath.ToSlash(path), e.IsDir()):
+			if path == sourceOfMeta {
+				w.lost = Problem{Text: at + " is left out by a pattern", Hint: string("change the pattern in " + hint.Ignore + " or in " + fsx.IgnoreFile)}
+			}
 		case e.IsDir():
 			w.walk(path, depth+1)
 		case e.Mode()&fs.ModeSymlink != 0:
@@ -117,6 +124,8 @@ func (w *walker) add(path string, info fs.FileInfo) {
 		w.omit("file", path, "not a regular file", hintFile)
 	case info.Size() > 0:
 		w.files = append(w.files, file{path, info.Size()})
+	case filepath.Base(path) == sourceOfMeta:
+		w.lost = Problem{Text: path + " is empty"}
 	}
 }
 

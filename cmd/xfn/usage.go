@@ -60,6 +60,8 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		next, err = explainFlag(node, err)
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), `expected "<key>=<value>"`):
 		next = flagHint(node, err.Error())
+	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), " must be one of "):
+		next = valueHint(node, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), ": expected a float"):
 		next = flagHint(node, err.Error())
 		if name, value, _ := strings.Cut(err.Error(), `: expected a float but got "`); strings.Contains(value, `%" (`) {
@@ -225,6 +227,10 @@ func meantBy(node *kong.Node, word string) hint.Hint {
 			}
 		}
 	}
+	if slices.ContainsFunc(node.Positional, func(arg *kong.Positional) bool { return arg.Name == word }) {
+		program, _, _ := strings.Cut(node.FullPath(), " ")
+		return hint.Hint("the " + word + " is an argument: the usage is " + program + " " + node.Summary())
+	}
 	return ""
 }
 
@@ -315,6 +321,23 @@ func flagHint(node *kong.Node, text string) hint.Hint {
 		for _, f := range flags {
 			if "--"+f.Name == name {
 				return hint.Hint("write " + formOf(f))
+			}
+		}
+	}
+	return hint.Hint("see " + node.FullPath() + " --help")
+}
+
+// valueHint returns the tag "otherwise" of the flag at the start of an error about its value, or the
+// most similar of its values.
+func valueHint(node *kong.Node, text string) hint.Hint {
+	name, _, _ := strings.Cut(text, " ")
+	_, value, _ := strings.Cut(text, " but got ")
+	for _, flags := range node.AllFlags(true) {
+		for _, f := range flags {
+			if next := f.Tag.Get("otherwise"); "--"+f.Name == name && next != "" {
+				return hint.Hint(next)
+			} else if near := hint.Nearest(strings.Trim(value, `"`), f.EnumSlice()); "--"+f.Name == name && near != "" {
+				return hint.Meant(name+" ", near)
 			}
 		}
 	}

@@ -1,5 +1,10 @@
 package progress
 
+import "time"
+
+// Silence is how long an operation may report nothing before a note says what it does.
+const Silence = 5 * time.Second
+
 // A Kind is the kind of an Event.
 type Kind int
 
@@ -44,6 +49,12 @@ func (f Func) Note(text string) { f.Send(Event{Kind: Note, Text: text}) }
 
 // Warn sends an Event of Kind Warning with the text.
 func (f Func) Warn(text string) { f.Send(Event{Kind: Warning, Text: text}) }
+
+// Late sends a Note with the text unless stop is called within Silence.
+func (f Func) Late(text string) (stop func()) {
+	timer := time.AfterFunc(Silence, func() { f.Note(text) })
+	return func() { timer.Stop() }
+}
 
 // Plain returns a function that sends Events to f. Public packages have functions of this
 // type in their API. A call with done and total 0 sends an Event of Kind Step.

@@ -2,6 +2,8 @@ package progress_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -21,6 +23,21 @@ func TestFunc(t *testing.T) {
 		{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2},
 	}
 	e2e.Equal(t, "result", want, got)
+}
+
+// TestLate checks that only an operation that takes longer than Silence is announced.
+func TestLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []progress.Event
+		f := progress.Func(func(e progress.Event) { got = append(got, e) })
+		defer f.Late("slow")()
+		stop := f.Late("fast")
+		time.Sleep(progress.Silence - 1) // advances the fake clock of the synctest bubble
+		stop()
+		time.Sleep(1)
+		synctest.Wait()
+		e2e.Equal(t, "result", []progress.Event{{Kind: progress.Note, Text: "slow"}}, got)
+	})
 }
 
 func TestNilFuncTakesEvents(t *testing.T) {

@@ -139,7 +139,7 @@ func (p *Project) inFile(found xpkg.Problems) (all xpkg.Problems) {
 		var i int
 		_, err := fmt.Sscanf(f.Field, "spec.dependsOn[%d]", &i)
 		switch {
-		case f.Path != p.Path || f.Rule == ruleUnusedFunction:
+		case f.Path != p.Path || f.Rule == ruleUnusedFunction || f.Rule == ruleLeftOut:
 		case f.Rule == xpkg.RuleMetadataName && len(validation.IsDNS1123Subdomain(p.Name)) > 0:
 			f.Line = lines.Of("metadata.name")
 			f.Text = fmt.Sprintf("metadata.name is %q, which Kubernetes does not allow", p.Name)

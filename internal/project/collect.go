@@ -1,6 +1,7 @@
 package project
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -65,7 +66,11 @@ func (p *Project) collect() (sources []xpkg.Source, found xpkg.Problems, err err
 		return nil, nil, err
 	}
 	if len(c.files) == 0 && len(c.found) == 0 {
-		c.leaveOut(ruleLeftOut, p.Dir(p.Paths.APIs), 0, "the directory of APIs has no XRD and no Composition")
+		if absent := p.absent("apis", p.Paths.APIs); absent != "" {
+			c.leaveOut(ruleLeftOut, p.Path, p.Line("spec.paths.apis"), "%s", absent)
+		} else {
+			c.leaveOut(ruleLeftOut, p.Dir(p.Paths.APIs), 0, "the directory of APIs has no XRD and no Composition")
+		}
 	}
 	c.linkedFunctions(p)
 	if p.Paths.Operations != "" {
@@ -112,7 +117,7 @@ func (c *collector) tree(dir string, kinds []string) error {
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 		}
-		if ext := strings.ToLower(filepath.Ext(path)); !e.IsDir() && (ext == ".yaml" || ext == ".yml" || e.Type()&fs.ModeSymlink != 0) {
+		if ext := strings.ToLower(filepath.Ext(path)); !e.IsDir() && (ext == ".yaml" || ext == ".yml" || ext == ".json" || e.Type()&fs.ModeSymlink != 0) {
 			paths, entries = append(paths, path), append(entries, e)
 		}
 		return nil
@@ -187,6 +192,9 @@ func concurrently(n int, do func(int)) {
 // file collects a file below a directory.
 func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
 	if ext := filepath.Ext(path); e.Type().IsRegular() && ext != ".yaml" && ext != ".yml" {
+		if strings.EqualFold(ext, ".json") && !hasObject(path, kinds) {
+			return
+		}
 		c.leaveOut(ruleLeftOut, path, 0, "the file is left out: its extension must be .yaml or .yml, in lower case")
 		return
 	}
@@ -200,6 +208,20 @@ func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
 		return
 	}
 	c.files = append(c.files, collected{filepath.ToSlash(name), xpkg.Source{Path: path, Data: data}})
+}
+
+// hasObject reports whether the first object of a file, in JSON or YAML, is of one of the kinds.
+func hasObject(path string, kinds []string) bool {
+	data, err := readFile(path)
+	if err != nil || !bytes.Contains(data, []byte("crossplane.io/")) {
+		return false
+	}
+	docs, err := manifest.Split(path, data)
+	if err != nil || len(docs) == 0 {
+		return false
+	}
+	kind, ok := kindOf(docs[0])
+	return ok && slices.Contains(kinds, kind)
 }
 
 const hintLink = "replace the link with its target"
@@ -373,9 +395,4 @@ func (p *Project) checkFunction(f Function) error {
 		return p.At(f.Field, fmt.Errorf("the function %q has no directory %q", f.Name, dir))
 	}
 	return nil
-}
-
-// FunctionDir returns the source directory of an embedded function.
-func (p *Project) FunctionDir(f Function) string {
-	return filepath.Join(p.Dir(p.Paths.Functions), f.Name)
 }

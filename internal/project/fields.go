@@ -3,7 +3,10 @@ package project
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -68,6 +71,19 @@ func (p *Paths) named() []namedPath {
 	return []namedPath{
 		{"apis", &p.APIs}, {"functions", &p.Functions}, {"examples", &p.Examples}, {"tests", &p.Tests}, {"operations", &p.Operations}, {"schemas", &p.Schemas},
 	}
+}
+
+// absent says that the directory of a field of spec.paths does not exist, and which one was probably
+// meant. It returns "" if the directory exists or is the standard one, which is named as the field.
+func (p *Project) absent(field, dir string) string {
+	if _, err := os.Stat(p.Dir(dir)); !errors.Is(err, fs.ErrNotExist) || dir == field {
+		return ""
+	}
+	near := field
+	if _, err := os.Stat(p.Dir(field)); err != nil {
+		near = ""
+	}
+	return fmt.Sprintf("spec.paths.%s: there is no directory %q%s", field, dir, hint.DidYouMean(near))
 }
 
 // schemasPath adds a problem for each other directory in that of schemas, which commands

@@ -248,3 +248,8 @@ func (p *Project) tarball(f Function, arch string) (string, error) {
 	}
 	return "", p.At(f.Field, fmt.Errorf("the function has no runtime image for architecture %q, expected %s or %s", arch, looked[0], looked[1]))
 }
+
+// FunctionDir returns the source directory of an embedded function.
+func (p *Project) FunctionDir(f Function) string {
+	return filepath.Join(p.Dir(p.Paths.Functions), f.Name)
+}

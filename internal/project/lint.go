@@ -138,6 +138,8 @@ func (p *Project) checkCalls(functions []Function, apis []api) xpkg.Problems {
 			default:
 				if near := hint.Nearest(c.name, slices.Sorted(maps.Keys(installed))); near != "" {
 					text += ": is it " + near + "?"
+				} else if absent := p.absent("functions", p.Paths.Functions); absent != "" {
+					text += fmt.Sprintf("; %s:%d: %s", p.Path, p.Line("spec.paths.functions"), absent)
 				}
 			}
 			found = append(found, xpkg.Problem{Rule: ruleFunctionRef, Warning: true, Path: a.doc.Path, Line: a.doc.Lines().Of(c.field), Text: text})

@@ -77,7 +77,8 @@ func (c *RegistryServeCmd) Run(ctx context.Context, term *terminal.Terminal) (er
 	dir := c.Dir
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "xfn-registry-"); err != nil {
-			return fmt.Errorf("making a directory for the registry: %w", fsx.Cause(err))
+			err = fmt.Errorf("making a temporary directory in %q: %w", os.TempDir(), fsx.Cause(err))
+			return hint.Wrap(err, "set TMPDIR to a directory in which you can write, or name the directory of the registry with --dir")
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -12,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	dependency "github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
@@ -38,6 +40,9 @@ func (u *Lock) Load() (err error) {
 		return nil
 	}
 	u.lock, err = dependency.Read(cmp.Or(u.LockFile, dependency.FileName))
+	if file, _, none := project.Find(""); none == nil && errors.Is(err, fs.ErrNotExist) {
+		return hint.Wrap(err, "write the lock file with xfn lock, as in xfn lock "+file)
+	}
 	return hint.Wrap(err, cmp.Or(hint.Of(err), "write the lock file with xfn lock, as in xfn lock functions.yaml"))
 }
 

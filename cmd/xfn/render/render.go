@@ -48,7 +48,7 @@ type sourceFlags struct {
 
 // engineFlags select and configure the version of Crossplane.
 type engineFlags struct {
-	Profile           engine.Profile `more:"" enum:"v2,classic,alpha" default:"v2" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2, alpha the reconciler of v1.11, whose functions are containers."`
+	Profile           engine.Profile `more:"" enum:"v2,classic,alpha" default:"v2" otherwise:"choose a release of Crossplane with --crossplane-version, as in --crossplane-version v1.20" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2, alpha the reconciler of v1.11, whose functions are containers."`
 	CrossplaneVersion string         `more:"" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
 	LiteralDeletion   bool           `more:"" help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation said."`
 	flags.Features

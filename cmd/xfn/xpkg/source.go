@@ -149,7 +149,7 @@ func (f registryFlags) fetch(ctx context.Context, p terminal.Program, from strin
 
 // CheckOutput returns an error if no package can be written to a file: it is a directory, or "-",
 // because packages are not written to standard output, or a file that is not a package by its name
-// and content, such as an input of the package.
+// and content, such as an input of the package, or in a directory in which no file can be created.
 func CheckOutput(file string) error {
 	info, err := os.Stat(file)
 	target, _ := filepath.EvalSymlinks(file)
@@ -162,10 +162,28 @@ func CheckOutput(file string) error {
 		err := fmt.Errorf("writing package %q: the file exists and is not a package", file)
 		return &terminal.UsageError{Err: hint.Wrap(err, "name a file that ends in .xpkg, or remove this file first")}
 	case file != stdout:
-		return nil
+		return checkDir(file)
 	}
 	err = fmt.Errorf("writing package %q: expected the name of a file", file)
 	return &terminal.UsageError{Err: hint.Wrap(err, "use /dev/stdout to write the package to a pipe")}
+}
+
+// checkDir returns an error if no file can be created in the directory of a package file, which may be
+// a device or "".
+func checkDir(file string) error {
+	dir, atomic := fsx.TemporaryDir(file)
+	if file == "" || !atomic {
+		return nil
+	}
+	f, err := fsx.Create(dir)
+	if err == nil {
+		return f.Close()
+	}
+	next := "name a file in another directory"
+	if errors.Is(err, fs.ErrNotExist) {
+		next = "make the directory first, or " + next
+	}
+	return hint.Wrap(fmt.Errorf("writing package %q: %w", file, err), next)
 }
 
 // isTar reports whether a file begins with the header of a tar file.

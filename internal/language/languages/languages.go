@@ -3,6 +3,7 @@ package languages
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -24,7 +25,8 @@ func All() []language.Language {
 }
 
 // Detect returns the language of the source in dir. If dir has source of no known language,
-// the error lists the files by which a language is recognized.
+// the error says what the source of one language lacks, or else lists the files by which a
+// language is recognized.
 func Detect(dir string) (language.Language, error) {
 	var marks []string
 	for _, l := range All() {
@@ -41,8 +43,24 @@ func Detect(dir string) (language.Language, error) {
 	if old, _ := language.Has(dir, "main.py"); old {
 		err = hint.Wrap(fmt.Errorf("%w; a function of only main.py, the old layout of Upbound, needs a base image that is not known", err),
 			"create a function in Python with xfn function generate, and call compose of main.py in its RunFunction")
+	} else if lacks := lacks(dir); lacks != nil {
+		err = fmt.Errorf("detecting the language of %q: %w", dir, lacks)
 	}
 	return language.Language{}, err
+}
+
+// lacks returns what the source in dir lacks to be that of a language, or nil. Templates say more
+// about the language than the manifests of other tools.
+func lacks(dir string) error {
+	for _, l := range slices.Backward(All()) {
+		if l.Lacks == nil {
+			continue
+		}
+		if err := l.Lacks(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Find returns the language of the source in dir, or else in its folder function, where the
@@ -55,8 +73,12 @@ func Find(dir string) (lang language.Language, source string, err error) {
 	if !filepath.IsAbs(below) && !strings.HasPrefix(below, "..") {
 		below = "." + string(filepath.Separator) + below // A path without a dot is a package's reference.
 	}
-	if found, belowErr := Detect(below); belowErr == nil {
+	found, belowErr := Detect(below)
+	switch {
+	case belowErr == nil:
 		return found, below, nil
+	case lacks(dir) == nil && lacks(below) != nil:
+		return lang, dir, belowErr
 	}
 	return lang, dir, err
 }

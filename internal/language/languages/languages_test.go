@@ -51,10 +51,37 @@ func TestDetect(t *testing.T) {
 			if l.Name != tc.want || (err == nil) != (tc.want != "") {
 				t.Errorf("%s: got %q, %v, want %q", tc.reason, l.Name, err, tc.want)
 			}
-			if err != nil && (!strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "go.mod, go.work or .go files (go)")) {
+			if err != nil && (!strings.Contains(err.Error(), dir) || name != "README" && !strings.Contains(err.Error(), "go.mod, go.work or .go files (go)")) {
 				t.Errorf("%s: got %v, want the folder and the marks in it", tc.reason, err)
 			}
 		})
+	}
+}
+
+// TestLacks checks that the error for source that is nearly that of a language says what it lacks.
+func TestLacks(t *testing.T) {
+	for _, tc := range []struct {
+		reason, source string
+		files          []string
+		want, hint     string
+	}{
+		{"templates have no other file beside them", "", []string{"a.gotmpl", "b/README.md"}, filepath.Join("b", "README.md") + " is not a template", "out of the folder of templates"},
+		{"the templates of a package are in its folder function", "", []string{"README.md", "package/crossplane.yaml", "function/a.gotmpl", "function/README.md"}, filepath.Join("function", "README.md") + " is not a template", "move"},
+		{"templates are not the source of a project in Python", "", []string{"pyproject.toml", "a.tmpl"}, "pyproject.toml is not a template", "move"},
+		{"the folder of a project in Python is misspelled", "", []string{"pyproject.toml", "functions/fn.py"}, "pyproject.toml has no folder function", "rename the folder functions to function"},
+		{"a project in Python has a folder", "", []string{"pyproject.toml", "fn.py"}, "pyproject.toml has no folder function", "main.py"},
+		{"the first file of a package of npm has a standard name", "{}", []string{"lib/main.ts"}, `package.json: found no file in which the function starts, such as "src/main.ts"`, "dist/main.js for src/main.ts"},
+		{"a manifest of npm names the first file", `{"main": "dist/app.js"}`, []string{"lib/app.ts"}, `such as "src/app.ts"`, `as "main" in package.json`},
+	} {
+		dir := folder(t, tc.files...)
+		if tc.source != "" {
+			e2e.WriteFile(t, filepath.Join(dir, "package.json"), tc.source)
+		}
+		_, _, err := languages.Find(dir)
+		e2e.ErrorHas(t, tc.reason, err, tc.want)
+		if got := string(hint.Of(err)); !strings.Contains(got, tc.hint) {
+			t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.hint)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // Limits of the source of one project.
@@ -31,7 +32,10 @@ func (p *project) install(l Layout) (all []File, err error) {
 	defer func() { err = errors.Join(err, root.Close()) }()
 	c := &collector{root: root.FS(), site: l.Site, from: map[string]string{}}
 	for _, r := range p.roots {
-		if err := c.add(r); err != nil {
+		switch err := c.add(r); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, p.missing(c.root, r.from)
+		case err != nil:
 			return nil, fmt.Errorf("reading package %q: %w", r.to, err)
 		}
 	}
@@ -47,6 +51,22 @@ func (p *project) install(l Layout) (all []File, err error) {
 		c.files = append(c.files, f)
 	}
 	return withRecord(c.files, l.Site, info), nil
+}
+
+// missing returns the error for a folder or file of a package that does not exist in root, the folder
+// of the project. Its line is the first one with the name in quotes.
+func (p *project) missing(root fs.FS, name string) error {
+	at := p.file
+	text, _ := fs.ReadFile(root, projectFile)
+	if i := bytes.Index(bytes.ReplaceAll(text, []byte("'"), []byte(`"`)), []byte(`"`+name+`"`)); i >= 0 {
+		at = fmt.Sprintf("%s:%d", p.file, 1+bytes.Count(text[:i], []byte("\n")))
+	}
+	packages, _ := fs.Glob(root, path.Join(path.Dir(name), "*", "__init__.py"))
+	next := "correct its path, which begins in the folder of the file"
+	for _, file := range packages {
+		next = "did you mean " + path.Dir(file) + "?"
+	}
+	return hint.Wrap(fmt.Errorf("%s: there is no package %q", at, name), next)
 }
 
 func (p *project) metadata() string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -50,6 +51,7 @@ func Language() language.Language {
 		Marks:  projectFile + " and a folder function",
 		Base:   "gcr.io/distroless/python3-debian13:nonroot",
 		Detect: detect,
+		Lacks:  lacks,
 		Check:  func(_ context.Context, src language.Source) error { return (&builder{src: src}).read() },
 		Build:  Build,
 		Watch:  watch,
@@ -66,6 +68,22 @@ func detect(dir string) (bool, error) {
 		return false, nil
 	}
 	return err == nil && info.IsDir(), fsx.Cause(err)
+}
+
+// lacks returns the error for a project without a folder of the function.
+func lacks(dir string) error {
+	if has, err := language.Has(dir, projectFile); err != nil || !has {
+		return nil
+	}
+	folders, _ := fs.Glob(os.DirFS(dir), "*/*.py")
+	for i := range folders {
+		folders[i] = path.Dir(folders[i])
+	}
+	err := fmt.Errorf("%s has no folder function beside it", projectFile)
+	if near := hint.Nearest("function", folders); near != "" {
+		return hint.Wrap(err, "rename the folder "+near+" to function")
+	}
+	return hint.Wrap(err, "name the folder of the package function, with main.py")
 }
 
 // watch returns the folder of the function, the lock file of its workspace, and the folders of

@@ -35,6 +35,7 @@ func TestBuildRefuses(t *testing.T) {
 		"OtherURL":     {"a direct reference is not locked", nil, replaced("\"click==", "\"models @ git+https://example.org/x\", \"click=="), "expected a version, or a folder", ""},
 		"Overwrites":   {"a dependency has a file of the project", models, replaced("\"click==", "\"models @ file:../models\", \"click=="), "packages function and models both have the file", ""},
 		"NotTOML":      {"the line of a mistake is named", nil, replaced("name = \"function\"", "name = function"), "parsing pyproject.toml:6:", ""},
+		"NoPackage":    {"a package of the wheel exists", map[string]string{"function/__init__.py": ""}, replaced("packages = [\"function\"]", "packages = [\"fn\"]"), `: there is no package "fn"`, "did you mean function?"},
 		"PackageAbove": {"a package stays in the project", nil, replaced("packages = [\"function\"]", "packages = [\"../x\"]"), `"../x" is not a path in the project`, ""},
 	}
 	for name, tc := range cases {

@@ -184,8 +184,8 @@ func (p *project) entry() (string, error) {
 			return found, nil
 		}
 	}
-	err := fmt.Errorf("found no file in which the function starts, such as %q", "src/main.ts")
-	return "", hint.Wrap(err, hint.Hint("name the compiled file as \"main\" in "+npm.ManifestFile+", such as dist/main.js for src/main.ts"))
+	err := fmt.Errorf("%s: found no file in which the function starts, such as %q", npm.ManifestFile, stems[0]+".ts")
+	return "", hint.Wrap(err, hint.Hint("move the file there, or name its compiled file as \"main\" in "+npm.ManifestFile+", such as dist/main.js for src/main.ts"))
 }
 
 // find returns the first file with one of these names and endings, or "".

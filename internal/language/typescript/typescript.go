@@ -23,6 +23,14 @@ func Language() language.Language {
 		Marks:  npm.ManifestFile + " and a file such as src/main.ts",
 		Base:   "gcr.io/distroless/nodejs24-debian12:nonroot",
 		Detect: detect,
+		Lacks: func(dir string) error {
+			p, err := readManifest(dir)
+			if err != nil {
+				return nil
+			}
+			_, err = p.entry()
+			return err
+		},
 		Check: func(ctx context.Context, src language.Source) error {
 			p, err := readProject(src.Dir, src.Root)
 			if err != nil {

@@ -1,6 +1,7 @@
 package gobuild
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -157,7 +160,27 @@ func explain(ctx context.Context, opts Options, err error, output string) error 
 	if strings.Contains(output, "no Go files in") {
 		return hint.Wrap(err, nameMainPackage)
 	}
+	if strings.Contains(output, "function main is undeclared in the main package") || strings.Contains(output, "build constraints exclude all Go files") {
+		return hint.Wrap(err, cmp.Or(leftOut(opts.Dir), nameMainPackage))
+	}
 	return err
+}
+
+var importC = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*(import[ \t]+)?"C"[ \t\r]*$`) })
+
+// leftOut returns a hint about a file of the package in dir that is not compiled because it uses
+// cgo, or "".
+func leftOut(dir string) string {
+	entries, _ := os.ReadDir(dir) // The compiler has read it.
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".go" || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil && importC().Match(text) {
+			return "remove import \"C\" from " + e.Name() + ": functions are compiled without cgo, which leaves out the files that use it"
+		}
+	}
+	return ""
 }
 
 // checkProgram returns an error if the file out is not a program. go build writes an

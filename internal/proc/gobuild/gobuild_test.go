@@ -185,6 +185,25 @@ func TestBuildExplainsOtherLanguages(t *testing.T) {
 	}
 }
 
+// TestBuildExplainsCgo checks that a file without which func main is missing is named.
+func TestBuildExplainsCgo(t *testing.T) {
+	cgo := strings.Replace(program, "package main\n", "package main\n\nimport \"C\"\n", 1)
+	for _, tc := range []struct {
+		reason string
+		files  map[string]string
+		want   string
+	}{
+		{"files that use cgo are left out", map[string]string{"main.go": cgo, "fn.go": "package main\n"}, `remove import "C" from main.go`},
+		{"the only file uses cgo", map[string]string{"main.go": strings.Replace(cgo, "import \"C\"", "import (\n\t\"C\"\n)", 1)}, `remove import "C" from main.go`},
+		{"a package may have no func main", map[string]string{"fn.go": "package main\n\nvar a = \"C\"\n"}, "which contains func main"},
+	} {
+		err := gobuild.Build(t.Context(), options(t, module(t, tc.files)))
+		if got := string(hint.Of(err)); !strings.Contains(got, tc.want) {
+			t.Errorf("%s: got %v (hint: %s), want the hint %q", tc.reason, err, got, tc.want)
+		}
+	}
+}
+
 func TestBuildRefusesMissingDirectory(t *testing.T) {
 	opts := options(t, filepath.Join(t.TempDir(), "gone"))
 	err := gobuild.Build(t.Context(), opts)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -110,10 +112,13 @@ func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 	if schema.HasNoXRs(x.version) {
 		return x, fmt.Errorf("expected a composite resource, got kind %s of %s", x.kind, x.version)
 	}
-	spec, ok := obj["spec"].(map[string]any)
-	if err != nil || x.version.Group == "" || x.kind == "" || u.GetName() == "" && !o.SimpleSchema || !ok {
-		return x, errors.New("expected an XR with an apiVersion such as example.org/v1, a kind, a name and a spec")
+	if err := checkXR(u, !o.SimpleSchema); err != nil {
+		return x, err
 	}
+	if err != nil || x.version.Group == "" || x.version.Version == "" {
+		return x, &fieldError{"apiVersion", fmt.Errorf("apiVersion: expected a group and a version, such as example.org/v1, got %q", u.GetAPIVersion())}
+	}
+	spec, _ := obj["spec"].(map[string]any)
 	if x.plural == "" {
 		x.plural = pluralOf(x.kind)
 	}
@@ -140,6 +145,34 @@ func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 	x.spec = described(inferred(spec), x.kind+"Spec defines the desired state of "+x.kind+".")
 	x.status = described(inferred(status), x.kind+"Status defines the observed state of "+x.kind+".")
 	return x, nil
+}
+
+// checkXR returns a fieldError for the first field that an XR lacks, or that has a wrong value. Only
+// an XR that is named must have a name.
+func checkXR(u unstructured.Unstructured, named bool) error {
+	_, hasSpec := u.Object["spec"].(map[string]any)
+	for _, f := range []struct {
+		name, expected string
+		ok             bool
+	}{
+		{"apiVersion", "a string such as example.org/v1", u.GetAPIVersion() != ""},
+		{"kind", "a string", u.GetKind() != ""},
+		{"metadata.name", "a string", !named || u.GetName() != ""},
+		{"spec", "an object", hasSpec},
+	} {
+		value, exists, _ := unstructured.NestedFieldNoCopy(u.Object, strings.Split(f.name, ".")...)
+		top, _, _ := strings.Cut(f.name, ".")
+		switch near := hint.Nearest(top, slices.Sorted(maps.Keys(u.Object))); {
+		case f.ok:
+		case exists:
+			return &fieldError{f.name, fmt.Errorf("%s: expected %s, got %s", f.name, f.expected, manifest.DescribeValue(value))}
+		case near != "" && near != top:
+			return &fieldError{near, fmt.Errorf("%s: there is no such field in an XR: is it %s?", near, top)}
+		default:
+			return &fieldError{top, fmt.Errorf("%s is missing: expected an XR with an apiVersion such as example.org/v1, a kind, a name and a spec", f.name)}
+		}
+	}
+	return nil
 }
 
 // object returns the XRD.

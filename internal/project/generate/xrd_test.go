@@ -172,12 +172,30 @@ func TestSimpleSchemaRefuses(t *testing.T) {
 		"Quote":   {"a quote is closed", `spec: {a: 'string | default="x'}`, "has no closing quote"},
 		"Value":   {"a field has a type", "spec: {a: 1}", "spec.a is 1, expected a type"},
 		"Cycle":   {"types cannot contain themselves", "spec: {a: A}\ncustomTypes: {A: {b: '[]A'}}", `spec.a.b[] has the type "A", which contains itself`},
-		"NoSpec":  {"an XR has a spec", "status: {}", "expected an XR with an apiVersion"},
+		"NoSpec":  {"an XR has a spec", "status: {}", "schema.yaml:1: spec is missing: expected an XR with an apiVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := schemaOf(t, tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
+		})
+	}
+}
+
+func TestXRDRefuses(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, text, want string }{
+		"Kind":    {"names of fields are case-sensitive", "apiVersion: example.org/v1\nKind: App\nmetadata: {name: a}\nspec: {}\n", "xr.yaml:2: Kind: there is no such field in an XR: is it kind?"},
+		"Spec":    {"a spec may be misspelled", "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspce: {}\n", "xr.yaml:4: spce: there is no such field in an XR: is it spec?"},
+		"Group":   {"the group of an XR is not empty", "kind: App\napiVersion: v1alpha1\nmetadata: {name: a}\nspec: {}\n", `xr.yaml:2: apiVersion: expected a group and a version, such as example.org/v1, got "v1alpha1"`},
+		"Version": {"an apiVersion has two parts", "apiVersion: example.org/v1/v2\nkind: App\nmetadata: {name: a}\nspec: {}\n", "xr.yaml:1: apiVersion: expected a group and a version"},
+		"List":    {"a spec is an object", "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: [{size: 1}]\n", "xr.yaml:4: spec: expected an object, got a list"},
+		"Null":    {"a spec without fields has a value", "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec:\n", "xr.yaml:4: spec: expected an object, got nothing"},
+		"Name":    {"the name of an XR is in its metadata", "apiVersion: example.org/v1\nkind: App\nmetadata: {}\nname: a\nspec: {}\n", "xr.yaml:3: metadata.name is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := files(t, map[string]string{project.File: crossplane, "xr.yaml": tc.text})
+			_, err := generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", generate.XRDOptions{})
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
 }

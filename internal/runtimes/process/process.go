@@ -104,9 +104,12 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 		program += ".exe"
 	}
 	began := time.Now()
+	stop := p.Progress.Late("still compiling " + fn.Package + ": without a cache of the Go compiler, this includes all dependencies")
+	defer stop()
 	buildCtx, cancel := runtimes.WithBuildTimeout(ctx)
 	defer cancel()
 	err = gobuild.Build(buildCtx, gobuild.Options{Dir: fn.Package, GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, Output: program, Env: p.GoEnv, Kept: p.Programs})
+	stop()
 	compiled := time.Since(began)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 )
@@ -222,4 +223,27 @@ func TestWhatAFunctionIsGiven(t *testing.T) {
 	if slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "XFN_TEST_SECRET") }) {
 		t.Errorf("a secret is in the environment: %.2000q", lines)
 	}
+}
+
+// TestSlowCompiler checks that a note says so if the compiler needs long. The compiler here waits for
+// the note.
+func TestSlowCompiler(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for progress.Silence")
+	}
+	t.Parallel()
+	bin := t.TempDir()
+	pipe := filepath.Join(bin, "pipe")
+	e2e.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	e2e.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\nread line < "+pipe+"\necho $line\nexit 1\n"), 0o700))
+	report := func(e progress.Event) {
+		if e.Kind == progress.Note {
+			_ = os.WriteFile(pipe, []byte(e.Text+"\n"), 0o600) // Otherwise ctx ends.
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*progress.Silence)
+	defer cancel()
+	p := process.Process{GoEnv: []string{"PATH=" + bin}, LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), Progress: report}}
+	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})
+	e2e.ErrorHas(t, "the compiler prints the note", err, "still compiling ./testdata/literal: ")
 }

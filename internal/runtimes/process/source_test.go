@@ -22,7 +22,9 @@ func TestSourceFolder(t *testing.T) {
 		Env:   process.Environment(os.Environ()),
 		GoEnv: os.Environ(),
 		LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), Progress: func(e progress.Event) {
-			steps = append(steps, e.Text)
+			if e.Kind == progress.Step {
+				steps = append(steps, e.Text)
+			}
 		}},
 	}
 	source := "./testdata/literal"
