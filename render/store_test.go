@@ -7,6 +7,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -99,6 +100,28 @@ func TestWarnings(t *testing.T) {
 		e2e.NoError(t, err)
 		if got := strings.Join(r.Warnings, "\n"); got != want {
 			t.Errorf("%s: got %q, want %q", desired, got, want)
+		}
+	}
+}
+
+// TestRemovers checks that the removal of resources by a function with this purpose is no mistake.
+func TestRemovers(t *testing.T) {
+	t.Parallel()
+	for _, group := range []string{"sequencer.fn.crossplane.io", "cel.fn.crossplane.io"} {
+		run := function.RunnerFunc(func(ctx context.Context, _ string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			if function.Step(ctx) == "a" {
+				return response(t, `{"desired": {"resources": {"one": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt"}}}}}`), nil
+			}
+			return response(t, `{"desired": {}}`), nil
+		})
+		second := step("b")
+		second.Input = &runtime.RawExtension{Raw: []byte(`{"apiVersion": "` + group + `/v1beta1", "kind": "Input"}`)}
+		req := request(t, render.V2, xr)
+		req.Composition = pipeline(step("a"), second)
+		r, err := render.Render(t.Context(), run, req)
+		e2e.NoError(t, err)
+		if len(r.Warnings) > 0 {
+			t.Errorf("%s: got %q", group, r.Warnings)
 		}
 	}
 }

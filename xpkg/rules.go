@@ -182,7 +182,11 @@ func schemas(ctx context.Context, _ content, d decoded, f *finder) {
 		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
 	}
 	for _, fault := range defs[0].Undeclared() {
-		f.add("schema", fault.Field, "declare the field under properties, or correct its name", "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
+		next := "declare the field under properties, or correct its name"
+		if strings.HasSuffix(fault.Field, ".format") {
+			next = ""
+		}
+		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
 		f.found[len(f.found)-1].Warning = true
 	}
 	f.keywords(d)

@@ -1,12 +1,10 @@
 package builtin
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +20,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // A Builtin is a composition function that is part of this binary.
@@ -226,106 +223,6 @@ func (b Builtin) Locate(ctx context.Context, fatal string, input []byte, r funct
 	default:
 		return sdk.Location{}
 	}
-}
-
-// isBadInput reports whether a fatal result is about an input that the function cannot decode.
-func isBadInput(fatal string) bool {
-	return strings.HasPrefix(fatal, "cannot get Function input") || strings.HasPrefix(fatal, "cannot get filters from")
-}
-
-// Advice returns a hint for a fatal result of b with the message fatal for an input, which is
-// in JSON. If the message says that the input cannot be decoded, the input may be for a
-// version that b does not replace. If templates cannot be read, they may be in a folder that
-// b does not read. For an unknown field or value, Advice suggests a similar one. For a missing field
-// and a value of another type than an object, it names what is expected. For other messages,
-// Advice returns "".
-func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
-	if near := spec.Nearest(fatal); near != "" {
-		return hint.Meant("", near)
-	}
-	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {
-		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders that the command line names for templates", b.Name))
-	}
-	if field, text := dummyFault(fatal, input); text != "" {
-		return hint.Hint(field + " " + text)
-	}
-	if !isBadInput(fatal) {
-		return nextFor(fatal)
-	}
-	field, meant := "the fields of the input", ""
-	if unknown := b.unknownField(fatal, input); unknown != "" {
-		field = unknown
-		near := schema.NearestField(b.Type, field)
-		if near != "" && (field == near || strings.HasSuffix(field, "."+near)) {
-			return hint.Hint(fmt.Sprintf("remove %s, or name another version of %s, because not all versions have this field", field, b.Name))
-		}
-		if near != "" {
-			meant = "did you mean " + near + "? Otherwise "
-		}
-	}
-	return hint.Hint(fmt.Sprintf("%scheck %s: the builtin %s has the input of versions %s; for another version, give its package with %s NAME=PATH", meant, field, b.Name, b.Versions(), hint.Package))
-}
-
-// required are hints for results about a missing field of function-go-templating.
-var required = map[string]hint.Hint{
-	"source is required": "add source: Inline, with the template in inline.template; or source: FileSystem or Environment",
-	"inline.template or inline.templates should be provided": "add the template in inline.template",
-	"environment.key should be provided":                     "add environment.key: the key of the environment that has the template",
-	"fileSystem.dirPath should be provided":                  "add fileSystem.dirPath: the folder of the templates",
-}
-
-// misfit and annotation match results about a value of another type than an object, and about
-// annotations that are no strings.
-var (
-	misfit     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`cannot unmarshal (\w+) into Go value of type map\[`) })
-	annotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.metadata\.(annotations|labels) accessor error`) })
-)
-
-// nextFor returns the hint for a fatal result about a missing field of the input, or about the type
-// of a value in a base or in the output of a template, or "".
-func nextFor(fatal string) hint.Hint {
-	what, isBase := "each document that the template writes", strings.HasPrefix(fatal, "cannot parse base template")
-	if isBase {
-		what = "the base"
-	}
-	if !isBase && !strings.HasPrefix(fatal, "cannot decode manifest") && !annotation().MatchString(fatal) {
-		return required[strings.TrimPrefix(fatal, "invalid function input: ")]
-	}
-	if m := misfit().FindStringSubmatch(fatal); m != nil {
-		got := cmp.Or(map[string]string{"array": "a list", "bool": "a boolean"}[m[1]], "a "+m[1])
-		return hint.Hint(what + " must be an object with apiVersion and kind, not " + got)
-	}
-	if m := annotation().FindStringSubmatch(fatal); m != nil {
-		return hint.Hint("metadata." + m[1] + " must be an object whose values are strings: put numbers and booleans in quotes")
-	}
-	if strings.Contains(fatal, "Object 'Kind' is missing in ") {
-		return hint.Hint(what + " must have a kind, which is a string")
-	}
-	return ""
-}
-
-// unknownField returns the path of the unknown field that a fatal result names, or "". The
-// texts of the real functions have only the field's name: its path is that in the input.
-func (b Builtin) unknownField(fatal string, input []byte) string {
-	if _, text, ok := strings.Cut(fatal, `unknown field "`); ok {
-		path, _, _ := strings.Cut(text, `"`)
-		return path
-	}
-	_, text, ok := strings.Cut(fatal, `unknown name "`)
-	if !ok {
-		_, text, ok = strings.Cut(fatal, `unknown object member name "`)
-	}
-	if !ok {
-		return ""
-	}
-	name := strings.TrimSuffix(text, `"`)
-	for _, path := range sdk.UnknownFields(input, b.Type) {
-		if path == name || strings.HasSuffix(path, "."+name) {
-			return path
-		}
-	}
-	// The builtin may have the field, and the version of the package may not.
-	return cmp.Or(sdk.FieldNamed(input, name), name)
 }
 
 // Find returns the builtin with a name. The prefix "function-" of the name is

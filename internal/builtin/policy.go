@@ -26,9 +26,9 @@ const (
 	Off Mode = "off"
 )
 
-// mirror is the organization of a public registry that has copies of the functions of
+// Mirror is the organization of a public registry that has copies of the functions of
 // crossplane-contrib.
-const mirror = "xpkg.upbound.io/upbound/"
+const Mirror = "xpkg.upbound.io/upbound/"
 
 // A Policy decides for which packages a builtin is used.
 type Policy struct {
@@ -69,7 +69,7 @@ func (p Policy) Replaces(pkg, version string) bool {
 // mirror.
 func isContrib(pkg name.Tag) bool {
 	owner, _ := path.Split(pkg.RepositoryStr())
-	return owner == "crossplane-contrib/" || pkg.RegistryStr()+"/"+owner == mirror
+	return owner == "crossplane-contrib/" || pkg.RegistryStr()+"/"+owner == Mirror
 }
 
 // Forced returns the builtin that replaces the function package pkg, regardless

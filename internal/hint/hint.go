@@ -1,6 +1,7 @@
 package hint
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -44,6 +45,7 @@ const (
 	RequiredResources     Hint = "{required-resources}"
 	Runtime               Hint = "{runtime}"
 	SignKey               Hint = "{sign-key}"
+	Templates             Hint = "{templates}"
 	Timeout               Hint = "{timeout}"
 	Update                Hint = "{update}"
 	WatchedResource       Hint = "{watched-resource}"
@@ -55,7 +57,7 @@ func Options() []Hint {
 		Builtin, Builtins, CAFile, CacheDir, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
 		EmbedRuntimeTarball, ExamplesRoot, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PlainHTTP, Platform, Profile,
-		Registry, Replace, RequiredResources, Runtime, SignKey, Timeout, Update, WatchedResource,
+		Registry, Replace, RequiredResources, Runtime, SignKey, Templates, Timeout, Update, WatchedResource,
 	}
 }
 
@@ -107,6 +109,26 @@ func Meant(prefix, near string) Hint {
 		return ""
 	}
 	return Hint("did you mean " + prefix + near + "?")
+}
+
+// OneOf returns a hint with the values that are allowed, or "" if there are none.
+func OneOf(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return "write one of " + strings.Join(values, ", ")
+}
+
+// MeantOf returns the hint that suggests the value that is similar to wrong, or with which wrong
+// begins, or else all values.
+func MeantOf(wrong string, values []string) string {
+	near := Nearest(wrong, values)
+	for _, v := range values {
+		if near == "" && strings.HasPrefix(strings.ToLower(wrong), strings.ToLower(v)) {
+			near = v
+		}
+	}
+	return cmp.Or(string(Meant("", near)), OneOf(values))
 }
 
 // DidYouMean returns the end of a message that suggests the name near, "" if near is "".

@@ -10,9 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/adler32"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -149,6 +152,18 @@ func convertText(to string, v any, b *Budget) (any, error) {
 // as "ToUpper".
 func ConvertsText(name string) bool {
 	return encodings[name] != nil || digests[name] != nil || name == toJSON
+}
+
+// Advice returns the hint for an unknown conversion in the text of an error, or "".
+func Advice(text string) string {
+	text, ok := strings.CutSuffix(text, " is not supported for string convert")
+	if !ok {
+		return ""
+	}
+	all := append(slices.Sorted(maps.Keys(encodings)), toJSON)
+	all = slices.AppendSeq(all, maps.Keys(digests))
+	slices.Sort(all)
+	return hint.MeantOf(text[strings.LastIndex(text, " ")+1:], all)
 }
 
 const toJSON = "ToJson"

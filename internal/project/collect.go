@@ -68,7 +68,7 @@ func (p *Project) collect() (sources []xpkg.Source, found xpkg.Problems, err err
 	if len(c.files) == 0 && len(c.found) == 0 {
 		if absent := p.absent("apis", p.Paths.APIs); absent != "" {
 			c.leaveOut(ruleLeftOut, p.Path, p.Line("spec.paths.apis"), "%s", absent)
-		} else {
+		} else if !p.IsNew() {
 			c.leaveOut(ruleLeftOut, p.Dir(p.Paths.APIs), 0, "the directory of APIs has no XRD and no Composition")
 		}
 	}
@@ -89,6 +89,13 @@ func (p *Project) collect() (sources []xpkg.Source, found xpkg.Problems, err err
 		sources = append(sources, f.Source)
 	}
 	return sources, c.found, nil
+}
+
+// IsNew reports whether the directory of APIs is as generate.Init creates it: it has only hidden
+// files.
+func (p *Project) IsNew() bool {
+	entries, err := os.ReadDir(p.Dir(p.Paths.APIs))
+	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") })
 }
 
 // leaveOut adds a warning about a file.

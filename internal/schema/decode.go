@@ -198,18 +198,31 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 // NearestField returns the field of a Go type whose name is most similar to the last element
 // of path, an unknown field such as "spec.steps[0].nmae". It returns "" if there is none.
 func NearestField(t reflect.Type, path string) string {
-	names := strings.Split(path, ".")
-	for _, name := range names[:len(names)-1] {
+	names, _ := FieldNames(t, path)
+	return hint.Nearest(path[strings.LastIndex(path, ".")+1:], names)
+}
+
+// FieldNames returns the JSON names of the fields beside the field at a path in a Go type, sorted.
+// inMaps has those of them whose values are objects with any keys.
+func FieldNames(t reflect.Type, path string) (names, inMaps []string) {
+	parents := strings.Split(path, ".")
+	for _, name := range parents[:len(parents)-1] {
 		name, _, _ = strings.Cut(name, "[")
 		if t = structIn(t); t == nil {
-			return ""
+			return nil, nil
 		}
 		t = fieldsOf(t)[name].Type
 	}
 	if t = structIn(t); t == nil {
-		return ""
+		return nil, nil
 	}
-	return hint.Nearest(names[len(names)-1], slices.Sorted(maps.Keys(fieldsOf(t))))
+	names = slices.Sorted(maps.Keys(fieldsOf(t)))
+	for _, name := range names {
+		if fieldsOf(t)[name].Type.Kind() == reflect.Map {
+			inMaps = append(inMaps, name)
+		}
+	}
+	return names, inMaps
 }
 
 // DidYouMean returns the end of a message about an unknown field of a Go type: ", did you

@@ -113,6 +113,13 @@ func (x XRD) text(path ...string) string {
 	return s
 }
 
+// Complete returns an error if Crossplane cannot derive CRDs from the XRD, for example because a
+// version has no schema.
+func (x XRD) Complete() error {
+	_, err := crd.Share(x.obj)
+	return err
+}
+
 // Definition returns the definition of the XRs, or an error if Crossplane can generate no CRD.
 func (x XRD) Definition() (*Definition, error) { return x.definition() }
 

@@ -34,7 +34,7 @@ func (s *Session) checkFields(ctx context.Context, p plan, strict bool) error {
 // lacks.
 func fieldProblems(ctx context.Context, e composition.Entry, xrd schema.XRD) []composition.Problem {
 	def, err := xrd.Definition()
-	if err != nil {
+	if err != nil || xrd.Complete() != nil {
 		return nil // Loading the XRD reports it.
 	}
 	return check.Fields(ctx, e, builtin.Inputs(), def)

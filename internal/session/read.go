@@ -245,7 +245,6 @@ func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Chec
 
 func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconciler.Checks) (map[string]any, error) {
 	fields := map[string]any{}
-	defer func() { s.checkContext(in, fields) }()
 	for _, key := range slices.Sorted(maps.Keys(in.ContextFiles)) {
 		if _, ok := in.ContextValues[key]; ok {
 			continue
@@ -268,6 +267,7 @@ func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconcile
 			return nil, hint.Wrap(fmt.Errorf("reading context %q: %w", key, err), `the value is YAML or JSON, such as {"region": "eu"}`)
 		}
 	}
+	s.checkContext(in, fields)
 	return fields, nil
 }
 

@@ -269,11 +269,9 @@ func (s *Session) advisePull(err error, choices []choice) error {
 	return hint.Wrap(err, strings.Join(next, "; or "))
 }
 
-// anyOwner reports whether a builtin replaces a package if its owner does not matter.
-func anyOwner(pkg string) bool {
-	_, ok := builtin.Policy{Mode: builtin.Any}.For(pkg)
-	return ok
-}
+// anyOwner reports whether a builtin replaces a package and its version if its owner does not
+// matter. A function of the user that only has the name of a builtin usually has another version.
+func anyOwner(pkg string) bool { return builtin.Policy{Mode: builtin.Any}.Replaces(pkg, "") }
 
 func (s *Session) startBuiltin(c choice, options builtin.Options, r function.Runner) *runtimes.Instance {
 	b := c.builtin
@@ -284,6 +282,9 @@ func (s *Session) startBuiltin(c choice, options builtin.Options, r function.Run
 		Runner: r,
 		Detail: "measured against " + b.Name + " " + b.Measured,
 		Stop:   func(context.Context) error { return nil },
+	}
+	if strings.HasPrefix(c.replaced, builtin.Mirror) {
+		instance.Detail += ", because " + strings.TrimSuffix(builtin.Mirror, "/") + " is a mirror of crossplane-contrib"
 	}
 	if !b.ReadsFiles {
 		instance.Identity = fmt.Sprintf("builtin %s %s for %q with %v, %v", b.Name, b.Measured, c.replaced, options.Annotated, options.Settings)

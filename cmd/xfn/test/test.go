@@ -121,7 +121,8 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err := c.UseFunctions(ctx, term, program, p, &o.Config); err != nil {
 		return err
 	}
-	if len(c.Paths) == 0 {
+	everything := len(c.Paths) == 0
+	if everything {
 		c.Paths = []string{"."}
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
@@ -131,6 +132,10 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 		return err
 	}
 	suites, err := suite.Load(ctx, o.Config.Reader, c.Paths)
+	if errors.Is(err, suite.ErrNone) && everything && p != nil && p.IsNew() {
+		term.Note("the project has no suite and no APIs yet: create the first with xfn xrd generate and xfn composition generate")
+		return nil
+	}
 	if err != nil {
 		return err
 	}

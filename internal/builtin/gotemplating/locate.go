@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +43,8 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	switch {
 	case err != nil:
 		return sdk.Location{}
+	case at.template > 0 && strings.HasSuffix(fatal, ": unexpected EOF"):
+		return all.locateOpen(at.template, newProgramKey("", in, r.features).left)
 	case at.template > 0:
 		return all.locate(at.template)
 	}
@@ -51,6 +55,11 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 
 // locate returns the place of the field that a result calls invalid, if it has no template.
 func (in *GoTemplate) locate(fatal string) sdk.Location {
+	if option, ok := strings.CutPrefix(fatal, unknownOption); ok {
+		if i := slices.Index(in.Options, option); i >= 0 {
+			return sdk.Location{Field: fmt.Sprintf("options[%d]", i), Line: 1}
+		}
+	}
 	problem, isInvalid := strings.CutPrefix(fatal, "invalid function input: ")
 	switch {
 	case !isInvalid:

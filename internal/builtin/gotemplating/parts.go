@@ -1,6 +1,7 @@
 package gotemplating
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -43,4 +44,15 @@ func (p parts) locate(line int) sdk.Location {
 		return at
 	}
 	return sdk.Location{}
+}
+
+// locateOpen returns the place of the block that has no end, or of the line if no block is found.
+// left is the left delimiter of actions, or "" for the default.
+func (p parts) locateOpen(line int, left string) sdk.Location {
+	keyword, begin := openBlock(p.text(), cmp.Or(left, "{{"))
+	at := p.locate(cmp.Or(begin, line))
+	if keyword != "" {
+		at.Detail = "where " + keyword + ", or a block in it, has no end"
+	}
+	return at
 }

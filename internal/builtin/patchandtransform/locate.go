@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
@@ -17,6 +18,7 @@ const (
 	missingPatchSet  = `^cannot resolve PatchSets: cannot find PatchSet by name (.*)$`
 	composedResource = `^cannot .*?composed resource ("(?:[^"\\]|\\.)*")|^composed resource ("(?:[^"\\]|\\.)*") has no base`
 	resourcePatch    = `^cannot render composed resource "(?:[^"\\]|\\.)*" ".*?" patch at index (\d+): `
+	transform        = `: transform at index (\d+) returned error: `
 	readinessCheck   = `: cannot run readiness check at index (\d+): `
 )
 
@@ -43,7 +45,11 @@ func Locate(fatal string, input []byte) string {
 	}
 	at := fmt.Sprintf("resources[%d]", i)
 	if n, err := strconv.Atoi(first(resourcePatch, fatal)); err == nil {
-		return locatePatch(in, at, in.Resources[i].Patches, n)
+		path := locatePatch(in, at, in.Resources[i].Patches, n)
+		if n := first(transform, fatal); n != "" && strings.HasSuffix(path, "]") {
+			path += ".transforms[" + n + "]"
+		}
+		return path
 	}
 	if n := first(readinessCheck, fatal); n != "" {
 		return fmt.Sprintf("%s.readinessChecks[%s]", at, n)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -117,7 +118,7 @@ func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 	if rsp.GetOutput() != nil {
 		out.Outputs = append(out.Outputs, stepOutput{Step: s.Step, Value: rsp.GetOutput()})
 	}
-	out.Warnings = append(out.Warnings, in.warnings(s.Step, out.Desired, rsp.GetDesired())...)
+	out.Warnings = append(out.Warnings, in.warnings(s.Step, removes(req.GetInput()), out.Desired, rsp.GetDesired())...)
 	for _, key := range in.Requirements.unsupported(rsp) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("pipeline step %q requires the resource %q in a field that the imitated version of Crossplane ignores: use a version of the function for this Crossplane", s.Step, key))
 	}
@@ -172,11 +173,18 @@ func decodeInput(raw []byte) (*structpb.Struct, error) {
 	return newStruct(m)
 }
 
+// removes reports whether an input is of a function whose purpose is the removal of desired
+// resources: function-sequencer or function-cel-filter.
+func removes(input *structpb.Struct) bool {
+	group, _, _ := strings.Cut(input.GetFields()["apiVersion"].GetStringValue(), "/")
+	return group == "sequencer.fn.crossplane.io" || group == "cel.fn.crossplane.io"
+}
+
 // warnings describes changes by a step that Crossplane ignores or that may be
 // mistakes: changes to spec or metadata of the composite resource, changes to the
 // status of a composed resource, texts of templates and formats without a value, labels and
-// annotations without effect, and the removal of a desired resource.
-func (in *pipelineInput) warnings(step string, before, after *fnv1.State) []string {
+// annotations without effect, and, unless removes is true, the removal of a desired resource.
+func (in *pipelineInput) warnings(step string, removes bool, before, after *fnv1.State) []string {
 	var ws []string
 	warn := func(format string, args ...any) {
 		ws = append(ws, fmt.Sprintf("pipeline step %q ", step)+fmt.Sprintf(format, args...))
@@ -210,7 +218,7 @@ func (in *pipelineInput) warnings(step string, before, after *fnv1.State) []stri
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.GetResources())) {
-		if after.GetResources()[name] == nil {
+		if after.GetResources()[name] == nil && !removes {
 			warn("leaves out %s %q, which an earlier step desires", what, name)
 		}
 	}

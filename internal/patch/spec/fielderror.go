@@ -39,6 +39,9 @@ var allowed = map[string][]string{
 	"unknown string transform type":  StringType("").Enum(),
 	"invalid format":                 ConvertFormat("").Enum(),
 	"invalid type":                   ConvertType("").Enum(),
+
+	"math transform type is required":   MathType("").Enum(),
+	"string transform type is required": StringType("").Enum(),
 }
 
 // Nearest returns the allowed value that is most similar to the value in the text of an error
@@ -47,6 +50,14 @@ func Nearest(text string) string {
 	_, text, _ = strings.Cut(text, `Invalid value: "`)
 	value, problem, _ := strings.Cut(text, `": `)
 	return hint.Nearest(value, allowed[problem])
+}
+
+// Advice returns the hint for an error of this package with a text: the allowed value that is most
+// similar, or all of them. It returns "" for other errors.
+func Advice(text string) string {
+	_, invalid, _ := strings.Cut(text, `Invalid value: "`)
+	value, _, _ := strings.Cut(invalid, `": `)
+	return hint.MeantOf(value, allowed[text[strings.LastIndex(text, ": ")+len(": "):]])
 }
 
 // Required returns the API server's error for a missing field.
