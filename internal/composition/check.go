@@ -81,7 +81,11 @@ func Check(e Entry, known func(function string) bool) []Problem {
 		found.checkFields(e.object, e.Converted)
 	}
 	for _, note := range e.Notes {
-		found.add(NotCarried, note.Field, "%s", note.Text)
+		kind := NotCarried
+		if note.IsDropped() {
+			kind = UnknownField
+		}
+		found.add(kind, note.Field, "%s", note.Text)
 	}
 	for i, p := range found {
 		found[i].Field = e.DocumentField(p.Field)

@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 		}},
 		"Legacy": {"a legacy Composition is checked as a pipeline, with its own lines", head + "spec:\n  resources:\n  - {name: one, bese: {}}\n  typo: 1\n", []string{
 			`4 spec.resources UnknownFunction: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`,
-			"5 spec.resources[0].bese NotCarried: unknown field: the API server drops it, did you mean base?",
+			"5 spec.resources[0].bese UnknownField: unknown field: the API server drops it, did you mean base?",
 			"6 spec.typo UnknownField: unknown field of a Composition: the API server drops it",
 		}},
 		"LegacyNear": {"a misspelled field of mode Resources has a suggestion", head + "spec:\n  mode: Resources\n  enviroment: {}\n  patchsets: []\n  resources:\n  - {name: one}\n", []string{

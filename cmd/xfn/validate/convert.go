@@ -41,6 +41,8 @@ type conversion struct {
 	what    string
 	applies func(obj map[string]any) bool
 	convert func(obj map[string]any) (map[string]any, []legacy.Note, error)
+	// check, if not nil, returns the errors because of which an object is not converted.
+	check func(ctx context.Context, doc manifest.Document) error
 	// pipeline says why a pipeline is not converted, and resources why another Composition is not.
 	pipeline, resources string
 	// lenient is true if an input that has only such pipelines is not an error.
@@ -53,7 +55,7 @@ func (c *convertFiles) run(ctx context.Context, term *terminal.Terminal, by conv
 	if err != nil {
 		return err
 	}
-	out, err := proc.Await(ctx, func() ([]byte, error) { return c.convert(docs, term, by) })
+	out, err := proc.Await(ctx, func() ([]byte, error) { return c.convert(ctx, docs, term, by) })
 	if err != nil || out == nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func unlisted(docs []manifest.Document) ([]manifest.Document, error) {
 
 // convert returns the documents with all Compositions converted. It returns an error if there is
 // none to convert, or nil if all objects are current.
-func (c *convertFiles) convert(docs []manifest.Document, term *terminal.Terminal, by conversion) ([]byte, error) {
+func (c *convertFiles) convert(ctx context.Context, docs []manifest.Document, term *terminal.Terminal, by conversion) ([]byte, error) {
 	for _, doc := range docs {
 		if _, err := doc.StrictJSON(); err != nil {
 			term.Warn(err.Error() + "; the last one is used")
@@ -118,6 +120,12 @@ func (c *convertFiles) convert(docs []manifest.Document, term *terminal.Terminal
 		out.WriteString("---\n")
 		if by.applies(obj) {
 			if err := convertOne(&out, doc, obj, term, by); err != nil {
+				return nil, err
+			}
+			if by.check != nil {
+				err = by.check(ctx, doc)
+			}
+			if err != nil {
 				return nil, err
 			}
 			continue

@@ -2,9 +2,17 @@ package validate
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // PipelineCmd is xfn convert pipeline-composition.
@@ -28,14 +36,36 @@ Examples:
 
 // Run converts the documents, and writes all or none.
 func (c *PipelineCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+	for _, name := range []string{c.FunctionName, c.EnvironmentConfigsName} {
+		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+			err := fmt.Errorf("expected the name of a Function, got the file %q", name)
+			return &terminal.UsageError{Err: hint.Wrap(err, hint.Hint("name the file to write with -o "+name))}
+		}
+	}
 	return c.run(ctx, term, conversion{
 		what:    "a legacy Composition",
 		applies: legacy.Converts,
+		check:   refused,
 		convert: func(obj map[string]any) (map[string]any, []legacy.Note, error) {
 			return legacy.Convert(obj, legacy.Names{PatchAndTransform: c.FunctionName, EnvironmentConfigs: c.EnvironmentConfigsName})
 		},
 		pipeline: "is already a pipeline", resources: "is not of mode Resources",
 	})
+}
+
+// refused returns the errors because of which function-patch-and-transform refuses the input that a
+// legacy Composition becomes.
+func refused(ctx context.Context, doc manifest.Document) (err error) {
+	e, decodeErr := composition.Decode(doc)
+	if decodeErr != nil || !e.Converted {
+		return nil // The conversion reports the error.
+	}
+	for _, p := range check.Composition(ctx, e, check.Options{Mode: check.NoSchemas, Inputs: builtin.Inputs()}) {
+		if p.Kind == check.InvalidInput && !p.Warning {
+			err = errors.Join(err, p)
+		}
+	}
+	return err
 }
 
 // EnvironmentCmd is xfn convert composition-environment.

@@ -3,9 +3,12 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -77,7 +80,7 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 			}
 			c.invalid(at, p.Validate())
 			if name := p.PatchSetName; name != nil && *name != "" && !sets[*name] {
-				c.add(InvalidInput, at+".patchSetName", "patch set %q does not exist", *name)
+				c.add(InvalidInput, at+".patchSetName", "patch set %q does not exist%s", *name, hint.DidYouMean(hint.Nearest(*name, slices.Sorted(maps.Keys(sets)))))
 			}
 		}
 		for j := range t.ConnectionDetails {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,6 +27,9 @@ type Note struct {
 
 // Error returns "field: text".
 func (n Note) Error() string { return n.Field + ": " + n.Text }
+
+// IsDropped reports whether the note is about a field that the API server drops.
+func (n Note) IsDropped() bool { return strings.HasPrefix(n.Text, dropped) }
 
 // At returns the note as an error with the file and the line of its field.
 func (n Note) At(path string, lines manifest.Lines) error {
