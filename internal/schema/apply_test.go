@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,8 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/applyconfigurations"
+	_ "k8s.io/client-go/pkg/version" // go.mod keeps the module, whose source applySchema reads.
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -53,9 +55,7 @@ func TestApplyJSON(t *testing.T) {
 	scheme := runtime.NewScheme()
 	e2e.NoError(t, kubernetesTypes.AddToScheme(scheme))
 	e2e.NoError(t, corev1.AddToScheme(scheme))
-	v, err := applyconfigurations.NewTypeConverter(scheme).ObjectToTyped(&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}})
-	e2e.NoError(t, err)
-	w := applyWriter{t, v.Schema(), map[string]map[string]string{}}
+	w := applyWriter{t, applySchema(t), map[string]map[string]string{}}
 	for gvk, goType := range scheme.AllKnownTypes() {
 		if f, ok := goType.FieldByName("ObjectMeta"); !ok || f.Type != reflect.TypeFor[metav1.ObjectMeta]() {
 			continue
@@ -77,6 +77,21 @@ func TestApplyJSON(t *testing.T) {
 		}
 	}
 	compareFile(t, "apply.json", w.types)
+}
+
+// applySchema reads the schemas of Kubernetes from the source of client-go. The package that returns
+// them imports all kinds and a client: a hundred packages would be compiled for this test.
+func applySchema(t *testing.T) *smd.Schema {
+	t.Helper()
+	source := e2e.ReadFile(t, filepath.Join(sources(t, "k8s.io/client-go/applyconfigurations/internal")[0], "internal.go"))
+	_, text, _ := strings.Cut(source, "typed.YAMLObject(`")
+	text, _, ok := strings.Cut(text, "`)")
+	if !ok {
+		t.Fatal("the source of client-go has no schemas")
+	}
+	parser, err := typed.NewParser(typed.YAMLObject(text))
+	e2e.NoError(t, err)
+	return &parser.Schema
 }
 
 const (

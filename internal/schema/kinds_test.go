@@ -141,6 +141,15 @@ func TestScopes(t *testing.T) {
 	for _, p := range strings.Fields("admissionregistration/v1 apps/v1 autoscaling/v2 batch/v1 certificates/v1 coordination/v1 core/v1 discovery/v1 events/v1 flowcontrol/v1 networking/v1 node/v1 policy/v1 rbac/v1 resource/v1 scheduling/v1 storage/v1") {
 		packages = append(packages, "k8s.io/api/"+p)
 	}
+	dirs := sources(t, packages...)
+	for i, pkg := range packages {
+		t.Run(pkg, func(t *testing.T) { compareScopes(t, dirs[i], filepath.Base(pkg)) })
+	}
+}
+
+// sources returns the folders with the sources of packages.
+func sources(t *testing.T, packages ...string) []string {
+	t.Helper()
 	out, err := exec.CommandContext(e2e.Context(t), "go", append([]string{"list", "-find", "-f", "{{.Dir}}"}, packages...)...).Output()
 	if err != nil {
 		t.Fatalf("finding the sources: %v", err)
@@ -149,9 +158,7 @@ func TestScopes(t *testing.T) {
 	if len(dirs) != len(packages) {
 		t.Fatalf("found %d of %d sources", len(dirs), len(packages))
 	}
-	for i, pkg := range packages {
-		t.Run(pkg, func(t *testing.T) { compareScopes(t, dirs[i], filepath.Base(pkg)) })
-	}
+	return dirs
 }
 
 func compareScopes(t *testing.T, dir, version string) {
