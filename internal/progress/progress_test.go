@@ -32,9 +32,9 @@ func TestLate(t *testing.T) {
 		f := progress.Func(func(e progress.Event) { got = append(got, e) })
 		defer f.Late("slow")()
 		stop := f.Late("fast")
-		time.Sleep(progress.Silence - 1) // advances the fake clock of the synctest bubble
+		time.Sleep(progress.Silence - time.Nanosecond) // advances the fake clock of the synctest bubble
 		stop()
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		e2e.Equal(t, "result", []progress.Event{{Kind: progress.Note, Text: "slow"}}, got)
 	})

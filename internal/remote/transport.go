@@ -213,21 +213,17 @@ type watched struct {
 	minRate int64
 	// connect is how much longer than other data a new connection may need.
 	connect time.Duration
-	// report receives one note for each host that is silent for silence, unless its name contains
-	// one of the credentials in sent.
+	// report receives one note for each host that is silent for progress.Silence, unless its name
+	// contains one of the credentials in sent.
 	report progress.Func
 	silent *sync.Map
 	sent   *secrets
 }
 
-const (
-	// silence is the time without data after which a user is told that the request waits.
-	silence = 5 * time.Second
-	// maxAnswer limits the time until a registry answers a request that only reads, unless the idle
-	// timeout is much longer. A registry that must start first, as on a platform that scales to
-	// zero, needs it for a ping, too.
-	maxAnswer = time.Minute
-)
+// maxAnswer limits the time until a registry answers a request that only reads, unless the idle
+// timeout is much longer. A registry that must start first, as on a platform that scales to
+// zero, needs it for a ping, too.
+const maxAnswer = time.Minute
 
 // limit returns how long the registry may be silent before it answers. Before it answers a request
 // that writes, it may have to hash and move a large blob.
@@ -242,12 +238,12 @@ func (t watched) limit(req *http.Request) time.Duration {
 // called already.
 func (t watched) timers(host string, limit time.Duration, cancel context.CancelCauseFunc) (start, stop func()) {
 	idle := time.AfterFunc(limit, func() { cancel(idleTimeoutError(limit)) })
-	notice := time.AfterFunc(silence, func() {
+	notice := time.AfterFunc(progress.Silence, func() {
 		if _, told := t.silent.LoadOrStore(host, true); !told && !t.sent.in(host) {
-			t.report.Note(fmt.Sprintf("%q has not responded for %s; the request fails after %s", host, silence, limit))
+			t.report.Note(fmt.Sprintf("%q has not responded for %s; the request fails after %s", host, progress.Silence, limit))
 		}
 	})
-	return func() { idle.Reset(limit); notice.Reset(silence) }, func() { idle.Stop(); notice.Stop() }
+	return func() { idle.Reset(limit); notice.Reset(progress.Silence) }, func() { idle.Stop(); notice.Stop() }
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -62,15 +62,12 @@ func Commit(ctx context.Context, o Options) (Snapshot, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	const silence = 5 * time.Second
 	limit := cmp.Or(o.AnswerTimeout, time.Minute)
-	notice := time.AfterFunc(silence, func() {
-		o.Progress.Note(fmt.Sprintf("the git server has not responded for %s; the request fails after %s", silence, limit))
-	})
+	stop := o.Progress.Late(fmt.Sprintf("the git server has not responded for %s; the request fails after %s", progress.Silence, limit))
 	timer := time.AfterFunc(limit, func() {
 		cancel(hint.Wrap(fmt.Errorf("the git server did not answer within %s", limit), CheckNetwork))
 	})
-	answered := func() { timer.Stop(); notice.Stop() }
+	answered := func() { timer.Stop(); stop() }
 	defer answered()
 	var s Snapshot
 	done := make(chan error, 1)

@@ -104,7 +104,7 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 		program += ".exe"
 	}
 	began := time.Now()
-	stop := p.Progress.Late("still compiling " + fn.Package + ": without a cache of the Go compiler, this includes all dependencies")
+	stop := p.Progress.Late(fmt.Sprintf("still compiling function %q: with an empty cache of Go, this includes all dependencies", fn.Name))
 	defer stop()
 	buildCtx, cancel := runtimes.WithBuildTimeout(ctx)
 	defer cancel()
