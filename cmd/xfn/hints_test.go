@@ -46,6 +46,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.Replace:             "xrd.generate",
 		hint.RequiredResources:   "render dev diff function.call",
 		hint.SignKey:             "xpkg.push",
+		hint.Templates:           rendering,
 		hint.Timeout:             rendering + " run",
 		hint.Update:              "test",
 		hint.WatchedResource:     "operation.render",

@@ -58,8 +58,10 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 		c.PackageFiles, c.Package = []string{c.Package}, c.Reference
 	}
 	if _, err := os.Stat(c.Package); c.Reference == "" && (err == nil || strings.HasSuffix(c.Package, ".xpkg")) && isFile(c.Package) {
-		if err := checkFile(c.Package); err != nil {
-			return err
+		if err == nil {
+			if err := checkFile(c.Package); err != nil {
+				return err
+			}
 		}
 		err := fmt.Errorf("missing the reference to push the file %q to", c.Package)
 		return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("as in xfn xpkg push %s registry.example.org/acme/hello:v0.1.0", c.Package))}
