@@ -39,7 +39,8 @@ type Options struct {
 	// downloaded. total is 0 while it is unknown. Progress may be nil.
 	Progress func(text string, done, total int64)
 	// Warn is called with sentences about parts of the template that Init does not
-	// copy, and about links out of the directory. It may be nil.
+	// copy, about links out of the directory, and about a server that does not respond. It
+	// may be nil.
 	Warn func(text string)
 }
 

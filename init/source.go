@@ -70,7 +70,14 @@ func loadBundled(t templates.Template, o Options) (Result, []file, error) {
 
 func loadRepository(ctx context.Context, from string, o Options) (Result, []file, error) {
 	shown := clone.Redact(from)
-	report := progress.FromPlain(o.Progress)
+	plain := progress.FromPlain(o.Progress)
+	report := progress.Func(func(e progress.Event) {
+		if e.Kind == progress.Note && o.Warn != nil {
+			o.Warn(e.Text)
+			return
+		}
+		plain.Send(e)
+	})
 	report.Step("reading template " + shown)
 	snap, err := clone.Commit(ctx, clone.Options{URL: from, Ref: o.Ref, MaxBytes: o.MaxBytes, Progress: report})
 	if err != nil {

@@ -35,6 +35,9 @@ type Options struct {
 	// AnswerTimeout is the time in which a server must list its branches and tags. Zero means a
 	// minute.
 	AnswerTimeout time.Duration
+	// IdleTimeout is the time after which a fetch fails if the server sends nothing. Zero means
+	// 5 minutes: a server may pack a large repository before it sends it.
+	IdleTimeout time.Duration
 	// Progress receives the number of fetched bytes, and a note about a server that is silent for
 	// 5 seconds. It may be nil.
 	Progress progress.Func
@@ -78,7 +81,7 @@ func Commit(ctx context.Context, o Options) (Snapshot, error) {
 			answered()
 			s, err = readLocal(ctx, at.path, o.Ref)
 		} else {
-			s, err = (&remote{at, o.MaxBytes, o.Progress, answered}).read(ctx, o.Ref)
+			s, err = (&remote{at, o.MaxBytes, o.Progress, answered, cancel, cmp.Or(o.IdleTimeout, 5*time.Minute)}).read(ctx, o.Ref)
 		}
 		done <- err
 	}()

@@ -62,6 +62,22 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
+// A server that lists its references, and then sends nothing, is an error.
+func TestIdleServer(t *testing.T) {
+	s := &server{objects: newMemoryHistory(t)}
+	idle := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	defer idle.Close()
+	_, err := clone.Commit(t.Context(), clone.Options{URL: idle.URL + "/repo", MaxBytes: limit, IdleTimeout: time.Millisecond})
+	e2e.ErrorHas(t, "idle", err, "the git server sent nothing for 1ms")
+}
+
 // noise returns text that does not compress.
 func noise(n int) string {
 	var b strings.Builder

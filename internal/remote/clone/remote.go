@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
@@ -32,6 +33,24 @@ type remote struct {
 	progress progress.Func
 	// answered is called when the server has listed its references.
 	answered func()
+	// cancel ends the read if a fetch receives nothing for idle.
+	cancel context.CancelCauseFunc
+	idle   time.Duration
+}
+
+// active restarts the timer whenever a read returns bytes.
+type active struct {
+	io.Reader
+	timer *time.Timer
+	idle  time.Duration
+}
+
+func (a active) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if n > 0 {
+		a.timer.Reset(a.idle)
+	}
+	return n, err
 }
 
 // read finds ref in the references of the server, and fetches its commit.
@@ -180,12 +199,16 @@ func (r *remote) fetch(ctx context.Context, conn *connection, depth int, wants .
 			return nil, err
 		}
 	}
+	timer := time.AfterFunc(r.idle, func() {
+		r.cancel(hint.Wrap(fmt.Errorf("the git server sent nothing for %s", r.idle), CheckNetwork))
+	})
+	defer timer.Stop()
 	resp, err := conn.UploadPack(ctx, req)
 	if err != nil {
 		return nil, explain(err, r.endpoint.Protocol)
 	}
 	defer func() { _ = resp.Close() }()
-	pack, err := r.receive(demux(req.Capabilities, resp))
+	pack, err := r.receive(demux(req.Capabilities, active{resp, timer, r.idle}))
 	if err != nil {
 		return nil, err
 	}
