@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,6 +73,21 @@ func (s state) locate(err error) error {
 		err = fmt.Errorf("%w (at %s)", err, at)
 	}
 	return hint.Wrap(err, "set the annotation in metadata.annotations to the name that the pipeline gives this resource: the functions know it by this name")
+}
+
+// misnamed describes the observed resources whose name in the pipeline is probably a misspelling of
+// that of a composed resource that is not observed.
+func (s state) misnamed(composed []map[string]any) (warnings []string) {
+	desired := reconciler.ComposedByName(composed)
+	isObserved := reconciler.ByName(s.named)
+	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(desired)), func(name string) bool { return isObserved[name] != nil })
+	for _, u := range s.named {
+		name := reconciler.ResourceName(u.Object)
+		if near := hint.Nearest(name, missing); desired[name] == nil && hint.IsMisspelling(name, near) {
+			warnings = append(warnings, fmt.Sprintf("%s: the pipeline composes no resource %q%s", s.at[keyOf(u)], name, hint.DidYouMean(near)))
+		}
+	}
+	return warnings
 }
 
 func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalError, e composition.Entry) error {

@@ -34,7 +34,8 @@ func TestBuiltinVersions(t *testing.T) {
 		warning, refuse string
 	}{
 		"Inside":       {"a tested version gives no warning", "xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform:v0.10.2", builtin.Strict, "", ""},
-		"WithoutV":     {"a version without a v gives no warning", "crossplane-contrib/function-patch-and-transform:0.8.2", builtin.Strict, "", ""},
+		"WithoutV":     {"a version without a v is replaced, but no release has this tag", "crossplane-contrib/function-patch-and-transform:0.8.2", builtin.Strict, "begin with v, did you mean v0.8.2?", ""},
+		"OwnWithoutV":  {"another owner may have tags without a v", "example.org/acme/function-patch-and-transform:0.8.2", builtin.Auto, "", "no available runtime"},
 		"NoTag":        {"a package without a tag gives the warning of an API server", "crossplane-contrib/function-patch-and-transform", builtin.Strict, "has neither a tag nor a digest", ""},
 		"Older":        {"an older version gives a warning", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Auto, "replaces versions v0.8.0 to below v0.11.0, not v0.1.4", ""},
 		"OlderStrict":  {"policy strict refuses an older version", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Strict, "", "replaces versions v0.8.0 to below v0.11.0, not v0.1.4"},

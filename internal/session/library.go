@@ -145,7 +145,7 @@ func (s *Session) define(docs []manifest.Document, exists state) schema.Definiti
 // it, are a dump of a cluster (dumped); only some of them belong to the XR.
 type state struct {
 	named, dumped []*unstructured.Unstructured
-	// at has the positions of the named resources.
+	// at has the positions of the names in the pipeline of the named resources.
 	at map[key]string
 }
 
@@ -168,9 +168,11 @@ func (s *Session) state(ctx context.Context, in Inputs, live bool) (state, error
 			if err := s.checkGiven(ctx, in, "observed resources", []manifest.Document{doc}, checkMetadata); err != nil {
 				return all, err
 			}
+			field := "metadata.annotations." + reconciler.AnnotationResourceName
 			if objs[0].GetAnnotations()[reconciler.AnnotationResourceName] == "" {
-				all.at[keyOf(objs[0])] = doc.PositionOf("metadata")
+				field = "metadata"
 			}
+			all.at[keyOf(objs[0])] = doc.PositionOf(field)
 			continue
 		}
 		for _, o := range objs {

@@ -11,8 +11,10 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -87,7 +89,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 			return err
 		}
 		fn := one.function
-		s.warnUntagged(fn, p.in.Profile)
+		s.warnTag(fn, p.in.Profile)
 		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)
 		fn.Annotations = maps.Clone(s.config.Annotations)
 		if one.function.Annotations != nil {
@@ -105,16 +107,24 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// warnUntagged warns of a package without a tag and digest, because an API server refuses the Function.
-func (s *Session) warnUntagged(fn runtimes.Function, profile render.Profile) {
-	if fn.Package == "" || lock.IsPath(fn.Package) || profile != "" && profile != render.V2 {
+// warnTag warns of a package without a tag and digest, because an API server refuses the Function,
+// and of a tag that no release of an official function has.
+func (s *Session) warnTag(fn runtimes.Function, profile render.Profile) {
+	if fn.Package == "" || lock.IsPath(fn.Package) {
 		return
 	}
 	ref, err := name.ParseReference(fn.Package, name.WithDefaultTag(""))
-	if err != nil || ref.Identifier() != "" {
+	if err != nil {
 		return
 	}
-	if text := fmt.Sprintf("%s: an API server refuses this Function: spec.package %q has neither a tag nor a digest", fn.PackagePosition, oci.Redact(fn.Package)); s.isNew(text) {
+	text, tag := "", "v"+ref.Identifier()
+	switch {
+	case ref.Identifier() == "" && (profile == "" || profile == render.V2):
+		text = fmt.Sprintf("%s: an API server refuses this Function: spec.package %q has neither a tag nor a digest", fn.PackagePosition, oci.Redact(fn.Package))
+	case semver.Canonical(tag) == tag && (builtin.Policy{}).Official(fn.Package) != "":
+		text = fmt.Sprintf("%s: spec.package %q: the tags of this repository begin with v%s", fn.PackagePosition, oci.Redact(fn.Package), hint.DidYouMean(tag))
+	}
+	if text != "" && s.isNew(text) {
 		s.config.Progress.Warn(text)
 	}
 }

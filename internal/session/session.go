@@ -395,6 +395,7 @@ func (p plan) render(ctx context.Context, run function.Runner, req render.Reques
 		if err != nil {
 			return nil, p.exists.locate(err)
 		}
+		once.Warnings = append(once.Warnings, p.exists.misnamed(once.Composed)...)
 		return &LastPass{Passes: 1, Result: once}, nil
 	})
 }
