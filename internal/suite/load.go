@@ -159,6 +159,21 @@ var kindLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^"?kind"?\s*:\s*["']?(` + kinds + `)["']?\s*(#.*)?\r?$`)
 })
 
+// ownLine matches the apiVersion of suites, whose kind may be misspelled.
+var ownLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^"?apiVersion"?\s*:\s*["']?` + regexp.QuoteMeta(spec.APIVersion))
+})
+
+// mayBeSuite reports whether a file or document must be parsed to find out whether it is a suite.
+func mayBeSuite(text []byte) bool { return kindLine().Match(text) || ownLine().Match(text) }
+
+// isMisspelled reports whether obj is of the apiVersion of suites, and its kind is a misspelling of theirs.
+func isMisspelled(obj map[string]any) bool {
+	const edits = 2
+	kind, _ := obj["kind"].(string)
+	return obj["apiVersion"] == spec.APIVersion && hint.EditDistance(strings.ToLower(kind), strings.ToLower(spec.Kind)) <= edits
+}
+
 // load returns the suites in a file. It is an error if the file has none and
 // explicit is true.
 func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([]*Suite, error) {
@@ -176,7 +191,7 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 		}
 		return nil, nil
 	}
-	if !explicit && !kindLine().Match(text) && !foreign.IsXprin(path) {
+	if !explicit && !mayBeSuite(text) && !foreign.IsXprin(path) {
 		return nil, nil
 	}
 	docs, err := manifest.Split(path, text)
@@ -194,10 +209,10 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 		switch {
 		case foreign.IsXprin(path) && obj["kind"] == nil:
 			all = append(all, xprin(ctx, r, doc))
-		case !explicit && !kindLine().Match(doc.Text):
+		case !explicit && !mayBeSuite(doc.Text):
 		case foreign.Is(obj):
 			tests = append(tests, foreign.Test(ctx, r, doc))
-		case err == nil && !explicit && !spec.Is(obj):
+		case err == nil && !explicit && !spec.Is(obj) && !isMisspelled(obj):
 			// The document is not a suite.
 		default:
 			s := &Suite{Path: path}
