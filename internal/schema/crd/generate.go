@@ -156,6 +156,10 @@ func root(schema object, r resource) object {
 			out[key] = v
 		}
 	}
+	const open = "x-kubernetes-preserve-unknown-fields"
+	if _, isBool := schema[open].(bool); schema[open] != nil && !isBool {
+		out[open] = schema[open] // Crossplane ignores the keyword, but cannot decode such a value.
+	}
 	return out
 }
 
