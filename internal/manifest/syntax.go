@@ -81,6 +81,9 @@ func (e syntaxError) first(at yamlv4.Mark) string {
 	return ""
 }
 
+// isTemplateKey matches the key of an inline template without a text on its line.
+var isTemplateKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^template:\s*$`) })
+
 // explain returns the line of the error, what is wrong there, and the next action.
 func (e syntaxError) explain(text []byte) (line int, why string, next hint.Hint) {
 	begin, first := e.ContextMark, e.first(e.Mark)
@@ -89,6 +92,9 @@ func (e syntaxError) explain(text []byte) (line int, why string, next hint.Hint)
 	case strings.Contains(e.Message, "tab character"), strings.Contains(e.Message, "max depth"):
 		return e.Mark.Line, "", ""
 	case strings.HasPrefix(e.Message, "did not find expected node content") && strings.HasPrefix(e.rest(yamlv4.Mark{Line: e.Mark.Line, Column: 1}), "{{"):
+		if isTemplateKey().MatchString(e.rest(yamlv4.Mark{Line: e.Mark.Line - 1, Column: 1})) {
+			return e.Mark.Line - 1, "a text of several lines needs |", "write template: | before the lines of the template"
+		}
 		return e.Mark.Line, "a value cannot begin with {{", template
 	case context == "scanning a quoted scalar" && strings.Contains(e.Message, "end of stream"):
 		return begin.Line, fmt.Sprintf("the quote %s is not closed", e.first(begin)), closing(e.first(begin))
