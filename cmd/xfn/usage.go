@@ -158,6 +158,9 @@ func explainFlag(node *kong.Node, err error) (hint.Hint, error) {
 	name, suggested, _ := strings.Cut(strings.TrimPrefix(err.Error(), unknownFlag), ",")
 	word, isLong := strings.CutPrefix(name, "--")
 	see := hint.Hint("see " + node.FullPath() + " --help")
+	if name == "-=" {
+		return "a flag of one letter has its value as the next argument, as in -o FILE, and a switch has none", errors.New("a flag of one letter has no value after =")
+	}
 	if next := meantBy(node, word); isLong && next != "" {
 		return next, errors.New(unknownFlag + name)
 	}
