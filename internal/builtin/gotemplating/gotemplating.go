@@ -162,7 +162,7 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	documents, err := readDocuments(ctx, out)
 	if err == nil {
 		r.features.annotated(req, rsp)
-		r.warn(function.Step(ctx), mistakes(req, documents))
+		r.warn(function.Step(ctx), append(mistakes(req, documents), doubleKeys(out)...))
 		err = apply(req, rsp, documents)
 	}
 	if err != nil {

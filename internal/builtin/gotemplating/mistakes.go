@@ -4,7 +4,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,6 +44,11 @@ func mistakes(req *fnv1.RunFunctionRequest, documents []document) (found []strin
 					found = append(found, fmt.Sprintf("a document of the composite resource has %s, but function-go-templating applies only its status", field))
 				}
 			}
+			for _, condition := range fieldpath.List(d.Object, "status", "conditions") {
+				if kind := fieldpath.Text(condition, "type"); kind == "Ready" || kind == "Synced" {
+					found = append(found, fmt.Sprintf("a document of the composite resource sets the condition %s, but Crossplane sets it itself: to make it ready, annotate the document with %s", kind, readyAnnotation))
+				}
+			}
 		case name != "" && named[name] != "":
 			found = append(found, fmt.Sprintf("the templates of a %s and a %s have the resource name %q, and the last replaces the others", named[name], d.GetKind(), name))
 		default:
@@ -49,6 +57,35 @@ func mistakes(req *fnv1.RunFunctionRequest, documents []document) (found []strin
 	}
 	return found
 }
+
+// doubleKeys describes the documents in the output of a template that have a key of the whole
+// document twice. The last value replaces the others.
+func doubleKeys(out string) (found []string) {
+	seen := map[string]bool{}
+	kind := ""
+	for line := range strings.Lines(out) {
+		key := topKey().FindString(line)
+		switch {
+		case strings.HasPrefix(line, "---"):
+			clear(seen)
+			kind = ""
+		case key == "":
+		case seen[key]:
+			found = append(found, fmt.Sprintf("a document%s has the field %s twice, and the last value replaces the other: is the line --- missing before it?", kind, strings.TrimSuffix(key, ":")))
+			clear(seen) // The fields of the next object are double, too.
+			fallthrough
+		default:
+			seen[key] = true
+			if key == "kind:" {
+				kind = " of kind " + strings.TrimSpace(strings.TrimPrefix(line, key))
+			}
+		}
+	}
+	return found
+}
+
+// topKey matches a key of the whole document at the start of a line.
+var topKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z]+:`) })
 
 // metaMistakes describes values of a document of the function's own API that the function ignores.
 func metaMistakes(d *unstructured.Unstructured) (found []string) {
