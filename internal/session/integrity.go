@@ -21,7 +21,7 @@ const storeConfigField = "spec.publishConnectionDetailsWithStoreConfigRef"
 // checkIntegrity checks a Composition. It returns the problems because of which
 // the imitated version of Crossplane fails, and warns of all others. problems
 // are those that were already found; checkIntegrity adds missing functions.
-func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Problem, p plan) error {
+func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, problems []composition.Problem, p plan) error {
 	if e.Converted {
 		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
 	}
@@ -35,7 +35,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	}
 	problems = slices.Concat(problems, check.InputKinds(e, builtin.Inputs(), func(name string) string {
 		return s.config.Builtins.Official(p.functions[name].Package)
-	}))
+	}), check.Silent(ctx, e, builtin.Inputs()))
 	var errs []error
 	refused := map[composition.ProblemKind]bool{}
 	for _, problem := range problems {

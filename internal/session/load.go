@@ -173,7 +173,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err := s.functions(ctx, &p, p.entry); err != nil {
 		return p, err
 	}
-	if err := s.checkIntegrity(p.entry, entry.problems, p); err != nil {
+	if err := s.checkIntegrity(ctx, p.entry, entry.problems, p); err != nil {
 		return p, err
 	}
 	if err := s.loadState(ctx, &p); err != nil {

@@ -129,7 +129,7 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 	req.Composition = e.Composition
 	_, err := f.checked.Do(e.Document.Position(), func() (struct{}, error) {
 		f.session.warnSwitched(f.plan.in, given)
-		err := f.session.checkIntegrity(e, composition.Check(given, nil), f.plan)
+		err := f.session.checkIntegrity(ctx, e, composition.Check(given, nil), f.plan)
 		if xrd, ok := f.library.XRDFor(req.XR.GroupVersionKind()); ok && err == nil && check.ModeFor(f.plan.in.Features) != check.NoSchemas {
 			err = f.session.reportFields(fieldProblems(ctx, e, xrd), f.plan.in.Strict)
 		}

@@ -84,7 +84,7 @@ func (s *Session) loadOperation(ctx context.Context, in Inputs) (p plan, op *ops
 	if err := s.functions(ctx, &p, p.entry); err != nil {
 		return p, nil, err
 	}
-	if err := s.checkIntegrity(p.entry, composition.Check(p.entry, nil), p); err != nil {
+	if err := s.checkIntegrity(ctx, p.entry, composition.Check(p.entry, nil), p); err != nil {
 		return p, nil, err
 	}
 	if err := s.loadState(ctx, &p); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
@@ -36,6 +37,21 @@ func InputKinds(e composition.Entry, inputs composition.Inputs, official func(na
 		}
 	}
 	return located(e, found)
+}
+
+// Silent returns the mistakes in the inputs of function-patch-and-transform that the function accepts
+// and that need no schema: patches to a field of the composite resource that Crossplane does not apply,
+// and resources of one name.
+func Silent(ctx context.Context, e composition.Entry, inputs composition.Inputs) []composition.Problem {
+	c := patchChecker(ctx, e, inputs, func(kschema.GroupKind) *schema.Definition { return nil })
+	for _, in := range c.inputs(ctx, e) {
+		if in.other == "" {
+			c.templatesIntegrity(in, nil)
+		}
+	}
+	return located(e, slices.DeleteFunc(c.problems, func(p composition.Problem) bool {
+		return p.Kind != DuplicateResource && (p.Kind != NotApplied || !strings.Contains(p.Text, "composite resource"))
+	}))
 }
 
 // PackageInputs validates the inputs of the steps whose functions have inputs with a Schema.
