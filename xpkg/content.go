@@ -105,6 +105,7 @@ type lintRule struct {
 var rules = []lintRule{
 	{whole: crossplaneVersion},
 	{whole: dependencies},
+	{whole: calledFunctions},
 	{whole: capabilities},
 	{each: removedFields},
 	{whole: metadataName},

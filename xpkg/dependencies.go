@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -49,6 +50,37 @@ func dependencies(_ context.Context, c content, f *finder) {
 			continue
 		}
 		seen[pkg] = at
+	}
+}
+
+// calledFunctions finds steps whose function has a misspelled name of a dependency.
+func calledFunctions(_ context.Context, c content, f *finder) {
+	labels := map[string]string{} // The names of the Functions of dependencies, by their names and those of their repositories.
+	for _, entry := range fieldpath.List(c.meta.data, "spec", "dependsOn") {
+		pkg := cmp.Or(fieldpath.Text(entry, "package"), fieldpath.Text(entry, "function"))
+		if ref, err := name.NewRepository(pkg); err == nil {
+			label := Label(ref.RepositoryStr())
+			labels[label], labels[path.Base(pkg)] = label, label
+		}
+	}
+	names := slices.Sorted(maps.Keys(labels))
+	for _, o := range c.objects {
+		if o.Kind != "Composition" || len(names) == 0 {
+			continue
+		}
+		f.in(o)
+		obj, err := o.value()
+		if err != nil {
+			continue // Another rule reports it.
+		}
+		for i, step := range fieldpath.List(obj, "spec", "pipeline") {
+			called := fieldpath.Text(step, "functionRef", "name")
+			if near := hint.Nearest(called, names); near != called && hint.IsMisspelling(called, near) {
+				field := fmt.Sprintf("spec.pipeline[%d].functionRef.name", i)
+				f.add("composition", field, "did you mean "+labels[near]+"?", "%s: no dependency has the name %q", field, called)
+				f.found[len(f.found)-1].Warning = true
+			}
+		}
 	}
 }
 

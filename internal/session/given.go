@@ -76,7 +76,7 @@ func checkRequired(ctx context.Context, doc manifest.Document, release schema.Re
 	for _, r := range v.Document(ctx, doc) {
 		at := manifest.Document{Path: doc.Path, Line: r.Line}
 		switch {
-		case r.Status == validate.NoSchema && r.Nearest != "":
+		case r.Nearest != "":
 			errs = append(errs, fmt.Errorf("%s: no function finds this %s%s", at.Position(), r.Kind, hint.DidYouMean(r.Nearest)))
 		case r.Name == "":
 			errs = append(errs, fmt.Errorf("%s: an API server has no %s without metadata.name", at.Position(), r.Kind))
