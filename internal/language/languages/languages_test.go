@@ -100,6 +100,7 @@ func TestByName(t *testing.T) {
 func TestCheckSource(t *testing.T) {
 	t.Parallel()
 	const lock = `{"lockfileVersion": 3, "packages": {"": {"dependencies": {"a": "1"}}, "node_modules/a": {"version": "1.0.0"}}}`
+	const prelude = "{{ $xr := .observed.composite.resource }}\n"
 	for _, tc := range []struct {
 		reason, language string
 		files            map[string]string
@@ -116,6 +117,11 @@ func TestCheckSource(t *testing.T) {
 		{"files that KCL does not compile are not checked", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = 1\n", "a_test.k": "a = {", "_b.k": "a = {"}, ""},
 		{"the syntax of an imported file is checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import './b.ts';\n", "src/b.ts": "\nconst x = = 3;\n"}, "src/b.ts:2:11: Unexpected \"=\""},
 		{"a package that is used is a dependency", "typescript", map[string]string{"package.json": "{}", "package-lock.json": lock, "src/main.ts": "import 'a/b';\n"}, "src/main.ts imports a, which package-lock.json lists and package.json does not"},
+		{"a variable of no template is a mistake in its file", "go-templating", map[string]string{"a.gotmpl": prelude, "b.gotmpl": "kind: A\nname: {{ $xt }}\n"}, "b.gotmpl:2: undefined variable \"$xt\""},
+		{"an action that is not closed is a mistake", "go-templating", map[string]string{"a.gotmpl": prelude, "b.gotmpl": "name: {{ $xr }\n"}, "b.gotmpl:1: unexpected \"}\""},
+		{"the files of a folder are one template, and functions depend on the version", "go-templating", map[string]string{"a.gotmpl": prelude, "b.gotmpl": "name: {{ newer $xr }}\n"}, ""},
+		{"a template in other delimiters may have any text in the usual ones", "go-templating", map[string]string{"a.gotmpl": "[[ $xr := .observed ]]\n", "b.gotmpl": "summary: '{{ $labels.pod }} in [[ $xr ]]'\n"}, ""},
+		{"a temporary file of an editor is not part of the image", "go-templating", map[string]string{"a.gotmpl": prelude, "b.gotmpl~": "{{ $xt }}\n"}, ""},
 		{"modules of Node.js and other packages are not checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import 'fs';\nimport 'a';\nimport 'c';\nimport './none.js';\n"}, ""},
 	} {
 		dir := t.TempDir()
