@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -223,7 +224,7 @@ func (p *Project) checkSource(ctx context.Context, f Function) xpkg.Problems {
 	if err == nil && lang.Check != nil {
 		err = lang.Check(ctx, language.Source{Dir: dir, Root: p.Root, Project: true})
 	}
-	if err == nil {
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // A build generates models, which source names by path.
 		return nil
 	}
 	problem := xpkg.Problem{Rule: ruleFunctionSource, Refused: true, Path: dir, Text: err.Error(), Hint: string(hint.Of(err))}
