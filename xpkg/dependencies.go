@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -175,7 +177,10 @@ func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
 
 // dependencyVersion finds a version that is neither a constraint nor a digest.
 func (f *finder) dependencyVersion(at, version string) {
-	if _, err := semver.NewConstraint(version); err == nil {
+	if c, err := semver.NewConstraint(version); err == nil {
+		if !satisfiable(c, version) {
+			f.add(RuleDependencyVersion, at+".version", "correct the versions", "%s.version is %q, which no release satisfies", at, version)
+		}
 		return
 	}
 	if _, err := v1.NewHash(version); err == nil {
@@ -187,4 +192,27 @@ func (f *finder) dependencyVersion(at, version string) {
 		return
 	}
 	f.add(rule, at+".version", next, "%s.version is %q, which is neither a version constraint nor a digest", at, version)
+}
+
+// releasesIn matches the versions in a constraint.
+var releasesIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+(?:\.\d+){0,2}`) })
+
+// satisfiable reports whether a release can satisfy a constraint: one that its text names, the next
+// patch, minor or major release after it, or the first of all. It is true for a constraint with
+// pre-releases.
+func satisfiable(c *semver.Constraints, text string) bool {
+	if strings.ContainsAny(text, "-+") {
+		return true
+	}
+	for _, at := range append(releasesIn().FindAllString(text, -1), "0.0.0") {
+		v, err := semver.NewVersion(at)
+		if err != nil {
+			return true
+		}
+		patch, minor, major := v.IncPatch(), v.IncMinor(), v.IncMajor()
+		if c.Check(v) || c.Check(&patch) || c.Check(&minor) || c.Check(&major) {
+			return true
+		}
+	}
+	return false
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/apiextensions/v2"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -216,10 +218,12 @@ func examples(ctx context.Context, c content, f *finder) {
 	if len(c.examples) == 0 {
 		return
 	}
-	e := exampleChecker{f, schema.Definitions{}, map[string]bool{}}
+	e := exampleChecker{finder: f, definitions: schema.Definitions{}, complete: map[string]bool{}}
 	// With dependencies, an unknown kind is not a problem: a dependency may define
-	// other kinds of the same group.
-	alone := len(fieldpath.List(c.meta.data, "spec", "dependsOn")) == 0
+	// other kinds of the same group. Functions do not.
+	needs := fieldpath.List(c.meta.data, "spec", "dependsOn")
+	alone := len(needs) == 0
+	e.others = slices.ContainsFunc(needs, func(d any) bool { return fieldpath.Text(d, "kind") != function && fieldpath.Text(d, "function") == "" })
 	for _, d := range c.objects {
 		data, err := d.value()
 		if err != nil {
@@ -234,11 +238,13 @@ func examples(ctx context.Context, c content, f *finder) {
 			e.complete[def.GroupKind.Group] = alone
 		}
 	}
+	beside := besides(c.examples)
 	for _, d := range c.examples {
 		if ctx.Err() != nil {
 			return
 		}
 		f.in(d)
+		e.beside = beside[filepath.Dir(d.Path)]
 		e.check(ctx, "", d.data, true)
 		for _, in := range inputs(d, c.meta.Name) {
 			e.check(ctx, in.field, in.data, false)
@@ -246,12 +252,40 @@ func examples(ctx context.Context, c content, f *finder) {
 	}
 }
 
+// besides returns the XRDs among the examples by their directory, because functions have no XRDs of
+// their own. Of several for a kind in one directory, none is known to be that of an example.
+func besides(examples []decoded) map[string]schema.Definitions {
+	all := map[string]schema.Definitions{}
+	for _, d := range examples {
+		if d.Kind != xpv2.CompositeResourceDefinitionKind || d.Path == examplesFile {
+			continue
+		}
+		dir := filepath.Dir(d.Path)
+		if all[dir] == nil {
+			all[dir] = schema.Definitions{}
+		}
+		defs, _ := schema.Define(d.data) // An invalid XRD defines no kind.
+		for _, def := range defs {
+			gk := def.GroupKind
+			if _, again := all[dir][gk]; again {
+				def = nil
+			}
+			all[dir][gk] = def
+		}
+	}
+	return all
+}
+
 // An exampleChecker checks objects against the definitions of a package.
 type exampleChecker struct {
 	*finder
 	definitions schema.Definitions
+	// beside are the XRDs in the directory of the current example.
+	beside schema.Definitions
 	// complete says of each group whether the package defines all of its kinds.
 	complete map[string]bool
+	// others is true if a dependency may define further kinds.
+	others bool
 }
 
 // check checks the object at a field of an example. If the object is to be
@@ -261,11 +295,12 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 	apiVersion, kind := fieldpath.Text(data, "apiVersion"), fieldpath.Text(data, "kind")
 	gvk := kschema.FromAPIVersionAndKind(apiVersion, kind)
 	def := e.definitions[gvk.GroupKind()]
+	if def == nil {
+		def = e.beside[gvk.GroupKind()]
+	}
 	below := func(field string) string { return strings.Trim(at+"."+field, ".") }
 	if def == nil {
-		if e.complete[gvk.Group] {
-			e.add(rule, below("kind"), "", "no object of the package defines kind %s of group %s", kind, gvk.Group)
-		}
+		e.undefined(below, gvk)
 		return
 	}
 	what := fmt.Sprintf("kind %s of %s", kind, apiVersion)
@@ -288,6 +323,35 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 		}
 		e.add(rule, below(fault.Field), "", "%s: %s %s%s", what, fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
 	}
+}
+
+// undefined reports the kind of an example that the package does not define: in a group that the
+// package defines completely, or a misspelled one. below returns the path of a field.
+func (e exampleChecker) undefined(below func(field string) string, gvk kschema.GroupVersionKind) {
+	const rule = "example"
+	if gvk.Version == "" {
+		if slices.Contains(e.kinds(""), gvk.Kind) {
+			e.add(rule, below(""), "", "kind %s has no apiVersion", gvk.Kind)
+		}
+		return
+	}
+	near := hint.Nearest(gvk.Kind, e.kinds(gvk.Group))
+	// XWidget and XGadget, with two other letters, may both exist.
+	if misspelled := near != "" && hint.EditDistance(gvk.Kind, near) == 1 && !e.others; misspelled || e.complete[gvk.Group] {
+		e.add(rule, below("kind"), "", "no object of the package defines kind %s of group %s%s", gvk.Kind, gvk.Group, hint.DidYouMean(near))
+		e.found[len(e.found)-1].Warning = !e.complete[gvk.Group]
+	}
+}
+
+// kinds returns the kinds of a group that the package defines, or those of all groups, sorted.
+func (e exampleChecker) kinds(group string) (all []string) {
+	for gk := range e.definitions {
+		if group == "" || gk.Group == group {
+			all = append(all, gk.Kind)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // inStatus reports whether a field is in the status, which the API server drops before the

@@ -66,6 +66,9 @@ func TestMetadataRules(t *testing.T) {
 		"BadPackage":       {"a dependency that is not an OCI reference is reported", "Configuration", "  dependsOn:\n  - {function: 'registry.example.org/a b', version: v1}\n", "dependency-package 6", false},
 		"NoVersion":        {"a dependency requires a version", "Configuration", "  dependsOn:\n  - function: registry.example.org/f\n", "dependency-version 6", false},
 		"BadVersion":       {"latest is not a version constraint", "Configuration", "  dependsOn:\n  - function: registry.example.org/f\n    version: latest\n", "dependency-version 7", false},
+		"NoRelease":        {"a range without a release is reported", "Configuration", "  dependsOn:\n  - function: registry.example.org/f\n    version: '>=v0.5.0 <v0.4.0'\n", "dependency-version 7", false},
+		"OneRelease":       {"a range of one release is valid", "Configuration", "  dependsOn:\n  - {function: registry.example.org/f, version: '>v0.5.0 <=v0.5.1 || >2 !=3.x <5'}\n", "", false},
+		"ManyReleases":     {"ranges are satisfied by releases that they do not name", "Configuration", "  dependsOn:\n  - {function: registry.example.org/f, version: '<1, !=0.0.x'}\n  - {function: registry.example.org/g, version: '~1.2 !=1.2.0'}\n  - {function: registry.example.org/h, version: '>v1.0.0-rc.0 <v1.0.0'}\n", "", false},
 		"ShortDigest":      {"a digest requires 64 hex digits", "Configuration", "  dependsOn:\n  - {function: registry.example.org/f, version: 'sha256:00'}\n", "dependency-version 6", false},
 		"TwoDependencies":  {"two dependencies on the same package are reported", "Configuration", good + "  - {apiVersion: pkg.crossplane.io/v1, kind: Function, package: registry.example.org/f, version: v2}\n", "duplicate-dependency 7", false},
 		"EmptyDependency":  {"an empty dependency is reported", "Configuration", "  dependsOn:\n  - {}\n", "dependency-version 6, dependency-source 6", false},
@@ -230,6 +233,7 @@ func TestExampleRule(t *testing.T) {
 	}
 	other := strings.Replace(widgetCRD("{type: object}"), "served: true", "served: false", 1)
 	deps := "  dependsOn: [{provider: registry.example.org/p, version: v1}]\n"
+	functions := "  dependsOn: [{function: registry.example.org/f, version: v1}, {apiVersion: pkg.crossplane.io/v1, kind: Function, package: registry.example.org/g, version: v1}]\n"
 	cases := map[string]struct {
 		reason, spec, crd, example string
 		want                       []string
@@ -245,6 +249,11 @@ func TestExampleRule(t *testing.T) {
 		"NotServed":    {"a version that is not served is reported", "", other, "apiVersion: gold.test/v1\nkind: Widget\n", []string{"example examples/a.yaml:1"}},
 		"Kind":         {"an unknown kind of a group that the package defines is reported", "", "", "apiVersion: gold.test/v1\nkind: Gadget\n", []string{"example examples/a.yaml:2"}},
 		"Dependency":   {"an unknown kind is accepted if a dependency may define it", deps, "", "apiVersion: gold.test/v1\nkind: Gadget\n", nil},
+		"Functions":    {"a misspelled kind is reported if only functions are dependencies", functions, "", strings.Replace(one, "Widget", "Widgt", 1) + "size: 1", []string{"example examples/a.yaml:2"}},
+		"OtherKind":    {"another kind is accepted beside dependencies, because another package may define it", functions, "", "apiVersion: gold.test/v1\nkind: Gadget\n", nil},
+		"Misspelled":   {"a similar kind is accepted if a dependency may define it", deps, "", strings.Replace(one, "Widget", "Widgt", 1), nil},
+		"NoAPIVersion": {"a kind of the package without an apiVersion is reported", "", "", strings.Replace(one, "apiVersion", "apiversion", 1) + "size: 1", []string{"example examples/a.yaml:1"}},
+		"Kustomize":    {"a file of another tool needs no apiVersion", "", "", "kind: Kustomization\nresources: [w.yaml]\n", nil},
 		"Others":       {"kinds of other groups are not validated", "", "", "apiVersion: v1\nkind: Secret\ndata: 1\n---\napiVersion: other.test/v1\nkind: Widget\nspec: 1\n", nil},
 		"Status":       {"status is not validated, as the API server drops it at creation", "", "", one + "size: 1\nstatus: {ready: 1}", nil},
 		"Metadata":     {"a YAML 1.1 boolean as a namespace is reported", "", "", strings.Replace(one, "name: w", "name: w, namespace: y", 1) + "size: 1", []string{"example examples/a.yaml:3"}},
@@ -268,6 +277,29 @@ func TestExampleRule(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s%v", tc.reason, diff, ps)
 			}
 		})
+	}
+}
+
+// An example is validated by the XRD beside it if the package has none for its kind.
+func TestExampleBesides(t *testing.T) {
+	xrd := strings.Replace(definition("apiextensions.crossplane.io/v2", "CompositeResourceDefinition", "widgets.gold.test",
+		"names: {kind: Widget, plural: widgets}", "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}"), "storage", "referenceable", 1)
+	other := strings.Replace(xrd, "size", "sise", 1)
+	xr := "apiVersion: gold.test/v1\nkind: Widget\nmetadata: {name: w, namespace: d}\nspec:\n  sise: 1\n"
+	for name, tc := range map[string]struct {
+		reason string
+		files  map[string]string
+		want   []string
+	}{
+		"Beside": {"a field that the XRD beside the example does not have is reported", map[string]string{"examples/xrd.yaml": xrd}, []string{"example examples/xr.yaml:5"}},
+		"Other":  {"the XRD in another directory may be of another example", map[string]string{"examples/other/xrd.yaml": xrd}, nil},
+		"Two":    {"one of two XRDs beside the example may be meant", map[string]string{"examples/xrd.yaml": xrd, "examples/xrd2.yaml": other}, nil},
+	} {
+		tc.files["crossplane.yaml"], tc.files["examples/xr.yaml"] = metadata("Function", "  capabilities: []\n"), xr
+		got, ps := found(t, tc.files)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s%v", name, tc.reason, diff, ps)
+		}
 	}
 }
 

@@ -175,7 +175,7 @@ func explainFlag(node *kong.Node, err error) (hint.Hint, error) {
 	for _, flags := range node.AllFlags(true) {
 		for _, f := range flags {
 			switch {
-			case !isLong || !sameWords(f.Name, word):
+			case !isLong || !sameWords(f.Name, word), strings.HasPrefix(f.Name, "insecure-") && !strings.HasPrefix(word, "insecure"):
 			case f.Tag.Has(moreTag):
 				more = append(more, formOf(f))
 			default:

@@ -26,6 +26,7 @@ const (
 	EmbedRuntimeSource    Hint = "{embed-runtime-source}"
 	EmbedRuntimeTarball   Hint = "{embed-runtime-image-tarball}"
 	ExamplesRoot          Hint = "{examples-root}"
+	From                  Hint = "{from}"
 	GitRef                Hint = "{git-ref}"
 	IdleTimeout           Hint = "{idle-timeout}"
 	Ignore                Hint = "{ignore}"
@@ -55,7 +56,7 @@ const (
 func Options() []Hint {
 	return []Hint{
 		Builtin, Builtins, CAFile, CacheDir, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
-		EmbedRuntimeTarball, ExamplesRoot, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
+		EmbedRuntimeTarball, ExamplesRoot, From, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PlainHTTP, Platform, Profile,
 		Registry, Replace, RequiredResources, Runtime, SignKey, Templates, Timeout, Update, WatchedResource,
 	}

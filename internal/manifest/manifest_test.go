@@ -123,6 +123,7 @@ func TestSyntax(t *testing.T) {
 		{"a value in an object has a bracket", "- {a: spec.[b}\n- {c: d}\n", `1: did not find expected ',' or '}': found "[b}" after a value | separate values by ","; quote a value with one of , : [ ] { }`},
 		{"a quote that is not closed has its own line", "a: 1\nb: \"x\nc: d\n", `2: found unexpected end of stream: the quote " is not closed | write a " at the end of the value`},
 		{"a quote may be closed by the next one", "a: \"x\nb: \"y\"\n", `1: did not find expected key: the quote " is only closed on line 2 | write a " at the end of the value`},
+		{"a quote may be closed by the next one, before a character that begins a text", "a: \"x\nb: c\nd: \">=v1\"\n", `1: did not find expected comment or line break: the quote " is only closed on line 3 | write a " at the end of the value`},
 		{"a quote in single quotes is written twice", "a: 'it's'\n", `1: did not find expected key: found "s'" after the value` + quote},
 		{"a value continues after a template", "a: {{ .x }}/b\n", `1: did not find expected key: found "/b" after the value` + quote},
 		{"a value has a second colon", "a: b: c\n", `1: mapping values are not allowed in this context: found ": c" in a value` + quote},

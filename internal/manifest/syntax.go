@@ -119,6 +119,10 @@ func (e syntaxError) explain(text []byte) (line int, why string, next hint.Hint)
 	case e.Stage == "composer":
 		return e.Mark.Line, "", "quote a value that begins with *; or define the anchor, as in &NAME"
 	case begin.Line > 0 && e.first(begin) != "":
+		e.Mark = begin
+		if quote, line := e.lastQuote(); line < begin.Line {
+			return line, fmt.Sprintf("the quote %s is only closed on line %d", quote, begin.Line), closing(quote)
+		}
 		return e.Mark.Line, "a value cannot begin with " + e.first(begin), quoting
 	}
 	return e.Mark.Line, "", ""

@@ -305,6 +305,9 @@ func TestLint(t *testing.T) {
 		"ProjectFile":   {"a warning about the project file counts", map[string]string{project.File: crossplane + "  architectures: [amd46]\n"}, []string{"project-file crossplane-project.yaml:6: spec.architectures[0] is \"amd46\", did you mean amd64?"}},
 		"NameOnce":      {"the names of functions begin with that of the project", map[string]string{project.File: strings.Replace(crossplane, "name: demo", "name: My Demo_1", 1)}, []string{"metadata-name crossplane-project.yaml:3: metadata.name"}},
 		"ErrorToo":      {"an error does not hide warnings", map[string]string{"apis/x.yaml": "apiVersion: v1\nkind: Secret\n", "examples/x.yaml": "a: 1\n"}, []string{"left-out apis/x.yaml:1", "object-type examples/x.yaml:1"}},
+		"EmptyFunction": {"a directory without source is not a function", map[string]string{"functions/compose/x.gotmpl": "", "functions/compose/.keep": ""}, []string{`function-source functions/compose: detecting the language of`}},
+		"Template":      {"a mistake in a template has a file and a line", map[string]string{"functions/compose/x.gotmpl": "{{ $xr := .observed.composite.resource }}\nname: {{ $xt }}\n"}, []string{`function-source functions/compose/x.gotmpl:2: undefined variable "$xt"`}},
+		"Models":        {"a new clone lacks the models that a build generates", map[string]string{"functions/compose/x.gotmpl": "", "functions/compose/kcl.mod": "[dependencies]\nmodels = { path = \"model\" }\n", "functions/compose/main.k": "a = 1\n"}, nil},
 		"FunctionFile":  {"examples of functions are checked", map[string]string{"functions/compose/go.mod": "module a\n", "functions/compose/examples/x.yaml": "a: 1\n"}, []string{"object-type functions/compose/examples/x.yaml:1"}},
 	}
 	for name, tc := range cases {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -25,6 +28,7 @@ const (
 	ruleFunctionRef    = "function-ref"
 	ruleMissingXRD     = "missing-xrd"
 	ruleUnusedFunction = "unused-function"
+	ruleFunctionSource = "function-source"
 )
 
 // LintRules returns the rules for projects, in addition to those of package xpkg.
@@ -37,6 +41,7 @@ func LintRules() []xpkg.LintRule {
 		{Name: ruleFunctionRef, Severity: severity, Finds: "a step that calls a function which nothing installs", Why: "Crossplane installs the embedded functions and the dependencies, under names that it derives from their repositories. Another function must be installed separately."},
 		{Name: ruleMissingXRD, Severity: severity, Finds: "a Composition whose XRD is not in the project", Why: "Without the XRD, no composite resource can use the Composition."},
 		{Name: ruleUnusedFunction, Severity: severity, Finds: "a function that no pipeline calls", Why: "Crossplane installs and runs the function, although nothing calls it."},
+		{Name: ruleFunctionSource, Severity: "error", Finds: "a function that cannot be built", Why: "Its directory has no source of a known language, or mistakes that are found without a base image."},
 	}
 }
 
@@ -209,6 +214,26 @@ func (p *Project) problems() (found xpkg.Problems) {
 	return found
 }
 
+// checkSource returns the problems in the source of a function that prevent a build.
+func (p *Project) checkSource(ctx context.Context, f Function) xpkg.Problems {
+	dir := p.FunctionDir(f)
+	if f.Tarball != "" {
+		return nil
+	}
+	lang, err := languages.Detect(dir)
+	if err == nil && lang.Check != nil {
+		err = lang.Check(ctx, language.Source{Dir: dir, Root: p.Root, Project: true})
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // A build generates models, which source names by path.
+		return nil
+	}
+	problem := xpkg.Problem{Rule: ruleFunctionSource, Refused: true, Path: dir, Text: err.Error(), Hint: string(hint.Of(err))}
+	if at, ok := errors.AsType[*manifest.Error](err); ok {
+		problem.Path, problem.Line, problem.Text = at.Path, at.Line, at.Err.Error()
+	}
+	return xpkg.Problems{problem}
+}
+
 // Lint checks what Build would put into the packages, without building the functions.
 func Lint(ctx context.Context, p *Project, o Options) (xpkg.Report, error) {
 	functions, err := p.Functions()
@@ -250,6 +275,7 @@ func Lint(ctx context.Context, p *Project, o Options) (xpkg.Report, error) {
 		if _, err := add(func() (*xpkg.Package, error) { return b.content(ctx, f) }); err != nil {
 			return report, err
 		}
+		report.Problems = append(report.Problems, p.checkSource(ctx, f)...)
 	}
 	return report, nil
 }

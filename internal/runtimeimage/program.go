@@ -4,10 +4,12 @@ import (
 	"archive/tar"
 	"cmp"
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
@@ -68,12 +70,13 @@ func (p Program) path() string { return cmp.Or(p.Path, ProgramPath) }
 // FromPrograms adds a program to the base image of each platform. base may
 // be nil: FromLayers describes the minimal image and the ownership. The program is the entry
 // point of config, listens on port 9443 unless NoPort is set, and does not run as root. A program
-// that is not an ELF executable for its platform is an error.
+// that is not an ELF executable for its platform is an error. So is one with a dynamic loader, which
+// the minimal image does not have.
 func FromPrograms(ctx context.Context, base *Images, programs []Program, config Config, opts Options) (*Images, error) {
 	of := map[string]Program{}
 	var platforms []v1.Platform
 	for _, p := range programs {
-		if err := p.check(); err != nil {
+		if err := p.check(base == nil); err != nil {
 			return nil, errors.Join(fmt.Errorf("reading program %q: %w", p.File, err), base.Close())
 		}
 		platforms, of[p.Platform.String()] = append(platforms, p.Platform), p
@@ -86,7 +89,7 @@ func FromPrograms(ctx context.Context, base *Images, programs []Program, config 
 	}}, opts)
 }
 
-func (p Program) check() error {
+func (p Program) check(static bool) error {
 	f, err := os.Open(p.File)
 	if err != nil {
 		return hint.Wrap(fsx.Cause(err), cmp.Or(manifest.Similar(afero.NewOsFs(), p.File), "compile the program first"))
@@ -100,6 +103,14 @@ func (p Program) check() error {
 		return hint.Wrap(fmt.Errorf("expected an ELF executable for %s", p.Platform), "compile the function to a static program for Linux")
 	case arch != p.Platform.Architecture && arch != older[p.Platform.Architecture]:
 		return hint.Wrap(fmt.Errorf("the program is for linux/%s, not for %s", arch, p.Platform), hint.Hint("compile it for "+p.Platform.String()))
+	case static && isDynamic(f):
+		return hint.Wrap(errors.New("it needs a dynamic loader, which the minimal base image does not have"), "link it statically, as Go does with CGO_ENABLED=0; or use a base image that has the loader")
 	}
 	return nil
+}
+
+// isDynamic reports whether an ELF executable has a dynamic loader.
+func isDynamic(r io.ReaderAt) bool {
+	f, err := elf.NewFile(r)
+	return err == nil && slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }

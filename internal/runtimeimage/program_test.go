@@ -20,6 +20,13 @@ func elf(machine byte) []byte {
 	return header
 }
 
+// dynamic returns an ELF executable with one program header (Elf64_Phdr), that of its loader.
+func dynamic(machine byte) []byte {
+	header := append(elf(machine), make([]byte, 56)...)
+	header[20], header[32], header[52], header[54], header[56], header[64] = 1, 64, 64, 56, 1, 3
+	return header
+}
+
 const (
 	x86     = 62
 	aarch   = 183
@@ -28,7 +35,7 @@ const (
 
 func TestFromPrograms(t *testing.T) {
 	dir := t.TempDir()
-	for name, data := range map[string][]byte{"amd64": elf(x86), "arm64": elf(aarch), "strange": elf(unknown), "script": []byte("#!/bin/sh\n"), "empty": nil} {
+	for name, data := range map[string][]byte{"amd64": elf(x86), "arm64": elf(aarch), "dynamic": dynamic(x86), "strange": elf(unknown), "script": []byte("#!/bin/sh\n"), "empty": nil} {
 		e2e.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o700))
 	}
 	cases := map[string]struct {
@@ -41,6 +48,7 @@ func TestFromPrograms(t *testing.T) {
 		"Swapped":  {"a program for another processor is an error", []string{"arm64"}, []v1.Platform{amd64}, "the program is for linux/arm64, not for linux/amd64"},
 		"Strange":  {"a program for an unknown processor is an error", []string{"strange"}, []v1.Platform{amd64}, "expected an ELF executable"},
 		"Script":   {"a script is an error, because the minimal image has no interpreter", []string{"script"}, []v1.Platform{amd64}, "expected an ELF executable"},
+		"Dynamic":  {"the minimal image has no loader", []string{"dynamic"}, []v1.Platform{amd64}, "it needs a dynamic loader"},
 		"Empty":    {"an empty file is an error", []string{"empty"}, []v1.Platform{amd64}, "expected an ELF executable"},
 		"Absent":   {"a missing file is an error", []string{"absent"}, []v1.Platform{amd64}, "no such file"},
 		"Folder":   {"a folder is an error", []string{"."}, []v1.Platform{amd64}, "expected a file"},

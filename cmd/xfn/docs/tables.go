@@ -258,7 +258,7 @@ func lintRulesPage() string {
 	for _, r := range xpkg.LintRules() {
 		fmt.Fprintf(b, "## %s\n\nFinds %s.\n\nSeverity: %s\n\n%s\n\n", r.Name, r.Finds, r.Severity, r.Why)
 	}
-	b.WriteString("## Rules for projects\n\n`xfn project lint` and `xfn project build` check these rules, too. Their problems are warnings at every level.\n\n")
+	b.WriteString("## Rules for projects\n\n`xfn project lint` and `xfn project build` check these rules, too. Their problems are warnings at every level, apart from function-source: a build fails with its error.\n\n")
 	for _, r := range project.LintRules() {
 		fmt.Fprintf(b, "### %s\n\nFinds %s.\n\n%s\n\n", r.Name, r.Finds, r.Why)
 	}

@@ -53,7 +53,7 @@ func (c *CompositionCmd) Run(ctx context.Context, term *terminal.Terminal) error
 
 // XRDCmd writes an XRD.
 type XRDCmd struct {
-	File    string `arg:"" name:"xr" help:"File with an example of an XR, or with an XR in SimpleSchema."`
+	File    string `arg:"" name:"xr" help:"File with an example of an XR, or with an XR in SimpleSchema; - for stdin."`
 	From    string `enum:"xr,simpleschema" default:"xr" placeholder:"FORMAT" help:"Content of the file: xr, an example with values, or simpleschema, types of fields in the syntax of kro. Default: ${default}."`
 	Plural  string `empty:"" placeholder:"PLURAL" help:"Plural of the kind."`
 	Path    string `empty:"" placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/definition.yaml."`
@@ -87,7 +87,7 @@ func (c *XRDCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	path, err := generate.XRD(ctx, p, c.File, generate.XRDOptions{Plural: c.Plural, Path: c.Path, SimpleSchema: c.From == "simpleschema", Replace: c.Replace})
+	path, err := generate.XRD(ctx, p, c.File, generate.XRDOptions{Stdin: stdin(term, c.File), Plural: c.Plural, Path: c.Path, SimpleSchema: c.From == "simpleschema", Replace: c.Replace})
 	if err != nil {
 		return err
 	}

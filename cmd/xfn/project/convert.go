@@ -173,15 +173,21 @@ func (c *XRPatchCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 
 // readObject returns the first object of a file or of stdin.
 func readObject(ctx context.Context, term *terminal.Terminal, path string) (map[string]any, manifest.Document, error) {
-	const next = "name a file, or pipe its content to this command"
-	if path == "-" && term.Interactive() {
-		term.Note("reading from the terminal: " + next)
-	}
-	obj, doc, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.FirstObject(ctx, path)
+	obj, doc, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: stdin(term, path)}.FirstObject(ctx, path)
 	if path == "-" && errors.Is(err, manifest.ErrEmpty) {
-		err = hint.Wrap(err, next)
+		err = hint.Wrap(err, nameFile)
 	}
 	return obj, doc, err
+}
+
+const nameFile = "name a file, or pipe its content to this command"
+
+// stdin returns standard input. It prints a note if a command is to read the path from the terminal.
+func stdin(term *terminal.Terminal, path string) io.Reader {
+	if path == manifest.Stdin && term.Interactive() {
+		term.Note("reading from the terminal: " + nameFile)
+	}
+	return term.Stdin
 }
 
 // writeOutput writes to a file, or to stdout if path is "".

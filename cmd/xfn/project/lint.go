@@ -29,7 +29,7 @@ Examples:
     xfn project lint
     xfn project lint -f platform/upbound.yaml --lint=warn --format=json
 
-Rules for projects, all warnings; xfn xpkg lint --help has the rules for packages:
+Rules for projects, all warnings apart from function-source; xfn xpkg lint --help has the rules for packages:
 
 `)
 	for _, r := range project.LintRules() {

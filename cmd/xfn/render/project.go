@@ -41,6 +41,11 @@ func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p proje
 	if err := doc.Decode(&xr); err != nil {
 		return p, err
 	}
+	if obj, err := doc.Object(); err == nil {
+		if err := session.CheckXR(doc, obj); err != nil {
+			return p, err
+		}
+	}
 	apis, err := p.project.APIsFor(xr.APIVersion, xr.Kind)
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", doc.Position(), err)

@@ -3,7 +3,6 @@ package xpkg
 import (
 	"cmp"
 	"context"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"maps"
@@ -155,13 +154,6 @@ func (c *ImageCmd) programs() (all []runtimeimage.Program, err error) {
 		}
 		files = map[string]string{runtime.GOOS + "/" + runtime.GOARCH: self}
 	}
-	if c.BaseImage == "" {
-		for _, file := range files {
-			if isDynamic(file) {
-				return nil, hint.Wrap(fmt.Errorf("%q needs a dynamic loader, which the minimal base image does not have", file), "use the program of a release, or compile with CGO_ENABLED=0")
-			}
-		}
-	}
 	for _, of := range slices.Sorted(maps.Keys(files)) {
 		platform, err := programPlatform(of, files[of])
 		if err != nil {
@@ -198,14 +190,4 @@ func programPlatform(platform, file string) (*v1.Platform, error) {
 	default:
 		return nil, hint.Wrap(err, "write --program linux/amd64=FILE")
 	}
-}
-
-// isDynamic reports whether a file is an ELF executable with a dynamic loader.
-func isDynamic(file string) bool {
-	f, err := elf.Open(file)
-	if err != nil {
-		return false // FromPrograms says what is wrong with the file.
-	}
-	defer f.Close()
-	return slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }

@@ -187,6 +187,8 @@ func (f *runtimeFlags) goFlags() []string { return strings.Fields(strings.Join(f
 var (
 	systems       = strings.Fields("aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1 windows zos")
 	architectures = strings.Fields("386 amd64 amd64p32 arm arm64 arm64be armbe loong64 mips mips64 mips64le mips64p32 mips64p32le mipsle ppc ppc64 ppc64le riscv riscv64 s390 s390x sparc sparc64 wasm")
+	// variants are the values of GOAMD64, the levels of the x86-64 psABI.
+	variants = strings.Fields("v1 v2 v3 v4")
 )
 
 // IsArchitecture reports whether Go knows an architecture.
@@ -218,6 +220,9 @@ func ParsePlatform(name string) (*v1.Platform, error) {
 			next = "separate platforms with a comma: " + strings.Join(several, ",")
 		}
 		return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: expected OS/ARCH", name), next)}
+	}
+	if p.Architecture == "amd64" && p.Variant != "" && !slices.Contains(variants, p.Variant) {
+		return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: unknown variant %q of amd64", name, p.Variant), hint.Hint("use one of "+strings.Join(variants, ", ")+", or leave it out"))}
 	}
 	meant := *p
 	for part, known := range map[*string][]string{&meant.OS: systems, &meant.Architecture: architectures} {

@@ -1,6 +1,7 @@
 package languages
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
@@ -29,6 +31,7 @@ func GoTemplating() language.Language {
 			found, other, err := templates(dir)
 			return found && other == "", err
 		},
+		Check: func(ctx context.Context, src language.Source) error { return gotemplating.CheckFolder(ctx, src.Dir) },
 		Lacks: others,
 		Build: interpreted{
 			endings: templateEndings, env: []string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE=" + sourcePath},

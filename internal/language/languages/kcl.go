@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -54,8 +56,12 @@ func checkKCL(dir string) error {
 		return fmt.Errorf("reading %q: %w", module, err)
 	}
 	var wrong toml.ParseError
-	if err := toml.Unmarshal(text, new(map[string]any)); errors.As(err, &wrong) {
+	var tables map[string]any
+	if err := toml.Unmarshal(text, &tables); errors.As(err, &wrong) {
 		return hint.Wrap(fmt.Errorf("%s:%d: %s", module, wrong.Position.Line, wrong.Message), "write TOML, such as a table [package] with name and version")
+	}
+	if err := checkTables(dir, tables); err != nil {
+		return fmt.Errorf("%s: %w", module, err)
 	}
 	info, err := os.Stat(filepath.Join(dir, main))
 	if err == nil && info.Mode().IsRegular() && info.Size() == 0 {
@@ -142,6 +148,28 @@ func stringLength(text string) int {
 		}
 	}
 	return 0
+}
+
+// checkTables returns an error about the tables of kcl.mod: one with a misspelled name, or a dependency
+// whose folder does not exist.
+func checkTables(dir string, tables map[string]any) error {
+	known := []string{"package", "dependencies", "profile"}
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		near := hint.Nearest(name, known)
+		if _, has := tables[near]; !has && near != "" && hint.IsMisspelling(name, near) {
+			return hint.Wrap(fmt.Errorf("unknown table %q", name), hint.Meant("", near))
+		}
+	}
+	needs, _ := tables["dependencies"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(needs)) {
+		need, _ := needs[name].(map[string]any)
+		at, _ := need["path"].(string)
+		// The target of a link, such as to generated models, may be missing until a build.
+		if _, err := os.Lstat(filepath.Join(dir, at)); at != "" && filepath.IsLocal(at) && errors.Is(err, fs.ErrNotExist) {
+			return hint.Wrap(fmt.Errorf("finding the folder %q of the dependency %q: %w", at, name, fsx.Cause(err)), "create the folder, or correct its path")
+		}
+	}
+	return nil
 }
 
 // linked returns a folder and the targets of its links.

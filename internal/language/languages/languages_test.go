@@ -100,6 +100,13 @@ func TestByName(t *testing.T) {
 func TestCheckSource(t *testing.T) {
 	t.Parallel()
 	const lock = `{"lockfileVersion": 3, "packages": {"": {"dependencies": {"a": "1"}}, "node_modules/a": {"version": "1.0.0"}}}`
+	python := func(script string) map[string]string {
+		return map[string]string{
+			"pyproject.toml": "[build-system]\nbuild-backend = \"hatchling.build\"\n[project]\nname = \"function\"\nversion = \"1\"\n[project.scripts]\nfunction = \"" + script + "\"\n",
+			"uv.lock":        "version = 1\n", "function/__init__.py": "", "function/main.py": "",
+		}
+	}
+	const prelude = "{{ $xr := .observed.composite.resource }}\n"
 	for _, tc := range []struct {
 		reason, language string
 		files            map[string]string
@@ -107,6 +114,9 @@ func TestCheckSource(t *testing.T) {
 	}{
 		{"an empty program composes nothing", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": ""}, "main.k: the file is empty"},
 		{"a module is in TOML", "kcl", map[string]string{"kcl.mod": "[package]\ngar bage = [\n", "main.k": "a = 1\n"}, "kcl.mod:2: expected '.' or '='"},
+		{"a table has a known name", "kcl", map[string]string{"kcl.mod": "[pakage]\nname = \"a\"\n", "main.k": "a = 1\n"}, `kcl.mod: unknown table "pakage"`},
+		{"a folder of a dependency exists", "kcl", map[string]string{"kcl.mod": "[dependencies]\nmodels = { path = \"./model\" }\n", "main.k": "a = 1\n"}, `kcl.mod: finding the folder "./model" of the dependency "models"`},
+		{"dependencies may be elsewhere, and other tables unknown", "kcl", map[string]string{"kcl.mod": "[package]\n[other]\n[dependencies]\nk8s = \"1.31\"\na = { path = \"a\" }\n", "a/b.k": "", "main.k": "a = 1\n"}, ""},
 		{"another file has the program", "kcl", map[string]string{"kcl.mod": "[package]\n", "a.k": "a = 1\n"}, ""},
 		{"an unclosed bracket is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = {\n  b = [1\n}\n"}, "main.k:3: the bracket } closes nothing"},
 		{"the last unclosed bracket is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = {\n  b = [1]\n"}, "main.k:1: the bracket { is not closed"},
@@ -114,8 +124,17 @@ func TestCheckSource(t *testing.T) {
 		{"an operator needs a value", "kcl", map[string]string{"kcl.mod": "[package]\n", "a.k": "a = = 3\n"}, "a.k:1: expected a value after =, got ="},
 		{"strings and comments may have any brackets", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": kclProgram}, ""},
 		{"files that KCL does not compile are not checked", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = 1\n", "a_test.k": "a = {", "_b.k": "a = {"}, ""},
+		{"the program calls a module of its package", "python", python("function.mian:cli"), `pyproject.toml: the script function calls "function.mian:cli", but the package has no function/mian.py`},
+		{"the program calls an existing module", "python", python("function.main:cli"), ""},
+		{"the program calls a package", "python", python("function:cli"), ""},
+		{"a module of another package may be that of a dependency", "python", python("other.main:cli"), ""},
 		{"the syntax of an imported file is checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import './b.ts';\n", "src/b.ts": "\nconst x = = 3;\n"}, "src/b.ts:2:11: Unexpected \"=\""},
 		{"a package that is used is a dependency", "typescript", map[string]string{"package.json": "{}", "package-lock.json": lock, "src/main.ts": "import 'a/b';\n"}, "src/main.ts imports a, which package-lock.json lists and package.json does not"},
+		{"a variable of no template is a mistake in its file", "go-templating", map[string]string{"a.gotmpl": prelude, "b.gotmpl": "kind: A\nname: {{ $xt }}\n"}, "b.gotmpl:2: undefined variable \"$xt\""},
+		{"an action that is not closed is a mistake", "go-templating", map[string]string{"a.gotmpl": prelude, "b.gotmpl": "name: {{ $xr }\n"}, "b.gotmpl:1: unexpected \"}\""},
+		{"the files of a folder are one template, and functions depend on the version", "go-templating", map[string]string{"a.gotmpl": prelude, "b.gotmpl": "name: {{ newer $xr }}\n"}, ""},
+		{"a template in other delimiters may have any text in the usual ones", "go-templating", map[string]string{"a.gotmpl": "[[ $xr := .observed ]]\n", "b.gotmpl": "summary: '{{ $labels.pod }} in [[ $xr ]]'\n"}, ""},
+		{"a temporary file of an editor is not part of the image", "go-templating", map[string]string{"a.gotmpl": prelude, "b.gotmpl~": "{{ $xt }}\n"}, ""},
 		{"modules of Node.js and other packages are not checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import 'fs';\nimport 'a';\nimport 'c';\nimport './none.js';\n"}, ""},
 	} {
 		dir := t.TempDir()

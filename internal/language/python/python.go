@@ -52,9 +52,15 @@ func Language() language.Language {
 		Base:   "gcr.io/distroless/python3-debian13:nonroot",
 		Detect: detect,
 		Lacks:  lacks,
-		Check:  func(_ context.Context, src language.Source) error { return (&builder{src: src}).read() },
-		Build:  Build,
-		Watch:  watch,
+		Check: func(_ context.Context, src language.Source) error {
+			b := &builder{src: src}
+			if err := b.read(); err != nil {
+				return err
+			}
+			return b.checkEntry()
+		},
+		Build: Build,
+		Watch: watch,
 	}
 }
 

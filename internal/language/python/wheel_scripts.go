@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 var (
@@ -26,6 +28,37 @@ func script(l Layout, name, object string) (File, error) {
 	first, _, _ := strings.Cut(m[2], ".")
 	text := fmt.Sprintf("#!%s\nimport sys\n\nfrom %s import %s\n\nif __name__ == \"__main__\":\n    sys.exit(%s())\n", l.Interpreter, m[1], first, m[2])
 	return NewFile(path.Join(l.Site, "bin", name), 0o755, []byte(text)), nil
+}
+
+// checkEntry returns an error if the program that runs the function calls a module that its package
+// does not have. It does not check namespace packages, which other wheels can extend.
+func (b *builder) checkEntry() error {
+	object := b.project.scripts[b.project.entry()]
+	m := scriptReference().FindStringSubmatch(strings.TrimSpace(object))
+	if m == nil {
+		return nil // The build reports it.
+	}
+	files, err := b.installSource(Layout{}, &FileSet{})
+	if err != nil {
+		return err
+	}
+	top, _, _ := strings.Cut(m[1], ".")
+	closed, want := false, strings.ReplaceAll(m[1], ".", "/")
+	var modules []string
+	for _, f := range files {
+		if strings.HasPrefix(f.Path, want+"/") || strings.HasPrefix(f.Path, want+".") {
+			return nil
+		}
+		closed = closed || f.Path == top+"/__init__.py"
+		if module, ok := strings.CutSuffix(f.Path, ".py"); ok {
+			modules = append(modules, strings.ReplaceAll(module, "/", "."))
+		}
+	}
+	if !closed {
+		return nil
+	}
+	err = fmt.Errorf("%s: the script %s calls %q, but the package has no %s.py", projectFile, b.project.entry(), object, want)
+	return hint.Wrap(err, hint.Meant("", hint.Nearest(m[1], modules)))
 }
 
 // scripts returns the programs of the sections console_scripts and gui_scripts in

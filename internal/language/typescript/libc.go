@@ -18,44 +18,54 @@ import (
 // libcOf returns the libc of a base image: that of the first file in its layers that is the
 // libc or its loader. Without such a file, it is glibc.
 func libcOf(ctx context.Context, img v1.Image) (libc string, err error) {
+	libc = npm.Glibc
+	_, err = find(ctx, img, func(h *tar.Header) bool {
+		musl := strings.HasPrefix(path.Base(h.Name), "ld-musl-")
+		if musl {
+			libc = npm.Musl
+		}
+		return musl || path.Base(h.Name) == "libc.so.6"
+	})
+	return libc, err
+}
+
+// hasNode reports whether a base image has a program node.
+func hasNode(ctx context.Context, img v1.Image) (bool, error) {
+	return find(ctx, img, func(h *tar.Header) bool { return path.Base(h.Name) == "node" && h.Typeflag != tar.TypeDir })
+}
+
+// find reads the layers of an image up to the first file that is accepted.
+func find(ctx context.Context, img v1.Image, accepted func(h *tar.Header) bool) (found bool, err error) {
 	layers, err := img.Layers()
 	left := int64(oci.MaxUnpacked)
 	for _, l := range layers {
-		if err == nil && libc == "" {
-			libc, err = libcIn(ctx, l, &left)
+		if err == nil && !found {
+			found, err = findIn(ctx, l, &left, accepted)
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the base image: %w", err)
+		err = fmt.Errorf("reading the base image: %w", err)
 	}
-	if libc == "" {
-		libc = npm.Glibc
-	}
-	return libc, nil
+	return found, err
 }
 
 // errFound stops the reading of a layer.
 var errFound = errors.New("found")
 
-// libcIn returns the libc that a layer has, or "". It reads the layer up to that file.
-func libcIn(ctx context.Context, l v1.Layer, left *int64) (libc string, err error) {
+// findIn reads a layer up to the first file that is accepted.
+func findIn(ctx context.Context, l v1.Layer, left *int64, accepted func(h *tar.Header) bool) (found bool, err error) {
 	in, err := oci.Plain(ctx, l, left)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	err = oci.ReadTar(in, func(h *tar.Header, _ io.Reader) error {
-		switch name := path.Base(h.Name); {
-		case name == "libc.so.6":
-			libc = npm.Glibc
-		case strings.HasPrefix(name, "ld-musl-"):
-			libc = npm.Musl
-		default:
-			return nil
+		if accepted(h) {
+			return errFound
 		}
-		return errFound
+		return nil
 	})
 	if errors.Is(err, errFound) {
-		err = nil
+		found, err = true, nil
 	}
-	return libc, errors.Join(err, in.Close())
+	return found, errors.Join(err, in.Close())
 }

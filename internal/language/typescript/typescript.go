@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -159,7 +160,7 @@ func keyOf(all []*npm.Package) string {
 
 // layers returns the layers of the image for a platform: the packages, then the source.
 func (b *builder) layers(ctx context.Context, t runtimeimage.Target) ([]runtimeimage.Layer, runtimeimage.Config, error) {
-	node, err := nodeOf(t.Base)
+	node, err := nodeOf(ctx, t.Base)
 	if err != nil {
 		return nil, runtimeimage.Config{}, err
 	}
@@ -194,7 +195,7 @@ func (b *builder) target(ctx context.Context, platform v1.Platform) (npm.Target,
 
 // nodeOf returns the program of Node.js in a base image: that of its entry point, as in
 // distroless images, or node in PATH.
-func nodeOf(base v1.Image) (string, error) {
+func nodeOf(ctx context.Context, base v1.Image) (string, error) {
 	config, err := base.ConfigFile()
 	if err != nil {
 		return "", fmt.Errorf("reading the base image: %w", err)
@@ -202,7 +203,10 @@ func nodeOf(base v1.Image) (string, error) {
 	if e := config.Config.Entrypoint; len(e) > 0 && path.Base(e[0]) == "node" {
 		return e[0], nil
 	}
-	return "node", nil
+	if found, err := hasNode(ctx, base); err != nil || found {
+		return "node", err
+	}
+	return "", hint.Wrap(errors.New("reading the base image: it has no program node"), "use a base image with Node.js")
 }
 
 // use notes the packages that an image has.

@@ -319,6 +319,11 @@ func TestBuildRefuses(t *testing.T) {
 		"NoBase": {"a base image is required", func(_ *testing.T, _ *function, src *language.Source) {
 			src.Base = nil
 		}, "no base image with Node.js", ""},
+		"NoNode": {"the program must be in the base image", func(t *testing.T, _ *function, src *language.Source) {
+			layer, err := remotetest.Layer(map[string][]byte{"node/README": nil})
+			e2e.NoError(t, err)
+			src.Base.All[1] = remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), arm64, v1.Config{Entrypoint: []string{"/function"}})
+		}, "the base image: it has no program node", "with Node.js"},
 		"NoDist": {"without a bundle, tsc must have run", func(_ *testing.T, _ *function, src *language.Source) {
 			src.NoBundle = true
 		}, `expected the compiled file of "src/main.ts" as "dist/main.js"`, "npx tsc"},

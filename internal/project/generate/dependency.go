@@ -61,6 +61,9 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 		d.HTTP = &project.HTTPSource{URL: text}
 	case strings.Contains(text, "://"):
 		return d, hint.Wrap(fmt.Errorf("%q is neither a package nor an http URL", text), "for a git repository, write its https or ssh URL, and name its branch, tag or commit with "+hint.GitRef)
+	case strings.HasPrefix(text, "k8s@") && lock.IsExact(text[len("k8s@"):]):
+		version = text[len("k8s@"):]
+		return d, hint.Wrap(fmt.Errorf("the version %s of k8s follows an @", version), hint.Meant("", "k8s:"+version))
 	case oci.UserInfo(text) > 0:
 		return d, remote.CheckRepository(text) // Its error does not contain the credentials.
 	case lock.IsPath(text), slices.Contains([]string{".yaml", ".yml"}, path.Ext(text)):

@@ -54,6 +54,8 @@ func TestParseDependency(t *testing.T) {
 		"k8s":             {want: "expected a release of Kubernetes, such as k8s:v1.33.0"},
 		"k8s:latest":      {want: "expected a release of Kubernetes, such as k8s:v1.33.0"},
 		"k8s:1.33":        {want: "did you mean k8s:v1.33.0?"},
+		"k8s@v1.33.0":     {want: "did you mean k8s:v1.33.0?"},
+		"k8s@x/a:v1":      {want: `"…@x/a:v1": it must not contain credentials`},
 		"../a.xpkg":       {want: "is a path, expected the reference of a package"},
 		"https://x/a:v1":  {want: `leave out the scheme: "x/a:v1"`},
 		"u:secret@x/a:v1": {want: `"…@x/a:v1": it must not contain credentials`},

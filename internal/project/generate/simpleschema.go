@@ -32,6 +32,13 @@ type fieldError struct {
 	error
 }
 
+// isSimpleSchema reports whether all values of a spec are types, some with markers. Without markers,
+// the names of types may be values.
+func isSimpleSchema(spec map[string]any) bool {
+	_, err := (&converter{}).object(spec, "spec")
+	return err == nil && strings.Contains(fmt.Sprint(spec), " | ")
+}
+
 // checked returns a fieldError for the first problem that an API server would find in the
 // schema of an XRD, such as a default that has another type than its field.
 func checked(ctx context.Context, x xrd) error {

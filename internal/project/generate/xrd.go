@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -30,7 +32,10 @@ var crossplaneFields = strings.Fields("crossplane claimRef compositionRef compos
 // error if the project already defines the kind.
 func XRD(ctx context.Context, p *project.Project, file string, o XRDOptions) (string, error) {
 	file = locate(p, file)
-	obj, doc, err := manifest.Reader{FS: afero.NewOsFs()}.FirstObject(ctx, file)
+	obj, doc, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: o.Stdin}.FirstObject(ctx, file)
+	if err == nil {
+		_, err = doc.StrictJSON()
+	}
 	if err != nil {
 		return "", err
 	}
@@ -54,6 +59,8 @@ func XRD(ctx context.Context, p *project.Project, file string, o XRDOptions) (st
 
 // XRDOptions are the options of XRD.
 type XRDOptions struct {
+	// Stdin is the content of the file "-".
+	Stdin io.Reader
 	// Plural and Path are those of APIOptions.
 	Plural, Path string
 	// SimpleSchema says that the fields of the XR have types instead of values.
@@ -112,13 +119,20 @@ func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 	if schema.HasNoXRs(x.version) {
 		return x, fmt.Errorf("expected a composite resource, got kind %s of %s", x.kind, x.version)
 	}
+	spec, _ := obj["spec"].(map[string]any)
+	if !o.SimpleSchema && isSimpleSchema(spec) {
+		err := &fieldError{"spec", errors.New("the values of spec are types in SimpleSchema, expected an example with values")}
+		return x, hint.Wrap(err, "read them with "+hint.From+" simpleschema")
+	}
 	if err := checkXR(u, !o.SimpleSchema); err != nil {
 		return x, err
 	}
 	if err != nil || x.version.Group == "" || x.version.Version == "" {
 		return x, &fieldError{"apiVersion", fmt.Errorf("apiVersion: expected a group and a version, such as example.org/v1, got %q", u.GetAPIVersion())}
 	}
-	spec, _ := obj["spec"].(map[string]any)
+	if len(validation.IsDNS1035Label(x.version.Version)) > 0 {
+		return x, &fieldError{"apiVersion", fmt.Errorf("apiVersion: %q is not a version, expected one such as v1 or v1alpha1", x.version.Version)}
+	}
 	if x.plural == "" {
 		x.plural = pluralOf(x.kind)
 	}

@@ -200,6 +200,27 @@ func TestXRDRefuses(t *testing.T) {
 	}
 }
 
+// An example that is not understood replaces no XRD.
+func TestXRDKeeps(t *testing.T) {
+	const xr = "apiVersion: platform.example.org/v1\nkind: App\nmetadata: {name: a}\n"
+	for name, tc := range map[string]struct{ reason, text, want string }{
+		"Version":      {"a version is a name", strings.Replace(xr, "/v1", "/1.0", 1) + "spec: {a: 1}\n", `xr.yaml:1: apiVersion: "1.0" is not a version`},
+		"Twice":        {"of a key that is set twice, only one value would count", xr + "spec: {a: 1}\nspec: {b: 1}\n", "xr.yaml:5: "},
+		"SimpleSchema": {"types with markers are not values", xr + "spec:\n  a: string | required=true\n  b: integer\n", "xr.yaml:4: the values of spec are types in SimpleSchema"},
+		"Names":        {"the names of types may be values", xr + "spec: {a: string, b: integer}\n", ""},
+		"Text":         {"a text may contain a bar", xr + "spec: {a: string, b: cat x | sort}\n", ""},
+	} {
+		dir := files(t, map[string]string{project.File: crossplane, "xr.yaml": tc.text, "apis/x.yaml": xrd})
+		_, err := generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", generate.XRDOptions{Replace: true})
+		if tc.want != "" {
+			e2e.ErrorHas(t, name+": "+tc.reason, err, tc.want)
+			e2e.Equal(t, "the existing XRD", xrd, e2e.ReadFile(t, filepath.Join(dir, "apis/x.yaml")))
+		} else if err != nil {
+			t.Errorf("%s: %s: %v", name, tc.reason, err)
+		}
+	}
+}
+
 // An XRD is replaced in its own file, unless the file has other objects.
 func TestReplaceXRD(t *testing.T) {
 	const xr = "apiVersion: platform.example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {count: 1}\n"
