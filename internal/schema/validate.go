@@ -85,6 +85,18 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	return slices.CompactFunc(found, func(a, b Fault) bool { return compare(a, b) == 0 }), nil
 }
 
+// Prepare compiles the schema that Validate needs for new objects of a version, which may take
+// milliseconds. Calls of Validate at the same time wait for it.
+func (d *Definition) Prepare(version string) {
+	v, err := d.valid(version)
+	if err != nil {
+		return
+	}
+	if j := v.validators(); j.hasRules {
+		j.ofNew()
+	}
+}
+
 // compare orders faults by field, because the order of the library's errors is random.
 func compare(a, b Fault) int {
 	switch {
