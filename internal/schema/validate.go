@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
@@ -83,6 +85,18 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	return slices.CompactFunc(found, func(a, b Fault) bool { return compare(a, b) == 0 }), nil
 }
 
+// Prepare compiles the schema that Validate needs for new objects of a version, which may take
+// milliseconds. Calls of Validate at the same time wait for it.
+func (d *Definition) Prepare(version string) {
+	v, err := d.valid(version)
+	if err != nil {
+		return
+	}
+	if j := v.validators(); j.hasRules {
+		j.ofNew()
+	}
+}
+
 // compare orders faults by field, because the order of the library's errors is random.
 func compare(a, b Fault) int {
 	switch {
@@ -122,9 +136,12 @@ type validators struct {
 	tree  *structural.Structural
 	forms validation.SchemaValidator
 	// spec is the schema of forms.
-	spec  *spec.Schema
-	rules *cel.Validator
-	err   error
+	spec *spec.Schema
+	// hasRules is true if the schema has CEL rules. rules compiles them at its first call, and ofNew
+	// those that the API server checks for new objects.
+	hasRules     bool
+	rules, ofNew func() *cel.Validator
+	err          error
 }
 
 func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Structural) validators {
@@ -132,7 +149,31 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 	if err != nil {
 		return validators{err: err}
 	}
-	return validators{tree: tree, forms: forms, spec: spec, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}
+	v := validators{tree: tree, forms: forms, spec: spec}
+	(&structural.Visitor{Structural: func(s *structural.Structural) bool {
+		v.hasRules = v.hasRules || len(s.XValidations) > 0
+		return false
+	}}).Visit(tree)
+	compile := func(s *structural.Structural) *cel.Validator {
+		return cel.NewValidator(s, true, celconfig.PerCallLimit)
+	}
+	v.rules = sync.OnceValue(func() *cel.Validator { return compile(tree) })
+	v.ofNew = sync.OnceValue(func() *cel.Validator { return compile(withoutImmutable(tree)) })
+	return v
+}
+
+// withoutImmutable returns a copy of a schema without the usual CEL rule that makes a field
+// immutable. The API server does not check it for new objects, and compiling it takes a millisecond.
+func withoutImmutable(tree *structural.Structural) *structural.Structural {
+	tree = tree.DeepCopy()
+	(&structural.Visitor{Structural: func(s *structural.Structural) bool {
+		all := len(s.XValidations)
+		s.XValidations = slices.DeleteFunc(s.XValidations, func(r extv1.ValidationRule) bool {
+			return r.Rule == "self == oldSelf" && (r.OptionalOldSelf == nil || !*r.OptionalOldSelf)
+		})
+		return len(s.XValidations) < all
+	}}).Visit(tree)
+	return tree
 }
 
 // faults validates obj as a new object or, if old is not nil, as an update of old. It
@@ -141,11 +182,12 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 func (j validators) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList, cut cutter) []Fault {
 	var was any // This must be an untyped nil: the library treats a nil map as an object.
 	var ratchet []cel.Option
+	rules := j.ofNew
 	if old == nil {
 		errs = append(errs, validation.ValidateCustomResource(nil, obj, j.forms)...)
 	} else {
 		both := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: j.tree})
-		was, ratchet = old, []cel.Option{cel.WithRatcheting(both)}
+		was, ratchet, rules = old, []cel.Option{cel.WithRatcheting(both)}, j.rules
 		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, obj, old, j.forms, validation.WithRatcheting(both))...)
 	}
 	errs = append(errs, objectmeta.Validate(nil, obj, j.tree, false)...)
@@ -153,13 +195,13 @@ func (j validators) faults(ctx context.Context, obj, old map[string]any, errs fi
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, j.tree, obj)...)
 	}
 	switch {
-	case j.rules == nil:
+	case !j.hasRules:
 	case malformed(errs):
 		const text = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 		return append(faults(errs), Fault{Unchecked: true, Text: text, Err: field.Invalid(nil, nil, text)})
 	default:
 		cut.restore(obj)
-		broken, _ := j.rules.Validate(ctx, nil, j.tree, obj, was, celconfig.RuntimeCELCostBudget, ratchet...)
+		broken, _ := rules().Validate(ctx, nil, j.tree, obj, was, celconfig.RuntimeCELCostBudget, ratchet...)
 		errs = append(errs, broken...)
 	}
 	return faults(errs)

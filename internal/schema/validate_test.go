@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -362,5 +363,30 @@ func TestNearestValue(t *testing.T) {
 		if found[0].Nearest != want {
 			t.Errorf("%s: the most similar value is %q, want %q", value, found[0].Nearest, want)
 		}
+	}
+}
+
+// TestImmutable checks that a field that cannot change needs no compiled rule for a new object, and
+// that its rule still counts.
+func TestImmutable(t *testing.T) {
+	crd := widgets(`{type: object, properties: {size: {type: integer, x-kubernetes-validations: [{rule: "self == oldSelf", message: is fixed}]}}}`)
+	widget := func(spec string) map[string]any {
+		return object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, namespace: ns}, spec: `+spec+`}`)
+	}
+	validate := func(o schema.Options, spec string) (found []schema.Fault) {
+		found, err := definition(t, crd).Validate(t.Context(), widget(spec), o)
+		e2e.NoError(t, err)
+		return found
+	}
+	update := schema.Options{Old: widget("{size: 1}")}
+	e2e.Equal(t, "a new object may have any value", []string{}, lines(validate(schema.Options{}, "{size: 2}")))
+	e2e.Equal(t, "an update must not change it", []string{"spec.size: is fixed"}, lines(validate(update, "{size: 2}")))
+	if found := validate(schema.Options{}, "{size: big}"); !found[len(found)-1].Unchecked {
+		t.Errorf("got %v, expected a fault that rules were not checked", found)
+	}
+	created := testing.AllocsPerRun(3, func() { validate(schema.Options{}, "{size: 1}") })
+	updated := testing.AllocsPerRun(3, func() { validate(update, "{size: 1}") })
+	if created > updated/2 {
+		t.Errorf("a new object needed %v allocations, an update %v", created, updated)
 	}
 }

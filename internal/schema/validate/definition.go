@@ -102,16 +102,7 @@ func (d *definition) ofSource(ctx context.Context, release schema.Release) []sch
 			return
 		}
 		gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
-		def := release.Definition(gvk.GroupKind())
-		// The API server accepts a version that def does not serve, if another release serves it.
-		for _, r := range schema.Releases() {
-			if def != nil && def.Serves(gvk.Version) == nil {
-				break
-			}
-			if other := r.Definition(gvk.GroupKind()); def == nil || other.Serves(gvk.Version) == nil {
-				def = other
-			}
-		}
+		def := definitionOf(gvk, release)
 		d.sourced = misnamed(obj)
 		found, err := def.Validate(context.WithoutCancel(ctx), obj, schema.Options{Metadata: true, Reuse: true})
 		if err != nil {
@@ -120,6 +111,35 @@ func (d *definition) ofSource(ctx context.Context, release schema.Release) []sch
 		d.sourced = append(d.sourced, slices.DeleteFunc(found, func(f schema.Fault) bool { return f.Unchecked })...)
 	})
 	return d.sourced
+}
+
+// definitionOf returns the definition of a kind of Crossplane in a release. If it does not serve the
+// version and that of another release does, definitionOf returns the other, because the API server
+// accepts the version.
+func definitionOf(gvk kschema.GroupVersionKind, release schema.Release) *schema.Definition {
+	def := release.Definition(gvk.GroupKind())
+	for _, r := range schema.Releases() {
+		if def != nil && def.Serves(gvk.Version) == nil {
+			break
+		}
+		if other := r.Definition(gvk.GroupKind()); def == nil || other.Serves(gvk.Version) == nil {
+			def = other
+		}
+	}
+	return def
+}
+
+// PrepareXRD compiles the schema that a Validator needs to check the XRD in doc, which takes as long
+// as the rest of the check. It does not decode doc: a wrong guess of the version costs only time.
+func PrepareXRD(doc manifest.Document, release schema.Release) {
+	gvk := kschema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition"}
+	if !bytes.Contains(doc.Text, []byte(gvk.Kind)) {
+		return
+	}
+	if bytes.Contains(doc.Text, []byte(gvk.Group+"/v2")) {
+		gvk.Version = "v2"
+	}
+	definitionOf(gvk, release).Prepare(gvk.Version)
 }
 
 // unused calls v.Unused for the invalid definitions in files that told lacks.
