@@ -62,6 +62,26 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
+// A server that lists its references and then sends nothing is an error.
+func TestSilentFetch(t *testing.T) {
+	h := newHistory(t, memory.NewStorage())
+	lists := &server{objects: h}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			lists.ServeHTTP(w, r)
+			return
+		}
+		_, err := io.Copy(io.Discard, r.Body)
+		must(err)
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := clone.Commit(ctx, clone.Options{URL: s.URL + "/repo", MaxBytes: 1 << 20, AnswerTimeout: 100 * time.Millisecond})
+	e2e.ErrorHas(t, "fetch", err, "the git server did not answer within 100ms")
+}
+
 // noise returns text that does not compress.
 func noise(n int) string {
 	var b strings.Builder
