@@ -38,13 +38,13 @@ func explain(parser *kong.Kong, args []string, err error) error {
 	var node *kong.Node
 	if errors.As(err, &pe) && pe.Context != nil {
 		node = pe.Context.Selected()
+		if empty := emptyWord(pe.Context); empty != nil {
+			return &terminal.UsageError{Err: empty}
+		}
 	}
 	surplus := strings.HasPrefix(err.Error(), unexpected)
 	next := hint.Of(err)
 	err = nearestFirst(err)
-	if empty := emptyWord(node, args, err.Error()); empty != nil {
-		return &terminal.UsageError{Err: empty}
-	}
 	if node != nil && node.Tag.Default != "" && !slices.Contains(args, node.Name) {
 		node = node.Parent // The user has named only the group.
 	}

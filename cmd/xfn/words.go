@@ -39,37 +39,26 @@ func checkWords(args []string) error {
 	return nil
 }
 
-// emptyWord returns an error if an empty word caused the text of the parser's error about the command
-// node: no command has an empty name, and few types of flags have an empty value. node may be nil.
-func emptyWord(node *kong.Node, args []string, text string) error {
-	flag, _, _ := strings.Cut(text, " ")
-	flag = strings.TrimSuffix(flag, ":")
-	names := []string{flag}
-	for node != nil && len(names) == 1 {
+// emptyWord returns an error if the parser refused an empty word: no command has an empty name, few
+// types of flags have an empty value, and no list of values has one.
+func emptyWord(kctx *kong.Context) error {
+	// The parser did not get beyond the first of these words.
+	words := kctx.Path[len(kctx.Path)-1].Remainder()
+	if len(words) == 0 {
+		return emptyValue(kctx)
+	}
+	if words[0] == "" {
+		return isEmpty("an argument", true)
+	}
+	name, isAssigned := strings.CutSuffix(words[0], "=")
+	for node := kctx.Selected(); node != nil && (isAssigned || len(words) > 1 && words[1] == ""); node = node.Parent {
 		for _, f := range node.Flags {
-			if "--"+f.Name == flag {
-				names = append(names, "-"+string(f.Short))
-				for _, alias := range f.Aliases {
-					names = append(names, "--"+alias)
-				}
+			if name == "--"+f.Name || name == "-"+string(f.Short) || slices.Contains(f.Aliases, strings.TrimPrefix(name, "--")) {
+				return isEmpty("the value of --"+f.Name, true)
 			}
 		}
-		node = node.Parent
 	}
-	isEmptyFlag := false
-	for i, arg := range args {
-		name, isAssigned := strings.CutSuffix(arg, "=")
-		isFollowed := i+1 < len(args) && args[i+1] == ""
-		isEmptyFlag = isEmptyFlag || (isAssigned || isFollowed) && slices.Contains(names, name)
-	}
-	switch surplus, isSurplus := strings.CutPrefix(text, unexpected); {
-	case isEmptyFlag && strings.HasPrefix(flag, "--"):
-		return isEmpty("the value of "+flag, true)
-	case slices.Contains(args, "") && isSurplus && (surplus == "" || strings.HasPrefix(surplus, ",")):
-		return isEmpty("an argument", true)
-	default:
-		return nil
-	}
+	return nil
 }
 
 // emptyValue returns an error if an argument, or the value of a flag, is empty. A hidden flag and the
@@ -77,7 +66,7 @@ func emptyWord(node *kong.Node, args []string, text string) error {
 // empty flag with the tag "empty" is like one that is not set: the crossplane CLI has most of them,
 // and scripts give it variables that may be empty.
 func emptyValue(kctx *kong.Context) error {
-	if kctx.Selected().Tag.Has("model") {
+	if node := kctx.Selected(); node == nil || node.Tag.Has("model") {
 		return nil
 	}
 	for _, p := range kctx.Path {
@@ -91,7 +80,7 @@ func emptyValue(kctx *kong.Context) error {
 		default:
 			continue
 		}
-		switch v := value.Target.Interface().(type) {
+		switch v := kctx.Value(p).Interface().(type) {
 		case string:
 			if v == "" && !allowed {
 				return isEmpty(name, optional)

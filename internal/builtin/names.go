@@ -75,8 +75,7 @@ func unknownNames(req *fnv1.RunFunctionRequest, anchors bool, fields []string) (
 		})
 	}
 	for _, u := range unknown {
-		near := hint.Nearest(u.name, names)
-		if hint.IsMisspelling(u.name, near) {
+		if near := hint.Misspelled(u.name, names); near != "" {
 			found = append(found, fmt.Sprintf("%s: no composed resource has the name %q%s", u.field, u.name, hint.DidYouMean(near)))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // A Hint is one imperative sentence that tells the user the next action. It
@@ -175,47 +176,42 @@ func hasOtherWord(a, b string) bool {
 	return false
 }
 
-// IsMisspelling reports whether name is probably meant to be near. They differ in case, in one edit in
-// a word of at least four letters, or in the order of letters in a word of three. It is false for names
-// that are usual side by side: they differ in digits, in words of one letter, in the last letter or in
-// a plural.
-func IsMisspelling(name, near string) bool {
+// Misspelled returns the Nearest of names if name, which may be right, is probably a misspelling of it,
+// and "" otherwise. They differ in case, in one edit in a word of at least four letters, or in the order
+// or number of letters in a word of three. Names that differ in digits, in the last letter or in a plural
+// are usual side by side.
+func Misspelled(name string, names []string) string {
+	near := Nearest(name, names)
+	if EditDistance(name, near) == 1 && (strings.EqualFold(name, near) || !isUsualBeside(name, near)) {
+		return near
+	}
+	return ""
+}
+
+// isUsualBeside reports whether names that differ in one edit are probably two names of one list.
+func isUsualBeside(name, near string) bool {
 	const shortest = 4
-	if EditDistance(name, near) == 1 && strings.EqualFold(name, near) {
+	start, end, length := 0, 0, min(len(name), len(near))
+	for start < length && name[start] == near[start] {
+		start++
+	}
+	for end < length-start && name[len(name)-1-end] == near[len(near)-1-end] {
+		end++
+	}
+	before, head, after := name[:start], name[:start], name[len(name)-end:]
+	edit, tail := name[start:len(name)-end]+near[start:len(near)-end], strings.TrimLeftFunc(after, unicode.IsLower)
+	isReplaced := len(name) == len(near) && len(edit) == len("ab")
+	switch {
+	case strings.ContainsAny(edit, "0123456789"), isReplaced && after == "", edit == "s" && after == tail:
 		return true
+	case !unicode.IsLetter(rune(edit[0])): // It separates words.
+		return length < shortest
 	}
-	if EditDistance(name, near) != 1 || listName(name) == listName(near) || len(name) == len(near) && name[:len(name)-1] == near[:len(near)-1] {
-		return false
+	if !unicode.IsUpper(rune(edit[0])) {
+		head = strings.TrimRightFunc(head, unicode.IsLower)
 	}
-	as, bs := parts().FindAllString(name, -1), parts().FindAllString(near, -1)
-	if len(as) != len(bs) {
-		return min(len(name), len(near)) >= shortest
-	}
-	for i := range as {
-		if as[i] != bs[i] && min(len(as[i]), len(bs[i])) < shortest {
-			return min(len(as[i]), len(bs[i])) == shortest-1 && (len(as[i]) != len(bs[i]) || sorted(as[i]) == sorted(bs[i]))
-		}
-	}
-	return true
-}
-
-// parts matches the words of a name, in camel case or with other characters between them. numbers
-// matches the numbers and the words of one letter in a name, and plurals matches the ends of plurals.
-var (
-	parts   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Z]*[a-z]+|[A-Z]+`) })
-	numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]+([A-Za-z]\b)?|\b[a-z]\b|[A-Z]\b`) })
-	plurals = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(e?s)+\b`) })
-)
-
-func sorted(word string) string {
-	letters := []byte(word)
-	slices.Sort(letters)
-	return string(letters)
-}
-
-// listName returns what name has in common with the other names of its list.
-func listName(name string) string {
-	return plurals().ReplaceAllString(numbers().ReplaceAllString(strings.ReplaceAll(name, "_", " "), ""), "")
+	word := len(before) - len(strings.TrimRightFunc(head, unicode.IsUpper)) + length - start - len(tail)
+	return word < shortest-1 || word < shortest && isReplaced
 }
 
 // EditDistance returns the number of edits from a to b. An edit adds, removes or replaces

@@ -32,7 +32,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-func TestIsMisspelling(t *testing.T) {
+func TestMisspelled(t *testing.T) {
 	for _, tc := range []struct {
 		reason, name, near string
 		want               bool
@@ -51,14 +51,19 @@ func TestIsMisspelling(t *testing.T) {
 		{"names in camel case differ in a last letter", "subnetA", "subnetB", false},
 		{"names differ in a last letter", "subneta", "subnetb", false},
 		{"one name is a plural", "subnetId", "subnetIds", false},
+		{"one name is a plural of a word with a last e", "name", "names", false},
 		{"one word is a plural", "bucket-policy", "buckets-policy", false},
 		{"short words differ", "logs-eu", "logs-u", false},
 		{"short words in camel case differ", "cpuCount", "gpuCount", false},
 		{"the letters of a short word are swapped", "logs-es", "logs-se", false},
+		{"kinds differ in a capital letter before a word", "XWidget", "Widget", false},
+		{"kinds differ in a capital letter of an abbreviation", "AKSCluster", "EKSCluster", false},
 		{"other words differ", "bucket-eu", "bucket-us", false},
 	} {
-		if got := hint.IsMisspelling(tc.name, tc.near); got != tc.want || hint.IsMisspelling(tc.near, tc.name) != tc.want {
-			t.Errorf("%s: got %v for %q and %q, want %v", tc.reason, got, tc.name, tc.near, tc.want)
+		for _, names := range [][2]string{{tc.name, tc.near}, {tc.near, tc.name}} {
+			if got := hint.Misspelled(names[0], names[1:]); (got == names[1]) != tc.want || !tc.want && got != "" {
+				t.Errorf("%s: got %q for %q, want misspelled: %v", tc.reason, got, names, tc.want)
+			}
 		}
 	}
 }

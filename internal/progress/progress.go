@@ -1,6 +1,10 @@
 package progress
 
-import "time"
+import (
+	"fmt"
+	"sync"
+	"time"
+)
 
 // Silence is how long an operation may report nothing before a note says what it does.
 const Silence = 5 * time.Second
@@ -68,17 +72,27 @@ func (f Func) Plain() func(text string, done, total int64) {
 	}
 }
 
-// FromPlain is the inverse of Plain. It drops notes and warnings, and returns a
+// FromPlain is the inverse of Plain. It reports notes as steps, drops warnings, and returns a
 // nil Func for a nil function.
 func FromPlain(report func(text string, done, total int64)) Func {
 	if report == nil {
 		return nil
 	}
 	return func(e Event) {
-		if e.Kind == Step || e.Kind == Bytes {
-			report(e.Text, e.Done, e.Total) // Done and Total are 0 for a Step.
+		if e.Kind != Warning {
+			report(e.Text, e.Done, e.Total) // Done and Total are 0 for a Step and a Note.
 		}
 	}
+}
+
+// Await calls expired when a server has sent no data for limit, and sends one note before. Its
+// functions start the time again, and stop it.
+func (f Func) Await(server string, limit time.Duration, expired func()) (start, stop func()) {
+	idle := time.AfterFunc(limit, expired)
+	notice := time.AfterFunc(Silence, sync.OnceFunc(func() {
+		f.Note(fmt.Sprintf("%s has not responded for %s; the request fails after %s", server, Silence, limit))
+	}))
+	return func() { idle.Reset(limit); notice.Reset(Silence) }, func() { idle.Stop(); notice.Stop() }
 }
 
 // A Counter is an io.Writer that sends an Event for the bytes written to it.

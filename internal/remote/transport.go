@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -213,8 +214,8 @@ type watched struct {
 	minRate int64
 	// connect is how much longer than other data a new connection may need.
 	connect time.Duration
-	// report receives one note for each host that is silent for progress.Silence, unless its name
-	// contains one of the credentials in sent.
+	// report receives one note for each silent host, unless its name contains one of the credentials
+	// in sent.
 	report progress.Func
 	silent *sync.Map
 	sent   *secrets
@@ -237,13 +238,12 @@ func (t watched) limit(req *http.Request) time.Duration {
 // timers returns functions that start and stop the time in which a host must send data. start is
 // called already.
 func (t watched) timers(host string, limit time.Duration, cancel context.CancelCauseFunc) (start, stop func()) {
-	idle := time.AfterFunc(limit, func() { cancel(idleTimeoutError(limit)) })
-	notice := time.AfterFunc(progress.Silence, func() {
+	report := progress.Func(func(e progress.Event) {
 		if _, told := t.silent.LoadOrStore(host, true); !told && !t.sent.in(host) {
-			t.report.Note(fmt.Sprintf("%q has not responded for %s; the request fails after %s", host, progress.Silence, limit))
+			t.report.Send(e)
 		}
 	})
-	return func() { idle.Reset(limit); notice.Reset(progress.Silence) }, func() { idle.Stop(); notice.Stop() }
+	return report.Await(strconv.Quote(host), limit, func() { cancel(idleTimeoutError(limit)) })
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -195,11 +195,8 @@ var formats = []string{
 
 // ignoredFormat returns a fault if a format has a misspelled name.
 func ignoredFormat(at *field.Path, format string) (Fault, bool) {
-	if format == "" || slices.Contains(formats, format) {
-		return Fault{}, false
-	}
-	near := hint.Nearest(format, formats)
-	if near == "" || hint.EditDistance(format, near) > max(1, len(format)/4) {
+	near := hint.Misspelled(format, formats)
+	if near == "" {
 		return Fault{}, false
 	}
 	return Fault{Field: FieldName(at.Child("format").String()), Nearest: near, Text: fmt.Sprintf("the API server ignores the format %q, which it does not know", format)}, true

@@ -103,7 +103,7 @@ func Misspelled(apiVersion, kind string) string {
 		gv.Group = near
 		return gv.String()
 	}
-	if near := SimilarKind(apiVersion, kind); hint.IsMisspelling(kind, near) {
+	if near := hint.Misspelled(kind, []string{SimilarKind(apiVersion, kind)}); near != "" {
 		return near
 	}
 	return ""

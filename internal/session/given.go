@@ -175,7 +175,7 @@ func (s *Session) checkContext(in Inputs, fields map[string]any) {
 		switch {
 		case key == environmentKey && !isObject:
 			text = fmt.Sprintf("%q must be an object, got %s: functions use an empty environment", key, manifest.DescribeValue(value))
-		case key != environmentKey && (key == "environment" || hint.EditDistance(key, environmentKey) <= 3):
+		case key != environmentKey && (key == "environment" || hint.Misspelled(key, []string{environmentKey}) != ""):
 			text = fmt.Sprintf("%q is not the key of the environment%s", key, hint.DidYouMean(environmentKey))
 		default:
 			continue

@@ -112,7 +112,7 @@ func (a *attempt) checkStep(result spec.Result, r session.Result, path ...string
 	for _, s := range r.Composition.Spec.Pipeline {
 		steps = append(steps, s.Step)
 	}
-	if near := hint.Nearest(result.Step, steps); result.Absent && hint.IsMisspelling(result.Step, near) {
+	if near := hint.Misspelled(result.Step, steps); result.Absent && near != "" {
 		a.warn(path, fmt.Sprintf("%s: the pipeline has no step %q, so there is never a result of it%s", manifest.JoinPath(path), result.Step, hint.DidYouMean(near)))
 	}
 }
@@ -183,8 +183,8 @@ func (a *attempt) checkAbsent(r session.Result) {
 		if strings.Contains(name, "/") {
 			similar = ids
 		}
-		near := hint.Nearest(name, similar)
-		if !hint.IsMisspelling(name, near) {
+		near := hint.Misspelled(name, similar)
+		if near == "" {
 			return
 		}
 		at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...)}

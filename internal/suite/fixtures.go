@@ -136,8 +136,8 @@ func (a *attempt) checkObserved(ctx context.Context) {
 		if a.usage.desired[name] {
 			return true, ""
 		}
-		near := hint.Nearest(name, names)
-		return !hint.IsMisspelling(name, near), fmt.Sprintf("no function desires a resource %q%s", name, hint.DidYouMean(near))
+		near := hint.Misspelled(name, names)
+		return near == "", fmt.Sprintf("no function desires a resource %q%s", name, hint.DidYouMean(near))
 	})
 }
 

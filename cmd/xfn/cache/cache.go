@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
-	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
@@ -39,13 +37,6 @@ Example:
 `
 }
 
-type format struct{ terminal.Format }
-
-// print prints a value in a machine-readable format, or as text.
-func (f format) print(w io.Writer, value any, text func(io.Writer) error) error {
-	return f.Print(w, value, text)
-}
-
 // A store is a part of the cache, such as "images", with its own files.
 type store struct {
 	name  string
@@ -56,9 +47,33 @@ type store struct {
 // stores returns all parts of the cache.
 func stores() []store {
 	return []store{
-		{"images", imagesInfo, imagesPrune},
-		{"builds", buildsInfo, buildsPrune},
-		{"roots", rootsInfo, rootsPrune},
+		{
+			"images",
+			func(ctx context.Context, dir string) (content, error) {
+				return images(stored(dir, func(s *image.Store) (image.Info, error) { return s.Info(ctx) }))
+			},
+			func(ctx context.Context, dir string, o old) (content, error) {
+				return images(stored(dir, func(s *image.Store) (image.Info, error) {
+					return s.Prune(ctx, image.Old{All: o.all, Before: o.before}, o.dry)
+				}))
+			},
+		},
+		{
+			"builds", // images of functions that were built from source
+			func(_ context.Context, dir string) (content, error) {
+				return builds(stored(dir, (*image.Store).Builds))
+			},
+			func(_ context.Context, dir string, o old) (content, error) {
+				return builds(stored(dir, func(s *image.Store) (image.Builds, error) { return s.PruneBuilds(o.time(), o.dry) }))
+			},
+		},
+		{
+			"roots", // unpacked images, which can be unpacked again from cached images
+			func(ctx context.Context, dir string) (content, error) { return roots(rootfs.Used(ctx, dir)) },
+			func(ctx context.Context, dir string, o old) (content, error) {
+				return roots(rootfs.Prune(ctx, dir, o.time(), o.dry))
+			},
+		},
 		languageStore(golang.Cache()), languageStore(npm.Cache()), languageStore(python.Cache()), languageStore(typescript.Cache()),
 	}
 }
@@ -106,55 +121,32 @@ func contents(of func(store) (content, error)) ([]content, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Store = s.name
+		c.Store, c.Entries = s.name, append([]image.Ref{}, c.Entries...) // JSON has [], not null.
 		all = append(all, c)
 	}
 	return all, nil
 }
 
-func imagesInfo(ctx context.Context, dir string) (content, error) {
-	return images(dir, func(s *image.Store) (image.Info, error) { return s.Info(ctx) })
-}
-
-func imagesPrune(ctx context.Context, dir string, o old) (content, error) {
-	return images(dir, func(s *image.Store) (image.Info, error) {
-		return s.Prune(ctx, image.Old{All: o.all, Before: o.before}, o.dry)
-	})
-}
-
-func images(dir string, do func(*image.Store) (image.Info, error)) (c content, err error) {
+// stored calls do with the images in a cache.
+func stored[T any](dir string, do func(*image.Store) (T, error)) (result T, err error) {
 	s, err := image.Open(dir)
 	if err != nil {
-		return c, err
+		return result, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	info, err := do(s)
-	c = content{Files: info.Blobs, Bytes: info.Bytes, Leftovers: info.Leftovers, LeftoverBytes: info.LeftoverBytes, Entries: append([]image.Ref{}, info.Refs...)}
-	return c, err
+	return do(s)
 }
 
-func rootsInfo(ctx context.Context, dir string) (content, error) {
-	u, err := rootfs.Used(ctx, dir)
-	return roots(u), err
+func images(info image.Info, err error) (content, error) {
+	return content{Files: info.Blobs, Bytes: info.Bytes, Leftovers: info.Leftovers, LeftoverBytes: info.LeftoverBytes, Entries: info.Refs}, err
 }
 
-func buildsInfo(_ context.Context, dir string) (content, error) {
-	return builds(dir, (*image.Store).Builds)
+func builds(b image.Builds, err error) (content, error) {
+	return content{Files: b.Images, Bytes: b.Bytes, noun: "built image"}, err
 }
 
-// buildsPrune removes old images of functions that were built from source.
-func buildsPrune(_ context.Context, dir string, o old) (content, error) {
-	return builds(dir, func(s *image.Store) (image.Builds, error) { return s.PruneBuilds(o.time(), o.dry) })
-}
-
-func builds(dir string, do func(*image.Store) (image.Builds, error)) (c content, err error) {
-	s, err := image.Open(dir)
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	b, err := do(s)
-	return content{Files: b.Images, Bytes: b.Bytes, Entries: []image.Ref{}, noun: "built image"}, err
+func roots(u rootfs.Usage, err error) (content, error) {
+	return content{Files: u.Roots, Bytes: u.Bytes, noun: "unpacked image"}, err
 }
 
 // time returns the time before which an entry must have been used last to be pruned.
@@ -165,20 +157,10 @@ func (o old) time() time.Time {
 	return o.before
 }
 
-// rootsPrune removes old unpacked images. They can be unpacked again from cached images.
-func rootsPrune(ctx context.Context, dir string, o old) (content, error) {
-	u, err := rootfs.Prune(ctx, dir, o.time(), o.dry)
-	return roots(u), err
-}
-
-func roots(u rootfs.Usage) content {
-	return content{Files: u.Roots, Bytes: u.Bytes, Entries: []image.Ref{}, noun: "unpacked image"}
-}
-
 // languageStore returns the store with the packages of a language.
 func languageStore(c language.Cache) store {
 	counted := func(u language.Usage, err error) (content, error) {
-		return content{Files: u.Entries, Bytes: u.Bytes, Entries: []image.Ref{}, noun: c.Noun}, err
+		return content{Files: u.Entries, Bytes: u.Bytes, noun: c.Noun}, err
 	}
 	return store{
 		c.Name,

@@ -17,7 +17,7 @@ import (
 // InfoCmd shows the cache.
 type InfoCmd struct {
 	flags.Cache
-	format
+	terminal.Format
 }
 
 // Help is shown by --help.
@@ -46,7 +46,7 @@ func (c *InfoCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	if err != nil {
 		return err
 	}
-	return c.print(term.Stdout, holdings{dir, all}, func(w io.Writer) error {
+	return c.Print(term.Stdout, holdings{dir, all}, func(w io.Writer) error {
 		return list(w, dir, all, time.Now())
 	})
 }

@@ -21,7 +21,7 @@ type PruneCmd struct {
 	All       bool     `xor:"which" help:"Also remove all other entries that no running program uses."`
 	DryRun    bool     `help:"Remove nothing, and print what would be removed."`
 	flags.Cache
-	format
+	terminal.Format
 }
 
 // Help is shown by --help.
@@ -55,7 +55,7 @@ func (c *PruneCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.T
 	if err != nil {
 		return err
 	}
-	return c.print(term.Stdout, outcome{dir, c.DryRun, all}, func(w io.Writer) error {
+	return c.Print(term.Stdout, outcome{dir, c.DryRun, all}, func(w io.Writer) error {
 		return c.printRemoved(w, all)
 	})
 }

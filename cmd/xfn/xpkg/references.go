@@ -113,8 +113,7 @@ func (r referrer) typeRef(field string, gvk kschema.GroupVersionKind, defined sc
 		}
 	}
 	slices.Sort(kinds)
-	// XWidget and XGadget, with two other letters, may both exist.
-	if near := hint.Nearest(gvk.Kind, kinds); near != "" && hint.EditDistance(gvk.Kind, near) == 1 {
+	if near := hint.Misspelled(gvk.Kind, kinds); near != "" {
 		return xpkg.Problems{r.warning(field+".kind", near, "no XRD of the package defines kind %s of group %s", gvk.Kind, gvk.Group)}
 	}
 	return nil

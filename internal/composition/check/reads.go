@@ -86,11 +86,7 @@ func (r Reads) misspelled(path fieldpath.Path, xr map[string]any) (int, string) 
 		unread := slices.DeleteFunc(slices.Sorted(maps.Keys(obj)), func(key string) bool {
 			return r.isRead(append(path[:i:i], fieldpath.Key(key)))
 		})
-		near := hint.Nearest(segment.Key, unread)
-		if hint.EditDistance(segment.Key, near) > max(1, len(segment.Key)/4) {
-			return 0, "" // Two short names, such as zone and node, are often two fields.
-		}
-		return i, near
+		return i, hint.Misspelled(segment.Key, unread)
 	}
 	return 0, ""
 }

@@ -95,8 +95,7 @@ func metadataMistakes(before, after *structpb.Struct) (found []string) {
 			default:
 				found = append(found, fmt.Sprintf("sets metadata.%s[%s] to a value that is not text, so Crossplane removes all %[1]s: write it in quotes", field, name))
 			}
-			near := hint.Nearest(name, knownAnnotations)
-			if field == "annotations" && !slices.Contains(knownAnnotations, name) && near != "" && hint.EditDistance(name, near) <= 2 {
+			if near := hint.Misspelled(name, knownAnnotations); field == "annotations" && near != "" {
 				found = append(found, fmt.Sprintf("sets the annotation %s, which has no effect%s", name, hint.DidYouMean(near)))
 			}
 		}

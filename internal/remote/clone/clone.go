@@ -32,14 +32,10 @@ type Options struct {
 	// MaxBytes limits the bytes that a server sends. It also limits the
 	// size of the objects that are unpacked from them.
 	MaxBytes int64
-	// AnswerTimeout is the time in which a server must list its branches and tags. Zero means a
-	// minute.
+	// AnswerTimeout is the time in which a server must list its branches and tags, and then send more
+	// data. Zero means a minute.
 	AnswerTimeout time.Duration
-	// IdleTimeout is the time after which a fetch fails if the server sends nothing. Zero means
-	// 5 minutes: a server may pack a large repository before it sends it.
-	IdleTimeout time.Duration
-	// Progress receives the number of fetched bytes, and a note about a server that is silent for
-	// 5 seconds. It may be nil.
+	// Progress receives the number of fetched bytes, and a note about a silent server. It may be nil.
 	Progress progress.Func
 }
 
@@ -66,22 +62,20 @@ func Commit(ctx context.Context, o Options) (Snapshot, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := cmp.Or(o.AnswerTimeout, time.Minute)
-	stop := o.Progress.Late(fmt.Sprintf("the git server has not responded for %s; the request fails after %s", progress.Silence, limit))
-	timer := time.AfterFunc(limit, func() {
+	start, stop := o.Progress.Await("the git server", limit, func() {
 		cancel(hint.Wrap(fmt.Errorf("the git server did not answer within %s", limit), CheckNetwork))
 	})
-	answered := func() { timer.Stop(); stop() }
-	defer answered()
+	defer stop()
 	var s Snapshot
 	done := make(chan error, 1)
 	// The ssh library ignores ctx while it connects, so read in a goroutine.
 	go func() {
 		var err error
 		if at.path != "" {
-			answered()
+			stop()
 			s, err = readLocal(ctx, at.path, o.Ref)
 		} else {
-			s, err = (&remote{at, o.MaxBytes, o.Progress, answered, cancel, cmp.Or(o.IdleTimeout, 5*time.Minute)}).read(ctx, o.Ref)
+			s, err = (&remote{at, o.MaxBytes, o.Progress, start, stop}).read(ctx, o.Ref)
 		}
 		done <- err
 	}()

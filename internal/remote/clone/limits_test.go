@@ -62,20 +62,24 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// A server that lists its references, and then sends nothing, is an error.
-func TestIdleServer(t *testing.T) {
-	s := &server{objects: newMemoryHistory(t)}
-	idle := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			_, _ = io.Copy(io.Discard, r.Body)
-			<-r.Context().Done()
+// A server that lists its references and then sends nothing is an error.
+func TestSilentFetch(t *testing.T) {
+	h := newHistory(t, memory.NewStorage())
+	lists := &server{objects: h}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			lists.ServeHTTP(w, r)
 			return
 		}
-		s.ServeHTTP(w, r)
+		_, err := io.Copy(io.Discard, r.Body)
+		must(err)
+		<-r.Context().Done()
 	}))
-	defer idle.Close()
-	_, err := clone.Commit(t.Context(), clone.Options{URL: idle.URL + "/repo", MaxBytes: limit, IdleTimeout: time.Millisecond})
-	e2e.ErrorHas(t, "idle", err, "the git server sent nothing for 1ms")
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := clone.Commit(ctx, clone.Options{URL: s.URL + "/repo", MaxBytes: 1 << 20, AnswerTimeout: 100 * time.Millisecond})
+	e2e.ErrorHas(t, "fetch", err, "the git server did not answer within 100ms")
 }
 
 // noise returns text that does not compress.

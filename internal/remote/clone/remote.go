@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
@@ -31,26 +30,8 @@ type remote struct {
 	location
 	limit    int64
 	progress progress.Func
-	// answered is called when the server has listed its references.
-	answered func()
-	// cancel ends the read if a fetch receives nothing for idle.
-	cancel context.CancelCauseFunc
-	idle   time.Duration
-}
-
-// active restarts the timer whenever a read returns bytes.
-type active struct {
-	io.Reader
-	timer *time.Timer
-	idle  time.Duration
-}
-
-func (a active) Read(p []byte) (int, error) {
-	n, err := a.Reader.Read(p)
-	if n > 0 {
-		a.timer.Reset(a.idle)
-	}
-	return n, err
+	// start and stop are called when the server must send data and has sent all of it.
+	start, stop func()
 }
 
 // read finds ref in the references of the server, and fetches its commit.
@@ -128,6 +109,7 @@ type connection struct {
 func (r *remote) dial(ctx context.Context) (*connection, error) {
 	// The session changes its endpoint if the server redirects, so pass a copy.
 	endpoint := *r.endpoint
+	r.start()
 	session, err := r.client().NewUploadPackSession(&endpoint, r.auth)
 	if err != nil {
 		return nil, explain(err, endpoint.Protocol)
@@ -143,7 +125,7 @@ func (r *remote) dial(ctx context.Context) (*connection, error) {
 		return nil, fmt.Errorf("reading the server's references: %w", err)
 	}
 	conn.capabilities = adv.Capabilities
-	r.answered()
+	r.start()
 	return conn, nil
 }
 
@@ -199,16 +181,13 @@ func (r *remote) fetch(ctx context.Context, conn *connection, depth int, wants .
 			return nil, err
 		}
 	}
-	timer := time.AfterFunc(r.idle, func() {
-		r.cancel(hint.Wrap(fmt.Errorf("the git server sent nothing for %s", r.idle), CheckNetwork))
-	})
-	defer timer.Stop()
 	resp, err := conn.UploadPack(ctx, req)
 	if err != nil {
 		return nil, explain(err, r.endpoint.Protocol)
 	}
 	defer func() { _ = resp.Close() }()
-	pack, err := r.receive(demux(req.Capabilities, active{resp, timer, r.idle}))
+	pack, err := r.receive(demux(req.Capabilities, &body{resp, r.start}))
+	r.stop()
 	if err != nil {
 		return nil, err
 	}
@@ -220,6 +199,18 @@ func (r *remote) fetch(ctx context.Context, conn *connection, depth int, wants .
 		return nil, fmt.Errorf("unpacking the answer of the server: %w", err)
 	}
 	return objects, nil
+}
+
+// A body is the response of a server. It calls read after each Read.
+type body struct {
+	io.Reader
+	read func()
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	defer b.read()
+	return b.Reader.Read(p)
 }
 
 // receive reads a pack of at most r.limit bytes.

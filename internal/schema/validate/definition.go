@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -198,24 +197,10 @@ func (v *Validator) nearest(gvk kschema.GroupVersionKind) string {
 }
 
 // misspells reports whether gk, which has no definition, is most probably a misspelling of the kind
-// near, which an XRD in a file defines. Other XRDs of the group may define short names, and names
-// that differ in capital letters or digits: those of claims, which have no X, or AKSCluster and
-// EKSCluster.
+// near, which an XRD in a file defines.
 func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
-	const shortest, edits = 5, 2
 	d := v.definitions[kschema.GroupKind{Group: gk.Group, Kind: near}]
-	capitals := func(kind string) string {
-		return strings.Map(func(r rune) rune {
-			if unicode.IsLower(r) {
-				return -1
-			}
-			return r
-		}, kind)
-	}
-	if d == nil || len(gk.Kind) < shortest || capitals(gk.Kind) != capitals(near) || hint.EditDistance(gk.Kind, near) > edits {
-		return false
-	}
-	return d.xrd() != nil
+	return d != nil && hint.Misspelled(gk.Kind, []string{near}) != "" && d.xrd() != nil
 }
 
 // unmatched returns the fault of an object whose kind is a misspelling of near.

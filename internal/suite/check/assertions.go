@@ -187,7 +187,7 @@ func (a *assertion) fieldNotExists(in map[string]any, key string) error {
 	if v, ok := in[key]; ok {
 		return fmt.Errorf("want no field %s, got %s", a.Field, show(v))
 	}
-	if near := typoOf(key, in); near != "" && a.OnField != nil {
+	if near := hint.Misspelled(key, slices.Sorted(maps.Keys(in))); near != "" && a.OnField != nil {
 		a.OnField(a.Field, a.path, fmt.Sprintf("field %s does not exist, as it is expected, but %s does: check its name", a.Field, near))
 	}
 	return nil

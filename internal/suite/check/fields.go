@@ -78,7 +78,9 @@ func (r *run) found(field string) {
 
 func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 	if m.Absent != nil && *m.Absent || m.Exists != nil && !*m.Exists {
-		if near := f.typo(p); near != "" && f.OnField != nil {
+		i, in := f.missing(p)
+		near := hint.Misspelled(p[i].Key, slices.Sorted(maps.Keys(fieldpath.Map(in))))
+		if near != "" && f.OnField != nil {
 			f.OnField(f.text, f.path, fmt.Sprintf("%s: %s: this field is absent, as it is expected, but %s exists: check its name", f.of.what, f.text, near))
 		}
 		return
@@ -86,54 +88,35 @@ func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Text: fmt.Sprintf("%s: %s: there is no such field%s", f.of.what, f.text, f.nearby(p))})
 }
 
-// typo returns the field beside the first missing segment of a path of which the segment is a
-// misspelling, or "".
-func (f field) typo(p fieldpath.Path) string {
-	var at any = f.of.object
-	for _, segment := range p {
-		next, err := (fieldpath.Path{segment}).Get(at)
-		if err == nil {
-			at = next
-			continue
+// missing returns the index of the first segment of a path that does not exist, and the value that
+// lacks it.
+func (f field) missing(p fieldpath.Path) (i int, in any) {
+	in = f.of.object
+	for i = range p {
+		next, err := p[i : i+1].Get(in)
+		if err != nil {
+			break
 		}
-		obj, _ := at.(map[string]any)
-		return typoOf(segment.Key, obj)
+		in = next
 	}
-	return ""
-}
-
-// typoOf returns the key of obj of which key is a misspelling, or "".
-func typoOf(key string, obj map[string]any) string {
-	near := hint.Nearest(key, slices.Sorted(maps.Keys(obj)))
-	if !hint.IsMisspelling(key, near) {
-		return ""
-	}
-	return near
+	return i, in
 }
 
 // nearby describes the fields next to the first missing segment of a path.
 func (f field) nearby(p fieldpath.Path) string {
-	var at any = f.of.object
-	for i, segment := range p {
-		next, err := (fieldpath.Path{segment}).Get(at)
-		if err == nil {
-			at = next
-			continue
-		}
-		around := f.of.what
-		if i > 0 {
-			around = p[:i].String()
-		}
-		switch at := at.(type) {
-		case map[string]any:
-			return suggestNames(around, segment.Key, slices.Sorted(maps.Keys(at)))
-		case []any:
-			return fmt.Sprintf(": %s has %s", around, report.Count(len(at), "element"))
-		default:
-			return fmt.Sprintf(": %s is %s", around, show(at))
-		}
+	i, in := f.missing(p)
+	around := f.of.what
+	if i > 0 {
+		around = p[:i].String()
 	}
-	return ""
+	switch in := in.(type) {
+	case map[string]any:
+		return suggestNames(around, p[i].Key, slices.Sorted(maps.Keys(in)))
+	case []any:
+		return fmt.Sprintf(": %s has %s", around, report.Count(len(in), "element"))
+	default:
+		return fmt.Sprintf(": %s is %s", around, show(in))
+	}
 }
 
 func suggestNames(around, key string, names []string) string {
