@@ -77,7 +77,7 @@ func calledFunctions(_ context.Context, c content, f *finder) {
 		}
 		for i, step := range fieldpath.List(obj, "spec", "pipeline") {
 			called := fieldpath.Text(step, "functionRef", "name")
-			if near := hint.Nearest(called, names); near != called && hint.IsMisspelling(called, near) {
+			if near := hint.Misspelled(called, names); near != "" {
 				field := fmt.Sprintf("spec.pipeline[%d].functionRef.name", i)
 				f.add("composition", field, "did you mean "+labels[near]+"?", "%s: no dependency has the name %q", field, called)
 				f.found[len(f.found)-1].Warning = true
