@@ -20,6 +20,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -123,7 +124,8 @@ func (d *definition) ofSource(ctx context.Context, release schema.Release) []sch
 }
 
 // unused calls v.Unused for the invalid definitions in files that told lacks.
-func (v *Validator) unused(ctx context.Context, told reported) error {
+// XRDs are validated themselves, so each gets theirs.
+func (v *Validator) unused(ctx context.Context, told reported, each func(Result) error) error {
 	return proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), slices.Values(v.inFiles), func(ctx context.Context, _ int, d *definition) []Result {
 		var found []Result
 		read := d.open
@@ -141,7 +143,11 @@ func (v *Validator) unused(ctx context.Context, told reported) error {
 	}, func(all []Result) error {
 		for _, r := range all {
 			for _, r := range told.unknown(r) {
-				v.Unused(r)
+				if !r.ofXRD {
+					v.Unused(r)
+				} else if err := each(r); err != nil {
+					return err
+				}
 			}
 		}
 		return ctx.Err()
@@ -180,7 +186,8 @@ func (v *Validator) nearest(gvk kschema.GroupVersionKind) string {
 // misspells reports whether gk, which has no definition, is most probably a misspelling of the kind
 // near, which an XRD in a file defines. Other XRDs of the group may define short names, and names
 // that differ in capital letters or digits: those of claims, which have no X, or AKSCluster and
-// EKSCluster.
+// EKSCluster. The plural, and a kind that only differs in upper case, cannot be another kind of the
+// group.
 func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
 	const shortest, edits = 5, 2
 	d := v.definitions[kschema.GroupKind{Group: gk.Group, Kind: near}]
@@ -192,7 +199,14 @@ func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
 			return r
 		}, kind)
 	}
-	if d == nil || len(gk.Kind) < shortest || capitals(gk.Kind) != capitals(near) || hint.EditDistance(gk.Kind, near) > edits {
+	if d == nil {
+		return false
+	}
+	plural := fieldpath.Text(d.Object, "spec", "names", "plural")
+	if strings.EqualFold(gk.Kind, near) || strings.EqualFold(gk.Kind, plural) {
+		return d.xrd() != nil
+	}
+	if len(gk.Kind) < shortest || capitals(gk.Kind) != capitals(near) || hint.EditDistance(gk.Kind, near) > edits {
 		return false
 	}
 	return d.xrd() != nil
@@ -219,7 +233,7 @@ func (d *definition) result(found []schema.Fault) Result {
 	}
 	return Result{
 		Path: d.Path, Line: d.Line, APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(),
-		Status: Invalid, Faults: faults(at, found),
+		Status: Invalid, Faults: faults(at, found), ofXRD: d.xrd() != nil,
 	}
 }
 
