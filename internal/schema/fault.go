@@ -158,5 +158,12 @@ func nearestTo(unknown string, root *structural.Structural) string {
 		names = append(names, slices.Sorted(maps.Keys(kubernetes().Properties))...)
 	}
 	slices.Sort(names)
-	return hint.Nearest(name, names)
+	if near := hint.Nearest(name, names); near != "" || parent != "spec" {
+		return near
+	}
+	// Fields of spec in an XR of Crossplane v1 are in spec.crossplane of v2.
+	if in, ok := n.Field("crossplane"); ok && slices.Contains(in.Named(), name) {
+		return "spec.crossplane." + name
+	}
+	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
@@ -184,7 +185,7 @@ func (x XRD) Default(xr *unstructured.Unstructured) error {
 	name := xr.GroupVersionKind().Version
 	switch v, ok := def.version(name); {
 	case !ok:
-		return fmt.Errorf("version %q does not exist", name)
+		return fmt.Errorf("version %q does not exist; the versions are %s", name, strings.Join(def.Versions(), ", "))
 	case v.err != nil:
 		return fmt.Errorf("the schema of version %s cannot be used: %w", name, v.err)
 	case v.structural != nil:

@@ -124,7 +124,7 @@ func TestDefaultWithoutSchema(t *testing.T) {
 func TestDefines(t *testing.T) {
 	cases := map[string]struct{ reason, xr, want string }{
 		"Itself":  {"an XRD defines its own kind", `{apiVersion: gold.test/v1, kind: XWidget}`, ""},
-		"Version": {"a missing version is an error", `{apiVersion: gold.test/v2, kind: XWidget}`, `version "v2" does not exist`},
+		"Version": {"a missing version is an error", `{apiVersion: gold.test/v2, kind: XWidget}`, `version "v2" does not exist; the versions are v1`},
 		"Group":   {"another group is an error", `{apiVersion: lead.test/v1, kind: XWidget}`, "the XRD defines XWidget of group"},
 		"Kind":    {"another kind is an error", `{apiVersion: gold.test/v1, kind: XGadget}`, "the XRD defines XWidget of group"},
 	}

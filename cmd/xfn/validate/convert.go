@@ -101,7 +101,8 @@ func unlisted(docs []manifest.Document) ([]manifest.Document, error) {
 // none to convert, or nil if all objects are current.
 func (c *convertFiles) convert(ctx context.Context, docs []manifest.Document, term *terminal.Terminal, by conversion) ([]byte, error) {
 	for _, doc := range docs {
-		if _, err := doc.StrictJSON(); err != nil {
+		_, broken := doc.Object() // unlisted returns this error.
+		if _, err := doc.StrictJSON(); err != nil && broken == nil {
 			term.Warn(err.Error() + "; the last one is used")
 		}
 	}

@@ -107,6 +107,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		packages = packages || strings.Contains(apiVersion, "pkg.crossplane.io/")
 		if crd.Defines(obj) {
 			out.keys(doc)
+			out.undeclared(doc, obj)
 		}
 	}
 	definitions, err := inspect.CollectCRDs(ctx, schemas, o)
@@ -255,6 +256,19 @@ func (o *output) keys(doc manifest.Document) {
 	for _, at := range doc.BooleanKeys() {
 		o.found = append(o.found, terminal.Annotation{Warning: true, Rule: "schema", Path: at.Path, Line: at.Line, Text: at.Err.Error()})
 		o.term.Warn(at.Error())
+	}
+}
+
+// undeclared warns of the fields that an XRD requires without a declaration.
+func (o *output) undeclared(doc manifest.Document, obj map[string]any) {
+	defined, err := schema.Define(obj)
+	if err != nil || len(defined) == 0 || !crd.IsXRD(obj) {
+		return
+	}
+	for _, f := range defined[0].Undeclared() {
+		note := terminal.Annotation{Warning: true, Rule: "schema", Path: doc.Path, Line: doc.Lines().Of(f.Field), Text: f.Field + ": " + f.Text + hint.DidYouMean(f.Nearest)}
+		o.found = append(o.found, note)
+		o.term.Warn(manifest.Document{Path: note.Path, Line: note.Line}.Position() + ": " + note.Text)
 	}
 }
 

@@ -68,6 +68,8 @@ type Schemas = func(kschema.GroupKind) *schema.Definition
 type Options struct {
 	// Schemas finds the schemas of kinds. An invalid schema counts as missing.
 	Schemas Schemas
+	// similar, if not nil, returns the kind that was probably meant by one without a schema, or "".
+	similar func(kschema.GroupVersionKind) string
 	// Mode decides which problems are warnings. ByAnnotation selects the mode in the
 	// Composition's annotation.
 	Mode Mode

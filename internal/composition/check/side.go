@@ -41,7 +41,11 @@ func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 	} else if builtIn, ok := schema.FindKind(gvk); ok {
 		s.root = builtIn.Root()
 	} else {
-		c.add(MissingSchema, field, "no schema of %s was found, so its fields are not checked", s.what)
+		near := schema.SimilarKind(apiVersion, kind)
+		if near == "" && c.similar != nil {
+			near = c.similar(gvk)
+		}
+		c.add(MissingSchema, field, "no schema of %s was found, so its fields are not checked%s", s.what, hint.DidYouMean(near))
 	}
 	c.sides[gvk] = s
 	return s

@@ -16,7 +16,7 @@ import (
 // ForValidation returns a function with which a validate.Validator checks Compositions. The
 // Validator sets o.Schemas.
 func ForValidation(o Options) validate.CompositionCheck {
-	return func(ctx context.Context, doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (found []validate.Fault, isLegacy bool) {
+	return func(ctx context.Context, doc manifest.Document, obj map[string]any, known func(kschema.GroupVersionKind) (*schema.Definition, string)) (found []validate.Fault, isLegacy bool) {
 		isLegacy = legacy.Is(obj)
 		e, err := composition.Decode(doc)
 		if err != nil && isLegacy {
@@ -26,7 +26,14 @@ func ForValidation(o Options) validate.CompositionCheck {
 			return nil, false // The Validator reports err when it applies the schema.
 		}
 		own := o // Compositions are checked concurrently.
-		own.Schemas = known
+		own.Schemas = func(kind kschema.GroupKind) *schema.Definition {
+			def, _ := known(kind.WithVersion(""))
+			return def
+		}
+		own.similar = func(kind kschema.GroupVersionKind) string {
+			_, near := known(kind)
+			return near
+		}
 		for _, p := range Composition(ctx, e, own) {
 			// The Validator reports these when it validates the Composition against its schema,
 			// except for a legacy Composition. NotCarried describes the conversion to a

@@ -19,6 +19,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -142,7 +143,8 @@ func PrepareXRD(doc manifest.Document, release schema.Release) {
 }
 
 // unused calls v.Unused for the invalid definitions in files that told lacks.
-func (v *Validator) unused(ctx context.Context, told reported) error {
+// XRDs are validated themselves, so each gets theirs.
+func (v *Validator) unused(ctx context.Context, told reported, each func(Result) error) error {
 	return proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), slices.Values(v.inFiles), func(ctx context.Context, _ int, d *definition) []Result {
 		var found []Result
 		read := d.open
@@ -160,7 +162,11 @@ func (v *Validator) unused(ctx context.Context, told reported) error {
 	}, func(all []Result) error {
 		for _, r := range all {
 			for _, r := range told.unknown(r) {
-				v.Unused(r)
+				if !r.ofXRD {
+					v.Unused(r)
+				} else if err := each(r); err != nil {
+					return err
+				}
 			}
 		}
 		return ctx.Err()
@@ -197,10 +203,16 @@ func (v *Validator) nearest(gvk kschema.GroupVersionKind) string {
 }
 
 // misspells reports whether gk, which has no definition, is most probably a misspelling of the kind
-// near, which an XRD in a file defines.
+// near, which an XRD in a file defines. The plural, and a kind that only differs in upper case, cannot
+// be another kind of the group.
 func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
 	d := v.definitions[kschema.GroupKind{Group: gk.Group, Kind: near}]
-	return d != nil && hint.Misspelled(gk.Kind, []string{near}) != "" && d.xrd() != nil
+	if d == nil {
+		return false
+	}
+	plural := fieldpath.Text(d.Object, "spec", "names", "plural")
+	isMeant := strings.EqualFold(gk.Kind, near) || strings.EqualFold(gk.Kind, plural) || hint.Misspelled(gk.Kind, []string{near}) != ""
+	return isMeant && d.xrd() != nil
 }
 
 // unmatched returns the fault of an object whose kind is a misspelling of near.
@@ -224,7 +236,7 @@ func (d *definition) result(found []schema.Fault) Result {
 	}
 	return Result{
 		Path: d.Path, Line: d.Line, APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(),
-		Status: Invalid, Faults: faults(at, found),
+		Status: Invalid, Faults: faults(at, found), ofXRD: d.xrd() != nil,
 	}
 }
 

@@ -58,9 +58,12 @@ func (v *Validator) composition(ctx context.Context, at place, obj map[string]an
 		}
 		doc = manifest.Document{Path: doc.Path, Line: at.line(""), Text: text}
 	}
-	found, isLegacy := v.Composition(ctx, doc, obj, func(kind kschema.GroupKind) *schema.Definition {
-		def, _ := v.definition(ctx, kind)
-		return def
+	found, isLegacy := v.Composition(ctx, doc, obj, func(gvk kschema.GroupVersionKind) (*schema.Definition, string) {
+		def, _ := v.definition(ctx, gvk.GroupKind())
+		if def != nil {
+			return def, ""
+		}
+		return nil, v.nearest(gvk)
 	})
 	for i, f := range found {
 		if f.Line == 0 {

@@ -50,6 +50,8 @@ type Result struct {
 	// the object was not validated.
 	definition *definition
 	broken     bool
+	// ofXRD is true for the Result of an XRD, or of the CRD that is derived from it.
+	ofXRD bool
 }
 
 // PartialNote returns a note about kinds whose Results have Partial set.

@@ -43,15 +43,16 @@ type Options struct {
 	// field for external secret stores.
 	Crossplane schema.Release
 	// Unused, if not nil, is called at the end of Documents with the Result of each invalid
-	// definition in a file that is not reported otherwise, because no document is of its kind.
+	// definition in a file that is not reported otherwise, because no document is of its kind. The
+	// Results of XRDs are passed to the caller of Documents instead.
 	Unused func(Result)
 }
 
 // A CompositionCheck returns the faults of the Composition obj in doc. It
 // validates patches by the definitions that known returns; known returns nil
-// for an unknown kind. A fault whose Line is 0 gets the line of its Field.
+// for an unknown kind, and then the kind that was probably meant, or "". A fault whose Line is 0 gets the line of its Field.
 // isLegacy is true if the Composition has fields that Crossplane v2 removed.
-type CompositionCheck func(ctx context.Context, doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (faults []Fault, isLegacy bool)
+type CompositionCheck func(ctx context.Context, doc manifest.Document, obj map[string]any, known func(kschema.GroupVersionKind) (def *schema.Definition, near string)) (faults []Fault, isLegacy bool)
 
 // A Validator validates objects. It is safe for concurrent use.
 type Validator struct {
@@ -132,7 +133,7 @@ func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Docum
 		return nil
 	})
 	if err == nil && v.Unused != nil {
-		err = v.unused(ctx, told)
+		err = v.unused(ctx, told, each)
 	}
 	if err == nil && ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -83,7 +84,12 @@ func (e *Env) program(expression string) (cel.Program, error) {
 	}
 	compiled, issues := env.Compile(expression)
 	if err := issues.Err(); err != nil {
-		return nil, fmt.Errorf("the expression does not compile: %s", firstLine(err.Error()))
+		text := firstLine(err.Error())
+		if _, after, ok := strings.Cut(text, "undeclared reference to '"); ok {
+			name, _, _ := strings.Cut(after, "'")
+			text += hint.DidYouMean(hint.Nearest(name, Variables))
+		}
+		return nil, fmt.Errorf("the expression does not compile: %s", text)
 	}
 	if t := compiled.OutputType(); !t.IsAssignableType(cel.BoolType) {
 		return nil, fmt.Errorf("the expression must return a bool, got %s", t)

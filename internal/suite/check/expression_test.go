@@ -30,7 +30,7 @@ func TestEval(t *testing.T) {
 		"Absent":    {"a variable without a value is null", "context == null", true, ""},
 		"Library":   {"the CEL functions of Kubernetes are available", "quantity(xr.spec.memory).isGreaterThan(quantity('1Mi')) && 'ab'.matches('^a') && isURL('https://example.org')", true, ""},
 		"Syntax":    {"an expression that does not compile is reported with its position", "self ==", false, "the expression does not compile: Syntax error: mismatched input '<EOF>'"},
-		"Unknown":   {"an unknown variable does not compile", "selv == 1", false, "undeclared reference to 'selv' (in container '') at column 1"},
+		"Unknown":   {"an unknown variable does not compile", "selv == 1", false, "undeclared reference to 'selv' (in container '') at column 1, did you mean self?"},
 		"NoBool":    {"a number is not a condition", "1 + 1", false, "the expression must return a bool, got int"},
 		"NoBoolDyn": {"a dynamic value that is not a bool is an error", "self", false, "the expression must return a bool, got int"},
 		"Failing":   {"a missing field is an error", "xr.spec.min > 1", false, "no such key: min"},
