@@ -83,7 +83,7 @@ func (s state) misnamed(composed []map[string]any) (warnings []string) {
 	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(desired)), func(name string) bool { return isObserved[name] != nil })
 	for _, u := range s.named {
 		name := reconciler.ResourceName(u.Object)
-		if near := hint.Nearest(name, missing); desired[name] == nil && hint.IsMisspelling(name, near) {
+		if near := hint.Misspelled(name, missing); desired[name] == nil && near != "" {
 			warnings = append(warnings, fmt.Sprintf("%s: the pipeline composes no resource %q%s", s.at[keyOf(u)], name, hint.DidYouMean(near)))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"text/template/parse"
 
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
@@ -29,19 +30,54 @@ func CheckFolder(ctx context.Context, dir string) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(p part) bool { return fsx.IsEditorFile(filepath.Base(p.at.File)) })
-	text := all.text()
-	if !usual().MatchString(text) {
+	if !usual().MatchString(all.text()) {
 		return nil
 	}
+	at, err := all.checkSyntax("", "")
+	if err != nil {
+		return &manifest.Error{Path: at.File, Line: at.Line, Err: err}
+	}
+	return nil
+}
+
+// CheckSyntax returns an error for syntax in an inline template that no version of the function
+// accepts, and the field of the input. Like CheckFolder, it does not check the names of functions.
+func (in *GoTemplate) CheckSyntax() (field string, err error) {
+	if in.Source != inlineSource {
+		return "", nil
+	}
+	all, err := in.Inline.parts()
+	if err != nil {
+		return "", nil // The function reports it.
+	}
+	key := newProgramKey("", in, features{})
+	at, err := all.checkSyntax(key.left, key.right)
+	if err != nil {
+		return at.Field, fmt.Errorf("line %d of the template: %w", at.Line, err)
+	}
+	return "", nil
+}
+
+// checkSyntax returns the first error in the syntax of a template, and its place.
+func (p parts) checkSyntax(left, right string) (sdk.Location, error) {
+	text := p.text()
 	t := parse.New(rootName)
 	t.Mode = parse.SkipFuncCheck
-	if _, err = t.Parse(text, "", "", map[string]*parse.Tree{}); err == nil {
-		return nil
+	_, err := t.Parse(text, left, right, map[string]*parse.Tree{})
+	if err == nil {
+		return sdk.Location{}, nil
 	}
 	prefix, line := "template: "+rootName+":", 0
 	if _, scanned := fmt.Sscanf(err.Error(), prefix+"%d:", &line); scanned != nil {
-		return err
+		return p.locate(1), err
 	}
-	at := all.locate(line)
-	return &manifest.Error{Path: at.File, Line: at.Line, Err: errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("%s%d: ", prefix, line)))}
+	message := strings.TrimPrefix(err.Error(), fmt.Sprintf("%s%d: ", prefix, line))
+	if !strings.Contains(message, "unexpected EOF") {
+		return p.locate(line), errors.New(message)
+	}
+	at := p.locateOpen(line, left)
+	if at.Detail != "" {
+		message += ", " + at.Detail
+	}
+	return at, errors.New(message)
 }

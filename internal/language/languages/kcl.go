@@ -155,8 +155,8 @@ func stringLength(text string) int {
 func checkTables(dir string, tables map[string]any) error {
 	known := []string{"package", "dependencies", "profile"}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		near := hint.Nearest(name, known)
-		if _, has := tables[near]; !has && near != "" && hint.IsMisspelling(name, near) {
+		near := hint.Misspelled(name, known)
+		if _, has := tables[near]; !has && near != "" {
 			return hint.Wrap(fmt.Errorf("unknown table %q", name), hint.Meant("", near))
 		}
 	}
