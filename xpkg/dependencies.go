@@ -20,7 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// Rules that ReadOptions.Tolerated may name.
+// Rules that ReadOptions.Tolerated and ReadOptions.Without may name.
 const (
 	// RuleDependencyPackage is the rule for dependencies without a registry.
 	RuleDependencyPackage = "dependency-package"
@@ -28,6 +28,8 @@ const (
 	RuleDependencyVersion = "dependency-version"
 	// RuleDuplicateDependency is the rule for two dependencies on the same package.
 	RuleDuplicateDependency = "duplicate-dependency"
+	// RuleFunctionName is the rule for steps that call a dependency by a misspelled name.
+	RuleFunctionName = "function-name"
 	// RuleMetadataName is the rule for names of packages that Kubernetes does not allow.
 	RuleMetadataName = "metadata-name"
 )
@@ -79,7 +81,7 @@ func calledFunctions(_ context.Context, c content, f *finder) {
 			called := fieldpath.Text(step, "functionRef", "name")
 			if near := hint.Misspelled(called, names); near != "" {
 				field := fmt.Sprintf("spec.pipeline[%d].functionRef.name", i)
-				f.add("composition", field, "did you mean "+labels[near]+"?", "%s: no dependency has the name %q", field, called)
+				f.add(RuleFunctionName, field, "did you mean "+labels[near]+"?", "%s: no dependency has the name %q", field, called)
 				f.found[len(f.found)-1].Warning = true
 			}
 		}

@@ -78,6 +78,8 @@ type ReadOptions struct {
 	// Tolerated are the names of rules whose problems are warnings. A problem with Refused set
 	// stays an error.
 	Tolerated []string
+	// Without are the names of rules that do not apply.
+	Without []string
 	// Report gets the bytes of YAML that Read has decoded or checked, and their total. It may be nil.
 	Report func(text string, done, total int64)
 }
@@ -159,7 +161,7 @@ func (r *rootReader) finish(ctx context.Context, where string, read contents, op
 	if found, err = lint(ctx, c, opts.Rules, opts.Report); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", where, err)
 	}
-	found = append(r.found, found...)
+	found = slices.DeleteFunc(append(r.found, found...), func(p Problem) bool { return slices.Contains(opts.Without, p.Rule) })
 	for i, f := range found {
 		found[i].Warning = f.Warning || slices.Contains(opts.Tolerated, f.Rule)
 	}

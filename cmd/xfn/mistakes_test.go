@@ -311,7 +311,7 @@ func TestMistakesInSchemas(t *testing.T) {
 	const refused = "an API server refuses this CustomResourceDefinition: "
 	for _, tc := range []struct{ reason, args, want string }{
 		{"a definition that nothing uses is checked", "validate scope.yaml cm.yaml", "\nwarning: scope.yaml:6: " + refused + `spec.scope: Unsupported value: "namespaced"`},
-		{"a definition of another group is checked", "validate group.yaml xa.yaml", "\nwarning: group.yaml:5: " + refused + `spec.group: Invalid value: "platform": should be a domain`},
+		{"a definition of another group is checked", "validate group.yaml xa.yaml", `xas.platform : spec.group: Invalid value: "platform": should be a domain with at least one dot (group.yaml:5)`},
 		{"a definition among the resources is reported once", "validate scope.yaml scope.yaml", "(scope.yaml:6)\n    6 |   scope: namespaced\n      |          ^^^^^^^^^^\nTotal 1 "},
 		{"CRDs that are written are checked", "xpkg get-crds group.yaml -o crds", "warning: group.yaml:5: " + refused},
 		{"a version without a schema has none that is unknown", "validate noschema.yaml foo.yaml", "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required (noschema.yaml:9)"},

@@ -103,6 +103,7 @@ func (p *Project) read(ctx context.Context, functions []Function, o Options) (*x
 	}
 	opts := xpkg.ReadOptions{ExamplesRoot: p.Dir(p.Paths.Examples), ExamplesOptional: true, Lint: o.Lint}
 	opts.Tolerated = tolerated
+	opts.Without = []string{xpkg.RuleFunctionName} // The rule function-ref finds more.
 	opts.Rules = append(slices.Clone(o.Rules), p.rules(functions, found)...)
 	pkg, err := xpkg.ReadSources(ctx, fmt.Sprintf("project %q", p.Name), append([]xpkg.Source{meta}, sources...), afero.NewOsFs(), opts)
 	if err != nil {

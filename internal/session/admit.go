@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -65,9 +67,22 @@ func (s *Session) validateXRs(p *plan, v *validate.Validator, failed []error) er
 	return nil
 }
 
-// CheckXR returns an error if obj, the object in doc, has no kind, or fields of
-// other types than a composite resource.
+// CheckXR returns an error if obj, the object in doc, cannot be a composite resource, because it is
+// of a kind of Kubernetes or Crossplane, or has fields of other types.
 func CheckXR(doc manifest.Document, obj map[string]any) error {
+	if err := checkTypes(doc, obj); err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{Object: obj}
+	if !schema.HasNoXRs(u.GroupVersionKind().GroupVersion()) {
+		return nil
+	}
+	err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a composite resource, got %s", composition.Describe(u))}
+	return hint.Wrap(err, "name the file of an object whose kind an XRD defines")
+}
+
+// checkTypes returns an error about the types of the fields of obj, the composite resource in doc.
+func checkTypes(doc manifest.Document, obj map[string]any) error {
 	if err := checkKind(doc, obj); err != nil {
 		return err
 	}

@@ -335,7 +335,7 @@ func decodeXR(doc manifest.Document) (xr original, err error) {
 	if xr.obj, xr.duplicate, err = doc.StrictObject(); err != nil {
 		return xr, err
 	}
-	return xr, CheckXR(doc, xr.obj)
+	return xr, checkTypes(doc, xr.obj)
 }
 
 // xrs reads the documents of the XRs. In profiles that allow it, an empty file

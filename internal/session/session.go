@@ -351,9 +351,6 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 		return hint.Wrap(fmt.Errorf("loading the composite resource: %s: %s is missing", at, field), fmt.Sprintf("add %q", field+": "+want))
 	}
 	err = fmt.Errorf("%s: %w", other, err)
-	if field == "kind" && schema.HasNoXRs(xr.GroupVersionKind().GroupVersion()) {
-		return hint.Wrap(err, "name the file of an object whose kind an XRD defines")
-	}
 	if p.xrd != nil && p.xrd.Offers(xr.GroupVersionKind()) {
 		next := fmt.Sprintf("%s is the kind of claims (%s): name the directory of this XRD and its Composition with ", at, p.xrdDocument.PositionOf("spec.claimNames"))
 		return hint.Wrap(err, next+string(hint.Compositions))

@@ -269,9 +269,13 @@ func (s *Session) advisePull(err error, choices []choice) error {
 	return hint.Wrap(err, strings.Join(next, "; or "))
 }
 
-// anyOwner reports whether a builtin replaces a package and its version if its owner does not
-// matter. A function of the user that only has the name of a builtin usually has another version.
-func anyOwner(pkg string) bool { return builtin.Policy{Mode: builtin.Any}.Replaces(pkg, "") }
+// anyOwner reports whether a builtin replaces a package if its owner does not matter. A function of
+// the user that only has the name of a builtin usually has another version.
+func anyOwner(pkg string) bool {
+	anyName := builtin.Policy{Mode: builtin.Any}
+	_, ok := anyName.For(pkg)
+	return ok && (anyName.Official(pkg) != "" || anyName.Replaces(pkg, ""))
+}
 
 func (s *Session) startBuiltin(c choice, options builtin.Options, r function.Runner) *runtimes.Instance {
 	b := c.builtin

@@ -109,7 +109,9 @@ func (c *checker) inputs(ctx context.Context, e composition.Entry) []source {
 		if c.decode(step.Input.Raw, in.at, known.Function, into) && into == any(in.Resources) {
 			all = append(all, in)
 		}
-		if input, ok := into.(interface{ CheckSyntax() (field string, err error) }); ok {
+		if input, ok := into.(interface {
+			CheckSyntax() (field string, err error)
+		}); ok {
 			if field, err := input.CheckSyntax(); err != nil {
 				c.add(InvalidInput, in.at+"."+field, "%v", err)
 			}

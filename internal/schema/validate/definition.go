@@ -19,7 +19,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -142,8 +141,8 @@ func PrepareXRD(doc manifest.Document, release schema.Release) {
 	definitionOf(gvk, release).Prepare(gvk.Version)
 }
 
-// unused calls v.Unused for the invalid definitions in files that told lacks.
-// XRDs are validated themselves, so each gets theirs.
+// unused calls v.Unused for the invalid definitions in files that told lacks. XRDs are validated
+// themselves, so each gets theirs, unless it is nil.
 func (v *Validator) unused(ctx context.Context, told reported, each func(Result) error) error {
 	return proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), slices.Values(v.inFiles), func(ctx context.Context, _ int, d *definition) []Result {
 		var found []Result
@@ -162,7 +161,7 @@ func (v *Validator) unused(ctx context.Context, told reported, each func(Result)
 	}, func(all []Result) error {
 		for _, r := range all {
 			for _, r := range told.unknown(r) {
-				if !r.ofXRD {
+				if !r.ofXRD || each == nil {
 					v.Unused(r)
 				} else if err := each(r); err != nil {
 					return err
@@ -210,7 +209,7 @@ func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
 	if d == nil {
 		return false
 	}
-	plural := fieldpath.Text(d.Object, "spec", "names", "plural")
+	plural, _, _ := unstructured.NestedString(d.Object, "spec", "names", "plural")
 	isMeant := strings.EqualFold(gk.Kind, near) || strings.EqualFold(gk.Kind, plural) || hint.Misspelled(gk.Kind, []string{near}) != ""
 	return isMeant && d.xrd() != nil
 }
