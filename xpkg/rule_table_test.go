@@ -105,6 +105,10 @@ func documentProblems(t *testing.T) (all xpkg.Problems) {
 		"metadata": {"a.yaml": strings.Replace(metadata("Function", "  crossplane: {}\n  capabilities: [x, x]\n  dependsOn:\n"+
 			"  - {version: v1}\n  - {function: a, version: latest}\n  - {function: a, version: v1}\n"+
 			"  - {apiVersion: pkg.crossplane.io/v1, kind: Funktion, package: a.example.org/x, version: v1}\n"), "name: p", "name: P", 1)},
+		"a misspelled function": {
+			"a.yaml": metadata("Configuration", "  dependsOn: [{function: a.example.org/x/function-a, version: v1}]\n"),
+			"b.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: gold.test/v1, kind: Widget}\n  mode: Pipeline\n  pipeline: [{step: a, functionRef: {name: x-functoin-a}}]\n",
+		},
 		"not allowed": {"a.yaml": metadata("Configuration", "  dependsOn: []\n"), "b.yaml": crd},
 		"an Operation without steps": {
 			"a.yaml": metadata("Configuration", "  dependsOn: []\n"),
