@@ -129,6 +129,9 @@ test-verifiers: build $(VERIFIERS) ## Check that Crossplane and cosign accept ou
 # The flags are those of `build` and `test`: all use the same compiled packages.
 lint: export CGO_ENABLED := 0
 lint: export GOFLAGS := $(GOFLAGS) -trimpath
+# As WITHOUTGC, but also for vet and staticcheck themselves.
+lint: export GOGC := off
+lint: export GOMEMLIMIT := 1GiB
 lint: ## Check format (gofumpt), go vet and staticcheck.
 	@files=$$($(SOURCES) | xargs $(TOOL) gofumpt -l && $(TOOL) gofumpt -modpath function-example -l templates/_go) || exit 1; \
 	if [ -n "$$files" ]; then printf 'run gofumpt -w on:\n%s\n' "$$files" >&2; exit 1; fi
