@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -73,7 +74,8 @@ func CheckXR(doc manifest.Document, obj map[string]any) error {
 	}
 	for _, field := range []string{"metadata", "spec"} {
 		if _, ok := obj[field].(map[string]any); !ok && obj[field] != nil {
-			return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s must be an object, not %s", field, manifest.DescribeValue(obj[field]))}
+			err := fmt.Errorf("%s must be an object, not %s", field, manifest.DescribeValue(obj[field]))
+			return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: hint.Wrap(err, manifest.MeantObject(obj[field]))}
 		}
 	}
 	return nil
