@@ -28,6 +28,7 @@ const (
 	EmbedRuntimeTarball   Hint = "{embed-runtime-image-tarball}"
 	ExamplesRoot          Hint = "{examples-root}"
 	From                  Hint = "{from}"
+	FunctionCredentials   Hint = "{function-credentials}"
 	GitRef                Hint = "{git-ref}"
 	IdleTimeout           Hint = "{idle-timeout}"
 	Ignore                Hint = "{ignore}"
@@ -57,7 +58,7 @@ const (
 func Options() []Hint {
 	return []Hint{
 		Builtin, Builtins, CAFile, CacheDir, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
-		EmbedRuntimeTarball, ExamplesRoot, From, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
+		EmbedRuntimeTarball, ExamplesRoot, From, FunctionCredentials, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PlainHTTP, Platform, Profile,
 		Registry, Replace, RequiredResources, Runtime, SignKey, Templates, Timeout, Update, WatchedResource,
 	}

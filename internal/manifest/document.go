@@ -108,7 +108,7 @@ func (d Document) Object() (map[string]any, error) {
 	}
 	obj, ok := v.(map[string]any)
 	if !ok {
-		return nil, &Error{d.Path, d.Line, fmt.Errorf("expected an object, got %s", DescribeValue(v))}
+		return nil, &Error{d.Path, d.Line, hint.Wrap(fmt.Errorf("expected an object, got %s", DescribeValue(v)), MeantObject(v))}
 	}
 	return obj, nil
 }

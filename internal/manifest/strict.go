@@ -6,9 +6,11 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -286,4 +288,25 @@ func DescribeValue(v any) string {
 	default:
 		return "a number"
 	}
+}
+
+// kubectlTable matches the first line of what kubectl get prints without an output format.
+var kubectlTable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(NAMESPACE\s+)?NAME\s+[A-Z]`) })
+
+// unspacedKey matches a key whose colon precedes its value without a space. Its groups are both.
+var unspacedKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z][\w./-]*):([^\s/:][^\s:]*)(\s|$)`)
+})
+
+// MeantObject returns the hint for a value in place of an object: a table of kubectl, or text in
+// which the space after a colon is missing. It returns "" for other values.
+func MeantObject(v any) string {
+	text, _ := v.(string)
+	if kubectlTable().MatchString(text) {
+		return "this is a table of kubectl get: write the file with kubectl get KIND -o yaml"
+	}
+	if m := unspacedKey().FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("a space is missing after a colon: write %s: %s", m[1], m[2])
+	}
+	return ""
 }

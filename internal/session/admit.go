@@ -88,7 +88,8 @@ func checkTypes(doc manifest.Document, obj map[string]any) error {
 	}
 	for _, field := range []string{"metadata", "spec"} {
 		if _, ok := obj[field].(map[string]any); !ok && obj[field] != nil {
-			return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s must be an object, not %s", field, manifest.DescribeValue(obj[field]))}
+			err := fmt.Errorf("%s must be an object, not %s", field, manifest.DescribeValue(obj[field]))
+			return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: hint.Wrap(err, manifest.MeantObject(obj[field]))}
 		}
 	}
 	return nil

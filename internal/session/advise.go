@@ -38,6 +38,16 @@ func (s *Session) explain(ctx context.Context, err error, xr string, e compositi
 		field := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", max(i, 0)))
 		err = hint.Wrap(fmt.Errorf("%w (at %s: %s)", err, e.Document.PositionOf(field), field), "the input of a function is an object with apiVersion and kind")
 	}
+	var invalid *reconciler.InvalidNameError
+	if errors.As(err, &invalid) && invalid.Reason() != "" {
+		bases, _ := composition.TemplateBases(e)
+		if i := slices.IndexFunc(bases, func(b composition.TemplateBase) bool { return b.Name == invalid.Resource }); i >= 0 {
+			field := strings.TrimSuffix(bases[i].Field, "base") + "patches"
+			err = fmt.Errorf("%w (at %s: %s)", err, e.Document.PositionOf(field), field)
+		}
+		err = hint.Wrap(err, invalid.Reason())
+	}
+	err = explainSecret(err, e)
 	if err != nil {
 		what := "composite resource"
 		if e.What() != apiextv1.CompositionKind {
@@ -46,6 +56,25 @@ func (s *Session) explain(ctx context.Context, err error, xr string, e compositi
 		err = fmt.Errorf("rendering %s %q: %w", what, xr, err)
 	}
 	return err
+}
+
+// explainSecret adds the position of the first credentials in e that have the missing Secret of err.
+func explainSecret(err error, e composition.Entry) error {
+	var missing *reconciler.NoSecretError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	for i, step := range e.Spec.Pipeline {
+		j := slices.IndexFunc(step.Credentials, func(c apiextv1.FunctionCredentials) bool {
+			return c.SecretRef != nil && *c.SecretRef == *missing.Credentials.SecretRef
+		})
+		if j >= 0 {
+			field := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].credentials[%d].secretRef", i, j))
+			err = fmt.Errorf("%w (at %s: %s)", err, e.Document.PositionOf(field), field)
+			break
+		}
+	}
+	return hint.Wrap(err, "name the file of the Secret with "+hint.FunctionCredentials)
 }
 
 // explainName adds the position in doc of a missing name of the composite resource. It adds a
@@ -63,8 +92,16 @@ func explainName(err error, xr string, doc manifest.Document) error {
 	return hint.Wrap(err, `correct the name of the composite resource: it has lower-case letters, digits, "-" and ".", and begins and ends with a letter or digit`)
 }
 
-// locate adds the position and a hint to err if an observed resource has no name in the pipeline.
+// locate adds the position and a hint to err if an observed resource has no name in the pipeline,
+// or is not one of the composite resource.
 func (s state) locate(err error) error {
+	var stranger *reconciler.StrangerError
+	if errors.As(err, &stranger) && reconciler.ResourceName(stranger.Object.Object) == "" {
+		if at := s.at[keyOf(stranger.Object)]; at != "" {
+			err = fmt.Errorf("%w (at %s)", err, at)
+		}
+		return hint.Wrap(err, "observed resources are those that the composite resource composes: give the resources that functions require with "+hint.RequiredResources)
+	}
 	var unnamed *reconciler.UnnamedError
 	if !errors.As(err, &unnamed) {
 		return err

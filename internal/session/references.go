@@ -60,6 +60,8 @@ type Missing struct {
 	// Kinds are the kinds in the dump, and Composed those of the composite resources that the
 	// Compositions are for. Both are sorted.
 	Kinds, Composed []string
+	// Candidates is true if the dump has a composite resource of the kind of a Composition.
+	Candidates bool
 }
 
 // Missing returns the resources that the dump in in.Observed lacks. It renders nothing.
@@ -84,6 +86,7 @@ func (s *Session) Missing(ctx context.Context, in Inputs) (m Missing, err error)
 			m.Compositions = false
 		}
 		if len(library.For(o.GroupVersionKind())) > 0 {
+			m.Candidates = true
 			m.Resources = append(m.Resources, c.missing(o.Unstructured)...)
 		}
 	}

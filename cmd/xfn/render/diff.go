@@ -121,7 +121,13 @@ func nothingObserved(ctx context.Context, s *session.Session, in session.Inputs)
 	const text = "--observed has no composite resource for which there is a Composition"
 	in.Live = true
 	// The files were read before without an error.
-	if m, err := s.Missing(ctx, in); err == nil && len(m.Kinds) > 0 && len(m.Composed) > 0 {
+	switch m, err := s.Missing(ctx, in); {
+	case err != nil || len(m.Composed) == 0:
+	case len(m.Kinds) == 0:
+		return text + ": it has no objects\nhint: write a dump with kubectl get KIND --all-namespaces -o yaml, or see --print-kubectl"
+	case m.Candidates:
+		return text + ": each selects another one\nhint: correct compositionRef, or name the directory of all Compositions"
+	case len(m.Kinds) > 0:
 		return fmt.Sprintf("%s: it has %s, and the Compositions are for %s\nhint: correct the kinds, or name a dump with these composite resources", text, some(m.Kinds), some(m.Composed))
 	}
 	return text + "\nhint: " + diffOrder

@@ -3,11 +3,13 @@ package render
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -27,7 +29,10 @@ func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p proje
 	if c.Functions != "" || len(c.XRs) > 0 && c.Composition != "" || c.Profile == engine.Alpha {
 		return p, nil
 	}
-	if p.project, err = flags.ProjectAt(ctx, term, c.ProjectFile); err != nil || p.project == nil {
+	if p.project, err = flags.ProjectAt(ctx, term, c.ProjectFile); err != nil && slices.Contains([]string{"Composition", "Function"}, kindOf(c.ProjectFile)) {
+		err = hint.Wrap(err, "-f names the file of a project, and -c prints the context: "+order)
+	}
+	if err != nil || p.project == nil {
 		return p, err
 	}
 	if c.Composition != "" || len(c.XRs)+len(c.Compositions) > 0 || c.XR == manifest.Stdin || isDir(c.XR) {

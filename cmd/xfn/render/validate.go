@@ -131,7 +131,7 @@ func (v *validation) print(r session.Result, template, what string, found valida
 		at, what := r.Source, what
 		if found.Path != "" && f.Line > 0 {
 			at = manifest.Document{Path: found.Path, Line: f.Line}.Position()
-		} else if place := templateField(r.Composition, template, f.Field); place != "" {
+		} else if place := templateField(r.Composition, template, found.Kind, f.Field); place != "" {
 			at, what = place, what+" of "+r.Source
 		}
 		parts := slices.DeleteFunc([]string{at, what, kind, f.String()}, func(s string) bool { return s == "" })
@@ -140,8 +140,9 @@ func (v *validation) print(r session.Result, template, what string, found valida
 }
 
 // templateField returns the position of a field in the base of the template with a name, or that of
-// the base if the base lacks the field. It returns "" if the Composition has no such template.
-func templateField(e composition.Entry, template, field string) string {
+// the base if the base lacks the field. Without such a base, it returns the position in the text of
+// a template, or "".
+func templateField(e composition.Entry, template, kind, field string) string {
 	if template == "" || e.Composition == nil {
 		return ""
 	}
@@ -151,7 +152,7 @@ func templateField(e composition.Entry, template, field string) string {
 			return e.Document.PositionOf(strings.TrimSuffix(b.Field+"."+field, "."))
 		}
 	}
-	return ""
+	return composition.TextField(e, kind, field)
 }
 
 // once returns true for the first call with a text, and false for later ones.

@@ -104,7 +104,7 @@ func adopt(u, xr *unstructured.Unstructured, l labels, name string, taken func()
 			u.SetName(generateName(u.GetGenerateName(), seed+"\x00"))
 		}
 	}
-	if err := validateName(u); err != nil {
+	if err := validateName(u, name); err != nil {
 		return err
 	}
 	l.mark(u, name)
@@ -134,15 +134,28 @@ func generateName(prefix, seed string) string {
 }
 
 // An InvalidNameError is the error of a composed resource whose name is not valid.
-type InvalidNameError struct{ Name string }
+type InvalidNameError struct {
+	Name string
+	// Resource is the name of the resource in the pipeline.
+	Resource string
+}
+
+// Reason explains a name that a format has printed for wrong values. It returns "" for other names.
+func (e *InvalidNameError) Reason() string {
+	found := placeholderIn(e.Name)
+	if found == "" {
+		return ""
+	}
+	return fmt.Sprintf("correct the format or its variables: %q is not a name, as %s", found, placeholderReason(found))
+}
 
 func (e *InvalidNameError) Error() string {
 	return fmt.Sprintf("the name %q is not a valid RFC 1123 subdomain", e.Name)
 }
 
-// validateName checks that a name is a valid RFC 1123 subdomain. Names of RBAC
+// validateName checks that the name of a resource is a valid RFC 1123 subdomain. Names of RBAC
 // kinds may also contain colons.
-func validateName(u *unstructured.Unstructured) error {
+func validateName(u *unstructured.Unstructured, resource string) error {
 	name := u.GetName()
 	gvk := u.GroupVersionKind()
 	rbac := []string{"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"}
@@ -150,7 +163,7 @@ func validateName(u *unstructured.Unstructured) error {
 		name = strings.ReplaceAll(name, ":", "")
 	}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return &InvalidNameError{Name: u.GetName()}
+		return &InvalidNameError{Name: u.GetName(), Resource: resource}
 	}
 	return nil
 }

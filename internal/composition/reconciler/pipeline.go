@@ -144,6 +144,14 @@ func (in *pipelineInput) request(s *apiextv1.PipelineStep, out *outcome) (req *f
 	return req, err
 }
 
+// A NoSecretError is the error for credentials of a step whose Secret does not exist.
+type NoSecretError struct{ Credentials apiextv1.FunctionCredentials }
+
+func (e *NoSecretError) Error() string {
+	ref := e.Credentials.SecretRef
+	return fmt.Sprintf("credential %q: Secret %q in namespace %q was not found", e.Credentials.Name, ref.Name, ref.Namespace)
+}
+
 // addCredentials adds a step's Secrets to its request.
 func (in *pipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credentials []apiextv1.FunctionCredentials) error {
 	for _, c := range credentials {
@@ -152,7 +160,7 @@ func (in *pipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credential
 		}
 		data, ok := in.Secret(c.SecretRef.Namespace, c.SecretRef.Name)
 		if !ok {
-			return fmt.Errorf("credential %q: Secret %q in namespace %q was not found", c.Name, c.SecretRef.Name, c.SecretRef.Namespace)
+			return &NoSecretError{c}
 		}
 		if req.Credentials == nil {
 			req.Credentials = map[string]*fnv1.Credentials{}

@@ -3,7 +3,6 @@ package reconciler
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -94,8 +93,17 @@ func Identify(xr *unstructured.Unstructured) {
 	}
 }
 
+// A StrangerError is the error for observed resources that the composite resource cannot compose.
+type StrangerError struct {
+	Object *unstructured.Unstructured // the first one
+	text   string
+}
+
+func (e *StrangerError) Error() string { return e.text }
+
 func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured) error {
 	var faults []string
+	var first *unstructured.Unstructured
 	for _, o := range observed {
 		if c := metav1.GetControllerOfNoCopy(o); c != nil && c.UID != xr.GetUID() {
 			faults = append(faults, fmt.Sprintf("observed resource %q is controlled by %s %q, not by the composite resource", o.GetName(), c.Kind, c.Name))
@@ -103,9 +111,12 @@ func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured
 		if ns := xr.GetNamespace(); ns != "" && o.GetNamespace() != ns {
 			faults = append(faults, fmt.Sprintf("observed resource %q is in namespace %q, not in the composite resource's %q", o.GetName(), o.GetNamespace(), ns))
 		}
+		if first == nil && len(faults) > 0 {
+			first = o
+		}
 	}
-	if len(faults) > 0 {
-		return errors.New(strings.Join(faults, "; "))
+	if first != nil {
+		return &StrangerError{first, strings.Join(faults, "; ")}
 	}
 	return nil
 }
