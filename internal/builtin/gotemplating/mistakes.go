@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -45,7 +46,7 @@ func mistakes(req *fnv1.RunFunctionRequest, documents []document) (found []strin
 				}
 			}
 			for _, condition := range fieldpath.List(d.Object, "status", "conditions") {
-				if kind := fieldpath.Text(condition, "type"); kind == "Ready" || kind == "Synced" {
+				if kind := fieldpath.Text(condition, "type"); (kind == "Ready" || kind == "Synced") && !hasCondition(req, kind) {
 					found = append(found, fmt.Sprintf("a document of the composite resource sets the condition %s, but Crossplane sets it itself: to make it ready, annotate the document with %s", kind, readyAnnotation))
 				}
 			}
@@ -56,6 +57,15 @@ func mistakes(req *fnv1.RunFunctionRequest, documents []document) (found []strin
 		}
 	}
 	return found
+}
+
+// hasCondition reports whether the observed composite resource has a condition, which a template may
+// copy with the whole status.
+func hasCondition(req *fnv1.RunFunctionRequest, kind string) bool {
+	status := req.GetObserved().GetComposite().GetResource().GetFields()["status"].GetStructValue()
+	return slices.ContainsFunc(status.GetFields()["conditions"].GetListValue().GetValues(), func(condition *structpb.Value) bool {
+		return condition.GetStructValue().GetFields()["type"].GetStringValue() == kind
+	})
 }
 
 // doubleKeys describes the documents in the output of a template that have a key of the whole

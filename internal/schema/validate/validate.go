@@ -50,8 +50,9 @@ type Options struct {
 
 // A CompositionCheck returns the faults of the Composition obj in doc. It
 // validates patches by the definitions that known returns; known returns nil
-// for an unknown kind, and then the kind that was probably meant, or "". A fault whose Line is 0 gets the line of its Field.
-// isLegacy is true if the Composition has fields that Crossplane v2 removed.
+// for an unknown kind, and then the kind that was probably meant, or "". A fault
+// whose Line is 0 gets the line of its Field. isLegacy is true if the Composition
+// has fields that Crossplane v2 removed.
 type CompositionCheck func(ctx context.Context, doc manifest.Document, obj map[string]any, known func(kschema.GroupVersionKind) (def *schema.Definition, near string)) (faults []Fault, isLegacy bool)
 
 // A Validator validates objects. It is safe for concurrent use.
