@@ -170,7 +170,7 @@ func TestMemoryOfPatches(t *testing.T) {
 // or time. It must end with an error and a hint, not with a Go panic.
 func TestMemoryLimit(t *testing.T) {
 	const (
-		named    = `kind: A` + "\n" + `metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: a}}` + "\n"
+		named    = "apiVersion: example.org/v1\nkind: A\n" + `metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: a}}` + "\n"
 		exceeded = `: the process needs more than \d+ MiB of memory\nhint: raise the limit with --memory-limit, if the machine has more memory\n`
 		step     = `xfn: error: running pipeline step "compose", rendering xr.yaml:1` + exceeded
 		render   = "render xr.yaml composition.yaml functions.yaml"
