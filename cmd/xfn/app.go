@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -307,4 +308,22 @@ func (c versionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
 		_, err := fmt.Fprintln(w, p.Name, b.Version, b.Platform, b.Go)
 		return err
 	})
+}
+
+// decodeDuration decodes the duration of a flag. Its errors show how to write one.
+func decodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		err = fmt.Errorf("expected a duration with a unit, such as 90s or 5m, got %q", text)
+		if _, notNumber := strconv.ParseFloat(text, 64); notNumber == nil {
+			err = hint.Wrap(err, "write "+text+"s for seconds")
+		}
+		return err
+	}
+	target.SetInt(int64(d))
+	return nil
 }

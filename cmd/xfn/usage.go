@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -380,22 +379,4 @@ func misplaced(root *kong.Node, args []string, text string) error {
 		return nil
 	}
 	return hint.Wrap(fmt.Errorf("unknown command %q", args[i]), "did you mean "+strings.Join(found, " or ")+"?")
-}
-
-// decodeDuration decodes the duration of a flag. Its errors show how to write one.
-func decodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
-		return err
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		err = fmt.Errorf("expected a duration with a unit, such as 90s or 5m, got %q", text)
-		if _, notNumber := strconv.ParseFloat(text, 64); notNumber == nil {
-			err = hint.Wrap(err, "write "+text+"s for seconds")
-		}
-		return err
-	}
-	target.SetInt(int64(d))
-	return nil
 }
