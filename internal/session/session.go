@@ -296,14 +296,6 @@ func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (func
 	return answering(p.in.Steps, calls), runs, nil
 }
 
-// A StartError means that a function of the pipeline could not be started, so that nothing was
-// rendered. It has the text of Err.
-type StartError struct{ Err error }
-
-func (e *StartError) Error() string { return e.Err.Error() }
-
-func (e *StartError) Unwrap() error { return e.Err }
-
 // chosen chooses the runtimes of a Composition's functions and starts the functions. If it cannot,
 // it returns a *StartError.
 func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) (runs []Run, err error) {

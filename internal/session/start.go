@@ -359,3 +359,11 @@ func (s *Session) Close(ctx context.Context) error {
 	wg.Wait()
 	return errors.Join(errs...)
 }
+
+// A StartError means that a function of the pipeline could not be started, so that nothing was
+// rendered. It has the text of Err.
+type StartError struct{ Err error }
+
+func (e *StartError) Error() string { return e.Err.Error() }
+
+func (e *StartError) Unwrap() error { return e.Err }
