@@ -15,9 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -339,67 +337,4 @@ func describe(kind string) string {
 	default:
 		return fmt.Sprintf("%s of %s", name, cmp.Or(apiVersion, "no apiVersion"))
 	}
-}
-
-// Functions returns the embedded functions: those that the project file lists, or each
-// directory in the directory of functions, in the order of their names. Links are not
-// functions. An error joins all problems.
-func (p *Project) Functions() ([]Function, error) {
-	root, err := p.realRoot()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := isInside(root, p.Dir(p.Paths.Functions)); err != nil {
-		return nil, err
-	}
-	all, errs := p.Listed, []error(nil)
-	if all == nil {
-		entries, err := os.ReadDir(p.Dir(p.Paths.Functions))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("reading the functions of the project: %w", err)
-		}
-		for _, e := range entries {
-			if e.IsDir() {
-				all = append(all, Function{Name: e.Name()})
-			}
-		}
-	}
-	refs := map[string]Function{}
-	for _, f := range all {
-		if err := p.checkFunction(f); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		ref := p.FunctionRef(f.Name)
-		if first, again := refs[ref]; again {
-			err := fmt.Errorf("the functions %q and %q would both have the name %q in a cluster", first.Name, f.Name, ref)
-			errs = append(errs, hint.Wrap(err, "rename one of the two"))
-		}
-		refs[ref] = f
-	}
-	return all, errors.Join(errs...)
-}
-
-// checkFunction validates the name of a function whose directory was found, and the
-// directory of a function that the project file lists.
-func (p *Project) checkFunction(f Function) error {
-	if f.Tarball != "" {
-		return nil
-	}
-	dir := p.FunctionDir(f)
-	if f.Field == "" {
-		if remote.CheckRepository(p.FunctionRepository(f.Name)) == nil {
-			return nil
-		}
-		r := &reader{p: p, doc: manifest.Document{Path: dir}}
-		r.functionName("the function's name", f.Name)
-		if len(r.errs) > 0 {
-			return hint.Wrap(fmt.Errorf("%s: %w", dir, errors.Unwrap(r.errs[0])), "rename the directory, or move it out of the directory of functions")
-		}
-		return nil
-	}
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-		return p.At(f.Field, fmt.Errorf("the function %q has no directory %q", f.Name, dir))
-	}
-	return nil
 }

@@ -392,12 +392,3 @@ func sourceID(d project.Dependency) string {
 	}
 	return scheme + "://" + at
 }
-
-// CleanSchemas removes the generated schemas of a project.
-func CleanSchemas(p *project.Project) error {
-	dir := Target(p).Dir
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("removing the directory %q: %w", dir, err)
-	}
-	return nil
-}

@@ -98,3 +98,12 @@ func define(files []yamlFile) (models.Definitions, error) {
 	}
 	return models.Define(objects)
 }
+
+// CleanSchemas removes the generated schemas of a project.
+func CleanSchemas(p *project.Project) error {
+	dir := Target(p).Dir
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("removing the directory %q: %w", dir, err)
+	}
+	return nil
+}
