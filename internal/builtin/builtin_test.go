@@ -154,6 +154,7 @@ func TestAdvice(t *testing.T) {
 		"Near":   {"the hint suggests a similar field", `cannot get Function input: … json: unknown field "resources[0].patches[0].toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "},
 		"Value":  {"the hint suggests a similar value", `invalid Function input: resources[0].patches[0].type: Invalid value: "FromCompositFieldPath": unknown patch type`, "did you mean FromCompositeFieldPath?"},
 		"Odd":    {"the values are listed if no other is similar", `invalid Function input: resources[0].patches[0].type: Invalid value: "Odd": unknown patch type`, "write one of FromCompositeFieldPath, ToCompositeFieldPath, "},
+		"Empty":  {"a fatal result may have no message", "", ""},
 		"Begins": {"a value that begins with an allowed one is similar", `invalid Function input: x.convert.toType: Invalid value: "integer": invalid type`, "did you mean int?"},
 		"Absent": {"the types are listed if the type is missing", `invalid Function input: x.string.type: Required value: string transform type is required`, "write one of Format, Convert, "},
 		"Text2":  {"an unknown conversion has a hint", `… returned error: string transform could not resolve: type ToLowerCase is not supported for string convert`, "did you mean ToLower?"},

@@ -21,7 +21,8 @@ func SplitError(err error) (path, text string) {
 		return "", err.Error()
 	}
 	text = strings.TrimPrefix(e.ErrorBody(), field.ErrorTypeRequired.String()+": ")
-	return e.Field, text + hint.DidYouMean(Nearest(text))
+	value, values := choice(text)
+	return e.Field, text + hint.DidYouMean(hint.Nearest(value, values))
 }
 
 // allowed lists the values of the fields with an enumeration, by the text of the error for
@@ -44,21 +45,17 @@ var allowed = map[string][]string{
 	"string transform type is required": StringType("").Enum(),
 }
 
-// Nearest returns the allowed value that is most similar to the value in the text of an error
-// of this package, or "".
-func Nearest(text string) string {
-	_, text, _ = strings.Cut(text, `Invalid value: "`)
-	value, problem, _ := strings.Cut(text, `": `)
-	return hint.Nearest(value, allowed[problem])
+// choice returns the value in the text of an error of this package, which may be "", and those that
+// are allowed.
+func choice(text string) (value string, values []string) {
+	_, invalid, _ := strings.Cut(text, `Invalid value: "`)
+	value, _, _ = strings.Cut(invalid, `": `)
+	return value, allowed[strings.TrimPrefix(text[strings.LastIndex(text, ": ")+1:], " ")]
 }
 
 // Advice returns the hint for an error of this package with a text: the allowed value that is most
 // similar, or all of them. It returns "" for other errors.
-func Advice(text string) string {
-	_, invalid, _ := strings.Cut(text, `Invalid value: "`)
-	value, _, _ := strings.Cut(invalid, `": `)
-	return hint.MeantOf(value, allowed[text[strings.LastIndex(text, ": ")+len(": "):]])
-}
+func Advice(text string) string { return hint.MeantOf(choice(text)) }
 
 // Required returns the API server's error for a missing field.
 func Required(path, text string) error { return field.Required(field.NewPath(path), text) }
