@@ -12,9 +12,6 @@ import (
 // The user learns after seconds that a git server accepts connections and says nothing.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes 5 seconds")
-	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	e2e.NoError(t, err)
 	defer func() { _ = l.Close() }()

@@ -319,14 +319,22 @@ func childPaths(group *kong.Node) []string {
 // flagHint returns a hint that shows the form of the flag at the start of an error.
 func flagHint(node *kong.Node, text string) hint.Hint {
 	name, _, _ := strings.Cut(text, ":")
+	if f := flagOf(node, name); f != nil {
+		return hint.Hint("write " + formOf(f))
+	}
+	return hint.Hint("see " + node.FullPath() + " --help")
+}
+
+// flagOf returns the flag of a command with a name such as --output, or nil.
+func flagOf(node *kong.Node, name string) *kong.Flag {
 	for _, flags := range node.AllFlags(true) {
 		for _, f := range flags {
 			if "--"+f.Name == name {
-				return hint.Hint("write " + formOf(f))
+				return f
 			}
 		}
 	}
-	return hint.Hint("see " + node.FullPath() + " --help")
+	return nil
 }
 
 // valueHint returns the tag "otherwise" of the flag at the start of an error about its value, or the
@@ -334,16 +342,12 @@ func flagHint(node *kong.Node, text string) hint.Hint {
 func valueHint(node *kong.Node, text string) hint.Hint {
 	name, _, _ := strings.Cut(text, " ")
 	_, value, _ := strings.Cut(text, " but got ")
-	for _, flags := range node.AllFlags(true) {
-		for _, f := range flags {
-			if next := f.Tag.Get("otherwise"); "--"+f.Name == name && next != "" {
-				return hint.Hint(next)
-			} else if near := hint.Nearest(strings.Trim(value, `"`), f.EnumSlice()); "--"+f.Name == name && near != "" {
-				return hint.Meant(name+" ", near)
-			}
-		}
+	see := hint.Hint("see " + node.FullPath() + " --help")
+	f := flagOf(node, name)
+	if f == nil {
+		return see
 	}
-	return hint.Hint("see " + node.FullPath() + " --help")
+	return cmp.Or(hint.Hint(f.Tag.Get("otherwise")), hint.Meant(name+" ", hint.Nearest(strings.Trim(value, `"`), f.EnumSlice())), see)
 }
 
 // misplaced returns an error whose hint names commands of groups, such as "xfn xpkg build",

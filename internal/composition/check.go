@@ -82,7 +82,7 @@ func Check(e Entry, known func(function string) bool) []Problem {
 	}
 	for _, note := range e.Notes {
 		kind := NotCarried
-		if note.IsDropped() {
+		if note.IsDropped {
 			kind = UnknownField
 		}
 		found.add(kind, note.Field, "%s", note.Text)

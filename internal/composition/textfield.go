@@ -8,8 +8,8 @@ import (
 )
 
 // TextField returns the position of a field in the inline templates of function-go-templating in e:
-// that of the only line with the last key of the field in documents of a kind. It returns "" if
-// there are none or several such lines.
+// that of the only line with the last key of the field in documents of a kind. If several lines have
+// the key, or no line has it, TextField returns "".
 func TextField(e Entry, kind, field string) (position string) {
 	if e.Composition == nil || kind == "" {
 		return ""

@@ -114,24 +114,19 @@ func Meant(prefix, near string) Hint {
 	return Hint("did you mean " + prefix + near + "?")
 }
 
-// OneOf returns a hint with the values that are allowed, or "" if there are none.
-func OneOf(values []string) string {
+// MeantOf returns the hint that suggests the value that is similar to wrong, or with which wrong
+// begins, or else all values. It returns "" without values.
+func MeantOf(wrong string, values []string) string {
 	if len(values) == 0 {
 		return ""
 	}
-	return "write one of " + strings.Join(values, ", ")
-}
-
-// MeantOf returns the hint that suggests the value that is similar to wrong, or with which wrong
-// begins, or else all values.
-func MeantOf(wrong string, values []string) string {
 	near := Nearest(wrong, values)
 	for _, v := range values {
 		if near == "" && strings.HasPrefix(strings.ToLower(wrong), strings.ToLower(v)) {
 			near = v
 		}
 	}
-	return cmp.Or(string(Meant("", near)), OneOf(values))
+	return cmp.Or(string(Meant("", near)), "write one of "+strings.Join(values, ", "))
 }
 
 // DidYouMean returns the end of a message that suggests the name near, "" if near is "".

@@ -28,8 +28,8 @@ type Language struct {
 	ProjectBase string
 	// Detect reports whether dir has the source of a function in this language.
 	Detect func(dir string) (bool, error)
-	// Lacks returns what a folder that Detect does not recognize lacks, if it has a part of Marks,
-	// and nil otherwise. It may be nil.
+	// Lacks returns an error that says what is missing in a folder that Detect does not recognize, if
+	// the folder has some of the files that Marks names. Otherwise it returns nil. Lacks may be nil.
 	Lacks func(dir string) error
 	// Check returns the errors in the source that need no base image. It may be nil.
 	Check func(ctx context.Context, src Source) error

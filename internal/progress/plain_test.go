@@ -16,7 +16,6 @@ func TestPlain(t *testing.T) {
 	f.Send(progress.Event{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2})
 	want := []progress.Event{
 		{Kind: progress.Step, Text: "a"},
-		{Kind: progress.Step, Text: "b"},
 		{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2},
 	}
 	e2e.Equal(t, "result", want, got)

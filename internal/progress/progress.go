@@ -72,15 +72,15 @@ func (f Func) Plain() func(text string, done, total int64) {
 	}
 }
 
-// FromPlain is the inverse of Plain. It reports notes as steps, drops warnings, and returns a
+// FromPlain is the inverse of Plain. It drops notes and warnings, and returns a
 // nil Func for a nil function.
 func FromPlain(report func(text string, done, total int64)) Func {
 	if report == nil {
 		return nil
 	}
 	return func(e Event) {
-		if e.Kind != Warning {
-			report(e.Text, e.Done, e.Total) // Done and Total are 0 for a Step and a Note.
+		if e.Kind == Step || e.Kind == Bytes {
+			report(e.Text, e.Done, e.Total) // Done and Total are 0 for a Step.
 		}
 	}
 }

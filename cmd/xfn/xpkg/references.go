@@ -113,7 +113,11 @@ func (r referrer) typeRef(field string, gvk kschema.GroupVersionKind, defined sc
 		}
 	}
 	slices.Sort(kinds)
-	if near := hint.Misspelled(gvk.Kind, kinds); near != "" {
+	near := hint.Misspelled(gvk.Kind, kinds)
+	if singular := strings.TrimSuffix(gvk.Kind, "s"); slices.Contains(kinds, singular) {
+		near = singular // The plural is in XRDs, and not in references.
+	}
+	if near != "" {
 		return xpkg.Problems{r.warning(field+".kind", near, "no XRD of the package defines kind %s of group %s", gvk.Kind, gvk.Group)}
 	}
 	return nil

@@ -213,12 +213,13 @@ func ParsePlatforms(names []string) (all []v1.Platform, err error) {
 // which images can have, unless they are similar to a known one.
 func ParsePlatform(name string) (*v1.Platform, error) {
 	p, err := v1.ParsePlatform(name)
-	several := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == ';' })
-	if err != nil || p.OS == "" || p.Architecture == "" || len(several) > 1 {
-		next := "use linux/amd64 or linux/arm64, say"
-		if len(several) > 1 {
-			next = "separate platforms with a comma: " + strings.Join(several, ",")
-		}
+	next := ""
+	if several := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == ';' }); len(several) > 1 {
+		next = "separate platforms with a comma: " + strings.Join(several, ",")
+	} else if err != nil || p.OS == "" || p.Architecture == "" {
+		next = "use linux/amd64 or linux/arm64, say"
+	}
+	if next != "" {
 		return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: expected OS/ARCH", name), next)}
 	}
 	if p.Architecture == "amd64" && p.Variant != "" && !slices.Contains(variants, p.Variant) {

@@ -35,7 +35,7 @@ func ConvertEnvironment(obj map[string]any, function string) (map[string]any, []
 	}
 	pipeline, isList := was["pipeline"].([]any)
 	if !isList && was["pipeline"] != nil {
-		return nil, nil, Note{"spec.pipeline", "expected a list"}
+		return nil, nil, Note{Field: "spec.pipeline", Text: "expected a list"}
 	}
 	for _, step := range pipeline {
 		name := fieldpath.Text(step, "step")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,13 +22,12 @@ type Note struct {
 	Field string
 	// Text is the message, without the field.
 	Text string
+	// IsDropped is true if the API server drops the field.
+	IsDropped bool
 }
 
 // Error returns "field: text".
 func (n Note) Error() string { return n.Field + ": " + n.Text }
-
-// IsDropped reports whether the note is about a field that the API server drops.
-func (n Note) IsDropped() bool { return strings.HasPrefix(n.Text, dropped) }
 
 // At returns the note as an error with the file and the line of its field.
 func (n Note) At(path string, lines manifest.Lines) error {
@@ -37,7 +35,7 @@ func (n Note) At(path string, lines manifest.Lines) error {
 }
 
 // NoResources is the note about a Composition that composes nothing.
-var NoResources = Note{"spec.resources", "a Composition of mode Resources must have resources"}
+var NoResources = Note{Field: "spec.resources", Text: "a Composition of mode Resources must have resources"}
 
 // EnvironmentConfigs is the default name of the Function that loads EnvironmentConfigs.
 const EnvironmentConfigs = "function-environment-configs"

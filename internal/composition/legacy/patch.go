@@ -10,15 +10,17 @@ import (
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// dropped is the text of the note about an unknown field of a legacy Composition.
-const dropped = "unknown field: the API server drops it"
+// drop adds the note about an unknown field, with the field that is meant.
+func (c *converter) drop(field, meant string) {
+	c.notes = append(c.notes, Note{Field: field, Text: "unknown field: the API server drops it" + meant, IsDropped: true})
+}
 
 // plainPatches converts patches that must not refer to a patch set.
 func (c *converter) plainPatches(at string, all []patch) {
 	for i := range all {
 		at := fmt.Sprintf("%s[%d]", at, i)
 		if all[i].PatchSetName != nil {
-			c.note(at+".patchSetName", dropped)
+			c.drop(at+".patchSetName", "")
 			all[i].PatchSetName = nil
 		}
 		c.patch(at, &all[i])
@@ -54,7 +56,7 @@ func (c *converter) patch(at string, p *patch) {
 // default of policy.toFieldPath.
 func (c *converter) policy(at string, p *patch) {
 	if p.Policy.ToFieldPath != "" {
-		c.note(at+".toFieldPath", dropped)
+		c.drop(at+".toFieldPath", "")
 		p.Policy.ToFieldPath = ""
 	}
 	merge := p.Policy.MergeOptions

@@ -124,7 +124,7 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	}
 	raw, err := json.Marshal(map[string]any{"spec": part})
 	if err != nil {
-		return spec{}, Note{"spec", err.Error()}
+		return spec{}, Note{Field: "spec", Text: err.Error()}
 	}
 	unknown, err := kjson.UnmarshalStrict(raw, &old, kjson.DisallowUnknownFields)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			c.note(field.FieldPath(), "%s%s", dropped, schema.DidYouMean(reflect.TypeOf(old), field.FieldPath()))
+			c.drop(field.FieldPath(), schema.DidYouMean(reflect.TypeOf(old), field.FieldPath()))
 		}
 	}
 	return old.Spec, nil
@@ -144,20 +144,20 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 func misfit(err error) error {
 	field, value, ok := pt.SplitTypeError(err)
 	if !ok {
-		return Note{"spec", err.Error()}
+		return Note{Field: "spec", Text: err.Error()}
 	}
-	return Note{field, "cannot decode a JSON " + value}
+	return Note{Field: field, Text: "cannot decode a JSON " + value}
 }
 
 // object converts a struct to the JSON object that it is encoded as.
 func object(v any) (map[string]any, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return nil, Note{"spec", err.Error()}
+		return nil, Note{Field: "spec", Text: err.Error()}
 	}
 	var obj map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &obj); err != nil {
-		return nil, Note{"spec", err.Error()}
+		return nil, Note{Field: "spec", Text: err.Error()}
 	}
 	return obj, nil
 }

@@ -40,8 +40,8 @@ func GoTemplating() language.Language {
 	}
 }
 
-// templates reports whether a folder has templates: regular files, in it or below it. It returns the
-// path of the first other file before or after them, apart from temporary files of editors.
+// templates reports whether a folder has templates, in it or below it. other is the path of the first
+// file that is not a template, apart from temporary files of editors, at which the search ends.
 func templates(dir string) (found bool, other string, err error) {
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		switch {

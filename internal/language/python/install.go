@@ -61,10 +61,9 @@ func (p *project) missing(root fs.FS, name string) error {
 	if i := bytes.Index(bytes.ReplaceAll(text, []byte("'"), []byte(`"`)), []byte(`"`+name+`"`)); i >= 0 {
 		at = fmt.Sprintf("%s:%d", p.file, 1+bytes.Count(text[:i], []byte("\n")))
 	}
-	packages, _ := fs.Glob(root, path.Join(path.Dir(name), "*", "__init__.py"))
 	next := "correct its path, which begins in the folder of the file"
-	for _, file := range packages {
-		next = "did you mean " + path.Dir(file) + "?"
+	if packages, _ := fs.Glob(root, path.Join(path.Dir(name), "*", "__init__.py")); len(packages) == 1 {
+		next = "did you mean " + path.Dir(packages[0]) + "?"
 	}
 	return hint.Wrap(fmt.Errorf("%s: there is no package %q", at, name), next)
 }

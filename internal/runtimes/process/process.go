@@ -104,10 +104,9 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 		program += ".exe"
 	}
 	began := time.Now()
-	stop := p.Progress.Late(fmt.Sprintf("still compiling function %q: with an empty cache of Go, this includes all dependencies", fn.Name))
-	defer stop()
 	buildCtx, cancel := runtimes.WithBuildTimeout(ctx)
 	defer cancel()
+	stop := p.Progress.Late(fmt.Sprintf("still compiling function %q: with an empty cache of Go, this includes all dependencies", fn.Name))
 	err = gobuild.Build(buildCtx, gobuild.Options{Dir: fn.Package, GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, Output: program, Env: p.GoEnv, Kept: p.Programs})
 	stop()
 	compiled := time.Since(began)
