@@ -55,3 +55,18 @@ func TestDevice(t *testing.T) {
 		t.Errorf("the device was replaced: %v, %v", info, err)
 	}
 }
+
+// A process that is being started has copies of the open files.
+func TestUnlockWithCopy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, second := open(t, path), open(t, path)
+	_, err := fsx.TryLock(first, fsx.ExclusiveLock)
+	e2e.NoError(t, err)
+	copied, err := syscall.Dup(int(first.Fd()))
+	e2e.NoError(t, err)
+	defer syscall.Close(copied)
+	e2e.NoError(t, fsx.Unlock(first))
+	if ok, err := fsx.TryLock(second, fsx.ExclusiveLock); !ok || err != nil {
+		t.Errorf("after Unlock: got %v, %v", ok, err)
+	}
+}

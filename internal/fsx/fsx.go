@@ -44,6 +44,10 @@ const (
 // a lock that excludes the requested one.
 func TryLock(f *os.File, mode LockMode) (ok bool, err error) { return try(f, mode) }
 
+// Unlock releases the lock of f, and closes f. Close alone may release it later: a process that
+// is being started has a copy of each open file until it executes its program.
+func Unlock(f *os.File) error { return errors.Join(unlock(f), f.Close()) }
+
 // IsAt reports whether path is still a name of the open file f. Callers must check this
 // after they lock a file that other processes may remove.
 func IsAt(f *os.File, path string) bool {

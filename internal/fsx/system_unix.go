@@ -24,6 +24,10 @@ func try(f *os.File, mode LockMode) (bool, error) {
 	return err == nil, os.NewSyscallError("flock", err)
 }
 
+func unlock(f *os.File) error {
+	return os.NewSyscallError("flock", unix.Flock(int(f.Fd()), unix.LOCK_UN))
+}
+
 // duplicate returns an open file again, with the same offset. A program that opens /dev/stdout
 // instead begins at the start of a file.
 func duplicate(fd int, path string) (*os.File, error) {

@@ -22,6 +22,9 @@ func try(f *os.File, mode LockMode) (bool, error) {
 	return err == nil, os.NewSyscallError("LockFileEx", err)
 }
 
+// unlock does nothing, because a new process has no copies of open files on Windows.
+func unlock(*os.File) error { return nil }
+
 // duplicate fails, because no path names an open file on Windows.
 func duplicate(int, string) (*os.File, error) { return nil, errors.ErrUnsupported }
 

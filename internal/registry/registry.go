@@ -60,7 +60,7 @@ func Open(dir string) (_ *Registry, err error) {
 }
 
 // Close unlocks the directory. The caller must wait for all requests to end first.
-func (reg *Registry) Close() error { return reg.lock.Close() }
+func (reg *Registry) Close() error { return fsx.Unlock(reg.lock) }
 
 // ServeHTTP implements http.Handler.
 func (reg *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -59,7 +59,7 @@ func (k *keeper) open(mode fsx.LockMode) bool {
 	return true
 }
 
-func (k *keeper) close() { _ = k.lock.Close() }
+func (k *keeper) close() { _ = fsx.Unlock(k.lock) }
 
 func (k *keeper) program() string { return filepath.Join(k.dir, "program") }
 

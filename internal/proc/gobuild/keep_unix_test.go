@@ -138,8 +138,6 @@ func TestKeptIsLinkedAgain(t *testing.T) {
 	}
 }
 
-// TestKeptBesideOutput checks that files which no Go file embeds, such as a package that was
-// written to the folder, make no other program.
 // A build that replaces a kept program links mainly, and may use more memory for it.
 func TestKeptUsesMemory(t *testing.T) {
 	t.Parallel()
@@ -164,6 +162,8 @@ func TestKeptUsesMemory(t *testing.T) {
 	}
 }
 
+// TestKeptBesideOutput checks that files which no Go file embeds, such as a package that was
+// written to the folder, make no other program.
 func TestKeptBesideOutput(t *testing.T) {
 	t.Parallel()
 	dir := module(t, map[string]string{"main.go": program})

@@ -16,6 +16,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -284,7 +285,7 @@ func (c *container) release(ctx context.Context, after cleanup) error {
 		c.watch.stop()
 	}
 	if c.lock != nil {
-		errs = append(errs, c.lock.Close())
+		errs = append(errs, fsx.Unlock(c.lock))
 	}
 	ended, err := c.docker.end(ctx, c.engine, lease{Host: c.host(), Container: c.reference(), Name: c.settings.name, Cleanup: after})
 	errs = append(errs, err)
