@@ -46,7 +46,8 @@ func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptio
 	}
 	u := unstructured.Unstructured{Object: obj}
 	if u.GetKind() != "CompositeResourceDefinition" {
-		return "", &manifest.Error{Path: xrd, Line: doc.FirstLine(), Err: fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())}
+		err := fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())
+		return "", &manifest.Error{Path: xrd, Line: doc.FirstLine(), Err: hint.Wrap(err, "name the file of an XRD, which xfn xrd generate writes for an XR")}
 	}
 	group, _, _ := unstructured.NestedString(obj, "spec", "group")
 	kind, _, _ := unstructured.NestedString(obj, "spec", "names", "kind")

@@ -117,7 +117,7 @@ func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 	x = xrd{kind: u.GetKind(), plural: strings.ToLower(o.Plural), scope: "Cluster"}
 	x.version, err = kschema.ParseGroupVersion(u.GetAPIVersion())
 	if schema.HasNoXRs(x.version) {
-		return x, fmt.Errorf("expected a composite resource, got kind %s of %s", x.kind, x.version)
+		return x, hint.Wrap(fmt.Errorf("expected a composite resource, got kind %s of %s", x.kind, x.version), "name the file of an example of the new XR")
 	}
 	spec, _ := obj["spec"].(map[string]any)
 	if !o.SimpleSchema && isSimpleSchema(spec) {
