@@ -26,21 +26,23 @@ func crossplaneVersion(_ context.Context, c content, f *finder) {
 	constraints, ok := fieldpath.Map(c.meta.data, "spec")["crossplane"].(map[string]any)
 	version := fieldpath.Text(constraints, "version")
 	const key = "spec.crossplane.version"
-	_, err := semver.NewConstraint(version)
-	if exact, isExact := strings.CutPrefix(strings.TrimPrefix(version, "="), "v"); err == nil {
-		if v, err := semver.StrictNewVersion(exact); err == nil && isExact {
-			f.in(c.meta)
-			f.add("crossplane-version", key, fmt.Sprintf("did you mean >=v%s?", v), "%s is %q, so only this release of Crossplane installs the package", key, version)
-			f.found[len(f.found)-1].Warning = true
-		}
+	allowed, err := semver.NewConstraint(version)
+	exact, isExact := strings.CutPrefix(strings.TrimPrefix(version, "="), "v")
+	if v, invalid := semver.StrictNewVersion(exact); err == nil && invalid == nil && isExact {
+		f.in(c.meta)
+		f.add("crossplane-version", key, fmt.Sprintf("did you mean >=v%s?", v), "%s is %q, so only this release of Crossplane installs the package", key, version)
+		f.found[len(f.found)-1].Warning = true
 		return
 	}
-	if !ok {
+	if !ok || err == nil && satisfiable(allowed, version) {
 		return
 	}
 	what := fmt.Sprintf("%s is %q, which is not a version constraint", key, version)
-	if version == "" {
+	switch {
+	case version == "":
 		what = key + " is missing"
+	case err == nil:
+		what = fmt.Sprintf("%s is %q, which no release satisfies", key, version)
 	}
 	f.in(c.meta)
 	f.add("crossplane-version", key, `write a constraint such as ">=v2.0.0-0", or leave spec.crossplane out`, "%s", what)

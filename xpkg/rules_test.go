@@ -51,6 +51,7 @@ func TestMetadataRules(t *testing.T) {
 		"ExactConstraint":   {"a constraint of one release is reported", "Function", "  crossplane:\n    version: v2.0.0\n", "crossplane-version 6", false},
 		"PartConstraint":    {"a part of a version is a range", "Function", "  crossplane:\n    version: v2.0\n", "", false},
 		"BadConstraint":     {"a constraint without version numbers is refused", "Function", "  crossplane:\n    version: '>=one.two'\n", "crossplane-version 6", true},
+		"Unsatisfiable":     {"a constraint that no release satisfies is refused", "Function", "  crossplane:\n    version: '>=v2.0.0 <v1.0.0'\n", "crossplane-version 6", true},
 		"EmptyConstraint":   {"an empty constraint is refused", "Function", "  crossplane:\n    version: ''\n", "crossplane-version 6", true},
 		"MissingConstraint": {"spec.crossplane without a constraint is refused", "Function", "  crossplane: {}\n", "crossplane-version 5", true},
 
