@@ -134,17 +134,69 @@ func TestAgrees(t *testing.T) {
 		`{metadata: {name: w, namespace: ns}, spec: {size: 7, unit: ft, code: "1"}}`, `{metadata: {name: w, namespace: ns}, spec: {size: 2, labels: {a.b/c: 1}, since: null, unit: null}}`,
 		`{metadata: {name: w, namespace: ns, labels: {a: null}, ownerReferences: [{apiVersion: v1, kind: Event, name: e, uid: u}]}, spec: {size: 2}, status: {x: 1}}`,
 	} {
-		obj := object(t, text)
-		obj["apiVersion"], obj["kind"] = "gold.test/v1", "Widget"
-		found, err := def.Validate(t.Context(), obj, schema.Options{Metadata: true})
-		e2e.NoError(t, err)
-		// The library returns its errors in random order.
-		want, got := reference.create(t, obj), fullTexts(found)
-		slices.Sort(want)
-		want = slices.Compact(want)
-		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s\n(-the API server +here):\n%s", text, diff)
+		agree(t, reference, def, text)
+	}
+}
+
+// TestAgreesOnKnownRules compares Validate with the library for the rules that Validate decides itself.
+func TestAgreesOnKnownRules(t *testing.T) {
+	const names = `type: object, properties: {plural: {type: string}, singular: {type: string}}, x-kubernetes-validations: [
+		{rule: "self == oldSelf"}, {rule: "self.plural == self.plural.lowerAscii()"}, {rule: "!has(self.singular) || self.singular == self.singular.lowerAscii()"}]`
+	const more = `claimNames: {type: object, properties: {a: {type: string}}}, connectionSecretKeys: {type: array, items: {type: string}}`
+	const spec = `{type: object, properties: {
+		scope: {type: string}, names: {` + names + `}, ` + more + `,
+		strict: {type: object, properties: {` + more + `}, x-kubernetes-validations: [{rule: "!has(self.claimNames)"}, {rule: "!has(self.connectionSecretKeys)"}]},
+		list: {type: array, items: {` + names + `}}, map: {type: object, additionalProperties: {` + names + `}},
+		other: {type: string, x-kubernetes-validations: [{rule: "self != 'b'"}]},
+		again: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf", optionalOldSelf: true}]},
+		nested: {type: string, allOf: [{x-kubernetes-validations: [{rule: "self != 'b'"}]}]}},
+		x-kubernetes-validations: [{rule: "self.scope == 'LegacyCluster' || !has(self.claimNames)"}, {rule: "self.scope == 'LegacyCluster' || !has(self.connectionSecretKeys)"}]}`
+	reference, def := newReference(t, object(t, widgets(spec))), definition(t, widgets(spec))
+	for _, c := range []struct {
+		reason, spec string
+		decided      bool
+	}{
+		{"all rules are true", `{scope: Namespaced, names: {plural: a, singular: b}, strict: {}, list: [{plural: a}], map: {x: {plural: a}}}`, true},
+		{"optional names are missing", `{names: {plural: a}}`, true},
+		{"a null has no rules", `{names: null}`, true},
+		{"the library decides for LegacyCluster", `{scope: LegacyCluster, claimNames: {}, connectionSecretKeys: [a]}`, false},
+		{"only LegacyCluster has claims", `{scope: Namespaced, claimNames: {}}`, false},
+		{"only LegacyCluster has connection secrets", `{scope: Cluster, connectionSecretKeys: []}`, false},
+		{"a scope is missing", `{claimNames: {}}`, false},
+		{"an XRD of v2 has no claims", `{strict: {claimNames: {}}}`, false},
+		{"an XRD of v2 has no connection secrets", `{strict: {connectionSecretKeys: [a]}}`, false},
+		{"a plural has an upper-case letter", `{names: {plural: aB}}`, false},
+		{"a plural has an upper-case letter that is not ASCII", `{names: {plural: aÉ}}`, false},
+		{"a plural is missing", `{names: {singular: a}}`, false},
+		{"a singular has an upper-case letter", `{names: {plural: a, singular: B}}`, false},
+		{"a rule is in a list", `{list: [{plural: a}, {plural: A}]}`, false},
+		{"a rule is in a map", `{map: {x: {plural: a}, y: {plural: A}}}`, false},
+		{"a rule is unknown, and true", `{other: a}`, false},
+		{"a rule is unknown, and false", `{other: b}`, false},
+		{"a rule about the old value also applies to a new one", `{again: a}`, false},
+		{"a rule is in allOf", `{nested: b}`, false},
+	} {
+		text := `{metadata: {name: w, namespace: ns}, spec: ` + c.spec + `}`
+		agree(t, reference, def, text)
+		if got := def.Obeys("v1", object(t, text)); got != c.decided {
+			t.Errorf("%s: obeys: got %t, want %t", c.reason, got, c.decided)
 		}
+	}
+}
+
+// agree compares the faults of Validate with the errors of reference.
+func agree(t *testing.T, reference reference, def *schema.Definition, text string) {
+	t.Helper()
+	obj := object(t, text)
+	obj["apiVersion"], obj["kind"] = "gold.test/v1", "Widget"
+	found, err := def.Validate(t.Context(), obj, schema.Options{Metadata: true})
+	e2e.NoError(t, err)
+	// The library returns its errors in random order.
+	want, got := reference.create(t, obj), fullTexts(found)
+	slices.Sort(want)
+	want = slices.Compact(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n(-the API server +here):\n%s", text, diff)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
@@ -121,4 +123,66 @@ func (c *ruleChecker) rule(p part, at *field.Path, s *structural.Structural, i i
 		errs = append(errs, field.Invalid(at.Child("optionalOldSelf"), *rule.OptionalOldSelf, "may not be set if oldSelf is not used in rule"))
 	}
 	return errs
+}
+
+// A usualRule is a CEL rule about a field.
+type usualRule struct {
+	field string
+	// optional rules are true without the field, and lower rules for a text in lower case.
+	optional, lower bool
+}
+
+// usualRules are the rules that almost all XRDs obey. The library needs 7 ms to compile them.
+var usualRules = map[string]usualRule{
+	"!has(self.claimNames)":                                              {field: "claimNames", optional: true},
+	"!has(self.connectionSecretKeys)":                                    {field: "connectionSecretKeys", optional: true},
+	"self.scope == 'LegacyCluster' || !has(self.claimNames)":             {field: "claimNames", optional: true},
+	"self.scope == 'LegacyCluster' || !has(self.connectionSecretKeys)":   {field: "connectionSecretKeys", optional: true},
+	"self.plural == self.plural.lowerAscii()":                            {field: "plural", lower: true},
+	"!has(self.singular) || self.singular == self.singular.lowerAscii()": {field: "singular", optional: true, lower: true},
+}
+
+// holds reports whether the rule is certainly true for self, which has the schema s. If it returns
+// false, only the library knows.
+func (r usualRule) holds(self map[string]any, s *structural.Structural) bool {
+	p, declared := s.Properties[r.field]
+	value, found := self[r.field]
+	if !found {
+		return declared && r.optional
+	}
+	text, ok := value.(string)
+	isText := p.Type == "string" && (p.ValueValidation == nil || p.ValueValidation.Format == "")
+	return r.lower && ok && isText && text == strings.ToLower(text)
+}
+
+// obeys reports whether value, which is new and has the schema s, certainly obeys all CEL rules of s:
+// all that it must obey are usualRules. If it returns false, only the library knows.
+func obeys(value any, s *structural.Structural) bool {
+	if s.ValueValidation != nil && len(s.ValueValidation.AllOf) > 0 {
+		return false // A schema in it may have rules.
+	}
+	obj, _ := value.(map[string]any)
+	for _, r := range s.XValidations {
+		if value != nil && !immutable(r) && !usualRules[r.Rule].holds(obj, s) {
+			return false
+		}
+	}
+	for name, v := range obj {
+		if p, ok := s.Properties[name]; ok && !obeys(v, &p) {
+			return false
+		}
+		if more := s.AdditionalProperties; more != nil && more.Structural != nil && !obeys(v, more.Structural) {
+			return false
+		}
+	}
+	if items, ok := value.([]any); ok && s.Items != nil {
+		return !slices.ContainsFunc(items, func(v any) bool { return !obeys(v, s.Items) })
+	}
+	return true
+}
+
+// immutable reports whether r is the usual CEL rule that makes a field immutable. The API server does
+// not check it for new objects.
+func immutable(r extv1.ValidationRule) bool {
+	return r.Rule == "self == oldSelf" && (r.OptionalOldSelf == nil || !*r.OptionalOldSelf)
 }

@@ -19,3 +19,9 @@ func (d *Definition) Stored(obj map[string]any) (map[string]any, error) {
 	v.fill(obj)
 	return obj, nil
 }
+
+// Obeys reports whether Validate needs no library to see that obj obeys the CEL rules of a version.
+func (d *Definition) Obeys(version string, obj map[string]any) bool {
+	v, err := d.valid(version)
+	return err == nil && obeys(obj, v.structural)
+}

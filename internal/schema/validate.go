@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
@@ -85,18 +84,6 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	return slices.CompactFunc(found, func(a, b Fault) bool { return compare(a, b) == 0 }), nil
 }
 
-// Prepare compiles the schema that Validate needs for new objects of a version, which may take
-// milliseconds. Calls of Validate at the same time wait for it.
-func (d *Definition) Prepare(version string) {
-	v, err := d.valid(version)
-	if err != nil {
-		return
-	}
-	if j := v.validators(); j.hasRules {
-		j.ofNew()
-	}
-}
-
 // compare orders faults by field, because the order of the library's errors is random.
 func compare(a, b Fault) int {
 	switch {
@@ -137,11 +124,11 @@ type validators struct {
 	forms validation.SchemaValidator
 	// spec is the schema of forms.
 	spec *spec.Schema
-	// hasRules is true if the schema has CEL rules. rules compiles them at its first call, and ofNew
-	// those that the API server checks for new objects.
-	hasRules     bool
-	rules, ofNew func() *cel.Validator
-	err          error
+	// hasRules is true if the schema has CEL rules, and hasUsual if it has some of usualRules. rules
+	// compiles them at its first call, and ofNew those that the API server checks for new objects.
+	hasRules, hasUsual bool
+	rules, ofNew       func() *cel.Validator
+	err                error
 }
 
 func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Structural) validators {
@@ -151,7 +138,10 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 	}
 	v := validators{tree: tree, forms: forms, spec: spec}
 	(&structural.Visitor{Structural: func(s *structural.Structural) bool {
-		v.hasRules = v.hasRules || len(s.XValidations) > 0
+		for _, r := range s.XValidations {
+			v.hasRules = true
+			v.hasUsual = v.hasUsual || usualRules[r.Rule].field != ""
+		}
 		return false
 	}}).Visit(tree)
 	compile := func(s *structural.Structural) *cel.Validator {
@@ -162,15 +152,13 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 	return v
 }
 
-// withoutImmutable returns a copy of a schema without the usual CEL rule that makes a field
-// immutable. The API server does not check it for new objects, and compiling it takes a millisecond.
+// withoutImmutable returns a copy of a schema without the rules that make fields immutable. Compiling
+// such a rule takes a millisecond.
 func withoutImmutable(tree *structural.Structural) *structural.Structural {
 	tree = tree.DeepCopy()
 	(&structural.Visitor{Structural: func(s *structural.Structural) bool {
 		all := len(s.XValidations)
-		s.XValidations = slices.DeleteFunc(s.XValidations, func(r extv1.ValidationRule) bool {
-			return r.Rule == "self == oldSelf" && (r.OptionalOldSelf == nil || !*r.OptionalOldSelf)
-		})
+		s.XValidations = slices.DeleteFunc(s.XValidations, immutable)
 		return len(s.XValidations) < all
 	}}).Visit(tree)
 	return tree
@@ -201,6 +189,9 @@ func (j validators) faults(ctx context.Context, obj, old map[string]any, errs fi
 		return append(faults(errs), Fault{Unchecked: true, Text: text, Err: field.Invalid(nil, nil, text)})
 	default:
 		cut.restore(obj)
+		if j.hasUsual && old == nil && obeys(obj, j.tree) {
+			break
+		}
 		broken, _ := rules().Validate(ctx, nil, j.tree, obj, was, celconfig.RuntimeCELCostBudget, ratchet...)
 		errs = append(errs, broken...)
 	}

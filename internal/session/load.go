@@ -139,7 +139,6 @@ const loading = "loading the composite resource and its Composition"
 // the same order as `crossplane render`.
 func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) (p plan, err error) {
 	defer proc.EnterActivity(ctx, loading)()
-	defer s.prepareXRD(ctx, in)()
 	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
 		return p, err

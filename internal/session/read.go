@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -206,28 +205,6 @@ func (s *Session) xrd(ctx context.Context, p *plan) error {
 		return fmt.Errorf("loading the XRD: %w", xrd.failed[0])
 	}
 	return s.validateXRs(p, xrd.validator, xrd.failed)
-}
-
-// prepareXRD compiles the schema with which load checks the first XRD of the session, while the other
-// inputs are loaded. It reads only a file that can be read again. The caller must call wait.
-func (s *Session) prepareXRD(ctx context.Context, in Inputs) (wait func()) {
-	var wg sync.WaitGroup
-	if in.XRD == "" || !in.validatesXRs() {
-		return wg.Wait
-	}
-	s.prepared.Do(func() {
-		wg.Go(func() {
-			reader := s.config.Reader
-			reader.Warn = nil // load warns.
-			if info, err := reader.FS.Stat(in.XRD); err != nil || !info.Mode().IsRegular() {
-				return
-			}
-			if doc, _, err := reader.First(ctx, in.XRD); err == nil {
-				validate.PrepareXRD(doc, Release(in.Profile))
-			}
-		})
-	})
-	return wg.Wait
 }
 
 func decodeXRD(doc manifest.Document, release schema.Release) (d decodedXRD, err error) {

@@ -97,9 +97,9 @@ type Config struct {
 type Session struct {
 	config Config
 	// calls is the Runner for all functions, with the cache if there is one.
-	// opened is used to create calls once, and prepared to call prepareXRD once.
-	opened, prepared sync.Once
-	calls            function.Runner
+	// opened is used to create calls once.
+	opened sync.Once
+	calls  function.Runner
 	// container is the runtime for images. If it is Auto, noContainer is the
 	// reason why no runtime is available. containers is used to set both once.
 	containers  sync.Once

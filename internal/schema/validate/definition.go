@@ -128,19 +128,6 @@ func definitionOf(gvk kschema.GroupVersionKind, release schema.Release) *schema.
 	return def
 }
 
-// PrepareXRD compiles the schema that a Validator needs to check the XRD in doc, which takes as long
-// as the rest of the check. It does not decode doc: a wrong guess of the version costs only time.
-func PrepareXRD(doc manifest.Document, release schema.Release) {
-	gvk := kschema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition"}
-	if !bytes.Contains(doc.Text, []byte(gvk.Kind)) {
-		return
-	}
-	if bytes.Contains(doc.Text, []byte(gvk.Group+"/v2")) {
-		gvk.Version = "v2"
-	}
-	definitionOf(gvk, release).Prepare(gvk.Version)
-}
-
 // unused calls v.Unused for the invalid definitions in files that told lacks. XRDs are validated
 // themselves, so each gets theirs, unless it is nil.
 func (v *Validator) unused(ctx context.Context, told reported, each func(Result) error) error {
