@@ -18,7 +18,7 @@ import (
 func (d *Definition) Check(ctx context.Context) []Fault {
 	found := faults(d.checkSpec())
 	for _, v := range d.versions {
-		found = append(found, v.check(ctx)...)
+		found = append(found, v.load().check(ctx)...)
 	}
 	return found
 }
@@ -86,9 +86,9 @@ func (d *Definition) valid(name string) (version, error) {
 }
 
 func (d *Definition) version(name string) (version, bool) {
-	i := slices.IndexFunc(d.versions, func(v version) bool { return v.name == name })
+	i := slices.IndexFunc(d.versions, func(v lazyVersion) bool { return v.name == name })
 	if i < 0 {
 		return version{}, false
 	}
-	return d.versions[i], true
+	return d.versions[i].load(), true
 }

@@ -50,7 +50,7 @@ func (d *Definition) checkSpec() field.ErrorList {
 	at = at.Child("versions")
 	stored, names := 0, map[string]bool{}
 	for i, v := range crd.Spec.Versions {
-		errs = append(errs, d.versions[i].checkOutside(at.Index(i), v)...)
+		errs = append(errs, d.versions[i].load().checkOutside(at.Index(i), v)...)
 		if v.Storage {
 			stored++
 		}

@@ -27,7 +27,7 @@ type Definition struct {
 	// an object differ only in their apiVersion.
 	Converts bool
 
-	versions []version
+	versions []lazyVersion
 	// slim is the definition without its schemas, and names the field of spec with the names of its kind.
 	slim  map[string]any
 	names string
@@ -41,6 +41,12 @@ type Definitions map[schema.GroupKind]*Definition
 
 // Definition returns the definition of a kind, or nil.
 func (d Definitions) Definition(kind schema.GroupKind) *Definition { return d[kind] }
+
+// A lazyVersion is a version whose schema is decoded at the first call of load.
+type lazyVersion struct {
+	name string
+	load func() version
+}
 
 // A version is one API version of the kind that a Definition defines.
 type version struct {
@@ -113,14 +119,15 @@ func decodeDefinition(obj map[string]any) (*Definition, error) {
 	def.Converts = d.Spec.Conversion.Strategy != "" && d.Spec.Conversion.Strategy != string(extv1.NoneConverter)
 	for i, from := range d.Spec.Versions {
 		v := version{name: from.Name, served: from.Served, at: field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")}
+		load := func() version { return v }
 		if schemas[i] != nil {
 			text, err := json.Marshal(schemas[i])
 			if err != nil {
 				return nil, fmt.Errorf("encoding a definition: %w", err)
 			}
-			v.decode(text)
+			load = sync.OnceValue(func() version { return v.decode(text) })
 		}
-		def.versions = append(def.versions, v)
+		def.versions = append(def.versions, lazyVersion{v.name, load})
 	}
 	return def, nil
 }

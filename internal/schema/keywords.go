@@ -73,16 +73,17 @@ func undecodable(at *field.Path, data []byte, err error) []Fault {
 	return found
 }
 
-// decode sets the schema from its JSON, or undecodable if it is none.
-func (v *version) decode(data []byte) {
+// decode returns v with the schema in data, or undecodable if it is none.
+func (v version) decode(data []byte) version {
 	s := &extv1.JSONSchemaProps{}
 	err := json.Unmarshal(data, s)
 	if err == nil {
 		v.setSchema(s)
-		return
+		return v
 	}
 	v.undecodable = undecodable(v.at, data, err)
 	v.err = fmt.Errorf("%s", v.undecodable[0])
+	return v
 }
 
 // keyword matches the name of a keyword in an error of structural.NewStructural.
@@ -138,7 +139,8 @@ func unsupported(at *field.Path, s *apiextensions.JSONSchemaProps, err error) fi
 // prints an empty column, and ignores the format.
 func (d *Definition) Undeclared() []Fault {
 	var found []Fault
-	for i, v := range d.versions {
+	for i, lazy := range d.versions {
+		v := lazy.load()
 		if v.structural == nil {
 			continue
 		}

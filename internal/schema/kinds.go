@@ -168,9 +168,7 @@ var kindRoots = sync.OnceValue(func() map[schema.GroupVersionKind]func() Node {
 			if err != nil {
 				return Node{} // A test converts all kinds.
 			}
-			var v version
-			v.decode(data)
-			return Node{v.structural, true}
+			return Node{version{}.decode(data).structural, true}
 		})
 	}
 	return all

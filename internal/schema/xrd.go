@@ -18,6 +18,7 @@ import (
 // An XRD is a CompositeResourceDefinition of any API version.
 type XRD struct {
 	obj        map[string]any
+	release    Release
 	definition func() (*Definition, error)
 }
 
@@ -33,7 +34,7 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	if err := crd.CheckScope(obj); err != nil {
 		return XRD{}, err
 	}
-	return XRD{obj: obj}.In(""), nil
+	return XRD{obj: obj}.In(V2_3), nil
 }
 
 // Undecodable returns the faults of the XRD's schemas that are not OpenAPI v3 schemas.
@@ -45,14 +46,17 @@ func (x XRD) Undecodable() []Fault {
 	}
 	var found []Fault
 	for _, v := range def.versions {
-		found = append(found, v.undecodable...)
+		found = append(found, v.load().undecodable...)
 	}
 	return found
 }
 
 // In returns the XRD as a release of Crossplane uses it.
 func (x XRD) In(r Release) XRD {
-	return XRD{x.obj, sync.OnceValues(func() (*Definition, error) {
+	if x.definition != nil && x.release.Legacy() == r.Legacy() {
+		return x // The definition is the same.
+	}
+	return XRD{x.obj, r, sync.OnceValues(func() (*Definition, error) {
 		derived, err := crd.Composites(x.obj)
 		if err != nil {
 			return nil, err
