@@ -89,6 +89,15 @@ func (d Document) StrictJSON() ([]byte, error) {
 	return d.json(true)
 }
 
+// WithJSON returns d with its JSON, unless it is invalid or has a duplicate key. Reading it again
+// then needs no YAML parser.
+func (d Document) WithJSON() Document {
+	if j, err := d.json(true); err == nil {
+		d.JSON = j
+	}
+	return d
+}
+
 func (d Document) json(strict bool) ([]byte, error) {
 	if d.JSON != nil {
 		return d.JSON, nil

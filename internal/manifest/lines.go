@@ -34,7 +34,7 @@ type parsedChunk struct {
 func (d Document) Lines() Lines {
 	l := Lines{doc: d, parsed: &parsedChunk{}}
 	text := bytes.TrimSpace(d.Text)
-	if len(text) >= minCompact && bytes.IndexByte(text, '\n') < 0 {
+	if !bytes.ContainsAny(text, "\n\r") {
 		l.doc.Line = d.FirstLine() // All fields are on one line.
 		return l
 	}

@@ -93,7 +93,7 @@ func Read(ctx context.Context, path string) (*Project, error) {
 
 // decode returns the project in the first document of a file.
 func decode(ctx context.Context, path string, docs []manifest.Document) (*Project, error) {
-	r := &reader{doc: docs[0], lines: docs[0].Lines()}
+	r := &reader{doc: docs[0].WithJSON()}
 	r.p = &Project{Path: path, Root: filepath.Dir(path), doc: docs[0]}
 	if len(docs) > 1 {
 		r.p.Warnings = append(r.p.Warnings, &manifest.Error{Path: path, Line: docs[1].FirstLine(), Err: errors.New("the project file has further documents, which are not read")})
@@ -112,10 +112,9 @@ func decode(ctx context.Context, path string, docs []manifest.Document) (*Projec
 
 // A reader turns a document into a Project and collects its problems.
 type reader struct {
-	p     *Project
-	doc   manifest.Document
-	lines manifest.Lines
-	errs  []error
+	p    *Project
+	doc  manifest.Document
+	errs []error
 }
 
 // fail adds a problem of a field.
@@ -129,7 +128,7 @@ func (r *reader) warn(field, text string, args ...any) {
 }
 
 func (r *reader) at(field, text string, args ...any) error {
-	return &manifest.Error{Path: r.doc.Path, Line: r.lines.Of(field), Err: fmt.Errorf(text, args...)}
+	return &manifest.Error{Path: r.doc.Path, Line: r.doc.Lines().Of(field), Err: fmt.Errorf(text, args...)}
 }
 
 func (r *reader) read(ctx context.Context) error {

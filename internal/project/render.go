@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -39,14 +40,14 @@ func (p *Project) FunctionDocuments(arch string) ([]manifest.Document, error) {
 				path += ".gz"
 			}
 		}
-		text, err := json.Marshal(map[string]any{
+		doc, err := manifest.Encode(p.Path, max(1, p.lineOf(f.Field)), map[string]any{
 			"apiVersion": pkgVersion, "kind": "Function",
 			"metadata": map[string]any{"name": p.FunctionRef(f.Name)}, "spec": map[string]any{"package": path},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("describing function %q: %w", f.Name, err)
 		}
-		all = append(all, manifest.Document{Path: p.Path, Line: max(1, p.lineOf(f.Field)), Text: text})
+		all = append(all, doc)
 	}
 	return all, nil
 }
@@ -64,7 +65,7 @@ func (p *Project) lineOf(field string) int {
 func (p *Project) DependencyDocument(apiOnly bool) (manifest.Document, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, `{"apiVersion": %q, "kind": "Configuration", "metadata": {"name": %q}, "spec": {"dependsOn": [`, metaVersion, p.Name)
-	lines, line := p.doc.Lines(), 1
+	lines, line := sync.OnceValue(p.doc.Lines), 1
 	first := true
 	for _, d := range p.Dependencies {
 		if d.XPkg == nil || d.XPkg.APIOnly && !apiOnly {
@@ -77,7 +78,7 @@ func (p *Project) DependencyDocument(apiOnly bool) (manifest.Document, error) {
 		if !first {
 			text.WriteString(",")
 		}
-		for first = false; line < lines.Of(d.Field); line++ {
+		for first = false; line < lines().Of(d.Field); line++ {
 			text.WriteString("\n")
 		}
 		text.Write(entry)
@@ -165,6 +166,7 @@ func (p *Project) eachAPI(do func(kind string, d manifest.Document)) error {
 			return err
 		}
 		for _, d := range docs {
+			d = d.WithJSON()
 			kind, _ := kindOf(d)
 			do(kind, d)
 		}

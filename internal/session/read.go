@@ -208,6 +208,7 @@ func (s *Session) xrd(ctx context.Context, p *plan) error {
 }
 
 func decodeXRD(doc manifest.Document, release schema.Release) (d decodedXRD, err error) {
+	doc = doc.WithJSON()
 	obj, err := decode(doc)
 	if err != nil {
 		return d, err
