@@ -15,6 +15,8 @@ const (
 	// watchInterval is the time between two measurements of memory. In that time a program can
 	// allocate tens of MiB.
 	watchInterval = 10 * time.Millisecond
+	// leastLimit is less than all useful limits, in bytes.
+	leastLimit = 16 << 20
 	// maxStacks limits the memory of all goroutine stacks together, in bytes. It is less
 	// than maxStack, the size of one stack at which the Go runtime ends the process.
 	maxStacks = 768 << 20
@@ -57,8 +59,8 @@ func (e *MemoryError) Error() string {
 
 // Start measures the memory of the process until stop is called. When live values and
 // stacks exceed the limit, it calls exceeded once, in a goroutine of its own. The
-// function limit returns the limit in bytes. It is called after the first interval, so
-// that a short command does not need the time to compute the limit.
+// function limit returns the limit in bytes. It is called when the process needs leastLimit, so
+// that a small command does not need the time to compute the limit.
 func (w *Watchdog) Start(limit func() int64, exceeded func(*MemoryError)) (stop func()) {
 	stopped := make(chan struct{})
 	go func() {
@@ -71,6 +73,9 @@ func (w *Watchdog) Start(limit func() int64, exceeded func(*MemoryError)) (stop 
 			case <-ticks.C:
 			}
 			if most == 0 {
+				if checkMemory(leastLimit) == nil {
+					continue
+				}
 				most = limit()
 				prepareRuntime(most)
 			}
