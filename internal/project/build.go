@@ -90,9 +90,13 @@ func (p *Project) read(ctx context.Context, functions []Function, o Options) (*x
 	if err != nil {
 		return nil, err
 	}
-	sources, found, err := p.collect()
+	files, found, err := p.collect()
 	if err != nil {
 		return nil, err
+	}
+	sources := []xpkg.Source{meta}
+	for _, f := range files {
+		sources = append(sources, f.Source)
 	}
 	root, err := p.realRoot()
 	if err != nil {
@@ -105,7 +109,7 @@ func (p *Project) read(ctx context.Context, functions []Function, o Options) (*x
 	opts.Tolerated = tolerated
 	opts.Without = []string{xpkg.RuleFunctionName} // The rule function-ref finds more.
 	opts.Rules = append(slices.Clone(o.Rules), p.rules(functions, found)...)
-	pkg, err := xpkg.ReadSources(ctx, fmt.Sprintf("project %q", p.Name), append([]xpkg.Source{meta}, sources...), afero.NewOsFs(), opts)
+	pkg, err := xpkg.ReadSources(ctx, fmt.Sprintf("project %q", p.Name), sources, afero.NewOsFs(), opts)
 	if err != nil {
 		return nil, p.explain(err)
 	}

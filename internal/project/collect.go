@@ -38,10 +38,11 @@ var (
 )
 
 // A collected file is a file of the Configuration. name is its path relative to the
-// directory of APIs or operations, with slashes.
+// directory of APIs or operations, with slashes. docs are its documents, or nil if it is invalid.
 type collected struct {
 	name string
 	xpkg.Source
+	docs []manifest.Document
 }
 
 // A collector collects the files of the Configuration.
@@ -55,7 +56,7 @@ type collector struct {
 // collect returns the YAML files of the Configuration, in the order of their paths relative
 // to the directories of APIs and operations, which are merged. The first document decides
 // whether a file is collected. found has the problems of files that are left out.
-func (p *Project) collect() (sources []xpkg.Source, found xpkg.Problems, err error) {
+func (p *Project) collect() (files []collected, found xpkg.Problems, err error) {
 	c := &collector{}
 	if c.root, err = p.realRoot(); err != nil {
 		return nil, nil, err
@@ -84,9 +85,9 @@ func (p *Project) collect() (sources []xpkg.Source, found xpkg.Problems, err err
 			c.leaveOut(ruleReplaced, f.Path, 0, "the file is left out, because %s has the same relative path and replaces it", c.files[i+1].Path)
 			continue
 		}
-		sources = append(sources, f.Source)
+		files = append(files, f)
 	}
-	return sources, c.found, nil
+	return files, c.found, nil
 }
 
 // IsNew reports whether the directory of APIs is as generate.Init creates it: it has only hidden
@@ -204,7 +205,15 @@ func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
 		return
 	}
 	data, ok := c.read(path, e)
-	if !ok || !c.takes(path, data, kinds) {
+	if !ok {
+		return
+	}
+	docs, err := manifest.Split(path, data)
+	if len(docs) > 0 {
+		docs[0] = docs[0].WithJSON()
+	}
+	// An invalid file is part of the Configuration, so that linting reports its problems.
+	if err == nil && !c.takes(path, docs, kinds) {
 		return
 	}
 	name, err := filepath.Rel(dir, path)
@@ -212,7 +221,7 @@ func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
 		c.refuse(ruleFile, path, err.Error(), "")
 		return
 	}
-	c.files = append(c.files, collected{filepath.ToSlash(name), xpkg.Source{Path: path, Data: data}})
+	c.files = append(c.files, collected{filepath.ToSlash(name), xpkg.Source{Path: path, Data: data}, docs})
 }
 
 // hasObject reports whether the first object of a file, in JSON or YAML, is of one of the kinds.
@@ -288,14 +297,9 @@ func readFile(path string) (data []byte, err error) {
 	return fsx.ReadFile(path, maxFile)
 }
 
-// takes reports whether a file is part of the Configuration. It warns of a file that is left
-// out, and of objects in it whose kinds the Configuration can have. An invalid file is part of
-// the Configuration, so that linting reports its problems.
-func (c *collector) takes(path string, data []byte, kinds []string) bool {
-	docs, err := manifest.Split(path, data)
-	if err != nil {
-		return true
-	}
+// takes reports whether a file with these documents is part of the Configuration. It warns of a file
+// that is left out, and of objects in it whose kinds the Configuration can have.
+func (c *collector) takes(path string, docs []manifest.Document, kinds []string) bool {
 	if len(docs) == 0 {
 		return false
 	}

@@ -156,17 +156,16 @@ func (p *Project) Definition(group, kind string) (xrd manifest.Document, err err
 
 // eachAPI calls do for each document of the Configuration with its apiVersion and kind.
 func (p *Project) eachAPI(do func(kind string, d manifest.Document)) error {
-	sources, _, err := p.collect()
+	files, _, err := p.collect()
 	if err != nil {
 		return err
 	}
-	for _, s := range sources {
-		docs, err := manifest.Split(s.Path, s.Data)
-		if err != nil {
+	for _, f := range files {
+		if f.docs == nil {
+			_, err := manifest.Split(f.Path, f.Data)
 			return err
 		}
-		for _, d := range docs {
-			d = d.WithJSON()
+		for _, d := range f.docs {
 			kind, _ := kindOf(d)
 			do(kind, d)
 		}
