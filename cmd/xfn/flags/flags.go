@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -147,7 +148,7 @@ func (a Access) Client(p terminal.Program) *remote.Client { return remote.New(a.
 // Options returns the options of the flags, with the credentials of the user's environment.
 func (a Access) Options(p terminal.Program) remote.Options {
 	sources := credentials.FromEnviron(os.Environ())
-	sources.Others = clouds(os.Environ(), productName)
+	sources.Others = sync.OnceValue(func() []credentials.Other { return clouds(os.Environ(), productName) })
 	return remote.Options{
 		Keychain: credentials.New(sources), Progress: p.Detail, UserAgent: p.UserAgent(),
 		InsecureSkipTLSVerify: a.InsecureSkipTLSVerify, RootCAs: a.CAFile.Pool, PlainHTTP: a.PlainHTTP,

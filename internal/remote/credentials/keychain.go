@@ -64,7 +64,10 @@ func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (a
 	if c.Source != "" {
 		return &c, nil
 	}
-	for _, o := range k.s.Others {
+	if k.s.Others == nil {
+		return authn.Anonymous, nil
+	}
+	for _, o := range k.s.Others() {
 		auth, err := authn.Resolve(ctx, o.Keychain, target)
 		if err != nil {
 			return nil, fmt.Errorf("getting credentials from %s: %w", o.Name, err)
@@ -148,8 +151,9 @@ type Sources struct {
 	// Token is a GitHub token, which is used for ghcr.io. User is the user name that is sent
 	// with the token; GitHub accepts any name.
 	Token, User string
-	// Others are keychains of other libraries. The Keychain searches them last.
-	Others []Other
+	// Others returns keychains of other libraries. The Keychain searches them last, and calls Others
+	// only then. Nil means none.
+	Others func() []Other
 
 	// Home is the home directory. It is written as ~ in Credential.Source.
 	Home string

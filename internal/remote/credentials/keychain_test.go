@@ -132,7 +132,7 @@ func TestOrder(t *testing.T) {
 	expect := func(user, source string) {
 		t.Helper()
 		s := credentials.FromEnviron(env)
-		s.Others = others
+		s.Others = func() []credentials.Other { return others }
 		got, from, err := resolve(t, credentials.New(s), "ghcr.io/acme/fn")
 		if err != nil || from != source || got.Username != user {
 			t.Errorf("got %q of %q, %v, want %q of %q", got.Username, from, err, user, source)
@@ -174,7 +174,7 @@ type broken struct{}
 func (broken) Resolve(authn.Resource) (authn.Authenticator, error) { return nil, errors.New("broken") }
 
 func TestOtherFails(t *testing.T) {
-	k := credentials.New(credentials.Sources{Others: []credentials.Other{{Name: "a cloud", Keychain: broken{}}}})
+	k := credentials.New(credentials.Sources{Others: func() []credentials.Other { return []credentials.Other{{Name: "a cloud", Keychain: broken{}}} }})
 	_, _, err := resolve(t, k, "registry.example.org/acme/fn")
 	check(t, "the error names the keychain", err, "getting credentials from a cloud: broken", "")
 }
