@@ -114,7 +114,7 @@ type checked struct {
 
 func (s *Session) composition(doc manifest.Document) (checked, error) {
 	return s.compositions.Do(contentOf(doc), func() (checked, error) {
-		e, err := composition.Decode(doc)
+		e, err := composition.Decode(doc.WithJSON())
 		if err != nil {
 			return checked{}, err
 		}
