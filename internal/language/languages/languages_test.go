@@ -41,8 +41,7 @@ func TestDetect(t *testing.T) {
 		"README":    {"another file beside templates is an error, as in the crossplane CLI", []string{"a.gotmpl", "README.md"}, ""},
 		"Folders":   {"folders without files are an error", []string{"a/b/"}, ""},
 		"Unknown":   {"source of another language is an error that lists the marks", []string{"main.rb"}, ""},
-		"Empty":     {"an empty folder is an error", nil, ""},
-		"NotFile":   {"a folder named go.mod does not mark Go", []string{"go.mod/"}, ""},
+		"NotFile":   {"a folder named go.mod does not mark Go", []string{"go.mod/a"}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +64,8 @@ func TestLacks(t *testing.T) {
 		files          []string
 		want, hint     string
 	}{
+		{"an empty directory has no language", "", nil, "the directory is empty", "add the source of the function"},
+		{"a hidden file is no source", "", []string{".gitkeep"}, "the directory is empty", "or remove the directory"},
 		{"templates have no other file beside them", "", []string{"a.gotmpl", "b/README.md"}, filepath.Join("b", "README.md") + " is not a template", "out of the folder of templates"},
 		{"the templates of a package are in its folder function", "", []string{"README.md", "package/crossplane.yaml", "function/a.gotmpl", "function/README.md"}, filepath.Join("function", "README.md") + " is not a template", "move"},
 		{"templates are not the source of a project in Python", "", []string{"pyproject.toml", "a.tmpl"}, "pyproject.toml is not a template", "move"},
