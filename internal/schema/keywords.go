@@ -157,7 +157,9 @@ func (d *Definition) Undeclared() []Fault {
 }
 
 // upperKind returns a kind with an upper-case letter at the start, as all kinds of Kubernetes have.
-func upperKind(kind string) string { return strings.ToUpper(kind[:min(1, len(kind))]) + kind[min(1, len(kind)):] }
+func upperKind(kind string) string {
+	return strings.ToUpper(kind[:min(1, len(kind))]) + kind[min(1, len(kind)):]
+}
 
 // columns returns the JSON paths of the printer columns of the version with an index.
 func (d *Definition) columns(i int) (paths []string) {

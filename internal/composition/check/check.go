@@ -107,13 +107,7 @@ func Composition(ctx context.Context, e composition.Entry, o Options) []composit
 			c.patches(in)
 		}
 	}
-	if len(c.problems) > 0 {
-		lines := e.Document.Lines()
-		for _, p := range c.problems {
-			p.Path, p.Line = e.Document.Path, lines.Of(p.Field)
-			found = append(found, p)
-		}
-	}
+	found = append(found, located(e, c.problems)...)
 	for i, p := range found {
 		found[i].Warning = p.Warning || mode.warns(p.Kind)
 	}

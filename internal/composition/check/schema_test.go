@@ -269,7 +269,7 @@ func TestPlaces(t *testing.T) {
 			"16 spec.pipeline[0].input.patchSets[0].patches[0].fromFieldPath: NoSuchField: XR has no field spec.none",
 			"17 spec.pipeline[0].input.patchSets[0].patches[1].toFieldPath: NoSuchField: MR has no field spec.other",
 			"17 spec.pipeline[0].input.patchSets[0].patches[1].toFieldPath: NoSuchField: XR has no field spec.other",
-			`22 spec.pipeline[0].input.resources[3].patches[0].patchSetName: InvalidInput: patch set "t" does not exist`,
+			`22 spec.pipeline[0].input.resources[3].patches[0].patchSetName: InvalidInput: patch set "t" does not exist: add it to patchSets`,
 		}},
 		"Environment": {"an environment patch reads and writes the XR", `  environment:
     patches:
