@@ -154,7 +154,9 @@ const unknownFlag = "unknown flag "
 
 // explainEquals returns the hint and the error for a flag of one letter with a value after =.
 func explainEquals(args []string) (hint.Hint, error) {
-	i := slices.IndexFunc(args, func(arg string) bool { return len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && strings.Contains(arg, "=") })
+	i := slices.IndexFunc(args, func(arg string) bool {
+		return len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && strings.Contains(arg, "=")
+	})
 	if i < 0 {
 		i = len(args) - 1
 	}
