@@ -281,7 +281,9 @@ func (p plan) forXR(doc manifest.Document, xr original) (render.Request, error) 
 	}
 	field := "spec.names.kind"
 	if p.xrd != nil && p.checks.XRDKind {
-		err = p.xrd.Defines(req.XR.GroupVersionKind())
+		if err = p.xrd.Defines(req.XR.GroupVersionKind()); p.xrd.Kind() == req.XR.GetKind() {
+			field = "spec.group"
+		}
 	}
 	if err == nil {
 		field = "spec.versions"

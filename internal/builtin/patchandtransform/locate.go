@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -58,14 +59,18 @@ func Locate(fatal string, input []byte) string {
 	return at + ".base"
 }
 
-// locate returns the place of a field in the base of a resource, or of the base or the resource if
-// it has no such field.
+// locate returns the place of the patch that writes a field of a resource, or of the field in the base,
+// or of the base or the resource if it has no such field.
 func (p *program) locate(resource, field string) (at sdk.Location) {
 	for _, t := range p.templates {
 		if t.name != resource {
 			continue
 		}
 		at = sdk.Location{Field: fmt.Sprintf("resources[%d]", t.n), Line: 1}
+		if n := slices.IndexFunc(t.patches, func(p patch.Patch) bool { return p.Writes(field) }); n >= 0 {
+			at.Field = locatePatch(p.in, at.Field, p.in.Resources[t.n].Patches, n)
+			continue
+		}
 		if t.base != nil {
 			at.Field += ".base"
 		}

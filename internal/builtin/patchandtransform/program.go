@@ -20,6 +20,8 @@ type program struct {
 	secret      *spec.ConnectionSecret
 	// secretPatches are the compiled patches of the field secret.
 	secretPatches []patch.Patch
+	// in is the input.
+	in *spec.Resources
 	// points are the points of the input, for coverage.
 	points func() points
 }
@@ -47,7 +49,7 @@ func compile(in *structpb.Struct) (*program, error) {
 	if err := resources.Validate(); err != nil {
 		return nil, fmt.Errorf("invalid Function input: %w", err)
 	}
-	p := &program{secret: resources.WriteConnectionSecretToRef}
+	p := &program{in: resources, secret: resources.WriteConnectionSecretToRef}
 	p.points = sync.OnceValue(func() points { return pointsOf(resources) })
 	sets := map[string][]patch.Patch{}
 	for _, s := range resources.PatchSets {
