@@ -55,6 +55,8 @@ func explain(parser *kong.Kong, args []string, err error) error {
 			err, next = other, hint.Of(other)
 		}
 		next = cmp.Or(next, hint.Hint("see "+parser.Model.Name+" --help"))
+	case strings.HasPrefix(err.Error(), unknownFlag+"-="):
+		next, err = explainEquals(args)
 	case strings.HasPrefix(err.Error(), unknownFlag):
 		next, err = explainFlag(node, err)
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), `expected "<key>=<value>"`):
@@ -150,6 +152,19 @@ const unexpected = "unexpected argument "
 // unknownFlag is the beginning of the parser's error about a flag that a command does not have.
 const unknownFlag = "unknown flag "
 
+// explainEquals returns the hint and the error for a flag of one letter with a value after =.
+func explainEquals(args []string) (hint.Hint, error) {
+	i := slices.IndexFunc(args, func(arg string) bool {
+		return len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && strings.Contains(arg, "=")
+	})
+	if i < 0 {
+		i = len(args) - 1
+	}
+	name, value, _ := strings.Cut(args[i], "=")
+	next := fmt.Sprintf("write %s without a value if it is a switch, and otherwise %[1]s %s", name, value)
+	return hint.Hint(next), fmt.Errorf("%s: a flag of one letter has no value after =", args[i])
+}
+
 // explainFlag returns the hint of the parser's error about an unknown flag, and the error. The parser suggests
 // flags by their spelling only: these are the flags with the same words, such as --sign-key for
 // --key.
@@ -157,9 +172,6 @@ func explainFlag(node *kong.Node, err error) (hint.Hint, error) {
 	name, suggested, _ := strings.Cut(strings.TrimPrefix(err.Error(), unknownFlag), ",")
 	word, isLong := strings.CutPrefix(name, "--")
 	see := hint.Hint("see " + node.FullPath() + " --help")
-	if name == "-=" {
-		return "a flag of one letter has its value as the next argument, as in -o FILE, and a switch has none", errors.New("a flag of one letter has no value after =")
-	}
 	if next := meantBy(node, word); isLong && next != "" {
 		return next, errors.New(unknownFlag + name)
 	}

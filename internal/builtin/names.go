@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,8 +26,9 @@ func (o Options) withNames(r function.Runner, anchors bool, fields ...string) fu
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		// The func returns no error.
 		_, _ = warned.Get(sdk.SumOf(req.GetInput()), func() (bool, error) {
-			for _, text := range unknownNames(req, anchors, fields) {
-				o.Progress.Warn(fmt.Sprintf("pipeline step %q: %s", function.Step(ctx), text))
+			for _, u := range unknownNames(req, anchors, fields) {
+				at := cmp.Or(sdk.Location{Field: u.field, Line: 1}.Place(ctx), u.field)
+				o.Progress.Warn(fmt.Sprintf("pipeline step %q: %s: no composed resource has the name %q%s", function.Step(ctx), at, u.name, hint.DidYouMean(u.near)))
 			}
 			return true, nil
 		})
@@ -37,9 +39,12 @@ func (o Options) withNames(r function.Runner, anchors bool, fields ...string) fu
 // mostNames limits the number of resources whose names are compared.
 const mostNames = 1000
 
-// unknownNames describes the names in fields of an input that neither a desired nor an observed
+// A misnamed is the name of a resource in a field of an input that is a misspelling of near.
+type misnamed struct{ field, name, near string }
+
+// unknownNames returns the names in fields of an input that neither a desired nor an observed
 // resource has, if they are misspellings of one.
-func unknownNames(req *fnv1.RunFunctionRequest, anchors bool, fields []string) (found []string) {
+func unknownNames(req *fnv1.RunFunctionRequest, anchors bool, fields []string) (unknown []misnamed) {
 	input := req.GetInput().AsMap()
 	resources := maps.Clone(req.GetDesired().GetResources())
 	if resources == nil {
@@ -51,8 +56,6 @@ func unknownNames(req *fnv1.RunFunctionRequest, anchors bool, fields []string) (
 	}
 	all := slices.Sorted(maps.Keys(resources))
 	names := slices.Clone(all)
-	type use struct{ field, name string }
-	var unknown []use
 	for _, path := range fields {
 		check.EachValue(input, path, func(field string, value any) {
 			text, _ := value.(string)
@@ -69,15 +72,13 @@ func unknownNames(req *fnv1.RunFunctionRequest, anchors bool, fields []string) (
 				return matches || err != nil
 			}
 			if plain := regexp.QuoteMeta(name) == name; plain && !slices.ContainsFunc(all, matches) {
-				unknown = append(unknown, use{field, name})
+				unknown = append(unknown, misnamed{field: field, name: name})
 			}
 			names = slices.DeleteFunc(names, matches)
 		})
 	}
-	for _, u := range unknown {
-		if near := hint.Misspelled(u.name, names); near != "" {
-			found = append(found, fmt.Sprintf("%s: no composed resource has the name %q%s", u.field, u.name, hint.DidYouMean(near)))
-		}
+	for i := range unknown {
+		unknown[i].near = hint.Misspelled(unknown[i].name, names)
 	}
-	return found
+	return slices.DeleteFunc(unknown, func(u misnamed) bool { return u.near == "" })
 }

@@ -88,6 +88,15 @@ func Compile(p *spec.Patch) Patch {
 	return compiled
 }
 
+// Writes reports whether the patch writes the field at a path of a composed resource.
+func (p *Patch) Writes(path string) bool {
+	switch p.Type {
+	case spec.FromCompositeFieldPath, spec.CombineFromComposite, spec.FromEnvironmentFieldPath, spec.CombineFromEnvironment:
+		return p.to.Text == path
+	}
+	return false
+}
+
 func oddity(p *spec.Patch) string {
 	for _, t := range p.Transforms {
 		if s := t.String; s != nil && s.Type == spec.JoinList && s.Join != nil && len(s.Join.Separator) > 1 {

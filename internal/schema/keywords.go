@@ -134,11 +134,14 @@ func unsupported(at *field.Path, s *apiextensions.JSONSchemaProps, err error) fi
 }
 
 // Undeclared returns a fault for each field that a schema requires or a printer column prints
-// without a declaration of the field, and for each format with a misspelled name. The API server
-// accepts such a schema. Then it removes a required field from all objects, and so refuses them,
-// prints an empty column, and ignores the format.
+// without a declaration of the field, for each format with a misspelled name, and for a kind in
+// lower case. The API server accepts such a definition. Then it removes a required field from all
+// objects, and so refuses them, prints an empty column, and ignores the format.
 func (d *Definition) Undeclared() []Fault {
 	var found []Fault
+	if near := upperKind(d.GroupKind.Kind); near != d.GroupKind.Kind {
+		found = append(found, Fault{Field: "spec.names.kind", Nearest: near, Text: fmt.Sprintf("the kind %q begins with a lower-case letter", d.GroupKind.Kind)})
+	}
 	for i, lazy := range d.versions {
 		v := lazy.load()
 		if v.structural == nil {
@@ -153,6 +156,11 @@ func (d *Definition) Undeclared() []Fault {
 		}
 	}
 	return found
+}
+
+// upperKind returns a kind with an upper-case letter at the start, as all kinds of Kubernetes have.
+func upperKind(kind string) string {
+	return strings.ToUpper(kind[:min(1, len(kind))]) + kind[min(1, len(kind)):]
 }
 
 // columns returns the JSON paths of the printer columns of the version with an index.

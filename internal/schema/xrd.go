@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
@@ -189,7 +190,8 @@ func (x XRD) Default(xr *unstructured.Unstructured) error {
 	name := xr.GroupVersionKind().Version
 	switch v, ok := def.version(name); {
 	case !ok:
-		return fmt.Errorf("version %q does not exist; the versions are %s", name, strings.Join(def.Versions(), ", "))
+		err := fmt.Errorf("version %q does not exist; the versions are %s", name, strings.Join(def.Versions(), ", "))
+		return hint.Wrap(err, "correct the apiVersion of the composite resource, or add the version to the XRD")
 	case v.err != nil:
 		return fmt.Errorf("the schema of version %s cannot be used: %w", name, v.err)
 	case v.structural != nil:

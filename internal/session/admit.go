@@ -89,7 +89,11 @@ func checkTypes(doc manifest.Document, obj map[string]any) error {
 	for _, field := range []string{"metadata", "spec"} {
 		if _, ok := obj[field].(map[string]any); !ok && obj[field] != nil {
 			err := fmt.Errorf("%s must be an object, not %s", field, manifest.DescribeValue(obj[field]))
-			return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: hint.Wrap(err, manifest.MeantObject(obj[field]))}
+			next, line := manifest.MeantObject(obj[field]), doc.Lines().Of(field)
+			if next != "" {
+				line = doc.Lines().OfText(field, 1)
+			}
+			return &manifest.Error{Path: doc.Path, Line: line, Err: hint.Wrap(err, next)}
 		}
 	}
 	return nil

@@ -127,19 +127,25 @@ func (s state) misnamed(composed []map[string]any) (warnings []string) {
 	return warnings
 }
 
-func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalError, e composition.Entry) error {
+// builtinOf returns the builtin that runs a function or could run it, and whether there is one.
+// inProcess is nil if it does not run it.
+func (s *Session) builtinOf(name string) (b builtin.Builtin, known bool, inProcess function.Runner) {
 	s.mu.Lock()
-	running := s.running[fatal.Function]
+	running := s.running[name]
 	s.mu.Unlock()
-	b, known := builtinFor(fatal.Function)
-	ran := running != nil && running.choice.runtime == Builtin
-	var inProcess function.Runner
-	if ran {
-		b, known, inProcess = running.choice.builtin, true, running.inProcess
+	if running != nil && running.choice.runtime == Builtin {
+		return running.choice.builtin, true, running.inProcess
 	}
+	b, known = builtinFor(name)
+	return b, known, nil
+}
+
+func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalError, e composition.Entry) error {
+	b, known, inProcess := s.builtinOf(fatal.Function)
 	if !known {
 		return err
 	}
+	ran := inProcess != nil
 	n, input := inputOf(e, fatal.Step)
 	if all := schema.Misfits(input, b.Type); len(all) > 0 && all[0].Field != "" && strings.Contains(fatal.Message, "cannot unmarshal") {
 		next := all[0].Field + " " + all[0].Text
@@ -169,23 +175,10 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 // addPlace adds the place to which a fatal result refers, in a template file or in the input of
 // the step with index n, after the text of the result.
 func addPlace(err error, at sdk.Location, e composition.Entry, n int) error {
-	place := at.File
-	switch {
-	case at.File != "" && at.Line > 0:
-		place = fmt.Sprintf("%s:%d", at.File, at.Line)
-	case at.Field != "":
-		field := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input.%s", n, at.Field))
-		doc := e.Document
-		doc.Line = doc.Lines().OfText(field, at.Line)
-		place = doc.Position() + ": " + field
+	if place := at.In(e, n); place != "" {
+		return fmt.Errorf("%w (at %s)", err, place)
 	}
-	if place == "" {
-		return err
-	}
-	if at.Detail != "" {
-		place += ", " + at.Detail
-	}
-	return fmt.Errorf("%w (at %s)", err, place)
+	return err
 }
 
 // misspelled returns the first field of an input whose value is similar to one that the builtin

@@ -59,13 +59,7 @@ func (s *Session) noteMisread(ctx context.Context, p plan, doc manifest.Document
 	if err != nil {
 		return
 	}
-	reads, err := s.reads.Do(p.entry.Composition, func() (check.Reads, error) {
-		return check.ReadsOf(ctx, p.entry, builtin.Inputs()), nil
-	})
-	if err != nil {
-		return
-	}
-	for _, problem := range reads.Misread(p.entry, xr.obj) {
+	for _, problem := range s.readsOf(ctx, p.entry).Misread(p.entry, xr.obj) {
 		s.config.Progress.Note(problem.Error())
 	}
 }

@@ -278,14 +278,18 @@ func (p plan) forXR(doc manifest.Document, xr original) (render.Request, error) 
 	if err != nil {
 		return req, err
 	}
+	field := "spec.names.kind"
 	if p.xrd != nil && p.checks.XRDKind {
-		err = p.xrd.Defines(req.XR.GroupVersionKind())
+		if err = p.xrd.Defines(req.XR.GroupVersionKind()); p.xrd.Kind() == req.XR.GetKind() {
+			field = "spec.group"
+		}
 	}
 	if err == nil {
+		field = "spec.versions"
 		err = p.prepare(&req, p.xrd, true)
 	}
 	if err != nil {
-		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w", p.in.XRD, req.XR.GetName(), err)
+		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w (at %s: %s)", p.in.XRD, req.XR.GetName(), err, p.xrdDocument.PositionOf(field), field)
 	}
 	return req, nil
 }

@@ -147,7 +147,8 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := f.plan.render(ctx, f.plan.in.WrapRunner(n, runner), req)
+	r, err := f.plan.render(composition.WithEntry(ctx, e), f.plan.in.WrapRunner(n, runner), req)
+	f.session.describe(ctx, e, r)
 	return r, runs, f.session.explain(ctx, err, req.XR.GetName(), e)
 }
 

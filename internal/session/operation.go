@@ -53,12 +53,13 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 	req := p.request
 	once, err := proc.Await(ctx, func() (*render.Result, error) {
 		defer proc.EnterActivity(ctx, "rendering "+r.Source)()
-		return render.RenderOperation(ctx, runner, render.OperationRequest{
+		return render.RenderOperation(composition.WithEntry(ctx, p.entry), runner, render.OperationRequest{
 			Operation: op, Required: req.Required, Credentials: req.Credentials, Schemas: req.Schemas, Context: req.Context,
 		})
 	})
 	if r.Err = explainWatch(s.explain(ctx, err, op.GetName(), p.entry), p.entry, in.Watched); err == nil {
 		r.LastPass = &LastPass{Passes: 1, Result: once}
+		s.describe(ctx, p.entry, r.LastPass)
 	}
 	if in.Encode != nil && r.Err == nil {
 		r.Text, r.TextErr = in.Encode(r)

@@ -24,6 +24,8 @@ type PassOptions struct {
 type LastPass struct {
 	*render.Result
 	Passes int
+	// Places are those to which warnings of functions refer, by their index in Results.
+	Places map[int]string
 	// Settled is true if the last two passes rendered the same composite resource
 	// and the same composed resources. Results of functions may differ.
 	Settled bool

@@ -241,7 +241,8 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		run := in.WrapRunner(n, runner)
 		req, invalid, err := p.admitted(ctx, doc)
 		if r.Invalid = invalid; err == nil {
-			r.LastPass, err = p.render(ctx, run, req)
+			r.LastPass, err = p.render(composition.WithEntry(ctx, p.entry), run, req)
+			s.describe(ctx, p.entry, r.LastPass)
 			err = explainName(s.explain(ctx, err, req.XR.GetName(), p.entry), req.XR.GetName(), doc)
 		}
 		if err == nil {

@@ -123,8 +123,11 @@ func (o *output) warnResults(r session.Result) {
 	if o.flags.IncludeFunctionResults {
 		return
 	}
-	for _, result := range r.Results {
+	for i, result := range r.Results {
 		if text, _ := result["message"].(string); result["severity"] == "Warning" {
+			if place := r.Places[i]; place != "" {
+				text += " (at " + place + ")"
+			}
 			o.term.Warn(o.about(r) + text)
 		}
 	}

@@ -41,21 +41,19 @@ func CheckFolder(ctx context.Context, dir string) error {
 }
 
 // CheckSyntax returns an error for syntax in an inline template that no version of the function
-// accepts, and the field of the input. Like CheckFolder, it does not check the names of functions.
-func (in *GoTemplate) CheckSyntax() (field string, err error) {
+// accepts, the field of the input, and the line in its text, counted from 1. Like CheckFolder, it does
+// not check the names of functions.
+func (in *GoTemplate) CheckSyntax() (field string, line int, err error) {
 	if in.Source != inlineSource {
-		return "", nil
+		return "", 0, nil
 	}
 	all, err := in.Inline.parts()
 	if err != nil {
-		return "", nil // The function reports it.
+		return "", 0, nil // The function reports it.
 	}
 	key := newProgramKey("", in, features{})
 	at, err := all.checkSyntax(key.left, key.right)
-	if err != nil {
-		return at.Field, fmt.Errorf("line %d of the template: %w", at.Line, err)
-	}
-	return "", nil
+	return at.Field, at.Line, err
 }
 
 // checkSyntax returns the first error in the syntax of a template, and its place.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -162,7 +163,9 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	documents, err := readDocuments(ctx, out)
 	if err == nil {
 		r.features.annotated(req, rsp)
-		r.warn(function.Step(ctx), append(mistakes(req, documents), doubleKeys(out)...))
+		made := written{key, in.Options, req, out, parts}
+		composition.SetOrigins(ctx, made.origins(ctx, documents))
+		r.warn(ctx, append(mistakes(req, documents), doubleKeys(out)...), made)
 		err = apply(req, rsp, documents)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package gotemplating
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -13,17 +14,25 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// warn sends each text once.
-func (r *runner) warn(step string, texts []string) {
-	for _, text := range texts {
-		text = fmt.Sprintf("pipeline step %q: %s", step, text)
+// A mistake is a document that does not have the effect that was probably meant.
+type mistake struct {
+	text string
+	// offset is that of a byte of the document in the output.
+	offset func(out string) int
+}
+
+// warn sends each text once, with the place that wrote the document.
+func (r *runner) warn(ctx context.Context, all []mistake, o written) {
+	for _, m := range all {
+		text := fmt.Sprintf("pipeline step %q: %s", function.Step(ctx), m.text)
 		_, _ = r.warned.Get(text, func() (bool, error) {
-			r.progress.Warn(text)
+			r.progress.Warn(text + o.locate(ctx, m.offset(o.text)).End(ctx))
 			return true, nil
 		})
 	}
@@ -31,27 +40,35 @@ func (r *runner) warn(step string, texts []string) {
 
 // mistakes describes documents that do not have the effect that was probably meant: those that
 // replace an earlier one, and those with fields or values that the function ignores.
-func mistakes(req *fnv1.RunFunctionRequest, documents []document) (found []string) {
+func mistakes(req *fnv1.RunFunctionRequest, documents []document) (found []mistake) {
 	c := &change{req: req}
 	named := map[string]string{}
 	for _, d := range documents {
+		add := func(format string, args ...any) {
+			found = append(found, mistake{fmt.Sprintf(format, args...), func(out string) int {
+				offset, _ := positionOf(out, d.index, 0)
+				return offset
+			}})
+		}
 		name := d.GetAnnotations()[nameAnnotation]
 		switch {
 		case d.GetAPIVersion() == metaAPIVersion:
-			found = append(found, metaMistakes(d.Unstructured)...)
+			for _, text := range metaMistakes(d.Unstructured) {
+				add("%s", text)
+			}
 		case c.isComposite(d.Unstructured):
 			for _, field := range slices.Sorted(maps.Keys(d.Object)) {
 				if !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, field) {
-					found = append(found, fmt.Sprintf("a document of the composite resource has %s, but function-go-templating applies only its status", field))
+					add("a document of the composite resource has %s, but function-go-templating applies only its status", field)
 				}
 			}
 			for _, condition := range fieldpath.List(d.Object, "status", "conditions") {
 				if kind := fieldpath.Text(condition, "type"); (kind == "Ready" || kind == "Synced") && !hasCondition(req, kind) {
-					found = append(found, fmt.Sprintf("a document of the composite resource sets the condition %s, but Crossplane sets it itself: to make it ready, annotate the document with %s", kind, readyAnnotation))
+					add("a document of the composite resource sets the condition %s, but Crossplane sets it itself: to make it ready, annotate the document with %s", kind, readyAnnotation)
 				}
 			}
 		case name != "" && named[name] != "":
-			found = append(found, fmt.Sprintf("the templates of a %s and a %s have the resource name %q, and the last replaces the others", named[name], d.GetKind(), name))
+			add("the templates of a %s and a %s have the resource name %q, and the last replaces the others", named[name], d.GetKind(), name)
 		default:
 			named[name] = d.GetKind()
 		}
@@ -70,9 +87,10 @@ func hasCondition(req *fnv1.RunFunctionRequest, kind string) bool {
 
 // doubleKeys describes the documents in the output of a template that have a key of the whole
 // document twice. The last value replaces the others.
-func doubleKeys(out string) (found []string) {
+func doubleKeys(out string) (found []mistake) {
 	seen := map[string]bool{}
 	kind := ""
+	offset := 0
 	for line := range strings.Lines(out) {
 		key := topKey().FindString(line)
 		switch {
@@ -81,7 +99,9 @@ func doubleKeys(out string) (found []string) {
 			kind = ""
 		case key == "":
 		case seen[key]:
-			found = append(found, fmt.Sprintf("a document%s has the field %s twice, and the last value replaces the other: is the line --- missing before it?", kind, strings.TrimSuffix(key, ":")))
+			at := offset
+			text := fmt.Sprintf("a document%s has the field %s twice, and the last value replaces the other: is the line --- missing before it?", kind, strings.TrimSuffix(key, ":"))
+			found = append(found, mistake{text, func(string) int { return at }})
 			clear(seen) // The fields of the next object are double, too.
 			fallthrough
 		default:
@@ -90,6 +110,7 @@ func doubleKeys(out string) (found []string) {
 				kind = " of kind " + strings.TrimSpace(strings.TrimPrefix(line, key))
 			}
 		}
+		offset += len(line)
 	}
 	return found
 }

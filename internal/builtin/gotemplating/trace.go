@@ -67,6 +67,47 @@ func (r *runner) remember(ctx context.Context, err error, key programKey, option
 	})
 }
 
+// A written is the output of a template, with what is needed to find the line that wrote a part of it.
+type written struct {
+	key     programKey
+	options []string
+	req     *fnv1.RunFunctionRequest
+	text    string
+	parts   parts
+}
+
+// locate returns the place of the line that wrote the output at an offset, or of the template.
+func (o written) locate(ctx context.Context, offset int) sdk.Location {
+	line := 0
+	if len(o.text) <= maxTraced && !strings.HasPrefix(strings.TrimSpace(o.text), "{") {
+		line = origin(ctx, o.key, o.options, o.req, o.text, offset)
+	}
+	if line == 0 && len(o.parts) > 1 {
+		return sdk.Location{}
+	}
+	return o.parts.locate(max(line, 1))
+}
+
+// origins returns the func of composition.Origins for the resources in documents.
+func (o written) origins(ctx context.Context, documents []document) func(resource, field, text string) string {
+	indexes := map[string]int{}
+	for _, d := range documents {
+		indexes[d.GetAnnotations()[nameAnnotation]] = d.index
+	}
+	return func(resource, _, text string) string {
+		index, ok := indexes[resource]
+		if !ok {
+			return ""
+		}
+		begin, _ := positionOf(o.text, index, 0)
+		end, _ := positionOf(o.text, index+1, 0)
+		if i := strings.Index(o.text[begin:end], text); i > 0 {
+			begin += i
+		}
+		return o.locate(ctx, begin).Place(ctx)
+	}
+}
+
 // positionOf returns the offset and the line in an output of the first text in a line of a
 // document, or of the document if line is 0. It divides documents as the YAML decoder does.
 func positionOf(out string, document, line int) (offset, at int) {

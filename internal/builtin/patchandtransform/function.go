@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -36,7 +37,7 @@ func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*
 		p, err := compile(req.GetInput())
 		if err == nil {
 			for _, odd := range p.oddities() {
-				f.progress.Warn(odd)
+				f.progress.Warn(odd.text + sdk.Location{Field: odd.field, Line: 1}.End(ctx))
 			}
 		}
 		return p, err
@@ -44,6 +45,7 @@ func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*
 	if err != nil {
 		return sdk.Fatal(rsp, err), nil
 	}
+	composition.SetOrigins(ctx, func(resource, field, _ string) string { return p.locate(resource, field).Place(ctx) })
 	r := newRun(req, rsp)
 	err = r.run(ctx, p)
 	if ctx.Err() != nil {

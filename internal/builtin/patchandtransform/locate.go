@@ -8,22 +8,24 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// These match the parts of a fatal result that refer to a field of the input.
+// These match the parts of a result that refer to a field of the input.
 const (
 	invalidField     = `^invalid Function input: ([^ ]+): `
 	environmentPatch = `^cannot apply the ".*?" environment patch at index (\d+): `
 	missingPatchSet  = `^cannot resolve PatchSets: cannot find PatchSet by name (.*)$`
-	composedResource = `^cannot .*?composed resource ("(?:[^"\\]|\\.)*")|^composed resource ("(?:[^"\\]|\\.)*") has no base`
-	resourcePatch    = `^cannot render composed resource "(?:[^"\\]|\\.)*" ".*?" patch at index (\d+): `
+	composedResource = `^(?:cannot|not adding) .*?composed resource ("(?:[^"\\]|\\.)*")|^composed resource ("(?:[^"\\]|\\.)*") has no base`
+	resourcePatch    = `^(?:cannot render|not adding new) composed resource "(?:[^"\\]|\\.)*" (?:to desired state because )?".*?" patch at index (\d+)[: ]`
 	transform        = `: transform at index (\d+) returned error: `
 	readinessCheck   = `: cannot run readiness check at index (\d+): `
 )
 
-// Locate returns the path of the field of an input to which a fatal result refers, or "". The
-// input is in JSON.
+// Locate returns the path of the field of an input to which a fatal result or a warning refers, or
+// "". The input is in JSON.
 func Locate(fatal string, input []byte) string {
 	in := &spec.Resources{}
 	if json.Unmarshal(input, in) != nil {
@@ -55,6 +57,28 @@ func Locate(fatal string, input []byte) string {
 		return fmt.Sprintf("%s.readinessChecks[%s]", at, n)
 	}
 	return at + ".base"
+}
+
+// locate returns the place of the patch that writes a field of a resource, or of the field in the base,
+// or of the base or the resource if it has no such field.
+func (p *program) locate(resource, field string) (at sdk.Location) {
+	for _, t := range p.templates {
+		if t.name != resource {
+			continue
+		}
+		at = sdk.Location{Field: fmt.Sprintf("resources[%d]", t.n), Line: 1}
+		if n := slices.IndexFunc(t.patches, func(p patch.Patch) bool { return p.Writes(field) }); n >= 0 {
+			at.Field = locatePatch(p.in, at.Field, p.in.Resources[t.n].Patches, n)
+			continue
+		}
+		if t.base != nil {
+			at.Field += ".base"
+		}
+		if _, ok := t.base[field]; ok {
+			at.Field += "." + field
+		}
+	}
+	return at
 }
 
 // first returns the text of the first group of a regular expression that matches, or "".

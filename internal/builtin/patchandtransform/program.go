@@ -20,6 +20,8 @@ type program struct {
 	secret      *spec.ConnectionSecret
 	// secretPatches are the compiled patches of the field secret.
 	secretPatches []patch.Patch
+	// in is the input.
+	in *spec.Resources
 	// points are the points of the input, for coverage.
 	points func() points
 }
@@ -47,7 +49,7 @@ func compile(in *structpb.Struct) (*program, error) {
 	if err := resources.Validate(); err != nil {
 		return nil, fmt.Errorf("invalid Function input: %w", err)
 	}
-	p := &program{secret: resources.WriteConnectionSecretToRef}
+	p := &program{in: resources, secret: resources.WriteConnectionSecretToRef}
 	p.points = sync.OnceValue(func() points { return pointsOf(resources) })
 	sets := map[string][]patch.Patch{}
 	for _, s := range resources.PatchSets {
@@ -121,23 +123,28 @@ func decodeBase(t *spec.Template) (map[string]any, error) {
 	return base, nil
 }
 
-// oddities returns a warning for each part of the input that has an unexpected effect.
-func (p *program) oddities() []string {
-	var odd []string
+// An oddity describes a part of the input that has an unexpected effect, and has its path.
+type oddity struct{ field, text string }
+
+// oddities returns the oddities of the input.
+func (p *program) oddities() (odd []oddity) {
+	add := func(field, format string, args ...any) {
+		odd = append(odd, oddity{field, fmt.Sprintf(format, args...)})
+	}
 	for i, p := range p.environment {
 		if p.Odd != "" {
-			odd = append(odd, fmt.Sprintf("environment patch at index %d: %s", i, p.Odd))
+			add(fmt.Sprintf("environment.patches[%d]", i), "environment patch at index %d: %s", i, p.Odd)
 		}
 	}
 	for _, t := range p.templates {
 		for i, c := range t.checks {
 			if c.Type == spec.CheckMatchInteger {
-				odd = append(odd, fmt.Sprintf("composed resource %q, readiness check at index %d: MatchInteger never passes, because function-patch-and-transform does not accept an observed number as an integer", t.name, i))
+				add(fmt.Sprintf("resources[%d].readinessChecks[%d]", t.n, i), "composed resource %q, readiness check at index %d: MatchInteger never passes, because function-patch-and-transform does not accept an observed number as an integer", t.name, i)
 			}
 		}
 		for i, p := range t.patches {
 			if p.Odd != "" {
-				odd = append(odd, fmt.Sprintf("composed resource %q, patch at index %d: %s", t.name, i, p.Odd))
+				add(fmt.Sprintf("resources[%d].patches", t.n), "composed resource %q, patch at index %d: %s", t.name, i, p.Odd)
 			}
 		}
 	}

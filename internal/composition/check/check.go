@@ -11,7 +11,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/patch"
-	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -108,13 +107,7 @@ func Composition(ctx context.Context, e composition.Entry, o Options) []composit
 			c.patches(in)
 		}
 	}
-	if len(c.problems) > 0 {
-		lines := e.Document.Lines()
-		for _, p := range c.problems {
-			p.Path, p.Line = e.Document.Path, lines.Of(p.Field)
-			found = append(found, p)
-		}
-	}
+	found = append(found, located(e, c.problems)...)
 	for i, p := range found {
 		found[i].Warning = p.Warning || mode.warns(p.Kind)
 	}
@@ -130,9 +123,9 @@ type checker struct {
 	// bases maps the name of a template to the kind and schema of its base.
 	bases    map[string]side
 	problems []composition.Problem
-	// reads has the paths of the composite resource that patches read, by the field of the patch,
+	// reads has the paths that patches read, by the field of the patch,
 	// unless it is nil.
-	reads map[string]fieldpath.Path
+	reads *Reads
 	// seen has the field and text of each problem in problems.
 	seen map[string]bool
 	// budget is the number of patches of patch sets that may still be checked.

@@ -76,7 +76,12 @@ func located(e composition.Entry, found []composition.Problem) []composition.Pro
 	}
 	lines := e.Document.Lines()
 	for i, p := range found {
-		found[i].Path, found[i].Line = e.Document.Path, lines.Of(p.Field)
+		found[i].Path = e.Document.Path
+		if p.Line > 0 {
+			found[i].Line = lines.OfText(p.Field, p.Line)
+		} else {
+			found[i].Line = lines.Of(p.Field)
+		}
 	}
 	return found
 }

@@ -80,7 +80,11 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 			}
 			c.invalid(at, p.Validate())
 			if name := p.PatchSetName; name != nil && *name != "" && !sets[*name] {
-				c.add(InvalidInput, at+".patchSetName", "patch set %q does not exist%s", *name, hint.DidYouMean(hint.Nearest(*name, slices.Sorted(maps.Keys(sets)))))
+				next := ": add it to patchSets"
+				if near := hint.Nearest(*name, slices.Sorted(maps.Keys(sets))); near != "" {
+					next = hint.DidYouMean(near)
+				}
+				c.add(InvalidInput, at+".patchSetName", "patch set %q does not exist%s", *name, next)
 			}
 		}
 		for j := range t.ConnectionDetails {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -102,9 +103,12 @@ func (c *checker) at(p place, resource side) side {
 	case inResource:
 		return resource
 	default:
-		return side{}
+		return side{what: environment}
 	}
 }
+
+// environment describes the side of the environment, which has no schema.
+const environment = "environment"
 
 func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource side) {
 	v, ok := c.read(at, p, c.at(r.from, resource))
@@ -119,7 +123,7 @@ func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource s
 		c.mapped(at, &p.Transforms[i], v)
 		v = value{types: out, what: "the output of the transforms"}
 	}
-	c.write(in, at, p, v, r.to, resource)
+	c.write(in, at, p, v, r, resource)
 }
 
 // mapped reports each value in the enum of v's schema that the map transform t
@@ -158,15 +162,19 @@ func (c *checker) lookUp(field, text string, from side) (value, bool) {
 	if !ok {
 		return value{}, false
 	}
-	if c.reads != nil && from.what == c.xr().what {
-		c.reads[field] = path
+	switch {
+	case c.reads == nil:
+	case from.what == c.xr().what:
+		c.reads.composite[field] = path
+	case from.what == environment:
+		c.reads.environment[field] = path
 	}
 	node, f := from.find(path, false)
 	c.fault(field, f)
 	return value{node.Types(), node, from.of(path)}, f == nil
 }
 
-func (c *checker) write(in source, at string, p *spec.Patch, v value, into place, resource side) {
+func (c *checker) write(in source, at string, p *spec.Patch, v value, r route, resource side) {
 	field := at + ".toFieldPath"
 	if p.ToFieldPath == nil {
 		field = at + ".fromFieldPath"
@@ -180,8 +188,8 @@ func (c *checker) write(in source, at string, p *spec.Patch, v value, into place
 			c.add(InvalidInput, field, "index %d exceeds the maximum, %d", segment.Index, fieldpath.MaxIndex)
 		}
 	}
-	c.applied(in, field, path, into)
-	to := c.at(into, resource)
+	c.applied(in, field, p, path, r)
+	to := c.at(r.to, resource)
 	node, f := to.find(path, !p.TypeOrDefault().IsCombine() && strings.Contains(p.To(), "[*]"))
 	if c.fault(field, f); f != nil {
 		return
@@ -202,12 +210,16 @@ func (c *checker) write(in source, at string, p *spec.Patch, v value, into place
 }
 
 // applied warns if a patch writes a field that Crossplane does not apply.
-func (c *checker) applied(in source, field string, path fieldpath.Path, into place) {
+func (c *checker) applied(in source, field string, p *spec.Patch, path fieldpath.Path, r route) {
 	status := path[0].Key == "status"
 	switch {
-	case into == inXR && !status && !in.legacy:
-		c.add(NotApplied, field, "a pipeline only changes the status of a composite resource, so %s is not applied", path)
-	case into == inResource && status:
+	case r.to == inXR && !status && !in.legacy:
+		meant := ""
+		if r.from == inResource {
+			meant = "type: " + strings.Replace(string(p.TypeOrDefault()), "To", "From", 1)
+		}
+		c.add(NotApplied, field, "a pipeline only changes the status of a composite resource, so %s is not applied%s", path, hint.DidYouMean(meant))
+	case r.to == inResource && status:
 		c.add(NotApplied, field, "the status of a composed resource is not applied")
 	}
 }

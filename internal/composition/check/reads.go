@@ -30,35 +30,47 @@ func Fields(ctx context.Context, e composition.Entry, inputs composition.Inputs,
 	return located(e, found)
 }
 
-// Reads are the fields of the composite resource that the patches of a Composition read, by their
-// paths.
-type Reads map[string]fieldpath.Path
+// Reads are the fields of the composite resource and of the environment that the patches of a
+// Composition read, by the fields of the patches.
+type Reads struct{ composite, environment reads }
+
+type reads map[string]fieldpath.Path
 
 // ReadsOf returns the fields that the patches of a Composition read.
 func ReadsOf(ctx context.Context, e composition.Entry, inputs composition.Inputs) Reads {
-	return patchChecker(ctx, e, inputs, func(kschema.GroupKind) *schema.Definition { return nil }).reads
+	return *patchChecker(ctx, e, inputs, func(kschema.GroupKind) *schema.Definition { return nil }).reads
 }
 
 // Misread returns the fields of the composite resource that patches of e read and xr lacks, if xr
 // has a field with a similar name that no patch reads. Only a schema could tell whether the field
 // exists.
 func (r Reads) Misread(e composition.Entry, xr map[string]any) []composition.Problem {
-	var found []composition.Problem
+	// Labels are free, and Crossplane and functions write the status.
+	return located(e, r.composite.misread("composite resource", map[string]any{"spec": xr["spec"]}))
+}
+
+// MisreadEnvironment is like Misread, for the fields of the environment.
+func (r Reads) MisreadEnvironment(e composition.Entry, environment map[string]any) []composition.Problem {
+	return located(e, r.environment.misread("environment", environment))
+}
+
+// misread returns the fields that the object what lacks, and has under a similar name.
+func (r reads) misread(what string, object map[string]any) (found []composition.Problem) {
 	for _, field := range slices.Sorted(maps.Keys(r)) {
 		path := r[field]
-		if i, near := r.misspelled(path, xr); near != "" {
+		if i, near := r.misspelled(path, object); near != "" {
 			meant := append(path[:i:i], fieldpath.Key(near))
-			found = append(found, composition.Problem{Kind: NoSuchField, Field: field, Text: fmt.Sprintf("the composite resource has no %s%s", path[:i+1], hint.DidYouMean(meant.String()))})
+			found = append(found, composition.Problem{Kind: NoSuchField, Field: field, Text: fmt.Sprintf("the %s has no %s%s", what, path[:i+1], hint.DidYouMean(meant.String()))})
 		}
 	}
-	return located(e, found)
+	return found
 }
 
 // patchChecker returns a checker that has checked the patches of a Composition.
 func patchChecker(ctx context.Context, e composition.Entry, inputs composition.Inputs, schemas Schemas) *checker {
 	c := &checker{
 		Options: Options{Schemas: schemas, Inputs: inputs}, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
-		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{}, reads: map[string]fieldpath.Path{},
+		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{}, reads: &Reads{reads{}, reads{}},
 	}
 	for _, in := range c.inputs(ctx, e) {
 		if in.other == "" {
@@ -68,13 +80,10 @@ func patchChecker(ctx context.Context, e composition.Entry, inputs composition.I
 	return c
 }
 
-// misspelled returns the index in path of the first field that xr lacks, and the field of xr in
+// misspelled returns the index in path of the first field that object lacks, and the field in
 // its place with a similar name that no patch reads, or "".
-func (r Reads) misspelled(path fieldpath.Path, xr map[string]any) (int, string) {
-	if len(path) == 0 || path[0].Key != "spec" {
-		return 0, "" // Labels are free, and Crossplane and functions write the status.
-	}
-	var value any = xr
+func (r reads) misspelled(path fieldpath.Path, object map[string]any) (int, string) {
+	var value any = object
 	for i, segment := range path {
 		obj, ok := value.(map[string]any)
 		if !ok || segment.IsIndex {
@@ -92,7 +101,7 @@ func (r Reads) misspelled(path fieldpath.Path, xr map[string]any) (int, string) 
 }
 
 // isRead reports whether a patch reads the field at path, or a field below it.
-func (r Reads) isRead(path fieldpath.Path) bool {
+func (r reads) isRead(path fieldpath.Path) bool {
 	for _, read := range r {
 		if len(read) >= len(path) && slices.Equal(read[:len(path)], path) {
 			return true

@@ -110,10 +110,11 @@ func (c *checker) inputs(ctx context.Context, e composition.Entry) []source {
 			all = append(all, in)
 		}
 		if input, ok := into.(interface {
-			CheckSyntax() (field string, err error)
+			CheckSyntax() (field string, line int, err error)
 		}); ok {
-			if field, err := input.CheckSyntax(); err != nil {
+			if field, line, err := input.CheckSyntax(); err != nil {
 				c.add(InvalidInput, in.at+"."+field, "%v", err)
+				c.problems[len(c.problems)-1].Line = line
 			}
 		}
 	}

@@ -80,10 +80,13 @@ var knownAnnotations = []string{
 	"gotemplating.fn.crossplane.io/composition-resource-name", "gotemplating.fn.crossplane.io/ready",
 }
 
+// A metadataMistake describes a mistake in a label or annotation.
+type metadataMistake struct{ key, text string }
+
 // metadataMistakes describes mistakes in the new labels and annotations of a desired resource:
 // values that are not text, for which Crossplane removes all entries, and names that are similar to
 // known ones.
-func metadataMistakes(before, after *structpb.Struct) (found []string) {
+func metadataMistakes(before, after *structpb.Struct) (found []metadataMistake) {
 	for _, field := range []string{"labels", "annotations"} {
 		old, entries := entriesOf(before, field), entriesOf(after, field)
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
@@ -93,10 +96,10 @@ func metadataMistakes(before, after *structpb.Struct) (found []string) {
 			switch entries[name].GetKind().(type) {
 			case *structpb.Value_StringValue, *structpb.Value_NullValue:
 			default:
-				found = append(found, fmt.Sprintf("sets metadata.%s[%s] to a value that is not text, so Crossplane removes all %[1]s: write it in quotes", field, name))
+				found = append(found, metadataMistake{name, fmt.Sprintf("sets metadata.%s[%s] to a value that is not text, so Crossplane removes all %[1]s: write it in quotes", field, name)})
 			}
 			if near := hint.Misspelled(name, knownAnnotations); field == "annotations" && near != "" {
-				found = append(found, fmt.Sprintf("sets the annotation %s, which has no effect%s", name, hint.DidYouMean(near)))
+				found = append(found, metadataMistake{name, fmt.Sprintf("sets the annotation %s, which has no effect%s", name, hint.DidYouMean(near))})
 			}
 		}
 	}
@@ -108,17 +111,28 @@ func entriesOf(r *structpb.Struct, field string) map[string]*structpb.Value {
 }
 
 // kindMistake describes an apiVersion or kind that is missing or misspelled, so that no API server
-// has it, or returns "".
-func kindMistake(fields map[string]*structpb.Value) string {
+// has it, and returns the field, or "" if it is missing. The text is "" if there is no mistake.
+func kindMistake(r *structpb.Struct) (text, field string) {
+	fields := r.GetFields()
 	for _, field := range []string{"apiVersion", "kind"} {
-		if fields[field].GetStringValue() == "" {
-			return fmt.Sprintf("has no %s that is a text, so an API server refuses it", field)
+		switch v := fields[field].GetKind().(type) {
+		case *structpb.Value_NumberValue, *structpb.Value_BoolValue, *structpb.Value_ListValue, *structpb.Value_StructValue:
+			return fmt.Sprintf("has the %s %s, which is not a text, so an API server refuses it", field, fields[field]), field
+		case *structpb.Value_StringValue:
+			if v.StringValue != "" {
+				continue
+			}
 		}
+		return fmt.Sprintf("has no %s, so an API server refuses it", field), ""
 	}
 	apiVersion, kind := fields["apiVersion"].GetStringValue(), fields["kind"].GetStringValue()
 	near := schema.Misspelled(apiVersion, kind)
 	if near == "" {
-		return ""
+		return "", ""
 	}
-	return fmt.Sprintf("is of kind %s of %s, which no API server has%s", kind, apiVersion, hint.DidYouMean(near))
+	field = "kind"
+	if strings.Contains(near, "/") {
+		field = "apiVersion"
+	}
+	return fmt.Sprintf("is of kind %s of %s, which no API server has%s", kind, apiVersion, hint.DidYouMean(near)), field
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
@@ -51,6 +52,8 @@ type outcome struct {
 	Outputs []stepOutput
 	// Warnings describe changes by steps that have no effect or are probably mistakes.
 	Warnings []string
+	// origins are the origins of the resources that have a kindMistake, by name.
+	origins map[string]*composition.Origins
 }
 
 // output returns an Output with the fields that are the same in all versions of Crossplane.
@@ -75,7 +78,7 @@ type stepOutput struct {
 // run calls the function of each step. The response of a step replaces the whole desired
 // state and the whole context, so fields that the response omits are removed.
 func (in *pipelineInput) run(ctx context.Context, run function.Runner) (*outcome, error) {
-	out := &outcome{Desired: &fnv1.State{}, Context: in.Context}
+	out := &outcome{Desired: &fnv1.State{}, Context: in.Context, origins: map[string]*composition.Origins{}}
 	if out.Context == nil {
 		out.Context = &structpb.Struct{}
 	}
@@ -85,8 +88,9 @@ func (in *pipelineInput) run(ctx context.Context, run function.Runner) (*outcome
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(out.Desired.GetResources())) {
-		if text := kindMistake(out.Desired.GetResources()[name].GetResource().GetFields()); text != "" {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("resource %q %s", name, text))
+		if text, field := kindMistake(out.Desired.GetResources()[name].GetResource()); text != "" {
+			value := out.Desired.GetResources()[name].GetResource().GetFields()[field].GetStringValue()
+			out.Warnings = append(out.Warnings, fmt.Sprintf("resource %q %s%s", name, text, out.origins[name].At(name, field, value)))
 		}
 	}
 	return out, nil
@@ -98,8 +102,10 @@ func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 	if err != nil {
 		return fmt.Errorf("running pipeline step %q: %w", s.Step, err)
 	}
+	origins := &composition.Origins{}
+	ctx = composition.WithOrigins(function.WithStep(ctx, s.Step), origins)
 	rsp, advice, err := in.Requirements.Satisfy(req, func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		return run.RunFunction(function.WithStep(ctx, s.Step), s.FunctionRef.Name, req)
+		return run.RunFunction(ctx, s.FunctionRef.Name, req)
 	})
 	if err != nil {
 		return fmt.Errorf("running pipeline step %q: %w", s.Step, err)
@@ -118,7 +124,17 @@ func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 	if rsp.GetOutput() != nil {
 		out.Outputs = append(out.Outputs, stepOutput{Step: s.Step, Value: rsp.GetOutput()})
 	}
-	out.Warnings = append(out.Warnings, in.warnings(s.Step, removes(req.GetInput()), out.Desired, rsp.GetDesired())...)
+	out.Warnings = append(out.Warnings, in.warnings(s.Step, removes(req.GetInput()), origins, out.Desired, rsp.GetDesired())...)
+	for name, r := range rsp.GetDesired().GetResources() {
+		was := out.Desired.GetResources()[name].GetResource()
+		if r.GetResource() == was {
+			continue
+		}
+		text, _ := kindMistake(r.GetResource())
+		if old, _ := kindMistake(was); text != "" && (was == nil || text != old) {
+			out.origins[name] = origins
+		}
+	}
 	for _, key := range in.Requirements.unsupported(rsp) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("pipeline step %q requires the resource %q in a field that the imitated version of Crossplane ignores: use a version of the function for this Crossplane", s.Step, key))
 	}
@@ -192,7 +208,8 @@ func removes(input *structpb.Struct) bool {
 // mistakes: changes to spec or metadata of the composite resource, changes to the
 // status of a composed resource, texts of templates and formats without a value, labels and
 // annotations without effect, and, unless removes is true, the removal of a desired resource.
-func (in *pipelineInput) warnings(step string, removes bool, before, after *fnv1.State) []string {
+// origins are those of the resources in after.
+func (in *pipelineInput) warnings(step string, removes bool, origins *composition.Origins, before, after *fnv1.State) []string {
 	var ws []string
 	warn := func(format string, args ...any) {
 		ws = append(ws, fmt.Sprintf("pipeline step %q ", step)+fmt.Sprintf(format, args...))
@@ -215,14 +232,14 @@ func (in *pipelineInput) warnings(step string, removes bool, before, after *fnv1
 	}
 	for _, name := range slices.Sorted(maps.Keys(after.GetResources())) {
 		if isNew("status", after.GetResources()[name], before.GetResources()[name]) {
-			warn("desires status of %s %q, but only its provider can set it", what, name)
+			warn("desires status of %s %q, but only its provider can set it%s", what, name, origins.At(name, "status", "status:"))
 		}
 		was, is := before.GetResources()[name].GetResource(), after.GetResources()[name].GetResource()
 		if field, text := findPlaceholder("", structpb.NewStructValue(was), structpb.NewStructValue(is)); text != "" {
-			warn("writes %q to %s of %s %q: %s", text, field, what, name, placeholderReason(text))
+			warn("writes %q to %s of %s %q: %s%s", text, field, what, name, placeholderReason(text), origins.At(name, field, text))
 		}
-		for _, text := range metadataMistakes(was, is) {
-			warn("%s (%s %q)", text, what, name)
+		for _, m := range metadataMistakes(was, is) {
+			warn("%s (%s %q)%s", m.text, what, name, origins.At(name, "metadata", m.key))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.GetResources())) {

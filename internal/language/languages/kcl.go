@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -60,8 +61,8 @@ func checkKCL(dir string) error {
 	if err := toml.Unmarshal(text, &tables); errors.As(err, &wrong) {
 		return hint.Wrap(fmt.Errorf("%s:%d: %s", module, wrong.Position.Line, wrong.Message), "write TOML, such as a table [package] with name and version")
 	}
-	if err := checkTables(dir, tables); err != nil {
-		return fmt.Errorf("%s: %w", module, err)
+	if part, err := checkTables(dir, tables); err != nil {
+		return fmt.Errorf("%s: %w", language.PositionOf(module, text, part), err)
 	}
 	info, err := os.Stat(filepath.Join(dir, main))
 	if err == nil && info.Mode().IsRegular() && info.Size() == 0 {
@@ -151,13 +152,13 @@ func stringLength(text string) int {
 }
 
 // checkTables returns an error about the tables of kcl.mod: one with a misspelled name, or a dependency
-// whose folder does not exist.
-func checkTables(dir string, tables map[string]any) error {
+// whose folder does not exist, and the part of kcl.mod to correct.
+func checkTables(dir string, tables map[string]any) (part string, err error) {
 	known := []string{"package", "dependencies", "profile"}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		near := hint.Misspelled(name, known)
 		if _, has := tables[near]; !has && near != "" {
-			return hint.Wrap(fmt.Errorf("unknown table %q", name), hint.Meant("", near))
+			return name, hint.Wrap(fmt.Errorf("unknown table %q", name), hint.Meant("", near))
 		}
 	}
 	needs, _ := tables["dependencies"].(map[string]any)
@@ -166,10 +167,10 @@ func checkTables(dir string, tables map[string]any) error {
 		at, _ := need["path"].(string)
 		// The target of a link, such as to generated models, may be missing until a build.
 		if _, err := os.Lstat(filepath.Join(dir, at)); at != "" && filepath.IsLocal(at) && errors.Is(err, fs.ErrNotExist) {
-			return hint.Wrap(fmt.Errorf("finding the folder %q of the dependency %q: %w", at, name, fsx.Cause(err)), "create the folder, or correct its path")
+			return strconv.Quote(at), hint.Wrap(fmt.Errorf("finding the folder %q of the dependency %q: %w", at, name, fsx.Cause(err)), "create the folder, or correct its path")
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // linked returns a folder and the targets of its links.

@@ -2,6 +2,7 @@ package languages
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,6 +40,10 @@ func Detect(dir string) (language.Language, error) {
 		}
 		marks = append(marks, fmt.Sprintf("%s (%s)", l.Marks, l.Name))
 	}
+	if isEmpty(dir) {
+		err := fmt.Errorf("detecting the language of %q: the directory is empty", dir)
+		return language.Language{}, hint.Wrap(err, "add the source of the function, as xfn function generate does, or remove the directory")
+	}
 	err := fmt.Errorf("detecting the language of %q: expected %s", dir, strings.Join(marks, ", or "))
 	if old, _ := language.Has(dir, "main.py"); old {
 		err = hint.Wrap(fmt.Errorf("%w; a function of only main.py, the old layout of Upbound, needs a base image that is not known", err),
@@ -47,6 +52,12 @@ func Detect(dir string) (language.Language, error) {
 		err = fmt.Errorf("detecting the language of %q: %w", dir, lacks)
 	}
 	return language.Language{}, err
+}
+
+// isEmpty reports whether a directory has no files and no directories, apart from hidden files.
+func isEmpty(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !strings.HasPrefix(e.Name(), ".") })
 }
 
 // lacks returns what the source in dir lacks to be that of a language, or nil. Templates say more

@@ -41,8 +41,7 @@ func TestDetect(t *testing.T) {
 		"README":    {"another file beside templates is an error, as in the crossplane CLI", []string{"a.gotmpl", "README.md"}, ""},
 		"Folders":   {"folders without files are an error", []string{"a/b/"}, ""},
 		"Unknown":   {"source of another language is an error that lists the marks", []string{"main.rb"}, ""},
-		"Empty":     {"an empty folder is an error", nil, ""},
-		"NotFile":   {"a folder named go.mod does not mark Go", []string{"go.mod/"}, ""},
+		"NotFile":   {"a folder named go.mod does not mark Go", []string{"go.mod/a"}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +64,8 @@ func TestLacks(t *testing.T) {
 		files          []string
 		want, hint     string
 	}{
+		{"an empty directory has no language", "", nil, "the directory is empty", "add the source of the function"},
+		{"a hidden file is no source", "", []string{".gitkeep"}, "the directory is empty", "or remove the directory"},
 		{"templates have no other file beside them", "", []string{"a.gotmpl", "b/README.md"}, filepath.Join("b", "README.md") + " is not a template", "out of the folder of templates"},
 		{"the templates of a package are in its folder function", "", []string{"README.md", "package/crossplane.yaml", "function/a.gotmpl", "function/README.md"}, filepath.Join("function", "README.md") + " is not a template", "move"},
 		{"templates are not the source of a project in Python", "", []string{"pyproject.toml", "a.tmpl"}, "pyproject.toml is not a template", "move"},
@@ -114,8 +115,8 @@ func TestCheckSource(t *testing.T) {
 	}{
 		{"an empty program composes nothing", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": ""}, "main.k: the file is empty"},
 		{"a module is in TOML", "kcl", map[string]string{"kcl.mod": "[package]\ngar bage = [\n", "main.k": "a = 1\n"}, "kcl.mod:2: expected '.' or '='"},
-		{"a table has a known name", "kcl", map[string]string{"kcl.mod": "[pakage]\nname = \"a\"\n", "main.k": "a = 1\n"}, `kcl.mod: unknown table "pakage"`},
-		{"a folder of a dependency exists", "kcl", map[string]string{"kcl.mod": "[dependencies]\nmodels = { path = \"./model\" }\n", "main.k": "a = 1\n"}, `kcl.mod: finding the folder "./model" of the dependency "models"`},
+		{"a table has a known name", "kcl", map[string]string{"kcl.mod": "[pakage]\nname = \"a\"\n", "main.k": "a = 1\n"}, `kcl.mod:1: unknown table "pakage"`},
+		{"a folder of a dependency exists", "kcl", map[string]string{"kcl.mod": "[dependencies]\nmodels = { path = \"./model\" }\n", "main.k": "a = 1\n"}, `kcl.mod:2: finding the folder "./model" of the dependency "models"`},
 		{"dependencies may be elsewhere, and other tables unknown", "kcl", map[string]string{"kcl.mod": "[package]\n[other]\n[dependencies]\nk8s = \"1.31\"\na = { path = \"a\" }\n", "a/b.k": "", "main.k": "a = 1\n"}, ""},
 		{"another file has the program", "kcl", map[string]string{"kcl.mod": "[package]\n", "a.k": "a = 1\n"}, ""},
 		{"an unclosed bracket is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = {\n  b = [1\n}\n"}, "main.k:3: the bracket } closes nothing"},
@@ -124,7 +125,7 @@ func TestCheckSource(t *testing.T) {
 		{"an operator needs a value", "kcl", map[string]string{"kcl.mod": "[package]\n", "a.k": "a = = 3\n"}, "a.k:1: expected a value after =, got ="},
 		{"strings and comments may have any brackets", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": kclProgram}, ""},
 		{"files that KCL does not compile are not checked", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = 1\n", "a_test.k": "a = {", "_b.k": "a = {"}, ""},
-		{"the program calls a module of its package", "python", python("function.mian:cli"), `pyproject.toml: the script function calls "function.mian:cli", but the package has no function/mian.py`},
+		{"the program calls a module of its package", "python", python("function.mian:cli"), `pyproject.toml:7: the script function calls "function.mian:cli", but the package has no function/mian.py`},
 		{"the program calls an existing module", "python", python("function.main:cli"), ""},
 		{"the program calls a package", "python", python("function:cli"), ""},
 		{"a module of another package may be that of a dependency", "python", python("other.main:cli"), ""},

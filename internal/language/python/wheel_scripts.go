@@ -3,11 +3,14 @@ package python
 import (
 	"fmt"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/language"
 )
 
 var (
@@ -57,7 +60,8 @@ func (b *builder) checkEntry() error {
 	if !closed {
 		return nil
 	}
-	err = fmt.Errorf("%s: the script %s calls %q, but the package has no %s.py", projectFile, b.project.entry(), object, want)
+	text, _ := fsx.ReadFile(filepath.Join(b.project.dir, projectFile), maxText) // Without it, the error has no line.
+	err = fmt.Errorf("%s: the script %s calls %q, but the package has no %s.py", language.PositionOf(projectFile, text, object), b.project.entry(), object, want)
 	return hint.Wrap(err, hint.Meant("", hint.Nearest(m[1], modules)))
 }
 

@@ -1,6 +1,7 @@
 package gobuild
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -176,8 +177,10 @@ func leftOut(dir string) string {
 		if filepath.Ext(e.Name()) != ".go" || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		if text, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil && importC().Match(text) {
-			return "remove import \"C\" from " + e.Name() + ": functions are compiled without cgo, which leaves out the files that use it"
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if at := importC().FindIndex(text); err == nil && at != nil {
+			line := bytes.Count(text[:at[1]], []byte("\n")) + 1
+			return fmt.Sprintf("remove import \"C\" from %s:%d: functions are compiled without cgo, which leaves out the files that use it", e.Name(), line)
 		}
 	}
 	return ""

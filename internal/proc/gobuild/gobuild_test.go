@@ -193,8 +193,8 @@ func TestBuildExplainsCgo(t *testing.T) {
 		files  map[string]string
 		want   string
 	}{
-		{"files that use cgo are left out", map[string]string{"main.go": cgo, "fn.go": "package main\n"}, `remove import "C" from main.go`},
-		{"the only file uses cgo", map[string]string{"main.go": strings.Replace(cgo, "import \"C\"", "import (\n\t\"C\"\n)", 1)}, `remove import "C" from main.go`},
+		{"files that use cgo are left out", map[string]string{"main.go": cgo, "fn.go": "package main\n"}, `remove import "C" from main.go:3:`},
+		{"the only file uses cgo", map[string]string{"main.go": strings.Replace(cgo, "import \"C\"", "import (\n\t\"C\"\n)", 1)}, `remove import "C" from main.go:4:`},
 		{"a package may have no func main", map[string]string{"fn.go": "package main\n\nvar a = \"C\"\n"}, "which contains func main"},
 	} {
 		err := gobuild.Build(t.Context(), options(t, module(t, tc.files)))

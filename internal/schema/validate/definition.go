@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -201,9 +202,16 @@ func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
 	return isMeant && d.xrd() != nil
 }
 
-// unmatched returns the fault of an object whose kind is a misspelling of near.
-func unmatched(gvk kschema.GroupVersionKind, near string) schema.Fault {
-	f := schema.Of(field.Invalid(field.NewPath("kind"), gvk.Kind, fmt.Sprintf("no matches for kind %q in version %q", gvk.Kind, gvk.GroupVersion())))
+// unmatched returns the fault of an object whose kind is a misspelling of near, or that of an XRD with
+// the kind in lower case.
+func (v *Validator) unmatched(gvk kschema.GroupVersionKind, near string) schema.Fault {
+	text := fmt.Sprintf("no matches for kind %q in version %q", gvk.Kind, gvk.GroupVersion())
+	d := v.definitions[kschema.GroupKind{Group: gvk.Group, Kind: near}]
+	if d != nil && strings.EqualFold(gvk.Kind, near) && unicode.IsLower(rune(near[0])) {
+		text += fmt.Sprintf(", because %s: spec.names.kind is %q", d.Source.PositionOf("spec.names.kind"), near)
+		near = gvk.Kind
+	}
+	f := schema.Of(field.Invalid(field.NewPath("kind"), gvk.Kind, text))
 	f.Nearest = near
 	return f
 }

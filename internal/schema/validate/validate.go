@@ -257,7 +257,7 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	if r.Status == NoSchema && !r.broken {
 		r.Nearest = v.nearest(gvk)
 		if v.misspells(gvk.GroupKind(), r.Nearest) || r.Nearest != "" && schema.Misspelled(r.APIVersion, r.Kind) == r.Nearest {
-			r.Status, found = Invalid, []schema.Fault{unmatched(gvk, r.Nearest)}
+			r.Status, found = Invalid, []schema.Fault{v.unmatched(gvk, r.Nearest)}
 		} else if found = schema.AnyMetadata(obj); len(found) > 0 {
 			r.Status = Invalid
 		}
