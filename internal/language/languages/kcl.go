@@ -85,7 +85,7 @@ func checkSyntax(dir string) error {
 				return fmt.Errorf("reading %q: %w", name, err)
 			}
 			if at, wrong := syntaxError(string(text)); wrong != "" {
-				return fmt.Errorf("%s:%d: %s", name, 1+strings.Count(string(text[:at]), "\n"), wrong)
+				return language.SyntaxError(name, string(text), at, wrong)
 			}
 		}
 	}
@@ -96,8 +96,7 @@ func checkSyntax(dir string) error {
 // match, a string that is not closed, or = twice. The text is "" if there is none. Strings and
 // comments end as for KCL (kcl-lang/kcl, crates/lexer).
 func syntaxError(source string) (at int, text string) {
-	const opening, closing = "([{", ")]}"
-	var open []int
+	var open language.Brackets
 	for i := 0; i < len(source); i++ {
 		c := source[i]
 		switch {
@@ -108,28 +107,22 @@ func syntaxError(source string) (at int, text string) {
 		case c == '"' || c == '\'':
 			n := stringLength(source[i:])
 			if n == 0 {
-				return i, "the string is not closed"
+				return i, "unterminated string literal"
 			}
 			i += n - 1
-		case strings.IndexByte(opening, c) >= 0:
+		case strings.IndexByte("([{", c) >= 0:
 			open = append(open, i)
-		case strings.IndexByte(closing, c) >= 0:
-			last := len(open) - 1
-			if last < 0 || strings.IndexByte(opening, source[open[last]]) != strings.IndexByte(closing, c) {
-				return i, fmt.Sprintf("the bracket %c closes nothing", c)
+		case strings.IndexByte(")]}", c) >= 0:
+			if text := open.Close(source, i); text != "" {
+				return i, text
 			}
-			open = open[:last]
 		case strings.HasPrefix(source[i:], "=="):
 			i++
 		case c == '=' && strings.HasPrefix(strings.TrimLeft(source[i+1:], " \t"), "="):
 			return i, "expected a value after =, got ="
 		}
 	}
-	if len(open) > 0 {
-		at = open[len(open)-1]
-		return at, fmt.Sprintf("the bracket %c is not closed", source[at])
-	}
-	return 0, ""
+	return open.Unclosed(source)
 }
 
 // stringLength returns the length of the string at the start of text, or 0 if it is not closed.

@@ -101,11 +101,15 @@ func TestByName(t *testing.T) {
 func TestCheckSource(t *testing.T) {
 	t.Parallel()
 	const lock = `{"lockfileVersion": 3, "packages": {"": {"dependencies": {"a": "1"}}, "node_modules/a": {"version": "1.0.0"}}}`
-	python := func(script string) map[string]string {
-		return map[string]string{
+	python := func(script string, modules ...string) map[string]string {
+		files := map[string]string{
 			"pyproject.toml": "[build-system]\nbuild-backend = \"hatchling.build\"\n[project]\nname = \"function\"\nversion = \"1\"\n[project.scripts]\nfunction = \"" + script + "\"\n",
 			"uv.lock":        "version = 1\n", "function/__init__.py": "", "function/main.py": "",
 		}
+		for _, name := range modules {
+			files[name] = "x = 1\ndef f()\n"
+		}
+		return files
 	}
 	const prelude = "{{ $xr := .observed.composite.resource }}\n"
 	for _, tc := range []struct {
@@ -119,15 +123,18 @@ func TestCheckSource(t *testing.T) {
 		{"a folder of a dependency exists", "kcl", map[string]string{"kcl.mod": "[dependencies]\nmodels = { path = \"./model\" }\n", "main.k": "a = 1\n"}, `kcl.mod:2: finding the folder "./model" of the dependency "models"`},
 		{"dependencies may be elsewhere, and other tables unknown", "kcl", map[string]string{"kcl.mod": "[package]\n[other]\n[dependencies]\nk8s = \"1.31\"\na = { path = \"a\" }\n", "a/b.k": "", "main.k": "a = 1\n"}, ""},
 		{"another file has the program", "kcl", map[string]string{"kcl.mod": "[package]\n", "a.k": "a = 1\n"}, ""},
-		{"an unclosed bracket is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = {\n  b = [1\n}\n"}, "main.k:3: the bracket } closes nothing"},
-		{"the last unclosed bracket is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = {\n  b = [1]\n"}, "main.k:1: the bracket { is not closed"},
-		{"an unclosed string is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = 1\nb = \"c\nd = 2\n"}, "main.k:2: the string is not closed"},
+		{"an unclosed bracket is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = {\n  b = [1\n}\n"}, "main.k:3: closing parenthesis '}' does not match opening parenthesis '[' on line 2"},
+		{"the last unclosed bracket is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = {\n  b = [1]\n"}, "main.k:1: '{' was never closed"},
+		{"an unclosed string is found", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = 1\nb = \"c\nd = 2\n"}, "main.k:2: unterminated string literal"},
 		{"an operator needs a value", "kcl", map[string]string{"kcl.mod": "[package]\n", "a.k": "a = = 3\n"}, "a.k:1: expected a value after =, got ="},
 		{"strings and comments may have any brackets", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": kclProgram}, ""},
 		{"files that KCL does not compile are not checked", "kcl", map[string]string{"kcl.mod": "[package]\n", "main.k": "a = 1\n", "a_test.k": "a = {", "_b.k": "a = {"}, ""},
 		{"the program calls a module of its package", "python", python("function.mian:cli"), `pyproject.toml:7: the script function calls "function.mian:cli", but the package has no function/mian.py`},
 		{"the program calls an existing module", "python", python("function.main:cli"), ""},
 		{"the program calls a package", "python", python("function:cli"), ""},
+		{"a module has the syntax of Python", "python", python("function.main:cli", "function/fn.py"), "function/fn.py:2: expected ':'"},
+		{"a package inside has modules, too", "python", python("function.main:cli", "function/a/__init__.py", "function/a/b.py"), "function/a/__init__.py:2: expected ':'"},
+		{"files that are no modules of the function may be wrong", "python", python("function.main:cli", "tests/a.py", "function/tests/__init__.py", "function/data/a.py", "function/a-b.py", "function/a.py.tmpl"), ""},
 		{"a module of another package may be that of a dependency", "python", python("other.main:cli"), ""},
 		{"the syntax of an imported file is checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import './b.ts';\n", "src/b.ts": "\nconst x = = 3;\n"}, "src/b.ts:2:11: Unexpected \"=\""},
 		{"a package that is used is a dependency", "typescript", map[string]string{"package.json": "{}", "package-lock.json": lock, "src/main.ts": "import 'a/b';\n"}, "src/main.ts imports a, which package-lock.json lists and package.json does not"},

@@ -165,6 +165,8 @@ func (c *collector) file(name, to string) (err error) {
 	if c.size += n; c.size > maxSourceBytes || len(c.files) >= maxSourceFiles {
 		return fmt.Errorf("the source has more than %d files or %d MiB", maxSourceFiles, maxSourceBytes>>20)
 	}
-	c.files = append(c.files, NewFile(filepath.ToSlash(path.Join(c.site, to)), 0o644, data.Bytes()))
+	source := NewFile(filepath.ToSlash(path.Join(c.site, to)), 0o644, data.Bytes())
+	source.Source = name
+	c.files = append(c.files, source)
 	return nil
 }

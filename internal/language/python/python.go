@@ -57,7 +57,7 @@ func Language() language.Language {
 			if err := b.read(); err != nil {
 				return err
 			}
-			return b.checkEntry()
+			return b.checkSource()
 		},
 		Build: Build,
 		Watch: watch,

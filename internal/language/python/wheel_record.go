@@ -28,6 +28,8 @@ type File struct {
 	Link string
 	// Open returns the content, which may differ from Digest.
 	Open func() (io.ReadCloser, error)
+	// Source is the path in the project, with slashes. It is empty for other files.
+	Source string
 }
 
 // NewFile returns a file with this content.

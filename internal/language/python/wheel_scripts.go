@@ -33,9 +33,10 @@ func script(l Layout, name, object string) (File, error) {
 	return NewFile(path.Join(l.Site, "bin", name), 0o755, []byte(text)), nil
 }
 
-// checkEntry returns an error if the program that runs the function calls a module that its package
-// does not have. It does not check namespace packages, which other wheels can extend.
-func (b *builder) checkEntry() error {
+// checkSource returns an error if a module in the package of the program that runs the function has a
+// syntax error, or if the program calls a module that its package does not have. The second check
+// leaves out namespace packages, which other wheels can extend.
+func (b *builder) checkSource() error {
 	object := b.project.scripts[b.project.entry()]
 	m := scriptReference().FindStringSubmatch(strings.TrimSpace(object))
 	if m == nil {
@@ -46,6 +47,9 @@ func (b *builder) checkEntry() error {
 		return err
 	}
 	top, _, _ := strings.Cut(m[1], ".")
+	if err := checkModules(files, top); err != nil {
+		return err
+	}
 	closed, want := false, strings.ReplaceAll(m[1], ".", "/")
 	var modules []string
 	for _, f := range files {

@@ -1,0 +1,46 @@
+package python
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+// moduleName matches the file of a module that can be imported.
+var moduleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]\w*\.py$`) })
+
+// checkModules returns the first syntax error in the modules of the package top. Files that may be data,
+// such as templates, are not checked: those in folders without __init__.py, and in folders of tests.
+func checkModules(files []File, top string) error {
+	sources := map[string]bool{}
+	for _, f := range files {
+		sources[f.Path] = f.Source != ""
+	}
+	for _, f := range files {
+		inside := sources[f.Path] && strings.HasPrefix(f.Path, top+"/") && moduleName().MatchString(path.Base(f.Path))
+		for at := path.Dir(f.Path); inside && at != top; at = path.Dir(at) {
+			inside = sources[at+"/__init__.py"] && !slices.Contains([]string{"test", "tests"}, path.Base(at))
+		}
+		if !inside && (!sources[f.Path] || f.Path != top+".py") {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", f.Source, fsx.Cause(err))
+		}
+		text, err := io.ReadAll(r)
+		if r.Close(); err != nil {
+			return fmt.Errorf("reading %q: %w", f.Source, fsx.Cause(err))
+		}
+		if err := CheckSyntax(f.Source, string(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
