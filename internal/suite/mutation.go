@@ -191,7 +191,7 @@ func (m MutationOptions) choose(subjects []*subject) ([]mutantOf, error) {
 			return nil, err
 		}
 		for i, one := range mutants {
-			key := fmt.Sprintf("%s %d %s %s", s.digest, i, one.Operator.Name, one.Field)
+			key := fmt.Sprintf("%s %d %s %s", s.digest, i, one.Operator, one.Field)
 			all = append(all, mutantOf{s, one, key})
 		}
 	}
