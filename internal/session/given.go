@@ -57,13 +57,10 @@ func (s *Session) checkGiven(ctx context.Context, in Inputs, what string, docs [
 			return context.Cause(ctx)
 		}
 		for _, err := range found {
-			_, suspect := err.(suspicion)
-			text := err.Error()
-			switch {
-			case in.Strict || in.Invalid == RefuseInvalid && !suspect:
+			if _, suspect := err.(suspicion); in.Strict || in.Invalid == RefuseInvalid && !suspect {
 				errs = append(errs, err)
-			case s.isNew(text):
-				s.config.Progress.Warn(text)
+			} else {
+				s.warnOnce(err.Error())
 			}
 		}
 	}
@@ -180,8 +177,6 @@ func (s *Session) checkContext(in Inputs, fields map[string]any) {
 		default:
 			continue
 		}
-		if text = cmp.Or(in.ContextAt[key], "context: ") + text; s.isNew(text) {
-			s.config.Progress.Warn(text)
-		}
+		s.warnOnce(cmp.Or(in.ContextAt[key], "context: ") + text)
 	}
 }
