@@ -15,17 +15,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A fieldsKey is the content of a Composition and of an XRD, and the release of Crossplane
-// whose fields the XRD has.
+// A fieldsKey has the keys of a Composition and of an XRD, and the release of Crossplane whose
+// fields the XRD has.
 type fieldsKey struct {
-	composition, xrd content
+	composition, xrd string
 	release          schema.Release
 }
 
 // checkFields checks that the fields of composite resources in the Composition's patches exist in
 // the XRD of p, and reports those that do not.
 func (s *Session) checkFields(ctx context.Context, p plan, strict bool) error {
-	key := fieldsKey{contentOf(p.entry.Document), contentOf(p.xrdDocument), Release(p.in.Profile)}
+	key := fieldsKey{p.entry.Document.Key(), p.xrdDocument.Key(), Release(p.in.Profile)}
 	found, err := s.fields.Do(key, func() ([]composition.Problem, error) { return fieldProblems(ctx, p.entry, *p.xrd), nil })
 	return errors.Join(err, s.reportProblems(found, strict))
 }

@@ -77,7 +77,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 	}
 	first := map[string]string{}
 	for _, doc := range docs {
-		one, err := s.listings.Do(contentOf(doc), func() (listing, error) { return decodeListing(doc) })
+		one, err := s.listings.Do(doc.Key(), func() (listing, error) { return decodeListing(doc) })
 		if err != nil {
 			return err
 		}

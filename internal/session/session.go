@@ -106,8 +106,8 @@ type Session struct {
 	container   Runtime
 	noContainer error
 	// compositions and listings cache decoded documents, which thousands of renders share.
-	compositions proc.Memo[content, checked]
-	listings     proc.Memo[content, listing]
+	compositions proc.Memo[string, checked]
+	listings     proc.Memo[string, listing]
 	// xrds caches decoded XRDs.
 	xrds proc.Memo[xrdKey, decodedXRD]
 	// fields caches the problems that checkFields finds.

@@ -18,7 +18,7 @@ import (
 
 // position returns "path:line" of a field of the case.
 func (a *attempt) position(path ...string) string {
-	return manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...)}.Position()
+	return manifest.Position(a.item.Suite.Path, a.item.Case.Position(path...))
 }
 
 // warn warns of the field of the case at path. A field with a variable may be right in another row of

@@ -162,7 +162,7 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 			without++
 			return nil
 		}
-		key := doc.Position() + "\x00" + string(doc.Text)
+		key := doc.Key()
 		if byKey[key] == nil {
 			byKey[key] = &subject{doc: doc}
 			all = append(all, byKey[key])

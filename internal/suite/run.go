@@ -121,7 +121,7 @@ type runner struct {
 	schemas  schemas
 	fixtures *fixtures
 	// resources has the decoded composite resources that cases patch. Patching copies them.
-	resources proc.Memo[content, map[string]any]
+	resources proc.Memo[string, map[string]any]
 }
 
 func newRunner(o Options) *runner {

@@ -150,7 +150,7 @@ func (r Result) Refusals(at string) []error {
 		}
 		where := at
 		if r.Path != "" {
-			where = manifest.Document{Path: r.Path, Line: f.Line}.Position()
+			where = manifest.Position(r.Path, f.Line)
 		}
 		all = append(all, fmt.Errorf("%s: an API server refuses this %s: %s", where, r.Kind, f))
 	}
