@@ -206,7 +206,7 @@ func (c *checker) applied(in source, field string, path fieldpath.Path, into pla
 	status := path[0].Key == "status"
 	switch {
 	case into == inXR && !status && !in.legacy:
-		c.add(NotApplied, field, "a pipeline only changes the status of a composite resource, so %s is not applied", path)
+		c.add(OutsideStatus, field, "a pipeline only changes the status of a composite resource, so %s is not applied", path)
 	case into == inResource && status:
 		c.add(NotApplied, field, "the status of a composed resource is not applied")
 	}

@@ -79,7 +79,7 @@ func TestPatches(t *testing.T) {
 		"ObjectField":       {"an object does not fit if an optional field has another type", "fromFieldPath: spec.pair, toFieldPath: spec.object", "toFieldPath: WrongType: size of spec.pair of XR is a string, but must be an integer in spec.object of MR"},
 		"MapToObject":       {"a map may fit an object", "fromFieldPath: spec.map, toFieldPath: spec.object", ""},
 		"ToXRStatus":        {"a pipeline patches the XR's status", "type: ToCompositeFieldPath, fromFieldPath: status.text, toFieldPath: status.text", ""},
-		"ToXRSpec":          {"a pipeline does not patch other fields of the XR", "type: ToCompositeFieldPath, fromFieldPath: status.text, toFieldPath: spec.text", "toFieldPath: warning: NotApplied: a pipeline only changes the status of a composite resource, so spec.text is not applied"},
+		"ToXRSpec":          {"a pipeline does not patch other fields of the XR", "type: ToCompositeFieldPath, fromFieldPath: status.text, toFieldPath: spec.text", "toFieldPath: warning: OutsideStatus: a pipeline only changes the status of a composite resource, so spec.text is not applied"},
 		"ToXRType":          {"the XR's status has a type", "type: ToCompositeFieldPath, fromFieldPath: status.flag, toFieldPath: status.count", "toFieldPath: WrongType: status.flag of MR is a boolean, but status.count of XR must be an integer"},
 		"ToStatus":          {"only its controller sets the status of a resource", "fromFieldPath: spec.text, toFieldPath: status.text", "toFieldPath: warning: NotApplied: the status of a composed resource is not applied"},
 		"FromEnvironment":   {"an environment has any field", "type: FromEnvironmentFieldPath, fromFieldPath: a.b, toFieldPath: spec.count", ""},
