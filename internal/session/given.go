@@ -32,7 +32,7 @@ type suspicion struct{ error }
 
 // given reads the objects in files and folders, as Objects does, and checks them.
 func (s *Session) given(ctx context.Context, in Inputs, what string, paths []string, check givenCheck) ([]*unstructured.Unstructured, error) {
-	docs, err := s.documents(ctx, what, paths)
+	docs, err := documents(ctx, s.config.Reader, what, paths)
 	if err != nil {
 		return nil, err
 	}

@@ -24,10 +24,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-func (s *Session) documents(ctx context.Context, what string, paths []string) ([]manifest.Document, error) {
-	return documents(ctx, s.config.Reader, what, paths)
-}
-
 func documents(ctx context.Context, r manifest.Reader, what string, paths []string) ([]manifest.Document, error) {
 	var docs []manifest.Document
 	for _, path := range paths {
