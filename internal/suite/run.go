@@ -291,8 +291,7 @@ func (a *attempt) checkResult(ctx context.Context, result session.Result, err er
 
 // failRender adds err, the error of the render, and the cause if ctx is done.
 func (a *attempt) failRender(ctx context.Context, err error) {
-	var unknown *session.UnknownStepError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*session.UnknownStepError](err); ok {
 		a.fail(unknown, "mocks", unknown.Step)
 		return
 	}

@@ -242,8 +242,7 @@ func (o *output) faulty(err error) {
 		o.broken++
 	}
 	note := terminal.Annotation{Rule: "schema", Text: err.Error()}
-	var in *manifest.Error
-	if errors.As(err, &in) {
+	if in, ok := errors.AsType[*manifest.Error](err); ok {
 		note.Path, note.Line = in.Path, in.Line
 		note.Text = strings.TrimPrefix(note.Text, manifest.Position(in.Path, in.Line)+": ")
 	}

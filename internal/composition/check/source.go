@@ -163,8 +163,7 @@ func (c *checker) decode(raw []byte, at, function string, into any) bool {
 		return false
 	}
 	for _, err := range unknown {
-		var field kjson.FieldError
-		if errors.As(err, &field) {
+		if field, ok := errors.AsType[kjson.FieldError](err); ok {
 			c.add(InvalidInput, at+"."+field.FieldPath(), "%s has no such field and rejects its input%s", function, schema.DidYouMean(reflect.TypeOf(into), field.FieldPath()))
 		}
 	}

@@ -161,8 +161,7 @@ func (r Result) Refusals(at string) []error {
 func Unreadable(doc manifest.Document, err error) Result {
 	r := Result{Path: doc.Path, Line: doc.Line, Status: Invalid}
 	text := err.Error()
-	var at *manifest.Error
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*manifest.Error](err); ok {
 		r.Path, r.Line, text = at.Path, at.Line, at.Err.Error()
 	}
 	if next := hint.Of(err); next != "" && errors.Is(err, fs.ErrNotExist) {
