@@ -213,13 +213,13 @@ func endless() forge {
 // Copy downloads a blob again after a bit is flipped once.
 func TestCopyReadsAgain(t *testing.T) {
 	const layer = "layer of amd64"
-	src := listing(t)
+	src := remotetest.Embedded(t)
 	s := newShelf(t, remotetest.Serve(t, src))
 	s.fill(true)
 	from := parse(t, remotetest.Serve(t, remotetest.Faults(src, 1, func(r *http.Request) bool {
 		return strings.HasSuffix(r.URL.Path, "/blobs/"+digestOf(layer))
 	}, changed(src, flip))))
-	to := parse(t, remotetest.Serve(t, listing(t)))
+	to := parse(t, remotetest.Serve(t, remotetest.Embedded(t)))
 	if _, err := push.Copy(t.Context(), from, to, copyOptions()); err != nil {
 		t.Fatal(err)
 	}
@@ -244,9 +244,9 @@ func TestCopyToWhatRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newShelf(t, remotetest.Serve(t, listing(t)))
+			s := newShelf(t, remotetest.Serve(t, remotetest.Embedded(t)))
 			s.fill(true)
-			dst := listing(t)
+			dst := remotetest.Embedded(t)
 			direct := parse(t, remotetest.Serve(t, dst))
 			before := single(t)
 			if _, err := push.Artifact(t.Context(), direct, before, fast()); err != nil {
@@ -292,8 +292,8 @@ func TestCopyEmbedded(t *testing.T) {
 		"config": with(descriptor(string(types.OCIEmptyJSON), "{}"), object{"data": "e30="}),
 	})
 	f := forge{"/manifests/v1.0.0": saying(string(types.OCIManifestSchema1), raw)}
-	from := parse(t, remotetest.Serve(t, f.over(listing(t))))
-	to := parse(t, remotetest.Serve(t, listing(t)))
+	from := parse(t, remotetest.Serve(t, f.over(remotetest.Embedded(t))))
+	to := parse(t, remotetest.Serve(t, remotetest.Embedded(t)))
 	if _, err := push.Copy(t.Context(), from, to, copyOptions()); err != nil {
 		t.Fatal(err)
 	}
@@ -309,10 +309,10 @@ func TestCopyEmbedded(t *testing.T) {
 
 // Copy returns an error for a source that does not exist or requires credentials.
 func TestCopyOfNothing(t *testing.T) {
-	to := parse(t, remotetest.Serve(t, listing(t)))
+	to := parse(t, remotetest.Serve(t, remotetest.Embedded(t)))
 	for reason, tc := range map[string]struct{ host, err string }{
-		"the source does not exist":       {remotetest.Serve(t, listing(t)), `has no "gold/package:v1.0.0"`},
-		"the source requires credentials": {remotetest.Serve(t, remotetest.BasicAuth(listing(t), "a", "b")), "asks for credentials"},
+		"the source does not exist":       {remotetest.Serve(t, remotetest.Embedded(t)), `has no "gold/package:v1.0.0"`},
+		"the source requires credentials": {remotetest.Serve(t, remotetest.BasicAuth(remotetest.Embedded(t), "a", "b")), "asks for credentials"},
 		// It is the last one, because a server could get its port.
 		"the source cannot be reached": {remotetest.Nobody(t), "cannot be reached"},
 	} {

@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
@@ -39,27 +38,14 @@ func refersTo(t *testing.T, repo name.Repository, h v1.Hash) []string {
 	return list
 }
 
-// listing returns a registry with the referrers API.
-func listing(t *testing.T) http.Handler {
-	t.Helper()
-	r, err := registry.Open(t.TempDir())
-	e2e.NoError(t, err)
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return r
-}
-
 // plain returns a registry without the referrers API.
-func plain(*testing.T) http.Handler { return remotetest.Handler() }
+func plain(testing.TB) http.Handler { return remotetest.Handler() }
 
 func copyOptions() push.CopyOptions { return push.CopyOptions{Options: fast()} }
 
 // Copy copies all attachments with and without the referrers API.
 func TestCopy(t *testing.T) {
-	kinds := map[string]func(*testing.T) http.Handler{"Listing": listing, "Plain": plain}
+	kinds := map[string]func(testing.TB) http.Handler{"Listing": remotetest.Embedded, "Plain": plain}
 	for from, src := range kinds {
 		for to, dst := range kinds {
 			t.Run(from+to, func(t *testing.T) {
@@ -90,7 +76,7 @@ func TestCopy(t *testing.T) {
 
 // The referrers list at the fallback tag keeps its other entries.
 func TestCopyMergesLists(t *testing.T) {
-	s := newShelf(t, remotetest.Serve(t, listing(t)))
+	s := newShelf(t, remotetest.Serve(t, remotetest.Embedded(t)))
 	s.fill(true)
 	d := newShelf(t, remotetest.Serve(t, plain(t)))
 	other := d.referrer(object{"mediaType": types.OCIImageIndex, "size": 1, "digest": s.at["v1.0.0"].String()}, "application/x-theirs")
@@ -134,7 +120,7 @@ func (r *recorder) count(start, part string) (n int) {
 }
 
 func TestCopyOnlyWhatIsMissing(t *testing.T) {
-	src, dst := &recorder{h: listing(t)}, &recorder{h: listing(t)}
+	src, dst := &recorder{h: remotetest.Embedded(t)}, &recorder{h: remotetest.Embedded(t)}
 	s := newShelf(t, remotetest.Serve(t, src))
 	s.fill(true)
 	target := parse(t, remotetest.Serve(t, dst))
@@ -168,7 +154,7 @@ func TestCopyOnlyWhatIsMissing(t *testing.T) {
 	}
 	bare := copyOptions()
 	bare.NoSignatures = true
-	res := copied(parse(t, remotetest.Serve(t, listing(t))), bare)
+	res := copied(parse(t, remotetest.Serve(t, remotetest.Embedded(t))), bare)
 	if n := src.count("GET", ".sig") + src.count("GET", "/referrers/"); n != 0 || len(res.Attached) != 0 {
 		t.Errorf("without signatures: %d requests for signatures, and %q copied", n, res.Attached)
 	}
@@ -262,7 +248,7 @@ func (discardWriter) WriteHeader(int)             {}
 
 // A tag that moves during a copy does not change what is copied.
 func TestCopyOfWhatMoves(t *testing.T) {
-	inner := listing(t)
+	inner := remotetest.Embedded(t)
 	s := newShelf(t, remotetest.Serve(t, inner))
 	s.fill(true)
 	want := s.at["v1.0.0"]
@@ -273,7 +259,7 @@ func TestCopyOfWhatMoves(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	})))
-	to := parse(t, remotetest.Serve(t, listing(t)))
+	to := parse(t, remotetest.Serve(t, remotetest.Embedded(t)))
 	res, err := push.Copy(t.Context(), from, to, copyOptions())
 	if err != nil || res.Digest != want {
 		t.Fatalf("got %s, %v, want %s", res.Digest, err, want)
@@ -285,7 +271,7 @@ func TestCopyOfWhatMoves(t *testing.T) {
 
 // Each registry receives only its own credentials.
 func TestCopyCredentials(t *testing.T) {
-	src, dst := listing(t), listing(t)
+	src, dst := remotetest.Embedded(t), remotetest.Embedded(t)
 	s := newShelf(t, remotetest.Serve(t, src))
 	s.fill(true)
 	from := parse(t, remotetest.Serve(t, remotetest.BasicAuth(src, "from", "fr0m")))
@@ -304,7 +290,7 @@ func TestCopyCredentials(t *testing.T) {
 }
 
 func TestCopyCancelled(t *testing.T) {
-	inner := listing(t)
+	inner := remotetest.Embedded(t)
 	s := newShelf(t, remotetest.Serve(t, inner))
 	s.fill(true)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -317,7 +303,7 @@ func TestCopyCancelled(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	})))
-	_, err := push.Copy(ctx, from, parse(t, remotetest.Serve(t, listing(t))), copyOptions())
+	_, err := push.Copy(ctx, from, parse(t, remotetest.Serve(t, remotetest.Embedded(t))), copyOptions())
 	if err == nil || ctx.Err() == nil || !strings.Contains(err.Error(), "context canceled") {
 		t.Errorf("got %v, want the cancellation", err)
 	}

@@ -62,8 +62,7 @@ func ExampleFatalError() {
 		return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Severity: fnv1.Severity_SEVERITY_FATAL, Message: "the quota is used up"}}}, nil
 	})
 	_, err := render.Render(context.Background(), refuse, exampleRequest())
-	var fatal *render.FatalError
-	if errors.As(err, &fatal) {
+	if fatal, ok := errors.AsType[*render.FatalError](err); ok {
 		fmt.Printf("step %s of function %s: %s\n", fatal.Step, fatal.Function, fatal.Message)
 	}
 	// Output: step bucket of function function-bucket: the quota is used up

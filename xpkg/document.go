@@ -46,8 +46,7 @@ func (d decoded) value() (map[string]any, error) {
 // problem returns err as a Problem with Refused set, and with err's line and hint.
 func problem(rule string, doc manifest.Document, err error) Problem {
 	p := Problem{Rule: rule, Refused: true, Path: doc.Path, Text: err.Error(), Hint: string(hint.Of(err))}
-	var at *manifest.Error
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*manifest.Error](err); ok {
 		p.Line, p.Text = at.Line, at.Err.Error()
 	}
 	return p
@@ -228,8 +227,7 @@ func (d decoded) lostFields(obj any, unknown []error, out []byte) Problems {
 	paths := map[string]bool{}
 	lost("", d.data, kept, paths)
 	for _, err := range unknown {
-		var field kjson.FieldError
-		if errors.As(err, &field) {
+		if field, ok := errors.AsType[kjson.FieldError](err); ok {
 			paths[field.FieldPath()] = true
 		}
 	}

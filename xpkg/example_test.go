@@ -70,8 +70,7 @@ func ExampleRead() {
 		return
 	}
 	_, err := xpkg.Read(context.Background(), fsys, "package", xpkg.ReadOptions{Lint: xpkg.Strict})
-	var problems xpkg.Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[xpkg.Problems](err); ok {
 		for _, p := range problems {
 			fmt.Println(p.Path, p.Line, p.Rule)
 		}

@@ -47,12 +47,6 @@ func open(t testing.TB, path string) xpkg.Artifact {
 	return f.Artifact
 }
 
-func contents(t testing.TB, path string) []byte {
-	t.Helper()
-	data := []byte(e2e.ReadFile(t, path))
-	return data
-}
-
 // WriteFile of a pulled package writes the same bytes as the file that was pushed.
 func TestThroughRegistry(t *testing.T) {
 	cases := map[string]struct {
@@ -84,7 +78,7 @@ func TestThroughRegistry(t *testing.T) {
 					t.Errorf("the base layer in the registry is annotated %q", got)
 				}
 			}
-			if again := writeFile(t, pulled); !bytes.Equal(contents(t, again), contents(t, path)) {
+			if again := writeFile(t, pulled); !bytes.Equal([]byte(e2e.ReadFile(t, again)), []byte(e2e.ReadFile(t, path))) {
 				t.Errorf("%s: the pulled file differs", tc.reason)
 			}
 		})

@@ -95,7 +95,7 @@ func TestWriteFilesIsAllOrNothing(t *testing.T) {
 			t.Errorf("got %v, want one error that names %s", err, targets[broken].Path)
 		}
 		entries, err := os.ReadDir(dir)
-		if err != nil || len(entries) != 1 || string(contents(t, old)) != "old" {
+		if err != nil || len(entries) != 1 || string([]byte(e2e.ReadFile(t, old))) != "old" {
 			t.Errorf("got %v, %v, want only the old file", entries, err)
 		}
 	}

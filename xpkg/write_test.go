@@ -80,7 +80,7 @@ func TestKilledWrite(t *testing.T) {
 		t.Errorf("the child printed %q", line)
 	}
 	child.Kill(t)
-	if got := contents(t, path); !bytes.Equal(got, old) {
+	if got := []byte(e2e.ReadFile(t, path)); !bytes.Equal(got, old) {
 		t.Errorf("the old file changed: got %d bytes", len(got))
 	}
 }
@@ -96,7 +96,7 @@ func TestFailedWrite(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	if got := contents(t, path); string(got) != "old" {
+	if got := []byte(e2e.ReadFile(t, path)); string(got) != "old" {
 		t.Errorf("the old file changed: got %d bytes", len(got))
 	}
 	entries, err := os.ReadDir(dir)
@@ -111,9 +111,9 @@ func TestWriteOverItsSource(t *testing.T) {
 		t.Skip("Windows cannot replace an open file")
 	}
 	path := writeFile(t, build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"))
-	want := contents(t, path)
+	want := []byte(e2e.ReadFile(t, path))
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, open(t, path), nil))
-	if !bytes.Equal(contents(t, path), want) {
+	if !bytes.Equal([]byte(e2e.ReadFile(t, path)), want) {
 		t.Error("the file changed")
 	}
 }

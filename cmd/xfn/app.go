@@ -197,8 +197,7 @@ func misused(command string, code int) int {
 // commandOf returns the name of the command in args that kong does not accept: the one that kong
 // has read before err, or else the first argument that is no flag.
 func commandOf(args []string, err error) string {
-	var pe *kong.ParseError
-	if errors.As(err, &pe) && pe.Context != nil && pe.Context.Selected() != nil {
+	if pe, ok := errors.AsType[*kong.ParseError](err); ok && pe.Context != nil && pe.Context.Selected() != nil {
 		return pe.Context.Selected().Name
 	}
 	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })

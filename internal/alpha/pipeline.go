@@ -112,8 +112,7 @@ func (c *Composition) run(ctx context.Context, run ContainerRunner, io fnio.Func
 		f := &c.functions[i]
 		io.Config = f.Config
 		got, err := f.run(ctx, run, &io)
-		var other *TypeError
-		if errors.As(err, &other) {
+		if other, ok := errors.AsType[*TypeError](err); ok {
 			other.Field = fmt.Sprintf("spec.functions[%d].type", i)
 		}
 		if err != nil {

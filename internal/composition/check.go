@@ -231,8 +231,7 @@ func unknownFields(data []byte, into any) (fields []string) {
 		return nil
 	}
 	for _, err := range unknown {
-		var field kjson.FieldError
-		if errors.As(err, &field) {
+		if field, ok := errors.AsType[kjson.FieldError](err); ok {
 			fields = append(fields, field.FieldPath())
 		}
 	}

@@ -128,8 +128,7 @@ func (t Text) failure(r Round) Section {
 	}
 	err := r.Rendered.Err
 	what, text := "not rendered", oci.Redact(err.Error())
-	var ce *gobuild.CompileError
-	if errors.As(err, &ce) {
+	if ce, ok := errors.AsType[*gobuild.CompileError](err); ok {
 		what, text = "not built", placed(ce.Dir, ce.Output)
 	}
 	switch {

@@ -37,3 +37,22 @@ func WriteFiles(t testing.TB, dir string, files map[string]string) {
 		WriteFile(t, filepath.Join(dir, name), text)
 	}
 }
+
+// Names returns the sorted names of the entries of a directory.
+func Names(t testing.TB, dir string) (all []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	NoError(t, err)
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// Empty fails the test for each entry of a directory.
+func Empty(t testing.TB, dir string) {
+	t.Helper()
+	for _, name := range Names(t, dir) {
+		t.Errorf("%q was left behind", name)
+	}
+}

@@ -80,8 +80,7 @@ func runIsolated(args []string) (int, error) {
 
 // codeOf returns the exit code of a process that ended with err.
 func codeOf(err error) (int, error) {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode(), nil
 	}
 	return 0, err

@@ -14,12 +14,10 @@ var errLinks = errors.New("too many levels of symbolic links")
 // operation and the path. It names a loop of links without the function of Go that found it. It
 // returns other errors unchanged.
 func Cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
-	var le *os.LinkError
-	if errors.As(err, &le) {
+	if le, ok := errors.AsType[*os.LinkError](err); ok {
 		return le.Err
 	}
 	if err != nil && err.Error() == "EvalSymlinks: too many links" { // Package filepath has no value for it.

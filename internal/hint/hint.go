@@ -98,8 +98,7 @@ func Wrap[T ~string](err error, hint T) error {
 
 // Of returns the outermost hint in err's chain, or "".
 func Of(err error) Hint {
-	var h hinted
-	if errors.As(err, &h) {
+	if h, ok := errors.AsType[hinted](err); ok {
 		return h.hint
 	}
 	return ""

@@ -129,8 +129,7 @@ func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report
 		if err = f.check(a); err == nil {
 			err = draft.Resume(f.ctx, a, report)
 		}
-		var wrong *oci.MismatchError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*oci.MismatchError](err); ok {
 			err = errors.Join(err, draft.Drop(wrong.Digest))
 		}
 		return err

@@ -58,17 +58,20 @@ type Error struct {
 
 // Error returns "path:line: cause".
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s: %v", position(e.Path, e.Line), e.Err)
+	return fmt.Sprintf("%s: %v", Position(e.Path, e.Line), e.Err)
 }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Position returns "path:line", for messages about the document.
-func (d Document) Position() string { return position(d.Path, d.Line) }
+func (d Document) Position() string { return Position(d.Path, d.Line) }
 
 // PositionOf returns "path:line" of a field, whose path has the form that Lines.Of reads.
-func (d Document) PositionOf(field string) string { return position(d.Path, d.Lines().Of(field)) }
+func (d Document) PositionOf(field string) string { return Position(d.Path, d.Lines().Of(field)) }
+
+// Key returns a text that differs for documents with other positions or contents.
+func (d Document) Key() string { return d.Position() + "\x00" + string(d.Text) }
 
 // Value decodes the document into maps, lists and scalars. Whole numbers that
 // fit an int64 become int64, all others float64. A syntax error is an *Error.
@@ -341,8 +344,8 @@ func clip(b []byte) string {
 	return string(b)
 }
 
-// position returns "path:line", without control characters.
-func position(path string, line int) string {
+// Position returns "path:line" without control characters, or the path if line is 0.
+func Position(path string, line int) string {
 	if path == Stdin {
 		path = "standard input"
 	}

@@ -213,8 +213,7 @@ var queries = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 // lines but the first, because both may contain secrets. If the text contains a credential
 // that was sent, clean returns a text that says so instead.
 func (c *Client) clean(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	if c.sent.in(err.Error()) {

@@ -93,7 +93,7 @@ func fromDir(t *testing.T, d runtimeimage.Dir) []v1.Image {
 		if err := images.Close(); err != nil {
 			t.Error(err)
 		}
-		assertEmpty(t, opts.TempDir)
+		e2e.Empty(t, opts.TempDir)
 	})
 	return images.All
 }
@@ -295,7 +295,7 @@ func assertRefused(t *testing.T, d runtimeimage.Dir, reason, want string) {
 	if text := err.Error(); !strings.Contains(text, want) || !strings.Contains(text, d.Path) || strings.Contains(text, "\n") {
 		t.Errorf("%s: want one sentence with %q and the directory, got %q", reason, want, text)
 	}
-	assertEmpty(t, opts.TempDir)
+	e2e.Empty(t, opts.TempDir)
 }
 
 func TestFromDirRefuses(t *testing.T) {
@@ -372,7 +372,7 @@ func TestFromDirWithoutBase(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no base image") {
 		t.Errorf("got %v", err)
 	}
-	assertEmpty(t, opts.TempDir)
+	e2e.Empty(t, opts.TempDir)
 }
 
 func TestFromDirStops(t *testing.T) {
@@ -384,5 +384,5 @@ func TestFromDirStops(t *testing.T) {
 	if _, err := runtimeimage.FromDir(ctx, d, opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	assertEmpty(t, opts.TempDir)
+	e2e.Empty(t, opts.TempDir)
 }

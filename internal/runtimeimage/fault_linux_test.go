@@ -98,17 +98,6 @@ func project(t *testing.T) string {
 	return dir
 }
 
-func names(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	e2e.NoError(t, err)
-	var all []string
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
-}
-
 // A build that is killed keeps the old package file, and the next build removes the
 // temporary files.
 func TestKilledBuild(t *testing.T) {
@@ -132,14 +121,14 @@ func TestKilledBuild(t *testing.T) {
 			if got := e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")); got != old {
 				t.Errorf("the old file is gone: got %d bytes", len(got))
 			}
-			if left := names(t, filepath.Join(dir, "temp")); at > 1 && len(left) == 0 {
+			if left := e2e.Names(t, filepath.Join(dir, "temp")); at > 1 && len(left) == 0 {
 				t.Error("no temporary file exists: the process was not killed during the build")
 			}
 			e2e.NoError(t, buildIn(t.Context(), dir, nil))
 			if got := e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")); got != want {
 				t.Error("the next build made another file")
 			}
-			if left := slices.Concat(names(t, filepath.Join(dir, "temp")), names(t, filepath.Join(dir, "out"))); len(left) != 1 {
+			if left := slices.Concat(e2e.Names(t, filepath.Join(dir, "temp")), e2e.Names(t, filepath.Join(dir, "out"))); len(left) != 1 {
 				t.Errorf("got files %v, want only the package", left)
 			}
 		})
@@ -179,7 +168,7 @@ func TestFullDisk(t *testing.T) {
 			if got := e2e.ReadFile(t, filepath.Join(out, "out.xpkg")); got != "old" {
 				t.Errorf("the old file is gone: got %d bytes", len(got))
 			}
-			if left := slices.Concat(names(t, out), names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
+			if left := slices.Concat(e2e.Names(t, out), e2e.Names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
 				t.Errorf("left behind: %v", left)
 			}
 		})
@@ -201,7 +190,7 @@ func TestStoppedBuild(t *testing.T) {
 		if n.Load() < at {
 			return // The build sent fewer than at events: nothing was canceled.
 		}
-		if left := slices.Concat(names(t, filepath.Join(dir, "out")), names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
+		if left := slices.Concat(e2e.Names(t, filepath.Join(dir, "out")), e2e.Names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
 			t.Errorf("at %d: left behind: %v", at, left)
 		}
 		if err == nil {

@@ -48,7 +48,7 @@ func TestFromLayout(t *testing.T) {
 			if err := images.Close(); err != nil {
 				t.Error(err)
 			}
-			assertEmpty(t, opts.TempDir)
+			e2e.Empty(t, opts.TempDir)
 		})
 	}
 }
@@ -89,7 +89,7 @@ func TestFromLayoutRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.dir) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
 			}
-			assertEmpty(t, opts.TempDir)
+			e2e.Empty(t, opts.TempDir)
 		})
 	}
 }

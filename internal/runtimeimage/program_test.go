@@ -65,7 +65,7 @@ func TestFromPrograms(t *testing.T) {
 			images, err := runtimeimage.FromPrograms(t.Context(), nil, programs, runtimeimage.Config{}, opts)
 			if tc.want != "" {
 				e2e.ErrorHas(t, tc.reason, err, tc.want)
-				assertEmpty(t, opts.TempDir)
+				e2e.Empty(t, opts.TempDir)
 				return
 			}
 			if err != nil {

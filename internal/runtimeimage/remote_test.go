@@ -18,7 +18,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -26,19 +25,6 @@ import (
 
 func client() *remote.Client {
 	return remote.New(remote.Options{Keychain: authn.NewMultiKeychain(), RetryWait: time.Millisecond})
-}
-
-// embedded returns the handler of the embedded registry, with a new store.
-func embedded(t *testing.T) http.Handler {
-	t.Helper()
-	r, err := registry.Open(t.TempDir())
-	e2e.NoError(t, err)
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return r
 }
 
 func reference(t *testing.T, text string) name.Reference {
@@ -52,7 +38,7 @@ func reference(t *testing.T, text string) name.Reference {
 // digest, from the embedded registry and from Docker's.
 func TestFromRemote(t *testing.T) {
 	servers := map[string]func(*testing.T) string{
-		"Embedded": func(t *testing.T) string { return remotetest.Serve(t, embedded(t)) },
+		"Embedded": func(t *testing.T) string { return remotetest.Serve(t, remotetest.Embedded(t)) },
 		"Real":     func(t *testing.T) string { return remotetest.Registry(t) },
 	}
 	for name, server := range servers {
@@ -73,7 +59,7 @@ func TestFromRemote(t *testing.T) {
 				if err := images.Close(); err != nil {
 					t.Error(err)
 				}
-				assertEmpty(t, opts.TempDir)
+				e2e.Empty(t, opts.TempDir)
 			}
 		})
 	}
@@ -82,7 +68,7 @@ func TestFromRemote(t *testing.T) {
 // FromRemote does not fetch the layers of images for other platforms than
 // Options.Platforms.
 func TestFromRemotePlatform(t *testing.T) {
-	inner, blobs := embedded(t), atomic.Int64{}
+	inner, blobs := remotetest.Embedded(t), atomic.Int64{}
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
 			blobs.Add(1)
@@ -107,7 +93,7 @@ func TestFromRemotePlatform(t *testing.T) {
 
 // FromRemote pulls a pinned tag by its locked digest.
 func TestFromRemotePinned(t *testing.T) {
-	ref := reference(t, remotetest.Serve(t, embedded(t))+"/a/b:v1")
+	ref := reference(t, remotetest.Serve(t, remotetest.Embedded(t))+"/a/b:v1")
 	before, after := image(t, "amd64"), image(t, "arm64")
 	e2e.NoError(t, errors.Join(ggcr.Write(ref, before), ggcr.Write(ref, after)))
 	digest, err := before.Digest()
@@ -129,8 +115,8 @@ func TestFromRemotePinned(t *testing.T) {
 }
 
 func TestFromRemoteRefuses(t *testing.T) {
-	open := remotetest.Serve(t, embedded(t))
-	locked := remotetest.Serve(t, remotetest.BasicAuth(embedded(t), "u", "p"))
+	open := remotetest.Serve(t, remotetest.Embedded(t))
+	locked := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Embedded(t), "u", "p"))
 	cases := map[string]struct {
 		reason, ref, want, hint string
 	}{
@@ -148,7 +134,7 @@ func TestFromRemoteRefuses(t *testing.T) {
 			if !strings.Contains(string(hint.Of(err)), tc.hint) {
 				t.Errorf("%s: got the hint %q, want %q in it", tc.reason, hint.Of(err), tc.hint)
 			}
-			assertEmpty(t, opts.TempDir)
+			e2e.Empty(t, opts.TempDir)
 		})
 	}
 }
@@ -190,7 +176,7 @@ func TestFromRemoteLayers(t *testing.T) {
 			if _, err := runtimeimage.FromRemote(t.Context(), client(), ref, opts); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ref.Name()) {
 				t.Errorf("got %v, want %q in it", err, want)
 			}
-			assertEmpty(t, opts.TempDir)
+			e2e.Empty(t, opts.TempDir)
 		})
 	}
 }
@@ -217,5 +203,5 @@ func TestFromRemoteStops(t *testing.T) {
 	if _, err := runtimeimage.FromRemote(ctx, client(), ref, opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	assertEmpty(t, opts.TempDir)
+	e2e.Empty(t, opts.TempDir)
 }

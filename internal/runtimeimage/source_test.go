@@ -70,18 +70,9 @@ func fromSource(t *testing.T, dir string, opts runtimeimage.Options, platforms .
 		if err := images.Close(); err != nil {
 			t.Error(err)
 		}
-		assertEmpty(t, opts.TempDir)
+		e2e.Empty(t, opts.TempDir)
 	})
 	return images.All
-}
-
-func assertEmpty(t *testing.T, dir string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	e2e.NoError(t, err)
-	for _, e := range entries {
-		t.Errorf("%q was left behind", e.Name())
-	}
 }
 
 // An entry is a file of an image.
@@ -234,7 +225,7 @@ func TestGoSourceRefuses(t *testing.T) {
 			opts := options(t)
 			_, err := buildGo(t.Context(), language.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, opts)
 			e2e.ErrorHas(t, tc.reason, err, tc.want)
-			assertEmpty(t, opts.TempDir)
+			e2e.Empty(t, opts.TempDir)
 		})
 	}
 }
@@ -246,7 +237,7 @@ func TestGoSourceStops(t *testing.T) {
 	if _, err := buildGo(ctx, language.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	assertEmpty(t, opts.TempDir)
+	e2e.Empty(t, opts.TempDir)
 }
 
 // assertPackaged writes a package with the images to a file, and reads it.
@@ -307,7 +298,7 @@ func TestGoSourceOnBase(t *testing.T) {
 	if err := images.Close(); err != nil {
 		t.Error(err)
 	}
-	assertEmpty(t, opts.TempDir)
+	e2e.Empty(t, opts.TempDir)
 }
 
 func TestGoSourceOnBaseRefuses(t *testing.T) {
@@ -317,7 +308,7 @@ func TestGoSourceOnBaseRefuses(t *testing.T) {
 	if want := "there is no image for linux/arm64, only for linux/amd64"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}
-	assertEmpty(t, opts.TempDir)
+	e2e.Empty(t, opts.TempDir)
 }
 
 // FromLayers returns an error for a base image whose config is JSON, but not an object.
@@ -331,5 +322,5 @@ func TestGoSourceOnBaseWithoutConfig(t *testing.T) {
 	if want := "config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}
-	assertEmpty(t, opts.TempDir)
+	e2e.Empty(t, opts.TempDir)
 }

@@ -84,7 +84,7 @@ func TestFromTarballCompressed(t *testing.T) {
 				if last.Text != "reading "+path || last.Done != int64(len(stored)) || last.Total != last.Done {
 					t.Errorf("the last event is %+v", last)
 				}
-				assertEmpty(t, opts.TempDir)
+				e2e.Empty(t, opts.TempDir)
 			})
 		}
 	}

@@ -117,7 +117,7 @@ func TestFromTarballRefuses(t *testing.T) {
 			if text := err.Error(); !strings.Contains(text, tc.want) || !strings.Contains(text, path) || strings.Contains(text, "\n") {
 				t.Errorf("%s: want one sentence with %q and the file, got %q", tc.reason, tc.want, text)
 			}
-			assertEmpty(t, opts.TempDir)
+			e2e.Empty(t, opts.TempDir)
 		})
 	}
 }
@@ -148,7 +148,7 @@ func TestFromTarballCompressesOnce(t *testing.T) {
 			images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), opts)
 			if tc.want != "" {
 				e2e.ErrorHas(t, tc.reason, err, tc.want)
-				assertEmpty(t, opts.TempDir)
+				e2e.Empty(t, opts.TempDir)
 				return
 			}
 			e2e.NoError(t, err)
@@ -200,7 +200,7 @@ func TestFromTarballStops(t *testing.T) {
 	if _, err := runtimeimage.FromTarball(ctx, path, opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	assertEmpty(t, opts.TempDir)
+	e2e.Empty(t, opts.TempDir)
 }
 
 // FromTarball compares the layers of a Docker archive, compressed or not, with the diff

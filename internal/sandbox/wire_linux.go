@@ -63,8 +63,7 @@ type reply struct {
 // forbidden returns a NamespaceError that wraps err. It returns err itself if err has an
 // errno that does not mean that the system forbids namespaces.
 func forbidden(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		switch errno {
 		case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL:
 		default:

@@ -127,8 +127,7 @@ func (p plan) admit(ctx context.Context, doc manifest.Document, from original, x
 		return invalid, err
 	}
 	for _, f := range p.xrd.Removed(xr.Object) {
-		at := manifest.Document{Path: doc.Path, Line: doc.Lines().Of(f.Field)}
-		invalid = append(invalid, fmt.Sprintf("%s: an API server removes %s: %s", at.Position(), f.Field, f.Text))
+		invalid = append(invalid, fmt.Sprintf("%s: an API server removes %s: %s", doc.PositionOf(f.Field), f.Field, f.Text))
 	}
 	return invalid, err
 }

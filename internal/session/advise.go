@@ -27,8 +27,7 @@ import (
 // err is a fatal result of a function that has a builtin, explain adds the place to which the
 // result refers and, if the builtin ran, a hint.
 func (s *Session) explain(ctx context.Context, err error, xr string, e composition.Entry) error {
-	var fatal *render.FatalError
-	if errors.As(err, &fatal) {
+	if fatal, ok := errors.AsType[*render.FatalError](err); ok {
 		err = s.advise(ctx, err, fatal, e)
 	}
 	if errors.Is(err, reconciler.ErrInput) {
@@ -38,8 +37,7 @@ func (s *Session) explain(ctx context.Context, err error, xr string, e compositi
 		field := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", max(i, 0)))
 		err = hint.Wrap(fmt.Errorf("%w (at %s: %s)", err, e.Document.PositionOf(field), field), "the input of a function is an object with apiVersion and kind")
 	}
-	var invalid *reconciler.InvalidNameError
-	if errors.As(err, &invalid) && invalid.Reason() != "" {
+	if invalid, ok := errors.AsType[*reconciler.InvalidNameError](err); ok && invalid.Reason() != "" {
 		bases, _ := composition.TemplateBases(e)
 		if i := slices.IndexFunc(bases, func(b composition.TemplateBase) bool { return b.Name == invalid.Resource }); i >= 0 {
 			field := strings.TrimSuffix(bases[i].Field, "base") + "patches"
@@ -95,8 +93,7 @@ func explainName(err error, xr string, doc manifest.Document) error {
 // locate adds the position and a hint to err if an observed resource has no name in the pipeline,
 // or is not one of the composite resource.
 func (s state) locate(err error) error {
-	var stranger *reconciler.StrangerError
-	if errors.As(err, &stranger) && reconciler.ResourceName(stranger.Object.Object) == "" {
+	if stranger, ok := errors.AsType[*reconciler.StrangerError](err); ok && reconciler.ResourceName(stranger.Object.Object) == "" {
 		if at := s.at[keyOf(stranger.Object)]; at != "" {
 			err = fmt.Errorf("%w (at %s)", err, at)
 		}

@@ -132,8 +132,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 		p.storeConfig = cmp.Or(fieldpath.Text(obj, "spec", "publishConnectionDetailsWithStoreConfigRef", "name"), "default")
 	}
 	p.composition, err = alpha.Decode(obj)
-	var field *alpha.FieldError
-	if errors.As(err, &field) {
+	if field, ok := errors.AsType[*alpha.FieldError](err); ok {
 		err = &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field.Field), Err: err}
 	}
 	if !legacy.Is(obj) {

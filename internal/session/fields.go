@@ -15,19 +15,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A fieldsKey is the content of a Composition and of an XRD, and the release of Crossplane
-// whose fields the XRD has.
+// A fieldsKey has the keys of a Composition and of an XRD, and the release of Crossplane whose
+// fields the XRD has.
 type fieldsKey struct {
-	composition, xrd content
+	composition, xrd string
 	release          schema.Release
 }
 
 // checkFields checks that the fields of composite resources in the Composition's patches exist in
 // the XRD of p, and reports those that do not.
 func (s *Session) checkFields(ctx context.Context, p plan, strict bool) error {
-	key := fieldsKey{contentOf(p.entry.Document), contentOf(p.xrdDocument), Release(p.in.Profile)}
+	key := fieldsKey{p.entry.Document.Key(), p.xrdDocument.Key(), Release(p.in.Profile)}
 	found, err := s.fields.Do(key, func() ([]composition.Problem, error) { return fieldProblems(ctx, p.entry, *p.xrd), nil })
-	return errors.Join(err, s.reportFields(found, strict))
+	return errors.Join(err, s.reportProblems(found, strict))
 }
 
 // fieldProblems returns the fields of composite resources in the Composition's patches that the XRD
@@ -40,14 +40,19 @@ func fieldProblems(ctx context.Context, e composition.Entry, xrd schema.XRD) []c
 	return check.Fields(ctx, e, builtin.Inputs(), def)
 }
 
-// reportFields returns the problems if strict is true, and otherwise warns of them.
-func (s *Session) reportFields(found []composition.Problem, strict bool) (err error) {
+// reportProblems returns the problems if strict is true, and otherwise warns of them.
+func (s *Session) reportProblems(found []composition.Problem, strict bool) (err error) {
 	for _, p := range found {
-		if strict {
-			err = errors.Join(err, p)
-		} else {
-			s.config.Progress.Warn(p.Error())
-		}
+		err = errors.Join(err, s.refuseOrWarn(p, strict))
+	}
+	return err
+}
+
+// refuseOrWarn returns err if strict is true, and otherwise warns of it.
+func (s *Session) refuseOrWarn(err error, strict bool) error {
+	if !strict {
+		s.config.Progress.Warn(err.Error())
+		return nil
 	}
 	return err
 }

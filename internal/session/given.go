@@ -19,9 +19,8 @@ import (
 // A givenKey identifies the check of a document: what the document is for, and the release of
 // Crossplane.
 type givenKey struct {
-	content
-	what    string
-	release schema.Release
+	doc, what string
+	release   schema.Release
 }
 
 // A givenCheck returns the reasons why an API server would refuse the object in doc or, as a
@@ -33,7 +32,7 @@ type suspicion struct{ error }
 
 // given reads the objects in files and folders, as Objects does, and checks them.
 func (s *Session) given(ctx context.Context, in Inputs, what string, paths []string, check givenCheck) ([]*unstructured.Unstructured, error) {
-	docs, err := s.documents(ctx, what, paths)
+	docs, err := documents(ctx, s.config.Reader, what, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -50,20 +49,17 @@ func (s *Session) given(ctx context.Context, in Inputs, what string, paths []str
 func (s *Session) checkGiven(ctx context.Context, in Inputs, what string, docs []manifest.Document, check givenCheck) error {
 	var errs []error
 	for _, doc := range docs {
-		key := givenKey{contentOf(doc), what, Release(in.Profile)}
+		key := givenKey{doc.Key(), what, Release(in.Profile)}
 		// Other renders use the result even if ctx is done.
 		found, _ := s.faults.Do(key, func() ([]error, error) { return check(context.WithoutCancel(ctx), doc, key.release), nil })
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		for _, err := range found {
-			_, suspect := err.(suspicion)
-			text := err.Error()
-			switch {
-			case in.Strict || in.Invalid == RefuseInvalid && !suspect:
+			if _, suspect := err.(suspicion); in.Strict || in.Invalid == RefuseInvalid && !suspect {
 				errs = append(errs, err)
-			case s.isNew(text):
-				s.config.Progress.Warn(text)
+			} else {
+				s.warnOnce(err.Error())
 			}
 		}
 	}
@@ -74,14 +70,14 @@ func (s *Session) checkGiven(ctx context.Context, in Inputs, what string, docs [
 func checkRequired(ctx context.Context, doc manifest.Document, release schema.Release) (errs []error) {
 	v := validate.New(nil, validate.Options{Namespace: validate.DefaultNamespace, Crossplane: release})
 	for _, r := range v.Document(ctx, doc) {
-		at := manifest.Document{Path: doc.Path, Line: r.Line}
+		at := manifest.Position(doc.Path, r.Line)
 		switch {
 		case r.Nearest != "":
-			errs = append(errs, fmt.Errorf("%s: no function finds this %s%s", at.Position(), r.Kind, hint.DidYouMean(r.Nearest)))
+			errs = append(errs, fmt.Errorf("%s: no function finds this %s%s", at, r.Kind, hint.DidYouMean(r.Nearest)))
 		case r.Name == "":
-			errs = append(errs, fmt.Errorf("%s: an API server has no %s without metadata.name", at.Position(), r.Kind))
+			errs = append(errs, fmt.Errorf("%s: an API server has no %s without metadata.name", at, r.Kind))
 		default:
-			errs = append(errs, r.Refusals(at.Position())...)
+			errs = append(errs, r.Refusals(at)...)
 		}
 	}
 	return append(errs, withoutData(doc)...)
@@ -138,8 +134,7 @@ func checkFunction(ctx context.Context, doc manifest.Document, release schema.Re
 	for _, r := range v.Document(ctx, doc) {
 		for _, f := range r.Faults {
 			if strings.HasPrefix(f.Field, "spec.") && f.Field != "spec.package" {
-				at := manifest.Document{Path: doc.Path, Line: f.Line}
-				errs = append(errs, fmt.Errorf("%s: an API server refuses this %s: %s", at.Position(), r.Kind, f))
+				errs = append(errs, fmt.Errorf("%s: an API server refuses this %s: %s", manifest.Position(doc.Path, f.Line), r.Kind, f))
 			}
 		}
 	}
@@ -155,8 +150,7 @@ func checkCredentials(ctx context.Context, doc manifest.Document, release schema
 	secret := corev1.SchemeGroupVersion.WithKind("Secret")
 	for _, u := range objs {
 		if gvk := u.GroupVersionKind(); gvk != secret {
-			at := manifest.Document{Path: doc.Path, Line: doc.FirstLine()}
-			text := fmt.Sprintf("%s: no function gets credentials from this %s of apiVersion %q, only from a Secret of apiVersion v1", at.Position(), gvk.Kind, u.GetAPIVersion())
+			text := fmt.Sprintf("%s: no function gets credentials from this %s of apiVersion %q, only from a Secret of apiVersion v1", manifest.Position(doc.Path, doc.FirstLine()), gvk.Kind, u.GetAPIVersion())
 			errs = append(errs, errors.New(text+hint.DidYouMean(hint.Nearest(gvk.Kind, []string{secret.Kind}))))
 		}
 	}
@@ -180,8 +174,6 @@ func (s *Session) checkContext(in Inputs, fields map[string]any) {
 		default:
 			continue
 		}
-		if text = cmp.Or(in.ContextAt[key], "context: ") + text; s.isNew(text) {
-			s.config.Progress.Warn(text)
-		}
+		s.warnOnce(cmp.Or(in.ContextAt[key], "context: ") + text)
 	}
 }

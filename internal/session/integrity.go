@@ -42,12 +42,8 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 		if problem.Field == storeConfigField && Release(p.in.Profile).Legacy() {
 			continue
 		}
-		if !s.refuses(p, problem.Kind) {
-			s.config.Progress.Warn(problem.Error())
-			continue
-		}
-		errs = append(errs, problem)
-		refused[problem.Kind] = true
+		refused[problem.Kind] = s.refuses(p, problem.Kind)
+		errs = append(errs, s.refuseOrWarn(problem, refused[problem.Kind]))
 	}
 	err := hintMode(e, errors.Join(errs...))
 	switch {
@@ -93,20 +89,16 @@ func nearBuiltin(e composition.Entry) hint.Hint {
 // the problems if strict is true, and otherwise warns of them. A builtin validates its input
 // itself.
 func (s *Session) checkInputs(ctx context.Context, e composition.Entry, runs []Run, strict bool) error {
-	var errs []error
+	var found []composition.Problem
 	for _, r := range runs {
 		official := s.config.Builtins.Official(r.Package) != ""
 		for _, problem := range check.PackageInputs(ctx, e, r.Inputs) {
-			switch {
-			case problem.Kind == check.WrongInputKind && official: // checkIntegrity has reported it.
-			case strict:
-				errs = append(errs, problem)
-			default:
-				s.config.Progress.Warn(problem.Error())
+			if problem.Kind != check.WrongInputKind || !official { // checkIntegrity has reported the others.
+				found = append(found, problem)
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return s.reportProblems(found, strict)
 }
 
 // refuses reports whether a problem of a Composition makes a render fail.

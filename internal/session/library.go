@@ -71,7 +71,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 // and in.XRD. If in.Live is set, it adds the XRDs in the cluster dump and, if in.Compositions
 // is empty, its Compositions. It also returns the documents with these objects.
 func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, []manifest.Document, error) {
-	docs, err := s.documents(ctx, "Compositions", in.Compositions)
+	docs, err := documents(ctx, s.config.Reader, "Compositions", in.Compositions)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,7 +154,7 @@ type state struct {
 func (s *Session) state(ctx context.Context, in Inputs, live bool) (state, error) {
 	all := state{at: map[key]string{}}
 	known := map[key]int{} // indexes in all.dumped
-	docs, err := s.documents(ctx, "observed resources", in.Observed)
+	docs, err := documents(ctx, s.config.Reader, "observed resources", in.Observed)
 	if err != nil {
 		return all, err
 	}

@@ -77,7 +77,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 	}
 	first := map[string]string{}
 	for _, doc := range docs {
-		one, err := s.listings.Do(contentOf(doc), func() (listing, error) { return decodeListing(doc) })
+		one, err := s.listings.Do(doc.Key(), func() (listing, error) { return decodeListing(doc) })
 		if err != nil {
 			return err
 		}
@@ -91,15 +91,14 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 		fn := one.function
 		s.warnTag(fn, p.in.Profile)
 		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)
-		fn.Annotations = maps.Clone(s.config.Annotations)
-		if one.function.Annotations != nil {
-			fn.Annotations = maps.Clone(one.function.Annotations)
-			maps.Copy(fn.Annotations, s.config.Annotations)
+		if fn.Annotations = maps.Clone(fn.Annotations); fn.Annotations == nil {
+			fn.Annotations = map[string]string{}
 		}
+		maps.Copy(fn.Annotations, s.config.Annotations)
 		doc.Line = doc.FirstLine()
 		at := doc.Position()
-		if text := fmt.Sprintf("%s: Function %s is also at %s: the last one is used", at, fn.Name, first[fn.Name]); first[fn.Name] != "" && s.isNew(text) {
-			s.config.Progress.Warn(text)
+		if before := first[fn.Name]; before != "" {
+			s.warnOnce(fmt.Sprintf("%s: Function %s is also at %s: the last one is used", at, fn.Name, before))
 		}
 		first[fn.Name] = at
 		p.functions[fn.Name] = fn
@@ -117,15 +116,11 @@ func (s *Session) warnTag(fn runtimes.Function, profile render.Profile) {
 	if err != nil {
 		return
 	}
-	text, tag := "", "v"+ref.Identifier()
-	switch {
+	switch tag := "v" + ref.Identifier(); {
 	case ref.Identifier() == "" && (profile == "" || profile == render.V2):
-		text = fmt.Sprintf("%s: an API server refuses this Function: spec.package %q has neither a tag nor a digest", fn.PackagePosition, oci.Redact(fn.Package))
+		s.warnOnce(fmt.Sprintf("%s: an API server refuses this Function: spec.package %q has neither a tag nor a digest", fn.PackagePosition, oci.Redact(fn.Package)))
 	case semver.Canonical(tag) == tag && (builtin.Policy{}).Official(fn.Package) != "":
-		text = fmt.Sprintf("%s: spec.package %q: the tags of this repository begin with v%s", fn.PackagePosition, oci.Redact(fn.Package), hint.DidYouMean(tag))
-	}
-	if text != "" && s.isNew(text) {
-		s.config.Progress.Warn(text)
+		s.warnOnce(fmt.Sprintf("%s: spec.package %q: the tags of this repository begin with v%s", fn.PackagePosition, oci.Redact(fn.Package), hint.DidYouMean(tag)))
 	}
 }
 

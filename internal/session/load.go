@@ -256,7 +256,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 		}
 	}
 	p.observed = observe(nil, p.exists)
-	docs, err := s.documents(ctx, "fixtures", in.ObserveFixtures)
+	docs, err := documents(ctx, s.config.Reader, "fixtures", in.ObserveFixtures)
 	if err != nil {
 		return err
 	}

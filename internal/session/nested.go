@@ -131,7 +131,7 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 		f.session.warnSwitched(f.plan.in, given)
 		err := f.session.checkIntegrity(ctx, e, composition.Check(given, nil), f.plan)
 		if xrd, ok := f.library.XRDFor(req.XR.GroupVersionKind()); ok && err == nil && check.ModeFor(f.plan.in.Features) != check.NoSchemas {
-			err = f.session.reportFields(fieldProblems(ctx, e, xrd), f.plan.in.Strict)
+			err = f.session.reportProblems(fieldProblems(ctx, e, xrd), f.plan.in.Strict)
 		}
 		return struct{}{}, err
 	})

@@ -122,12 +122,7 @@ func (s *Session) checkSchedule(doc manifest.Document, strict bool) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("%s: the schedule is %q, so Crossplane creates no Operation: %w", doc.PositionOf("spec.schedule"), cron.Spec.Schedule, err)
-	if strict {
-		return err
-	}
-	s.config.Progress.Warn(err.Error())
-	return nil
+	return s.refuseOrWarn(fmt.Errorf("%s: the schedule is %q, so Crossplane creates no Operation: %w", doc.PositionOf("spec.schedule"), cron.Spec.Schedule, err), strict)
 }
 
 // watched reads the resource that a WatchOperation watches.

@@ -23,10 +23,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-func (s *Session) documents(ctx context.Context, what string, paths []string) ([]manifest.Document, error) {
-	return documents(ctx, s.config.Reader, what, paths)
-}
-
 func documents(ctx context.Context, r manifest.Reader, what string, paths []string) ([]manifest.Document, error) {
 	var docs []manifest.Document
 	for _, path := range paths {
@@ -93,18 +89,6 @@ func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schem
 	return schemas, nil
 }
 
-// A content is the cache key of a decoded document. The key changes when the
-// content of the file changes.
-type content struct {
-	path string
-	line int
-	text string
-}
-
-func contentOf(doc manifest.Document) content {
-	return content{doc.Path, doc.Line, string(doc.Text)}
-}
-
 // A checked is a Composition and its problems. The problems do not include
 // missing functions.
 type checked struct {
@@ -113,7 +97,7 @@ type checked struct {
 }
 
 func (s *Session) composition(doc manifest.Document) (checked, error) {
-	return s.compositions.Do(contentOf(doc), func() (checked, error) {
+	return s.compositions.Do(doc.Key(), func() (checked, error) {
 		e, err := composition.Decode(doc.WithJSON())
 		if err != nil {
 			return checked{}, err
@@ -169,9 +153,9 @@ func checkKind(doc manifest.Document, obj map[string]any) error {
 	return hint.Wrap(err, "expected an object of Kubernetes, which has apiVersion and kind; other YAML, such as Helm values, does not have them")
 }
 
-// An xrdKey is the content of an XRD, and the release of Crossplane that uses it.
+// An xrdKey is the key of an XRD, and the release of Crossplane that uses it.
 type xrdKey struct {
-	content
+	doc     string
 	release schema.Release
 }
 
@@ -191,7 +175,7 @@ func (s *Session) xrd(ctx context.Context, p *plan) error {
 	doc, err := s.first(ctx, p.in.XRD)
 	var xrd decodedXRD
 	if err == nil {
-		key := xrdKey{contentOf(doc), Release(p.in.Profile)}
+		key := xrdKey{doc.Key(), Release(p.in.Profile)}
 		xrd, err = s.xrds.Do(key, func() (decodedXRD, error) { return decodeXRD(doc, key.release) })
 	}
 	if err != nil {

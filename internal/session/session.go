@@ -106,8 +106,8 @@ type Session struct {
 	container   Runtime
 	noContainer error
 	// compositions and listings cache decoded documents, which thousands of renders share.
-	compositions proc.Memo[content, checked]
-	listings     proc.Memo[content, listing]
+	compositions proc.Memo[string, checked]
+	listings     proc.Memo[string, listing]
 	// xrds caches decoded XRDs.
 	xrds proc.Memo[xrdKey, decodedXRD]
 	// fields caches the problems that checkFields finds.
@@ -279,17 +279,15 @@ func (in Inputs) renderEach(ctx context.Context, docs []manifest.Document, rende
 // runner starts the functions of a Composition and returns a Runner that calls them. The caller
 // checks the inputs with checkInputs.
 func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (function.Runner, []Run, error) {
-	calls := s.config.Replay
+	calls := function.Runner(function.RunnerFunc(s.call))
 	var runs []Run
-	if calls == nil {
+	if s.config.Replay == nil {
 		var err error
 		if runs, err = s.chosen(ctx, p, e); err != nil {
 			return nil, nil, err
 		}
 		s.opened.Do(func() { s.open(ctx) })
 		calls = s.calls
-	} else {
-		calls = s.replay()
 	}
 	if s.config.Wrap != nil {
 		calls = s.config.Wrap(calls)

@@ -57,11 +57,8 @@ func (s *Session) start(ctx context.Context, choices []choice, needed capability
 		if isNew[i] {
 			s.noteRun(runs[i])
 		}
-		switch err := needed.check(fn.Name, e.instance.Capabilities); {
-		case err != nil && strict:
-			errs = append(errs, err)
-		case err != nil && isNew[i]:
-			s.config.Progress.Warn(err.Error())
+		if err := needed.check(fn.Name, e.instance.Capabilities); err != nil && (strict || isNew[i]) {
+			errs = append(errs, s.refuseOrWarn(err, strict))
 		}
 	}
 	return runs, errors.Join(errs...)
@@ -304,26 +301,19 @@ func (s *Session) builtinOptions(c choice) builtin.Options {
 	return options
 }
 
-// call calls a function that is running, or one of Config.Runners.
+// call calls one of Config.Runners, Config.Replay, or a function that is running.
 func (s *Session) call(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	if r, ok := s.config.Runners[name]; ok {
 		return r.RunFunction(ctx, name, req)
+	}
+	if s.config.Replay != nil {
+		return s.config.Replay.RunFunction(ctx, name, req)
 	}
 	instance, ok := s.instance(name)
 	if !ok {
 		return nil, fmt.Errorf("function %q is not running", name)
 	}
 	return instance.RunFunction(ctx, name, req)
-}
-
-// replay returns a Runner that calls Config.Runners, and Config.Replay for other functions.
-func (s *Session) replay() function.Runner {
-	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		if r, ok := s.config.Runners[name]; ok {
-			return r.RunFunction(ctx, name, req)
-		}
-		return s.config.Replay.RunFunction(ctx, name, req)
-	})
 }
 
 func (s *Session) identity(name string) string {

@@ -27,6 +27,13 @@ func (s *Session) noteChoices(p plan, e composition.Entry, choices []choice) {
 	}
 }
 
+// warnOnce warns of a text, unless it did so before.
+func (s *Session) warnOnce(text string) {
+	if s.isNew(text) {
+		s.config.Progress.Warn(text)
+	}
+}
+
 func (s *Session) isNew(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -104,8 +104,7 @@ func (s Server) Do(ctx context.Context, req *http.Request, codes ...int) (r Serv
 // explainRequest returns err without its chain, in which package remote would find an error of a
 // registry, and without the URL of the request, which may contain secrets.
 func explainRequest(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
 	}
 	switch {

@@ -12,8 +12,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/internal/suite/check"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
+
+// position returns "path:line" of a field of the case.
+func (a *attempt) position(path ...string) string {
+	return manifest.Position(a.item.Suite.Path, a.item.Case.Position(path...))
+}
 
 // warn warns of the field of the case at path. A field with a variable may be right in another row of
 // the table, so there is no warning of it.
@@ -21,8 +27,7 @@ func (a *attempt) warn(path []string, text string) {
 	if !a.item.Case.IsLiteral(path...) {
 		return
 	}
-	at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...)}
-	a.sessions.config.Progress.Warn(at.Position() + ": " + text)
+	a.sessions.config.Progress.Warn(a.position(path...) + ": " + text)
 }
 
 // checkExpect warns of expectations that hold for any output, and of a table that the case does
@@ -79,8 +84,7 @@ func (a *attempt) checkField(field string, path []string, text string) {
 		return
 	}
 	if text != "" {
-		at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...)}
-		text = at.Position() + ": " + text
+		text = a.position(path...) + ": " + text
 	}
 	a.fixture("absent", a.item.Suite.Path+" field "+field, true, text == "", text)
 }
@@ -119,7 +123,7 @@ func (a *attempt) checkStep(result spec.Result, r session.Result, path ...string
 
 // checkExpression warns of an expression that is constant.
 func (a *attempt) checkExpression(expression *string, path ...string) {
-	if expression != nil && a.checker.Expressions.Constant(*expression) {
+	if expression != nil && check.Constant(*expression) {
 		a.warn(path, fmt.Sprintf("CEL %s names no variable, so it is the same for any output", *expression))
 	}
 }
@@ -187,8 +191,7 @@ func (a *attempt) checkAbsent(r session.Result) {
 		if near == "" {
 			return
 		}
-		at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...)}
-		a.fixture("absent", id(name), true, false, fmt.Sprintf("%s: %s: no case composes %s%s%s", at.Position(), strings.Join(path[:2], "."), what, name, hint.DidYouMean(near)))
+		a.fixture("absent", id(name), true, false, fmt.Sprintf("%s: %s: no case composes %s%s%s", a.position(path...), strings.Join(path[:2], "."), what, name, hint.DidYouMean(near)))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(a.form.Expect.Count)) {
 		if a.form.Expect.Count[kind] == 0 {

@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -146,8 +145,7 @@ func (a *attempt) eachFixture(ctx context.Context, field string, sources []spec.
 	for i, s := range sources {
 		id, what := a.path(s.File), "the fixture"
 		if s.Object != nil {
-			at := manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(field, fmt.Sprintf("[%d]", i))}
-			id = at.Position()
+			id = a.position(field, fmt.Sprintf("[%d]", i))
 		}
 		objects := a.objects(ctx, s)
 		ok, why := len(objects) == 0, ""
@@ -226,13 +224,11 @@ func (u *usage) recording(r function.Runner) function.Runner {
 // contextPositions returns Inputs.ContextAt.
 func (h *inputResolver) contextPositions() map[string]string {
 	positions := map[string]string{}
-	for field, keys := range map[string][]string{
-		"context": slices.Collect(maps.Keys(h.form.Context)), "contextFiles": slices.Collect(maps.Keys(h.form.ContextFile)),
-	} {
-		for _, key := range keys {
-			at := manifest.Document{Path: h.item.Suite.Path, Line: h.item.Case.Position(field, key)}
-			positions[key] = at.Position() + ": " + field + ": "
-		}
+	for key := range h.form.ContextFile {
+		positions[key] = h.position("contextFiles", key) + ": contextFiles: "
+	}
+	for key := range h.form.Context {
+		positions[key] = h.position("context", key) + ": context: "
 	}
 	return positions
 }

@@ -186,7 +186,7 @@ func (r *runner) fuzzSubjects(ctx context.Context, items []Item, xrd manifest.Do
 			return nil, err
 		}
 		apiVersion := fieldpath.Text(obj, "spec", "compositeTypeRef", "apiVersion")
-		key := item.Suite.Name + "\x00" + s.doc.Position() + "\x00" + string(s.doc.Text)
+		key := item.Suite.Name + "\x00" + s.doc.Key()
 		if !strings.HasPrefix(apiVersion, group+"/") || fieldpath.Text(obj, "spec", "compositeTypeRef", "kind") != kind || known[key] {
 			continue
 		}

@@ -56,8 +56,7 @@ func NewGenerator(ctx context.Context, xrd manifest.Document, apiVersion string,
 	for _, r := range g.validator.Objects(ctx, g.head("a")) {
 		if r.Path != "" || r.Status == validate.NoSchema {
 			f := r.Faults[0]
-			at := manifest.Document{Path: xrd.Path, Line: max(f.Line, xrd.Line)}
-			return nil, fmt.Errorf("the XRD at %s is invalid: %s", at.Position(), f)
+			return nil, fmt.Errorf("the XRD at %s is invalid: %s", manifest.Position(xrd.Path, max(f.Line, xrd.Line)), f)
 		}
 	}
 	g.literals = celLiterals(g.schema)

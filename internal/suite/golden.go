@@ -17,28 +17,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// goldens reads and writes the golden files of a run.
+// goldens are the golden files that a run has written, by path.
 type goldens struct {
-	fs afero.Fs
-	// write writes a golden file. It is nil if golden files are not updated.
-	write func(path string, text []byte) error
-
 	mu      sync.Mutex
 	written map[string][]byte
 }
 
 // caseGoldens implements check.Goldens for one case.
-type caseGoldens struct {
-	*goldens
-	of *attempt
-}
+type caseGoldens struct{ *attempt }
 
 // Text returns the text of a golden file.
 func (g caseGoldens) Text(file string) ([]byte, error) {
-	path := g.of.path(file)
-	text, err := afero.ReadFile(g.fs, path)
+	path := g.path(file)
+	text, err := afero.ReadFile(g.options.Config.Reader.FS, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, cmp.Or(checkInside(filepath.Dir(g.of.item.Suite.Path), path), fs.ErrNotExist)
+		return nil, cmp.Or(checkInside(filepath.Dir(g.item.Suite.Path), path), fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading golden file %q: %w", path, fsx.Cause(err))
@@ -52,7 +45,7 @@ func (g caseGoldens) Read(file string) ([]map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := manifest.Objects(g.of.path(file), text)
+	docs, err := manifest.Objects(g.path(file), text)
 	if err != nil {
 		return nil, fmt.Errorf("reading a golden file: %w", err)
 	}
@@ -62,27 +55,27 @@ func (g caseGoldens) Read(file string) ([]map[string]any, error) {
 // Update writes docs to a golden file. It returns an error if the file is outside of the
 // suite's folder, or if another case of this run has written other content to it.
 func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
-	if g.write == nil {
+	if g.options.Update == nil {
 		return false, nil
 	}
-	path := g.of.path(file)
-	if err := checkInside(filepath.Dir(g.of.item.Suite.Path), path); err != nil {
+	path := g.path(file)
+	if err := checkInside(filepath.Dir(g.item.Suite.Path), path); err != nil {
 		return false, err
 	}
 	var text bytes.Buffer
 	if err := manifest.Write(&text, docs...); err != nil {
 		return false, err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if before, ok := g.written[path]; ok && !bytes.Equal(before, text.Bytes()) {
+	g.goldens.mu.Lock()
+	defer g.goldens.mu.Unlock()
+	if before, ok := g.goldens.written[path]; ok && !bytes.Equal(before, text.Bytes()) {
 		return false, fmt.Errorf("golden file %s is also used by another case, which renders other content", path)
 	}
-	g.written[path] = text.Bytes()
-	if err := g.write(path, text.Bytes()); err != nil {
+	g.goldens.written[path] = text.Bytes()
+	if err := g.options.Update(path, text.Bytes()); err != nil {
 		return false, fmt.Errorf("writing golden file %q: %w", path, err)
 	}
-	g.of.out.Updated = append(g.of.out.Updated, path)
+	g.out.Updated = append(g.out.Updated, path)
 	return true, nil
 }
 

@@ -318,7 +318,7 @@ func (a *attempt) read(ctx context.Context, file string, isWhole bool) (map[stri
 	if len(doc.Text) > maxKept {
 		obj, err = doc.Object()
 	} else {
-		obj, err = a.resources.Do(content{doc.Path, doc.Line, string(doc.Text)}, doc.Object)
+		obj, err = a.resources.Do(doc.Key(), doc.Object)
 	}
 	if err == nil && (isWhole || obj["apiVersion"] != nil && obj["kind"] != nil) {
 		err = session.CheckXR(doc, obj)
@@ -327,13 +327,6 @@ func (a *attempt) read(ctx context.Context, file string, isWhole bool) (map[stri
 		return nil, fmt.Errorf("loading the composite resource: %w", err)
 	}
 	return obj, nil
-}
-
-// A content is the position and the text of a document.
-type content struct {
-	path string
-	line int
-	text string
 }
 
 // byDefault returns the composite resource in the defaults of the suite.

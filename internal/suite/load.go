@@ -183,11 +183,7 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 	}
 	if foreign.IsProgram(path) {
 		if tests := foreign.Program(path, text); explicit || len(tests) > 0 {
-			s := &Suite{Path: path, Suite: spec.FromConverted(path, tests)}
-			for _, t := range tests {
-				s.Warnings = append(s.Warnings, fmt.Errorf("%s: %s", path, t.Fields["skip"]))
-			}
-			return []*Suite{s}, nil
+			return []*Suite{converted(path, tests)}, nil
 		}
 		return nil, nil
 	}
@@ -221,13 +217,18 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 		}
 	}
 	if len(tests) > 0 {
-		s := &Suite{Path: path, Suite: spec.FromConverted(path, tests)}
-		for _, t := range tests {
-			s.Warnings = append(s.Warnings, t.Warnings...)
-		}
-		all = append(all, s)
+		all = append(all, converted(path, tests))
 	}
 	return all, nil
+}
+
+// converted returns the suite of the tests of another tool in a file.
+func converted(path string, tests []spec.Converted) *Suite {
+	s := &Suite{Path: path, Suite: spec.FromConverted(path, tests)}
+	for _, t := range tests {
+		s.Warnings = append(s.Warnings, t.Warnings...)
+	}
+	return s
 }
 
 func xprin(ctx context.Context, r manifest.Reader, doc manifest.Document) *Suite {

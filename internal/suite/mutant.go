@@ -10,42 +10,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// An Operator is a kind of mistake that mutants of Compositions have.
-type Operator struct {
-	// Name is the name in reports. Does describes the mistake.
-	Name, Does string
-}
+// An Operator is the kind of mistake of a mutant of a Composition.
+type Operator string
 
-// The operators.
-var (
-	dropStep      = Operator{"drop-step", "removes a step of a pipeline that has several"}
-	dropResource  = Operator{"drop-resource", "removes a composed resource"}
-	dropPatch     = Operator{"drop-patch", "removes a patch"}
-	swapPaths     = Operator{"swap-paths", "swaps the sources of two patches of a resource"}
-	changePolicy  = Operator{"change-policy", "makes the source of a patch required or optional"}
-	changeMap     = Operator{"change-map", "changes a value of a map transform"}
-	changeMatch   = Operator{"change-match", "changes the result of a pattern, or the fallback value, of a match transform"}
-	changeMath    = Operator{"change-math", "adds one to the number of a math transform"}
-	changeText    = Operator{"change-text", "changes a constant of a string transform or a combination"}
-	dropTransform = Operator{"drop-transform", "removes a transform"}
-	changeBase    = Operator{"change-base", "changes a constant in the base of a composed resource"}
-	dropCheck     = Operator{"drop-check", "removes a readiness check"}
-	changeCheck   = Operator{"change-check", "changes what a readiness check expects"}
-	dropDetail    = Operator{"drop-detail", "removes a connection detail"}
-	negateBranch  = Operator{"negate-branch", "negates the condition of an if in a template"}
-	changeLiteral = Operator{"change-literal", "changes a constant in a line of a template"}
+// The operators. docs/how-to/test.md describes them.
+const (
+	dropStep      Operator = "drop-step"
+	dropResource  Operator = "drop-resource"
+	dropPatch     Operator = "drop-patch"
+	swapPaths     Operator = "swap-paths"
+	changePolicy  Operator = "change-policy"
+	changeMap     Operator = "change-map"
+	changeMatch   Operator = "change-match"
+	changeMath    Operator = "change-math"
+	changeText    Operator = "change-text"
+	dropTransform Operator = "drop-transform"
+	changeBase    Operator = "change-base"
+	dropCheck     Operator = "drop-check"
+	changeCheck   Operator = "change-check"
+	dropDetail    Operator = "drop-detail"
+	negateBranch  Operator = "negate-branch"
+	changeLiteral Operator = "change-literal"
 )
-
-// Operators returns all operators.
-func Operators() []Operator {
-	return []Operator{
-		dropStep, dropResource, dropPatch, swapPaths, changePolicy, changeMap, changeMatch, changeMath, changeText,
-		dropTransform, changeBase, dropCheck, changeCheck, dropDetail, negateBranch, changeLiteral,
-	}
-}
-
-// MarshalText implements encoding.TextMarshaler. It returns the name.
-func (o Operator) MarshalText() ([]byte, error) { return []byte(o.Name), nil }
 
 // A Mutant is a copy of a Composition with one mistake.
 type Mutant struct {

@@ -162,7 +162,7 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 			without++
 			return nil
 		}
-		key := doc.Position() + "\x00" + string(doc.Text)
+		key := doc.Key()
 		if byKey[key] == nil {
 			byKey[key] = &subject{doc: doc}
 			all = append(all, byKey[key])
@@ -191,7 +191,7 @@ func (m MutationOptions) choose(subjects []*subject) ([]mutantOf, error) {
 			return nil, err
 		}
 		for i, one := range mutants {
-			key := fmt.Sprintf("%s %d %s %s", s.digest, i, one.Operator.Name, one.Field)
+			key := fmt.Sprintf("%s %d %s %s", s.digest, i, one.Operator, one.Field)
 			all = append(all, mutantOf{s, one, key})
 		}
 	}

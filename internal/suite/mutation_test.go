@@ -126,10 +126,10 @@ func TestMutate(t *testing.T) {
 		got := all[i]
 		counts[got.Status]++
 		if passes := got.Status != suite.Killed; got.Line != m.Line || passes != (status == suite.Survived) {
-			t.Errorf("%d: %s of %s: got %s, want %s by hand", m.Line, m.Operator.Name, m.Field, got.Status, status)
+			t.Errorf("%d: %s of %s: got %s, want %s by hand", m.Line, m.Operator, m.Field, got.Status, status)
 		}
 		if (got.Status == suite.Survived) != (len(got.Diffs) > 0) {
-			t.Errorf("%d: %s: %s has %d differences", m.Line, m.Operator.Name, got.Status, len(got.Diffs))
+			t.Errorf("%d: %s: %s has %d differences", m.Line, m.Operator, got.Status, len(got.Diffs))
 		}
 	}
 	for _, s := range []suite.MutantStatus{suite.Killed, suite.Survived, suite.Unchanged} {
@@ -159,7 +159,7 @@ func TestMutateSome(t *testing.T) {
 		e2e.NoError(t, err)
 		var names []string
 		for _, m := range all {
-			names = append(names, fmt.Sprint(m.Line, m.Operator.Name, m.Field, m.Status, m.Case))
+			names = append(names, fmt.Sprint(m.Line, m.Operator, m.Field, m.Status, m.Case))
 		}
 		return names
 	}
@@ -227,7 +227,7 @@ func TestMutateInputs(t *testing.T) {
 	got := map[string]string{}
 	for _, m := range all {
 		spec, _ := json.Marshal(m.Input["spec"])
-		got[fmt.Sprintf("%s %v", m.Operator.Name, m.Was)] = fmt.Sprintf("%s %t %s", m.Status, m.Input != nil, spec)
+		got[fmt.Sprintf("%s %v", m.Operator, m.Was)] = fmt.Sprintf("%s %t %s", m.Status, m.Input != nil, spec)
 	}
 	negated := got[`negate-branch eq ($spec.size | default "") "large"`]
 	if negated != "survived false null" {
@@ -259,7 +259,7 @@ func TestMutateTimeout(t *testing.T) {
 	e2e.NoError(t, err)
 	for _, m := range all {
 		if hangs := strings.HasSuffix(m.Field, "base.spec.private"); hangs != (m.Status == suite.TimedOut) {
-			t.Errorf("%s of %s: got %s", m.Operator.Name, m.Field, m.Status)
+			t.Errorf("%s of %s: got %s", m.Operator, m.Field, m.Status)
 		}
 	}
 }

@@ -148,11 +148,7 @@ func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 	if len(items) > 0 && sel.Count > MaxItems/len(items) {
 		return nil, fmt.Errorf("%d cases cannot run %d times: at most %d runs are allowed in total", len(items), sel.Count, MaxItems)
 	}
-	all := items
-	for range sel.Count - 1 {
-		all = append(all, items...)
-	}
-	return all, nil
+	return slices.Repeat(items, max(sel.Count, 1)), nil
 }
 
 // noMatch returns the error for a regular expression that matches none of the names of cases.

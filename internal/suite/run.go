@@ -121,7 +121,7 @@ type runner struct {
 	schemas  schemas
 	fixtures *fixtures
 	// resources has the decoded composite resources that cases patch. Patching copies them.
-	resources proc.Memo[content, map[string]any]
+	resources proc.Memo[string, map[string]any]
 }
 
 func newRunner(o Options) *runner {
@@ -129,7 +129,7 @@ func newRunner(o Options) *runner {
 	r.options.Config.Reader.Documents = r.inline.documents
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}
-	r.goldens = &goldens{fs: o.Config.Reader.FS, write: o.Update, written: map[string][]byte{}}
+	r.goldens = &goldens{written: map[string][]byte{}}
 	r.fixtures = &fixtures{checked: map[string]bool{}, ran: map[string]bool{}, used: map[fixture]bool{}, unused: map[unused]bool{}}
 	r.checker = check.Checker{Expressions: &check.Env{}}
 	return r
@@ -291,8 +291,7 @@ func (a *attempt) checkResult(ctx context.Context, result session.Result, err er
 
 // failRender adds err, the error of the render, and the cause if ctx is done.
 func (a *attempt) failRender(ctx context.Context, err error) {
-	var unknown *session.UnknownStepError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*session.UnknownStepError](err); ok {
 		a.fail(unknown, "mocks", unknown.Step)
 		return
 	}
@@ -318,7 +317,7 @@ func (a *attempt) match(want *spec.Text, key, what, got string) {
 
 func (a *attempt) check(ctx context.Context, result session.Result) {
 	checker := a.checker
-	checker.Goldens, checker.Validate, checker.OnField = caseGoldens{goldens: a.goldens, of: a}, a.validate, a.checkField
+	checker.Goldens, checker.Validate, checker.OnField = caseGoldens{a}, a.validate, a.checkField
 	for _, f := range checker.Check(ctx, a.form, a.subject(result)) {
 		a.out.Status = Failed
 		a.out.Failures = append(a.out.Failures, Failure{Path: a.item.Suite.Path, Line: a.item.Case.Position(f.Path...), Failure: f})

@@ -27,10 +27,10 @@ type schemas struct {
 	compositions proc.Memo[checkedComposition, []check.Fault]
 }
 
-// A checkedComposition is a Composition with the schemas of its check.
+// A checkedComposition is the key of a Composition with the schemas of its check.
 type checkedComposition struct {
-	by             *validate.Validator
-	position, text string
+	by  *validate.Validator
+	key string
 }
 
 // of returns the Validator for a release of Crossplane and the definitions in documents, which
@@ -39,7 +39,7 @@ func (s *schemas) of(release schema.Release, mode composition.Mode, docs []manif
 	var key strings.Builder
 	key.WriteString(string(release) + "\x00" + string(mode) + "\x00")
 	for _, doc := range docs {
-		key.WriteString(doc.Position() + "\x00" + string(doc.Text) + "\x00")
+		key.WriteString(doc.Key() + "\x00")
 	}
 	return s.validators.Do(key.String(), func() (*validate.Validator, error) {
 		all, err := inspect.CRDsOf(docs)
@@ -129,12 +129,11 @@ func (a *attempt) composition(ctx context.Context) (manifest.Document, error) {
 // as well, so it does not end with the timeout of one case.
 func (s *schemas) composition(ctx context.Context, v *validate.Validator, doc manifest.Document) ([]check.Fault, error) {
 	ctx = context.WithoutCancel(ctx)
-	return s.compositions.Do(checkedComposition{v, doc.Position(), string(doc.Text)}, func() (faults []check.Fault, err error) {
+	return s.compositions.Do(checkedComposition{v, doc.Key()}, func() (faults []check.Fault, err error) {
 		for _, r := range v.Document(ctx, doc) {
 			for _, f := range r.Faults {
 				if !f.Warning {
-					at := manifest.Document{Path: r.Path, Line: cmp.Or(f.Line, r.Line)}
-					faults = append(faults, check.Fault{Object: check.OfComposition, Field: f.Field, Text: fmt.Sprintf("Composition at %s: %s", at.Position(), f)})
+					faults = append(faults, check.Fault{Object: check.OfComposition, Field: f.Field, Text: fmt.Sprintf("Composition at %s: %s", manifest.Position(r.Path, cmp.Or(f.Line, r.Line)), f)})
 				}
 			}
 		}
@@ -154,7 +153,7 @@ func schemaFaults(object int, r validate.Result) []check.Fault {
 	for _, f := range r.Faults {
 		text := f.String()
 		if r.Path != "" {
-			text = fmt.Sprintf("the definition of its kind at %s is invalid: %s", manifest.Document{Path: r.Path, Line: r.Line}.Position(), text)
+			text = fmt.Sprintf("the definition of its kind at %s is invalid: %s", manifest.Position(r.Path, r.Line), text)
 		}
 		if !f.Warning {
 			all = append(all, check.Fault{Object: object, Field: f.Field, Text: text, OfDefinition: r.Path != ""})

@@ -3,7 +3,6 @@ package suite
 import (
 	"bufio"
 	"cmp"
-	"container/heap"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -243,15 +242,10 @@ func (t *Timings) Split(items []Item, count int) Split {
 	if len(order) > 0 {
 		s.Longest, s.LongestTime = items[order[0]], times[order[0]]
 	}
-	loads := byLoad{loads: s.Loads, shards: make([]int, count)}
-	for i := range loads.shards {
-		loads.shards[i] = i
-	}
 	for _, i := range order {
-		shard := loads.shards[0]
+		shard := slices.Index(s.Loads, slices.Min(s.Loads))
 		s.shards[i] = shard
 		s.Loads[shard] += times[i]
-		heap.Fix(&loads, 0)
 	}
 	return s
 }
@@ -285,24 +279,3 @@ func (s Split) Digest() string {
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:4])
 }
-
-// byLoad is a heap of shards. The shard with the smallest load is first; of equal loads, the
-// smallest index.
-type byLoad struct {
-	loads  []time.Duration
-	shards []int
-}
-
-func (h byLoad) Len() int { return len(h.shards) }
-
-func (h byLoad) Less(i, j int) bool {
-	a, b := h.shards[i], h.shards[j]
-	return cmp.Or(cmp.Compare(h.loads[a], h.loads[b]), cmp.Compare(a, b)) < 0
-}
-
-func (h byLoad) Swap(i, j int) { h.shards[i], h.shards[j] = h.shards[j], h.shards[i] }
-
-// Push and Pop are never called: the number of shards does not change.
-func (byLoad) Push(any) { panic("a shard cannot be added") }
-
-func (byLoad) Pop() any { panic("a shard cannot be removed") }

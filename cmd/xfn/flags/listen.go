@@ -59,8 +59,7 @@ func replaceDead(ctx context.Context, network, address string) (net.Listener, er
 		}
 		listener, err = (&net.ListenConfig{}).Listen(ctx, network, address)
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
 	return listener, err

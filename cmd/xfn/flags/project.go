@@ -85,6 +85,16 @@ func ReadProject(ctx context.Context, term *terminal.Terminal, path string) (*pr
 	return p, nil
 }
 
+// FullConfig returns Config with the path of the functions, or with those of a project that is not nil.
+func (f Runtimes) FullConfig(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project, functions string) (session.Config, error) {
+	config, err := f.Config(term, program, p)
+	if err != nil {
+		return config, err
+	}
+	config.Functions = functions
+	return config, f.UseFunctions(ctx, term, program, p, &config)
+}
+
 // UseFunctions adds the functions of a project, which may be nil, to the config of a session. It
 // generates the models that the source of the functions imports, unless calls are replayed.
 func (f Runtimes) UseFunctions(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project, config *session.Config) error {

@@ -61,8 +61,7 @@ func (s settings) check() error {
 		}
 	}
 	err := sandbox.Check(s.annotations())
-	var wrong *runtimes.AnnotationError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*runtimes.AnnotationError](err); ok {
 		return fmt.Errorf("reading %s: %w", flagOf[wrong.Annotation], wrong.Err)
 	}
 	return err

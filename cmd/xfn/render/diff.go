@@ -70,12 +70,8 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 			return err
 		}
 	}
-	config, err := c.Config(term, program, p)
+	config, err := c.FullConfig(ctx, term, program, p, c.Functions)
 	if err != nil {
-		return err
-	}
-	config.Functions = c.Functions
-	if err := c.UseFunctions(ctx, term, program, p, &config); err != nil {
 		return err
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)

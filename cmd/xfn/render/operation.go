@@ -68,12 +68,8 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 	if err != nil {
 		return err
 	}
-	config, err := c.Config(term, program, p)
+	config, err := c.FullConfig(ctx, term, program, p, c.Functions)
 	if err != nil {
-		return err
-	}
-	config.Functions = c.Functions
-	if err := c.UseFunctions(ctx, term, program, p, &config); err != nil {
 		return err
 	}
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)

@@ -110,8 +110,7 @@ func (o *output) add(r session.Result) error {
 	o.warnResults(r)
 	o.notePasses(r)
 	err := o.sink.add(r)
-	var xrErr *xrError
-	if errors.As(err, &xrErr) {
+	if errors.As(err, new(*xrError)) {
 		return o.fail(r, err)
 	}
 	return err

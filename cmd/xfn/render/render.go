@@ -99,15 +99,11 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	config, err := c.Config(term, program, from.project)
+	config, err := c.FullConfig(ctx, term, program, from.project, functions)
 	if err != nil {
 		return err
 	}
-	config.Functions = functions
 	from.addDocuments(&config)
-	if err := c.UseFunctions(ctx, term, program, from.project, &config); err != nil {
-		return err
-	}
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
 	many := len(in.XRs) > 1 || in.AllDocuments || len(in.Compositions) > 0 || isDir(in.XRs[0])
 	sink, err := c.sink(term, many)

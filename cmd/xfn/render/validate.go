@@ -130,7 +130,7 @@ func (v *validation) print(r session.Result, template, what string, found valida
 	for _, f := range found.Faults {
 		at, what := r.Source, what
 		if found.Path != "" && f.Line > 0 {
-			at = manifest.Document{Path: found.Path, Line: f.Line}.Position()
+			at = manifest.Position(found.Path, f.Line)
 		} else if place := templateField(r.Composition, template, found.Kind, f.Field); place != "" {
 			at, what = place, what+" of "+r.Source
 		}

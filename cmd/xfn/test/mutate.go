@@ -157,7 +157,7 @@ func writeVerdicts(path string, all map[string]suite.Verdict) error {
 }
 
 func writeMutation(term *terminal.Terminal, m suite.Mutation) error {
-	text := fmt.Sprintf("%s: %s:%d: %s: %s", m.Status, m.Path, m.Line, m.Operator.Name, m.Field)
+	text := fmt.Sprintf("%s: %s:%d: %s: %s", m.Status, m.Path, m.Line, m.Operator, m.Field)
 	if m.Is != nil {
 		text += fmt.Sprintf(": %s instead of %s", report.Text(m.Is, 60), report.Text(m.Was, 60))
 	}

@@ -61,11 +61,8 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err := c.defaults(p); err != nil {
 		return err
 	}
-	config, err := c.Config(term, program, p)
+	config, err := c.FullConfig(ctx, term, program, p, "")
 	if err != nil {
-		return err
-	}
-	if err := c.UseFunctions(ctx, term, program, p, &config); err != nil {
 		return err
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)

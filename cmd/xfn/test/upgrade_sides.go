@@ -49,7 +49,7 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 		if l != nil {
 			r.Use(l)
 		}
-		one, err := r.Config(term, program, p)
+		one, err := r.FullConfig(ctx, term, program, p, "")
 		if err != nil {
 			return one, err
 		}
@@ -60,7 +60,7 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 				r.Allow(full.Name())
 			}
 		}
-		return one, r.UseFunctions(ctx, term, program, p, &one)
+		return one, nil
 	}
 	from := c.From
 	if from == "" && len(c.With) == 0 && c.CrossplaneVersion == "" {

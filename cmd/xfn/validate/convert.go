@@ -159,8 +159,7 @@ func (c *convertFiles) convert(ctx context.Context, docs []manifest.Document, te
 // cannot be converted.
 func convertOne(out *bytes.Buffer, doc manifest.Document, obj map[string]any, term *terminal.Terminal, by conversion) error {
 	converted, notes, err := by.convert(obj)
-	var wrong legacy.Note
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[legacy.Note](err); ok {
 		return wrong.At(doc.Path, doc.Lines())
 	}
 	if err != nil {

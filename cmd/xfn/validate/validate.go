@@ -242,10 +242,9 @@ func (o *output) faulty(err error) {
 		o.broken++
 	}
 	note := terminal.Annotation{Rule: "schema", Text: err.Error()}
-	var in *manifest.Error
-	if errors.As(err, &in) {
+	if in, ok := errors.AsType[*manifest.Error](err); ok {
 		note.Path, note.Line = in.Path, in.Line
-		note.Text = strings.TrimPrefix(note.Text, manifest.Document{Path: in.Path, Line: in.Line}.Position()+": ")
+		note.Text = strings.TrimPrefix(note.Text, manifest.Position(in.Path, in.Line)+": ")
 	}
 	o.found = append(o.found, note)
 	o.term.Fault(fmt.Errorf("reading schemas: %w", err))
@@ -268,7 +267,7 @@ func (o *output) undeclared(doc manifest.Document, obj map[string]any) {
 	for _, f := range defined[0].Undeclared() {
 		note := terminal.Annotation{Warning: true, Rule: "schema", Path: doc.Path, Line: doc.Lines().Of(f.Field), Text: f.Field + ": " + f.Text + hint.DidYouMean(f.Nearest)}
 		o.found = append(o.found, note)
-		o.term.Warn(manifest.Document{Path: note.Path, Line: note.Line}.Position() + ": " + note.Text)
+		o.term.Warn(manifest.Position(note.Path, note.Line) + ": " + note.Text)
 	}
 }
 
@@ -381,5 +380,5 @@ func at(path string, line int) string {
 	if path == "" {
 		return ""
 	}
-	return " (" + manifest.Document{Path: path, Line: line}.Position() + ")"
+	return " (" + manifest.Position(path, line) + ")"
 }

@@ -180,7 +180,7 @@ func linted(name string, r xpkg.Report, level xpkg.Level, spell hint.Speller) li
 		}
 		place := ""
 		if p.Path != "" {
-			place = manifest.Document{Path: p.Path, Line: p.Line}.Position() + ": "
+			place = manifest.Position(p.Path, p.Line) + ": "
 		}
 		l.Problems = append(l.Problems, lintProblem{p.Rule, severity, p.Path, p.Line, p.Text, hint.Hint(p.Hint).Spell(spell), place})
 	}

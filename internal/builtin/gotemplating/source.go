@@ -272,8 +272,7 @@ var errTemplateSize = fmt.Errorf("the template is larger than %d MiB", maxTempla
 
 // explain returns an error of package os with the path as the input spells it.
 func (t *tree) explain(op, name string, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
 	shown := t.dirPath

@@ -207,8 +207,7 @@ func below(path string) string {
 
 // pathOf returns the path of the field in a strict error of the JSON library, or "".
 func pathOf(err error) string {
-	var field kjson.FieldError
-	if errors.As(err, &field) {
+	if field, ok := errors.AsType[kjson.FieldError](err); ok {
 		return field.FieldPath()
 	}
 	return ""

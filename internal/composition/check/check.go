@@ -48,8 +48,10 @@ const (
 
 // The kinds of problems that are warnings in any mode.
 const (
-	// NotApplied is a patch to a field that Crossplane does not apply.
-	NotApplied composition.ProblemKind = "NotApplied"
+	// NotApplied is a patch to the status of a composed resource, which Crossplane does not apply.
+	// OutsideStatus is one to another field of a composite resource than its status.
+	NotApplied    composition.ProblemKind = "NotApplied"
+	OutsideStatus composition.ProblemKind = "OutsideStatus"
 	// NotChecked reports that checking stopped at the limit of patches.
 	NotChecked composition.ProblemKind = "NotChecked"
 	// InputNotChecked is an input for which no CRD was found.
@@ -85,20 +87,16 @@ type Options struct {
 // of these are checked. A Composition that calls alpha functions is checked only
 // by composition.Check.
 func Composition(ctx context.Context, e composition.Entry, o Options) []composition.Problem {
-	c := &checker{
-		Options: o, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
-		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
-	}
+	c := newChecker(e, o)
 	mode := c.mode(e, o.Mode)
 	found := composition.Check(e, nil)
-	was := legacyOf(e)
-	if was.is {
+	if names, isLegacy := legacyNames(e); isLegacy {
 		// c.names reports missing resources as EmptyResources, so the same
 		// problem from composition.Check is removed.
 		found = slices.DeleteFunc(found, func(p composition.Problem) bool {
 			return p.Field == "spec.resources" && (p.Kind == composition.UnknownMode || p.Kind == composition.NotCarried)
 		})
-		c.names(was)
+		c.names(names)
 	}
 	for _, in := range c.inputs(ctx, e) {
 		c.other = in.other
@@ -133,6 +131,13 @@ type checker struct {
 	// other is the name of the function that the current step calls, if it may not be the
 	// function by whose rules the step's input is checked.
 	other string
+}
+
+func newChecker(e composition.Entry, o Options) *checker {
+	return &checker{
+		Options: o, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
+		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
+	}
 }
 
 func (c *checker) add(kind composition.ProblemKind, field, format string, args ...any) {
@@ -199,7 +204,7 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 		return m != Strict
 	case NoSuchField, WrongType, NotInMap:
 		return m == Warn
-	case NotApplied, NotChecked, IgnoredValue, InputNotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
+	case NotApplied, OutsideStatus, NotChecked, IgnoredValue, InputNotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
 		return true
 	default:
 		return false

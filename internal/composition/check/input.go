@@ -43,14 +43,14 @@ func InputKinds(e composition.Entry, inputs composition.Inputs, official func(na
 // and that need no schema: patches to a field of the composite resource that Crossplane does not apply,
 // and resources of one name.
 func Silent(ctx context.Context, e composition.Entry, inputs composition.Inputs) []composition.Problem {
-	c := patchChecker(ctx, e, inputs, func(kschema.GroupKind) *schema.Definition { return nil })
+	c := patchChecker(ctx, e, inputs, noSchemas)
 	for _, in := range c.inputs(ctx, e) {
 		if in.other == "" {
 			c.templatesIntegrity(in, nil)
 		}
 	}
 	return located(e, slices.DeleteFunc(c.problems, func(p composition.Problem) bool {
-		return p.Kind != DuplicateResource && (p.Kind != NotApplied || !strings.Contains(p.Text, "composite resource"))
+		return p.Kind != DuplicateResource && p.Kind != OutsideStatus
 	}))
 }
 
@@ -135,16 +135,13 @@ func kindProblems(at, gotVersion, gotKind string, known composition.Input) []com
 
 // bySchema validates an input against the schema of its kind. It returns false if there is
 // no such schema. An input is no API object, so it needs no metadata.
-func (c *checker) bySchema(ctx context.Context, at string, input map[string]any) bool {
-	apiVersion, _ := input["apiVersion"].(string)
-	kind, _ := input["kind"].(string)
-	gvk := kschema.FromAPIVersionAndKind(apiVersion, kind)
+func (c *checker) bySchema(ctx context.Context, at string, input map[string]any, gvk kschema.GroupVersionKind) bool {
 	def := c.Schemas(gvk.GroupKind())
 	if def == nil {
 		return false
 	}
 	if err := def.Serves(gvk.Version); err != nil {
-		c.add(WrongInputKind, at+".apiVersion", "%s of %s: %v", kind, gvk.Group, err)
+		c.add(WrongInputKind, at+".apiVersion", "%s of %s: %v", gvk.Kind, gvk.Group, err)
 		return true
 	}
 	return c.fields(ctx, at, input, def)

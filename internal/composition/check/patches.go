@@ -218,7 +218,7 @@ func (c *checker) applied(in source, field string, p *spec.Patch, path fieldpath
 		if r.from == inResource {
 			meant = "type: " + strings.Replace(string(p.TypeOrDefault()), "To", "From", 1)
 		}
-		c.add(NotApplied, field, "a pipeline only changes the status of a composite resource, so %s is not applied%s", path, hint.DidYouMean(meant))
+		c.add(OutsideStatus, field, "a pipeline only changes the status of a composite resource, so %s is not applied%s", path, hint.DidYouMean(meant))
 	case r.to == inResource && status:
 		c.add(NotApplied, field, "the status of a composed resource is not applied")
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -38,7 +37,7 @@ type reads map[string]fieldpath.Path
 
 // ReadsOf returns the fields that the patches of a Composition read.
 func ReadsOf(ctx context.Context, e composition.Entry, inputs composition.Inputs) Reads {
-	return *patchChecker(ctx, e, inputs, func(kschema.GroupKind) *schema.Definition { return nil }).reads
+	return *patchChecker(ctx, e, inputs, noSchemas).reads
 }
 
 // Misread returns the fields of the composite resource that patches of e read and xr lacks, if xr
@@ -66,12 +65,12 @@ func (r reads) misread(what string, object map[string]any) (found []composition.
 	return found
 }
 
+func noSchemas(kschema.GroupKind) *schema.Definition { return nil }
+
 // patchChecker returns a checker that has checked the patches of a Composition.
 func patchChecker(ctx context.Context, e composition.Entry, inputs composition.Inputs, schemas Schemas) *checker {
-	c := &checker{
-		Options: Options{Schemas: schemas, Inputs: inputs}, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
-		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{}, reads: &Reads{reads{}, reads{}},
-	}
+	c := newChecker(e, Options{Schemas: schemas, Inputs: inputs})
+	c.reads = &Reads{reads{}, reads{}}
 	for _, in := range c.inputs(ctx, e) {
 		if in.other == "" {
 			c.patches(in)

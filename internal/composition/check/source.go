@@ -47,20 +47,15 @@ func (s source) secretPatches() []spec.Patch {
 	return s.WriteConnectionSecretToRef.Patches
 }
 
-// A legacyComposition has the data of a legacy Composition that its conversion to
-// a pipeline does not preserve.
-type legacyComposition struct {
-	is        bool
-	resources []struct{ Name string }
-}
-
-func legacyOf(e composition.Entry) (was legacyComposition) {
+// legacyNames returns the names of the resources of a legacy Composition, which its conversion to a
+// pipeline does not preserve, and whether e is one.
+func legacyNames(e composition.Entry) (names []string, isLegacy bool) {
 	if !e.Converted && e.Spec.Mode == apiextv1.CompositionModePipeline {
-		return was
+		return nil, false
 	}
 	obj, err := e.Document.Object()
 	if err != nil || !legacy.Is(obj) || legacy.HasFunctions(obj) {
-		return was
+		return nil, false
 	}
 	var old struct {
 		Spec struct {
@@ -69,20 +64,23 @@ func legacyOf(e composition.Entry) (was legacyComposition) {
 	}
 	// The error is ignored, because the conversion to a pipeline reports it.
 	if err := e.Document.Decode(&old); err != nil {
-		return was
+		return nil, false
 	}
-	return legacyComposition{is: true, resources: old.Spec.Resources}
+	for _, r := range old.Spec.Resources {
+		names = append(names, r.Name)
+	}
+	return names, true
 }
 
 // names checks that a legacy Composition has resources, and that either all or
 // none of these have names.
-func (c *checker) names(was legacyComposition) {
-	if len(was.resources) == 0 {
+func (c *checker) names(all []string) {
+	if len(all) == 0 {
 		c.add(EmptyResources, "spec.resources", "a Composition of mode Resources must have resources")
 		return
 	}
-	i := slices.IndexFunc(was.resources, func(r struct{ Name string }) bool { return r.Name == "" })
-	if i >= 0 && slices.ContainsFunc(was.resources, func(r struct{ Name string }) bool { return r.Name != "" }) {
+	i := slices.Index(all, "")
+	if i >= 0 && slices.ContainsFunc(all, func(name string) bool { return name != "" }) {
 		c.add(NamedAndUnnamed, fmt.Sprintf("spec.resources[%d].name", i), "no name is set, but other resources have one: set all names or none")
 	}
 }
@@ -129,7 +127,7 @@ func (c *checker) knownInput(ctx context.Context, at string, step apiextv1.Pipel
 	obj, gvk, ok := inputObject(step)
 	known, named := c.Inputs.Named(step.FunctionRef.Name, gvk.GroupKind())
 	if !named {
-		if !ok || c.bySchema(ctx, at, obj) {
+		if !ok || c.bySchema(ctx, at, obj, gvk) {
 			return composition.Input{}
 		}
 		if known, ok = c.Inputs.InGroup(gvk.Group); !ok {
@@ -166,8 +164,7 @@ func (c *checker) decode(raw []byte, at, function string, into any) bool {
 		return false
 	}
 	for _, err := range unknown {
-		var field kjson.FieldError
-		if errors.As(err, &field) {
+		if field, ok := errors.AsType[kjson.FieldError](err); ok {
 			c.add(InvalidInput, at+"."+field.FieldPath(), "%s has no such field and rejects its input%s", function, schema.DidYouMean(reflect.TypeOf(into), field.FieldPath()))
 		}
 	}

@@ -131,8 +131,7 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 		return spec{}, misfit(err)
 	}
 	for _, err := range unknown {
-		var field kjson.FieldError
-		if errors.As(err, &field) {
+		if field, ok := errors.AsType[kjson.FieldError](err); ok {
 			c.drop(field.FieldPath(), schema.DidYouMean(reflect.TypeOf(old), field.FieldPath()))
 		}
 	}

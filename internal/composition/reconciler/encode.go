@@ -25,7 +25,7 @@ func encode(w io.Writer, req *fnv1.RunFunctionRequest) error {
 	if resource := req.GetObserved().GetComposite().GetResource(); resource == nil {
 		e.message(&fnv1.RunFunctionRequest{Observed: req.GetObserved()})
 	} else {
-		composite, observed := without(req.GetObserved().GetComposite(), "resource"), without(req.GetObserved(), "composite")
+		composite, observed := Without(req.GetObserved().GetComposite(), "resource"), Without(req.GetObserved(), "composite")
 		size := e.measure(resource)
 		inComposite := nested(size) + proto.Size(composite)
 		e.begin(2, nested(inComposite)+proto.Size(observed))
@@ -40,12 +40,12 @@ func encode(w io.Writer, req *fnv1.RunFunctionRequest) error {
 		e.begin(4, e.measure(input))
 		e.object(input)
 	}
-	e.message(without(req, "observed", "desired", "input"))
+	e.message(Without(req, "observed", "desired", "input"))
 	return errors.Join(e.err, out.Flush())
 }
 
-// without returns a copy of a message without some fields. It shares the values of the others.
-func without(from proto.Message, names ...protoreflect.Name) proto.Message {
+// Without returns a copy of a message without some fields. It shares the values of the others.
+func Without(from proto.Message, names ...protoreflect.Name) proto.Message {
 	to := from.ProtoReflect().New()
 	from.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if !slices.Contains(names, field.Name()) {
@@ -53,6 +53,7 @@ func without(from proto.Message, names ...protoreflect.Name) proto.Message {
 		}
 		return true
 	})
+	to.SetUnknown(from.ProtoReflect().GetUnknown())
 	return to.Interface()
 }
 

@@ -27,7 +27,7 @@ type CRD struct {
 
 // From returns the file and line, or the package, that defines the CRD.
 func (d CRD) From() string {
-	return manifest.Document{Path: d.Path, Line: d.Line}.Position()
+	return manifest.Position(d.Path, d.Line)
 }
 
 // Storage returns the name of the CRD's storage version, or of its first version if none is

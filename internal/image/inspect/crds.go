@@ -215,11 +215,11 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	case group == "meta.pkg.crossplane.io" && c.Follow != FollowNone:
 		lines := from.Lines()
 		c.depend(lock.ReadDependsOn(obj), func(i int) string {
-			return manifest.Document{Path: from.Path, Line: lines.Of(fmt.Sprintf("spec.dependsOn[%d]", i))}.Position()
+			return manifest.Position(from.Path, lines.Of(fmt.Sprintf("spec.dependsOn[%d]", i)))
 		})
 	case group == "pkg.crossplane.io":
 		if pkg := fieldpath.Text(obj, "spec", "package"); pkg != "" {
-			next := requirement{pkg: pkg, by: manifest.Document{Path: from.Path, Line: from.Lines().Of("spec.package")}.Position()}
+			next := requirement{pkg: pkg, by: manifest.Position(from.Path, from.Lines().Of("spec.package"))}
 			if obj["kind"] == "Function" {
 				next.function = (&unstructured.Unstructured{Object: obj}).GetName()
 			}

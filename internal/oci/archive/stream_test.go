@@ -53,7 +53,7 @@ func archives(t testing.TB) map[string][]byte {
 	return map[string][]byte{
 		"Ours":      write(t, image(t, "linux", "amd64")),
 		"OurIndex":  write(t, index(t, image(t, "linux", "amd64"), image(t, "linux", "arm64"))),
-		"Crane":     readFile(t, saved),
+		"Crane":     []byte(e2e.ReadFile(t, saved)),
 		"Layout":    tarOf(t, layoutOf(desc(manifestType, manifest), blob(manifest), blob(config), blob(layer), blob(other), blob(zipped))...),
 		"Unordered": tarOf(t, docker("3/layer.tar", "1/layer.tar", "2/layer.tar"), member{name: "1/json", text: "{}"}, member{name: "1/layer.tar", text: other}, member{name: "2/layer.tar", link: "../3/layer.tar", kind: tar.TypeSymlink}, member{name: "c.json", text: config}, member{name: "3/layer.tar", text: layer}),
 		"Zipped":    tarOf(t, docker("1", "2", "1"), member{name: "c.json", text: config}, member{name: "1", text: zipped}, member{name: "2", text: string(zstandard(t, []byte(other)))}),
@@ -220,10 +220,4 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("writing it again differs: %v", err)
 		}
 	})
-}
-
-func readFile(t testing.TB, path string) []byte {
-	t.Helper()
-	data := []byte(e2e.ReadFile(t, path))
-	return data
 }

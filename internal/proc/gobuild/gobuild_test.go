@@ -171,7 +171,7 @@ func TestBuildRefuses(t *testing.T) {
 			if got := hint.Of(err) != ""; got != tc.hint {
 				t.Errorf("%s: has a hint: got %v, want %v", tc.reason, got, tc.hint)
 			}
-			assertEmpty(t, filepath.Dir(opts.Output))
+			e2e.Empty(t, filepath.Dir(opts.Output))
 		})
 	}
 }
@@ -253,22 +253,13 @@ func TestBuildStops(t *testing.T) {
 	if err := gobuild.Build(ctx, opts); !errors.Is(err, stopped) {
 		t.Errorf("got %v, want %v", err, stopped)
 	}
-	assertEmpty(t, filepath.Dir(opts.Output))
+	e2e.Empty(t, filepath.Dir(opts.Output))
 	assertGone(t, ready)
 }
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-func assertEmpty(t *testing.T, dir string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	e2e.NoError(t, err)
-	for _, e := range entries {
-		t.Errorf("%q was left behind", e.Name())
-	}
 }
 
 // TestBuildAppliesFlags checks that Build passes Options.LDFlags and Options.Flags to go

@@ -257,8 +257,7 @@ func explain(err error, protocol string) error {
 	case protocol == "ssh":
 		return hint.Wrap(err, "add your key to ssh-agent (ssh-add) and the host to ~/.ssh/known_hosts")
 	}
-	var unreachable *url.Error
-	if errors.As(err, &unreachable) {
+	if unreachable, ok := errors.AsType[*url.Error](err); ok {
 		return hint.Wrap(fmt.Errorf("connecting to the server: %w", unreachable.Err), CheckNetwork)
 	}
 	return err

@@ -150,7 +150,7 @@ func (r Result) Refusals(at string) []error {
 		}
 		where := at
 		if r.Path != "" {
-			where = manifest.Document{Path: r.Path, Line: f.Line}.Position()
+			where = manifest.Position(r.Path, f.Line)
 		}
 		all = append(all, fmt.Errorf("%s: an API server refuses this %s: %s", where, r.Kind, f))
 	}
@@ -161,8 +161,7 @@ func (r Result) Refusals(at string) []error {
 func Unreadable(doc manifest.Document, err error) Result {
 	r := Result{Path: doc.Path, Line: doc.Line, Status: Invalid}
 	text := err.Error()
-	var at *manifest.Error
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*manifest.Error](err); ok {
 		r.Path, r.Line, text = at.Path, at.Line, at.Err.Error()
 	}
 	if next := hint.Of(err); next != "" && errors.Is(err, fs.ErrNotExist) {

@@ -273,8 +273,7 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 		r.Status = Invalid
 	}
 	if r.broken {
-		at := manifest.Document{Path: r.definition.Path, Line: r.definition.Line}
-		r.Faults = []Fault{{Text: "the definition of its kind at " + at.Position() + " is invalid"}}
+		r.Faults = []Fault{{Text: "the definition of its kind at " + manifest.Position(r.definition.Path, r.definition.Line) + " is invalid"}}
 	}
 	return r, true
 }

@@ -181,7 +181,7 @@ func TestWhatIsNotKept(t *testing.T) {
 			if kept := len(calls.Calls()) == 1; kept != tc.wantKept {
 				t.Errorf("%s: called %d times", tc.reason, len(calls.Calls()))
 			}
-			if n := len(names(t, dir)); n == 0 == tc.wantKept {
+			if n := len(e2e.Names(t, dir)); n == 0 == tc.wantKept {
 				t.Errorf("%s: the folder has %d files", tc.reason, n)
 			}
 		})
@@ -218,7 +218,7 @@ func TestMaxTTL(t *testing.T) {
 func TestFilesAreTheOwners(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	call(t, intercept.Cache(echo(time.Hour), options(t, dir)), "secret-fn", request(1, "tagged"))
-	files := names(t, dir)
+	files := e2e.Names(t, dir)
 	if len(files) != 1 {
 		t.Fatalf("got files %q", files)
 	}
@@ -349,17 +349,6 @@ func TestConcurrentCalls(t *testing.T) {
 		})
 	}
 	e2e.Wait(t, &calls)
-}
-
-func names(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	e2e.NoError(t, err)
-	var all []string
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
 }
 
 func put(t *testing.T, path, text string) {

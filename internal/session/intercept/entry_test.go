@@ -181,7 +181,7 @@ func TestPrune(t *testing.T) {
 			e2e.NoError(t, os.Chtimes(path, noon.Add(-tc.age), noon.Add(-tc.age)))
 			removed, err := intercept.PruneCache(t.Context(), filepath.Dir(path), noon)
 			e2e.NoError(t, err)
-			if gone := len(names(t, filepath.Dir(path))) == 0; gone != tc.wantRemoved || removed == 1 != tc.wantRemoved {
+			if gone := len(e2e.Names(t, filepath.Dir(path))) == 0; gone != tc.wantRemoved || removed == 1 != tc.wantRemoved {
 				t.Errorf("%s: the file is removed: %t, with %d removed files", tc.reason, gone, removed)
 			}
 		})

@@ -114,8 +114,8 @@ func TestSeveralProcesses(t *testing.T) {
 			t.Errorf("%v: %s", err, cmd.Stderr)
 		}
 	}
-	if n := len(names(t, dir)); n != 8 {
-		t.Errorf("the folder has %d files: %q", n, names(t, dir))
+	if n := len(e2e.Names(t, dir)); n != 8 {
+		t.Errorf("the folder has %d files: %q", n, e2e.Names(t, dir))
 	}
 }
 
@@ -134,7 +134,7 @@ func TestKilledProcess(t *testing.T) {
 	if _, err := intercept.PruneCache(t.Context(), dir, time.Now().Add(48*time.Hour)); err != nil {
 		t.Error(err)
 	}
-	if left := names(t, dir); len(left) > 0 {
+	if left := e2e.Names(t, dir); len(left) > 0 {
 		t.Errorf("these files are never removed: %q", left)
 	}
 }

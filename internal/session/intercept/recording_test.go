@@ -83,8 +83,7 @@ func TestReplay(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
 				}
-				var miss *intercept.MissError
-				if errors.As(err, &miss) && (miss.Recorded != nil) != (tc.wantWas != "") {
+				if miss, ok := errors.AsType[*intercept.MissError](err); ok && (miss.Recorded != nil) != (tc.wantWas != "") {
 					t.Errorf("%s: the nearest is %v", tc.reason, miss.Recorded)
 				}
 				return
@@ -242,8 +241,7 @@ func TestTwice(t *testing.T) {
 			if err == nil || err.Error() != tc.wantErr {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
-			var differ *intercept.UnstableError
-			if errors.As(err, &differ) && cmp.Equal(differ.First, differ.Second) {
+			if differ, ok := errors.AsType[*intercept.UnstableError](err); ok && cmp.Equal(differ.First, differ.Second) {
 				t.Errorf("%s: both responses are %v", tc.reason, differ.First)
 			}
 		})

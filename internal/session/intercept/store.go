@@ -18,8 +18,8 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -133,15 +133,7 @@ type key [sha256.Size]byte
 // keyOf returns the key of a request, ignoring its meta. Another version of the
 // protobuf library may produce another key, which only causes a cache miss.
 func keyOf(identity string, req *fnv1.RunFunctionRequest) (key, error) {
-	bare := req.ProtoReflect().New()
-	req.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		if field.Name() != "meta" {
-			bare.Set(field, v)
-		}
-		return true
-	})
-	bare.SetUnknown(req.ProtoReflect().GetUnknown())
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare.Interface())
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(reconciler.Without(req, "meta"))
 	if err != nil {
 		return key{}, fmt.Errorf("encoding a request: %w", err)
 	}

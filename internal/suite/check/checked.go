@@ -28,7 +28,7 @@ func (c Checker) Checked(form spec.CaseSpec, s *Subject) func(resource, path str
 		for path, m := range r.Fields {
 			l.add(name, look{anyIndex(path), m.Value != nil || m.Equals != nil || m.Matches != nil || m.In != nil || m.CEL != nil})
 			if m.CEL != nil {
-				c.Expressions.resourceFields(*m.CEL, l.addBelow)
+				resourceFields(*m.CEL, l.addBelow)
 			}
 		}
 	}
@@ -36,7 +36,7 @@ func (c Checker) Checked(form spec.CaseSpec, s *Subject) func(resource, path str
 		l.addBelow(name, "")
 	}
 	for _, expression := range e.CEL {
-		c.Expressions.resourceFields(expression, l.addBelow)
+		resourceFields(expression, l.addBelow)
 	}
 	for _, want := range e.Objects {
 		if got := l.candidate(want); got != nil {
@@ -134,17 +134,9 @@ func anyIndex(path string) string {
 
 // resourceFields calls add for each field of a composed resource that an expression names. It
 // does nothing for an expression that does not compile.
-func (e *Env) resourceFields(expression string, add func(resource, path string)) {
-	env, err := e.env.Do(struct{}{}, newEnv)
-	if err != nil {
-		return
-	}
-	compiled, issues := env.Compile(expression)
-	if issues.Err() != nil {
-		return
-	}
+func resourceFields(expression string, add func(resource, path string)) {
 	inner := map[int64]bool{} // Operands of selections: only the longest path counts.
-	ast.PreOrderVisit(compiled.NativeRep().Expr(), ast.NewExprVisitor(func(x ast.Expr) {
+	visit(expression, func(x ast.Expr) {
 		if operand := operandOf(x); operand != nil {
 			inner[operand.ID()] = true
 		}
@@ -152,7 +144,7 @@ func (e *Env) resourceFields(expression string, add func(resource, path string))
 		if segments, ok := selected(x); ok && len(segments) > 1 && !inner[x.ID()] && !isTest {
 			add(segments[0].Key, anyIndex(segments[1:].String()))
 		}
-	}))
+	})
 }
 
 // operandOf returns the expression from which x selects a field or an element, or nil.

@@ -7,10 +7,11 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
-	"k8s.io/apiserver/pkg/cel/environment"
+	kubernetes "k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -31,7 +32,6 @@ var Variables = []string{"self", "xr", "operation", "resources", "results", "con
 // An Env compiles each CEL expression once. It is safe for concurrent use. The
 // zero value is ready to use.
 type Env struct {
-	env      proc.Memo[struct{}, *cel.Env]
 	programs proc.Memo[string, cel.Program]
 }
 
@@ -63,9 +63,9 @@ func (e *Env) Eval(ctx context.Context, expression string, values map[string]any
 	return is, nil
 }
 
-// newEnv returns the CEL environment of Kubernetes with Variables.
-func newEnv() (*cel.Env, error) {
-	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+// environment returns the CEL environment of Kubernetes with Variables.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	base := kubernetes.MustBaseEnvSet(kubernetes.DefaultCompatibilityVersion())
 	options := make([]cel.EnvOption, 0, len(Variables))
 	for _, name := range Variables {
 		options = append(options, cel.Variable(name, cel.DynType))
@@ -75,10 +75,10 @@ func newEnv() (*cel.Env, error) {
 		return nil, fmt.Errorf("preparing CEL: %w", err)
 	}
 	return env, nil
-}
+})
 
 func (e *Env) program(expression string) (cel.Program, error) {
-	env, err := e.env.Do(struct{}{}, newEnv)
+	env, err := environment()
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,19 @@ func (e *Env) program(expression string) (cel.Program, error) {
 
 // Constant reports whether an expression has the same value in each case, because it names no
 // variable. It is false for an expression that does not compile.
-func (e *Env) Constant(expression string) bool {
-	env, err := e.env.Do(struct{}{}, newEnv)
+func Constant(expression string) bool {
+	constant := true
+	return visit(expression, func(x ast.Expr) {
+		if x.Kind() == ast.IdentKind && slices.Contains(Variables, x.AsIdent()) {
+			constant = false
+		}
+	}) && constant
+}
+
+// visit calls do for each part of an expression, from the outside in. It returns false for an
+// expression that does not compile.
+func visit(expression string, do func(ast.Expr)) bool {
+	env, err := environment()
 	if err != nil {
 		return false
 	}
@@ -115,13 +126,8 @@ func (e *Env) Constant(expression string) bool {
 	if issues.Err() != nil {
 		return false
 	}
-	constant := true
-	ast.PreOrderVisit(compiled.NativeRep().Expr(), ast.NewExprVisitor(func(x ast.Expr) {
-		if x.Kind() == ast.IdentKind && slices.Contains(Variables, x.AsIdent()) {
-			constant = false
-		}
-	}))
-	return constant
+	ast.PreOrderVisit(compiled.NativeRep().Expr(), ast.NewExprVisitor(do))
+	return true
 }
 
 // firstLine returns the first line of an error of CEL. It replaces the prefix

@@ -110,7 +110,7 @@ func (c *Collector) Add(one Case) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// An inline Composition in a table has the same position in all rows.
-	key := one.Composition.Document.Position() + "\x00" + string(one.Composition.Document.Text)
+	key := one.Composition.Document.Key()
 	of := c.all[key]
 	if of == nil {
 		of = &collected{

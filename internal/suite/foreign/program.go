@@ -26,5 +26,6 @@ func Program(path string, text []byte) []spec.Converted {
 	reason := fmt.Sprintf("the tests are a program in %s, which is not run: write the tests that it prints to a YAML file", programs[name])
 	return []spec.Converted{{
 		Name: name, Fields: map[string]any{"skip": reason}, Line: func([]string) int { return 1 },
+		Warnings: []error{fmt.Errorf("%s: %s", path, reason)},
 	}}
 }
