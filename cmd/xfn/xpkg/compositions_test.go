@@ -94,7 +94,7 @@ func TestCompositions(t *testing.T) {
 			"rules without schemas are checked", strings.Replace(widgets, "fromFieldPath: spec.size, ", "", 1),
 			[]string{"c.yaml:17: " + at + "fromFieldPath must be set for patch type FromCompositeFieldPath"},
 		},
-		"Lost":         {"a value that Crossplane does not apply is a problem", strings.Replace(widgets, "{fromFieldPath", "{type: ToCompositeFieldPath, fromFieldPath", 1), []string{"c.yaml:17: " + strings.Replace(at, "from", "to", 1) + "a pipeline only changes the status of a composite resource, so spec.size is not applied"}},
+		"Lost":         {"a value that Crossplane does not apply is a problem", strings.Replace(widgets, "{fromFieldPath", "{type: ToCompositeFieldPath, fromFieldPath", 1), []string{"c.yaml:17: " + strings.Replace(at, "from", "to", 1) + "a pipeline only changes the status of a composite resource, so spec.size is not applied, did you mean type: FromCompositeFieldPath?"}},
 		"Doubtful":     {"fields that a function reads are not a problem", strings.Replace(widgets, "{fromFieldPath: spec.size, toFieldPath: spec.size}", "{fromFieldPath: spec.size}\n        readinessChecks: [{type: MatchString, fieldPath: status.a, matchString: ''}]", 1), nil},
 		"UnknownField": {"lost fields are a problem of another rule", widgets + "  resources: []\n", nil},
 		"Strict":       {"missing schemas are not a problem in any mode", strings.Replace(widgets, "{name: widgets}", "{name: widgets, annotations: {crossplane.io/composition-schema-aware-validation-mode: strict}}", 1), nil},

@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -117,7 +118,8 @@ func kindMistake(r *structpb.Struct) (text, field string) {
 	for _, field := range []string{"apiVersion", "kind"} {
 		switch v := fields[field].GetKind().(type) {
 		case *structpb.Value_NumberValue, *structpb.Value_BoolValue, *structpb.Value_ListValue, *structpb.Value_StructValue:
-			return fmt.Sprintf("has the %s %s, which is not a text, so an API server refuses it", field, fields[field]), field
+			value, _ := json.Marshal(fields[field].AsInterface()) // NaN and infinity have no text.
+			return fmt.Sprintf("has the %s %s, which is not a text, so an API server refuses it", field, value), field
 		case *structpb.Value_StringValue:
 			if v.StringValue != "" {
 				continue
