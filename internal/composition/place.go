@@ -1,6 +1,9 @@
 package composition
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 type entryKey struct{}
 
@@ -16,12 +19,13 @@ func EntryOf(ctx context.Context) Entry {
 	return e
 }
 
+// An Origin returns the place that wrote a field of a resource, or the first line with a text in the
+// resource. It returns "" if the place is unknown.
+type Origin func(resource, field, text string) string
+
 // Origins finds the places in a Composition, or in files, that wrote the resources of a pipeline step.
-type Origins struct {
-	// Of returns the place that wrote a field of a resource, or the first line with a text in the
-	// resource. It returns "" if the place is unknown. The function of the step sets it.
-	Of func(resource, field, text string) string
-}
+// The function of the step sets the Origin. Two implementations of it may run concurrently.
+type Origins struct{ of atomic.Pointer[Origin] }
 
 type originsKey struct{}
 
@@ -30,20 +34,22 @@ func WithOrigins(ctx context.Context, o *Origins) context.Context {
 	return context.WithValue(ctx, originsKey{}, o)
 }
 
-// SetOrigins sets o.Of for the Origins o in ctx, if there are any.
-func SetOrigins(ctx context.Context, of func(resource, field, text string) string) {
+// SetOrigins sets the Origin of the Origins in ctx, if there are any.
+func SetOrigins(ctx context.Context, of Origin) {
 	if o, ok := ctx.Value(originsKey{}).(*Origins); ok {
-		o.Of = of
+		o.of.Store(&of)
 	}
 }
 
 // At returns the place of a resource as the end of a sentence, or "". o may be nil.
 func (o *Origins) At(resource, field, text string) string {
-	if o == nil || o.Of == nil {
+	if o == nil {
 		return ""
 	}
-	if place := o.Of(resource, field, text); place != "" {
-		return " (at " + place + ")"
+	if of := o.of.Load(); of != nil {
+		if place := (*of)(resource, field, text); place != "" {
+			return " (at " + place + ")"
+		}
 	}
 	return ""
 }
