@@ -28,7 +28,7 @@ func isBadInput(fatal string) bool {
 // known ones. For a missing field and a value of another type than an object, it names what is
 // expected. For other messages, Advice returns "".
 func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
-	if next := cmp.Or(spec.Advice(fatal), patch.Advice(fatal), gotemplating.Advice(fatal)); next != "" {
+	if next := cmp.Or(spec.Advice(fatal), patch.Advice(fatal), gotemplating.Advice(fatal, input)); next != "" {
 		return hint.Hint(next)
 	}
 	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {

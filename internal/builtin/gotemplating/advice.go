@@ -1,7 +1,7 @@
 package gotemplating
 
 import (
-	"fmt"
+	"encoding/json"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,32 +18,29 @@ var (
 	otherMetaKind = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^invalid kind "(.*?)" for apiVersion "` + regexp.QuoteMeta(metaAPIVersion) + `"`)
 	})
-	helmField = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`at <\.(Values|Release|Chart|Files|Capabilities)\b.*>: can't evaluate field `)
-	})
-	noValue = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`at <(.*)>: error calling \w+: reflect: call of reflect\.Value\.\w+ on zero Value$`)
-	})
 )
 
 const unknownOption = "cannot apply template options: panic occurred while applying template options: unrecognized option: "
 
-// Advice returns the hint for a fatal result of the function, or "" if there is none.
-func Advice(fatal string) string {
+// Advice returns the hint for a fatal result of the function for an input in JSON, or "" if there is
+// none.
+func Advice(fatal string, input []byte) string {
 	if option, ok := strings.CutPrefix(fatal, unknownOption); ok {
 		return hint.MeantOf(option, missingKeys)
 	}
 	if m := otherMetaKind().FindStringSubmatch(fatal); m != nil {
 		return hint.MeantOf(m[1], metaKinds)
 	}
-	const composite = "the composite resource is .observed.composite.resource"
-	if m := helmField().FindStringSubmatch(fatal); m != nil {
-		return fmt.Sprintf("Helm has .%s, and a function does not: %s", m[1], composite)
+	for _, c := range corrections() {
+		if m := c.message.FindStringSubmatchIndex(fatal); m != nil {
+			return string(c.message.ExpandString(nil, c.hint, fatal, m))
+		}
 	}
-	if m := noValue().FindStringSubmatch(fatal); m != nil {
-		return fmt.Sprintf("a value in %q does not exist: correct its path; %s", m[1], composite)
+	in := &GoTemplate{}
+	if !strings.HasPrefix(fatal, "cannot decode manifest") || json.Unmarshal(input, in) != nil {
+		return ""
 	}
-	return ""
+	return in.adviceForOutput()
 }
 
 // block matches what begins or ends a block or a comment after the left delimiter of an action.

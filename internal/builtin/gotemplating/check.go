@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -71,7 +72,7 @@ func (p parts) checkSyntax(left, right string) (sdk.Location, error) {
 	}
 	message := strings.TrimPrefix(err.Error(), fmt.Sprintf("%s%d: ", prefix, line))
 	if !strings.Contains(message, "unexpected EOF") {
-		return p.locate(line), errors.New(message)
+		return p.locate(line), hint.Wrap(errors.New(message), Advice(message, nil))
 	}
 	at := p.locateOpen(line, left)
 	if at.Detail != "" {

@@ -135,6 +135,9 @@ func metaMistakes(d *unstructured.Unstructured) (found []string) {
 	}
 	for i, c := range fieldpath.List(d.Object, "conditions") {
 		status := fieldpath.Text(c, "status")
+		if _, isText := fieldpath.Map(c)["status"].(string); !isText && fieldpath.Map(c)["status"] != nil {
+			continue // The result is fatal.
+		}
 		if kind == "ClaimConditions" && !slices.Contains(sdk.ConditionStatuses(), status) {
 			found = append(found, fmt.Sprintf("%s: conditions[%d].status is %q, which becomes Unknown", kind, i, status))
 		}

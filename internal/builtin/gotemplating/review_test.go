@@ -102,6 +102,8 @@ func TestMistakes(t *testing.T) {
 		"Number":    {"a connection detail that is not text makes the function ignore all", metaAPI + "kind: CompositeConnectionDetails\ndata: {a: YQ==, b: 5432}\n", "CompositeConnectionDetails: data.b is not a string, so all connection details of the document are ignored"},
 		"Base64":    {"connection details in base64 are right", metaAPI + "kind: CompositeConnectionDetails\ndata: {a: YQ==, b: ''}\n", ""},
 		"Status":    {"the function knows three statuses", metaAPI + "kind: ClaimConditions\nconditions: [{type: A, status: 'True', reason: B}, {type: C, status: 'Yes', reason: D}]\n", `ClaimConditions: conditions[1].status is "Yes", which becomes Unknown`},
+		"Absent":    {"a status that is missing becomes Unknown", metaAPI + "kind: ClaimConditions\nconditions: [{type: A, reason: B}]\n", `ClaimConditions: conditions[0].status is "", which becomes Unknown`},
+		"Boolean":   {"a status that is not a text has a fatal result", metaAPI + "kind: ClaimConditions\nconditions: [{type: A, status: true, reason: B}]\n", ""},
 		"Matchname": {"an unknown field of a requirement is ignored", metaAPI + "kind: ExtraResources\nrequirements: {a: {apiVersion: v1, kind: ConfigMap, matchNme: b}}\n", "ExtraResources: requirements.a has no field matchNme, did you mean matchName?"},
 		"Fine":      {"documents that have an effect are no mistakes", crane("a") + "---\n" + pier + "status: {b: 1}\n---\n" + metaAPI + "kind: Context\ndata: {a: b}\n", ""},
 	}
