@@ -21,7 +21,7 @@ const noValue = "<no value>"
 // badVerb matches what package fmt prints for a value that is missing, left over, nil or of
 // another type than its verb.
 var badVerb = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`%!.?\((?:MISSING\)|NOVERB\)|BADINDEX\)|<nil>\)|EXTRA |[\w.*\[\]{} ]+=)`)
+	return regexp.MustCompile(`%!.?\((?:MISSING\)|NOVERB\)|BADINDEX\)|<nil>\)|EXTRA |[\w.*\[\]{} ]+=[^()]*\)?)`)
 })
 
 // placeholderIn returns the first text in s that a template or a format prints in place of a

@@ -238,6 +238,9 @@ func (in *pipelineInput) warnings(step string, removes bool, origins *compositio
 		if field, text := findPlaceholder("", structpb.NewStructValue(was), structpb.NewStructValue(is)); text != "" {
 			warn("writes %q to %s of %s %q: %s%s", text, field, what, name, placeholderReason(text), origins.At(name, field, text))
 		}
+		if text := placeholderIn(name); text != "" && was == nil {
+			warn("writes %q to the name of %s %q: %s%s", text, what, name, placeholderReason(text), origins.At(name, "metadata", text))
+		}
 		for _, m := range metadataMistakes(was, is) {
 			warn("%s (%s %q)%s", m.text, what, name, origins.At(name, "metadata", m.key))
 		}
