@@ -105,6 +105,9 @@ func (d Document) json(strict bool) ([]byte, error) {
 	if d.JSON != nil {
 		return d.JSON, nil
 	}
+	if what, next := foreignFormat(d.Text); what != "" {
+		return nil, &Error{d.Path, d.Line, hint.Wrap(errors.New(what), next)}
+	}
 	j, err := toJSON(d.Text, strict)
 	if err != nil {
 		return nil, d.fault(err)

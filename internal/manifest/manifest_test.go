@@ -155,6 +155,13 @@ func TestSyntax(t *testing.T) {
 		{"a colon is followed by another space", "a:\u00a0b\nc: d\n", `1: mapping values are not allowed in this context: "a:\u00a0b" has a no-break space (U+00A0) after "a:", where YAML expects a space: replace it | `},
 		{"a dash is followed by another space", "a:\n-\u2003b\n", `2: could not find expected ':': "-\u2003b" has the space U+2003 after "-", where YAML expects a space: replace it | `},
 		{"a number is infinite", "a: 1\nb: [c, -.Inf]\n", `2: -.Inf is not a number of JSON, which an API server uses | write a finite number; or quote the value, if it is text`},
+		{"a dash has no space", "a:\n- b\n-c\n", `3: could not find expected ':': "-c" has no space after the - | write - c`},
+		{"a key of an object has no colon", "a: 1\nmetadata\n  name: b\n", `2: could not find expected ':': a colon is missing after metadata | write metadata:`},
+		{"the first key has no colon", "metadata\n  name: b\n", `1: mapping values are not allowed in this context: a colon is missing after metadata | write metadata:`},
+		{"a value of two lines has a second colon", "a: b\n  c\n  d: e\n", `3: mapping values are not allowed in this context: the line before it has no ": " | write KEY: VALUE there`},
+		{"a file is copied from Markdown", "\n```yaml\na: b\n```\n", "1: the file begins with a code fence of Markdown | remove the lines that begin with ```"},
+		{"a file is a web page", "<!doctype HTML><body>404: Not Found</body>", "1: the file is a web page in HTML, not YAML | download the file from its raw URL, with curl -fLO"},
+		{"a file is a pointer of Git LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:a\n", "1: the file is a pointer of Git LFS | fetch its content: git lfs pull"},
 		{"a file has conflict markers of git", "a: b\n<<<<<<< HEAD\nc: d\n", `2: unresolved git merge conflict | keep one of the two sides, and remove the marks`},
 	} {
 		_, err := manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(tc.text)}.Object()

@@ -58,6 +58,21 @@ func Conflict(data []byte) int {
 	return 0
 }
 
+// foreignFormat returns what text in another format than YAML is, and the next action. what is ""
+// for other texts.
+func foreignFormat(text []byte) (what string, next hint.Hint) {
+	text = bytes.TrimLeft(text[:min(len(text), 1<<10)], " \t\r\n")
+	switch lower := bytes.ToLower(text[:min(len(text), 16)]); {
+	case bytes.HasPrefix(text, []byte("```")):
+		return "the file begins with a code fence of Markdown", "remove the lines that begin with ```"
+	case bytes.HasPrefix(lower, []byte("<!doctype html")), bytes.HasPrefix(lower, []byte("<html")):
+		return "the file is a web page in HTML, not YAML", "download the file from its raw URL, with curl -fLO"
+	case bytes.HasPrefix(text, []byte("version https://git-lfs.github.com/spec/")):
+		return "the file is a pointer of Git LFS", "fetch its content: git lfs pull"
+	}
+	return "", ""
+}
+
 // A syntaxError is an error of the parser, and the lines of the document.
 type syntaxError struct {
 	*yamlv4.LoadError
@@ -108,6 +123,8 @@ func (e syntaxError) explain(text []byte) (line int, why string, next hint.Hint)
 		return begin.Line, fmt.Sprintf("found %q", clip([]byte(e.rest(begin)))), template
 	case context == "scanning a simple key" && typographyIn(e.rest(begin), true) != "":
 		return begin.Line, fmt.Sprintf("%q %s", e.rest(begin), typographyIn(e.rest(begin), true)), ""
+	case context == "scanning a simple key" && unspacedDash().MatchString(e.rest(begin)):
+		return begin.Line, fmt.Sprintf("%q has no space after the -", clip([]byte(e.rest(begin)))), hint.Hint("write - " + e.rest(begin)[1:])
 	case context == "scanning a simple key":
 		return begin.Line, fmt.Sprintf(`expected ": " after %q`, clip([]byte(e.rest(begin)))), "write KEY: VALUE; indent the line if it continues the value above it"
 	case strings.HasPrefix(context, "parsing a block ") && first != "" && !strings.HasPrefix(e.Message, "did not find expected node content"), strings.HasPrefix(e.Message, "mapping values"):
@@ -143,6 +160,9 @@ func (e syntaxError) unclosed() (line int, why string, next hint.Hint) {
 // misplaced explains a token that is not allowed after the values before it, such as a key
 // with other indentation.
 func (e syntaxError) misplaced(text []byte) (line int, why string, next hint.Hint) {
+	if key := e.keyWithoutColon(); key != "" && strings.HasPrefix(e.Message, "mapping values") {
+		return e.Mark.Line - 1, "a colon is missing after " + key, hint.Hint("write " + key + ":")
+	}
 	line, why = missingSpace(text, e.Mark.Line)
 	if why == "" {
 		line, why = e.Mark.Line, indentation(text, e.Mark.Line)
@@ -168,6 +188,26 @@ func (e syntaxError) misplaced(text []byte) (line int, why string, next hint.Hin
 		return e.Mark.Line, fmt.Sprintf("a key cannot follow the elements of the list of line %d", e.ContextMark.Line), "indent the key like those of an element; or put the list below a key"
 	}
 	return e.Mark.Line, found, "remove it; or quote the whole value"
+}
+
+// unspacedDash matches an element of a list without a space after its dash, and keyLine a line that
+// has only a key.
+var (
+	unspacedDash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-[A-Za-z{"'][^:]*$`) })
+	keyLine      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^( *)([A-Za-z]\w*)\s*$`) })
+)
+
+// keyWithoutColon returns the key on the line before the error, if it has no colon, and the line of
+// the error is indented more.
+func (e syntaxError) keyWithoutColon() string {
+	if e.Mark.Line < 2 || e.Mark.Line > len(e.lines) {
+		return ""
+	}
+	m := keyLine().FindSubmatch(e.lines[e.Mark.Line-2])
+	if m == nil || !bytes.HasPrefix(e.lines[e.Mark.Line-1], append(m[1], ' ')) {
+		return ""
+	}
+	return string(m[2])
 }
 
 // lastQuote returns the quote with which the value before the error begins, and its line. If
