@@ -99,6 +99,7 @@ func TestCheck(t *testing.T) {
 		"MissingTop":   {"a top-level field can be missing", "{xr: {sepc.size: {exists: true}}}", []string{"expect.xr.sepc.size: composite resource: sepc.size: there is no such field: composite resource has apiVersion, kind, metadata, spec, status: is it spec?"}},
 		"MissingIndex": {"a list element can be missing", "{resources: {bolt: {'spec.tags[7]': x}}}", []string{"expect.resources.bolt.spec.tags[7]: bolt: spec.tags[7]: there is no such field: spec.tags has 2 elements"}},
 		"MissingDeep":  {"a scalar has no fields", "{xr: {spec.size.x: {absent: false}}}", []string{"expect.xr.spec.size.x: composite resource: spec.size.x: there is no such field: spec.size is 3"}},
+		"MissingDots":  {"a key with dots is in brackets", "{context: {example.org/env.zone: c}}", []string{"expect.context.example.org/env.zone: context: example.org/env.zone: there is no such field: a key with a dot is in brackets, as in context[example.org/env]"}},
 		"MissingEmpty": {"an empty object has no fields", "{resources: {rivet: {spec.x: 1}}}", []string{"expect.resources.rivet.spec.x: rivet: spec.x: there is no such field: spec is empty"}},
 		"BadPath":      {"an invalid path is an error", "{xr: {'spec[': 1}}", []string{`expect.xr.spec[: composite resource: spec[: invalid field path: cannot parse path "spec[": unterminated '[' at position 4`}},
 		"Each":         {"a wildcard matches all elements", "{resources: {bolt: {'spec.ports[*].p': 1}}}", []string{"expect.resources.bolt.spec.ports[*].p: bolt: spec.ports[1].p: want 1, got 2"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -77,6 +78,11 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return env, nil
 })
 
+// hyphenated matches a field with a hyphen after a dot.
+var hyphenated = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b([a-z][\w.]*)\.(\w+(?:-[A-Za-z]\w*)+)`)
+})
+
 func (e *Env) program(expression string) (cel.Program, error) {
 	env, err := environment()
 	if err != nil {
@@ -87,7 +93,17 @@ func (e *Env) program(expression string) (cel.Program, error) {
 		text := firstLine(err.Error())
 		if _, after, ok := strings.Cut(text, "undeclared reference to '"); ok {
 			name, _, _ := strings.Cut(after, "'")
-			text += hint.DidYouMean(hint.Nearest(name, Variables))
+			near, m := hint.Nearest(name, Variables), hyphenated().FindStringSubmatch(expression)
+			switch {
+			case near != "":
+				text += hint.DidYouMean(near)
+			case m != nil && strings.Contains(m[2], "-"+name):
+				text += fmt.Sprintf(": - is a minus: write %s['%s']", m[1], m[2])
+			default:
+				text += ": the variables are " + strings.Join(Variables, ", ")
+			}
+		} else if strings.Contains(text, "token recognition error at: '=") {
+			text += ": equality is =="
 		}
 		return nil, fmt.Errorf("the expression does not compile: %s", text)
 	}

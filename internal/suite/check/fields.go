@@ -111,6 +111,11 @@ func (f field) nearby(p fieldpath.Path) string {
 	}
 	switch in := in.(type) {
 	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(in)) {
+			if rest := p[i:].String(); strings.Contains(name, ".") && (rest == name || strings.HasPrefix(rest, name+".")) {
+				return fmt.Sprintf(": a key with a dot is in brackets, as in %s[%s]", around, name)
+			}
+		}
 		return suggestNames(around, p[i].Key, slices.Sorted(maps.Keys(in)))
 	case []any:
 		return fmt.Sprintf(": %s has %s", around, report.Count(len(in), "element"))

@@ -44,14 +44,14 @@ func (c *Case) Spec() (CaseSpec, error) {
 		// A misspelled each is the reason why its variables are unknown.
 		for _, fault := range manifest.DecodeStrict(c.raw, &f) {
 			if fault.Unknown {
-				return CaseSpec{}, c.errorAt(fault.Path, fault)
+				return CaseSpec{}, c.errorAt(fault.Path, explained(fault))
 			}
 		}
 		return CaseSpec{}, err
 	}
 	var errs []error
 	for _, fault := range manifest.DecodeStrict(value, &f) {
-		errs = append(errs, c.errorAt(fault.Path, fault))
+		errs = append(errs, c.errorAt(fault.Path, explained(fault)))
 	}
 	return f, errors.Join(errs...)
 }

@@ -62,6 +62,8 @@ func TestCaseErrors(t *testing.T) {
 		"SameName":    {"a name must be unique", "- name: good", "good", `s.yaml:6: the name "good" is already used by the case on line 5`},
 		"Unknown":     {"unknown fields are errors", "- name: a\n  exect: {}\n  timeout: soon", "a", "s.yaml:7: exect: there is no such field: is it expect?\ns.yaml:8: timeout: expected a time such as 30s or 2m"},
 		"Deep":        {"unknown fields are errors at any depth", "- name: a\n  expect:\n    resources:\n      bolt:\n        spec.size: {equal: 3}\n    ready: {resorces: [a]}", "a", "s.yaml:11: expect.ready.resorces: there is no such field: is it resources?\ns.yaml:10: expect.resources.bolt.spec.size.equal: there is no such field: is it equals?"},
+		"Nested":      {"a field of a resource is not an object of fields", "- name: a\n  expect:\n    resources:\n      bolt:\n        spec: {size: 3}", "a", "s.yaml:10: expect.resources.bolt.spec.size: there is no such field, only equals, matches, exists, absent, in, length, cel: a field is named by its whole path in one key, as in spec.size: VALUE"},
+		"Fatal":       {"a fatal result has its own field", "- name: a\n  expect:\n    results: {severity: Fatal}", "a", `s.yaml:8: expect.results.severity: expected Normal or Warning, got "Fatal": a fatal result is expected by fatal`},
 		"Misspelled":  {"a misspelled each is the error of its case", "- name: a\n  ech: [{x: b}]\n  xrd: ${each.x}", "a", "s.yaml:7: ech: there is no such field: is it each?"},
 		"NoTable":     {"a variable is an error in a case without a table", "- name: a\n  xrd: ${each.x}", "a", "s.yaml:7: ${each.x} is used in a case without a table (each)"},
 		"EmptyTable":  {"a table must have rows", "- name: a\n  each: []", "a", "s.yaml:7: each: the table has no rows"},

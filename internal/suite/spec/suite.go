@@ -121,7 +121,20 @@ func (s *Suite) checkDefaults() error {
 	return nil
 }
 
-func (s *Suite) fault(f manifest.DecodeFault) error { return s.errorAt(f.Path, f) }
+func (s *Suite) fault(f manifest.DecodeFault) error { return s.errorAt(f.Path, explained(f)) }
+
+// explained returns f with what was probably meant: the other form of a fatal result, or of a field
+// in a nested object.
+func explained(f manifest.DecodeFault) manifest.DecodeFault {
+	n := len(f.Path)
+	switch {
+	case n > 1 && f.Path[n-1] == "severity" && strings.HasSuffix(f.Text, `, got "Fatal"`):
+		f.Text += ": a fatal result is expected by fatal"
+	case n > 3 && f.Unknown && strings.HasPrefix(f.Text, "there is no such field, only equals, "):
+		f.Text += fmt.Sprintf(": a field is named by its whole path in one key, as in %s.%s: VALUE", f.Path[n-2], f.Path[n-1])
+	}
+	return f
+}
 
 func (s *Suite) errorAt(path []string, err error) error {
 	return &manifest.Error{Path: s.Document.Path, Line: s.lines().Of(manifest.JoinPath(path)), Err: err}
