@@ -92,9 +92,12 @@ var (
 	annotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.metadata\.(annotations|labels) accessor error`) })
 )
 
-// nextFor returns the hint for a fatal result about a missing field of the input, or about the type
+// nextFor returns the hint for a fatal result about a variable, about a missing field of the input, or about the type
 // of a value in a base or in the output of a template, or "".
 func nextFor(fatal string) hint.Hint {
+	if strings.HasPrefix(fatal, "cannot evaluate CEL expression ") && strings.Contains(fatal, ": undeclared reference to '") {
+		return "the variables are context, desired and observed: the composite resource is observed.composite.resource"
+	}
 	what, isBase := "each document that the template writes", strings.HasPrefix(fatal, "cannot parse base template")
 	if isBase {
 		what = "the base"
