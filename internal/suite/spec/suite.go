@@ -131,7 +131,7 @@ func explained(f manifest.DecodeFault) manifest.DecodeFault {
 	case n > 1 && f.Path[n-1] == "severity" && strings.HasSuffix(f.Text, `, got "Fatal"`):
 		f.Text += ": a fatal result is expected by fatal"
 	case n > 3 && f.Unknown && strings.HasPrefix(f.Text, "there is no such field, only equals, "):
-		f.Text += fmt.Sprintf(": a field is named by its whole path in one key, as in %s.%s: VALUE", f.Path[n-2], f.Path[n-1])
+		f.Text += ": a field is named by its whole path in one key, such as spec.forProvider.region"
 	}
 	return f
 }
