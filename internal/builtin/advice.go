@@ -77,12 +77,15 @@ func otherFunction(b Builtin, input []byte) string {
 	return ""
 }
 
-// required are hints for results about a missing field of function-go-templating.
+// required are hints for results about a missing field of function-go-templating, and of labels of
+// functions that require resources.
 var required = map[string]hint.Hint{
 	"source is required": "add source: Inline, with the template in inline.template; or source: FileSystem or Environment",
-	"inline.template or inline.templates should be provided": "add the template in inline.template",
-	"environment.key should be provided":                     "add environment.key: the key of the environment that has the template",
-	"fileSystem.dirPath should be provided":                  "add fileSystem.dirPath: the folder of the templates",
+	"inline.template or inline.templates should be provided":             "add the template in inline.template",
+	"Value cannot be nil for type 'Value'":                               "add value; or write type: FromCompositeFieldPath, which reads valueFromFieldPath",
+	"ValueFromFieldPath cannot be nil for type 'FromCompositeFieldPath'": "add valueFromFieldPath; or write type: Value, which reads value",
+	"environment.key should be provided":                                 "add environment.key: the key of the environment that has the template",
+	"fileSystem.dirPath should be provided":                              "add fileSystem.dirPath: the folder of the templates",
 }
 
 // misfit and annotation match results about a value of another type than an object, and about
@@ -103,7 +106,11 @@ func nextFor(fatal string) hint.Hint {
 		what = "the base"
 	}
 	if !isBase && !strings.HasPrefix(fatal, "cannot decode manifest") && !annotation().MatchString(fatal) {
-		return required[strings.TrimPrefix(fatal, "invalid function input: ")]
+		if strings.Contains(fatal, "requirements: cannot get value from field path ") {
+			return "set the field in the composite resource; or correct its path; or add fromFieldPathPolicy: Optional"
+		}
+		_, problem, _ := strings.Cut(fatal, ": ")
+		return required[problem]
 	}
 	if m := misfit().FindStringSubmatch(fatal); m != nil {
 		got := cmp.Or(map[string]string{"array": "a list", "bool": "a boolean"}[m[1]], "a "+m[1])

@@ -175,6 +175,8 @@ func TestAdvice(t *testing.T) {
 			"remove resources[2].patches[0].toFieldPath, or name another version of function-x, because not all versions have this field",
 		},
 		"CEL":    {"an unknown variable of a filter has a hint", `cannot evaluate CEL expression "spec.a" for filter 0: cannot type-check expression: ERROR: <input>:1:1: undeclared reference to 'spec' (in container '')`, "the variables are context, desired and observed: "},
+		"Label":  {"a label without a value has an example", "cannot build requirements: Value cannot be nil for type 'Value'", "add value; or write type: FromCompositeFieldPath"},
+		"Unset":  {"a field that the composite resource lacks has a hint", `could not build extra resource requirements: cannot get value from field path "spec.a": spec.a: no such field`, "set the field in the composite resource; "},
 		"Source": {"a missing field has an example", "invalid function input: source is required", "add source: Inline, "},
 		"Base":   {"a base that is no object is named by its type", `cannot parse base template of composed resource "a": json: cannot unmarshal array into Go value of type map[string]interface {}`, "the base must be an object with apiVersion and kind, not a list"},
 		"Text":   {"a document that is no object is named by its type", `cannot decode manifest: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal bool into Go value of type map[string]interface {}`, "each document that the template writes must be an object with apiVersion and kind, not a boolean"},

@@ -84,12 +84,12 @@ func requirementKey(i int) string { return fmt.Sprintf("environment-config-%d", 
 
 // locateEnvironmentSource returns the path of the field in an input to which a fatal result
 // refers, or "".
-func locateEnvironmentSource(fatal string, _ []byte) string {
+func locateEnvironmentSource(fatal string, input []byte) string {
 	_, text, ok := strings.Cut(fatal, `"environment-config-`)
 	if n, _, quoted := strings.Cut(text, `"`); ok && quoted {
 		return fmt.Sprintf("spec.environmentConfigs[%s]", n)
 	}
-	return sdk.Unset(fatal)
+	return sdk.Unset(fatal, "environmentConfigs", input)
 }
 
 func (in *EnvironmentConfigsInput) sources() (list string, all []source) {

@@ -115,8 +115,8 @@ func TestGolden(t *testing.T) {
 // names the field, and change nothing.
 func TestCrashes(t *testing.T) {
 	for path, tc := range map[string]struct{ want, field string }{
-		"environment-configs-crash/label-path-nil":  {"cannot build requirements: ValueFromFieldPath cannot be nil for type 'FromCompositeFieldPath'", ""},
-		"environment-configs-crash/label-value-nil": {"cannot build requirements: Value cannot be nil for type 'Value'", ""},
+		"environment-configs-crash/label-path-nil":  {"cannot build requirements: ValueFromFieldPath cannot be nil for type 'FromCompositeFieldPath'", "spec.environmentConfigs[0].selector.matchLabels[0]"},
+		"environment-configs-crash/label-value-nil": {"cannot build requirements: Value cannot be nil for type 'Value'", "spec.environmentConfigs[0].selector.matchLabels[0]"},
 		"environment-configs-crash/ref-nil":         {"cannot build requirements: spec.environmentConfigs[0].ref must be set for type Reference", "spec.environmentConfigs[0].ref"},
 		"environment-configs-crash/selector-nil":    {"cannot build requirements: spec.environmentConfigs[0].selector must be set for type Selector", "spec.environmentConfigs[0].selector"},
 		"extra-resources-crash/ref-nil":             {"could not build extra resource requirements: spec.extraResources[0].ref must be set for type Reference", "spec.extraResources[0].ref"},
@@ -162,6 +162,9 @@ func TestLocate(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, function, input, message, want string }{
 		"EnvironmentKey":   {"a message with a key is about its source", "environment-configs", "{}", `cannot get selected environment configs: cannot process environment config "b" by reference, "environment-config-1": Required environment config "b" not found`, "spec.environmentConfigs[1]"},
 		"EnvironmentUnset": {"a message about a missing field names it", "environment-configs", "{}", "cannot build requirements: spec.environmentConfigs[2].ref must be set for type Reference", "spec.environmentConfigs[2].ref"},
+		"EnvironmentValue": {"a label has no value", "environment-configs", "{spec: {environmentConfigs: [{type: Selector, selector: {matchLabels: [{key: a, type: Value, value: b}]}}, {type: Selector, selector: {matchLabels: [{key: a, type: Value, valueFromFieldPath: b}]}}]}}", "", "spec.environmentConfigs[1].selector.matchLabels[0]"},
+		"EnvironmentPath":  {"the value of a label does not exist", "environment-configs", "{spec: {environmentConfigs: [{type: Selector, selector: {matchLabels: [{key: a, valueFromFieldPath: b.c, fromFieldPathPolicy: Optional}, {key: a, valueFromFieldPath: b.c}]}}]}}", "", "spec.environmentConfigs[0].selector.matchLabels[1].valueFromFieldPath"},
+		"ExtraNoPath":      {"a label of an extra source has no path", "extra-resources", "{spec: {extraResources: [{into: a, type: Selector, selector: {matchLabels: [{key: a}]}}]}}", "", "spec.extraResources[0].selector.matchLabels[0]"},
 		"EnvironmentOther": {"other messages have no field", "environment-configs", "{}", `cannot merge environment data: cannot get data from environment config "a": data: no such field`, ""},
 		"ExtraKey":         {"a message with the name of a list is about its source", "extra-resources", sources, `verifying and sorting extra resources: Required extra resource "b" not found`, "spec.extraResources[1]"},
 		"ExtraUnset":       {"a message about a missing field of an extra source names it", "extra-resources", sources, "could not build extra resource requirements: spec.extraResources[1].ref must be set for type Reference", "spec.extraResources[1].ref"},

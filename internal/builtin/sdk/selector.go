@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"sort"
@@ -110,14 +111,34 @@ func (src Source) Matches(field string, s *Selector, in *fnv1.ResourceSelector, 
 	return false, nil
 }
 
-// Unset returns the field in an error of Matches about a field that must be set, or "". fatal is the
-// message of the fatal result with the error.
-func Unset(fatal string) string {
-	before, _, ok := strings.Cut(fatal, " must be set for type ")
-	if !ok {
+// Unset returns the field in an error of Matches, or "". fatal is the message of the fatal result with
+// the error for an input in JSON, whose field spec has the sources in a list.
+func Unset(fatal, list string, input []byte) string {
+	if before, _, ok := strings.Cut(fatal, " must be set for type "); ok {
+		return before[strings.LastIndex(before, " ")+1:]
+	}
+	var in struct {
+		Spec map[string]json.RawMessage `json:"spec"`
+	}
+	var sources []struct {
+		Selector Selector `json:"selector"`
+	}
+	if json.Unmarshal(input, &in) != nil || json.Unmarshal(in.Spec[list], &sources) != nil {
 		return ""
 	}
-	return before[strings.LastIndex(before, " ")+1:]
+	for i, src := range sources {
+		for j, l := range src.Selector.MatchLabels {
+			at, lacks := fmt.Sprintf("spec.%s[%d].selector.matchLabels[%d]", list, i, j), l.ValueFromFieldPath == nil
+			switch {
+			case l.Type == "Value" && l.Value == nil && strings.HasSuffix(fatal, unset("Value", "Value").Error()),
+				l.Type != "Value" && lacks && strings.HasSuffix(fatal, unset("ValueFromFieldPath", fromComposite).Error()):
+				return at
+			case l.Type != "Value" && !lacks && l.FromFieldPathPolicy != optional && strings.Contains(fatal, fmt.Sprintf("cannot get value from field path %q: ", *l.ValueFromFieldPath)):
+				return at + ".valueFromFieldPath"
+			}
+		}
+	}
+	return ""
 }
 
 func (s *Selector) labels(xr func() map[string]any) (map[string]string, error) {
