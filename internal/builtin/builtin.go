@@ -47,6 +47,8 @@ type Builtin struct {
 	// Reads and Patterns are the fields of the input with a path in the composite resource, and
 	// with a regular expression.
 	Reads, Patterns []string
+	// Quiet is true if the function reports an invalid input only in a condition.
+	Quiet bool
 	// Covered describes the supported input, and Differs the differences from the
 	// real function. Both are in Markdown.
 	Covered, Differs string
@@ -162,7 +164,7 @@ var inputs = sync.OnceValue(func() composition.Inputs {
 	var all composition.Inputs
 	for _, b := range All() {
 		if apiVersion, kind, ok := strings.Cut(b.Input, " "); ok {
-			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type, Values: b.Values, Reads: b.Reads, Patterns: b.Patterns})
+			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type, Values: b.Values, Reads: b.Reads, Patterns: b.Patterns, Quiet: b.Quiet})
 		}
 	}
 	return slices.Clip(all) // callers append to it

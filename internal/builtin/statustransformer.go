@@ -23,7 +23,7 @@ func statusTransformer() Builtin {
 	return Builtin{
 		Name: "function-status-transformer", Measured: statusTransformerMeasured, From: "v0.1.0", Below: "v0.6.0",
 		Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[StatusTransformation](),
-		Values: statusValues, Patterns: []string{"statusConditionHooks[].matchers[].resources[].name", "statusConditionHooks[].matchers[].conditions[].message"},
+		Values: statusValues, Patterns: []string{"statusConditionHooks[].matchers[].resources[].name", "statusConditionHooks[].matchers[].conditions[].message"}, Quiet: true,
 		Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
 		Differs: "Resources that match are compared in the order of their names. The real function uses them in random order, on which groups of the same name depend. Regular expressions (16 KiB), and the output (64 MiB) and recursion of messages are limited, and the timeout of the render applies.",
 		New: func(o Options) function.Runner {

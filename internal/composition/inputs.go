@@ -24,6 +24,8 @@ type Input struct {
 	// Reads are the fields with a path in the composite resource, unless a field type beside them
 	// names another source. Patterns are the fields with a regular expression.
 	Reads, Patterns []string
+	// Quiet is true if the function reports an invalid input only in a condition.
+	Quiet bool
 	// Schema is the definition in the CRD of the function's package. It is nil if Type is set.
 	Schema *schema.Definition
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,7 +20,8 @@ import (
 )
 
 // InputKinds returns the steps whose input has another apiVersion or kind than that of the
-// function that the step calls, or a value that the function ignores. official returns the
+// function that the step calls, or a value that the function ignores, and the fields that a function
+// which is Quiet cannot use. official returns the
 // official function that a name in functionRef resolves to, or "".
 func InputKinds(e composition.Entry, inputs composition.Inputs, official func(name string) string) []composition.Problem {
 	var found []composition.Problem
@@ -28,15 +30,29 @@ func InputKinds(e composition.Entry, inputs composition.Inputs, official func(na
 		if ok && step.Input != nil {
 			at := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input", i))
 			found = append(found, inputKind(at, step.Input.Raw, known)...)
-			if len(known.Values) == 0 {
+			if len(known.Values) == 0 && !known.Quiet {
 				continue
 			}
 			if obj, _, ok := inputObject(step); ok {
 				found = append(found, ignored(at, obj, known)...)
+				if known.Quiet {
+					found = append(found, invalid(at, step.Input.Raw, obj, known)...)
+				}
 			}
 		}
 	}
 	return located(e, found)
+}
+
+// invalid returns warnings of the fields of an input that the function cannot decode or compile.
+func invalid(at string, raw []byte, obj map[string]any, known composition.Input) []composition.Problem {
+	c := &checker{Options: Options{Mode: NoSchemas}, seen: map[string]bool{}}
+	c.decode(raw, at, known.Function, reflect.New(known.Type).Interface())
+	c.values(at, obj, known)
+	for i := range c.problems {
+		c.problems[i].Warning = true
+	}
+	return c.problems
 }
 
 // Silent returns the mistakes in the inputs of function-patch-and-transform that the function accepts

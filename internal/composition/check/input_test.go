@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
@@ -56,5 +57,20 @@ func TestInputKinds(t *testing.T) {
 			got := lines(check.Composition(t.Context(), entry(t, tc.text), options(inputs.Definition, check.Warn)))
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
+	}
+}
+
+// TestInputKindsQuiet tests inputs of a function that reports an invalid input only in a condition.
+func TestInputKindsQuiet(t *testing.T) {
+	const at = "spec.pipeline[0].input.statusConditionHooks[0]."
+	for hook, want := range map[string][]string{
+		"{matcher: []}": {"13 " + at + "matcher: warning: InvalidInput: function-status-transformer has no such field and rejects its input, did you mean matchers?"},
+		"{matchers: [{conditions: [{type: Ready, message: 'a (?P<b.+)'}]}]}":         {"13 " + at + "matchers[0].conditions[0].message: warning: InvalidInput: function-status-transformer cannot compile the regular expression: error parsing regexp: invalid named capture: `(?P<b.+)`"},
+		"{matchers: [{conditions: [{type: Ready, message: '(?P<b>.+)', x: null}]}]}": {"13 " + at + "matchers[0].conditions[0].x: warning: InvalidInput: function-status-transformer has no such field and rejects its input"},
+		"{matchers: [{conditions: [{type: Ready, message: '(?P<b>.+)'}]}]}":          nil,
+	} {
+		text := head + "  mode: Pipeline\n  pipeline:\n  - step: compose\n    functionRef: {name: function-status-transformer}\n    input:\n      apiVersion: function-status-transformer.fn.crossplane.io/v1beta1\n      kind: StatusTransformation\n      statusConditionHooks: [" + hook + "]\n"
+		got := lines(check.InputKinds(entry(t, text), builtin.Inputs(), func(name string) string { return name }))
+		e2e.Equal(t, hook, want, got)
 	}
 }
