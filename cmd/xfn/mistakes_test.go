@@ -159,7 +159,6 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the folder of suites is misspelled", "upgrade-check suites", `looking for suites in "suites": no such file`, "check the path"},
 		{"a project is built for architectures of Go", "project build --platform linux/foo", `unknown architecture "foo"`, "use linux/amd64 or linux/arm64"},
 		{"a project may have no APIs", "rbac", "crossplane-project.yaml: the project has no files in apis and tests", "xfn xrd generate"},
-		{"the schemas of a project are its APIs", "validate", "crossplane-project.yaml has no CRD and no XRD", "xfn xrd generate"},
 		{"a package file is pushed to a reference", "xpkg push -f plain.xpkg", "missing the reference to push to", "as in xfn xpkg push -f hello.xpkg"},
 		{"a file is a part of an index once", "xpkg push -f plain.xpkg -f plain.xpkg REF", `"plain.xpkg" is named twice`, "leave one out"},
 		{"two files may have one image", "xpkg push -f plain.xpkg -f ./plain.xpkg REF", `"plain.xpkg" and "./plain.xpkg" have the same image`, "leave one out"},

@@ -114,15 +114,12 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err != nil {
 		return err
 	}
+	undefined := ""
 	if len(definitions) == 0 && out.broken+out.unread == 0 {
 		if !packages && c.Extensions != "" && definesSome(ctx, o.Files, resources, schemas) {
 			return swapped(schemas, resources)
 		}
-		next := "the order is schemas, resources, as in xfn validate definition.yaml xr.yaml"
-		if c.Extensions == "" { // The schemas are those of the project.
-			next = "write an XRD for an example with xfn xrd generate"
-		}
-		term.Warn(fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: %s", strings.Join(schemas, ","), next))
+		undefined = c.undefined(schemas)
 	}
 	old, err := validate.ReadOld(stream(ctx, o.Files, c.Old))
 	if err != nil {
@@ -134,6 +131,9 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	})
 	if err := v.Documents(ctx, stream(ctx, o.Files, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
+	}
+	if undefined != "" && (c.Extensions != "" || out.counts.Total > 0) {
+		term.Warn(undefined)
 	}
 	if out.counts.Total == 0 && c.Resources != "" {
 		term.Warn(strings.Join(resources, ",") + " has no resource, so nothing was validated")
@@ -147,6 +147,15 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	return cmp.Or(c.Summary.Write(term, found, out.sentence()), out.verdict())
+}
+
+// undefined returns the warning about schemas that define no kind.
+func (c *Cmd) undefined(schemas []string) string {
+	what, next := strings.Join(schemas, ","), "the order is schemas, resources, as in xfn validate definition.yaml xr.yaml"
+	if c.Extensions == "" {
+		what, next = "the project", "write an XRD for an example with xfn xrd generate"
+	}
+	return fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: %s", what, next)
 }
 
 // definesSome reports whether a file or folder of resources has a CRD, an XRD or an MRD that defines
@@ -187,10 +196,16 @@ func withoutStdin(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == manifest.Stdin })
 }
 
+// stream returns the documents of files and folders. It leaves out the files of other tools in folders,
+// and warns of them.
 func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[manifest.Document, error] {
 	return func(yield func(manifest.Document, error) bool) {
 		for _, path := range paths {
 			for doc, err := range r.Stream(ctx, path) {
+				if what := foreign(r, path, doc.Path); what != "" {
+					r.Warn(what)
+					continue
+				}
 				if !yield(doc, err) {
 					return
 				}
