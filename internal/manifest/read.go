@@ -8,8 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -203,6 +205,27 @@ func (r Reader) unreadable(path string, err error) error {
 		return hint.Wrap(err, near)
 	}
 	return err
+}
+
+// almostYAML matches the names of files that look like YAML.
+var almostYAML = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\.ya?ml(?:\.txt)?$`) })
+
+// Misnamed returns the hint to rename the files in folders that look like YAML, but have another
+// extension, or "" if there are none.
+func Misnamed(fsys afero.Fs, folders ...string) hint.Hint {
+	var names []string
+	for _, folder := range folders {
+		entries, _ := afero.ReadDir(fsys, folder) // A file has no entries.
+		for _, e := range entries {
+			if ext := filepath.Ext(e.Name()); !e.IsDir() && ext != ".yaml" && ext != ".yml" && almostYAML().MatchString(e.Name()) {
+				names = append(names, filepath.Join(folder, e.Name()))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return hint.Hint("rename " + strings.Join(names, ", ") + ": only files that end in .yaml or .yml are read")
 }
 
 // Similar returns a hint that suggests the path with the most similar name in the folder of a

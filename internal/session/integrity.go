@@ -12,6 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // storeConfigField is the field of a Composition that selects an external secret store. Only
@@ -66,6 +67,9 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 		if near := hint.Nearest(step.FunctionRef.Name, listed); near != "" && !slices.Contains(listed, step.FunctionRef.Name) {
 			return hint.Wrap(err, "did you mean "+hint.Hint(near)+", which "+hint.Hint(s.config.Functions)+" has?")
 		}
+	}
+	if next := manifest.Misnamed(s.config.Reader.FS, s.config.Functions); next != "" {
+		return hint.Wrap(err, next)
 	}
 	return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
 }

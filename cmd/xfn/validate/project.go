@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/afero"
 
@@ -76,4 +77,13 @@ func foreign(r manifest.Reader, folder, file string) string {
 		}
 	}
 	return ""
+}
+
+// empty returns the warning about files and folders without a resource.
+func empty(files manifest.Reader, resources []string) string {
+	text := strings.Join(resources, ",") + " has no resource, so nothing was validated"
+	if next := manifest.Misnamed(files.FS, resources...); next != "" {
+		text += "\nhint: " + string(next)
+	}
+	return text
 }

@@ -136,7 +136,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		term.Warn(undefined)
 	}
 	if out.counts.Total == 0 && c.Resources != "" {
-		term.Warn(strings.Join(resources, ",") + " has no resource, so nothing was validated")
+		term.Warn(empty(o.Files, resources))
 	}
 	if out.counts.NoSchema > 0 && definesSome(ctx, o.Files, resources, resources) {
 		term.Warn("CRDs and XRDs among the resources are not used as schemas\nhint: name their files among the schemas, too")
