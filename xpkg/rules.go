@@ -187,7 +187,7 @@ func schemas(ctx context.Context, _ content, d decoded, f *finder) {
 	}
 	for _, fault := range defs[0].Undeclared() {
 		next := "declare the field under properties, or correct its name"
-		if strings.HasSuffix(fault.Field, ".format") || strings.HasSuffix(fault.Field, ".kind") {
+		if strings.HasSuffix(fault.Field, ".format") || fault.Field == "spec.names.kind" {
 			next = ""
 		}
 		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))

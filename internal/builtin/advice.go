@@ -77,8 +77,8 @@ func otherFunction(b Builtin, input []byte) string {
 	return ""
 }
 
-// required are hints for results about a missing field of function-go-templating, and of labels of
-// functions that require resources.
+// required are hints for results about a missing field of function-go-templating, or of a label by
+// which a function selects resources.
 var required = map[string]hint.Hint{
 	"source is required": "add source: Inline, with the template in inline.template; or source: FileSystem or Environment",
 	"inline.template or inline.templates should be provided":             "add the template in inline.template",
@@ -95,8 +95,8 @@ var (
 	annotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.metadata\.(annotations|labels) accessor error`) })
 )
 
-// nextFor returns the hint for a fatal result about a variable, about a missing field of the input, or about the type
-// of a value in a base or in the output of a template, or "".
+// nextFor returns the hint for a fatal result about an unknown variable, about a missing field of the
+// input, or about the type of a value in a base or in the output of a template, or "".
 func nextFor(fatal string) hint.Hint {
 	if strings.HasPrefix(fatal, "cannot evaluate CEL expression ") && strings.Contains(fatal, ": undeclared reference to '") {
 		return "the variables are context, desired and observed: the composite resource is observed.composite.resource"

@@ -89,7 +89,7 @@ func locateEnvironmentSource(fatal string, input []byte) string {
 	if n, _, quoted := strings.Cut(text, `"`); ok && quoted {
 		return fmt.Sprintf("spec.environmentConfigs[%s]", n)
 	}
-	return sdk.Unset(fatal, "environmentConfigs", input)
+	return sdk.FieldOf(fatal, "environmentConfigs", input)
 }
 
 func (in *EnvironmentConfigsInput) sources() (list string, all []source) {

@@ -100,7 +100,7 @@ func locateExtraSource(fatal string, input []byte) string {
 	in := &ExtraResourcesInput{}
 	text, ok := strings.CutPrefix(fatal, "verifying and sorting extra resources: ")
 	if !ok || json.Unmarshal(input, in) != nil {
-		return sdk.Unset(fatal, "extraResources", input)
+		return sdk.FieldOf(fatal, "extraResources", input)
 	}
 	i := slices.IndexFunc(in.Spec.ExtraResources, func(src extraSource) bool {
 		into := strconv.Quote(src.Into)

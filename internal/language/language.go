@@ -1,7 +1,6 @@
 package language
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -97,16 +96,6 @@ type Result struct {
 	// Materials list what the images contain besides the source: dependencies and base images,
 	// sorted by name and version.
 	Materials []Material
-}
-
-// PositionOf returns "name:line" for the first line of a text that contains part, or the name of the file
-// if no line does.
-func PositionOf(name string, text []byte, part string) string {
-	before, _, found := bytes.Cut(text, []byte(part))
-	if !found {
-		return name
-	}
-	return fmt.Sprintf("%s:%d", name, bytes.Count(before, []byte("\n"))+1)
 }
 
 // Has reports whether dir has a regular file, or a link to one, with this name.

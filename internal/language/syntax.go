@@ -10,6 +10,16 @@ func SyntaxError(name, source string, at int, text string) error {
 	return fmt.Errorf("%s:%d: %s", name, line(source, at), text)
 }
 
+// PositionOf returns "name:line" for the first line of a file that has part, or the name if no line has.
+func PositionOf(name, source, part string) string {
+	at := strings.Index(source, part)
+	if at < 0 {
+		return name
+	}
+	return fmt.Sprintf("%s:%d", name, line(source, at))
+}
+
+// line returns the line of an offset, counted from 1.
 func line(source string, at int) int {
 	return 1 + strings.Count(source[:at], "\n")
 }

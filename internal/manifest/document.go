@@ -347,6 +347,14 @@ func clip(b []byte) string {
 	return string(b)
 }
 
+// At returns a place as the end of a sentence, or "" for no place.
+func At(place string) string {
+	if place == "" {
+		return ""
+	}
+	return " (at " + place + ")"
+}
+
 // Position returns "path:line" without control characters, or the path if line is 0.
 func Position(path string, line int) string {
 	if path == Stdin {

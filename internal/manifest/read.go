@@ -210,8 +210,8 @@ func (r Reader) unreadable(path string, err error) error {
 // almostYAML matches the names of files that look like YAML.
 var almostYAML = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\.ya?ml(?:\.txt)?$`) })
 
-// Misnamed returns the hint to rename the files in folders that look like YAML, but have another
-// extension, or "" if there are none.
+// Misnamed returns the hint to rename the files in folders whose names look like YAML, but have another
+// extension. Without such files, it returns "".
 func Misnamed(fsys afero.Fs, folders ...string) hint.Hint {
 	var names []string
 	for _, folder := range folders {

@@ -38,11 +38,13 @@ var (
 )
 
 // A collected file is a file of the Configuration. name is its path relative to the
-// directory of APIs or operations, with slashes. docs are its documents, or nil if it is invalid.
+// directory of APIs or operations, with slashes. docs are its documents, unless err says why the file
+// is invalid.
 type collected struct {
 	name string
 	xpkg.Source
 	docs []manifest.Document
+	err  error
 }
 
 // A collector collects the files of the Configuration.
@@ -208,12 +210,12 @@ func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
 	if !ok {
 		return
 	}
-	docs, err := manifest.Split(path, data)
+	docs, invalid := manifest.Split(path, data)
 	if len(docs) > 0 {
 		docs[0] = docs[0].WithJSON()
 	}
 	// An invalid file is part of the Configuration, so that linting reports its problems.
-	if err == nil && !c.takes(path, docs, kinds) {
+	if invalid == nil && !c.takes(path, docs, kinds) {
 		return
 	}
 	name, err := filepath.Rel(dir, path)
@@ -221,7 +223,7 @@ func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
 		c.refuse(ruleFile, path, err.Error(), "")
 		return
 	}
-	c.files = append(c.files, collected{filepath.ToSlash(name), xpkg.Source{Path: path, Data: data}, docs})
+	c.files = append(c.files, collected{filepath.ToSlash(name), xpkg.Source{Path: path, Data: data}, docs, invalid})
 }
 
 // hasObject reports whether the first object of a file, in JSON or YAML, is of one of the kinds.

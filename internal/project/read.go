@@ -75,11 +75,8 @@ func Above(dir string) string {
 // other CLI never reads it; any other file may have either dialect.
 func Read(ctx context.Context, path string) (*Project, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		file, _, err := Find(path)
-		if err != nil {
-			file = File
-		}
-		return nil, hint.Wrap(fmt.Errorf("reading project file: expected a file, got %q of mode %s", path, info.Mode()), "name a file such as "+file)
+		file, _, _ := Find(path)
+		return nil, hint.Wrap(fmt.Errorf("reading project file: expected a file, got %q of mode %s", path, info.Mode()), "name a file such as "+cmp.Or(file, File))
 	}
 	docs, err := manifest.Reader{FS: afero.NewOsFs()}.All(ctx, path)
 	if err == nil && len(docs) == 0 {

@@ -161,9 +161,8 @@ func (p *Project) eachAPI(do func(kind string, d manifest.Document)) error {
 		return err
 	}
 	for _, f := range files {
-		if f.docs == nil {
-			_, err := manifest.Split(f.Path, f.Data)
-			return err
+		if f.err != nil {
+			return f.err
 		}
 		for _, d := range f.docs {
 			kind, _ := kindOf(d)

@@ -21,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/language/languages"
-	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -33,7 +32,7 @@ import (
 // If a package lacks the capability, start warns or, if strict is true, fails.
 func (s *Session) start(ctx context.Context, choices []choice, needed capability, strict bool) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
-		return nil, s.advisePull(ctx, err, choices)
+		return nil, s.advisePull(err, choices)
 	}
 	entries, isNew, err := s.enter(ctx, choices)
 	if err != nil {
@@ -49,7 +48,7 @@ func (s *Session) start(ctx context.Context, choices []choice, needed capability
 		g.Go(func() error { return s.wait(gctx, e) })
 	}
 	if err := g.Wait(); err != nil {
-		return nil, s.advisePull(ctx, err, choices)
+		return nil, s.advisePull(err, choices)
 	}
 	var errs []error
 	runs := make([]Run, len(entries))
@@ -238,7 +237,7 @@ func (s *Session) startOne(ctx context.Context, e *started) (_ *runtimes.Instanc
 
 // advisePull adds ways to run functions without a registry to the hint of err, if err says
 // that a package of choices cannot be pulled.
-func (s *Session) advisePull(ctx context.Context, err error, choices []choice) error {
+func (s *Session) advisePull(err error, choices []choice) error {
 	failed := remote.Explained(err)
 	if !failed && !errors.As(err, new(*image.MissingError)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -265,8 +264,7 @@ func (s *Session) advisePull(ctx context.Context, err error, choices []choice) e
 	own := slices.DeleteFunc(pulled, func(c choice) bool { return strings.Contains(c.fn.Package, "/crossplane-contrib/") })
 	if len(own) > 0 {
 		name, dir := "NAME", "DIRECTORY"
-		obj, _, _ := s.config.Reader.FirstObject(ctx, "package/crossplane.yaml")
-		here := fieldpath.Text(obj, "metadata", "name")
+		here := runtimes.SourceMetadata(".").Name
 		_, source, unknown := languages.Find(".")
 		if unknown == nil && slices.ContainsFunc(own, func(c choice) bool { return c.fn.Name == here }) {
 			name, dir = here, source

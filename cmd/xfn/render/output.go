@@ -124,10 +124,7 @@ func (o *output) warnResults(r session.Result) {
 	}
 	for i, result := range r.Results {
 		if text, _ := result["message"].(string); result["severity"] == "Warning" {
-			if place := r.Places[i]; place != "" {
-				text += " (at " + place + ")"
-			}
-			o.term.Warn(o.about(r) + text)
+			o.term.Warn(o.about(r) + text + manifest.At(r.Places[i]))
 		}
 	}
 }

@@ -5,10 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
-
-	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -61,29 +57,4 @@ func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *inspect.CRD
 	schemas = append(schemas, more...)
 	images := image.Options{Remote: o.Remote, Progress: o.Progress, Offline: o.Offline || o.Follow == inspect.FollowNone}
 	return append(schemas, p.Path), resources, c.UseDependencies(ctx, p, &o.Files, images, o.Lock)
-}
-
-// foreign describes the tool to which a file in a folder belongs, or the folder between them, or returns "".
-func foreign(r manifest.Reader, folder, file string) string {
-	if filepath.Clean(file) == filepath.Clean(folder) || file == manifest.Stdin {
-		return ""
-	}
-	if name := filepath.Base(file); name == "kustomization.yaml" || name == "kustomization.yml" {
-		return file + " is not validated, because it is a file of kustomize"
-	}
-	for dir := filepath.Dir(file); len(dir) > len(filepath.Clean(folder)); dir = filepath.Dir(dir) {
-		if isChart, _ := afero.Exists(r.FS, filepath.Join(dir, "Chart.yaml")); isChart {
-			return dir + " is not validated, because it is a Helm chart, whose templates must be rendered before"
-		}
-	}
-	return ""
-}
-
-// empty returns the warning about files and folders without a resource.
-func empty(files manifest.Reader, resources []string) string {
-	text := strings.Join(resources, ",") + " has no resource, so nothing was validated"
-	if next := manifest.Misnamed(files.FS, resources...); next != "" {
-		text += "\nhint: " + string(next)
-	}
-	return text
 }

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -158,60 +156,11 @@ func (c *Cmd) undefined(schemas []string) string {
 	return fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: %s", what, next)
 }
 
-// definesSome reports whether a file or folder of resources has a CRD, an XRD or an MRD that defines
-// an object in schemas. It does not read standard input.
-func definesSome(ctx context.Context, files manifest.Reader, resources, schemas []string) bool {
-	// An error is reported when the resources are validated.
-	found, _ := inspect.CollectCRDs(ctx, withoutStdin(resources), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
-	if len(found) == 0 {
-		return false
-	}
-	for doc := range stream(ctx, files, slices.DeleteFunc(slices.Clone(schemas), func(path string) bool { return path == manifest.Stdin })) {
-		obj, err := doc.Object()
-		if err != nil {
-			continue
-		}
-		gk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind().GroupKind()
-		if slices.ContainsFunc(found, func(d inspect.CRD) bool { return d.Group == gk.Group && d.Kind == gk.Kind }) {
-			return true
-		}
-	}
-	return false
-}
-
 // swapped returns the error for schemas among the resources, and none where they are expected.
 func swapped(schemas, resources []string) error {
 	given, others := strings.Join(schemas, ","), strings.Join(resources, ",")
 	err := fmt.Errorf("%s has no CRD and no XRD, but %s has: the resources would not be validated against it", given, others)
 	return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("the order is schemas, resources: xfn validate %s %s", others, given))}
-}
-
-// split returns the elements of a list that is separated by commas.
-func split(list string) []string {
-	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
-}
-
-// withoutStdin returns paths without standard input, which cannot be read twice.
-func withoutStdin(paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == manifest.Stdin })
-}
-
-// stream returns the documents of files and folders. It leaves out the files of other tools in folders,
-// and warns of them.
-func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[manifest.Document, error] {
-	return func(yield func(manifest.Document, error) bool) {
-		for _, path := range paths {
-			for doc, err := range r.Stream(ctx, path) {
-				if what := foreign(r, path, doc.Path); what != "" {
-					r.Warn(what)
-					continue
-				}
-				if !yield(doc, err) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // An output prints results, and counts them.

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
@@ -32,7 +33,7 @@ func (r *runner) warn(ctx context.Context, all []mistake, o written) {
 	for _, m := range all {
 		text := fmt.Sprintf("pipeline step %q: %s", function.Step(ctx), m.text)
 		_, _ = r.warned.Get(text, func() (bool, error) {
-			r.progress.Warn(text + o.locate(ctx, m.offset(o.text)).End(ctx))
+			r.progress.Warn(text + manifest.At(o.locate(ctx, m.offset(o.text)).Place(ctx)))
 			return true, nil
 		})
 	}

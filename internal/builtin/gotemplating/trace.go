@@ -11,6 +11,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
 )
 
 // trace adds calls of markFunction to a list of nodes and the lists in it.
@@ -88,8 +89,8 @@ func (o written) locate(ctx context.Context, offset int) sdk.Location {
 	return o.parts.locate(max(line, 1))
 }
 
-// origins returns the func of composition.Origins for the resources in documents.
-func (o written) origins(ctx context.Context, documents []document) func(resource, field, text string) string {
+// origins returns the Origin of the resources in documents.
+func (o written) origins(ctx context.Context, documents []document) composition.Origin {
 	indexes := map[string]int{}
 	for _, d := range documents {
 		indexes[d.GetAnnotations()[nameAnnotation]] = d.index

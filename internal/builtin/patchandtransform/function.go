@@ -11,6 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -37,7 +38,7 @@ func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*
 		p, err := compile(req.GetInput())
 		if err == nil {
 			for _, odd := range p.oddities() {
-				f.progress.Warn(odd.text + sdk.Location{Field: odd.field, Line: 1}.End(ctx))
+				f.progress.Warn(odd.text + manifest.At(sdk.Location{Field: odd.field, Line: 1}.Place(ctx)))
 			}
 		}
 		return p, err

@@ -57,14 +57,6 @@ func (at Location) Place(ctx context.Context) string {
 	return at.In(e, n)
 }
 
-// End returns the Place as the end of a sentence, or "".
-func (at Location) End(ctx context.Context) string {
-	if place := at.Place(ctx); place != "" {
-		return " (at " + place + ")"
-	}
-	return ""
-}
-
 // A Locator is a function that finds the places to which its fatal results refer.
 type Locator interface {
 	// Locate returns the place to which a fatal result for an input, in JSON, refers.

@@ -111,9 +111,9 @@ func (src Source) Matches(field string, s *Selector, in *fnv1.ResourceSelector, 
 	return false, nil
 }
 
-// Unset returns the field in an error of Matches, or "". fatal is the message of the fatal result with
-// the error for an input in JSON, whose field spec has the sources in a list.
-func Unset(fatal, list string, input []byte) string {
+// FieldOf returns the field of an input to which an error of Matches refers, or "". fatal is the message
+// of the fatal result with the error. The input is in JSON, and its field spec has the sources in a list.
+func FieldOf(fatal, list string, input []byte) string {
 	if before, _, ok := strings.Cut(fatal, " must be set for type "); ok {
 		return before[strings.LastIndex(before, " ")+1:]
 	}

@@ -121,8 +121,7 @@ type checker struct {
 	// bases maps the name of a template to the kind and schema of its base.
 	bases    map[string]side
 	problems []composition.Problem
-	// reads has the paths that patches read, by the field of the patch,
-	// unless it is nil.
+	// reads has the paths that patches read, by the field of the patch, unless it is nil.
 	reads *Reads
 	// seen has the field and text of each problem in problems.
 	seen map[string]bool

@@ -20,9 +20,9 @@ import (
 )
 
 // InputKinds returns the steps whose input has another apiVersion or kind than that of the
-// function that the step calls, or a value that the function ignores, and the fields that a function
-// which is Quiet cannot use. official returns the
-// official function that a name in functionRef resolves to, or "".
+// function that the step calls, or a value that the function ignores, and the invalid fields of the
+// inputs of Quiet functions. official returns the official function that a name in functionRef
+// resolves to, or "".
 func InputKinds(e composition.Entry, inputs composition.Inputs, official func(name string) string) []composition.Problem {
 	var found []composition.Problem
 	for i, step := range e.Spec.Pipeline {

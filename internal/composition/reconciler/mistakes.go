@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -109,6 +110,11 @@ func metadataMistakes(before, after *structpb.Struct) (found []metadataMistake) 
 
 func entriesOf(r *structpb.Struct, field string) map[string]*structpb.Value {
 	return r.GetFields()["metadata"].GetStructValue().GetFields()[field].GetStructValue().GetFields()
+}
+
+// sameKind reports whether two resources have the same apiVersion and kind.
+func sameKind(a, b *structpb.Struct) bool {
+	return proto.Equal(a.GetFields()["apiVersion"], b.GetFields()["apiVersion"]) && proto.Equal(a.GetFields()["kind"], b.GetFields()["kind"])
 }
 
 // kindMistake describes an apiVersion or kind that is missing or misspelled, so that no API server

@@ -52,7 +52,7 @@ type outcome struct {
 	Outputs []stepOutput
 	// Warnings describe changes by steps that have no effect or are probably mistakes.
 	Warnings []string
-	// origins are the origins of the resources that have a kindMistake, by name.
+	// origins are those of the step that set the apiVersion and kind of a resource, by its name.
 	origins map[string]*composition.Origins
 }
 
@@ -126,12 +126,7 @@ func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 	}
 	out.Warnings = append(out.Warnings, in.warnings(s.Step, removes(req.GetInput()), origins, out.Desired, rsp.GetDesired())...)
 	for name, r := range rsp.GetDesired().GetResources() {
-		was := out.Desired.GetResources()[name].GetResource()
-		if r.GetResource() == was {
-			continue
-		}
-		text, _ := kindMistake(r.GetResource())
-		if old, _ := kindMistake(was); text != "" && (was == nil || text != old) {
+		if was := out.Desired.GetResources()[name].GetResource(); was == nil || !sameKind(was, r.GetResource()) {
 			out.origins[name] = origins
 		}
 	}

@@ -62,7 +62,7 @@ func checkKCL(dir string) error {
 		return hint.Wrap(fmt.Errorf("%s:%d: %s", module, wrong.Position.Line, wrong.Message), "write TOML, such as a table [package] with name and version")
 	}
 	if part, err := checkTables(dir, tables); err != nil {
-		return fmt.Errorf("%s: %w", language.PositionOf(module, text, part), err)
+		return fmt.Errorf("%s: %w", language.PositionOf(module, string(text), part), err)
 	}
 	info, err := os.Stat(filepath.Join(dir, main))
 	if err == nil && info.Mode().IsRegular() && info.Size() == 0 {

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -30,17 +31,23 @@ func checkModules(files []File, top string) error {
 		if !inside && (!sources[f.Path] || f.Path != top+".py") {
 			continue
 		}
-		r, err := f.Open()
+		text, err := f.read()
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", f.Source, fsx.Cause(err))
 		}
-		text, err := io.ReadAll(r)
-		if r.Close(); err != nil {
-			return fmt.Errorf("reading %q: %w", f.Source, fsx.Cause(err))
-		}
-		if err := CheckSyntax(f.Source, string(text)); err != nil {
+		if err := CheckSyntax(f.Source, text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (f File) read() (_ string, err error) {
+	r, err := f.Open()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	text, err := io.ReadAll(r)
+	return string(text), err
 }

@@ -352,7 +352,13 @@ func (l *lexer) characters(s part) {
 			return
 		}
 	}
-	kind := map[bool]string{true: "triple-quoted "}[len(s.quote) == 3] + map[bool]string{true: "f-string", false: "string"}[format]
+	kind := "string"
+	if format {
+		kind = "f-string"
+	}
+	if len(s.quote) == 3 {
+		kind = "triple-quoted " + kind
+	}
 	l.stop(s.start, "unterminated "+kind+" literal")
 }
 

@@ -21,7 +21,7 @@ func TestCheckSyntax(t *testing.T) {
 		{"a bracket in a field of an f-string is closed", "f'{a(b}'\n", "1: closing parenthesis '}' does not match opening parenthesis '(' on line 1"},
 		{"a bracket is closed by its own kind", "a = [\n  (1, 2]\n", "2: closing parenthesis ']' does not match opening parenthesis '(' on line 2"},
 		{"a closing parenthesis needs an opening one", "a = 1)\n", "1: unmatched ')'"},
-		{"the next statement is no reason to report another line", "a = f(1\nb = 2\ndef g():\n    pass\n", "1: '(' was never closed"},
+		{"an unclosed bracket is reported, and not the statement after it", "a = f(1\nb = 2\ndef g():\n    pass\n", "1: '(' was never closed"},
 		{"a string ends in its line", "a = 'it\\'s\nb = 2\n", "1: unterminated string literal"},
 		{"a string with three quotes ends in the file", "a = 1\nb = r'''x\\'''\n''\n", "2: unterminated triple-quoted string literal"},
 		{"a field of an f-string ends before the string", "a = f'{b:>{c}'\n", "1: unterminated f-string literal"},

@@ -65,7 +65,7 @@ func (b *builder) checkSource() error {
 		return nil
 	}
 	text, _ := fsx.ReadFile(filepath.Join(b.project.dir, projectFile), maxText) // Without it, the error has no line.
-	err = fmt.Errorf("%s: the script %s calls %q, but the package has no %s.py", language.PositionOf(projectFile, text, object), b.project.entry(), object, want)
+	err = fmt.Errorf("%s: the script %s calls %q, but the package has no %s.py", language.PositionOf(projectFile, string(text), object), b.project.entry(), object, want)
 	return hint.Wrap(err, hint.Meant("", hint.Nearest(m[1], modules)))
 }
 

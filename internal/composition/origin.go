@@ -3,6 +3,8 @@ package composition
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 type entryKey struct{}
@@ -47,9 +49,7 @@ func (o *Origins) At(resource, field, text string) string {
 		return ""
 	}
 	if of := o.of.Load(); of != nil {
-		if place := (*of)(resource, field, text); place != "" {
-			return " (at " + place + ")"
-		}
+		return manifest.At((*of)(resource, field, text))
 	}
 	return ""
 }
