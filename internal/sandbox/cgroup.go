@@ -20,8 +20,8 @@ const cgroupPrefix = "xfn-"
 const cpuPeriod = 100_000
 
 // A Cgroup is a control group, version 1 or 2, with limits of memory, CPU and PIDs. It has a
-// directory in each cgroup hierarchy that its limits need. A nil *Cgroup has no limits: it stands for a control group that could not be
-// created.
+// directory in each cgroup hierarchy that its limits need. A nil *Cgroup has no limits: it
+// stands for a control group that could not be created.
 type Cgroup struct {
 	dirs    []string
 	version int
@@ -41,7 +41,7 @@ func MakeCgroup(mountinfo, own string, limits Limits) *Cgroup {
 		dir := filepath.Join(h.own, name)
 		if h.unified {
 			g.makeUnified(h, name, limits)
-		} else if g.settle(dir, func() Limits { return setOld(dir, h, limits) }) {
+		} else if h.limits(limits) && g.settle(dir, func() Limits { return setOld(dir, h, limits) }) {
 			g.version = 1
 		}
 	}
@@ -164,6 +164,11 @@ func setUnified(dir string, limits Limits) (kept Limits) {
 	kept.CPU = setLimit(limits.CPU, dir, "cpu.max", fmt.Sprintf("%d %d", cpuQuota(limits.CPU), cpuPeriod))
 	kept.PIDs = setLimit(limits.PIDs, dir, "pids.max", strconv.FormatInt(limits.PIDs, 10))
 	return kept
+}
+
+// limits reports whether a cgroup v1 hierarchy controls something that l limits.
+func (h hierarchy) limits(l Limits) bool {
+	return l.Memory > 0 && h.controls("memory") || l.CPU > 0 && h.controls("cpu") || l.PIDs > 0 && h.controls("pids")
 }
 
 func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {

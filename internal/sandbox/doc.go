@@ -5,10 +5,10 @@
 //
 // Three processes take part: the caller's process, which calls [Start]; the supervisor;
 // and the function. The supervisor is process 1 of the new namespaces. It is the caller's
-// own program, run from a sealed copy in memory. It prepares the sandbox, gives up every
-// right before the function begins, starts and reaps the function, and forwards
-// connections to it. Once the function runs, the caller treats the supervisor as hostile:
-// it accepts nothing from the supervisor except the exit code.
+// own program, or a sealed copy of it in memory if the function could change the file. It
+// prepares the sandbox, gives up every right before the function begins, starts and reaps
+// the function, and forwards connections to it. Once the function runs, the caller treats
+// the supervisor as hostile: it accepts nothing from the supervisor except the exit code.
 //
 // A program that calls Start must call [Supervise] first in main, or in an init function.
 //

@@ -214,18 +214,36 @@ func TestEscapeByFileCapability(t *testing.T) {
 }
 
 // TestEscapeByInterpreter checks a script whose interpreter is /proc/self/exe, the
-// program of the supervisor. The script can open that program, but must not change the
-// program of later sandboxes.
+// program of the supervisor. The script must not change the program of later sandboxes:
+// neither the caller's file, which only its owner can change, nor a copy in memory.
 func TestEscapeByInterpreter(t *testing.T) {
-	root := newRoot(t)
-	begin(t, acting(root, "hello"))
-	e2e.NoError(t, os.WriteFile(filepath.Join(root, "script"), []byte("#!/proc/self/exe\n"), 0o755))
+	const refused = "chmod: operation not permitted\nwrite: (text file busy|operation not permitted|permission denied)\n"
 	file, err := hostile()
 	e2e.NoError(t, err)
-	said, err := exec.Command(filepath.Join(filepath.Dir(file), "caller"), root).CombinedOutput()
-	want := "chmod: operation not permitted\nwrite: (text file busy|operation not permitted|permission denied)\nsealed: true <nil>\nhello\n"
-	if err != nil || !regexp.MustCompile(`^`+want+`$`).Match(said) {
-		t.Errorf("the supervisor's program as an interpreter: got %q and error %v, want %q", said, err, want)
+	for _, tc := range []struct {
+		name string
+		mode os.FileMode
+		want string
+	}{
+		// Landlock does not even permit to execute a file outside of the root.
+		{"File", 0o755, "(starting a sandbox: executing \"/script\": permission denied|" + refused + "sealed: false invalid argument)\nhello\n"},
+		{"Copy", 0o777, refused + "sealed: true <nil>\nhello\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.name == "File" && !sandbox.MapsIDs() {
+				t.Skip("the function's user owns the file")
+			}
+			root := newRoot(t)
+			begin(t, acting(root, "hello"))
+			e2e.NoError(t, os.WriteFile(filepath.Join(root, "script"), []byte("#!/proc/self/exe\n"), 0o755))
+			caller := filepath.Join(t.TempDir(), "caller")
+			e2e.NoError(t, os.WriteFile(caller, []byte(e2e.ReadFile(t, filepath.Join(filepath.Dir(file), "caller"))), 0o700))
+			e2e.NoError(t, os.Chmod(caller, tc.mode)) // in spite of the umask
+			said, err := exec.Command(caller, root).CombinedOutput()
+			if err != nil || !regexp.MustCompile(`^`+tc.want+`$`).Match(said) {
+				t.Errorf("the supervisor's program as an interpreter: got %q and error %v, want %q", said, err, tc.want)
+			}
+		})
 	}
 }
 

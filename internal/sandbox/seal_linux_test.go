@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -35,5 +36,40 @@ func TestSealWhileBusy(t *testing.T) {
 	}
 	if _, err := f.WriteString("x"); !errors.Is(err, unix.EPERM) {
 		t.Errorf("writing to the sealed memfd: got %v, want EPERM", err)
+	}
+}
+
+// TestExecuteOnly checks which files of this program a supervisor executes itself, and not a
+// copy.
+func TestExecuteOnly(t *testing.T) {
+	spec := Spec{HostID: DefaultHostID}
+	for _, tc := range []struct {
+		reason string
+		owner  int
+		mode   os.FileMode
+		want   bool
+	}{
+		{"only the owner can write, who is no user of the sandbox", os.Geteuid(), 0o755, MapsIDs()},
+		{"others can execute it without reading it", os.Geteuid(), 0o711, MapsIDs()},
+		{"a group can write", os.Geteuid(), 0o775, false},
+		{"everyone can write", os.Geteuid(), 0o757, false},
+		{"the sandbox cannot execute it", os.Geteuid(), 0o750, false},
+		{"the owner is the last user before those of the sandbox", DefaultHostID - 1, 0o755, true},
+		{"the owner is the first user of the sandbox", DefaultHostID, 0o755, false},
+		{"the owner is the last user of the sandbox", DefaultHostID + idRange - 1, 0o755, false},
+		{"the owner is the first user after those of the sandbox", DefaultHostID + idRange, 0o755, true},
+	} {
+		if tc.owner != os.Geteuid() && !MapsIDs() {
+			continue // only root can give a file away
+		}
+		path := filepath.Join(t.TempDir(), "program")
+		e2e.NoError(t, os.WriteFile(path, nil, 0o600))
+		e2e.NoError(t, os.Chown(path, tc.owner, -1))
+		e2e.NoError(t, os.Chmod(path, tc.mode))
+		info, err := os.Stat(path)
+		e2e.NoError(t, err)
+		if got := executeOnly(info, spec); got != tc.want {
+			t.Errorf("got %v, want %v: %s", got, tc.want, tc.reason)
+		}
 	}
 }

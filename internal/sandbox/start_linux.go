@@ -18,9 +18,6 @@ import (
 // maxReplies limits the bytes that are read from a supervisor in total.
 const maxReplies = 64 << 10
 
-// sealed returns the copy of this program in memory that all supervisors execute.
-var sealed = sync.OnceValues(sealSelf)
-
 // A Process is a running sandbox or confined function.
 type Process struct {
 	proc    *os.Process
