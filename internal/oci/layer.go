@@ -7,6 +7,7 @@ import (
 	"hash"
 	"io"
 	"strings"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
@@ -97,7 +98,47 @@ func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) 
 	if digest.Algorithm != "sha256" {
 		return nil, fmt.Errorf("digest %s is not a SHA-256 sum", digest)
 	}
-	return &verifier{r, sha256.New(), digest, size}, nil
+	sum := sha256.New()
+	if size > 2*hashBlock {
+		sum = &concurrentHash{Hash: sum}
+	}
+	return &verifier{r, sum, digest, size}, nil
+}
+
+// hashBlock is the size in bytes of the two blocks of a concurrentHash.
+const hashBlock = 512 << 10
+
+// A concurrentHash computes a hash while its caller continues: one block is hashed while the
+// next is filled.
+type concurrentHash struct {
+	hash.Hash
+	filled, spare []byte
+	hashing       sync.WaitGroup
+}
+
+// Write implements io.Writer. It returns no error.
+func (h *concurrentHash) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		if h.filled == nil {
+			h.filled, h.spare = make([]byte, 0, hashBlock), make([]byte, 0, hashBlock)
+		}
+		n := min(len(rest), hashBlock-len(h.filled))
+		h.filled, rest = append(h.filled, rest[:n]...), rest[n:]
+		if len(h.filled) == hashBlock {
+			h.hashing.Wait()
+			h.filled, h.spare = h.spare[:0], h.filled
+			h.hashing.Go(func() { h.Hash.Write(h.spare) })
+		}
+	}
+	return len(p), nil
+}
+
+// Sum implements hash.Hash.
+func (h *concurrentHash) Sum(b []byte) []byte {
+	h.hashing.Wait()
+	h.Hash.Write(h.filled)
+	h.filled = h.filled[:0]
+	return h.Hash.Sum(b)
 }
 
 // Unverified removes the verification of Verify from r: it returns the reader that was

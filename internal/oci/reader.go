@@ -1,9 +1,10 @@
 package oci
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"io"
+	"sync"
 )
 
 type reader struct {
@@ -21,33 +22,100 @@ func (r *reader) Read(p []byte) (int, error) {
 	return r.in.Read(p)
 }
 
-// readAhead is the size in bytes of each of the two buffers that Ahead uses, before and
-// after its pipe.
-const readAhead = 512 << 10
+// aheadBlock is the size in bytes of the blocks that Ahead reads, and aheadBlocks their number.
+const (
+	aheadBlock  = 256 << 10
+	aheadBlocks = 4
+)
 
 // Ahead returns a reader of the content of r. A goroutine reads r in advance, so callers
 // must not use r until they have called stop and it has returned.
-func Ahead(r io.Reader) (ahead io.Reader, stop func()) {
-	out, in := io.Pipe()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		w := bufio.NewWriterSize(in, readAhead)
-		_, err := io.Copy(onlyWriter{w}, r)
-		if flushed := w.Flush(); err == nil {
-			err = flushed
+func Ahead(r io.Reader) (content io.Reader, stop func()) {
+	a := &ahead{filled: make(chan []byte), free: make(chan []byte, aheadBlocks), stopped: make(chan struct{})}
+	for range aheadBlocks {
+		a.free <- make([]byte, aheadBlock)
+	}
+	go a.fill(r)
+	return a, sync.OnceFunc(func() {
+		close(a.stopped)
+		for range a.filled { // fill closes the channel when it has ended.
 		}
-		in.CloseWithError(err)
-	}()
-	return bufio.NewReaderSize(out, readAhead), func() {
-		_ = out.Close()
-		<-ended
+	})
+}
+
+// An ahead is the reader of Ahead. Blocks go from the channel free to filled, and back.
+type ahead struct {
+	filled, free chan []byte
+	stopped      chan struct{}
+	err          error  // the error of the source, once filled is closed
+	block, rest  []byte // the current block, and what of it was not read yet
+}
+
+// fill fills blocks until the source fails or the reader is stopped.
+func (a *ahead) fill(r io.Reader) {
+	defer close(a.filled)
+	for a.err == nil {
+		select {
+		case <-a.stopped:
+			return
+		case block := <-a.free:
+			n := 0
+			for n < len(block) && a.err == nil {
+				var read int
+				read, a.err = r.Read(block[n:])
+				n += read
+			}
+			select {
+			case <-a.stopped:
+				return
+			case a.filled <- block[:n]:
+			}
+		}
 	}
 }
 
-// An onlyWriter hides the ReadFrom of a bufio.Writer, which would read the
-// small blocks of a decompressor without buffering.
-type onlyWriter struct{ io.Writer }
+// next waits for a block if the current one was read.
+func (a *ahead) next() error {
+	for len(a.rest) == 0 {
+		if a.block != nil {
+			a.free <- a.block[:aheadBlock]
+			a.block = nil
+		}
+		block, ok := <-a.filled
+		if !ok {
+			return cmp.Or(a.err, io.ErrClosedPipe)
+		}
+		a.block, a.rest = block, block
+	}
+	return nil
+}
+
+// Read implements io.Reader.
+func (a *ahead) Read(p []byte) (int, error) {
+	if err := a.next(); err != nil {
+		return 0, err
+	}
+	n := copy(p, a.rest)
+	a.rest = a.rest[n:]
+	return n, nil
+}
+
+// WriteTo implements io.WriterTo, without copying the blocks.
+func (a *ahead) WriteTo(w io.Writer) (written int64, err error) {
+	for {
+		if err := a.next(); err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return written, err
+		}
+		n, err := w.Write(a.rest)
+		written, a.rest = written+int64(n), a.rest[n:]
+		if err != nil {
+			return written, err
+		}
+	}
+}
 
 // Copy is io.Copy, except that a goroutine reads src in advance: reading and hashing src
 // continues while dst is written. When Copy returns, src is no longer read.
