@@ -9,8 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	texttemplate "text/template"
 	"time"
+
+	"github.com/Masterminds/sprig/v3"
+	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
@@ -51,7 +56,17 @@ spec:
 		files["composition.yaml"] = row.composition
 		watched := map[string]string{}
 		outputs := map[string]*transcript{}
-		benchtest.Measure(b, row.name, benchtest.Jobs{XFN: func(xfn string) benchtest.Cost {
+		parsed := texttemplate.Must(texttemplate.New("").Funcs(sprig.TxtFuncMap()).Parse(fmt.Sprintf(template, 0)))
+		floor := func() {
+			time.Sleep(2 * time.Millisecond) // Editors write a file in several steps.
+			var text strings.Builder
+			e2e.NoError(b, parsed.Execute(&text, nil))
+			for part := range strings.SplitSeq(text.String(), "\n---\n") {
+				var object map[string]any
+				e2e.NoError(b, yaml.Unmarshal([]byte(part), &object))
+			}
+		}
+		benchtest.Measure(b, row.name, benchtest.Jobs{Floor: func() benchtest.Cost { return benchtest.Timed(floor) }, XFN: func(xfn string) benchtest.Cost {
 			out, dir := outputs[xfn], watched[xfn]
 			await := func() {
 				if _, err := out.await(rendered); err != nil {

@@ -4,9 +4,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -51,17 +61,62 @@ spec:
   labels: {one: "1", two: "2"}
   env: [{name: A, value: x}, {name: AB, value: z}]
 `
-	dir := copyOf(b, "../schema/validate/testdata", map[string]string{"resources.yaml": repeated(10_000, resource)})
+	resources := repeated(10_000, resource)
+	dir := copyOf(b, "../schema/validate/testdata", map[string]string{"resources.yaml": resources})
 	validate := func(xfn string, env ...string) benchtest.Cost {
 		return benchtest.RunWith(b, env, dir, xfn, "validate", "apps.yaml", "resources.yaml", "-q")
 	}
 	benchtest.Measure(b, "Validate", benchtest.Jobs{
 		XFN:   func(xfn string) benchtest.Cost { return validate(xfn) },
 		Limit: func() benchtest.Cost { return validate(e2e.Binary(b), oneCore) },
+		Floor: func() benchtest.Cost {
+			return benchtest.Timed(func() { validateAlone(b, e2e.ReadFile(b, filepath.Join(dir, "apps.yaml")), resources) })
+		},
 		CLI: func(cli string) benchtest.Cost {
 			return benchtest.Try(b, dir, cli, "beta", "validate", "apps.yaml", "resources.yaml", "--skip-success-results")
 		},
 	})
+}
+
+// validateAlone validates resources against the schema and the rules of an XRD, with nothing but
+// the libraries of the API server, on all cores.
+func validateAlone(b *testing.B, definition, resources string) {
+	b.Helper()
+	var xrd struct {
+		Spec struct {
+			Versions []struct {
+				Schema extv1.CustomResourceValidation
+			}
+		}
+	}
+	e2e.NoError(b, yaml.Unmarshal([]byte(definition), &xrd))
+	var props apiextensions.JSONSchemaProps
+	e2e.NoError(b, extv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(xrd.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil))
+	tree, err := structural.NewStructural(&props)
+	e2e.NoError(b, err)
+	forms, _, err := validation.NewSchemaValidator(&props)
+	e2e.NoError(b, err)
+	rules := cel.NewValidator(tree, true, celconfig.PerCallLimit)
+	texts := strings.Split(strings.TrimPrefix(resources, "---\n"), "\n---\n")
+	var g errgroup.Group
+	for part := range slices.Chunk(texts, 100) {
+		g.Go(func() error {
+			for _, text := range part {
+				var object map[string]any
+				if err := utilyaml.Unmarshal([]byte(text), &object); err != nil {
+					return err
+				}
+				defaulting.Default(object, tree)
+				errs := validation.ValidateCustomResource(nil, object, forms)
+				more, _ := rules.Validate(b.Context(), nil, tree, object, nil, celconfig.RuntimeCELCostBudget)
+				if err := append(errs, more...).ToAggregate(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	e2e.NoError(b, g.Wait())
 }
 
 // BenchmarkSuite runs suites of the example in the docs.
@@ -82,7 +137,15 @@ cases:
 		}
 	}
 	few, many := run(1_000), run(10_000)
-	benchtest.Measure(b, "Suite", benchtest.Jobs{XFN: func(xfn string) benchtest.Cost { return few(xfn) }})
+	dir := copyOf(b, "../../examples/bucket", map[string]string{
+		"many.yaml": repeated(1_000, "---\n{apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: bucket-%[1]d}, spec: {bucketRegion: r%[1]d}}\n"),
+	})
+	benchtest.Measure(b, "Suite", benchtest.Jobs{
+		XFN: func(xfn string) benchtest.Cost { return few(xfn) },
+		Floor: func() benchtest.Cost {
+			return benchtest.Run(b, dir, e2e.Binary(b), "render", "--xr", "many.yaml", "--all-documents", "composition.yaml", "functions.yaml", "-q")
+		},
+	})
 	benchtest.Measure(b, "SuiteLinear", benchtest.Jobs{
 		XFN:   func(xfn string) benchtest.Cost { return many(xfn) },
 		Limit: func() benchtest.Cost { return few(e2e.Binary(b)) },
@@ -111,6 +174,16 @@ func BenchmarkDefinitions(b *testing.B) {
 				for _, text := range texts {
 					var v any
 					e2e.NoError(b, yaml.Unmarshal([]byte(text), &v))
+				}
+			})
+		},
+		Floor: func() benchtest.Cost {
+			return benchtest.Timed(func() {
+				for _, text := range texts {
+					var v any
+					e2e.NoError(b, yaml.Unmarshal([]byte(text), &v))
+					_, err := yaml.Marshal(v)
+					e2e.NoError(b, err)
 				}
 			})
 		},

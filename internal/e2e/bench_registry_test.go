@@ -3,11 +3,13 @@ package e2e_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -81,6 +83,20 @@ func (r *benchRegistry) download(ctx context.Context, blob v1.Descriptor, w io.W
 	}
 	_, err = io.CopyBuffer(onlyWriter{w}, resp.Body, make([]byte, 1<<20))
 	return errors.Join(err, resp.Body.Close())
+}
+
+// hashed downloads a blob and computes its digest. It also writes the blob to a file in dir, if
+// dir is not empty.
+func (r *benchRegistry) hashed(ctx context.Context, blob v1.Descriptor, dir string) error {
+	if dir == "" {
+		return r.download(ctx, blob, sha256.New())
+	}
+	f, err := os.Create(filepath.Join(dir, blob.Digest.Hex))
+	if err != nil {
+		return err
+	}
+	err = r.download(ctx, blob, io.MultiWriter(sha256.New(), f))
+	return errors.Join(err, f.Close())
 }
 
 // pipe downloads a blob and uploads it to another registry at the same time.

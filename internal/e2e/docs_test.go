@@ -212,7 +212,7 @@ func compareOutput(t *testing.T, s step, got string) {
 }
 
 // freeAddress returns an unused address of the loopback interface.
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	e2e.NoError(t, err)

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,14 +55,14 @@ func TestStart(t *testing.T) {
 
 // BenchmarkStart compares short commands with an empty Go program.
 func BenchmarkStart(b *testing.B) {
-	empty := emptyProgram(b)
+	empty, only := emptyProgram(b), importingProgram(b)
 	for row, arg := range map[string]string{"Help": "--help", "Version": "version"} {
 		run := func(program string) benchtest.Cost { return benchtest.Run(b, ".", program, arg) }
 		cli := run
 		if arg == "version" {
 			cli = func(program string) benchtest.Cost { return benchtest.Run(b, ".", program, arg, "--client") }
 		}
-		benchtest.Measure(b, row, benchtest.Jobs{XFN: run, Limit: func() benchtest.Cost { return run(empty) }, CLI: cli})
+		benchtest.Measure(b, row, benchtest.Jobs{XFN: run, Limit: func() benchtest.Cost { return run(empty) }, Floor: func() benchtest.Cost { return run(only) }, CLI: cli})
 	}
 }
 
@@ -74,6 +75,37 @@ func emptyProgram(b *testing.B) string {
 	}
 	benchtest.Run(b, dir, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", "empty", ".")
 	return filepath.Join(dir, "empty")
+}
+
+// importingProgram builds a program that does nothing but import the packages that xfn imports
+// from others.
+func importingProgram(b *testing.B) string {
+	b.Helper()
+	const root, module = "../..", "github.com/xfn-dev/xfn/"
+	list := exec.CommandContext(b.Context(), "go", "list", "-deps", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}`, "./cmd/xfn")
+	list.Dir = root
+	lines, err := list.Output()
+	e2e.NoError(b, err)
+	imports := map[string]bool{}
+	for line := range strings.Lines(string(lines)) {
+		if by, path, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(by, module) && !strings.HasPrefix(path, module) {
+			imports[path] = true
+		}
+	}
+	text := "package main\n\nimport (\n"
+	for path := range imports {
+		text += "\t_ " + strconv.Quote(path) + "\n"
+	}
+	dir := b.TempDir()
+	e2e.WriteFile(b, filepath.Join(dir, "main.go"), text+")\n\nfunc main() {}\n")
+	// An overlay puts the program into this module, which knows the versions.
+	folder, err := filepath.Abs(filepath.Join(root, "cmd", "only-imports"))
+	e2e.NoError(b, err)
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(folder, "main.go"): filepath.Join(dir, "main.go")}})
+	e2e.NoError(b, err)
+	e2e.WriteFile(b, filepath.Join(dir, "overlay.json"), string(overlay))
+	benchtest.Run(b, root, "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "only"), "./cmd/only-imports")
+	return filepath.Join(dir, "only")
 }
 
 // An initialization is the work of a program before main.

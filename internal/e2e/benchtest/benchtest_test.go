@@ -115,7 +115,9 @@ sample BenchmarkRenderMany/program=limit 1 3400000000 ns/op 8388608 peak-bytes
 
 sample BenchmarkSandbox/program=xfn 1 25000000 ns/op
 
-sample BenchmarkSandbox/program=limit 1 19500000 ns/op
+sample BenchmarkSandbox/program=limit 1 15500000 ns/op
+
+sample BenchmarkSandbox/program=floor 1 23500000 ns/op
 
 sample BenchmarkRenderSource/program=xfn 1 99900000 ns/op
 
@@ -131,7 +133,7 @@ func TestReport(t *testing.T) {
 	var samples strings.Builder
 	read, err := benchtest.Read(strings.NewReader(output), &samples)
 	e2e.NoError(t, err)
-	if n := strings.Count(samples.String(), "\nBenchmark"); n != 10 || strings.Contains(samples.String(), "sample") {
+	if n := strings.Count(samples.String(), "\nBenchmark"); n != 11 || strings.Contains(samples.String(), "sample") {
 		t.Errorf("got the samples\n%s", samples.String())
 	}
 	m := benchtest.Machine{CPU: "Pentium", Cores: 2, Memory: 8 << 30, OS: "linux/amd64", Go: "go1.26", Date: "2026-01-02", Version: "v1.2.3", Registry: "a registry", Layers: 4}

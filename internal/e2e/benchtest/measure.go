@@ -32,6 +32,7 @@ const (
 	XFN   = "xfn"
 	Base  = "base"
 	Limit = "limit"
+	Floor = "floor"
 	// CLI is the crossplane CLI on PATH.
 	CLI = "crossplane"
 )
@@ -54,8 +55,10 @@ type Cost struct {
 type Jobs struct {
 	// XFN runs the job with an xfn program, or in this process if the row says so.
 	XFN func(program string) Cost
-	// Limit does the least work that the job needs.
+	// Limit does what the aim of the row compares the job with.
 	Limit func() Cost
+	// Floor does the parts of the job that no program can leave out, and nothing else.
+	Floor func() Cost
 	// CLI runs the job with the crossplane CLI.
 	CLI func(program string) Cost
 }
@@ -103,18 +106,6 @@ func Measure(b *testing.B, name string, jobs Jobs) {
 	}
 }
 
-// PrintSamples prints the samples in the output of another process, and reports whether
-// there are any.
-func PrintSamples(output string) (found bool) {
-	for line := range strings.Lines(output) {
-		if strings.HasPrefix(line, samplePrefix) {
-			found = true
-			fmt.Printf("\n%s\n", strings.TrimSpace(line))
-		}
-	}
-	return found
-}
-
 // Wants reports whether the benchmarks of one of these rows are to run. A benchmark whose
 // preparation is expensive calls it first.
 func Wants(b *testing.B, names ...string) bool {
@@ -153,6 +144,9 @@ func turnsOf(b *testing.B, row Row, jobs Jobs) []turn {
 	}
 	if jobs.Limit != nil {
 		turns = append(turns, turn{Limit, jobs.Limit})
+	}
+	if jobs.Floor != nil {
+		turns = append(turns, turn{Floor, jobs.Floor})
 	}
 	if cli, err := exec.LookPath(CLI); err == nil && jobs.CLI != nil {
 		turns = append(turns, turn{CLI, func() Cost { return jobs.CLI(cli) }})

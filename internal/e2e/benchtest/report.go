@@ -34,6 +34,7 @@ type Line struct {
 	Row   string `json:"row"`
 	Job   string `json:"job"`
 	Limit string `json:"limit,omitempty"`
+	Floor string `json:"floor,omitempty"`
 	Aim   string `json:"aim"`
 	// Unit is "seconds" or "bytes".
 	Unit string `json:"unit"`
@@ -70,6 +71,11 @@ func newLine(row Row, aim Aim, s Samples) Line {
 		if f := figure(costs, aim.Peak); f != nil {
 			l.Figures[program] = f
 		}
+	}
+	if aim.Peak {
+		delete(l.Figures, Floor)
+	} else if l.Figures[Floor] != nil {
+		l.Floor = row.Floor
 	}
 	ours, limit := l.Figures[XFN], l.Figures[Limit]
 	if aim.Factor != 0 || aim.Faster != 0 {
@@ -135,7 +141,7 @@ func quantity(value float64, bytes bool) string {
 }
 
 // Markdown returns the report as sentences about the machine and a table, whose columns
-// are aligned for terminals.
+// are aligned for terminals. A second table shows the floors of the aims that are not met.
 func (r Report) Markdown() string {
 	header := []string{"job", "xfn", "limit", "ratio", "aim", "met"}
 	cli := slices.ContainsFunc(r.Lines, func(l Line) bool { return l.Figures[CLI] != nil })
@@ -159,7 +165,24 @@ func (r Report) Markdown() string {
 		}
 		cells = append(cells, line)
 	}
-	return r.Machine.String() + "\n\n" + aligned(cells)
+	return r.Machine.String() + "\n\n" + aligned(cells) + r.floors()
+}
+
+// floors returns the table of the floors, or "" if there are none.
+func (r Report) floors() string {
+	cells := [][]string{{"job", "xfn", "floor", "ratio"}}
+	for i, l := range r.Lines {
+		same := func(other Line) bool { return other.Row == l.Row && other.Floor != "" && !other.Met }
+		if l.Floor == "" || l.Met || l.Missing != "" || slices.ContainsFunc(r.Lines[:i], same) {
+			continue
+		}
+		ratio := l.Figures[XFN].Median / l.Figures[Floor].Median
+		cells = append(cells, []string{l.Job, l.cell(XFN), l.cell(Floor) + " " + l.Floor, fmt.Sprintf("%.2f", ratio)})
+	}
+	if len(cells) == 1 {
+		return ""
+	}
+	return "\nFor aims that are not met, the floor is the time of what no program can leave out:\n\n" + aligned(cells)
 }
 
 // shortened returns at most 60 characters of a text. The report has the complete text.

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,9 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
@@ -41,27 +37,6 @@ const (
 	// programSize is the approximate size, in bytes, of the test function in a package.
 	programSize = 5 * mb
 )
-
-// BenchmarkFirstAnswer measures the time from the start of a function to its first
-// answer, from an unpacked package of 50 MB, as each user. The limit is the function as a
-// bare process.
-func BenchmarkFirstAnswer(b *testing.B) {
-	asEachUser(b, func(b *testing.B, dir string) {
-		row := "SandboxUser"
-		if os.Geteuid() == 0 {
-			row = "Sandbox"
-		}
-		fn := runtimes.Function{Name: "function", Package: filepath.Join(dir, "50.xpkg")}
-		s := sandbox.Sandbox{Cache: b.TempDir()}
-		answerOf(b, s, fn)
-		benchtest.Measure(b, row, benchtest.Jobs{
-			XFN: func(string) benchtest.Cost { return benchtest.Cost{Took: answerOf(b, s, fn)} },
-			Limit: func() benchtest.Cost {
-				return benchtest.Cost{Took: bareAnswer(b, program(b, "function"), "--insecure", "--address")}
-			},
-		})
-	})
-}
 
 // BenchmarkTenAtOnce measures the time from the concurrent start of ten functions until
 // all of them have answered.
@@ -183,38 +158,6 @@ func ask(ctx context.Context, f function.Runner) error {
 	return err
 }
 
-// bareAnswer measures the time from the start of a program, without a sandbox, to its
-// first answer, and kills the program. It adds the address on which the program must
-// listen as the last argument.
-func bareAnswer(b *testing.B, program string, args ...string) time.Duration {
-	b.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(b, err)
-	address := free.Addr().String()
-	free.Close()
-	cmd := exec.Command(program, append(args, address)...)
-	begun := time.Now()
-	e2e.NoError(b, cmd.Start())
-	err = askAt(b.Context(), address)
-	took := time.Since(begun)
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait() // ignore the error: the program was killed
-	e2e.NoError(b, err)
-	return took
-}
-
-func askAt(ctx context.Context, address string) (err error) {
-	client, err := grpc.Dial(address, grpc.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	if err := client.WaitReady(ctx); err != nil {
-		return err
-	}
-	return ask(ctx, client)
-}
-
 // asEachUser runs a benchmark as an ordinary user, and also as root if root runs the
 // test. dir contains a package of 50 MB.
 func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
@@ -236,13 +179,9 @@ func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
 	})
 }
 
-// reportAgain reports the measurements and prints the samples in out, the output of a
-// benchmark in another process.
+// reportAgain reports the measurements in out, the output of a benchmark in another process.
 func reportAgain(b *testing.B, out string) {
 	b.Helper()
-	if benchtest.PrintSamples(out) {
-		return
-	}
 	for line := range strings.Lines(out) {
 		fields := strings.Fields(line)
 		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
