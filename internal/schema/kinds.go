@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -77,9 +78,17 @@ networking.k8s.io/v1/Ingress networking.k8s.io/v1/NetworkPolicy policy/v1/PodDis
 rbac.authorization.k8s.io/v1/ClusterRole rbac.authorization.k8s.io/v1/ClusterRoleBinding
 rbac.authorization.k8s.io/v1/Role rbac.authorization.k8s.io/v1/RoleBinding`)
 
+// withoutBeta are kinds of which Kubernetes v1.32 and later have no alpha or beta version
+// (https://kubernetes.io/docs/reference/using-api/deprecation-guide).
+var withoutBeta = strings.Fields(`CertificateSigningRequest ClusterRole ClusterRoleBinding CronJob CSIDriver CSINode CSIStorageCapacity
+CustomResourceDefinition DaemonSet Deployment EndpointSlice Event FlowSchema HorizontalPodAutoscaler Ingress IngressClass Job Lease
+MutatingWebhookConfiguration NetworkPolicy PodDisruptionBudget PriorityClass PriorityLevelConfiguration ReplicaSet Role RoleBinding
+RuntimeClass StatefulSet StorageClass ValidatingWebhookConfiguration VolumeAttachment`)
+
 // Misspelled returns the apiVersion or the kind that is meant if no API server has the given ones:
-// alpha or beta is misspelled in the version, or the kind or the group in a group of Kubernetes.
-// Groups of other kinds have a dot. It returns "" if there is no such mistake.
+// the version is missing, alpha or beta is misspelled in it, the kind or the group is misspelled in
+// a group of Kubernetes, or the kind of Kubernetes is in another group or version. Groups of other
+// kinds have a dot. It returns "" if there is no such mistake.
 func Misspelled(apiVersion, kind string) string {
 	gv := schema.FromAPIVersionAndKind(apiVersion, "").GroupVersion()
 	if found := stage().FindStringSubmatch(gv.Version); found != nil {
@@ -89,6 +98,9 @@ func Misspelled(apiVersion, kind string) string {
 				return gv.String()
 			}
 		}
+	}
+	if gv.Group == "" && strings.Contains(gv.Version, ".") {
+		return gv.Version + "/VERSION"
 	}
 	hasDot := strings.Contains(gv.Group, ".")
 	if hasDot && !strings.HasSuffix(gv.Group, ".k8s.io") || slices.Contains(usual, apiVersion+"/"+kind) {
@@ -105,6 +117,36 @@ func Misspelled(apiVersion, kind string) string {
 	}
 	if near := hint.Misspelled(kind, []string{SimilarKind(apiVersion, kind)}); near != "" {
 		return near
+	}
+	if gv.Group == "extensions" || slices.Contains(groups, gv.Group) {
+		return served(gv, kind)
+	}
+	return ""
+}
+
+// served returns the apiVersion of a kind of Kubernetes that gv, a group of Kubernetes and a
+// version, does not have. It returns "" if gv has the kind or may have it in another release.
+func served(gv schema.GroupVersion, kind string) string {
+	var versions, others []string
+	for gvk := range kindTypes() {
+		switch {
+		case gvk.Kind != kind || gvk.Group == metaGroup:
+		case gvk.Group == gv.Group:
+			versions = append(versions, gvk.Version)
+		default:
+			others = append(others, gvk.GroupVersion().String())
+		}
+	}
+	switch {
+	case len(versions) > 0:
+		newest := slices.MaxFunc(versions, kversion.CompareKubeAwareVersionStrings)
+		isNewer := kversion.CompareKubeAwareVersionStrings(gv.Version, newest) > 0
+		if isNewer || slices.Contains(versions, gv.Version) || stage().MatchString(gv.Version) && !slices.Contains(withoutBeta, kind) {
+			return ""
+		}
+		return schema.GroupVersion{Group: gv.Group, Version: newest}.String()
+	case len(others) > 0:
+		return slices.Max(others)
 	}
 	return ""
 }
