@@ -41,7 +41,7 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	if special, ok := names[gvk.GroupKind()]; ok {
 		name = special
 	}
-	return Kind{Namespaced: !slices.Contains(clusterScoped[gvk.Group], gvk.Kind), Name: name, fields: t, root: kindRoots()[gvk]}, true
+	return Kind{Namespaced: !IsClusterScoped(gvk.GroupKind()), Name: name, fields: t, root: kindRoots()[gvk]}, true
 }
 
 // SuggestKind returns err, which is about an object of another kind than expected, with a hint if
@@ -159,6 +159,18 @@ var ownGroups = strings.Fields("apiextensions.crossplane.io dev.crossplane.io me
 func HasNoXRs(gv schema.GroupVersion) bool {
 	core := gv == schema.GroupVersion{Version: "v1"} || gv.Group != "" && !strings.Contains(gv.Group, ".")
 	return core || strings.HasSuffix(gv.Group, ".k8s.io") || slices.Contains(ownGroups, gv.Group)
+}
+
+// IsClusterScoped reports whether gk is a cluster-scoped kind of Kubernetes or Crossplane. It reads
+// no types and no definitions.
+func IsClusterScoped(gk schema.GroupKind) bool {
+	switch gk.Group {
+	case "apiextensions.crossplane.io", "ops.crossplane.io", "pkg.crossplane.io", "secrets.crossplane.io":
+		return true
+	case "protection.crossplane.io":
+		return gk.Kind == "ClusterUsage"
+	}
+	return slices.Contains(clusterScoped[gk.Group], gk.Kind)
 }
 
 // kindsIn returns the kinds of an API group, some of them repeatedly. Reading the types of
