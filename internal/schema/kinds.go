@@ -33,7 +33,7 @@ type Kind struct {
 // FindKind returns the built-in kind gvk. The bool is false if gvk is not built in. For the
 // kinds of Crossplane, use Release.Definition. FindKind is safe for concurrent use.
 func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
-	t, ok := kindTypes()[gvk]
+	typeOf, ok := kindTypes()[gvk]
 	if !ok {
 		return Kind{}, false
 	}
@@ -41,7 +41,7 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	if special, ok := names[gvk.GroupKind()]; ok {
 		name = special
 	}
-	return Kind{Namespaced: !IsClusterScoped(gvk.GroupKind()), Name: name, fields: t, root: kindRoots()[gvk]}, true
+	return Kind{Namespaced: !IsClusterScoped(gvk.GroupKind()), Name: name, fields: typeOf(), root: kindRoots()[gvk]}, true
 }
 
 // SuggestKind returns err, which is about an object of another kind than expected, with a hint if
@@ -216,9 +216,9 @@ func (k Kind) Root() Node { return k.root() }
 // kindRoots has Kind.Root of all built-in kinds. It converts the Go type of a kind once.
 var kindRoots = sync.OnceValue(func() map[schema.GroupVersionKind]func() Node {
 	all := map[schema.GroupVersionKind]func() Node{}
-	for gvk, t := range kindTypes() {
+	for gvk, typeOf := range kindTypes() {
 		all[gvk] = sync.OnceValue(func() Node {
-			data, err := json.Marshal(OfType(t))
+			data, err := json.Marshal(OfType(typeOf()))
 			if err != nil {
 				return Node{} // A test converts all kinds.
 			}
@@ -242,11 +242,11 @@ func LegacyFields(kind string) []string { return legacyFields[kind] }
 
 // kindTypes returns the Go types of all built-in kinds with ObjectMeta, so
 // without lists and options such as ListOptions.
-var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
+var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]func() reflect.Type {
 	all := kubernetesKinds()
 	for gvk, t := range registered() {
 		if f, ok := t.FieldByName("ObjectMeta"); ok && f.Type == reflect.TypeFor[metav1.ObjectMeta]() {
-			all[gvk] = t
+			all[gvk] = func() reflect.Type { return t }
 		}
 	}
 	return all
