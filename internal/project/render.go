@@ -1,9 +1,11 @@
 package project
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,14 +120,19 @@ type APIs struct {
 func (p *Project) APIsFor(apiVersion, kind string) (apis APIs, err error) {
 	group, _, _ := strings.Cut(apiVersion, "/")
 	var found []string
+	others := map[kindRef]string{} // The position of each other kind that a Composition is for.
 	err = p.eachAPI(func(of string, d manifest.Document) {
 		switch {
 		case slices.Contains(apiKinds[:2], of):
 			if xr, claim := defines(d, group, kind); xr || claim {
 				apis.XRD, apis.Claim = d, claim
 			}
-		case of == apiKinds[2] && composes(d, apiVersion, kind):
-			apis.Composition, found = d, append(found, d.Position())
+		case of == apiKinds[2]:
+			if ref := composes(d); ref == (kindRef{apiVersion, kind}) {
+				apis.Composition, found = d, append(found, d.Position())
+			} else {
+				others[ref] = d.PositionOf("spec.compositeTypeRef")
+			}
 		}
 	})
 	if err != nil {
@@ -136,7 +143,8 @@ func (p *Project) APIsFor(apiVersion, kind string) (apis APIs, err error) {
 		return apis, nil
 	case len(found) == 0:
 		err := fmt.Errorf("no Composition in %q is for kind %s of %s", p.Dir(p.Paths.APIs), kind, apiVersion)
-		return apis, hint.Wrap(err, "write one with xfn composition generate and the file of the XRD")
+		const write = "write one with xfn composition generate and the file of the XRD"
+		return apis, hint.Wrap(err, nearKind(kindRef{apiVersion, kind}, others)+write)
 	default:
 		err := fmt.Errorf("several Compositions are for kind %s of %s: %s", kind, apiVersion, strings.Join(found, ", "))
 		return apis, hint.Wrap(err, "name the file of one of them as the second argument")
@@ -198,12 +206,30 @@ func (p *Project) Existing(path string) ([]string, error) {
 	return []string{p.Dir(path)}, nil
 }
 
-func composes(d manifest.Document, apiVersion, kind string) bool {
+// A kindRef is the kind of the composite resources that a Composition is for.
+type kindRef struct{ APIVersion, Kind string }
+
+func composes(d manifest.Document) kindRef {
 	var o struct {
-		Spec struct {
-			CompositeTypeRef struct{ APIVersion, Kind string }
-		}
+		Spec struct{ CompositeTypeRef kindRef }
 	}
-	ref := &o.Spec.CompositeTypeRef
-	return d.Decode(&o) == nil && ref.APIVersion == apiVersion && ref.Kind == kind
+	_ = d.Decode(&o) // An invalid Composition is for no kind.
+	return o.Spec.CompositeTypeRef
+}
+
+// nearKind returns the begin of a hint that suggests the kind or apiVersion of one of others, which
+// has the same kind or a similar one. It returns "" if there is none.
+func nearKind(ref kindRef, others map[kindRef]string) string {
+	all := slices.SortedFunc(maps.Keys(others), func(a, b kindRef) int { return cmp.Compare(others[a], others[b]) })
+	var kinds []string
+	for _, other := range all {
+		if other.Kind == ref.Kind {
+			return fmt.Sprintf("did you mean apiVersion: %s, as in %s? Otherwise, ", other.APIVersion, others[other])
+		}
+		kinds = append(kinds, other.Kind)
+	}
+	if i := slices.Index(kinds, hint.Nearest(ref.Kind, kinds)); i >= 0 {
+		return fmt.Sprintf("did you mean kind: %s, as in %s? Otherwise, ", kinds[i], others[all[i]])
+	}
+	return ""
 }

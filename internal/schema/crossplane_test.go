@@ -34,7 +34,7 @@ var modules = map[schema.Release]string{
 }
 
 // TestCrossplaneFiles checks that the files in the folder crossplane have all kinds with
-// valid definitions. With the flag -update, it first downloads the releases of Crossplane
+// valid definitions and scopes that IsClusterScoped knows. With the flag -update, it first downloads the releases of Crossplane
 // and writes the files.
 func TestCrossplaneFiles(t *testing.T) {
 	for _, release := range schema.Releases() {
@@ -55,6 +55,7 @@ func TestCrossplaneFiles(t *testing.T) {
 			if def == nil {
 				t.Fatalf("%s: %s is unknown; run the test with -update", path, name)
 			}
+			e2e.Equal(t, path+": the scope of "+name+" is known without its definition", !def.Namespaced, schema.IsClusterScoped(def.GroupKind))
 			for _, f := range def.Check(t.Context()) {
 				if f.Field == "spec.versions" {
 					continue // The files do not say which version is stored.

@@ -52,7 +52,25 @@ func CheckKeywords(at *field.Path, s map[string]any) []Fault {
 		}
 		delete(own, "properties")
 	}
-	return append(found, DecodeKind(at, own, reflect.TypeFor[extv1.JSONSchemaProps]())...)
+	for _, f := range DecodeKind(at, own, reflect.TypeFor[extv1.JSONSchemaProps]()) {
+		if name := f.Field[strings.LastIndexByte(f.Field, '.')+1:]; f.Unknown && f.Nearest == "" && isMisplaced(name, s) {
+			f.Nearest = "properties." + name
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// otherKeywords are keywords of JSON Schema with a schema as value that OpenAPI v3 lacks.
+var otherKeywords = strings.Fields("contains contentSchema else if propertyNames then unevaluatedItems unevaluatedProperties")
+
+// isMisplaced reports whether name, an unknown keyword beside the properties of the schema s, is
+// probably a property: its value is a schema.
+func isMisplaced(name string, s map[string]any) bool {
+	value, _ := s[name].(map[string]any)
+	_, hasType := value["type"].(string)
+	_, hasProperties := s["properties"].(map[string]any)
+	return hasType && hasProperties && !strings.HasPrefix(name, "x-") && !slices.Contains(otherKeywords, name)
 }
 
 // undecodable returns the faults because of which data, the JSON of a schema at a path, does

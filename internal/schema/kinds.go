@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -32,7 +33,7 @@ type Kind struct {
 // FindKind returns the built-in kind gvk. The bool is false if gvk is not built in. For the
 // kinds of Crossplane, use Release.Definition. FindKind is safe for concurrent use.
 func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
-	t, ok := kindTypes()[gvk]
+	typeOf, ok := kindTypes()[gvk]
 	if !ok {
 		return Kind{}, false
 	}
@@ -40,7 +41,7 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	if special, ok := names[gvk.GroupKind()]; ok {
 		name = special
 	}
-	return Kind{Namespaced: !slices.Contains(clusterScoped[gvk.Group], gvk.Kind), Name: name, fields: t, root: kindRoots()[gvk]}, true
+	return Kind{Namespaced: !IsClusterScoped(gvk.GroupKind()), Name: name, fields: typeOf(), root: kindRoots()[gvk]}, true
 }
 
 // SuggestKind returns err, which is about an object of another kind than expected, with a hint if
@@ -77,9 +78,17 @@ networking.k8s.io/v1/Ingress networking.k8s.io/v1/NetworkPolicy policy/v1/PodDis
 rbac.authorization.k8s.io/v1/ClusterRole rbac.authorization.k8s.io/v1/ClusterRoleBinding
 rbac.authorization.k8s.io/v1/Role rbac.authorization.k8s.io/v1/RoleBinding`)
 
+// withoutBeta are kinds of which Kubernetes v1.32 and later have no alpha or beta version
+// (https://kubernetes.io/docs/reference/using-api/deprecation-guide).
+var withoutBeta = strings.Fields(`CertificateSigningRequest ClusterRole ClusterRoleBinding CronJob CSIDriver CSINode CSIStorageCapacity
+CustomResourceDefinition DaemonSet Deployment EndpointSlice Event FlowSchema HorizontalPodAutoscaler Ingress IngressClass Job Lease
+MutatingWebhookConfiguration NetworkPolicy PodDisruptionBudget PriorityClass PriorityLevelConfiguration ReplicaSet Role RoleBinding
+RuntimeClass StatefulSet StorageClass ValidatingWebhookConfiguration VolumeAttachment`)
+
 // Misspelled returns the apiVersion or the kind that is meant if no API server has the given ones:
-// alpha or beta is misspelled in the version, or the kind or the group in a group of Kubernetes.
-// Groups of other kinds have a dot. It returns "" if there is no such mistake.
+// the version is missing, alpha or beta is misspelled in it, the kind or the group is misspelled in
+// a group of Kubernetes, or the kind of Kubernetes is in another group or version. Groups of other
+// kinds have a dot. It returns "" if there is no such mistake.
 func Misspelled(apiVersion, kind string) string {
 	gv := schema.FromAPIVersionAndKind(apiVersion, "").GroupVersion()
 	if found := stage().FindStringSubmatch(gv.Version); found != nil {
@@ -89,6 +98,9 @@ func Misspelled(apiVersion, kind string) string {
 				return gv.String()
 			}
 		}
+	}
+	if gv.Group == "" && strings.Contains(gv.Version, ".") {
+		return gv.Version + "/VERSION"
 	}
 	hasDot := strings.Contains(gv.Group, ".")
 	if hasDot && !strings.HasSuffix(gv.Group, ".k8s.io") || slices.Contains(usual, apiVersion+"/"+kind) {
@@ -106,6 +118,36 @@ func Misspelled(apiVersion, kind string) string {
 	if near := hint.Misspelled(kind, []string{SimilarKind(apiVersion, kind)}); near != "" {
 		return near
 	}
+	if gv.Group == "extensions" || slices.Contains(groups, gv.Group) {
+		return served(gv, kind)
+	}
+	return ""
+}
+
+// served returns the apiVersion of a kind of Kubernetes that gv, a group of Kubernetes and a
+// version, does not have. It returns "" if gv has the kind or may have it in another release.
+func served(gv schema.GroupVersion, kind string) string {
+	var versions, others []string
+	for gvk := range kindTypes() {
+		switch {
+		case gvk.Kind != kind || gvk.Group == metaGroup:
+		case gvk.Group == gv.Group:
+			versions = append(versions, gvk.Version)
+		default:
+			others = append(others, gvk.GroupVersion().String())
+		}
+	}
+	switch {
+	case len(versions) > 0:
+		newest := slices.MaxFunc(versions, kversion.CompareKubeAwareVersionStrings)
+		isNewer := kversion.CompareKubeAwareVersionStrings(gv.Version, newest) > 0
+		if isNewer || slices.Contains(versions, gv.Version) || stage().MatchString(gv.Version) && !slices.Contains(withoutBeta, kind) {
+			return ""
+		}
+		return schema.GroupVersion{Group: gv.Group, Version: newest}.String()
+	case len(others) > 0:
+		return slices.Max(others)
+	}
 	return ""
 }
 
@@ -117,6 +159,18 @@ var ownGroups = strings.Fields("apiextensions.crossplane.io dev.crossplane.io me
 func HasNoXRs(gv schema.GroupVersion) bool {
 	core := gv == schema.GroupVersion{Version: "v1"} || gv.Group != "" && !strings.Contains(gv.Group, ".")
 	return core || strings.HasSuffix(gv.Group, ".k8s.io") || slices.Contains(ownGroups, gv.Group)
+}
+
+// IsClusterScoped reports whether gk is a cluster-scoped kind of Kubernetes or Crossplane. It reads
+// no types and no definitions.
+func IsClusterScoped(gk schema.GroupKind) bool {
+	switch gk.Group {
+	case "apiextensions.crossplane.io", "ops.crossplane.io", "pkg.crossplane.io", "secrets.crossplane.io":
+		return true
+	case "protection.crossplane.io":
+		return gk.Kind == "ClusterUsage"
+	}
+	return slices.Contains(clusterScoped[gk.Group], gk.Kind)
 }
 
 // kindsIn returns the kinds of an API group, some of them repeatedly. Reading the types of
@@ -162,9 +216,9 @@ func (k Kind) Root() Node { return k.root() }
 // kindRoots has Kind.Root of all built-in kinds. It converts the Go type of a kind once.
 var kindRoots = sync.OnceValue(func() map[schema.GroupVersionKind]func() Node {
 	all := map[schema.GroupVersionKind]func() Node{}
-	for gvk, t := range kindTypes() {
+	for gvk, typeOf := range kindTypes() {
 		all[gvk] = sync.OnceValue(func() Node {
-			data, err := json.Marshal(OfType(t))
+			data, err := json.Marshal(OfType(typeOf()))
 			if err != nil {
 				return Node{} // A test converts all kinds.
 			}
@@ -188,11 +242,11 @@ func LegacyFields(kind string) []string { return legacyFields[kind] }
 
 // kindTypes returns the Go types of all built-in kinds with ObjectMeta, so
 // without lists and options such as ListOptions.
-var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
+var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]func() reflect.Type {
 	all := kubernetesKinds()
 	for gvk, t := range registered() {
 		if f, ok := t.FieldByName("ObjectMeta"); ok && f.Type == reflect.TypeFor[metav1.ObjectMeta]() {
-			all[gvk] = t
+			all[gvk] = func() reflect.Type { return t }
 		}
 	}
 	return all

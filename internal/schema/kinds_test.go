@@ -82,17 +82,26 @@ func TestSimilarKind(t *testing.T) {
 
 func TestMisspelled(t *testing.T) {
 	cases := map[string]struct{ reason, apiVersion, kind, want string }{
-		"Beta":    {"a misspelled stage of a version is found", "rds.aws.upbound.io/v1bet1", "Instance", "rds.aws.upbound.io/v1beta1"},
-		"Swapped": {"letters may be swapped", "apps/v1aplha2", "Deployment", "apps/v1alpha2"},
-		"Group":   {"a group without a dot can only be one of Kubernetes", "app/v1", "Deployment", "apps/v1"},
-		"Kind":    {"a misspelled kind of Kubernetes is found", "apps/v1", "Deploymnt", "Deployment"},
-		"Exact":   {"a kind of Kubernetes has no mistake", "storage.k8s.io/v1", "StorageClass", ""},
-		"Usual":   {"a usual kind has no mistake", "apps/v1", "Deployment", ""},
-		"Stage":   {"a version with a stage has no mistake", "example.org/v2beta3", "Deploymnt", ""},
-		"Word":    {"a version may be another word", "example.org/v1edge1", "X", ""},
-		"Other":   {"a group that is not similar has no suggestion", "crossbar/v1", "X", ""},
-		"NewKind": {"a kind may be newer than the types", "networking.k8s.io/v1", "Gateway", ""},
-		"None":    {"an object without a kind has no suggestion", "", "", ""},
+		"Beta":        {"a misspelled stage of a version is found", "rds.aws.upbound.io/v1bet1", "Instance", "rds.aws.upbound.io/v1beta1"},
+		"Swapped":     {"letters may be swapped", "apps/v1aplha2", "Deployment", "apps/v1alpha2"},
+		"Group":       {"a group without a dot can only be one of Kubernetes", "app/v1", "Deployment", "apps/v1"},
+		"Kind":        {"a misspelled kind of Kubernetes is found", "apps/v1", "Deploymnt", "Deployment"},
+		"Exact":       {"a kind of Kubernetes has no mistake", "storage.k8s.io/v1", "StorageClass", ""},
+		"Usual":       {"a usual kind has no mistake", "apps/v1", "Deployment", ""},
+		"Stage":       {"a version with a stage has no mistake", "example.org/v2beta3", "Deploymnt", ""},
+		"Word":        {"a version may be another word", "example.org/v1edge1", "X", ""},
+		"Other":       {"a group that is not similar has no suggestion", "crossbar/v1", "X", ""},
+		"NewKind":     {"a kind may be newer than the types", "networking.k8s.io/v1", "Gateway", ""},
+		"NoVersion":   {"an apiVersion with a dot and no slash has no version", "s3.aws.upbound.io", "Bucket", "s3.aws.upbound.io/VERSION"},
+		"NoGroup":     {"a kind of another group is not in the core group", "v1", "Deployment", "apps/v1"},
+		"OtherGroup":  {"a kind of the core group is not in another group", "apps/v1", "Service", "v1"},
+		"Removed":     {"Kubernetes removed the group extensions", "extensions/v1beta1", "Deployment", "apps/v1"},
+		"RemovedBeta": {"Kubernetes removed a beta version of a stable kind", "networking.k8s.io/v1beta1", "Ingress", "networking.k8s.io/v1"},
+		"Newest":      {"the newest version replaces a removed one", "autoscaling/v2beta2", "HorizontalPodAutoscaler", "autoscaling/v2"},
+		"Beta2":       {"supported releases of Kubernetes have this beta version", "resource.k8s.io/v1beta2", "ResourceClaim", ""},
+		"Newer":       {"a version may be newer than the types", "apps/v2", "Deployment", ""},
+		"CRDGroup":    {"a group of CRDs may have a kind with the name of one of Kubernetes", "x.networking.k8s.io/v1", "Ingress", ""},
+		"None":        {"an object without a kind has no suggestion", "", "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

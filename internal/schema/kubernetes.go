@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,8 +29,9 @@ var kubernetesJSON []byte
 // the name of one of leaves. "[]" before it means a list, and "{}" a map.
 type described struct {
 	// Kinds maps "apiVersion kind" to the name of the kind's type in Types.
-	Kinds map[string]string            `json:"kinds"`
-	Types map[string]map[string]string `json:"types"`
+	Kinds map[string]string `json:"kinds"`
+	// Types has the fields in JSON, which are decoded when they are needed.
+	Types map[string]json.RawMessage `json:"types"`
 }
 
 // leaves returns the Go types that kubernetes.json refers to by name, but whose
@@ -46,9 +48,10 @@ func leaves() []reflect.Type {
 	}
 }
 
-// kubernetesKinds returns the kinds in kubernetesJSON. Each has a Go type that
-// is generated with the fields in kubernetesJSON.
-func kubernetesKinds() map[schema.GroupVersionKind]reflect.Type {
+// kubernetesKinds returns the kinds in kubernetesJSON. Each has a Go type that is generated with
+// the fields in kubernetesJSON at the first call of the func, because that of all kinds takes
+// milliseconds.
+func kubernetesKinds() map[schema.GroupVersionKind]func() reflect.Type {
 	var d described
 	if err := json.Unmarshal(kubernetesJSON, &d); err != nil {
 		// kubernetes.json is embedded, and a test decodes it.
@@ -58,10 +61,15 @@ func kubernetesKinds() map[schema.GroupVersionKind]reflect.Type {
 	for _, t := range leaves() {
 		known[t.String()] = t
 	}
-	all := map[schema.GroupVersionKind]reflect.Type{}
+	var mu sync.Mutex // mu guards known.
+	all := map[schema.GroupVersionKind]func() reflect.Type{}
 	for name, typeName := range d.Kinds {
 		apiVersion, kind, _ := strings.Cut(name, " ")
-		all[schema.FromAPIVersionAndKind(apiVersion, kind)] = d.typeOf(typeName, known)
+		all[schema.FromAPIVersionAndKind(apiVersion, kind)] = func() reflect.Type {
+			mu.Lock()
+			defer mu.Unlock()
+			return d.typeOf(typeName, known)
+		}
 	}
 	return all
 }
@@ -77,13 +85,14 @@ func (d described) typeOf(name string, known map[string]reflect.Type) reflect.Ty
 	if element, ok := strings.CutPrefix(name, "{}"); ok {
 		return reflect.MapOf(reflect.TypeFor[string](), d.typeOf(element, known))
 	}
-	if d.Types[name] == nil {
-		panic(fmt.Sprintf("no type is called %q", name))
+	var types map[string]string
+	if err := json.Unmarshal(d.Types[name], &types); err != nil {
+		panic(fmt.Sprintf("no type is called %q: %v", name, err))
 	}
 	var fields []reflect.StructField
-	for i, field := range slices.Sorted(maps.Keys(d.Types[name])) {
+	for i, field := range slices.Sorted(maps.Keys(types)) {
 		fields = append(fields, reflect.StructField{
-			Name: fmt.Sprintf("F%d", i), Type: d.typeOf(d.Types[name][field], known), Tag: reflect.StructTag(fmt.Sprintf("json:%q", field)),
+			Name: fmt.Sprintf("F%d", i), Type: d.typeOf(types[field], known), Tag: reflect.StructTag(fmt.Sprintf("json:%q", field)),
 		})
 	}
 	known[name] = reflect.StructOf(fields)

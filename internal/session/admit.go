@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -120,7 +121,7 @@ func (p plan) admit(ctx context.Context, doc manifest.Document, from original, x
 	case doc.Text == nil || !p.in.validatesXRs():
 		return nil, nil
 	case p.validator == nil:
-		return p.refuseOrReport(append(unknownRoots(doc, xr.Object), metadataErrors(doc, from.obj, "composite resource")...))
+		return p.refuseOrReport(slices.Concat(unknownRoots(doc, xr.Object), metadataErrors(doc, from.obj, "composite resource"), p.ownedErrors(ctx, doc, from.obj)))
 	}
 	invalid, err = p.judge(doc.Position(), p.validator.Decoded(ctx, doc, from.copy().Object, from.duplicate))
 	if p.xrd == nil || p.xrd.Defines(xr.GroupVersionKind()) != nil {

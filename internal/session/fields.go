@@ -7,12 +7,17 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 // A fieldsKey has the keys of a Composition and of an XRD, and the release of Crossplane whose
@@ -82,4 +87,43 @@ func unknownRoots(doc manifest.Document, xr map[string]any) (errs []error) {
 		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(name), Err: errors.New(text + hint.DidYouMean(hint.Nearest(name, rootFields)))})
 	}
 	return errs
+}
+
+// maxName is the maximum length of the name of a composite resource or claim: it is the value of a label.
+const maxName = validation.LabelValueMaxLength
+
+// ownedErrors returns the errors in metadata.name and in spec.crossplane of obj, the composite resource
+// in doc. They have the same schema in each CRD that Crossplane derives from an XRD. Deriving one takes
+// milliseconds, so it needs a field in spec.crossplane. References to resources are not checked,
+// because Crossplane replaces them.
+func (p plan) ownedErrors(ctx context.Context, doc manifest.Document, obj map[string]any) (errs []error) {
+	xr := unstructured.Unstructured{Object: obj}
+	if name := xr.GetName(); len(name) > maxName {
+		text := fmt.Sprintf("metadata.name has %d characters, and at most %d are allowed, because Crossplane sets it as a label of each composed resource: shorten it", len(name), maxName)
+		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("metadata.name"), Err: errors.New(text)})
+	}
+	owned, isObject := fieldpath.At(obj, "spec", "crossplane").(map[string]any)
+	if owned = maps.Clone(owned); isObject {
+		delete(owned, "resourceRefs")
+	}
+	release, gvk := Release(p.in.Profile), xr.GroupVersionKind()
+	if len(owned) == 0 || release.Legacy() {
+		return errs
+	}
+	derived, err := crd.Composites(map[string]any{"apiVersion": "apiextensions.crossplane.io/v2", "kind": xrdKind.Kind, "spec": map[string]any{
+		"group": gvk.Group, "scope": "Cluster", "names": map[string]any{"kind": gvk.Kind},
+		"versions": []any{map[string]any{"name": gvk.Version, "schema": map[string]any{"openAPIV3Schema": map[string]any{}}}},
+	}})
+	if err != nil {
+		return errs
+	}
+	def, err := schema.New(derived)
+	if err != nil {
+		return errs
+	}
+	found, err := def.Validate(ctx, map[string]any{"apiVersion": obj["apiVersion"], "kind": obj["kind"], "spec": map[string]any{"crossplane": owned}}, schema.Options{})
+	if err != nil {
+		return errs
+	}
+	return append(errs, refusals(doc, found, "composite resource")...)
 }

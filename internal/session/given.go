@@ -107,8 +107,13 @@ func checkMetadata(_ context.Context, doc manifest.Document, _ schema.Release) [
 
 // metadataErrors returns the faults in the metadata of obj, the object in doc. what is what messages
 // call the object.
-func metadataErrors(doc manifest.Document, obj map[string]any, what string) (errs []error) {
-	for _, f := range schema.AnyMetadata(obj) {
+func metadataErrors(doc manifest.Document, obj map[string]any, what string) []error {
+	return refusals(doc, schema.AnyMetadata(obj), what)
+}
+
+// refusals returns the faults of the object in doc as errors. what is what messages call the object.
+func refusals(doc manifest.Document, faults []schema.Fault, what string) (errs []error) {
+	for _, f := range faults {
 		text := fmt.Sprintf("an API server refuses this %s: %s", what, f)
 		if f.Unknown {
 			text = fmt.Sprintf("a %s has no field %s, which an API server drops", what, f.Field)

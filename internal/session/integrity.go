@@ -8,11 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validation"
+
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // storeConfigField is the field of a Composition that selects an external secret store. Only
@@ -26,6 +29,7 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 	if e.Converted {
 		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
 	}
+	s.warnName(e)
 	needed := functionNames(p.in.Steps, e)
 	known := func(name string) bool {
 		_, ok := p.functions[name]
@@ -117,4 +121,28 @@ func hintMode(e composition.Entry, err error) error {
 		return err
 	}
 	return hint.Wrap(err, "render the Composition with "+hint.Profile+" alpha, or convert it with `convert pipeline-composition`, which reports how it converts the functions")
+}
+
+// warnOtherComposition warns if xr, the composite resource in doc, refers to another Composition than
+// the one that is rendered.
+func (s *Session) warnOtherComposition(p plan, doc manifest.Document, xr map[string]any) {
+	for _, parent := range []string{"spec.crossplane", "spec"} {
+		field := parent + ".compositionRef.name"
+		name := fieldpath.Text(xr, strings.Split(field, ".")...)
+		if name == "" {
+			continue
+		}
+		if is := p.entry.GetName(); name != is {
+			s.warnOnce(fmt.Sprintf("%s: %s is %q, but the Composition %q is rendered (%s)", doc.PositionOf(field), field, name, is, p.entry.Document.PositionOf("metadata.name")))
+		}
+		return
+	}
+}
+
+// warnName warns if an API server refuses the name of the Composition or Operation in e.
+func (s *Session) warnName(e composition.Entry) {
+	const field = "metadata.name"
+	if reasons := validation.NameIsDNSSubdomain(e.GetName(), false); e.GetName() != "" && len(reasons) > 0 {
+		s.warnOnce(fmt.Sprintf("%s: %s: an API server refuses the name %q: %s", e.Document.PositionOf(field), field, e.GetName(), strings.Join(reasons, "; ")))
+	}
 }

@@ -213,6 +213,7 @@ func (s *Session) checkOnly(ctx context.Context, p plan, xrs []manifest.Document
 	}
 	if err == nil {
 		s.warnDuplicate(xr.duplicate)
+		s.warnOtherComposition(p, xrs[0], xr.obj)
 	}
 	return err
 }

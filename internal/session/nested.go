@@ -167,6 +167,7 @@ func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, r Resul
 	r.Observed = req.Observed
 	if w.plan.in.Live {
 		r.Missing = w.plan.observed.missing(xr)
+		w.session.warnUnreferenced(w.plan.observed, xr)
 	}
 	if r.LastPass, r.Functions, err = w.render(ctx, r.N, entry, req); err != nil {
 		return w.fail(r, err)

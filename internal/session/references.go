@@ -3,12 +3,15 @@ package session
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
@@ -27,10 +30,17 @@ func (r Reference) GroupKind() schema.GroupKind {
 
 func (r Reference) key() key { return key{r.GroupKind(), r.Namespace, r.Name} }
 
+// referencePaths are the paths of resourceRefs in an XR.
+var referencePaths = [][]string{{"spec", "crossplane", "resourceRefs"}, {"spec", "resourceRefs"}}
+
+func hasReferences(xr *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(referencePaths, func(path []string) bool { return fieldpath.At(xr.Object, path...) != nil })
+}
+
 // references returns the resourceRefs of xr that have a name. The bool is false if they are
 // unknown, because xr has no resourceRefs and is not in a dump.
 func (c ownerIndex) references(xr *unstructured.Unstructured) (refs []Reference, known bool) {
-	for _, path := range [][]string{{"spec", "crossplane", "resourceRefs"}, {"spec", "resourceRefs"}} {
+	for _, path := range referencePaths {
 		list, found, _ := unstructured.NestedSlice(xr.Object, path...)
 		known = known || found
 		for _, item := range list {
@@ -49,6 +59,21 @@ func (c ownerIndex) references(xr *unstructured.Unstructured) (refs []Reference,
 func (c ownerIndex) missing(xr *unstructured.Unstructured) []Reference {
 	refs, _ := c.references(xr)
 	return slices.DeleteFunc(refs, func(r Reference) bool { return len(c.named[r.key()]) > 0 })
+}
+
+// warnUnreferenced warns if xr is in a dump without resourceRefs, and controls resources in the dump,
+// which Crossplane therefore does not observe. A cluster has no such XR.
+func (s *Session) warnUnreferenced(c ownerIndex, xr *unstructured.Unstructured) {
+	if _, known := c.references(xr); !known || hasReferences(xr) {
+		return
+	}
+	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
+		if o := c.all[i]; o.isOf(xr) && o.GetAnnotations()[reconciler.AnnotationResourceName] != "" {
+			s.warnOnce(fmt.Sprintf("the dump has %s, whose controller is %s, but this composite resource has no resourceRefs, so its resources are shown as added: take the composite resource from the cluster, not from a file",
+				composition.Describe(o.Unstructured), composition.Describe(xr)))
+			return
+		}
+	}
 }
 
 // Missing describes the resources that a dump lacks for the render of its XRs.

@@ -35,6 +35,9 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
 		u := body(got.Desired.GetResources()[name])
 		keepIdentity(u, observed[name])
+		if text := scopeMistake(u, xr); text != "" {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("resource %q %s%s", name, text, got.origins[name].At(name, "kind", u.GetKind())))
+		}
 		if was := forceNamespace(u, xr); was != "" {
 			text := fmt.Sprintf("cannot create composed resource %q in namespace %q, using XR namespace %q instead", name, was, xr.GetNamespace())
 			out.Results = append(out.Results, event("Warning", "NamespaceOverridden", text))

@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -82,21 +84,34 @@ var knownAnnotations = []string{
 	"gotemplating.fn.crossplane.io/composition-resource-name", "gotemplating.fn.crossplane.io/ready",
 }
 
-// A metadataMistake describes a mistake in a label or annotation.
+// metadataFields are the fields of metadata, which all kinds have.
+var metadataFields = strings.Fields("annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels managedFields name namespace ownerReferences resourceVersion selfLink uid")
+
+// A metadataMistake describes a mistake in metadata.
 type metadataMistake struct{ key, text string }
 
-// metadataMistakes describes mistakes in the new labels and annotations of a desired resource:
-// values that are not text, for which Crossplane removes all entries, and names that are similar to
-// known ones.
+// metadataMistakes describes mistakes in the new metadata of a desired resource: fields that no
+// object has, labels and annotations that an API server refuses, values that are not text, for which
+// Crossplane removes all entries, and annotations whose names are similar to known ones.
 func metadataMistakes(before, after *structpb.Struct) (found []metadataMistake) {
+	old, is := metadataOf(before), metadataOf(after)
+	for _, field := range slices.Sorted(maps.Keys(is)) {
+		if _, had := old[field]; !had && !slices.Contains(metadataFields, field) {
+			found = append(found, metadataMistake{field, fmt.Sprintf("sets metadata.%s, which no object has%s", field, hint.DidYouMean(hint.Nearest(field, metadataFields)))})
+		}
+	}
 	for _, field := range []string{"labels", "annotations"} {
 		old, entries := entriesOf(before, field), entriesOf(after, field)
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			if _, had := old[name]; had {
 				continue
 			}
-			switch entries[name].GetKind().(type) {
-			case *structpb.Value_StringValue, *structpb.Value_NullValue:
+			switch v := entries[name].GetKind().(type) {
+			case *structpb.Value_StringValue:
+				if reason := invalidEntry(field, name, v.StringValue); reason != "" {
+					found = append(found, metadataMistake{name, fmt.Sprintf("sets metadata.%s[%s] to %q, which an API server refuses: %s", field, name, v.StringValue, reason)})
+				}
+			case *structpb.Value_NullValue:
 			default:
 				found = append(found, metadataMistake{name, fmt.Sprintf("sets metadata.%s[%s] to a value that is not text, so Crossplane removes all %[1]s: write it in quotes", field, name)})
 			}
@@ -108,8 +123,26 @@ func metadataMistakes(before, after *structpb.Struct) (found []metadataMistake) 
 	return found
 }
 
+func metadataOf(r *structpb.Struct) map[string]*structpb.Value {
+	return r.GetFields()["metadata"].GetStructValue().GetFields()
+}
+
 func entriesOf(r *structpb.Struct, field string) map[string]*structpb.Value {
-	return r.GetFields()["metadata"].GetStructValue().GetFields()[field].GetStructValue().GetFields()
+	return metadataOf(r)[field].GetStructValue().GetFields()
+}
+
+// invalidEntry returns the reason why an API server refuses a label or annotation, or "". It returns
+// "" for a value with a placeholder.
+func invalidEntry(field, name, value string) string {
+	if field == "annotations" {
+		// The API server allows capitals in the prefix of an annotation.
+		return strings.Join(validation.IsQualifiedName(strings.ToLower(name)), "; ")
+	}
+	reasons := validation.IsQualifiedName(name)
+	if placeholderIn(value) == "" {
+		reasons = append(reasons, validation.IsValidLabelValue(value)...)
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // sameKind reports whether two resources have the same apiVersion and kind.
@@ -143,4 +176,13 @@ func kindMistake(r *structpb.Struct) (text, field string) {
 		field = "apiVersion"
 	}
 	return fmt.Sprintf("is of kind %s of %s, which no API server has%s", kind, apiVersion, hint.DidYouMean(near)), field
+}
+
+// scopeMistake describes u, a resource that xr composes, if xr is namespaced and u is cluster-scoped.
+// Otherwise it returns "".
+func scopeMistake(u, xr *unstructured.Unstructured) string {
+	if xr.GetNamespace() == "" || !schema.IsClusterScoped(u.GroupVersionKind().GroupKind()) {
+		return ""
+	}
+	return fmt.Sprintf("is a cluster-scoped %s, which Crossplane does not apply for a composite resource with a namespace: compose it from one of scope Cluster", u.GetKind())
 }

@@ -186,7 +186,7 @@ func (v *Validator) nearest(gvk kschema.GroupVersionKind) string {
 	if group := hint.Nearest(gvk.Group, groups); near == "" && group != "" {
 		near = group + "/" + gvk.Version
 	}
-	return near
+	return cmp.Or(near, schema.Misspelled(gvk.GroupVersion().String(), gvk.Kind))
 }
 
 // misspells reports whether gk, which has no definition, is most probably a misspelling of the kind
