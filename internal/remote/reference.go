@@ -150,13 +150,31 @@ func qualify(s, defaultRegistry string) (string, error) {
 			fmt.Sprintf("write it in full, REGISTRY/REPOSITORY:TAG, as in %q, or name a registry with %s or XFN_REGISTRY", "registry.example.com/"+s, hint.Registry),
 		)
 	}
-	if err := checkBare("registry", defaultRegistry); err != nil {
+	if err := checkRegistry(defaultRegistry, s); err != nil {
 		return "", err
 	}
-	if _, err := name.NewRegistry(defaultRegistry, name.StrictValidation); err != nil {
-		return "", fmt.Errorf("parsing registry %q: %w", defaultRegistry, err)
-	}
 	return defaultRegistry + "/" + s, nil
+}
+
+// checkRegistry returns an error unless registry, for the reference s, is HOST or HOST:PORT.
+func checkRegistry(registry, s string) error {
+	err := checkBare("registry", registry)
+	if _, invalid := name.NewRegistry(registry, name.StrictValidation); err == nil && invalid != nil {
+		err = fmt.Errorf("parsing registry %q: expected HOST or HOST:PORT", registry)
+	}
+	bare := registry
+	if i := strings.Index(registry, "://"); i >= 0 {
+		bare = registry[i+len("://"):]
+	}
+	host, path, _ := strings.Cut(bare, "/")
+	if _, invalid := name.NewRegistry(host, name.StrictValidation); err == nil || host == "" || invalid != nil {
+		return err // Credentials are not part of a host.
+	}
+	next := "name only the host with " + hint.Registry + " or XFN_REGISTRY: " + hint.Hint(fmt.Sprintf("%q", host))
+	if path = strings.Trim(path, "/"); path != "" {
+		next += hint.Hint(fmt.Sprintf(", and write the path in the reference: %q", path+"/"+s))
+	}
+	return hint.Wrap(err, next)
 }
 
 // IsPath reports whether s is the path of a file or folder, as it cannot be a reference: it
