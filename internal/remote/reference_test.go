@@ -47,6 +47,9 @@ func TestParseTag(t *testing.T) {
 		"NoTag":           {reason: "the tag is required", in: "r.example/a/b", err: "it has no tag", hint: "r.example/a/b:v0.1.0"},
 		"NoTagWithPort":   {reason: "a port is not parsed as a tag", in: "r.example:5000/a", err: "it has no tag"},
 		"EmptyTag":        {reason: "a colon must be followed by a tag", in: "r.example/a:", err: "after the colon"},
+		"TwoTags":         {reason: "a reference has one tag", in: "r.example/a:v1:v2", err: `"v1:v2" is not a tag`, hint: "name one tag and nothing else, such as v2"},
+		"Build":           {reason: "a tag has no plus sign", in: "r.example/a:v1.0.0+1", err: `"v1.0.0+1" is not a tag: expected at most 128 letters`, hint: "did you mean v1.0.0-1?"},
+		"Dash":            {reason: "a tag does not begin with a dash", in: "r.example/a:-v1", err: `"-v1" is not a tag`, hint: "such as v0.1.0"},
 		"Digest":          {reason: "a digest cannot be pushed to", in: "r.example/a@" + sha, err: "expected a tag, not a digest"},
 		"Empty":           {reason: "an empty reference is an error", in: "", err: `reference ""`},
 		"Space":           {reason: "a reference must not contain white space", in: "r.example/a b:v1", err: "it contains white space"},
@@ -67,6 +70,17 @@ func TestParseTag(t *testing.T) {
 			}
 			checkNoSecret(t, err)
 		})
+	}
+}
+
+func TestCheckTag(t *testing.T) {
+	for _, tc := range []struct{ reason, in, err, hint string }{
+		{"a tag may have letters, digits and three other characters", "V_1.0-rc", "", ""},
+		{"a tag is not a reference", "r.example:5000/a/b:v0.2.0", `"r.example:5000/a/b:v0.2.0" is not a tag`, "such as v0.2.0"},
+		{"a tag has no slash", "feature/login", `"feature/login" is not a tag`, "did you mean feature-login?"},
+		{"a tag has a limit", strings.Repeat("a", 129), "at most 128 letters", "v0.1.0"},
+	} {
+		checkError(t, tc.reason, remote.CheckTag(tc.in), tc.err, tc.hint)
 	}
 }
 
