@@ -68,6 +68,8 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 		return d, remote.CheckRepository(text) // Its error does not contain the credentials.
 	case lock.IsPath(text), slices.Contains([]string{".yaml", ".yml"}, path.Ext(text)):
 		return d, hint.Wrap(fmt.Errorf("%q is a path, expected the reference of a package", text), "push the package to a registry, and name its reference")
+	case strings.HasSuffix(text, ":"):
+		return d, hint.Wrap(fmt.Errorf("nothing follows the colon of %q", text), fmt.Sprintf("name a tag, or quote a version constraint, because a shell redirects output to the file after >: '%s>=v1.0.0'", text))
 	default:
 		d.Type, d.XPkg = "xpkg", parsePackage(text)
 		d.XPkg.APIOnly = o.APIOnly
@@ -147,6 +149,9 @@ func AddDependency(ctx context.Context, p *project.Project, d project.Dependency
 		return fmt.Errorf("%s cannot have packages that are needed for their APIs only: each package in it is installed", project.UpboundFile)
 	}
 	sources, err := f.sources(ctx, p, &d)
+	if err == nil && (d.HTTP != nil || d.Git != nil) {
+		err = f.checkDefinitions(ctx, d, sources)
+	}
 	if err != nil {
 		return adviseDependency(d, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err))
 	}
@@ -164,7 +169,7 @@ func AddDependency(ctx context.Context, p *project.Project, d project.Dependency
 func adviseDependency(d project.Dependency, err error) error {
 	switch {
 	case d.HTTP != nil:
-		return hint.Wrap(err, fmt.Sprintf("name the URL of a YAML file, or, for a package, leave out the scheme: %q", d.HTTP.URL[strings.Index(d.HTTP.URL, "://")+len("://"):]))
+		return hint.Wrap(err, fmt.Sprintf("name the URL of a YAML file of CRDs (the raw URL, if this is a web page); for a package, leave out the scheme: %q", d.HTTP.URL[strings.Index(d.HTTP.URL, "://")+len("://"):]))
 	case d.XPkg != nil:
 		if b, ok := builtin.Named(d.XPkg.Package); ok {
 			return hint.Wrap(err, hint.Meant("xpkg.crossplane.io/crossplane-contrib/", b.Name))

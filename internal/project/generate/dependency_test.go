@@ -61,6 +61,7 @@ func TestParseDependency(t *testing.T) {
 		"u:secret@x/a:v1": {want: `"…@x/a:v1": it must not contain credentials`},
 		"k8s:v1.33.0":     {generate.DependencyOptions{APIOnly: true}, "not a package"},
 		"git://x/y":       {want: "neither a package nor an http URL hint: for a git repository, write its https or ssh URL, and name its branch, tag or commit with {git-ref}"},
+		"x.org:5000/p:":   {want: `nothing follows the colon of "x.org:5000/p:" hint: name a tag, or quote a version constraint, because a shell redirects output to the file after >: 'x.org:5000/p:>=v1.0.0'`},
 		"nosuch.yaml":     {want: "is a path, expected the reference of a package"},
 		"https://x/y.git": {generate.DependencyOptions{GitPath: "a"}, "no branch, tag or commit"},
 	} {
@@ -238,6 +239,12 @@ const pod = `{"components":{"schemas":{
 func TestAddDependencyOnAPIs(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case r.URL.Path == "/deployment.yaml":
+			_, _ = w.Write([]byte("# comment\nkind: Deployment\n"))
+		case r.URL.Path == "/page.yaml":
+			_, _ = w.Write([]byte("<!DOCTYPE html><html></html>"))
+		case r.URL.Path == "/comment.yaml":
+			_, _ = w.Write([]byte("# nothing"))
 		case r.URL.Path == "/crd.yaml":
 			_, _ = w.Write([]byte(xrd))
 		case strings.HasPrefix(r.URL.Path, "/v1.33.0/api/openapi-spec/v3/api"):
@@ -256,6 +263,19 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	}}}}
 	e2e.ErrorHas(t, "a silent server is named", generate.AddDependency(t.Context(), open(t, path), d, silent), `/crd.yaml": the server does not answer: `)
 	f := &generate.Fetcher{HTTP: server.Client(), Kubernetes: server.URL}
+	for file, want := range map[string]string{
+		"/deployment.yaml": `reading the dependency "URL": URL:2: expected a CRD or XRD, got kind Deployment`,
+		"/page.yaml":       `reading the dependency "URL": URL:1: the file is a web page in HTML, not YAML`,
+		"/comment.yaml":    `reading the dependency "URL": it has no CRD or XRD`,
+	} {
+		d, err := generate.ParseDependency(server.URL+file, generate.DependencyOptions{})
+		e2e.NoError(t, err)
+		err = generate.AddDependency(t.Context(), open(t, path), d, f)
+		e2e.ErrorHas(t, "a file without definitions is no dependency", err, strings.ReplaceAll(want, "URL", server.URL+file))
+		if next := string(hint.Of(err)); !strings.Contains(next, "the raw URL, if this is a web page") {
+			t.Errorf("%s: got hint %q", file, next)
+		}
+	}
 	for _, text := range []string{"k8s:v1.33.0", server.URL + "/crd.yaml"} {
 		d, err := generate.ParseDependency(text, generate.DependencyOptions{})
 		if err == nil {

@@ -101,6 +101,31 @@ func (f *Fetcher) Documents(ctx context.Context, d project.Dependency) ([]manife
 	return all, nil
 }
 
+// checkDefinitions returns an error if the sources of a dependency define no kinds.
+func (f *Fetcher) checkDefinitions(ctx context.Context, d project.Dependency, sources []models.Source) error {
+	if err := readDefinitions(ctx, sources); err != nil {
+		return err
+	}
+	for _, s := range sources {
+		if all, _ := s.Definitions(ctx); len(all) > 0 {
+			return nil
+		}
+	}
+	docs, err := f.Documents(ctx, d)
+	if err != nil {
+		return err
+	}
+	err = errors.New("it has no CRD or XRD")
+	if len(docs) > 0 {
+		obj, _ := docs[0].Object()
+		err = &manifest.Error{Path: docs[0].Path, Line: docs[0].FirstLine(), Err: fmt.Errorf("expected a CRD or XRD, got kind %v", obj["kind"])}
+	}
+	if d.Git != nil {
+		err = hint.Wrap(err, "name the directory of the CRDs with "+hint.GitPath)
+	}
+	return err
+}
+
 // files returns the YAML files in a git repository or at a URL, and their version.
 func (f *Fetcher) files(ctx context.Context, d project.Dependency) ([]yamlFile, string, error) {
 	switch {
