@@ -222,7 +222,8 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the kinds of a dump are not those of the Compositions", "diff other.yaml -o xr.yaml", "it has XA, and the Compositions are for Bucket", "correct the kinds"},
 		{"a repository without a registry is in lower case", "project build --repository ACME/x", "expected a repository in lower case", `write the repository in lower case: "acme/x"`},
 		{"definitions among the resources are not schemas", "validate xrd.yaml all", "CRDs and XRDs among the resources are not used as schemas", "name their files among the schemas, too"},
-		{"the base image of a function may be in a mirror", "project build -f shop/crossplane-project.yaml", "reading the base image of go-templating functions", "name a mirror of the registry in spec.imageConfigs"},
+		{"the base image of a function is not in the mirror", "project build -f shop/crossplane-project.yaml", "(shop/crossplane-project.yaml:7 rewrites ", "correct the prefixes of the ImageConfig"},
+		{"a project does not depend on itself", "dependency add REGISTRY/acme/demo:v1.0.0", `the package "REGISTRY/acme/demo" is the project itself`, "correct its repository or that of the project"},
 		{"the line of an unreadable dependency is that of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},
 	} {
 		reference := strings.NewReplacer("REF", address+"/acme/plain:v1.2.0", "REGISTRY", address)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -51,7 +50,7 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 	case o.GitPath != "":
 		return d, hint.Wrap(fmt.Errorf("the path %q is in a git repository, but no branch, tag or commit is named", o.GitPath), "name one of these, too")
 	case k8s:
-		if err := checkRelease(strings.TrimPrefix(version, "k8s")); err != nil {
+		if err := project.CheckRelease("k8s:", strings.TrimPrefix(version, "k8s")); err != nil {
 			return d, err
 		}
 		d.Type, d.K8s = "k8s", &project.KubernetesAPI{Version: version}
@@ -79,18 +78,6 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 		return d, fmt.Errorf("%q is not a package, so it has only APIs", text)
 	}
 	return d, nil
-}
-
-// checkRelease returns an error unless a version is that of a release of Kubernetes.
-func checkRelease(version string) error {
-	if lock.IsExact(version) {
-		return nil
-	}
-	err := fmt.Errorf("the version of k8s is %q, expected a release of Kubernetes, such as k8s:v1.33.0", version)
-	if v, parseErr := semver.NewVersion(version); parseErr == nil {
-		err = hint.Wrap(err, hint.Meant("k8s:v", v.String()))
-	}
-	return err
 }
 
 // parsePackage separates the version from the repository. A colon before the last slash is
@@ -147,6 +134,11 @@ func separator(version string) string {
 func AddDependency(ctx context.Context, p *project.Project, d project.Dependency, f *Fetcher) error {
 	if p.Dialect == project.Upbound && d.XPkg != nil && d.XPkg.APIOnly {
 		return fmt.Errorf("%s cannot have packages that are needed for their APIs only: each package in it is installed", project.UpboundFile)
+	}
+	if d.XPkg != nil {
+		if err := p.CheckPackage(d.XPkg.Package); err != nil {
+			return err
+		}
 	}
 	sources, err := f.sources(ctx, p, &d)
 	if err == nil && (d.HTTP != nil || d.Git != nil) {

@@ -67,9 +67,6 @@ func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.De
 	case f.Images.Offline:
 		return nil, errOffline
 	case d.K8s != nil:
-		if err := checkRelease(d.K8s.Version); err != nil {
-			return nil, err
-		}
 		return []models.Source{{ID: sourceID(*d), Version: d.K8s.Version, Definitions: func(ctx context.Context) (models.Definitions, error) {
 			return f.kubernetesAPI(ctx, *d)
 		}}}, nil
