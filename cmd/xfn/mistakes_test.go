@@ -278,6 +278,21 @@ func TestEmptyValues(t *testing.T) {
 	}
 }
 
+// TestVariables checks that a variable may not begin with the ~ of the home directory.
+func TestVariables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XFN_CACHE_DIR", "~/x")
+	for _, tc := range []struct{ reason, args, want string }{
+		{"a cache is not in a directory ~", "cache info", "XFN_CACHE_DIR is \"~/x\", but only a shell replaces ~, and not in quotes\nhint: set it to the absolute path, in a shell with XFN_CACHE_DIR=\"$HOME/x\""},
+		{"a flag has priority over its variable", "cache info --cache-dir x", `reading the cache "`},
+		{"a variable of other commands is not read", "version", "xfn " + version},
+	} {
+		if text := output(t, strings.Fields("xfn "+tc.args)); !strings.Contains(text, tc.want) {
+			t.Errorf("%s: want %q, got:\n%s", tc.reason, tc.want, text)
+		}
+	}
+}
+
 const (
 	mistakenCRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: foos.example.org}\nspec:\n  group: example.org\n  scope: Namespaced\n  names: {kind: Foo, plural: foos, singular: foo, listKind: FooList}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec: {type: object}\n"
 	mistakenXRD = "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: xas.example.org}\nspec:\n  group: example.org\n  scope: Namespaced\n  names: {kind: XA, plural: xas}\n  versions:\n  - name: v1\n    served: true\n    referenceable: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec:\n            type: object\n            properties:\n              size: {type: integer}\n"
