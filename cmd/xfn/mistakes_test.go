@@ -88,6 +88,8 @@ func TestMistakesWithPackages(t *testing.T) {
 
 		{"a repository of a flag is not a URL", "project push --repository https://REGISTRY/acme/demo", "a repository is not a URL", `leave out the scheme: "REGISTRY/acme/demo"`},
 		{"a repository of a project file is not a URL", "project build -f url.yaml", "url.yaml:5: spec.repository is not valid", `leave out the scheme: "REGISTRY/acme/demo"`},
+		{"the registry of a new project is named once", "project init shop -r r.example/acme --repository r.example/acme/shop", "begins with a registry, which --registry names", "write --registry r.example/acme --repository shop"},
+		{"the registry of a new project has a flag", "project init shop --repository r.example/acme/shop", "begins with a registry, which --registry names", "write --registry r.example/acme --repository shop"},
 		{"a package is not a project file", "project push -f plain.xpkg", `expected a project file, got the package "plain.xpkg"`, "--package-file"},
 		{"the file of one package is not that of a project", "project push --package-file plain.xpkg", "it is not the file of a project", "xfn xpkg push -f plain.xpkg"},
 		{"the package file of a project is not an argument", "project push plain.xpkg", "unexpected argument plain.xpkg", "--package-file"},
