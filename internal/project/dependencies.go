@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -38,6 +39,9 @@ func (r *reader) dependency(at string, d Dependency) {
 		empty("git.repository", d.Git.Repository)
 	case d.HTTP != nil:
 		empty("http.url", d.HTTP.URL)
+		if u, err := url.Parse(d.HTTP.URL); d.HTTP.URL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			r.fail(at+".http.url", "%s.http.url is %q, expected a URL that begins with https:// or http://", at, d.HTTP.URL)
+		}
 	case d.K8s != nil:
 		expected = "k8s"
 		if err := CheckRelease("", d.K8s.Version); err != nil {

@@ -225,8 +225,11 @@ func (r *reader) rewrite(field string, c rewriting) {
 	}
 }
 
-// prefix warns of a prefix of references that is a URL.
+// prefix warns of a prefix of references that is a URL or a pattern.
 func (r *reader) prefix(field, prefix string) {
+	if strings.Contains(prefix, "*") {
+		r.warn(field, "%s is %q, but a prefix is not a pattern: write %q", field, prefix, prefix[:strings.Index(prefix, "*")])
+	}
 	if _, bare, isURL := strings.Cut(prefix, "://"); isURL {
 		r.warn(field, "%s is %q, but no reference of an image has a scheme: write %q", field, prefix, bare)
 	}

@@ -159,8 +159,8 @@ func AddDependency(ctx context.Context, p *project.Project, d project.Dependency
 
 // adviseDependency adds the likely form of a dependency that cannot be read to the hint of err.
 func adviseDependency(d project.Dependency, err error) error {
-	switch {
-	case d.HTTP != nil:
+	switch content := new(manifest.Error); {
+	case d.HTTP != nil && (hint.Of(err) == "" || errors.As(err, &content)):
 		return hint.Wrap(err, fmt.Sprintf("name the URL of a YAML file of CRDs (the raw URL, if this is a web page); for a package, leave out the scheme: %q", d.HTTP.URL[strings.Index(d.HTTP.URL, "://")+len("://"):]))
 	case d.XPkg != nil:
 		if b, ok := builtin.Named(d.XPkg.Package); ok {

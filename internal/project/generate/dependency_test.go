@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -306,6 +308,32 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	}
 	if err := generate.UpdateSchemas(t.Context(), open(t, path), f); err == nil || !strings.Contains(err.Error(), "crd.yaml") {
 		t.Errorf("an update must fetch the file again, got %v", err)
+	}
+}
+
+// The hint of an error of a server is about the server.
+func TestAddDependencyRefuses(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	p := open(t, filepath.Join(files(t, map[string]string{project.File: crossplane}), project.File))
+	for _, tc := range []struct {
+		reason, text, ref string
+		want, hint        string
+	}{
+		{"the CA of a web server has a flag", server.URL + "/crd.yaml", "", "the certificate of the server cannot be trusted: x509: ", "give the file of its CA with {ca-file}"},
+		{"the CA of a git server has no flag", server.URL + "/crds", "main", "the certificate of the server cannot be trusted: x509: ", "name the file of the CA with SSL_CERT_FILE"},
+		{"a path may be a URL without its scheme", "example.org/acme/crds", "main", "there is no git repository at ", "did you mean https://example.org/acme/crds?"},
+		{"a path may be a path", "./example.org", "main", "there is no git repository at ", ""},
+	} {
+		d, err := generate.ParseDependency(tc.text, generate.DependencyOptions{GitRef: tc.ref})
+		e2e.NoError(t, err)
+		err = generate.AddDependency(t.Context(), p, d, &generate.Fetcher{HTTP: &http.Client{Transport: &http.Transport{}}})
+		e2e.ErrorHas(t, tc.reason, err, tc.want)
+		if next := string(hint.Of(err)); !strings.Contains(next, tc.hint) || (next == "") != (tc.hint == "") {
+			t.Errorf("%s: got hint %q", tc.reason, next)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -300,6 +301,9 @@ func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
 	if offline := new(net.OpError); errors.As(err, &offline) {
 		return nil, hint.Wrap(fmt.Errorf("reading %q: the server cannot be reached: %w", from, offline.Err), "check the network and the proxy (HTTPS_PROXY)")
 	}
+	if untrusted := new(tls.CertificateVerificationError); errors.As(err, &untrusted) {
+		return nil, hint.Wrap(fmt.Errorf("reading %q: the certificate of the server cannot be trusted: %w", from, untrusted.Err), "give the file of its CA with "+hint.CAFile)
+	}
 	if silent := new(url.Error); errors.As(err, &silent) && silent.Timeout() {
 		return nil, hint.Wrap(fmt.Errorf("reading %q: the server does not answer: %w", from, silent.Err), "check the URL, and that the server runs")
 	}
@@ -323,6 +327,9 @@ func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
 // git returns the YAML files in a folder of a git repository, and the commit.
 func (f *Fetcher) git(ctx context.Context, from project.GitSource) (files []yamlFile, commit string, err error) {
 	snap, err := clone.Commit(ctx, clone.Options{URL: f.authenticated(from.Repository), Ref: gitRef(from.Ref), MaxBytes: maxBytes, Progress: f.Images.Progress})
+	if host, _, _ := strings.Cut(from.Repository, "/"); errors.As(err, new(*clone.NoRepositoryError)) && strings.Index(host, ".") > 0 {
+		err = hint.Wrap(err, hint.Meant("https://", from.Repository))
+	}
 	if err != nil {
 		return nil, "", err
 	}
