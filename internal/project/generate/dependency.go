@@ -161,6 +161,9 @@ func AddDependency(ctx context.Context, p *project.Project, d project.Dependency
 func adviseDependency(d project.Dependency, err error) error {
 	switch content := new(manifest.Error); {
 	case d.HTTP != nil && (hint.Of(err) == "" || errors.As(err, &content)):
+		if raw := strings.Replace(d.HTTP.URL, "/blob/", "/raw/", 1); raw != d.HTTP.URL { // GitHub and GitLab
+			return hint.Wrap(err, hint.Meant("", raw))
+		}
 		return hint.Wrap(err, fmt.Sprintf("name the URL of a YAML file of CRDs (the raw URL, if this is a web page); for a package, leave out the scheme: %q", d.HTTP.URL[strings.Index(d.HTTP.URL, "://")+len("://"):]))
 	case d.XPkg != nil:
 		if b, ok := builtin.Named(d.XPkg.Package); ok {
