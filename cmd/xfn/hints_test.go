@@ -34,6 +34,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.ExamplesRoot:        "xpkg.build xpkg.lint",
 		hint.From:                "xrd.generate",
 		hint.FunctionCredentials: "render dev diff operation.render",
+		hint.GitPath:             "dependency.add",
 		hint.GitRef:              "dependency.add",
 		hint.IdleTimeout:         "lock image xpkg.push xpkg.pull xpkg.copy project.push project.pull project.copy",
 		hint.Ignore:              "xpkg.build xpkg.lint",

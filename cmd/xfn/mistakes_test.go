@@ -88,6 +88,8 @@ func TestMistakesWithPackages(t *testing.T) {
 
 		{"a repository of a flag is not a URL", "project push --repository https://REGISTRY/acme/demo", "a repository is not a URL", `leave out the scheme: "REGISTRY/acme/demo"`},
 		{"a repository of a project file is not a URL", "project build -f url.yaml", "url.yaml:5: spec.repository is not valid", `leave out the scheme: "REGISTRY/acme/demo"`},
+		{"the registry of a new project is named once", "project init shop -r r.example/acme --repository r.example/acme/shop", "begins with a registry, which --registry names", "write --registry r.example/acme --repository shop"},
+		{"the registry of a new project has a flag", "project init shop --repository r.example/acme/shop", "begins with a registry, which --registry names", "write --registry r.example/acme --repository shop"},
 		{"a package is not a project file", "project push -f plain.xpkg", `expected a project file, got the package "plain.xpkg"`, "--package-file"},
 		{"the file of one package is not that of a project", "project push --package-file plain.xpkg", "it is not the file of a project", "xfn xpkg push -f plain.xpkg"},
 		{"the package file of a project is not an argument", "project push plain.xpkg", "unexpected argument plain.xpkg", "--package-file"},
@@ -222,7 +224,8 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the kinds of a dump are not those of the Compositions", "diff other.yaml -o xr.yaml", "it has XA, and the Compositions are for Bucket", "correct the kinds"},
 		{"a repository without a registry is in lower case", "project build --repository ACME/x", "expected a repository in lower case", `write the repository in lower case: "acme/x"`},
 		{"definitions among the resources are not schemas", "validate xrd.yaml all", "CRDs and XRDs among the resources are not used as schemas", "name their files among the schemas, too"},
-		{"the base image of a function may be in a mirror", "project build -f shop/crossplane-project.yaml", "reading the base image of go-templating functions", "name a mirror of the registry in spec.imageConfigs"},
+		{"the base image of a function is not in the mirror", "project build -f shop/crossplane-project.yaml", "(shop/crossplane-project.yaml:7 rewrites ", "correct the prefixes of the ImageConfig"},
+		{"a project does not depend on itself", "dependency add REGISTRY/acme/demo:v1.0.0", `the package "REGISTRY/acme/demo" is the project itself`, "correct its repository or that of the project"},
 		{"the line of an unreadable dependency is that of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},
 	} {
 		reference := strings.NewReplacer("REF", address+"/acme/plain:v1.2.0", "REGISTRY", address)
@@ -273,6 +276,21 @@ func TestEmptyValues(t *testing.T) {
 	} {
 		if text := output(t, append([]string{"xfn"}, tc.args...)); !strings.Contains(text, "xfn: error: "+tc.want) {
 			t.Errorf("%s: %q: want %q, got:\n%s", tc.reason, tc.args, tc.want, text)
+		}
+	}
+}
+
+// TestVariables checks that a variable may not begin with the ~ of the home directory.
+func TestVariables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XFN_CACHE_DIR", "~/x")
+	for _, tc := range []struct{ reason, args, want string }{
+		{"a cache is not in a directory ~", "cache info", "XFN_CACHE_DIR is \"~/x\", but only a shell replaces ~, and not in quotes\nhint: set it to the absolute path, in a shell with XFN_CACHE_DIR=\"$HOME/x\""},
+		{"a flag has priority over its variable", "cache info --cache-dir x", `reading the cache "`},
+		{"a variable of other commands is not read", "version", "xfn " + version},
+	} {
+		if text := output(t, strings.Fields("xfn "+tc.args)); !strings.Contains(text, tc.want) {
+			t.Errorf("%s: want %q, got:\n%s", tc.reason, tc.want, text)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -34,6 +35,21 @@ func checkWords(args []string) error {
 		if _, err := os.Stat("~"); strings.HasPrefix(path, "~/") && err != nil {
 			err := fmt.Errorf("there is no directory ~ for %q: the shell replaces ~ only at the beginning of a word, and not in quotes", arg)
 			return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf(`write %s"$HOME/%s"`, flag, path[2:]))}
+		}
+	}
+	return nil
+}
+
+// checkVariables returns an error if a flag has the value of an environment variable that begins
+// with the ~ of the home directory, which no shell has replaced.
+func checkVariables(kctx *kong.Context) error {
+	for _, f := range kctx.Flags() {
+		for _, variable := range f.Envs {
+			rest, isHome := strings.CutPrefix(os.Getenv(variable), "~/")
+			if isHome && f.Target.Kind() == reflect.String && f.Target.String() == "~/"+rest {
+				err := fmt.Errorf("%s is %q, but only a shell replaces ~, and not in quotes", variable, "~/"+rest)
+				return hint.Wrap(err, fmt.Sprintf(`set it to the absolute path, in a shell with %s="$HOME/%s"`, variable, rest))
+			}
 		}
 	}
 	return nil

@@ -29,6 +29,7 @@ const (
 	ExamplesRoot          Hint = "{examples-root}"
 	From                  Hint = "{from}"
 	FunctionCredentials   Hint = "{function-credentials}"
+	GitPath               Hint = "{git-path}"
 	GitRef                Hint = "{git-ref}"
 	IdleTimeout           Hint = "{idle-timeout}"
 	Ignore                Hint = "{ignore}"
@@ -58,7 +59,7 @@ const (
 func Options() []Hint {
 	return []Hint{
 		Builtin, Builtins, CAFile, CacheDir, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
-		EmbedRuntimeTarball, ExamplesRoot, From, FunctionCredentials, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
+		EmbedRuntimeTarball, ExamplesRoot, From, FunctionCredentials, GitPath, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PlainHTTP, Platform, Profile,
 		Registry, Replace, RequiredResources, Runtime, SignKey, Templates, Timeout, Update, WatchedResource,
 	}

@@ -13,13 +13,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -212,13 +215,26 @@ func TestBuildNeedsTheBaseOfEachPlatform(t *testing.T) {
 	if err != nil || len(set.Functions) != 1 || len(set.Functions[0].Images) != 1 {
 		t.Errorf("got %v, %v, want one image for the given platform", set, err)
 	}
-	for own, want := range map[hint.Hint]string{"": "of the project file", "log in": "of the project file; or log in"} {
-		refused := func(context.Context, string, []v1.Platform) (*runtimeimage.Images, error) {
-			return nil, hint.Wrap(errors.New("refused"), own)
-		}
-		_, err := build(t, lay(t, files(nil), false), project.Options{Base: refused})
-		if got := string(hint.Of(err)); !strings.HasSuffix(got, want) {
-			t.Errorf("got the hint %q for a base image that cannot be read, want %q at its end", got, want)
+}
+
+// A mirror of the registry helps only if the registry is what fails.
+func TestBuildAdvisesMirror(t *testing.T) {
+	unknown := remote.New(remote.Options{}).Explain(name.MustParseReference("r.example/a:v1"), &transport.Error{StatusCode: 404})
+	mirror := crossplane + "  imageConfigs: [{spec: {matchImages: [{prefix: xpkg.crossplane.io/}], rewriteImage: {prefix: r.example/}}}]\n"
+	for _, tc := range []struct {
+		reason, file string
+		err          error
+		text, hint   string
+	}{
+		{"a registry that lacks the image may have a mirror", crossplane, unknown, `has no "a:v1"`, "name a mirror of the registry in spec.imageConfigs of the project file; or check the spelling of the repository and the tag"},
+		{"the reference of a mirror is made of prefixes", mirror, unknown, `crossplane-project.yaml:6 rewrites "xpkg.crossplane.io/`, `correct the prefixes of the ImageConfig, of which "xpkg.crossplane.io/" became "r.example/"; or check`},
+		{"an error of the cache is not about a registry", crossplane, hint.Wrap(errors.New("no cache"), "set one"), "no cache", "set one"},
+	} {
+		refused := func(context.Context, string, []v1.Platform) (*runtimeimage.Images, error) { return nil, tc.err }
+		_, err := build(t, lay(t, files(map[string]string{project.File: tc.file}), false), project.Options{Base: refused})
+		e2e.ErrorHas(t, tc.reason, err, tc.text)
+		if got := string(hint.Of(err)); !strings.HasPrefix(got, tc.hint) {
+			t.Errorf("%s: got the hint %q, want %q", tc.reason, got, tc.hint)
 		}
 	}
 }

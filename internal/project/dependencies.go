@@ -3,9 +3,12 @@ package project
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/Masterminds/semver/v3"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -36,15 +39,43 @@ func (r *reader) dependency(at string, d Dependency) {
 		empty("git.repository", d.Git.Repository)
 	case d.HTTP != nil:
 		empty("http.url", d.HTTP.URL)
+		if u, err := url.Parse(d.HTTP.URL); d.HTTP.URL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			r.fail(at+".http.url", "%s.http.url is %q, expected a URL that begins with https:// or http://", at, d.HTTP.URL)
+		}
 	case d.K8s != nil:
 		expected = "k8s"
-		empty("k8s.version", d.K8s.Version)
+		if err := CheckRelease("", d.K8s.Version); err != nil {
+			r.fail(at+".k8s.version", "%s: %w", at, err)
+		}
 	}
 	if d.Type != "" && d.Type != expected {
 		r.warn(at+".type", "%s.type is %q, expected %s", at, d.Type, expected)
 	}
 	d.Field = at
 	r.p.Dependencies = append(r.p.Dependencies, d)
+}
+
+// CheckRelease returns an error unless a version is that of a release of Kubernetes. The examples
+// in the error begin with prefix.
+func CheckRelease(prefix, version string) error {
+	v, err := semver.NewVersion(version)
+	if err == nil && strings.TrimPrefix(version, "v") == v.String() && v.Metadata() == "" {
+		return nil
+	}
+	invalid := fmt.Errorf("the version of k8s is %q, expected a release of Kubernetes, such as %sv1.33.0", version, prefix)
+	if err != nil {
+		return invalid
+	}
+	return hint.Wrap(invalid, hint.Meant(prefix+"v", v.String()))
+}
+
+// CheckPackage returns an error if the repository of a dependency is that of the project.
+func (p *Project) CheckPackage(repository string) error {
+	if repository != p.Repository {
+		return nil
+	}
+	err := fmt.Errorf("the package %q is the project itself, and Crossplane installs no package that depends on itself", repository)
+	return hint.Wrap(err, "remove the dependency, or correct its repository or that of the project")
 }
 
 // source returns the number of sources of a dependency, and adds a problem unless it is 1.
@@ -72,6 +103,9 @@ func (r *reader) xpkg(at string, p Package) {
 	}
 	if strings.HasPrefix(p.APIVersion, "meta.") {
 		r.warn(at+".apiVersion", "%s.apiVersion is %q, expected that of the installed kind: %s", at, p.APIVersion, strings.TrimPrefix(p.APIVersion, "meta."))
+	}
+	if err := r.p.CheckPackage(p.Package); p.Package != "" && err != nil {
+		r.fail(at, "%s: %w", at, err)
 	}
 	r.packageKind(at, p)
 }

@@ -203,9 +203,11 @@ func (r *reader) imageConfig(ctx context.Context, at string, c imageConfig) {
 // rewrite adds the rewrites of an ImageConfig. Other effects of an ImageConfig are for a
 // cluster.
 func (r *reader) rewrite(field string, c rewriting) {
-	if c.RewriteImage.Prefix == "" {
+	to, rewrite := c.RewriteImage.Prefix, field+".rewriteImage.prefix"
+	if to == "" {
 		return
 	}
+	r.prefix(rewrite, to)
 	for i, m := range c.MatchImages {
 		at := fmt.Sprintf("%s.matchImages[%d]", field, i)
 		if m.Type != "" && m.Type != "Prefix" {
@@ -215,7 +217,21 @@ func (r *reader) rewrite(field string, c rewriting) {
 			r.warn(at, "%s has no prefix, so it matches no image", at)
 			continue
 		}
-		r.p.Rewrites = append(r.p.Rewrites, Rewrite{From: m.Prefix, To: c.RewriteImage.Prefix})
+		r.prefix(at+".prefix", m.Prefix)
+		if last := to[len(to)-1]; strings.HasSuffix(m.Prefix, "/") && (last >= 'a' && last <= 'z' || last >= '0' && last <= '9') {
+			r.warn(rewrite, "%s is %q, and %q, which it replaces, ends with /: end both with /, or none", rewrite, to, m.Prefix)
+		}
+		r.p.Rewrites = append(r.p.Rewrites, Rewrite{From: m.Prefix, To: to, Field: rewrite})
+	}
+}
+
+// prefix warns of a prefix of references that is a URL or a pattern.
+func (r *reader) prefix(field, prefix string) {
+	if strings.Contains(prefix, "*") {
+		r.warn(field, "%s is %q, but a prefix is not a pattern: write %q", field, prefix, prefix[:strings.Index(prefix, "*")])
+	}
+	if _, bare, isURL := strings.Cut(prefix, "://"); isURL {
+		r.warn(field, "%s is %q, but no reference of an image has a scheme: write %q", field, prefix, bare)
 	}
 }
 

@@ -136,11 +136,7 @@ func (b *builder) source(ctx context.Context, f Function, lang language.Language
 	}
 	if reference != "" {
 		if src.Base, err = b.Base(ctx, reference, src.Platforms); err != nil {
-			next := hint.Hint("name a mirror of the registry in spec.imageConfigs of the project file")
-			if own := hint.Of(err); own != "" {
-				next += "; or " + own
-			}
-			return nil, nil, hint.Wrap(fmt.Errorf("reading the base image of %s functions: %w", lang.Name, err), next)
+			return nil, nil, p.adviseMirror(reference, fmt.Errorf("reading the base image of %s functions: %w", lang.Name, err))
 		}
 	}
 	isPackage := false
@@ -164,6 +160,23 @@ func (b *builder) source(ctx context.Context, f Function, lang language.Language
 		}
 	}
 	return images, built.Materials, nil
+}
+
+// adviseMirror adds to the hint of an error of a registry that a mirror can be named, or where the
+// reference of the image was rewritten to that of a mirror.
+func (p *Project) adviseMirror(reference string, err error) error {
+	if !remote.Explained(err) {
+		return err
+	}
+	next := hint.Hint("name a mirror of the registry in spec.imageConfigs of the project file")
+	if r := p.rewrite(reference); r.From != "" {
+		err = fmt.Errorf("%w (%s:%d rewrites %q)", err, p.Path, p.Line(r.Field), reference)
+		next = hint.Hint(fmt.Sprintf("correct the prefixes of the ImageConfig, of which %q became %q", r.From, r.To))
+	}
+	if own := hint.Of(err); own != "" {
+		next += "; or " + own
+	}
+	return hint.Wrap(err, next)
 }
 
 // overPackage reports whether a base image is a package, whose own layers are left out.

@@ -122,22 +122,28 @@ type Function struct {
 	Field string
 }
 
-// A Rewrite replaces the beginning of image references.
-type Rewrite struct{ From, To string }
+// A Rewrite replaces the beginning of image references. Field is the field of the project file.
+type Rewrite struct{ From, To, Field string }
 
-// Rewritten returns the reference from which an image is fetched. The Rewrite with the
-// longest matching prefix applies.
+// Rewritten returns the reference from which an image is fetched.
 func (p *Project) Rewritten(reference string) string {
+	r := p.rewrite(reference)
+	if r.From == "" {
+		return reference
+	}
+	return r.To + strings.TrimPrefix(reference, r.From)
+}
+
+// rewrite returns the Rewrite that applies to a reference, the one with the longest matching prefix.
+// It returns the zero value if there is none.
+func (p *Project) rewrite(reference string) Rewrite {
 	best := Rewrite{}
 	for _, r := range p.Rewrites {
 		if strings.HasPrefix(reference, r.From) && len(r.From) > len(best.From) {
 			best = r
 		}
 	}
-	if best.From == "" {
-		return reference
-	}
-	return best.To + strings.TrimPrefix(reference, best.From)
+	return best
 }
 
 // Packages returns the dependencies on packages, with or without those that are needed for

@@ -80,7 +80,7 @@ func TestRead(t *testing.T) {
 					{Type: "k8s", Field: "spec.dependencies[3]", K8s: &project.KubernetesAPI{Version: "v1.33.0"}},
 				},
 				Listed:   []project.Function{{Name: "a", Field: "spec.functions[0]"}, {Name: "b", Tarball: "images/b", Field: "spec.functions[1]"}},
-				Rewrites: []project.Rewrite{{From: "a.example.org/", To: "b.example.org/"}},
+				Rewrites: []project.Rewrite{{From: "a.example.org/", To: "b.example.org/", Field: "spec.imageConfigs[0].spec.rewriteImage.prefix"}},
 			},
 		},
 		"UpboundV1": {
@@ -104,7 +104,7 @@ func TestRead(t *testing.T) {
 					{Type: "xpkg", Field: "spec.dependsOn[0]", XPkg: &project.Package{APIVersion: "pkg.crossplane.io/v1", Kind: "Function", Package: "registry.example.org/f", Version: "v1", Key: "package"}},
 					{Type: "k8s", Field: "spec.apiDependencies[0]", K8s: &project.KubernetesAPI{Version: "v1.33.0"}},
 				},
-				Rewrites: []project.Rewrite{{From: "a/", To: "b/"}},
+				Rewrites: []project.Rewrite{{From: "a/", To: "b/", Field: "spec.imageConfig[0].rewriteImage.prefix"}},
 			},
 		},
 	}
@@ -170,12 +170,16 @@ func TestReadFindsAllProblems(t *testing.T) {
   - {xpkg: {kind: Job, package: "a b"}}
   - {type: crd, git: {}, http: {}}
   - {type: crd, http: {}}
+  - {type: crd, http: {url: example.org/crd.yaml}}
 `,
 			[]string{
 				":7: spec.dependencies[0] has 0 sources", ":8: spec.dependencies[1].type must not be empty", ":8: spec.dependencies[1].xpkg.apiVersion must", ":8: spec.dependencies[1].xpkg.version must",
 				`parsing repository "a b"`, `kind is "Job"`, ":9: spec.dependencies[2] has 2 sources", ":10: spec.dependencies[3].http.url must not be empty",
+				`:11: spec.dependencies[4].http.url is "example.org/crd.yaml", expected a URL that begins with https:// or http://`,
 			},
 		},
+		"Kubernetes": {"the version of Kubernetes is that of a release", "p.yaml", crossplane + "  dependencies:\n  - {type: k8s, k8s: {version: \"1.33\"}}\n", []string{`:7: spec.dependencies[0]: the version of k8s is "1.33", expected a release of Kubernetes, such as v1.33.0`}},
+		"Itself":     {"a project does not depend on itself", "p.yaml", crossplane + "  dependencies:\n  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Configuration, package: registry.example.org/acme/demo, version: v1}}\n", []string{`:7: spec.dependencies[0].xpkg: the package "registry.example.org/acme/demo" is the project itself`}},
 		"Types": {
 			"values of another type are problems", "p.yaml", crossplane + "  crossplane: {version: 2}\n  architectures: amd64\n  schemas: {languages: [rust]}\n",
 			[]string{":6: spec.crossplane.version: expected a string", ":7: spec.architectures: expected a list", `:8: spec.schemas.languages[0] is "rust", expected one of go, json, kcl, python`},
@@ -222,8 +226,10 @@ func TestReadWarns(t *testing.T) {
 		"OtherDialect": {"fields of the other dialect are not read", project.File, crossplane + "  dependsOn: []\n", []string{":6: spec.dependsOn is a field of another kind of project file, and is not read: is it spec.dependencies?"}},
 		"Operations":   {"v1alpha1 of Upbound has no operations", project.UpboundFile, upbound("v1alpha1", "  paths: {operations: o}\n"), []string{"spec.paths.operations is not a field of meta.dev.upbound.io/v1alpha1"}},
 		"Provider":     {"a function that is named as a Provider is not called", project.File, crossplane + "  dependencies: [{type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: registry.example.org/function-x, version: v1}}]\n", []string{"of kind Provider, but its name is that of a Function"}},
-		"Type":         {"the type of a dependency says its source", project.File, crossplane + "  dependencies: [{type: k8s, http: {url: x}}]\n", []string{`type is "k8s", expected crd`}},
+		"Type":         {"the type of a dependency says its source", project.File, crossplane + "  dependencies: [{type: k8s, http: {url: https://x/y.yaml}}]\n", []string{`type is "k8s", expected crd`}},
 		"ImageConfig":  {"a misspelled kind of an ImageConfig is read", project.File, crossplane + "  imageConfigs: [{kind: ImageConfg, spec: {}}, {spec: {}}]\n", []string{`:6: spec.imageConfigs[0].kind is "ImageConfg", expected ImageConfig`}},
+		"Scheme":       {"the prefixes of an ImageConfig have no scheme", project.File, crossplane + "  imageConfigs:\n  - spec:\n      matchImages: [{prefix: \"https://a/\"}]\n      rewriteImage: {prefix: \"https://b/\"}\n", []string{`:9: spec.imageConfigs[0].spec.rewriteImage.prefix is "https://b/"`, `:8: spec.imageConfigs[0].spec.matchImages[0].prefix is "https://a/", but no reference of an image has a scheme: write "a/"`}},
+		"Slash":        {"both prefixes of a rewrite end in the same way", project.File, crossplane + "  imageConfigs:\n  - spec: {matchImages: [{prefix: a/}, {prefix: a/function-}], rewriteImage: {prefix: b/mirror}}\n  - spec: {matchImages: [{prefix: a/}], rewriteImage: {prefix: b/mirror-}}\n  - spec: {matchImages: [{prefix: c/*}], rewriteImage: {prefix: b/}}\n", []string{`:7: spec.imageConfigs[0].spec.rewriteImage.prefix is "b/mirror", and "a/", which it replaces, ends with /`, `:9: spec.imageConfigs[2].spec.matchImages[0].prefix is "c/*", but a prefix is not a pattern: write "c/"`}},
 		"Verification": {"a verification that a cluster refuses is read", project.File, crossplane + "  imageConfigs:\n  - spec:\n      matchImages: [{prefix: a}]\n      verification: {provider: Cosgn, cosign: {authorities: []}}\n", []string{`:9: a cluster refuses this ImageConfig: spec.verification.provider: Unsupported value: "Cosgn": supported values: "Cosign", did you mean Cosign?`}},
 		"Architecture": {
 			"any architecture is read, but listed once and with a warning if Go does not know it", project.File, crossplane + "  architectures: [amd64, amd64, arm46, vax]\n",

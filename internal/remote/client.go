@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -65,7 +68,7 @@ type Options struct {
 	// number no limit.
 	MinRate int64
 	// Getenv returns an environment variable, so that errors name the variable of a proxy in upper
-	// or lower case, as it is set. It may be nil.
+	// or lower case, as it is set, and a variable of certificates that is wrong. It may be nil.
 	Getenv func(string) string
 	// Sleep waits for d, or until ctx is done. Nil means proc.Sleep. Tests replace it.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -79,7 +82,7 @@ type Client struct {
 	transport http.RoundTripper
 	policy    policy
 	plain     bool
-	proxies   proxyVariables
+	env       variables
 	// patient means that Options.IdleTimeout was set.
 	patient   bool
 	userAgent string
@@ -106,7 +109,7 @@ func New(o Options) *Client {
 		transport: guarded{wire, sent, o.PlainHTTP},
 		policy:    policy{tries: cmp.Or(o.Tries, defaultTries), wait: cmp.Or(o.RetryWait, time.Second), sleep: o.Sleep},
 		plain:     o.PlainHTTP,
-		proxies:   o.Getenv,
+		env:       o.Getenv,
 		patient:   o.IdleTimeout != 0,
 		userAgent: o.UserAgent,
 	}
@@ -141,7 +144,7 @@ func (o Options) connectTimeout() time.Duration { return cmp.Or(o.ConnectTimeout
 func newTransport(o Options) http.RoundTripper {
 	connect := o.connectTimeout()
 	return &http.Transport{
-		Proxy:                 proxyVariables(o.Getenv).proxy,
+		Proxy:                 variables(o.Getenv).proxy,
 		DialContext:           (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:       &tls.Config{InsecureSkipVerify: o.InsecureSkipTLSVerify, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:   connect,
@@ -154,11 +157,27 @@ func newTransport(o Options) http.RoundTripper {
 	}
 }
 
-// proxyVariables returns environment variables. It may be nil.
-type proxyVariables func(string) string
+// variables returns environment variables. It may be nil.
+type variables func(string) string
+
+// certificates returns the variable that replaces the system's certificates and names a path that cannot
+// be read, and the reason. Package crypto/x509 ignores such a path. It returns "" if there is none.
+func (v variables) certificates() (variable, problem string) {
+	for _, variable := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if v == nil {
+			break
+		}
+		for _, path := range filepath.SplitList(v(variable)) {
+			if _, err := os.Stat(path); err != nil {
+				return variable, fmt.Sprintf("%s names %q: %v", variable, path, fsx.Cause(err))
+			}
+		}
+	}
+	return "", ""
+}
 
 // name returns variable, or its lower case form if only that is set.
-func (v proxyVariables) name(variable string) string {
+func (v variables) name(variable string) string {
 	if lower := strings.ToLower(variable); v != nil && v(variable) == "" && v(lower) != "" {
 		return lower
 	}
@@ -167,7 +186,7 @@ func (v proxyVariables) name(variable string) string {
 
 // proxy returns the proxy for a request, as http.ProxyFromEnvironment does. It returns an error
 // for a malformed variable, which ProxyFromEnvironment ignores.
-func (v proxyVariables) proxy(req *http.Request) (*url.URL, error) {
+func (v variables) proxy(req *http.Request) (*url.URL, error) {
 	env := httpproxy.FromEnvironment()
 	variable, value := v.name("HTTPS_PROXY"), env.HTTPSProxy
 	if req.URL.Scheme == "http" {
@@ -247,6 +266,15 @@ func (k *keychain) source(target authn.Resource) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.sources[target.String()]
+}
+
+// overlooked returns the error of the method Overlooked of *credentials.Keychain, or nil for
+// another keychain.
+func (k *keychain) overlooked() error {
+	if inner, ok := k.inner.(*credentials.Keychain); ok {
+		return inner.Overlooked()
+	}
+	return nil
 }
 
 type keychainError struct{ error }

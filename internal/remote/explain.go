@@ -83,8 +83,12 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 	case errors.As(err, &target):
 		return c.clean(target), hint.Of(target.error)
 	case errors.As(err, &cert):
-		return fmt.Sprintf("the certificate of registry %q cannot be trusted: %s", host, c.clean(cert.Err)),
-			"give the file of its CA with " + hint.CAFile + ", or skip the check with " + hint.InsecureSkipTLSVerify
+		next = "give the file of its CA with " + hint.CAFile + ", or skip the check with " + hint.InsecureSkipTLSVerify
+		text = fmt.Sprintf("the certificate of registry %q cannot be trusted: %s", host, c.clean(cert.Err))
+		if variable, problem := c.env.certificates(); problem != "" {
+			text, next = text+"; "+problem, hint.Hint("correct "+variable+", or ")+next
+		}
+		return text, next
 	case errors.As(err, &status):
 		return c.describeStatus(ref, status)
 	case errors.As(err, &idle):
@@ -95,11 +99,11 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 		return fmt.Sprintf("registry %q does not answer: %s", host, idle), next
 	case errors.As(err, &op) && op.Op == "proxyconnect":
 		return fmt.Sprintf("the proxy for registry %q cannot be reached: %s", host, c.clean(op.Err)),
-			hint.Hint(fmt.Sprintf("correct the proxy (%s, %s), or name hosts without a proxy in %s", c.proxies.name("HTTPS_PROXY"), c.proxies.name("HTTP_PROXY"), c.proxies.name("NO_PROXY")))
+			hint.Hint(fmt.Sprintf("correct the proxy (%s, %s), or name hosts without a proxy in %s", c.env.name("HTTPS_PROXY"), c.env.name("HTTP_PROXY"), c.env.name("NO_PROXY")))
 	case errors.As(err, &lookup) && lookup.IsNotFound && lookup.Name != (&url.URL{Host: host}).Hostname():
 		return fmt.Sprintf("registry %q points to %q, which is not known: no such host", host, c.clean(errors.New(lookup.Name))), ""
 	case errors.As(err, &lookup) && lookup.IsNotFound:
-		return fmt.Sprintf("registry %q is not known: no such host", host), "check the spelling of the registry's name, the network and the proxy (" + hint.Hint(c.proxies.name("HTTPS_PROXY")) + ")"
+		return fmt.Sprintf("registry %q is not known: no such host", host), "check the spelling of the registry's name, the network and the proxy (" + hint.Hint(c.env.name("HTTPS_PROXY")) + ")"
 	case errors.As(err, &op) && op.Op != "dial":
 		return fmt.Sprintf("the connection to registry %q broke: %s", host, c.clean(root(op))), ""
 	case errors.As(err, &op):
@@ -128,20 +132,23 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
 	source := c.keychain.source(ref.Context())
-	of, as := " of "+source, " with the credentials of "+source
+	of, as, access := " of "+source, " with the credentials of "+source, login(host, source)
 	switch source {
 	case anonymous:
-		as = " without credentials"
+		of, as = "", " without credentials"
+		if err := c.keychain.overlooked(); err != nil {
+			of, as, access = ": "+err.Error(), as+" ("+err.Error()+")", hint.Of(err)+", or "+access
+		}
 	case unnamed:
 		of, as = "", ""
 	}
 	switch text := strings.ToLower(e.Error()); {
 	case e.StatusCode == http.StatusUnauthorized && source == anonymous:
-		return fmt.Sprintf("registry %q asks for credentials, and none are configured", host), login(host, source)
+		return fmt.Sprintf("registry %q asks for credentials, and none are configured%s", host, of), access
 	case e.StatusCode == http.StatusUnauthorized:
-		return fmt.Sprintf("registry %q refused the credentials%s", host, of), login(host, source)
+		return fmt.Sprintf("registry %q refused the credentials%s", host, of), access
 	case e.StatusCode == http.StatusForbidden:
-		return fmt.Sprintf("registry %q denied access%s%s", host, as, c.message(e)), "use an account that has the permission; " + login(host, source)
+		return fmt.Sprintf("registry %q denied access%s%s", host, as, c.message(e)), "use an account that has the permission; " + access
 	case e.StatusCode == http.StatusNotFound:
 		return c.describeMissing(ref, e)
 	// The TLS servers of Go and nginx send this response to a plain HTTP request.
@@ -183,7 +190,10 @@ func login(host, source string) hint.Hint {
 		host = "docker.io"
 	}
 	next := hint.Hint("log in with: docker login " + host)
-	if source == credentials.GitHub {
+	switch {
+	case credentials.EndsWithNewline(source):
+		return "write the password without the newline, with printf or echo -n, or " + next
+	case source == credentials.GitHub:
 		return "give the token the permission for packages, unset it, or " + next
 	}
 	return next

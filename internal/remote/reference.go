@@ -33,18 +33,41 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 			fmt.Sprintf("add a tag, as in %q", full+":v0.1.0"),
 		)
 	}
+	if _, tag, _ := strings.Cut(full[strings.LastIndex(full, "/")+1:], ":"); tag != "" {
+		if err := CheckTag(tag); err != nil {
+			return name.Tag{}, fmt.Errorf("parsing reference %q: %w", s, err)
+		}
+	}
 	tag, err := name.NewTag(full, name.StrictValidation)
 	if err == nil {
 		err = checkRepository(tag.Context())
-	}
-	if _, tags, _ := strings.Cut(full[strings.LastIndex(full, "/")+1:], ":"); strings.Contains(tags, ":") {
-		return name.Tag{}, hint.Wrap(fmt.Errorf("parsing reference %q: %q is not a tag", s, tags), "name one tag, without a colon, such as v0.1.0")
 	}
 	if err != nil {
 		err = fmt.Errorf("parsing reference %q: %w", s, err)
 		return name.Tag{}, hint.Wrap(err, InLowerCase(full))
 	}
 	return tag, nil
+}
+
+var (
+	validTag  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`) })
+	notInATag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
+)
+
+// CheckTag returns an error unless tag is a tag (OCI distribution spec, "Pulling manifests").
+func CheckTag(tag string) error {
+	if validTag().MatchString(tag) {
+		return nil
+	}
+	err := fmt.Errorf("%q is not a tag: expected at most 128 letters, digits and _ . -", tag)
+	if similar := notInATag().ReplaceAllString(tag, "-"); validTag().MatchString(similar) && !strings.ContainsAny(tag, ":,@ ") {
+		return hint.Wrap(err, hint.Meant("", similar))
+	}
+	example := "v0.1.0"
+	if _, end, _ := strings.Cut(tag[strings.LastIndexByte(tag, '/')+1:], ":"); validTag().MatchString(end) && !strings.Contains(tag, "@") {
+		example = end // The user has named a whole reference.
+	}
+	return hint.Wrap(err, "name one tag and nothing else, such as "+example)
 }
 
 // CheckRepository returns an error unless s is the name of a repository, with or without a
@@ -150,13 +173,31 @@ func qualify(s, defaultRegistry string) (string, error) {
 			fmt.Sprintf("write it in full, REGISTRY/REPOSITORY:TAG, as in %q, or name a registry with %s or XFN_REGISTRY", "registry.example.com/"+s, hint.Registry),
 		)
 	}
-	if err := checkBare("registry", defaultRegistry); err != nil {
+	if err := checkRegistry(defaultRegistry, s); err != nil {
 		return "", err
 	}
-	if _, err := name.NewRegistry(defaultRegistry, name.StrictValidation); err != nil {
-		return "", fmt.Errorf("parsing registry %q: %w", defaultRegistry, err)
-	}
 	return defaultRegistry + "/" + s, nil
+}
+
+// checkRegistry returns an error unless registry, for the reference s, is HOST or HOST:PORT.
+func checkRegistry(registry, s string) error {
+	err := checkBare("registry", registry)
+	if _, invalid := name.NewRegistry(registry, name.StrictValidation); err == nil && invalid != nil {
+		err = fmt.Errorf("parsing registry %q: expected HOST or HOST:PORT", registry)
+	}
+	bare := registry
+	if i := strings.Index(registry, "://"); i >= 0 {
+		bare = registry[i+len("://"):]
+	}
+	host, path, _ := strings.Cut(bare, "/")
+	if _, invalid := name.NewRegistry(host, name.StrictValidation); err == nil || host == "" || invalid != nil {
+		return err // Credentials are not part of a host.
+	}
+	next := "name only the host with " + hint.Registry + " or XFN_REGISTRY: " + hint.Hint(fmt.Sprintf("%q", host))
+	if path = strings.Trim(path, "/"); path != "" {
+		next += hint.Hint(fmt.Sprintf(", and write the path in the reference: %q", path+"/"+s))
+	}
+	return hint.Wrap(err, next)
 }
 
 // IsPath reports whether s is the path of a file or folder, as it cannot be a reference: it

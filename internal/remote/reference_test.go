@@ -32,8 +32,9 @@ func TestParseTag(t *testing.T) {
 		"DefaultOneWord":  {reason: "a repository of one part is in the default registry", in: "r:v1.0.0", registry: "r.example", want: "r.example/r:v1.0.0"},
 		"NoRegistry":      {reason: "a reference without a registry is an error without a default registry", in: plain, err: "it names no registry", hint: "registry.example.com/" + plain},
 		"NoRegistryShort": {reason: "a tag is not parsed as a port", in: "r:v1.0.0", err: "it names no registry", hint: "REGISTRY/REPOSITORY:TAG"},
-		"BadDefault":      {reason: "an invalid default registry is an error", in: plain, registry: "https://r.example", err: `registry "https://r.example"`},
-		"DefaultWithPath": {reason: "the default registry must be a host without a repository", in: plain, registry: "r.example/org", err: `registry "r.example/org"`},
+		"BadDefault":      {reason: "an invalid default registry is an error", in: plain, registry: "https://r.example/", err: `registry "https://r.example/": a registry is not a URL`, hint: `with {registry} or XFN_REGISTRY: "r.example"`},
+		"SlashDefault":    {reason: "the default registry has no slash at its end", in: plain, registry: "r.example:5000/", err: `registry "r.example:5000/": expected HOST or HOST:PORT`, hint: `: "r.example:5000"`},
+		"DefaultWithPath": {reason: "the default registry must be a host without a repository", in: plain, registry: "r.example/org", err: `registry "r.example/org"`, hint: `"r.example", and write the path in the reference: "org/` + plain + `"`},
 		"URL":             {reason: "a URL is not a reference", in: "https://r.example/a:v1", err: "not a URL", hint: "r.example/a:v1"},
 		"Credentials":     {reason: "a reference must not contain credentials", in: "gold:s3cret@r.example/a:v1", err: `"…@r.example/a:v1": it must not contain credentials`, hint: `"r.example/a:v1"`},
 		"CredentialsPort": {reason: "credentials before a host with a port are not part of a reference", in: "gold:s3cret@r.example:5000/a/b:v1", err: `"…@r.example:5000/a/b:v1"`, hint: "docker login"},
@@ -46,6 +47,9 @@ func TestParseTag(t *testing.T) {
 		"NoTag":           {reason: "the tag is required", in: "r.example/a/b", err: "it has no tag", hint: "r.example/a/b:v0.1.0"},
 		"NoTagWithPort":   {reason: "a port is not parsed as a tag", in: "r.example:5000/a", err: "it has no tag"},
 		"EmptyTag":        {reason: "a colon must be followed by a tag", in: "r.example/a:", err: "after the colon"},
+		"TwoTags":         {reason: "a reference has one tag", in: "r.example/a:v1:v2", err: `"v1:v2" is not a tag`, hint: "name one tag and nothing else, such as v2"},
+		"Build":           {reason: "a tag has no plus sign", in: "r.example/a:v1.0.0+1", err: `"v1.0.0+1" is not a tag: expected at most 128 letters`, hint: "did you mean v1.0.0-1?"},
+		"Dash":            {reason: "a tag does not begin with a dash", in: "r.example/a:-v1", err: `"-v1" is not a tag`, hint: "such as v0.1.0"},
 		"Digest":          {reason: "a digest cannot be pushed to", in: "r.example/a@" + sha, err: "expected a tag, not a digest"},
 		"Empty":           {reason: "an empty reference is an error", in: "", err: `reference ""`},
 		"Space":           {reason: "a reference must not contain white space", in: "r.example/a b:v1", err: "it contains white space"},
@@ -66,6 +70,17 @@ func TestParseTag(t *testing.T) {
 			}
 			checkNoSecret(t, err)
 		})
+	}
+}
+
+func TestCheckTag(t *testing.T) {
+	for _, tc := range []struct{ reason, in, err, hint string }{
+		{"a tag may have letters, digits and three other characters", "V_1.0-rc", "", ""},
+		{"a tag is not a reference", "r.example:5000/a/b:v0.2.0", `"r.example:5000/a/b:v0.2.0" is not a tag`, "such as v0.2.0"},
+		{"a tag has no slash", "feature/login", `"feature/login" is not a tag`, "did you mean feature-login?"},
+		{"a tag has a limit", strings.Repeat("a", 129), "at most 128 letters", "v0.1.0"},
+	} {
+		checkError(t, tc.reason, remote.CheckTag(tc.in), tc.err, tc.hint)
 	}
 }
 

@@ -25,6 +25,9 @@ const MaxKey = 16 << 10
 // ErrNoPassword is returned for an encrypted key if no password is given.
 var ErrNoPassword = errors.New("the key is encrypted, and no password is given")
 
+// ErrPassword is returned for an encrypted key with another password.
+var ErrPassword = errors.New("the password is wrong")
+
 // A PrivateKey is a key that signs images.
 type PrivateKey struct {
 	signer crypto.Signer
@@ -162,7 +165,7 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 	key, err := cryptoutils.UnmarshalPEMToPrivateKey(pem.EncodeToMemory(block), cryptoutils.StaticPasswordFunc(password))
 	switch {
 	case err != nil && encrypted && strings.Contains(err.Error(), "decryption failed"):
-		return nil, errors.New("the password is wrong")
+		return nil, ErrPassword
 	case err != nil:
 		return nil, fmt.Errorf("the PEM block %q is not a valid key", block.Type)
 	}

@@ -27,10 +27,15 @@ func (g Git) Fetcher(dir, registry string, images image.Options) (*generate.Fetc
 	return f, nil
 }
 
-// files returns a Fetcher without a cache, which reads dependencies other than packages.
+// files returns a Fetcher without a cache, which reads dependencies other than packages. It trusts
+// the CAs that the client of the registries trusts.
 func (g Git) files(images image.Options) *generate.Fetcher {
+	client := images.Remote
+	if client == nil {
+		client = remote.New(remote.Options{Progress: images.Progress})
+	}
 	return &generate.Fetcher{
-		Images: images, HTTP: &http.Client{Timeout: 5 * time.Minute, Transport: remote.New(remote.Options{Progress: images.Progress})},
+		Images: images, HTTP: &http.Client{Timeout: 5 * time.Minute, Transport: client},
 		GitUser: g.GitUsername, GitToken: g.GitToken, Kubernetes: generate.KubernetesURL,
 	}
 }

@@ -75,8 +75,13 @@ func readKey[K any](from KeySource, parse func(text, password []byte) (K, error)
 		}
 		k, err = parse(text, password)
 	}
-	if errors.Is(err, signature.ErrNoPassword) {
+	switch {
+	case errors.Is(err, signature.ErrNoPassword):
 		err = hint.Wrap(err, "set the environment variable "+PasswordVariable+", which may be empty")
+	case errors.Is(err, signature.ErrPassword) && strings.HasSuffix(os.Getenv(PasswordVariable), "\n"):
+		err = hint.Wrap(fmt.Errorf("%w: %s ends with a newline", err, PasswordVariable), "set it without the newline, as in "+PasswordVariable+"=$(cat FILE)")
+	case errors.Is(err, signature.ErrPassword):
+		err = hint.Wrap(err, "correct the environment variable "+PasswordVariable)
 	}
 	if err != nil {
 		return k, fmt.Errorf("reading key %q: %w", string(from), err)

@@ -21,7 +21,8 @@ func TestKeyFromEnvironment(t *testing.T) {
 		err, hint   string
 	}{
 		"Right":      {"a key and its password are accepted", string(text), new("s3cret"), "", ""},
-		"Wrong":      {"a wrong password is an error", string(text), new("hunter2"), `reading key "env://KEY": the password is wrong`, ""},
+		"Wrong":      {"a wrong password is an error", string(text), new("hunter2"), `reading key "env://KEY": the password is wrong`, "correct the environment variable COSIGN_PASSWORD"},
+		"Newline":    {"a newline is part of a password", string(text), new("s3cret\n"), `the password is wrong: COSIGN_PASSWORD ends with a newline`, "without the newline"},
 		"NoPassword": {"a missing password is an error", string(text), nil, `reading key "env://KEY": the key is encrypted, and no password is given`, "COSIGN_PASSWORD"},
 		"Empty":      {"an empty password is not a missing one", string(text), new(""), `the password is wrong`, ""},
 		"NoKey":      {"text that is not a key is an error", "s3cret", nil, "expected a key in PEM", ""},

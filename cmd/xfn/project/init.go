@@ -3,9 +3,14 @@ package project
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
@@ -31,7 +36,7 @@ Examples:
 }
 
 // Run creates the project.
-func (c *InitCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+func (c *InitCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal) error {
 	o := generate.InitOptions{Dir: c.Directory, Name: c.Name, Dialect: project.Dialect(c.Dialect)}
 	if o.Dir == "" {
 		o.Dir = c.Name
@@ -40,11 +45,20 @@ func (c *InitCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if repository == "" {
 		repository = c.Name
 	}
-	o.Repository = strings.TrimSuffix(c.Registry, "/") + "/" + repository
-	path, err := generate.Init(ctx, o)
+	registry := strings.TrimSuffix(c.Registry, "/")
+	end, again := strings.CutPrefix(repository, registry+"/")
+	if host, rest, _ := strings.Cut(repository, "/"); !flags.IsGiven(kctx, "registry") && rest != "" && strings.Contains(host, ".") {
+		registry, end, again = path.Dir(repository), path.Base(repository), true
+	}
+	if again {
+		err := fmt.Errorf("--repository %s begins with a registry, which --registry names", repository)
+		return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("write --registry %s --repository %s", registry, end))}
+	}
+	o.Repository = registry + "/" + repository
+	file, err := generate.Init(ctx, o)
 	if err != nil {
 		return err
 	}
-	term.Note(fmt.Sprintf("created %s", path))
+	term.Note(fmt.Sprintf("created %s for the repository %s", file, o.Repository))
 	return nil
 }

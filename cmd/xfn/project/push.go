@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/push"
 )
 
@@ -74,6 +75,12 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	tag := c.Tag
 	if tag == "" {
 		tag = fmt.Sprintf("v0.0.0-%d", time.Now().Unix())
+		if flags.IsGiven(kctx, "tag") { // The crossplane CLI accepts an empty tag.
+			term.Warn(fmt.Sprintf("the value of --tag is empty, so the tag is %s\nhint: leave --tag out, or set the variable that it comes from", tag))
+		}
+	}
+	if err := remote.CheckTag(tag); err != nil {
+		return fmt.Errorf("--tag: %w", err)
 	}
 	ref, err := c.Target(p.Repository + ":" + tag)
 	if err != nil {

@@ -30,11 +30,10 @@ type targetFlags struct {
 // options returns the options of a push to ref.
 func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Options, err error) {
 	for _, t := range f.Tag {
-		tag, err := remote.ParseTag(ref.Context().Name()+":"+t, "")
-		if err != nil {
-			return opts, &terminal.UsageError{Err: fmt.Errorf("reading --tag %q: %w", t, err)}
+		if err := remote.CheckTag(t); err != nil {
+			return opts, &terminal.UsageError{Err: fmt.Errorf("--tag: %w", err)}
 		}
-		opts.Tags = append(opts.Tags, tag)
+		opts.Tags = append(opts.Tags, ref.Context().Tag(t))
 	}
 	for _, from := range f.MountFrom {
 		repo, err := name.NewRepository(strings.TrimPrefix(from, ref.RegistryStr()+"/"), name.WithDefaultRegistry(ref.RegistryStr()))

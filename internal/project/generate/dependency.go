@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -51,7 +50,7 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 	case o.GitPath != "":
 		return d, hint.Wrap(fmt.Errorf("the path %q is in a git repository, but no branch, tag or commit is named", o.GitPath), "name one of these, too")
 	case k8s:
-		if err := checkRelease(strings.TrimPrefix(version, "k8s")); err != nil {
+		if err := project.CheckRelease("k8s:", strings.TrimPrefix(version, "k8s")); err != nil {
 			return d, err
 		}
 		d.Type, d.K8s = "k8s", &project.KubernetesAPI{Version: version}
@@ -68,6 +67,8 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 		return d, remote.CheckRepository(text) // Its error does not contain the credentials.
 	case lock.IsPath(text), slices.Contains([]string{".yaml", ".yml"}, path.Ext(text)):
 		return d, hint.Wrap(fmt.Errorf("%q is a path, expected the reference of a package", text), "push the package to a registry, and name its reference")
+	case strings.HasSuffix(text, ":"):
+		return d, hint.Wrap(fmt.Errorf("nothing follows the colon of %q", text), fmt.Sprintf("name a tag, or quote a version constraint, because a shell redirects output to the file after >: '%s>=v1.0.0'", text))
 	default:
 		d.Type, d.XPkg = "xpkg", parsePackage(text)
 		d.XPkg.APIOnly = o.APIOnly
@@ -77,18 +78,6 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 		return d, fmt.Errorf("%q is not a package, so it has only APIs", text)
 	}
 	return d, nil
-}
-
-// checkRelease returns an error unless a version is that of a release of Kubernetes.
-func checkRelease(version string) error {
-	if lock.IsExact(version) {
-		return nil
-	}
-	err := fmt.Errorf("the version of k8s is %q, expected a release of Kubernetes, such as k8s:v1.33.0", version)
-	if v, parseErr := semver.NewVersion(version); parseErr == nil {
-		err = hint.Wrap(err, hint.Meant("k8s:v", v.String()))
-	}
-	return err
 }
 
 // parsePackage separates the version from the repository. A colon before the last slash is
@@ -146,7 +135,15 @@ func AddDependency(ctx context.Context, p *project.Project, d project.Dependency
 	if p.Dialect == project.Upbound && d.XPkg != nil && d.XPkg.APIOnly {
 		return fmt.Errorf("%s cannot have packages that are needed for their APIs only: each package in it is installed", project.UpboundFile)
 	}
+	if d.XPkg != nil {
+		if err := p.CheckPackage(d.XPkg.Package); err != nil {
+			return err
+		}
+	}
 	sources, err := f.sources(ctx, p, &d)
+	if err == nil && (d.HTTP != nil || d.Git != nil) {
+		err = f.checkDefinitions(ctx, d, sources)
+	}
 	if err != nil {
 		return adviseDependency(d, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err))
 	}
@@ -162,9 +159,12 @@ func AddDependency(ctx context.Context, p *project.Project, d project.Dependency
 
 // adviseDependency adds the likely form of a dependency that cannot be read to the hint of err.
 func adviseDependency(d project.Dependency, err error) error {
-	switch {
-	case d.HTTP != nil:
-		return hint.Wrap(err, fmt.Sprintf("name the URL of a YAML file, or, for a package, leave out the scheme: %q", d.HTTP.URL[strings.Index(d.HTTP.URL, "://")+len("://"):]))
+	switch content := new(manifest.Error); {
+	case d.HTTP != nil && (hint.Of(err) == "" || errors.As(err, &content)):
+		if raw := strings.Replace(d.HTTP.URL, "/blob/", "/raw/", 1); raw != d.HTTP.URL { // GitHub and GitLab
+			return hint.Wrap(err, hint.Meant("", raw))
+		}
+		return hint.Wrap(err, fmt.Sprintf("name the URL of a YAML file of CRDs (the raw URL, if this is a web page); for a package, leave out the scheme: %q", d.HTTP.URL[strings.Index(d.HTTP.URL, "://")+len("://"):]))
 	case d.XPkg != nil:
 		if b, ok := builtin.Named(d.XPkg.Package); ok {
 			return hint.Wrap(err, hint.Meant("xpkg.crossplane.io/crossplane-contrib/", b.Name))

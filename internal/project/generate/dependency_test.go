@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -61,6 +63,7 @@ func TestParseDependency(t *testing.T) {
 		"u:secret@x/a:v1": {want: `"…@x/a:v1": it must not contain credentials`},
 		"k8s:v1.33.0":     {generate.DependencyOptions{APIOnly: true}, "not a package"},
 		"git://x/y":       {want: "neither a package nor an http URL hint: for a git repository, write its https or ssh URL, and name its branch, tag or commit with {git-ref}"},
+		"x.org:5000/p:":   {want: `nothing follows the colon of "x.org:5000/p:" hint: name a tag, or quote a version constraint, because a shell redirects output to the file after >: 'x.org:5000/p:>=v1.0.0'`},
 		"nosuch.yaml":     {want: "is a path, expected the reference of a package"},
 		"https://x/y.git": {generate.DependencyOptions{GitPath: "a"}, "no branch, tag or commit"},
 	} {
@@ -238,6 +241,12 @@ const pod = `{"components":{"schemas":{
 func TestAddDependencyOnAPIs(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case r.URL.Path == "/deployment.yaml":
+			_, _ = w.Write([]byte("# comment\nkind: Deployment\n"))
+		case r.URL.Path == "/page.yaml", r.URL.Path == "/blob/page.yaml":
+			_, _ = w.Write([]byte("<!DOCTYPE html><html></html>"))
+		case r.URL.Path == "/comment.yaml":
+			_, _ = w.Write([]byte("# nothing"))
 		case r.URL.Path == "/crd.yaml":
 			_, _ = w.Write([]byte(xrd))
 		case strings.HasPrefix(r.URL.Path, "/v1.33.0/api/openapi-spec/v3/api"):
@@ -256,6 +265,20 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	}}}}
 	e2e.ErrorHas(t, "a silent server is named", generate.AddDependency(t.Context(), open(t, path), d, silent), `/crd.yaml": the server does not answer: `)
 	f := &generate.Fetcher{HTTP: server.Client(), Kubernetes: server.URL}
+	for file, want := range map[string]string{
+		"/blob/page.yaml":  `reading the dependency "URL": URL:1: the file is a web page in HTML, not YAML`,
+		"/deployment.yaml": `reading the dependency "URL": URL:2: expected a CRD or XRD, got kind Deployment`,
+		"/page.yaml":       `reading the dependency "URL": URL:1: the file is a web page in HTML, not YAML`,
+		"/comment.yaml":    `reading the dependency "URL": it has no CRD or XRD`,
+	} {
+		d, err := generate.ParseDependency(server.URL+file, generate.DependencyOptions{})
+		e2e.NoError(t, err)
+		err = generate.AddDependency(t.Context(), open(t, path), d, f)
+		e2e.ErrorHas(t, "a file without definitions is no dependency", err, strings.ReplaceAll(want, "URL", server.URL+file))
+		if next := string(hint.Of(err)); !strings.Contains(next, "the raw URL, if this is a web page") && !strings.Contains(next, "/raw/page.yaml?") {
+			t.Errorf("%s: got hint %q", file, next)
+		}
+	}
 	for _, text := range []string{"k8s:v1.33.0", server.URL + "/crd.yaml"} {
 		d, err := generate.ParseDependency(text, generate.DependencyOptions{})
 		if err == nil {
@@ -286,6 +309,32 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	}
 	if err := generate.UpdateSchemas(t.Context(), open(t, path), f); err == nil || !strings.Contains(err.Error(), "crd.yaml") {
 		t.Errorf("an update must fetch the file again, got %v", err)
+	}
+}
+
+// The hint of an error of a server is about the server.
+func TestAddDependencyRefuses(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	p := open(t, filepath.Join(files(t, map[string]string{project.File: crossplane}), project.File))
+	for _, tc := range []struct {
+		reason, text, ref string
+		want, hint        string
+	}{
+		{"the CA of a web server has a flag", server.URL + "/crd.yaml", "", "the certificate of the server cannot be trusted: x509: ", "give the file of its CA with {ca-file}"},
+		{"the CA of a git server has no flag", server.URL + "/crds", "main", "the certificate of the server cannot be trusted: x509: ", "name the file of the CA with SSL_CERT_FILE"},
+		{"a path may be a URL without its scheme", "example.org/acme/crds", "main", "there is no git repository at ", "did you mean https://example.org/acme/crds?"},
+		{"a path may be a path", "./example.org", "main", "there is no git repository at ", ""},
+	} {
+		d, err := generate.ParseDependency(tc.text, generate.DependencyOptions{GitRef: tc.ref})
+		e2e.NoError(t, err)
+		err = generate.AddDependency(t.Context(), p, d, &generate.Fetcher{HTTP: &http.Client{Transport: &http.Transport{}}})
+		e2e.ErrorHas(t, tc.reason, err, tc.want)
+		if next := string(hint.Of(err)); !strings.Contains(next, tc.hint) || (next == "") != (tc.hint == "") {
+			t.Errorf("%s: got hint %q", tc.reason, next)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -67,9 +68,6 @@ func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.De
 	case f.Images.Offline:
 		return nil, errOffline
 	case d.K8s != nil:
-		if err := checkRelease(d.K8s.Version); err != nil {
-			return nil, err
-		}
 		return []models.Source{{ID: sourceID(*d), Version: d.K8s.Version, Definitions: func(ctx context.Context) (models.Definitions, error) {
 			return f.kubernetesAPI(ctx, *d)
 		}}}, nil
@@ -99,6 +97,31 @@ func (f *Fetcher) Documents(ctx context.Context, d project.Dependency) ([]manife
 		all = append(all, docs...)
 	}
 	return all, nil
+}
+
+// checkDefinitions returns an error if the sources of a dependency define no kinds.
+func (f *Fetcher) checkDefinitions(ctx context.Context, d project.Dependency, sources []models.Source) error {
+	if err := readDefinitions(ctx, sources); err != nil {
+		return err
+	}
+	for _, s := range sources {
+		if all, _ := s.Definitions(ctx); len(all) > 0 {
+			return nil
+		}
+	}
+	docs, err := f.Documents(ctx, d)
+	if err != nil {
+		return err
+	}
+	err = errors.New("it has no CRD or XRD")
+	if len(docs) > 0 {
+		obj, _ := docs[0].Object()
+		err = &manifest.Error{Path: docs[0].Path, Line: docs[0].FirstLine(), Err: fmt.Errorf("expected a CRD or XRD, got kind %v", obj["kind"])}
+	}
+	if d.Git != nil {
+		err = hint.Wrap(err, "name the directory of the CRDs with "+hint.GitPath)
+	}
+	return err
 }
 
 // files returns the YAML files in a git repository or at a URL, and their version.
@@ -278,6 +301,9 @@ func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
 	if offline := new(net.OpError); errors.As(err, &offline) {
 		return nil, hint.Wrap(fmt.Errorf("reading %q: the server cannot be reached: %w", from, offline.Err), "check the network and the proxy (HTTPS_PROXY)")
 	}
+	if untrusted := new(tls.CertificateVerificationError); errors.As(err, &untrusted) {
+		return nil, hint.Wrap(fmt.Errorf("reading %q: the certificate of the server cannot be trusted: %w", from, untrusted.Err), "give the file of its CA with "+hint.CAFile)
+	}
 	if silent := new(url.Error); errors.As(err, &silent) && silent.Timeout() {
 		return nil, hint.Wrap(fmt.Errorf("reading %q: the server does not answer: %w", from, silent.Err), "check the URL, and that the server runs")
 	}
@@ -301,6 +327,9 @@ func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
 // git returns the YAML files in a folder of a git repository, and the commit.
 func (f *Fetcher) git(ctx context.Context, from project.GitSource) (files []yamlFile, commit string, err error) {
 	snap, err := clone.Commit(ctx, clone.Options{URL: f.authenticated(from.Repository), Ref: gitRef(from.Ref), MaxBytes: maxBytes, Progress: f.Images.Progress})
+	if host, _, _ := strings.Cut(from.Repository, "/"); errors.As(err, new(*clone.NoRepositoryError)) && strings.Index(host, ".") > 0 {
+		err = hint.Wrap(err, hint.Meant("https://", from.Repository))
+	}
 	if err != nil {
 		return nil, "", err
 	}

@@ -70,7 +70,7 @@ var kubernetesFiles = strings.Fields("api__v1 apis__apps__v1 apis__autoscaling__
 
 // kubernetes returns the OpenAPI documents of a version of Kubernetes, and their digest.
 func (f *Fetcher) kubernetes(ctx context.Context, version string) (texts [][]byte, digest string, err error) {
-	if err := checkRelease(version); err != nil {
+	if err := project.CheckRelease("k8s:", version); err != nil {
 		return nil, "", err
 	}
 	for _, file := range kubernetesFiles {

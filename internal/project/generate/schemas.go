@@ -10,8 +10,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/models"
@@ -30,7 +32,12 @@ func writeModels(ctx context.Context, p *project.Project, sources ...models.Sour
 			return err
 		}
 	}
-	return models.Generate(ctx, Target(p), sources...)
+	err := models.Generate(ctx, Target(p), sources...)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return hint.Wrap(fmt.Errorf("writing the models of the project's APIs: %w", err),
+			fmt.Sprintf("make the directory writable, or run the command in a writable copy of the project, and add %s with the models to the repository", Target(p).Dir))
+	}
+	return err
 }
 
 // A yamlFile is a file with definitions of kinds.

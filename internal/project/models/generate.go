@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -67,7 +68,11 @@ func Generate(ctx context.Context, to Target, sources ...Source) error {
 		}
 		d, err := s.Definitions(ctx)
 		if err != nil {
-			return fmt.Errorf("reading the schemas of %q: %w", s.ID, err)
+			id := s.ID
+			if _, url, _ := strings.Cut(id, "://"); strings.Contains(url, "://") {
+				id = url
+			}
+			return fmt.Errorf("reading the schemas of %q: %w", id, err)
 		}
 		maps.Copy(all, d)
 		locked.Packages[s.ID] = s.Version

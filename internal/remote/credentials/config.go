@@ -88,10 +88,14 @@ func parse(name string, text []byte) (file, error) {
 		offset = typed.Offset
 	}
 	line := 1 + bytes.Count(text[:min(int(offset), len(text))], []byte("\n"))
-	return f, hint.Wrap(
-		fmt.Errorf("reading %q, line %d: expected a configuration of Docker or podman in JSON", name, line),
-		"repair the file, or move it away and log in again",
-	)
+	err = fmt.Errorf("reading %q, line %d: expected a configuration of Docker or podman in JSON", name, line)
+	next := "repair the file, or move it away and log in again"
+	if decoded, encoded := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(text))); encoded == nil && json.Valid(decoded) {
+		err, next = fmt.Errorf("%w, got its base64 encoding", err), "decode it first with base64 -d"
+	} else if name == textVariable {
+		next = "write the text of the file config.json; to name a file, set REGISTRY_AUTH_FILE instead of " + name
+	}
+	return f, hint.Wrap(err, next)
 }
 
 // helper returns the suffix of the credential helper for a registry, or "" if there is none.
@@ -167,7 +171,24 @@ func (f file) credential(key string) (Credential, error) {
 		}
 		auth.Username, auth.Password = user, strings.Trim(password, "\x00")
 	}
-	return Credential{authn.FromConfig(auth), f.name}, nil
+	return newCredential(auth, f.name), nil
+}
+
+// newline is the end of the Source of a credential whose password ends with a newline. A shell
+// adds one with echo, and the registry then refuses the password.
+const newline = ", whose password ends with a newline"
+
+// EndsWithNewline reports whether the password of a credential from a Source ends with a newline.
+func EndsWithNewline(source string) bool { return strings.HasSuffix(source, newline) }
+
+func newCredential(auth authn.AuthConfig, source string) Credential {
+	switch {
+	case strings.HasSuffix(auth.Password, "\n"):
+		source += newline
+	case auth.Username != "" && auth == (authn.AuthConfig{Username: auth.Username}):
+		source += ", which has no password"
+	}
+	return Credential{authn.FromConfig(auth), source}
 }
 
 const (
@@ -213,7 +234,7 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	}
 	a := answer{at: k.s.Now()}
 	if auth != (authn.AuthConfig{}) {
-		a.Credential = Credential{authn.FromConfig(auth), "credential helper " + q.program}
+		a.Credential = newCredential(auth, "credential helper "+q.program)
 	}
 	k.answers[q] = a
 	return a.Credential, nil

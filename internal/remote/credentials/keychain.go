@@ -3,8 +3,10 @@ package credentials
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -44,6 +48,9 @@ type Credential struct {
 	// Source names the place in messages, such as "~/.docker/config.json".
 	Source string
 }
+
+// textVariable is the environment variable with the text of a configuration.
+const textVariable = "DOCKER_AUTH_CONFIG"
 
 // GitHub is the Credential.Source of a token from the environment variable GITHUB_TOKEN.
 const GitHub = "GITHUB_TOKEN"
@@ -82,9 +89,8 @@ func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (a
 // find searches all sources except Sources.Others. It returns the zero value if no source
 // has an entry for target.
 func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential, error) {
-	const variable = "DOCKER_AUTH_CONFIG"
 	if strings.TrimSpace(k.s.Text) != "" {
-		f, err := parse(variable, []byte(k.s.Text))
+		f, err := parse(textVariable, []byte(k.s.Text))
 		if err != nil {
 			return Credential{}, err
 		}
@@ -103,7 +109,7 @@ func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential,
 		}
 	}
 	if target.RegistryStr() == "ghcr.io" && k.s.Token != "" {
-		return Credential{&authn.Basic{Username: k.s.User, Password: k.s.Token}, GitHub}, nil
+		return newCredential(authn.AuthConfig{Username: k.s.User, Password: k.s.Token}, GitHub), nil
 	}
 	return Credential{}, nil
 }
@@ -129,6 +135,36 @@ func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (C
 		}
 	}
 	return f.registry(host)
+}
+
+// Overlooked returns an error for what is probably meant to be a source of credentials and has
+// none: a variable that names no file or directory of this kind, or a file whose fields have other
+// names. It returns nil if there is nothing like that.
+func (k *Keychain) Overlooked() error {
+	if path := proc.Getenv(k.s.Env, "REGISTRY_AUTH_FILE"); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return hint.Wrap(fmt.Errorf("REGISTRY_AUTH_FILE is %q: %w", path, fsx.Cause(err)), "correct REGISTRY_AUTH_FILE")
+		}
+	}
+	if dir := proc.Getenv(k.s.Env, "DOCKER_CONFIG"); dir != "" {
+		switch info, err := os.Stat(dir); {
+		case err != nil:
+			return hint.Wrap(fmt.Errorf("DOCKER_CONFIG is %q: %w", dir, fsx.Cause(err)), "correct DOCKER_CONFIG")
+		case !info.IsDir():
+			return hint.Wrap(fmt.Errorf("DOCKER_CONFIG is %q, a file", dir), "set DOCKER_CONFIG to its directory")
+		}
+	}
+	for _, path := range k.s.Files {
+		text, err := os.ReadFile(path)
+		var fields map[string]any
+		if err != nil || json.Unmarshal(text, &fields) != nil || fields["auths"] != nil {
+			continue
+		}
+		if near := hint.Nearest("auths", slices.Sorted(maps.Keys(fields))); near != "" && !strings.EqualFold(near, "auths") {
+			return hint.Wrap(fmt.Errorf("%s has the field %q", k.show(path), near), "rename the field to auths")
+		}
+	}
+	return nil
 }
 
 // show returns path for messages, with the home directory written as ~.

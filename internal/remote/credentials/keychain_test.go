@@ -92,6 +92,13 @@ func TestFileErrors(t *testing.T) {
 			check(t, tc.reason, err, tc.want, tc.hint)
 		})
 	}
+	for text, want := range map[string]string{ // The text may also be that of another variable.
+		filepath.Join(t.TempDir(), "config.json"):                  "to name a file, set REGISTRY_AUTH_FILE instead of DOCKER_AUTH_CONFIG",
+		base64.StdEncoding.EncodeToString([]byte(`{"auths": {}}`)): "decode it first with base64 -d",
+	} {
+		_, _, err := resolve(t, credentials.New(credentials.Sources{Text: text}), "registry.example.org/acme/fn")
+		check(t, "DOCKER_AUTH_CONFIG is the text of a configuration", err, `reading "DOCKER_AUTH_CONFIG", line 1: expected a configuration`, want)
+	}
 	t.Run("Folder", func(t *testing.T) {
 		dir := t.TempDir()
 		_, _, err := resolve(t, credentials.New(credentials.Sources{Files: []string{dir}}), "registry.example.org/acme/fn")
@@ -110,6 +117,48 @@ func check(t *testing.T, reason string, err error, want, next string) {
 	for _, text := range []string{err.Error(), string(hint.Of(err))} {
 		if strings.Contains(text, canary) {
 			t.Errorf("%s: the error contains a secret: %s", reason, text)
+		}
+	}
+}
+
+// A registry refuses a password with a newline, which echo adds.
+func TestNewline(t *testing.T) {
+	config := auths(map[string]map[string]string{"registry.example.org": {"auth": base64.StdEncoding.EncodeToString([]byte("ada:" + canary + "\n"))}})
+	path := write(t, filepath.Join(t.TempDir(), "config.json"), config)
+	for reason, tc := range map[string]struct {
+		sources credentials.Sources
+		repo    string
+		want    bool
+	}{
+		"the source of a password with a newline says so": {credentials.Sources{Files: []string{path}}, "registry.example.org/fn", true},
+		"the source of a token with a newline says so":    {credentials.Sources{Token: canary + "\n"}, "ghcr.io/fn", true},
+		"the source of a token is its variable":           {credentials.Sources{Token: canary}, "ghcr.io/fn", false},
+	} {
+		_, source, err := resolve(t, credentials.New(tc.sources), tc.repo)
+		e2e.NoError(t, err)
+		if credentials.EndsWithNewline(source) != tc.want {
+			t.Errorf("%s: got %q", reason, source)
+		}
+	}
+}
+
+func TestOverlooked(t *testing.T) {
+	dir := t.TempDir()
+	wrong := write(t, filepath.Join(dir, "wrong", "config.json"), `{"auth":{"registry.example.org":"`+canary+`"}}`)
+	right := write(t, filepath.Join(dir, "right", "config.json"), `{"auths":{},"currentContext":"x"}`)
+	for _, tc := range []struct{ reason, env, want, hint string }{
+		{"a file with other registries is right", "REGISTRY_AUTH_FILE=" + right, "", ""},
+		{"the directory of a configuration is right", "DOCKER_CONFIG=" + filepath.Dir(right), "", ""},
+		{"nothing needs to be set", "A=b", "", ""},
+		{"a file of credentials must exist", "REGISTRY_AUTH_FILE=/none/auth.json", `REGISTRY_AUTH_FILE is "/none/auth.json": no such file`, "correct REGISTRY_AUTH_FILE"},
+		{"a file is not the directory of config.json", "DOCKER_CONFIG=" + right, "DOCKER_CONFIG is \"" + right + "\", a file", "set DOCKER_CONFIG to its directory"},
+		{"the directory of a configuration must exist", "DOCKER_CONFIG=~/docker", `DOCKER_CONFIG is "~/docker": no such file`, "correct DOCKER_CONFIG"},
+		{"docker login writes into an empty directory", "DOCKER_CONFIG=" + dir, "", ""},
+		{"a configuration has the field auths", "DOCKER_CONFIG=" + filepath.Dir(wrong), wrong + ` has the field "auth"`, "rename the field to auths"},
+	} {
+		err := credentials.New(credentials.FromEnviron([]string{tc.env})).Overlooked()
+		if tc.want != "" || err != nil {
+			check(t, tc.reason, err, tc.want, tc.hint)
 		}
 	}
 }
@@ -225,7 +274,7 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		k := credentials.New(credentials.Sources{Text: text})
 		_, source, err := resolve(t, k, "registry.example.org/acme/fn")
-		if err != nil && source != "" || source != "" && source != "DOCKER_AUTH_CONFIG" {
+		if err != nil && source != "" || source != "" && strings.TrimSuffix(source, ", whose password ends with a newline") != "DOCKER_AUTH_CONFIG" {
 			t.Errorf("from %q: %v", source, err)
 		}
 		if err != nil && !strings.HasPrefix(err.Error(), `reading "DOCKER_AUTH_CONFIG"`) {

@@ -52,6 +52,9 @@ func Find(env Environment) (Endpoint, error) {
 // named returns the endpoint with the address host and the TLS settings of the
 // environment. from is the source of the address.
 func (env Environment) named(host, from string) (Endpoint, error) {
+	if strings.HasPrefix(host, "/") {
+		return Endpoint{}, hint.Wrap(fmt.Errorf("reading %s: %q is a path, expected the address of an engine", from, host), "write unix://"+host)
+	}
 	if !strings.Contains(host, "://") {
 		host = "tcp://" + host
 	}
