@@ -9,6 +9,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 const (
@@ -51,6 +53,9 @@ func Statement(name string, digest v1.Hash, predicateType string, predicate []by
 		return nil, errors.New("expected a JSON object")
 	}
 	if given.Type == "" || len(given.Subject) == 0 {
+		if err := checkPredicate(predicateType, predicate); err != nil {
+			return nil, err
+		}
 		return json.Marshal(statement{
 			Type: statementVersion, PredicateType: predicateType, Predicate: predicate,
 			Subject: []subject{{name, map[string]string{digest.Algorithm: digest.Hex}}},
@@ -58,12 +63,36 @@ func Statement(name string, digest v1.Hash, predicateType string, predicate []by
 	}
 	switch {
 	case given.PredicateType != predicateType:
-		return nil, fmt.Errorf("it has the type %q, not %q", given.PredicateType, predicateType)
+		return nil, hint.Wrap(fmt.Errorf("it has the type %q, not %q", given.PredicateType, predicateType), "attach it with its own type")
 	case !given.isAbout(digest):
 		return nil, fmt.Errorf("it is about another digest than %s", digest)
 	}
 	return compact.Bytes(), nil
 }
+
+// checkPredicate returns an error for a bill of materials in the format of another type.
+func checkPredicate(predicateType string, predicate []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(predicate, &fields); err != nil {
+		return err
+	}
+	spdx, cyclonedx := fields["spdxVersion"] != nil, fields["bomFormat"] != nil
+	switch {
+	case predicateType == CycloneDX && spdx && !cyclonedx:
+		return hint.Wrap(errors.New("it is SPDX, because it has spdxVersion"), "did you mean the type spdx?")
+	case predicateType == SPDX && cyclonedx && !spdx:
+		return hint.Wrap(errors.New("it is CycloneDX, because it has bomFormat"), "did you mean the type cyclonedx?")
+	default:
+		return nil
+	}
+}
+
+// CycloneDX and SPDX are the types of predicates that are bills of materials in these formats
+// (in-toto attestation, spec/predicates).
+const (
+	CycloneDX = "https://cyclonedx.org/bom"
+	SPDX      = "https://spdx.dev/Document"
+)
 
 // TestResult is the type of the predicate about a run of tests (in-toto attestation,
 // spec/predicates/test-result.md).
