@@ -84,6 +84,8 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the key of a verification is required", "xpkg verify REF", "expected --key or --certificate-identity", "--key cosign.pub"},
 		{"a signature needs a key", "xpkg sign REF", "expected --sign-key or --fulcio-url", "xfn xpkg keygen"},
 		{"a file has no signatures", "xpkg sign ./plain.xpkg --sign-key cosign.key", `expected a package in a registry, got the file "./plain.xpkg"`, "signatures are in registries"},
+		{"a variable with a key has a scheme", "xpkg sign REF --sign-key env:KEY", `expected FILE or env://NAME, got "env:KEY"`, "did you mean env://KEY?"},
+		{"a variable in single quotes is text", "xpkg verify REF --key $KEY", `expected FILE or env://NAME, got "$KEY"`, "did you mean env://KEY?"},
 		{"a private key does not verify", "xpkg verify REF --key cosign.key", "expected a public key, got a private key", ".pub file"},
 
 		{"a repository of a flag is not a URL", "project push --repository https://REGISTRY/acme/demo", "a repository is not a URL", `leave out the scheme: "REGISTRY/acme/demo"`},
