@@ -151,6 +151,7 @@ func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Pac
 	}
 	opts.Rules = rules(c.Cache, c.PackageRoot, opts.ExamplesRoot)
 	opts.ExtensionsRoot, opts.Report = c.ExtensionsRoot, progress.Func(term.Progress).Plain()
+	c.checkIgnored(term, c.PackageRoot)
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.PackageRoot, opts)
 	if err != nil {
 		return nil, faults(term, c.PackageRoot, err)
