@@ -70,29 +70,32 @@ func Statement(name string, digest v1.Hash, predicateType string, predicate []by
 	return compact.Bytes(), nil
 }
 
-// checkPredicate returns an error for a bill of materials in the format of another type.
+// The types of predicates besides TestResult that are known by their fields (in-toto attestation,
+// spec/predicates).
+const (
+	CycloneDX  = "https://cyclonedx.org/bom"
+	Provenance = "https://slsa.dev/provenance/v1"
+	SPDX       = "https://spdx.dev/Document"
+)
+
+// checkPredicate returns an error if a predicate lacks the required field of its type, and has that of
+// another.
 func checkPredicate(predicateType string, predicate []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(predicate, &fields); err != nil {
 		return err
 	}
-	spdx, cyclonedx := fields["spdxVersion"] != nil, fields["bomFormat"] != nil
-	switch {
-	case predicateType == CycloneDX && spdx && !cyclonedx:
-		return hint.Wrap(errors.New("it is SPDX, because it has spdxVersion"), "did you mean the type spdx?")
-	case predicateType == SPDX && cyclonedx && !spdx:
-		return hint.Wrap(errors.New("it is CycloneDX, because it has bomFormat"), "did you mean the type cyclonedx?")
-	default:
+	required := map[string]string{CycloneDX: "bomFormat", Provenance: "buildDefinition", SPDX: "spdxVersion", TestResult: "result"}
+	if own := required[predicateType]; own == "" || fields[own] != nil {
 		return nil
 	}
+	for name, other := range map[string]string{"cyclonedx": CycloneDX, "slsaprovenance1": Provenance, "spdx": SPDX} {
+		if field := required[other]; fields[field] != nil {
+			return hint.Wrap(fmt.Errorf("it is of type %q, because it has %s", other, field), hint.Meant("the type ", name))
+		}
+	}
+	return nil
 }
-
-// CycloneDX and SPDX are the types of predicates that are bills of materials in these formats
-// (in-toto attestation, spec/predicates).
-const (
-	CycloneDX = "https://cyclonedx.org/bom"
-	SPDX      = "https://spdx.dev/Document"
-)
 
 // TestResult is the type of the predicate about a run of tests (in-toto attestation,
 // spec/predicates/test-result.md).

@@ -28,7 +28,7 @@ import (
 func predicateTypes() map[string]string {
 	return map[string]string{
 		"cyclonedx":       signature.CycloneDX,
-		"slsaprovenance1": "https://slsa.dev/provenance/v1",
+		"slsaprovenance1": signature.Provenance,
 		"spdx":            signature.SPDX,
 		"spdxjson":        signature.SPDX,
 		"test-result":     signature.TestResult,
