@@ -127,6 +127,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the version of a dependency is no flag", "dependency add REGISTRY/acme/plain --version v1.2.0", "unknown flag --version\n", "write REPOSITORY:v1.2.0"},
 		{"the name of a package file is a path", "xpkg build --name a", "unknown flag --name\n", "did you mean --package-file FILE?"},
 		{"older programs call the runtime image a controller", "xpkg build --controller a", "unknown flag --controller\n", "did you mean --embed-runtime-image NAME?"},
+		{"families of providers are built by another program", "xpkg batch", `unknown command "batch"`, "use the crossplane CLI"},
 		{"a project runs in a control plane", "project run", `unknown command "run"`, "xfn manages no control plane"},
 		{"a quotation mark of typography is a letter", "xpkg build --ignore “dev.yaml”", `"“dev.yaml”" begins with the quotation mark “ (U+201C), not with "`, "write \"dev.yaml\"\n"},
 		{"a value in quotation marks of typography follows =", "xpkg build --ignore=‘dev.yaml’", `begins with the quotation mark ‘ (U+2018)`, "write --ignore \"dev.yaml\"\n"},

@@ -107,6 +107,7 @@ const controlPlane hint.Hint = "xfn manages no control plane: use the crossplane
 // elsewhere are hints for commands of the crossplane CLI that this program does not have.
 var elsewhere = map[string]hint.Hint{
 	"cluster": controlPlane, "config": controlPlane, "install": controlPlane, "top": controlPlane, "trace": controlPlane, "update": controlPlane,
+	"batch": "use the crossplane CLI, whose xpkg batch builds families of providers",
 	"login": "log in with: docker login HOST", "logout": "log out with: docker logout HOST",
 }
 

@@ -42,7 +42,7 @@ func LintRules() []xpkg.LintRule {
 		{Name: ruleFunctionRef, Severity: severity, Finds: "a step that calls a function which nothing installs", Why: "Crossplane installs the embedded functions and the dependencies, under names that it derives from their repositories. Another function must be installed separately."},
 		{Name: ruleMissingXRD, Severity: severity, Finds: "a Composition whose XRD is not in the project", Why: "Without the XRD, no composite resource can use the Composition."},
 		{Name: ruleUnusedFunction, Severity: severity, Finds: "a function that no pipeline calls", Why: "Crossplane installs and runs the function, although nothing calls it."},
-		{Name: ruleUnusedTemplate, Severity: severity, Finds: "a template in the directory of a function in another language", Why: "Its language does not use the template, which may be left from an earlier function."},
+		{Name: ruleUnusedTemplate, Severity: severity, Finds: "a template of a function in another language", Why: "Its language does not use the template, which may be left from an earlier function."},
 		{Name: ruleFunctionSource, Severity: "error", Finds: "a function that cannot be built", Why: "Its directory has no source of a known language, or mistakes that are found without a base image."},
 	}
 }

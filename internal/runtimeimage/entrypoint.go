@@ -68,7 +68,7 @@ func (t *dirTree) checkEntrypoint(base v1.Image, files *scan, opts Options) erro
 	if target != "" {
 		err = fmt.Errorf("%w: it is a link to %q, which the image lacks", err, target)
 		if strings.HasPrefix(path.Base(target), "python") {
-			return hint.Wrap(err, "a virtual environment needs the Python of its machine: install the packages with pip install --target, and name the python3 of the base image")
+			return hint.Wrap(err, "a virtual environment needs the Python of its machine: install the packages into the directory of the function, with the option target of pip, and name the python3 of the base image")
 		}
 		return hint.Wrap(err, "put a copy of the file in place of the link, or name a program of the base image")
 	}
