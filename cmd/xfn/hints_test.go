@@ -31,6 +31,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.EmbedRuntimeDir:     "xpkg.build",
 		hint.EmbedRuntimeSource:  "xpkg.build",
 		hint.EmbedRuntimeTarball: "xpkg.build",
+		hint.Entrypoint:          "xpkg.build",
 		hint.ExamplesRoot:        "xpkg.build xpkg.lint",
 		hint.From:                "xrd.generate",
 		hint.FunctionCredentials: "render dev diff operation.render",

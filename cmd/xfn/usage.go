@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,8 +68,8 @@ func explain(parser *kong.Kong, args []string, err error) error {
 			value, _, _ = strings.Cut(value, "%")
 			next = hint.Hint("write " + name + " " + value)
 		}
-	case surplus && optionalFlag(node, args, err.Error()) != "":
-		next = optionalFlag(node, args, err.Error())
+	case surplus && valueOfFlag(node, args, err.Error()) != "":
+		next = valueOfFlag(node, args, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), "(short flag); perhaps try "):
 		next, err = explainDash(node, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.HasSuffix(err.Error(), `but got "EOL" (<EOL>)`):
@@ -88,8 +87,8 @@ func explain(parser *kong.Kong, args []string, err error) error {
 			err = errors.New("missing " + missing)
 		}
 		next += surplusHint(node, strings.TrimPrefix(err.Error(), unexpected))
-	case surplus && next == "" && otherCommand(parser.Model.Name, err.Error()) != "":
-		next = otherCommand(parser.Model.Name, err.Error())
+	case surplus && next == "" && otherCommand(node, err.Error()) != "":
+		next = otherCommand(node, err.Error())
 	case surplus && next == "" && len(node.Children) > 0 && len(node.Children) <= 3:
 		next = "the commands are " + hint.Hint(strings.Join(childPaths(node), ", "))
 	default:
@@ -108,6 +107,7 @@ const controlPlane hint.Hint = "xfn manages no control plane: use the crossplane
 // elsewhere are hints for commands of the crossplane CLI that this program does not have.
 var elsewhere = map[string]hint.Hint{
 	"cluster": controlPlane, "config": controlPlane, "install": controlPlane, "top": controlPlane, "trace": controlPlane, "update": controlPlane,
+	"batch": "use the crossplane CLI, whose xpkg batch builds families of providers",
 	"login": "log in with: docker login HOST", "logout": "log out with: docker logout HOST",
 }
 
@@ -171,6 +171,9 @@ func explainEquals(args []string) (hint.Hint, error) {
 func explainFlag(node *kong.Node, err error) (hint.Hint, error) {
 	name, suggested, _ := strings.Cut(strings.TrimPrefix(err.Error(), unknownFlag), ",")
 	word, isLong := strings.CutPrefix(name, "--")
+	if f := flagOf(node, "-"+word); isLong && f != nil {
+		return hint.Meant("", "-"+word), errors.New(unknownFlag + name)
+	}
 	see := hint.Hint("see " + node.FullPath() + " --help")
 	if next := meantBy(node, word); isLong && next != "" {
 		return next, errors.New(unknownFlag + name)
@@ -287,38 +290,6 @@ func sameWords(a, b string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(others, w) })
 }
 
-// optionalFlag returns a hint if the surplus argument of the parser's error follows a flag
-// whose value is optional, and therefore needs an equals sign.
-func optionalFlag(node *kong.Node, args []string, text string) hint.Hint {
-	for i := 1; i < len(args); i++ {
-		if text != unexpected+args[i] {
-			continue
-		}
-		for _, group := range node.AllFlags(true) {
-			for _, f := range group {
-				// A mapper of a bool accepts a flag without a value, and may accept a value.
-				_, optional := f.Target.Addr().Interface().(kong.BoolMapperValue)
-				if optional && args[i-1] == "--"+f.Name {
-					return hint.Hint("write " + args[i-1] + "=" + args[i])
-				}
-			}
-		}
-	}
-	return ""
-}
-
-// otherCommand returns a hint if the surplus argument of the parser's error, in a group of
-// commands, is a command outside of the group. The parser knows only this group.
-func otherCommand(program, text string) hint.Hint {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[app]()) {
-		name := cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
-		if _, isCommand := f.Tag.Lookup("cmd"); isCommand && text == unexpected+name {
-			return hint.Hint("did you mean " + program + " " + name + "?")
-		}
-	}
-	return ""
-}
-
 // childPaths returns the commands of a group with their arguments.
 func childPaths(group *kong.Node) []string {
 	var paths []string
@@ -337,11 +308,11 @@ func flagHint(node *kong.Node, text string) hint.Hint {
 	return hint.Hint("see " + node.FullPath() + " --help")
 }
 
-// flagOf returns the flag of a command with a name such as --output, or nil.
+// flagOf returns the flag of a command with a name such as --output or -o, or nil.
 func flagOf(node *kong.Node, name string) *kong.Flag {
 	for _, flags := range node.AllFlags(true) {
 		for _, f := range flags {
-			if "--"+f.Name == name {
+			if "--"+f.Name == name || f.Short != 0 && "-"+string(f.Short) == name {
 				return f
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// checkWords returns an error for an argument that begins with a dash of typography, as in text
-// from a web page, or with the ~ of the home directory, which shells replace only at the beginning
+// checkWords returns an error for an argument that begins with a dash of typography or is in its
+// quotation marks, as in text from a web page, or begins with the ~ of the home directory, which shells replace only at the beginning
 // of a word without quotes. The argument may be a file. Hidden commands such as __complete get the
 // words of a shell as they are typed.
 func checkWords(args []string) error {
@@ -26,11 +26,20 @@ func checkWords(args []string) error {
 		dash, size := utf8.DecodeRuneInString(arg)
 		if _, err := os.Stat(arg); (dash == '–' || dash == '—') && err != nil {
 			err := fmt.Errorf("%q begins with the dash %c (%U), not with -", arg, dash, dash)
-			return &terminal.UsageError{Err: hint.Wrap(err, "write --"+strings.TrimLeft(arg[size:], "-–—"))}
+			name, meant := strings.TrimLeft(arg[size:], "-–—"), "--"
+			if utf8.RuneCountInString(name) == 1 {
+				meant = "-"
+			}
+			return &terminal.UsageError{Err: hint.Wrap(err, "write "+meant+name)}
 		}
 		flag, path, isFlag := strings.Cut(arg, "=")
 		if flag += " "; !isFlag || !strings.HasPrefix(arg, "--") {
 			flag, path = "", arg
+		}
+		if _, err := os.Stat(path); isQuoted(path) && err != nil {
+			mark, _ := utf8.DecodeRuneInString(path)
+			err := fmt.Errorf(`%q begins with the quotation mark %c (%U), not with "`, path, mark, mark)
+			return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf(`write %s"%s"`, flag, strings.Trim(path, quotationMarks)))}
 		}
 		if _, err := os.Stat("~"); strings.HasPrefix(path, "~/") && err != nil {
 			err := fmt.Errorf("there is no directory ~ for %q: the shell replaces ~ only at the beginning of a word, and not in quotes", arg)
@@ -53,6 +62,18 @@ func checkVariables(kctx *kong.Context) error {
 		}
 	}
 	return nil
+}
+
+// quotationMarks are those of typography, which a shell takes for letters.
+const quotationMarks = "“”„‟‘’‚«»"
+
+// isQuoted reports whether all of a word, or of its beginning that a shell has split off, is in
+// quotation marks of typography.
+func isQuoted(word string) bool {
+	first, size := utf8.DecodeRuneInString(word)
+	last, end := utf8.DecodeLastRuneInString(word)
+	return len(word) > size && strings.ContainsRune(quotationMarks, first) &&
+		(!strings.ContainsAny(word[size:], quotationMarks) || strings.ContainsRune(quotationMarks, last) && !strings.ContainsAny(word[size:len(word)-end], quotationMarks))
 }
 
 // emptyWord returns an error if the parser refused an empty word: no command has an empty name, few

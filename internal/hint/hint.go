@@ -26,6 +26,7 @@ const (
 	EmbedRuntimeDir       Hint = "{embed-runtime-dir}"
 	EmbedRuntimeSource    Hint = "{embed-runtime-source}"
 	EmbedRuntimeTarball   Hint = "{embed-runtime-image-tarball}"
+	Entrypoint            Hint = "{entrypoint}"
 	ExamplesRoot          Hint = "{examples-root}"
 	From                  Hint = "{from}"
 	FunctionCredentials   Hint = "{function-credentials}"
@@ -59,7 +60,7 @@ const (
 func Options() []Hint {
 	return []Hint{
 		Builtin, Builtins, CAFile, CacheDir, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
-		EmbedRuntimeTarball, ExamplesRoot, From, FunctionCredentials, GitPath, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
+		EmbedRuntimeTarball, Entrypoint, ExamplesRoot, From, FunctionCredentials, GitPath, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PlainHTTP, Platform, Profile,
 		Registry, Replace, RequiredResources, Runtime, SignKey, Templates, Timeout, Update, WatchedResource,
 	}

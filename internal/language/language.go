@@ -1,6 +1,7 @@
 package language
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -39,9 +42,12 @@ type Language struct {
 	Watch func(dir string) ([]string, error)
 }
 
-// CheckSource returns the errors of Build that do not depend on src.Base. Fetching a base image
-// first would hide them.
-func (l Language) CheckSource(ctx context.Context, src Source) error {
+// CheckSource returns the errors of Build that do not depend on src.Base, and reports warnings. Fetching
+// a base image first would hide them.
+func (l Language) CheckSource(ctx context.Context, src Source, report progress.Func) error {
+	if unused := l.Unused(src.Dir); unused != "" {
+		report.Warn(src.Dir + ": " + unused + "; " + RemoveUnused)
+	}
 	if l.Check == nil {
 		return nil
 	}
@@ -49,6 +55,53 @@ func (l Language) CheckSource(ctx context.Context, src Source) error {
 		return fmt.Errorf("building the function in %q: %w", src.Dir, err)
 	}
 	return nil
+}
+
+// Unused returns a warning about templates of go-templating in the folder of a function in another
+// language, as of an earlier function, or "". Source that mentions their ending, or embeds files, may
+// read them.
+func (l Language) Unused(dir string) string {
+	const most, limit = 3, 1 << 20
+	var names []string
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if isTemplate(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	if err != nil || len(names) == 0 || l.Name == "go-templating" {
+		return ""
+	}
+	errRead := errors.New("the source reads templates")
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err == nil && d.IsDir() && name != dir && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case err != nil || !d.Type().IsRegular() || isTemplate(name):
+			return err
+		}
+		text, err := fsx.ReadFile(name, limit)
+		if err != nil || bytes.Contains(text, []byte("tmpl")) || bytes.Contains(text, []byte("go:embed")) {
+			return errRead
+		}
+		return nil
+	})
+	if err != nil {
+		return ""
+	}
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("the function is in %s, because it has %s, and does not use its templates: %s", l.Name, l.Marks, strings.Join(names, ", "))
+}
+
+// RemoveUnused is the next action for a warning of Unused.
+const RemoveUnused = "remove them, or the files of the other language"
+
+// isTemplate reports whether a file is a template of an object. The ending .tmpl alone is also that of
+// other templates.
+func isTemplate(name string) bool {
+	return filepath.Ext(name) == ".gotmpl" || strings.HasSuffix(name, ".yaml.tmpl")
 }
 
 // A Source is the source of a function.

@@ -160,7 +160,7 @@ func TestSyntax(t *testing.T) {
 		{"the first key has no colon", "metadata\n  name: b\n", `1: mapping values are not allowed in this context: a colon is missing after metadata | write metadata:`},
 		{"a value of two lines has a second colon", "a: b\n  c\n  d: e\n", `3: mapping values are not allowed in this context: the line before it has no ": " | write KEY: VALUE there`},
 		{"a file is copied from Markdown", "\n```yaml\na: b\n```\n", "1: the file begins with a code fence of Markdown | remove the lines that begin with ```"},
-		{"a file is a web page", "<!doctype HTML><body>404: Not Found</body>", "1: the file is a web page in HTML, not YAML | download the file from its raw URL, with curl -fLO"},
+		{"a file is a web page", "<!doctype HTML><body>404: Not Found</body>", "1: the file is a web page in HTML | download the file from its raw URL, with curl -fLO"},
 		{"a file is a pointer of Git LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:a\n", "1: the file is a pointer of Git LFS | fetch its content: git lfs pull"},
 		{"a file has conflict markers of git", "a: b\n<<<<<<< HEAD\nc: d\n", `2: unresolved git merge conflict | keep one of the two sides, and remove the marks`},
 	} {

@@ -61,13 +61,23 @@ func Conflict(data []byte) int {
 // foreignFormat returns what text in another format than YAML is, and the next action. what is ""
 // for other texts.
 func foreignFormat(text []byte) (what string, next hint.Hint) {
-	text = bytes.TrimLeft(text[:min(len(text), 1<<10)], " \t\r\n")
-	switch lower := bytes.ToLower(text[:min(len(text), 16)]); {
-	case bytes.HasPrefix(text, []byte("```")):
+	if bytes.HasPrefix(bytes.TrimLeft(text, blanks), []byte("```")) {
 		return "the file begins with a code fence of Markdown", "remove the lines that begin with ```"
+	}
+	return OtherContent(text)
+}
+
+// blanks are the characters between words and lines.
+const blanks = " \t\r\n"
+
+// OtherContent returns what a file is that begins with head, if it has other content in place of its
+// own, and the next action. what is "" for other files.
+func OtherContent(head []byte) (what string, next hint.Hint) {
+	head = bytes.TrimLeft(head[:min(len(head), 1<<10)], blanks)
+	switch lower := bytes.ToLower(head[:min(len(head), 16)]); {
 	case bytes.HasPrefix(lower, []byte("<!doctype html")), bytes.HasPrefix(lower, []byte("<html")):
-		return "the file is a web page in HTML, not YAML", "download the file from its raw URL, with curl -fLO"
-	case bytes.HasPrefix(text, []byte("version https://git-lfs.github.com/spec/")):
+		return "the file is a web page in HTML", "download the file from its raw URL, with curl -fLO"
+	case bytes.HasPrefix(head, []byte("version https://git-lfs.github.com/spec/")):
 		return "the file is a pointer of Git LFS", "fetch its content: git lfs pull"
 	}
 	return "", ""

@@ -323,8 +323,8 @@ func TestLint(t *testing.T) {
 		"ErrorToo":      {"an error does not hide warnings", map[string]string{"apis/x.yaml": "apiVersion: v1\nkind: Secret\n", "examples/x.yaml": "a: 1\n"}, []string{"left-out apis/x.yaml:1", "object-type examples/x.yaml:1"}},
 		"EmptyFunction": {"a directory without source is not a function", map[string]string{"functions/compose/x.gotmpl": "", "functions/compose/.keep": ""}, []string{`function-source functions/compose: detecting the language of`}},
 		"Template":      {"a mistake in a template has a file and a line", map[string]string{"functions/compose/x.gotmpl": "{{ $xr := .observed.composite.resource }}\nname: {{ $xt }}\n"}, []string{`function-source functions/compose/x.gotmpl:2: undefined variable "$xt"`}},
-		"Models":        {"a new clone lacks the models that a build generates", map[string]string{"functions/compose/x.gotmpl": "", "functions/compose/kcl.mod": "[dependencies]\nmodels = { path = \"model\" }\n", "functions/compose/main.k": "a = 1\n"}, nil},
-		"FunctionFile":  {"examples of functions are checked", map[string]string{"functions/compose/go.mod": "module a\n", "functions/compose/examples/x.yaml": "a: 1\n"}, []string{"object-type functions/compose/examples/x.yaml:1"}},
+		"Models":        {"a new clone lacks the models that a build generates, and has a template of an earlier language", map[string]string{"functions/compose/kcl.mod": "[dependencies]\nmodels = { path = \"model\" }\n", "functions/compose/main.k": "a = 1\n"}, []string{"unused-template functions/compose: the function is in kcl, because it has kcl.mod, and does not use its templates: a.yaml.gotmpl"}},
+		"FunctionFile":  {"examples of functions are checked", map[string]string{"functions/compose/go.mod": "module a\n", "functions/compose/examples/x.yaml": "a: 1\n"}, []string{"object-type functions/compose/examples/x.yaml:1", "unused-template functions/compose: the function is in go"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -131,7 +131,7 @@ func (b *builder) source(ctx context.Context, f Function, lang language.Language
 	if reference == "" {
 		reference = lang.Base
 	}
-	if err := lang.CheckSource(ctx, src); err != nil {
+	if err := lang.CheckSource(ctx, src, b.Images.Progress); err != nil {
 		return nil, nil, err
 	}
 	if reference != "" {

@@ -29,6 +29,7 @@ const (
 	ruleMissingXRD     = "missing-xrd"
 	ruleUnusedFunction = "unused-function"
 	ruleFunctionSource = "function-source"
+	ruleUnusedTemplate = "unused-template"
 )
 
 // LintRules returns the rules for projects, in addition to those of package xpkg.
@@ -41,6 +42,7 @@ func LintRules() []xpkg.LintRule {
 		{Name: ruleFunctionRef, Severity: severity, Finds: "a step that calls a function which nothing installs", Why: "Crossplane installs the embedded functions and the dependencies, under names that it derives from their repositories. Another function must be installed separately."},
 		{Name: ruleMissingXRD, Severity: severity, Finds: "a Composition whose XRD is not in the project", Why: "Without the XRD, no composite resource can use the Composition."},
 		{Name: ruleUnusedFunction, Severity: severity, Finds: "a function that no pipeline calls", Why: "Crossplane installs and runs the function, although nothing calls it."},
+		{Name: ruleUnusedTemplate, Severity: severity, Finds: "a template of a function in another language", Why: "Its language does not use the template, which may be left from an earlier function."},
 		{Name: ruleFunctionSource, Severity: "error", Finds: "a function that cannot be built", Why: "Its directory has no source of a known language, or mistakes that are found without a base image."},
 	}
 }
@@ -214,24 +216,30 @@ func (p *Project) problems() (found xpkg.Problems) {
 	return found
 }
 
-// checkSource returns the problems in the source of a function that prevent a build.
-func (p *Project) checkSource(ctx context.Context, f Function) xpkg.Problems {
+// checkSource returns the problems in the source of a function: those that prevent a build, and unused
+// templates.
+func (p *Project) checkSource(ctx context.Context, f Function) (found xpkg.Problems) {
 	dir := p.FunctionDir(f)
 	if f.Tarball != "" {
 		return nil
 	}
 	lang, err := languages.Detect(dir)
+	if err == nil {
+		if unused := lang.Unused(dir); unused != "" {
+			found = append(found, xpkg.Problem{Rule: ruleUnusedTemplate, Warning: true, Path: dir, Text: unused, Hint: language.RemoveUnused})
+		}
+	}
 	if err == nil && lang.Check != nil {
 		err = lang.Check(ctx, language.Source{Dir: dir, Root: p.Root, Project: true})
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) { // A build generates models, which source names by path.
-		return nil
+		return found
 	}
 	problem := xpkg.Problem{Rule: ruleFunctionSource, Refused: true, Path: dir, Text: err.Error(), Hint: string(hint.Of(err))}
 	if at, ok := errors.AsType[*manifest.Error](err); ok {
 		problem.Path, problem.Line, problem.Text = at.Path, at.Line, at.Err.Error()
 	}
-	return xpkg.Problems{problem}
+	return append(found, problem)
 }
 
 // Lint checks what Build would put into the packages, without building the functions.

@@ -2,6 +2,7 @@ package runtimeimage
 
 import (
 	"archive/tar"
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -38,8 +39,10 @@ func (t *dirTree) checkEntrypoint(base v1.Image, files *scan, opts Options) erro
 		}
 	}
 	var closest *entry
+	target := ""
 	for _, p := range places {
 		e, ok := files.find(p)
+		target = cmp.Or(target, files.missing(p))
 		switch {
 		case ok && e.isProgram():
 			return nil
@@ -55,6 +58,20 @@ func (t *dirTree) checkEntrypoint(base v1.Image, files *scan, opts Options) erro
 		return hint.Wrap(fmt.Errorf("the entry point %q is not executable", program), "make it executable, for example with chmod +x, or name its interpreter first")
 	}
 	err = fmt.Errorf("the entry point %q is not a file in %s", program, from)
+	if words := strings.Fields(program); len(words) > 1 {
+		next := "each word has its own option: "
+		for _, w := range words {
+			next += string(hint.Entrypoint) + " " + w + " "
+		}
+		return hint.Wrap(err, strings.TrimSpace(next))
+	}
+	if target != "" {
+		err = fmt.Errorf("%w: it is a link to %q, which the image lacks", err, target)
+		if strings.HasPrefix(path.Base(target), "python") {
+			return hint.Wrap(err, "a virtual environment needs the Python of its machine: install the packages into the directory of the function, with the option target of pip, and name the python3 of the base image")
+		}
+		return hint.Wrap(err, "put a copy of the file in place of the link, or name a program of the base image")
+	}
 	if _, ok := files.find(path.Join(t.Workdir, path.Base(program))); ok {
 		return hint.Wrap(err, hint.Hint(fmt.Sprintf("%q is in the directory of the function: name it as %q", path.Base(program), "./"+path.Base(program))))
 	}
@@ -90,6 +107,24 @@ func (s *scan) overlay(t *tree) {
 		}
 		s.set(path.Join(t.at, n.name), e)
 	}
+}
+
+// missing returns the absolute path to which the links at a path lead, if there is no file, or "".
+func (s *scan) missing(name string) string {
+	for links := 0; links <= maxLinks; links++ {
+		e, ok := s.theirs[strings.TrimPrefix(path.Clean(name), "/")]
+		switch {
+		case !ok && links > 0:
+			return name
+		case e.kind != tar.TypeSymlink:
+			return ""
+		case path.IsAbs(e.link):
+			name = e.link
+		default:
+			name = path.Join(path.Dir(name), e.link)
+		}
+	}
+	return ""
 }
 
 // maxLinks limits the symbolic links in one path, as Linux does.

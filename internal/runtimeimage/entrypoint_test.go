@@ -28,6 +28,9 @@ func TestEntrypoint(t *testing.T) {
 	}
 	dir := files(t, map[string]string{"run*": "#!", "main.py": "", "bin/tool*": "#!"})
 	e2e.NoError(t, os.Symlink("/usr/bin/python3", filepath.Join(dir, "venv")))
+	e2e.NoError(t, os.MkdirAll(filepath.Join(dir, ".venv", "bin"), 0o755))
+	e2e.NoError(t, os.Symlink("python3", filepath.Join(dir, ".venv", "bin", "python")))
+	e2e.NoError(t, os.Symlink("/usr/local/bin/python3.11", filepath.Join(dir, ".venv", "bin", "python3")))
 	cases := map[string]struct {
 		reason, program string
 		env             []string
@@ -45,7 +48,8 @@ func TestEntrypoint(t *testing.T) {
 		"NotInPath":  {"only the folders of PATH are searched", "python3", []string{"PATH=/opt/x"}, `in a folder of the image's PATH (/opt/x)`},
 		"NoFile":     {"a path must exist", "/bin/nosuch", nil, `the entry point "/bin/nosuch" is not a file in the image`},
 		"NoSlash":    {"the working directory is not in PATH", "run", nil, `the entry point "run" is not a file in a folder`},
-		"Dangling":   {"a link must lead to a file", "dangling", nil, `"dangling" is not a file`},
+		"Dangling":   {"a link must lead to a file", "dangling", nil, `it is a link to "/usr/bin/none", which the image lacks`},
+		"OwnPython":  {"a virtual environment has links to the Python of its machine", ".venv/bin/python", nil, `the entry point ".venv/bin/python" is not a file in the image: it is a link to "/usr/local/bin/python3.11", which the image lacks`},
 		"Cycle":      {"a link must not lead to itself", "cycle", nil, `"cycle" is not a file`},
 		"Gone":       {"a later layer can delete a program", "gone", nil, `"gone" is not a file`},
 		"Folder":     {"a folder is not a program", "dir", nil, `"dir" is not a file`},

@@ -9,6 +9,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 const (
@@ -51,6 +53,9 @@ func Statement(name string, digest v1.Hash, predicateType string, predicate []by
 		return nil, errors.New("expected a JSON object")
 	}
 	if given.Type == "" || len(given.Subject) == 0 {
+		if err := checkPredicate(predicateType, predicate); err != nil {
+			return nil, err
+		}
 		return json.Marshal(statement{
 			Type: statementVersion, PredicateType: predicateType, Predicate: predicate,
 			Subject: []subject{{name, map[string]string{digest.Algorithm: digest.Hex}}},
@@ -58,11 +63,38 @@ func Statement(name string, digest v1.Hash, predicateType string, predicate []by
 	}
 	switch {
 	case given.PredicateType != predicateType:
-		return nil, fmt.Errorf("it has the type %q, not %q", given.PredicateType, predicateType)
+		return nil, hint.Wrap(fmt.Errorf("it has the type %q, not %q", given.PredicateType, predicateType), "attach it with its own type")
 	case !given.isAbout(digest):
 		return nil, fmt.Errorf("it is about another digest than %s", digest)
 	}
 	return compact.Bytes(), nil
+}
+
+// The types of predicates besides TestResult that are known by their fields (in-toto attestation,
+// spec/predicates).
+const (
+	CycloneDX  = "https://cyclonedx.org/bom"
+	Provenance = "https://slsa.dev/provenance/v1"
+	SPDX       = "https://spdx.dev/Document"
+)
+
+// checkPredicate returns an error if a predicate lacks the required field of its type, and has that of
+// another.
+func checkPredicate(predicateType string, predicate []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(predicate, &fields); err != nil {
+		return err
+	}
+	required := map[string]string{CycloneDX: "bomFormat", Provenance: "buildDefinition", SPDX: "spdxVersion", TestResult: "result"}
+	if own := required[predicateType]; own == "" || fields[own] != nil {
+		return nil
+	}
+	for name, other := range map[string]string{"cyclonedx": CycloneDX, "slsaprovenance1": Provenance, "spdx": SPDX} {
+		if field := required[other]; fields[field] != nil {
+			return hint.Wrap(fmt.Errorf("it is of type %q, because it has %s", other, field), hint.Meant("the type ", name))
+		}
+	}
+	return nil
 }
 
 // TestResult is the type of the predicate about a run of tests (in-toto attestation,

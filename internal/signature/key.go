@@ -126,12 +126,28 @@ func decode(text []byte) (*pem.Block, error) {
 	for {
 		block, rest := pem.Decode(text)
 		if block == nil {
-			return nil, hint.Wrap(errors.New("expected a key in PEM"), "name the file of a key, such as cosign.pub or cosign.key, which xfn xpkg keygen writes")
+			return nil, notPEM(text)
 		}
 		if block.Type != "EC PARAMETERS" {
 			return block, nil
 		}
 		text = rest
+	}
+}
+
+// notPEM returns an error that says how text differs from a key in PEM.
+func notPEM(text []byte) error {
+	const begin, encoded = "-----BEGIN ", "LS0tLS1CRUdJTi" // encoded is the beginning of begin in base64.
+	err := errors.New("expected a key in PEM")
+	switch text = bytes.TrimSpace(text); {
+	case bytes.HasPrefix(text, []byte(encoded)):
+		return hint.Wrap(fmt.Errorf("%w, got one in base64", err), "decode it first, with base64 -d")
+	case bytes.Contains(text, []byte(begin)) && bytes.Contains(text, []byte(`\n`)):
+		return hint.Wrap(fmt.Errorf(`%w, got one with \n as text in place of line breaks`, err), `store the key with its line breaks, or replace \n by them, as printf %b does`)
+	case bytes.HasPrefix(text, []byte(begin)) && !bytes.Contains(text, []byte("\n")):
+		return hint.Wrap(fmt.Errorf("%w, got one without line breaks", err), "store the key with its line breaks: put a variable in quotes wherever a shell uses it")
+	default:
+		return hint.Wrap(err, "name the file of a key, such as cosign.pub or cosign.key, which xfn xpkg keygen writes")
 	}
 }
 

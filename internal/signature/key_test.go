@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"strings"
@@ -121,6 +122,9 @@ func TestNoKey(t *testing.T) {
 	}{
 		"Empty":     {"an empty file is not a key", nil, nil, "expected a key in PEM", ""},
 		"Garbage":   {"a file without PEM is not a key", []byte("\x00\x01 apiVersion: v1\n"), nil, "expected a key in PEM", ""},
+		"Escaped":   {"a variable may have no line breaks", []byte(strings.ReplaceAll(string(block("PRIVATE KEY", pkcs8(t, p256))), "\n", `\n`)), nil, `got one with \n as text`, "printf %b"},
+		"Joined":    {"a shell replaces line breaks outside of quotes", []byte(strings.ReplaceAll(string(block("PRIVATE KEY", pkcs8(t, p256))), "\n", " ")), nil, "got one without line breaks", "in quotes"},
+		"Base64":    {"a key may be encoded twice", []byte(base64.StdEncoding.EncodeToString(block("PRIVATE KEY", pkcs8(t, p256)))), nil, "got one in base64", "base64 -d"},
 		"Long":      {"a file that is too large is refused", append(make([]byte, signature.MaxKey), block("PRIVATE KEY", pkcs8(t, p256))...), nil, "larger than the limit of 16 KiB", ""},
 		"Damaged":   {"a truncated key is invalid", block("PRIVATE KEY", pkcs8(t, p256)[:50]), nil, `"PRIVATE KEY" is not a valid key`, ""},
 		"Mislabel":  {"a key in another format than its PEM type is invalid", block("RSA PRIVATE KEY", pkcs8(t, p256)), nil, `"RSA PRIVATE KEY" is not a valid key`, ""},

@@ -40,6 +40,13 @@ func (from *KeySource) Decode(ctx *kong.DecodeContext) error {
 	case isURL && scheme != "env":
 		return fmt.Errorf("expected FILE or env://NAME, and not %q: no other place of keys is supported", scheme+"://…")
 	}
+	for _, prefix := range []string{"env:", "$"} {
+		if name, ok := strings.CutPrefix(text, prefix); ok && variable().MatchString(name) {
+			if _, err := os.Stat(text); err != nil {
+				return hint.Wrap(fmt.Errorf("expected FILE or env://NAME, got %q", text), "did you mean env://"+name+"?")
+			}
+		}
+	}
 	*from = KeySource(text)
 	return nil
 }

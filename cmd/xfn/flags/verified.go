@@ -27,10 +27,10 @@ import (
 // in-toto attestation framework for test results.
 func predicateTypes() map[string]string {
 	return map[string]string{
-		"cyclonedx":       "https://cyclonedx.org/bom",
-		"slsaprovenance1": "https://slsa.dev/provenance/v1",
-		"spdx":            "https://spdx.dev/Document",
-		"spdxjson":        "https://spdx.dev/Document",
+		"cyclonedx":       signature.CycloneDX,
+		"slsaprovenance1": signature.Provenance,
+		"spdx":            signature.SPDX,
+		"spdxjson":        signature.SPDX,
 		"test-result":     signature.TestResult,
 	}
 }

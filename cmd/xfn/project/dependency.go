@@ -67,6 +67,14 @@ Examples:
 `
 }
 
+// InsteadOf returns what to write instead of the flag for a version that helm and other tools have.
+func (AddCmd) InsteadOf(flag string) string {
+	if flag != "version" {
+		return ""
+	}
+	return "the version is part of the dependency: write REPOSITORY:v1.2.0 or k8s:v1.33.0"
+}
+
 // Run adds the dependency.
 func (c *AddCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	d, err := generate.ParseDependency(c.Package, generate.DependencyOptions{APIOnly: c.APIOnly, GitRef: c.GitRef, GitPath: c.GitPath})

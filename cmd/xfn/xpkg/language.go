@@ -47,7 +47,7 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 		LDFlags: f.Ldflags, GoFlags: f.goFlags(), NoBundle: f.NoBundle,
 		Artifacts: f.Artifacts(f.Client(program), f.Offline, f.Index),
 	}
-	if err := lang.CheckSource(ctx, src); err != nil {
+	if err := lang.CheckSource(ctx, src, opts.Progress); err != nil {
 		return nil, err
 	}
 	if src.Base, err = f.base(ctx, program, lang.Base, opts); err != nil {

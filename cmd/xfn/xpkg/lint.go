@@ -98,6 +98,7 @@ func (f LintFormat) PrintLint(term *terminal.Terminal, found terminal.Findings, 
 func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p terminal.Program, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	if info, err := os.Stat(c.Package); err == nil && info.IsDir() {
 		opts.Report = progress.Func(term.Progress).Plain()
+		c.checkIgnored(term, c.Package)
 		return c.root(ctx, opts)
 	}
 	s, err := c.open(ctx, p, c.Package)

@@ -53,7 +53,11 @@ Examples:
 func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, p terminal.Program) error {
 	if c.Reference != "" {
 		if len(c.PackageFiles) > 0 || !isFile(c.Package) {
-			return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("unexpected argument %q", c.Reference), "give package files with -f, and one reference")}
+			next := "give package files with -f, and one reference"
+			if isFile(c.Package) {
+				next = fmt.Sprintf("for several package files, write -f %s,%s", strings.Join(c.PackageFiles, ","), c.Package)
+			}
+			return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("unexpected argument %q", c.Reference), next)}
 		}
 		c.PackageFiles, c.Package = []string{c.Package}, c.Reference
 	}

@@ -28,7 +28,7 @@ import (
 type runtimeFlags struct {
 	EmbedRuntimeSource       string            `xor:"runtime" placeholder:"DIR" help:"Build and embed the function whose source is in DIR: Go, Python, TypeScript, go-templating, KCL."`
 	EmbedRuntimeDir          string            `xor:"runtime" placeholder:"DIR" help:"Add the files in DIR to --base-image, and run --entrypoint: for Python, TypeScript and so on."`
-	EmbedRuntimeImage        string            `xor:"runtime" empty:"" placeholder:"NAME" help:"Embed an image of the Docker engine. By name or id."`
+	EmbedRuntimeImage        string            `xor:"runtime" empty:"" placeholder:"NAME" meant:"controller" help:"Embed an image of the Docker engine. By name or id."`
 	EmbedRuntimeImageTarball string            `xor:"runtime" empty:"" placeholder:"FILE" help:"Embed the runtime image in a tarball. The tarball is of docker save, or has an OCI layout."`
 	EmbedRuntimeBinary       map[string]string `xor:"runtime" mapsep:"none" placeholder:"OS/ARCH=FILE" help:"Embed a static program, as of Rust or C#. Its platform and file are linux/amd64=function, say. Repeatable."`
 	EmbedRuntimeLayout       string            `more:"" xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`

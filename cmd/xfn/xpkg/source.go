@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -109,8 +110,11 @@ func missingFile(path string) hint.Hint {
 
 const useExisting hint.Hint = "use an existing file, or REGISTRY/REPOSITORY:TAG"
 
-// explainYAML adds a hint to err if path is the file of objects, and not of a package.
+// explainYAML adds a hint to err if path is the file of objects or of a project, and not of a package.
 func explainYAML(path string, err error) error {
+	if errors.Is(err, archive.ErrSeveral) {
+		return hint.Wrap(err, fmt.Sprintf("name the file of one package; the file of a project is pushed with xfn project push --package-file %s", path))
+	}
 	if ext := filepath.Ext(path); ext != ".yaml" && ext != ".yml" {
 		return err
 	}

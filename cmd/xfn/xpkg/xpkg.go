@@ -1,16 +1,22 @@
 package xpkg
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -86,4 +92,44 @@ func (f rootFlags) options() (xpkg.ReadOptions, error) {
 		opts.ExamplesRoot, opts.ExamplesOptional = "examples", true
 	}
 	return opts, err
+}
+
+// checkIgnored warns of a pattern of --ignore that matches no file in the package root or among the
+// examples, if another pattern was probably meant, and notes others. Patterns with ** and those that
+// leave the root are not checked.
+func (f rootFlags) checkIgnored(term *terminal.Terminal, root string) {
+	matches := func(pattern string) bool {
+		return slices.ContainsFunc([]string{root, cmp.Or(f.ExamplesRoot, "examples"), "."}, func(dir string) bool {
+			found, err := fs.Glob(os.DirFS(dir), pattern)
+			return err != nil || len(found) > 0
+		})
+	}
+	for _, pattern := range f.Ignore {
+		clean := path.Clean(filepath.ToSlash(pattern))
+		if pattern == "" || strings.Contains(clean, "**") || !fs.ValidPath(clean) || matches(clean) {
+			continue
+		}
+		other, ending := strings.TrimSuffix(clean, ".yml"), ".yaml"
+		if other == clean {
+			other, ending = strings.TrimSuffix(clean, ".yaml"), ".yml"
+		}
+		var names []string
+		entries, _ := os.ReadDir(filepath.Join(root, path.Dir(clean))) // A pattern may be below a directory that does not exist.
+		for _, e := range entries {
+			names = append(names, path.Join(path.Dir(clean), e.Name()))
+		}
+		meant := hint.Misspelled(clean, names)
+		switch words := strings.Fields(pattern); {
+		case slices.ContainsFunc(words, matches):
+			meant = strings.Join(words, ",")
+		case other != clean && matches(other+ending):
+			meant = other + ending
+		}
+		text := fmt.Sprintf("--ignore %q matches no file", pattern)
+		if meant == "" {
+			term.Note(text)
+		} else {
+			term.Warn(text + hint.DidYouMean(meant))
+		}
+	}
 }

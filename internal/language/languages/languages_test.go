@@ -153,9 +153,34 @@ func TestCheckSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = l.CheckSource(t.Context(), language.Source{Dir: dir, Root: dir})
+		err = l.CheckSource(t.Context(), language.Source{Dir: dir, Root: dir}, nil)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+		}
+	}
+}
+
+// TestUnused checks the warning about templates in the folder of a function in another language.
+func TestUnused(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		files  map[string]string
+		want   string
+	}{
+		{"KCL has no templates", map[string]string{"kcl.mod": "", "main.k": "a = 1\n", "a.gotmpl": "", "b.gotmpl": "", "c.yaml.tmpl": "", "d.gotmpl": "", ".git/a": "tmpl"}, "the function is in kcl, because it has kcl.mod, and does not use its templates: a.gotmpl, b.gotmpl, c.yaml.tmpl, 1 more"},
+		{"Go has templates that it embeds only", map[string]string{"go.mod": "", "main.go": "package main\n", "a.gotmpl": ""}, "does not use its templates: a.gotmpl"},
+		{"a program can embed templates", map[string]string{"go.mod": "", "main.go": "//go:embed *\nvar files embed.FS\n", "a.gotmpl": ""}, ""},
+		{"a program can read templates by their ending", map[string]string{"kcl.mod": "", "lib/a.k": "a = file.glob(\"*.gotmpl\")\n", "a.gotmpl": ""}, ""},
+		{"templates in folders are data of a program", map[string]string{"go.mod": "", "main.go": "package main\n", "templates/a.gotmpl": ""}, ""},
+		{"templates of xfn xpkg init have another ending", map[string]string{"go.mod": "", "go.mod.tmpl": ""}, ""},
+		{"a function may have only templates", map[string]string{"a.gotmpl": ""}, ""},
+	} {
+		dir := t.TempDir()
+		e2e.WriteFiles(t, dir, tc.files)
+		l, err := languages.Detect(dir)
+		e2e.NoError(t, err)
+		if got := l.Unused(dir); got != tc.want && (tc.want == "" || !strings.HasSuffix(got, tc.want)) {
+			t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 		}
 	}
 }

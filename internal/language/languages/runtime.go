@@ -43,7 +43,7 @@ func (b Builder) Build(ctx context.Context, dir string) (layout string, err erro
 	opts := b.Options
 	opts.Platforms = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
 	src := language.Source{Dir: dir, Root: root, Platforms: opts.Platforms, Artifacts: b.Artifacts}
-	if err := lang.CheckSource(ctx, src); err != nil {
+	if err := lang.CheckSource(ctx, src, opts.Progress); err != nil {
 		return "", err
 	}
 	if lang.Base != "" {

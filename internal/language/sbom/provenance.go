@@ -9,9 +9,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// ProvenanceType is the type of the predicate of Provenance.
-const ProvenanceType = "https://slsa.dev/provenance/v1"
-
 const (
 	// builder is the ID of the builder.
 	builder = "https://github.com/xfn-dev/xfn"
@@ -73,7 +70,7 @@ func Provenance(s Subject, c Command, parameters map[string]any, materials []lan
 	if err != nil {
 		return nil, fmt.Errorf("encoding the provenance: %w", err)
 	}
-	text, err := signature.Statement(s.Name, s.Digest, ProvenanceType, predicate)
+	text, err := signature.Statement(s.Name, s.Digest, signature.Provenance, predicate)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the provenance: %w", err)
 	}

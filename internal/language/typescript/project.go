@@ -188,6 +188,19 @@ func (p *project) entry() (string, error) {
 	return "", hint.Wrap(err, hint.Hint("move the file there, or name its compiled file as \"main\" in "+npm.ManifestFile+", such as dist/main.js for src/main.ts"))
 }
 
+// otherMain returns a note if "main" in the manifest names neither a file nor the compiled file of the
+// entry, or "". npm init names index.js, which need not exist.
+func (p *project) otherMain() string {
+	const byDefault = "index.js"
+	entry, err := p.entry()
+	main := strings.TrimPrefix(p.manifest.Main, "./")
+	stem := func(name string) string { return strings.TrimSuffix(path.Base(name), path.Ext(name)) }
+	if err != nil || main == "" || main == byDefault || stem(main) == stem(entry) || p.has(main) {
+		return ""
+	}
+	return fmt.Sprintf("%s%s: main is %q, for which there is no source file: the function starts in %s", npm.ManifestFile, p.manifest.Line("main"), main, entry)
+}
+
 // find returns the first file with one of these names and endings, or "".
 func (p *project) find(stems, endings []string) string {
 	for _, s := range stems {

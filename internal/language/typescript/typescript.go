@@ -120,6 +120,9 @@ func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options
 	if err != nil {
 		return nil, err
 	}
+	if note := p.otherMain(); note != "" {
+		opts.Progress.Note(note)
+	}
 	config, err := npm.ReadConfig(p.lockDir, opts.Env)
 	if err != nil {
 		return nil, err

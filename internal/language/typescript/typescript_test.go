@@ -95,6 +95,25 @@ func TestBuild(t *testing.T) {
 	e2e.Equal(t, "messages", []string{"install scripts of packages are not run: a@1.0.0"}, f.messages)
 }
 
+// TestBuildNotesMain checks the note about a manifest that names another main file than the one in
+// which the function starts.
+func TestBuildNotesMain(t *testing.T) {
+	for _, tc := range []struct {
+		reason, main string
+		want         []string
+	}{
+		{"a compiled file has a source file", "dist/index.js", []string{`package.json:3: main is "dist/index.js", for which there is no source file: the function starts in src/main.ts`}},
+		{"the folder of compiled files has any structure", "./build/src/main.cjs", nil},
+		{"npm init names a file that need not exist", "index.js", nil},
+		{"no name is required", "", nil},
+	} {
+		f := newFunction(t, nil)
+		f.manifest["main"] = tc.main
+		f.mustBuild(t, f.source(t))
+		e2e.Equal(t, tc.reason, tc.want, f.messages)
+	}
+}
+
 // The images depend neither on the folder, nor on modes and times, nor on the cache.
 func TestBuildIsRepeatable(t *testing.T) {
 	for _, plain := range []bool{false, true} {

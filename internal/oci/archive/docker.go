@@ -19,6 +19,9 @@ import (
 
 const manifestFile = "manifest.json"
 
+// ErrSeveral means that a Docker archive has no image or several, as the file of a project does.
+var ErrSeveral = errors.New("expected one")
+
 // A dockerImage is an entry of manifest.json in a Docker archive.
 type dockerImage struct {
 	Config   string
@@ -34,7 +37,7 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 		return nil, err
 	}
 	if n := len(images); n != 1 {
-		return nil, fmt.Errorf("%s lists %d images, expected one", manifestFile, n)
+		return nil, fmt.Errorf("%s lists %d images, %w", manifestFile, n, ErrSeveral)
 	}
 	return t.dockerImage(ctx, images[0])
 }

@@ -64,7 +64,15 @@ func (s *stream) read() (err error) {
 		}
 	}()
 	bounded := readerFunc(func(p []byte) (int, error) { return s.count(plain.Read(p)) })
-	s.tar = tar.NewReader(bounded)
+	head := make([]byte, blockSize)
+	n, err := io.ReadFull(bounded, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return explain(err, 0)
+	}
+	if err := otherContent(head[:n]); err != nil {
+		return err
+	}
+	s.tar = tar.NewReader(io.MultiReader(bytes.NewReader(head[:n]), bounded))
 	if err := s.readAll(s.ctx, s.tar, s.file); err != nil {
 		return err
 	}

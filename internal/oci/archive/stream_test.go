@@ -126,6 +126,8 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"Empty":        {"an empty stream is an error", nil, "the file is empty"},
 		"Text":         {"a text is not a tar", bytes.Repeat([]byte("hello\n"), 1000), "the file is not a tar file"},
+		"WebPage":      {"a web page is not a tar", []byte("<!DOCTYPE html><html>"), "the file is a web page in HTML"},
+		"Pointer":      {"a pointer of Git LFS has no content", gzipped(t, []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")), "the file is a pointer of Git LFS"},
 		"NoImage":      {"a tar without an image is an error", tarOf(t, member{name: "a", text: "b"}), "the archive is not an image"},
 		"CutPlain":     {"a truncated stream is an error", half(whole), "the tar file is truncated"},
 		"CutGzip":      {"a truncated gzip stream is an error", half(zipped), "the tar file is truncated"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
@@ -165,12 +166,15 @@ func explain(err error, n int) error {
 
 // sniff returns an error if f is recognized as a file other than a tar.
 func sniff(f *os.File) error {
-	magic := make([]byte, 4)
-	n, err := f.ReadAt(magic, 0)
+	head := make([]byte, blockSize)
+	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	switch compression := oci.Compression(magic); {
+	if err := otherContent(head[:n]); err != nil {
+		return err
+	}
+	switch compression := oci.Compression(head); {
 	case n == 0:
 		return hint.Wrap(errors.New("the file is empty"), "build or pull the file again")
 	case compression != "":
@@ -179,6 +183,16 @@ func sniff(f *os.File) error {
 	default:
 		return nil
 	}
+}
+
+// otherContent returns an error if a file that begins with head has other content in place of an
+// archive.
+func otherContent(head []byte) error {
+	what, next := manifest.OtherContent(head)
+	if what == "" {
+		return nil
+	}
+	return hint.Wrap(errors.New(what), next)
 }
 
 func (t *tarball) add(h *tar.Header, file func(*tar.Header) (entry, error)) error {

@@ -166,22 +166,3 @@ func checkLocation(at string) error {
 	}
 	return nil
 }
-
-// explainJSON adds the line to an error of json.Unmarshal.
-func explainJSON(data []byte, err error) error {
-	offset := int64(-1)
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		offset = e.Offset
-	} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		offset = e.Offset
-	}
-	if offset < 0 {
-		return err
-	}
-	line := 1 + strings.Count(string(data[:min(offset, int64(len(data)))]), "\n")
-	err = fmt.Errorf("line %d: %w", line, err)
-	if strings.Contains(string(data), "\n<<<<<<< ") {
-		err = hint.Wrap(err, "resolve the merge conflict with npm install")
-	}
-	return err
-}

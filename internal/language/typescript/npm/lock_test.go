@@ -68,6 +68,22 @@ func TestParseLockRefuses(t *testing.T) {
 			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
+	for _, tc := range []struct{ reason, text, want, hint string }{
+		{"a last member has no comma", "{\"dependencies\": {\n\"a\": \"1\",\n}\n}", "line 2: a comma before }", "remove the comma"},
+		{"a last element has no comma", "{\"os\": [\"linux\",]}", "line 1: a comma before ]", "remove the comma"},
+		{"members have a comma between them", "{\"main\": \"a\"\n\"name\": \"b\"}", "line 1: a comma or a bracket is missing at the end", "add it"},
+		{"elements have a comma between them", "{\"os\": [\"a\"\n\"b\"]}", "line 1: a comma or a bracket is missing at the end", "add it"},
+		{"a member has a colon", "{\"main\" \"a\"}", "line 1: invalid character '\"' after object key", "correct the JSON"},
+		{"comments are of other formats", "{\n// x\n}", "line 2: JSON has no comments", "remove the comment"},
+		{"texts have double quotes", "{'a': 1}", "line 1: JSON has no single quotes", "double quotes"},
+		{"a file may end too early", "{\n\"a\": 1\n", "line 3: unexpected end of JSON input", "correct the JSON"},
+		{"the type of a value is that of its field", "{\n\"dependencies\": [\"a\"]}", "line 2: dependencies must be an object, got array", "correct the value"},
+		{"the type of a version is a string", "{\n\"dependencies\": {\"a\": 1}}", "line 2: dependencies must be a string, got number", "correct the value"},
+	} {
+		_, err := npm.ParseManifest([]byte(tc.text))
+		e2e.ErrorHas(t, tc.reason, err, tc.want)
+		e2e.Equal(t, tc.reason, true, strings.Contains(string(hint.Of(err)), tc.hint))
+	}
 	_, err := npm.ParseLock([]byte("{\n<<<<<<< HEAD\n"))
 	if !strings.Contains(string(hint.Of(err)), "merge conflict") {
 		t.Errorf("a merge conflict: got the hint %q", hint.Of(err))

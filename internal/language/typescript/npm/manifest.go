@@ -43,8 +43,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// line returns ":" and the line that has a key, or "" if there is none.
-func (m *Manifest) line(key string) string {
+// Line returns ":" and the line that has a key, or "" if there is none.
+func (m *Manifest) Line(key string) string {
 	before, _, ok := strings.Cut(m.text, `"`+key+`"`)
 	if !ok {
 		return ""
@@ -62,13 +62,13 @@ func (l *Lock) Check(from string, m *Manifest) error {
 	for _, wanted := range []struct{ now, then map[string]string }{{m.Dependencies, locked.Dependencies}, {m.Optional, locked.Optional}} {
 		for _, name := range slices.Sorted(maps.Keys(wanted.now)) {
 			if !isName(name) {
-				return fmt.Errorf("%s%s: %q is not the name of a package", ManifestFile, m.line(name), name)
+				return fmt.Errorf("%s%s: %q is not the name of a package", ManifestFile, m.Line(name), name)
 			}
 			has := l.versionOf(from, name, wanted.now[name], wanted.then[name])
 			if has == "" {
 				continue
 			}
-			err := fmt.Errorf("%s%s asks for %s %q, but %s has %s", ManifestFile, m.line(name), name, wanted.now[name], LockFile, has)
+			err := fmt.Errorf("%s%s asks for %s %q, but %s has %s", ManifestFile, m.Line(name), name, wanted.now[name], LockFile, has)
 			return hint.Wrap(err, regenerate)
 		}
 	}
