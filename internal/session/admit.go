@@ -126,6 +126,9 @@ func (p plan) admit(ctx context.Context, doc manifest.Document, from original, x
 		return p.refuseOrReport(append(unknownRoots(doc, xr.Object), metadataErrors(doc, from.obj, "composite resource")...))
 	}
 	invalid, err = p.judge(doc.Position(), p.validator.Decoded(ctx, doc, from.copy().Object, from.duplicate))
+	for _, at := range doc.BooleanKeys() {
+		invalid = append(invalid, at.Error())
+	}
 	if p.xrd == nil || p.xrd.Defines(xr.GroupVersionKind()) != nil {
 		return invalid, err
 	}

@@ -105,8 +105,8 @@ func checkMetadata(_ context.Context, doc manifest.Document, _ schema.Release) [
 	return metadataErrors(doc, obj, kind)
 }
 
-// metadataErrors returns the faults in the metadata of obj, the object in doc. what is what messages
-// call the object.
+// metadataErrors returns the faults in the metadata of obj, the object in doc, and in its keys. what is
+// what messages call the object.
 func metadataErrors(doc manifest.Document, obj map[string]any, what string) (errs []error) {
 	for _, f := range schema.AnyMetadata(obj) {
 		text := fmt.Sprintf("an API server refuses this %s: %s", what, f)
@@ -114,6 +114,9 @@ func metadataErrors(doc manifest.Document, obj map[string]any, what string) (err
 			text = fmt.Sprintf("a %s has no field %s, which an API server drops", what, f.Field)
 		}
 		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(f.Field), Err: errors.New(text + hint.DidYouMean(f.Nearest))})
+	}
+	for _, at := range doc.BooleanKeys() {
+		errs = append(errs, at)
 	}
 	return errs
 }

@@ -46,6 +46,11 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 		refused[problem.Kind] = s.refuses(p, problem.Kind)
 		errs = append(errs, s.refuseOrWarn(problem, refused[problem.Kind]))
 	}
+	text := e.Document
+	text.JSON = nil // It has lost the words.
+	for _, at := range text.BooleanKeys() {
+		errs = append(errs, s.refuseOrWarn(at, p.in.Strict))
+	}
 	err := hintMode(e, errors.Join(errs...))
 	switch {
 	case !refused[composition.UnknownFunction] && refused[composition.UnknownField]:
