@@ -51,7 +51,9 @@ func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, erro
 	if !isOperation(obj) {
 		err := fmt.Errorf("not an operation type: %s/%s: expected an Operation, CronOperation or WatchOperation", u.GetKind(), u.GetAPIVersion())
 		err = &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: err}
-		if u.GroupVersionKind().Group == "pkg.crossplane.io" {
+		if operationTypes[u.GetKind()] != nil {
+			err = hint.Wrap(err, hint.Hint(fmt.Sprintf("set \"apiVersion: %s\" at %s", opsv1alpha1.SchemeGroupVersion, doc.PositionOf("apiVersion"))))
+		} else if u.GroupVersionKind().Group == "pkg.crossplane.io" {
 			err = hint.Wrap(err, "the order is Operation, functions, as in xfn operation render operation.yaml functions.yaml")
 		} else if _, isKnown := schema.FindKind(u.GroupVersionKind()); !isKnown || u.GetKind() == apiextv1.CompositionKind {
 			err = hint.Wrap(err, "an XR and its Composition are rendered by xfn render")

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -228,9 +229,9 @@ func Misnamed(fsys afero.Fs, folders ...string) hint.Hint {
 	return hint.Hint("rename " + strings.Join(names, ", ") + ": only files that end in .yaml or .yml are read")
 }
 
-// Similar returns a hint that suggests the path with the most similar name in the folder of a
-// path that does not exist, or "" if no name is similar or the path exists. For a list of existing
-// paths with commas, the hint says that each is named alone.
+// Similar returns a hint for a path that does not exist. It suggests the same name in a folder
+// beside it, or else the most similar name in its own folder. It returns "" if there is neither or
+// the path exists. For a list of existing paths with commas, the hint says that each is named alone.
 func Similar(fsys afero.Fs, path string) hint.Hint {
 	isMissing := func(p string) bool { _, err := fsys.Stat(p); return err != nil }
 	if several := strings.Split(path, ","); len(several) > 1 && isMissing(path) && !slices.ContainsFunc(several, isMissing) {
@@ -247,9 +248,15 @@ func Similar(fsys afero.Fs, path string) hint.Hint {
 		}
 		names = append(names, e.Name())
 	}
-	near := hint.Nearest(filepath.Base(path), names)
-	if near == "" {
+	dir, base := filepath.Split(filepath.Clean(path))
+	near := ""
+	for i := 0; i < len(names) && near == ""; i++ {
+		if below := filepath.Join(names[i], base); !isMissing(filepath.Join(dir, below)) {
+			near = below
+		}
+	}
+	if near = cmp.Or(near, hint.Nearest(base, names)); near == "" {
 		return ""
 	}
-	return hint.Hint("did you mean " + filepath.Join(filepath.Dir(filepath.Clean(path)), near) + "?")
+	return hint.Hint("did you mean " + filepath.Join(dir, near) + "?")
 }

@@ -170,6 +170,10 @@ func (r *reader) dialect(object map[string]any) error {
 	case UpboundFile:
 		expected = expected[1:]
 	}
+	k, _ := object["kind"].(string)
+	if r.p.Dialect == "" && k != kind && k != "" {
+		return hint.Wrap(r.at("kind", "expected a project file, got kind %s of %s", k, version), "name the file of a project, such as "+File)
+	}
 	if !slices.Contains(expected, version) {
 		err := r.at("apiVersion", "unsupported apiVersion %q, expected %s", version, strings.Join(expected, " or "))
 		switch {
@@ -180,7 +184,7 @@ func (r *reader) dialect(object map[string]any) error {
 		}
 		return err
 	}
-	if k, _ := object["kind"].(string); k != kind {
+	if k != kind {
 		return r.at("kind", "unsupported kind %q, expected %s", k, kind)
 	}
 	return nil

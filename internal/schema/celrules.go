@@ -130,16 +130,30 @@ type usualRule struct {
 	field string
 	// optional rules are true without the field, and lower rules for a text in lower case.
 	optional, lower bool
+	// next is what to do about the field if the rule is broken, or "".
+	next string
 }
 
 // usualRules are the rules that almost all XRDs obey. The library needs 7 ms to compile them.
 var usualRules = map[string]usualRule{
-	"!has(self.claimNames)":                                              {field: "claimNames", optional: true},
-	"!has(self.connectionSecretKeys)":                                    {field: "connectionSecretKeys", optional: true},
-	"self.scope == 'LegacyCluster' || !has(self.claimNames)":             {field: "claimNames", optional: true},
-	"self.scope == 'LegacyCluster' || !has(self.connectionSecretKeys)":   {field: "connectionSecretKeys", optional: true},
+	"!has(self.claimNames)":                                              {field: "claimNames", optional: true, next: "remove claimNames, because users create the composite resource itself"},
+	"!has(self.connectionSecretKeys)":                                    {field: "connectionSecretKeys", optional: true, next: "remove connectionSecretKeys, and compose a Secret"},
+	"self.scope == 'LegacyCluster' || !has(self.claimNames)":             {field: "claimNames", optional: true, next: "remove claimNames, or write scope: LegacyCluster"},
+	"self.scope == 'LegacyCluster' || !has(self.connectionSecretKeys)":   {field: "connectionSecretKeys", optional: true, next: "remove connectionSecretKeys and compose a Secret, or write scope: LegacyCluster"},
 	"self.plural == self.plural.lowerAscii()":                            {field: "plural", lower: true},
 	"!has(self.singular) || self.singular == self.singular.lowerAscii()": {field: "singular", optional: true, lower: true},
+}
+
+// explained returns a fault of an object that breaks one of rules, by their messages, as a fault of the
+// field of the rule, with the next action. It returns any other fault unchanged.
+func explained(f Fault, rules map[string]usualRule) Fault {
+	if f.Err == nil || f.Err.Type != field.ErrorTypeInvalid || rules[f.Err.Detail].next == "" {
+		return f
+	}
+	r, err := rules[f.Err.Detail], *f.Err
+	err.Detail += ": " + r.next
+	f.Field, f.Text, f.Err = strings.TrimPrefix(f.Field+"."+r.field, "."), err.Detail, &err
+	return f
 }
 
 // holds reports whether the rule is certainly true for self, which has the schema s. If it returns

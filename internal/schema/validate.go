@@ -124,11 +124,13 @@ type validators struct {
 	forms validation.SchemaValidator
 	// spec is the schema of forms.
 	spec *spec.Schema
-	// hasRules is true if the schema has CEL rules, and hasUsual if it has some of usualRules. rules
-	// compiles them at its first call, and ofNew those that the API server checks for new objects.
-	hasRules, hasUsual bool
-	rules, ofNew       func() *cel.Validator
-	err                error
+	// hasRules is true if the schema has CEL rules, and usual has those of usualRules by their
+	// messages. rules compiles them at its first call, and ofNew those that the API server checks for
+	// new objects.
+	hasRules     bool
+	usual        map[string]usualRule
+	rules, ofNew func() *cel.Validator
+	err          error
 }
 
 func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Structural) validators {
@@ -136,11 +138,13 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 	if err != nil {
 		return validators{err: err}
 	}
-	v := validators{tree: tree, forms: forms, spec: spec}
+	v := validators{tree: tree, forms: forms, spec: spec, usual: map[string]usualRule{}}
 	(&structural.Visitor{Structural: func(s *structural.Structural) bool {
 		for _, r := range s.XValidations {
 			v.hasRules = true
-			v.hasUsual = v.hasUsual || usualRules[r.Rule].field != ""
+			if usual, ok := usualRules[r.Rule]; ok {
+				v.usual[r.Message] = usual
+			}
 		}
 		return false
 	}}).Visit(tree)
@@ -189,13 +193,17 @@ func (j validators) faults(ctx context.Context, obj, old map[string]any, errs fi
 		return append(faults(errs), Fault{Unchecked: true, Text: text, Err: field.Invalid(nil, nil, text)})
 	default:
 		cut.restore(obj)
-		if j.hasUsual && old == nil && obeys(obj, j.tree) {
+		if len(j.usual) > 0 && old == nil && obeys(obj, j.tree) {
 			break
 		}
 		broken, _ := rules().Validate(ctx, nil, j.tree, obj, was, celconfig.RuntimeCELCostBudget, ratchet...)
 		errs = append(errs, broken...)
 	}
-	return faults(errs)
+	found := faults(errs)
+	for i, f := range found {
+		found[i] = explained(f, j.usual)
+	}
+	return found
 }
 
 // malformed reports whether errs contains an error because of which the API

@@ -79,6 +79,9 @@ func CheckXR(doc manifest.Document, obj map[string]any) error {
 		return nil
 	}
 	err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a composite resource, got %s", composition.Describe(u))}
+	if u.IsList() {
+		return hint.Wrap(err, "this is a list, as kubectl get writes it: write one composite resource to a file of its own, with kubectl get KIND NAME -o yaml")
+	}
 	return hint.Wrap(err, "name the file of an object whose kind an XRD defines")
 }
 
@@ -124,6 +127,9 @@ func (p plan) admit(ctx context.Context, doc manifest.Document, from original, x
 		return p.refuseOrReport(slices.Concat(unknownRoots(doc, xr.Object), metadataErrors(doc, from.obj, "composite resource"), p.ownedErrors(ctx, doc, from.obj)))
 	}
 	invalid, err = p.judge(doc.Position(), p.validator.Decoded(ctx, doc, from.copy().Object, from.duplicate))
+	for _, at := range doc.BooleanKeys() {
+		invalid = append(invalid, at.Error())
+	}
 	if p.xrd == nil || p.xrd.Defines(xr.GroupVersionKind()) != nil {
 		return invalid, err
 	}

@@ -74,17 +74,15 @@ func (s *Session) noteMisread(ctx context.Context, p plan, doc manifest.Document
 	}
 }
 
-// rootFields are those of the CRD that Crossplane derives from any XRD.
-var rootFields = []string{"apiVersion", "kind", "metadata", "spec", "status"}
-
 // unknownRoots returns an error for each field of a composite resource that no XRD can define.
 func unknownRoots(doc manifest.Document, xr map[string]any) (errs []error) {
+	roots := check.RootFields()
 	for _, name := range slices.Sorted(maps.Keys(xr)) {
-		if slices.Contains(rootFields, name) {
+		if slices.Contains(roots, name) {
 			continue
 		}
 		text := fmt.Sprintf("a composite resource has no field %s, which an API server drops", name)
-		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(name), Err: errors.New(text + hint.DidYouMean(hint.Nearest(name, rootFields)))})
+		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(name), Err: errors.New(text + hint.DidYouMean(hint.Nearest(name, roots)))})
 	}
 	return errs
 }

@@ -105,10 +105,14 @@ func checkMetadata(_ context.Context, doc manifest.Document, _ schema.Release) [
 	return metadataErrors(doc, obj, kind)
 }
 
-// metadataErrors returns the faults in the metadata of obj, the object in doc. what is what messages
-// call the object.
+// metadataErrors returns the faults in the metadata of obj, the object in doc, and in its keys. what is
+// what messages call the object.
 func metadataErrors(doc manifest.Document, obj map[string]any, what string) []error {
-	return refusals(doc, schema.AnyMetadata(obj), what)
+	errs := refusals(doc, schema.AnyMetadata(obj), what)
+	for _, at := range doc.BooleanKeys() {
+		errs = append(errs, at)
+	}
+	return errs
 }
 
 // refusals returns the faults of the object in doc as errors. what is what messages call the object.

@@ -38,9 +38,10 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 	if slices.ContainsFunc(needed, func(name string) bool { return name != "" && !known(name) }) {
 		problems = composition.Check(e, known)
 	}
-	problems = slices.Concat(problems, check.InputKinds(e, builtin.Inputs(), func(name string) string {
-		return s.config.Builtins.Official(p.functions[name].Package)
-	}), check.Silent(ctx, e, builtin.Inputs()))
+	official := func(name string) string { return s.config.Builtins.Official(p.functions[name].Package) }
+	_, inFile := p.in.ContextFiles[environmentKey]
+	_, inValue := p.in.ContextValues[environmentKey]
+	problems = slices.Concat(problems, check.InputKinds(e, builtin.Inputs(), official), check.Silent(ctx, e, builtin.Inputs(), official, inFile || inValue))
 	var errs []error
 	refused := map[composition.ProblemKind]bool{}
 	for _, problem := range problems {
@@ -49,6 +50,11 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 		}
 		refused[problem.Kind] = s.refuses(p, problem.Kind)
 		errs = append(errs, s.refuseOrWarn(problem, refused[problem.Kind]))
+	}
+	text := e.Document
+	text.JSON = nil // It has lost the words.
+	for _, at := range text.BooleanKeys() {
+		errs = append(errs, s.refuseOrWarn(at, p.in.Strict))
 	}
 	err := hintMode(e, errors.Join(errs...))
 	switch {

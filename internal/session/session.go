@@ -334,6 +334,9 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 	if got == want {
 		field, got, want = "apiVersion", xr.GetAPIVersion(), ref.APIVersion
 	}
+	if err := CheckXR(doc, xr.Object); err != nil {
+		return err
+	}
 	at, other := doc.PositionOf(field), p.entry.Document.PositionOf("spec.compositeTypeRef."+field)
 	switch {
 	case got == want: // The labels differ.

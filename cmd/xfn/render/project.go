@@ -29,7 +29,7 @@ func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p proje
 	if c.Functions != "" || len(c.XRs) > 0 && c.Composition != "" || c.Profile == engine.Alpha {
 		return p, nil
 	}
-	if p.project, err = flags.ProjectAt(ctx, term, c.ProjectFile); err != nil && slices.Contains([]string{"Composition", "Function"}, kindOf(c.ProjectFile)) {
+	if p.project, err = flags.ProjectAt(ctx, term, c.ProjectFile); err != nil && !slices.Contains([]string{"", "Project"}, kindOf(c.ProjectFile)) {
 		err = hint.Wrap(err, "-f names the file of a project, and -c prints the context: "+order)
 	}
 	if err != nil || p.project == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,6 +45,8 @@ const (
 	NoSuchField composition.ProblemKind = "NoSuchField"
 	WrongType   composition.ProblemKind = "WrongType"
 	NotInMap    composition.ProblemKind = "NotInMap"
+	// NoRootField is a field that no composite resource has, which needs no schema to be known.
+	NoRootField composition.ProblemKind = "NoRootField"
 )
 
 // The kinds of problems that are warnings in any mode.
@@ -105,6 +108,8 @@ func Composition(ctx context.Context, e composition.Entry, o Options) []composit
 			c.patches(in)
 		}
 	}
+	byName := func(name string) string { return strings.TrimPrefix(name, "crossplane-contrib-") }
+	c.order(e, byName, false)
 	found = append(found, located(e, c.problems)...)
 	for i, p := range found {
 		found[i].Warning = p.Warning || mode.warns(p.Kind)
@@ -121,8 +126,8 @@ type checker struct {
 	// bases maps the name of a template to the kind and schema of its base.
 	bases    map[string]side
 	problems []composition.Problem
-	// reads has the paths that patches read, by the field of the patch, unless it is nil.
-	reads *Reads
+	// reads has the paths that patches read, by the field of the patch.
+	reads Reads
 	// seen has the field and text of each problem in problems.
 	seen map[string]bool
 	// budget is the number of patches of patch sets that may still be checked.
@@ -130,12 +135,19 @@ type checker struct {
 	// other is the name of the function that the current step calls, if it may not be the
 	// function by whose rules the step's input is checked.
 	other string
+	// hasEnvironment is true if a step gives the pipeline an environment.
+	hasEnvironment bool
 }
 
 func newChecker(e composition.Entry, o Options) *checker {
+	hasEnvironment := slices.ContainsFunc(e.Spec.Pipeline, func(step apiextv1.PipelineStep) bool {
+		return strings.HasSuffix(step.FunctionRef.Name, "function-environment-configs")
+	})
 	return &checker{
-		Options: o, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
+		hasEnvironment: hasEnvironment,
+		Options:        o, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
 		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
+		reads: Reads{reads{}, reads{}, map[string]bool{}},
 	}
 }
 
@@ -201,9 +213,9 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 	switch kind {
 	case MissingSchema:
 		return m != Strict
-	case NoSuchField, WrongType, NotInMap:
+	case NoSuchField, NoRootField, WrongType, NotInMap:
 		return m == Warn
-	case NotApplied, OutsideStatus, NotChecked, IgnoredValue, InputNotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
+	case NotApplied, OutOfOrder, OutsideStatus, NotChecked, IgnoredValue, InputNotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
 		return true
 	default:
 		return false

@@ -104,7 +104,7 @@ func BenchmarkComposition(b *testing.B) {
 // patches, so checking stops at a limit. A problem reports that it stopped.
 func TestPatchSetsAreBounded(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("  patchSets:\n  - name: s\n    patches:\n" + strings.Repeat("    - {type: FromEnvironmentFieldPath, fromFieldPath: a}\n", 1000) + "  resources:\n")
+	b.WriteString("  patchSets:\n  - name: s\n    patches:\n" + strings.Repeat("    - {type: ToEnvironmentFieldPath, fromFieldPath: a}\n", 1000) + "  resources:\n")
 	for i := range 101 {
 		fmt.Fprintf(&b, "  - {name: r%d, base: {apiVersion: none.test/v1, kind: K%d}, patches: [{type: PatchSet, patchSetName: s}]}\n", i, i)
 	}

@@ -55,19 +55,21 @@ func invalid(at string, raw []byte, obj map[string]any, known composition.Input)
 	return c.problems
 }
 
-// Silent returns the mistakes in the inputs of function-patch-and-transform that the function accepts
-// and that need no schema: patches to a field of the composite resource that Crossplane does not apply,
-// and resources of one name.
-func Silent(ctx context.Context, e composition.Entry, inputs composition.Inputs) []composition.Problem {
+// Silent returns the mistakes that functions accept and that need no schema: steps in the wrong
+// order and, in the inputs of function-patch-and-transform, patches to a field of the composite
+// resource that Crossplane does not apply, patches from a field that no composite resource has, and
+// resources of one name. official is as in InputKinds. hasEnvironment is true if the pipeline begins
+// with an environment.
+func Silent(ctx context.Context, e composition.Entry, inputs composition.Inputs, official func(name string) string, hasEnvironment bool) []composition.Problem {
 	c := patchChecker(ctx, e, inputs, noSchemas)
 	for _, in := range c.inputs(ctx, e) {
 		if in.other == "" {
 			c.templatesIntegrity(in, nil)
 		}
 	}
-	return located(e, slices.DeleteFunc(c.problems, func(p composition.Problem) bool {
-		return p.Kind != DuplicateResource && p.Kind != OutsideStatus
-	}))
+	c.order(e, official, hasEnvironment)
+	silent := []composition.ProblemKind{DuplicateResource, OutsideStatus, NoRootField, OutOfOrder}
+	return located(e, slices.DeleteFunc(c.problems, func(p composition.Problem) bool { return !slices.Contains(silent, p.Kind) }))
 }
 
 // PackageInputs validates the inputs of the steps whose functions have inputs with a Schema.

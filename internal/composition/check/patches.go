@@ -162,9 +162,12 @@ func (c *checker) lookUp(field, text string, from side) (value, bool) {
 	if !ok {
 		return value{}, false
 	}
+	if f := c.rootFault(path); f != nil && from.isXR {
+		c.fault(field, f)
+		return value{}, false
+	}
 	switch {
-	case c.reads == nil:
-	case from.what == c.xr().what:
+	case from.isXR:
 		c.reads.composite[field] = path
 	case from.what == environment:
 		c.reads.environment[field] = path
@@ -187,6 +190,9 @@ func (c *checker) write(in source, at string, p *spec.Patch, v value, r route, r
 		if segment.Index > fieldpath.MaxIndex {
 			c.add(InvalidInput, field, "index %d exceeds the maximum, %d", segment.Index, fieldpath.MaxIndex)
 		}
+	}
+	if r.to == inEnvironment {
+		c.reads.written[in.at] = true
 	}
 	c.applied(in, field, p, path, r)
 	to := c.at(r.to, resource)

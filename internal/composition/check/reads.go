@@ -31,13 +31,17 @@ func Fields(ctx context.Context, e composition.Entry, inputs composition.Inputs,
 
 // Reads are the fields of the composite resource and of the environment that the patches of a
 // Composition read, by the fields of the patches.
-type Reads struct{ composite, environment reads }
+type Reads struct {
+	composite, environment reads
+	// written has the inputs with a patch to the environment.
+	written map[string]bool
+}
 
 type reads map[string]fieldpath.Path
 
 // ReadsOf returns the fields that the patches of a Composition read.
 func ReadsOf(ctx context.Context, e composition.Entry, inputs composition.Inputs) Reads {
-	return *patchChecker(ctx, e, inputs, noSchemas).reads
+	return patchChecker(ctx, e, inputs, noSchemas).reads
 }
 
 // Misread returns the fields of the composite resource that patches of e read and xr lacks, if xr
@@ -70,7 +74,6 @@ func noSchemas(kschema.GroupKind) *schema.Definition { return nil }
 // patchChecker returns a checker that has checked the patches of a Composition.
 func patchChecker(ctx context.Context, e composition.Entry, inputs composition.Inputs, schemas Schemas) *checker {
 	c := newChecker(e, Options{Schemas: schemas, Inputs: inputs})
-	c.reads = &Reads{reads{}, reads{}}
 	for _, in := range c.inputs(ctx, e) {
 		if in.other == "" {
 			c.patches(in)
@@ -142,8 +145,13 @@ func (c *checker) values(at string, obj map[string]any, known composition.Input)
 		eachValue(obj, strings.Split(pattern[:i], "."), at, func(field string, value any) {
 			entry, _ := value.(map[string]any)
 			source, typed := entry["type"]
-			if text, ok := entry[pattern[i+1:]].(string); ok && c.Mode != NoSchemas && (!typed || source == "FromCompositeFieldPath") {
+			text, ok := entry[pattern[i+1:]].(string)
+			switch {
+			case !ok || c.Mode == NoSchemas:
+			case !typed || source == "FromCompositeFieldPath":
 				c.lookUp(field+pattern[i:], text, c.xr())
+			case source == "FromEnvironmentFieldPath":
+				c.lookUp(field+pattern[i:], text, side{what: environment})
 			}
 		})
 	}

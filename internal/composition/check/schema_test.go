@@ -30,6 +30,7 @@ func short(all []string) []string {
 }
 
 func TestPatches(t *testing.T) {
+	const noEnvironment = `fromFieldPath: warning: OutOfOrder: no step before step "compose" gives it an environment: add a step of function-environment-configs before it`
 	cases := map[string]struct{ reason, patch, want string }{
 		"Same":              {"a string fits a string", "fromFieldPath: spec.text, toFieldPath: spec.text", ""},
 		"Default":           {"a patch without a target writes to its source path", "fromFieldPath: spec.text", ""},
@@ -78,12 +79,14 @@ func TestPatches(t *testing.T) {
 		"ObjectLoses":       {"an object does not fit if the target lacks a required field", "fromFieldPath: spec.object", "fromFieldPath: WrongType: spec.object of XR always has extra, but spec.object of MR has no such field"},
 		"ObjectField":       {"an object does not fit if an optional field has another type", "fromFieldPath: spec.pair, toFieldPath: spec.object", "toFieldPath: WrongType: size of spec.pair of XR is a string, but must be an integer in spec.object of MR"},
 		"MapToObject":       {"a map may fit an object", "fromFieldPath: spec.map, toFieldPath: spec.object", ""},
+		"FromRoot":          {"a composite resource has five fields at its root", "fromFieldPath: text, toFieldPath: spec.text", "fromFieldPath: NoRootField: a composite resource has no field text, only apiVersion, kind, metadata, spec, status, did you mean spec.text?"},
+		"FromRootTypo":      {"a field at the root may be misspelled", "fromFieldPath: sepc.text, toFieldPath: spec.text", "fromFieldPath: NoRootField: a composite resource has no field sepc.text, only apiVersion, kind, metadata, spec, status, did you mean spec.text?"},
 		"ToXRStatus":        {"a pipeline patches the XR's status", "type: ToCompositeFieldPath, fromFieldPath: status.text, toFieldPath: status.text", ""},
 		"ToXRSpec":          {"a pipeline does not patch other fields of the XR", "type: ToCompositeFieldPath, fromFieldPath: status.text, toFieldPath: spec.text", "toFieldPath: warning: OutsideStatus: a pipeline only changes the status of a composite resource, so spec.text is not applied, did you mean type: FromCompositeFieldPath?"},
 		"ToXRType":          {"the XR's status has a type", "type: ToCompositeFieldPath, fromFieldPath: status.flag, toFieldPath: status.count", "toFieldPath: WrongType: status.flag of MR is a boolean, but status.count of XR must be an integer"},
 		"ToStatus":          {"only its controller sets the status of a resource", "fromFieldPath: spec.text, toFieldPath: status.text", "toFieldPath: warning: NotApplied: the status of a composed resource is not applied"},
-		"FromEnvironment":   {"an environment has any field", "type: FromEnvironmentFieldPath, fromFieldPath: a.b, toFieldPath: spec.count", ""},
-		"FromEnvironmentTo": {"the target of a value from the environment must exist", "type: FromEnvironmentFieldPath, fromFieldPath: a.b, toFieldPath: spec.cont", "toFieldPath: NoSuchField: MR has no field spec.cont, did you mean spec.count?"},
+		"FromEnvironment":   {"an environment has any field", "type: FromEnvironmentFieldPath, fromFieldPath: a.b, toFieldPath: spec.count", noEnvironment},
+		"FromEnvironmentTo": {"the target of a value from the environment must exist", "type: FromEnvironmentFieldPath, fromFieldPath: a.b, toFieldPath: spec.cont", "toFieldPath: NoSuchField: MR has no field spec.cont, did you mean spec.count?\n" + noEnvironment},
 		"ToEnvironment":     {"the source of a value for the environment must exist", "type: ToEnvironmentFieldPath, fromFieldPath: status.nothing, toFieldPath: a", "fromFieldPath: NoSuchField: MR has no field status.nothing"},
 		"Combine":           {"a combined value is a string", "type: CombineFromComposite, toFieldPath: spec.text, combine: {strategy: string, string: {fmt: '%s-%v'}, variables: [{fromFieldPath: spec.text}, {fromFieldPath: spec.count}]}", ""},
 		"CombineType":       {"a combined value does not fit an integer", "type: CombineFromComposite, toFieldPath: spec.count, combine: {strategy: string, string: {fmt: '%s'}, variables: [{fromFieldPath: spec.text}]}", "toFieldPath: WrongType: the combined value is a string, but spec.count of MR must be an integer"},

@@ -23,6 +23,8 @@ type side struct {
 	// what describes the object in messages: "kind KIND of APIVERSION".
 	what string
 	root schema.Node
+	// isXR is true for the composite resource.
+	isXR bool
 }
 
 // side returns the side for a kind. If the kind has no schema, side adds one
@@ -52,7 +54,30 @@ func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 }
 
 func (c *checker) xr() side {
-	return c.side(kschema.FromAPIVersionAndKind(c.composite.APIVersion, c.composite.Kind), "spec.compositeTypeRef")
+	s := c.side(kschema.FromAPIVersionAndKind(c.composite.APIVersion, c.composite.Kind), "spec.compositeTypeRef")
+	s.isXR = true
+	return s
+}
+
+// RootFields are the fields of the CRD that Crossplane derives from any XRD.
+func RootFields() []string { return []string{"apiVersion", "kind", "metadata", "spec", "status"} }
+
+// rootFault returns the fault of a path that begins with a field that no composite resource has, or
+// nil.
+func (c *checker) rootFault(path fieldpath.Path) *fault {
+	roots := RootFields()
+	if len(path) == 0 || path[0].IsIndex || slices.Contains(roots, path[0].Key) {
+		return nil
+	}
+	near := hint.Nearest(path[0].Key, roots)
+	meant := append(fieldpath.Path{fieldpath.Key(near)}, path[1:]...).String()
+	if near == "" {
+		meant = "spec." + path.String()
+	}
+	if c.hasEnvironment {
+		meant += " or, of the environment, type: FromEnvironmentFieldPath"
+	}
+	return &fault{NoRootField, fmt.Sprintf("a composite resource has no field %s, only %s%s", path, strings.Join(roots, ", "), hint.DidYouMean(meant))}
 }
 
 // of describes a path in this object for messages.

@@ -408,7 +408,7 @@ func TestXRDOnce(t *testing.T) {
 	const xrd = "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: xdbs.example.org}\nspec:\n  group: example.org\n  names: {kind: XDB, plural: xdbs}\n  claimNames: {kind: DB, plural: dbs}\n  versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object}}}]\n"
 	v := validate.New(definitions(t, xrd), validate.Options{Namespace: "default"})
 	got := statusLines(t, v, "apiVersion: example.org/v1\nkind: XDB\nmetadata: {name: a}\nspec: {}\n---\napiVersion: example.org/v1\nkind: DB\nmetadata: {name: b}\nspec: {}\n")
-	want := []string{"1 CompositeResourceDefinition xdbs.example.org: invalid", "  4 spec: Invalid value: Claims aren't supported in apiextensions.crossplane.io/v2", "1 XDB a: valid", "6 DB b: valid"}
+	want := []string{"1 CompositeResourceDefinition xdbs.example.org: invalid", "  7 spec: Invalid value: Claims aren't supported in apiextensions.crossplane.io/v2: remove claimNames, because users create the composite resource itself", "1 XDB a: valid", "6 DB b: valid"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
