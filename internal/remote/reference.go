@@ -27,16 +27,22 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	if strings.Contains(full, "@") {
 		return name.Tag{}, fmt.Errorf("parsing reference %q: expected a tag, not a digest", s)
 	}
-	if !strings.Contains(full[strings.LastIndex(full, "/")+1:], ":") {
+	_, path, _ := strings.Cut(full, "/") // The registry may have a port.
+	_, text, hasTag := strings.Cut(path, ":")
+	switch {
+	case !hasTag:
 		return name.Tag{}, hint.Wrap(
 			fmt.Errorf("parsing reference %q: it has no tag", s),
 			fmt.Sprintf("add a tag, as in %q", full+":v0.1.0"),
 		)
+	case text == "":
+		return name.Tag{}, hint.Wrap(
+			fmt.Errorf("parsing reference %q: no tag follows the colon", s),
+			fmt.Sprintf("add a tag, as in %q, or set the variable that it comes from", full+"v0.1.0"),
+		)
 	}
-	if _, tag, _ := strings.Cut(full[strings.LastIndex(full, "/")+1:], ":"); tag != "" {
-		if err := CheckTag(tag); err != nil {
-			return name.Tag{}, fmt.Errorf("parsing reference %q: %w", s, err)
-		}
+	if err := CheckTag(text); err != nil {
+		return name.Tag{}, fmt.Errorf("parsing reference %q: %w", s, err)
 	}
 	tag, err := name.NewTag(full, name.StrictValidation)
 	if err == nil {
