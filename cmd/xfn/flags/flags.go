@@ -187,13 +187,13 @@ type certificates struct{ Pool *x509.CertPool }
 func (c *certificates) UnmarshalText(path []byte) error {
 	pem, err := os.ReadFile(string(path))
 	if err != nil {
-		return fmt.Errorf("reading CA file %q: %w", path, fsx.Cause(err))
+		return hint.Wrap(fmt.Errorf("reading CA file %q: %w", path, fsx.Cause(err)), "name the file of a certificate in PEM")
 	}
 	if c.Pool, err = x509.SystemCertPool(); err != nil {
 		return fmt.Errorf("reading the certificates of the system: %w", err)
 	}
 	if !c.Pool.AppendCertsFromPEM(pem) {
-		return fmt.Errorf("reading CA file %q: it has no certificate in PEM", path)
+		return hint.Wrap(fmt.Errorf("reading CA file %q: it has no certificate in PEM", path), "name the file of a certificate, which begins with -----BEGIN CERTIFICATE-----")
 	}
 	return nil
 }
