@@ -3,12 +3,15 @@ package schema
 import (
 	"encoding/json"
 	"iter"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +36,7 @@ type Kind struct {
 // FindKind returns the built-in kind gvk. The bool is false if gvk is not built in. For the
 // kinds of Crossplane, use Release.Definition. FindKind is safe for concurrent use.
 func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
-	typeOf, ok := kindTypes()[gvk]
+	typeOf, ok := typesIn(gvk.Group)[gvk]
 	if !ok {
 		return Kind{}, false
 	}
@@ -41,7 +44,7 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	if special, ok := names[gvk.GroupKind()]; ok {
 		name = special
 	}
-	return Kind{Namespaced: !IsClusterScoped(gvk.GroupKind()), Name: name, fields: typeOf(), root: kindRoots()[gvk]}, true
+	return Kind{Namespaced: !IsClusterScoped(gvk.GroupKind()), Name: name, fields: typeOf(), root: func() Node { return kindRoots()[gvk]() }}, true
 }
 
 // SuggestKind returns err, which is about an object of another kind than expected, with a hint if
@@ -240,17 +243,38 @@ func LegacyField(kind, path string) bool { return slices.Contains(LegacyFields(k
 // apiextensions.crossplane.io had in Crossplane v1, and has no longer in v2.
 func LegacyFields(kind string) []string { return legacyFields[kind] }
 
-// kindTypes returns the Go types of all built-in kinds with ObjectMeta, so
-// without lists and options such as ListOptions.
-var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]func() reflect.Type {
-	all := kubernetesKinds()
-	for gvk, t := range registered() {
-		if f, ok := t.FieldByName("ObjectMeta"); ok && f.Type == reflect.TypeFor[metav1.ObjectMeta]() {
-			all[gvk] = func() reflect.Type { return t }
-		}
-	}
+// A typeMap has a func that returns the Go type of each kind with ObjectMeta, so without lists and
+// options such as ListOptions.
+type typeMap map[schema.GroupVersionKind]func() reflect.Type
+
+// kindTypes returns the Go types of all built-in kinds.
+var kindTypes = sync.OnceValue(func() typeMap {
+	all := maps.Clone(describedTypes())
+	maps.Copy(all, registeredTypes())
 	return all
 })
+
+var (
+	describedTypes  = sync.OnceValue(kubernetesKinds)
+	registeredTypes = sync.OnceValue(func() typeMap {
+		all := typeMap{}
+		for gvk, t := range registered() {
+			if f, ok := t.FieldByName("ObjectMeta"); ok && f.Type == reflect.TypeFor[metav1.ObjectMeta]() {
+				all[gvk] = func() reflect.Type { return t }
+			}
+		}
+		return all
+	})
+)
+
+// typesIn returns the Go types of the built-in kinds of an API group, and of others.
+func typesIn(group string) typeMap {
+	switch group {
+	case corev1.GroupName, extv1.GroupName, metaGroup:
+		return registeredTypes()
+	}
+	return describedTypes()
+}
 
 // names has the functions that validate names, for kinds whose names need not be DNS
 // subdomains or have further limits (k8s.io/kubernetes, pkg/apis/*/validation).

@@ -4,9 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 
@@ -25,13 +23,12 @@ import (
 //go:embed kubernetes.json
 var kubernetesJSON []byte
 
-// described has the fields of Go types by name. The type of a field is a key of Types or
-// the name of one of leaves. "[]" before it means a list, and "{}" a map.
+// described has the fields of Go types by name, as "FIELD:TYPE FIELD:TYPE" in the order of the names.
+// TYPE is a key of Types or the name of one of leaves. "[]" before it means a list, and "{}" a map.
 type described struct {
 	// Kinds maps "apiVersion kind" to the name of the kind's type in Types.
 	Kinds map[string]string `json:"kinds"`
-	// Types has the fields in JSON, which are decoded when they are needed.
-	Types map[string]json.RawMessage `json:"types"`
+	Types map[string]string `json:"types"`
 }
 
 // leaves returns the Go types that kubernetes.json refers to by name, but whose
@@ -51,7 +48,7 @@ func leaves() []reflect.Type {
 // kubernetesKinds returns the kinds in kubernetesJSON. Each has a Go type that is generated with
 // the fields in kubernetesJSON at the first call of the func, because that of all kinds takes
 // milliseconds.
-func kubernetesKinds() map[schema.GroupVersionKind]func() reflect.Type {
+func kubernetesKinds() typeMap {
 	var d described
 	if err := json.Unmarshal(kubernetesJSON, &d); err != nil {
 		// kubernetes.json is embedded, and a test decodes it.
@@ -62,7 +59,7 @@ func kubernetesKinds() map[schema.GroupVersionKind]func() reflect.Type {
 		known[t.String()] = t
 	}
 	var mu sync.Mutex // mu guards known.
-	all := map[schema.GroupVersionKind]func() reflect.Type{}
+	all := typeMap{}
 	for name, typeName := range d.Kinds {
 		apiVersion, kind, _ := strings.Cut(name, " ")
 		all[schema.FromAPIVersionAndKind(apiVersion, kind)] = func() reflect.Type {
@@ -85,14 +82,14 @@ func (d described) typeOf(name string, known map[string]reflect.Type) reflect.Ty
 	if element, ok := strings.CutPrefix(name, "{}"); ok {
 		return reflect.MapOf(reflect.TypeFor[string](), d.typeOf(element, known))
 	}
-	var types map[string]string
-	if err := json.Unmarshal(d.Types[name], &types); err != nil {
-		panic(fmt.Sprintf("no type is called %q: %v", name, err))
+	if d.Types[name] == "" {
+		panic(fmt.Sprintf("no type is called %q", name))
 	}
 	var fields []reflect.StructField
-	for i, field := range slices.Sorted(maps.Keys(types)) {
+	for i, f := range strings.Fields(d.Types[name]) {
+		field, typeName, _ := strings.Cut(f, ":")
 		fields = append(fields, reflect.StructField{
-			Name: fmt.Sprintf("F%d", i), Type: d.typeOf(types[field], known), Tag: reflect.StructTag(fmt.Sprintf("json:%q", field)),
+			Name: fmt.Sprintf("F%d", i), Type: d.typeOf(typeName, known), Tag: reflect.StructTag(fmt.Sprintf("json:%q", field)),
 		})
 	}
 	known[name] = reflect.StructOf(fields)

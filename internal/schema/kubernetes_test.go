@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +50,7 @@ var kubernetesTypes = runtime.NewSchemeBuilder(
 func TestKubernetes(t *testing.T) {
 	scheme := runtime.NewScheme()
 	e2e.NoError(t, kubernetesTypes.AddToScheme(scheme))
-	d := description{Kinds: map[string]string{}, Types: map[string]map[string]string{}}
+	d := description{Kinds: map[string]string{}, Types: map[string]string{}}
 	for gvk, goType := range scheme.AllKnownTypes() {
 		if f, ok := goType.FieldByName("ObjectMeta"); !ok || f.Type != reflect.TypeFor[metav1.ObjectMeta]() {
 			continue
@@ -83,8 +85,8 @@ func compareFile(t *testing.T, file string, v any) {
 }
 
 type description struct {
-	Kinds map[string]string            `json:"kinds"`
-	Types map[string]map[string]string `json:"types"`
+	Kinds map[string]string `json:"kinds"`
+	Types map[string]string `json:"types"`
 }
 
 // name returns the name by which kubernetes.json refers to a Go type. If the
@@ -106,9 +108,15 @@ func (d description) name(t reflect.Type) string {
 		return t.String()
 	}
 	name := group + "." + t.Name()
-	if d.Types[name] == nil {
-		d.Types[name] = map[string]string{}
-		d.fields(t, d.Types[name])
+	if d.Types[name] == "" {
+		d.Types[name] = "?" // A type that refers to itself is not described twice.
+		fields := map[string]string{}
+		d.fields(t, fields)
+		var all []string
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
+			all = append(all, field+":"+fields[field])
+		}
+		d.Types[name] = strings.Join(all, " ")
 	}
 	return name
 }

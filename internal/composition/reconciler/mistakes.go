@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -176,6 +177,36 @@ func kindMistake(r *structpb.Struct) (text, field string) {
 		field = "apiVersion"
 	}
 	return fmt.Sprintf("is of kind %s of %s, which no API server has%s", kind, apiVersion, hint.DidYouMean(near)), field
+}
+
+// A fieldMistake describes a mistake in a field. key is the last element of its path.
+type fieldMistake struct{ field, key, text string }
+
+// fieldMistakes describes the fields of r, a desired resource of a kind of Kubernetes, that an API server
+// refuses or drops: values of a wrong type, and fields that the kind does not have. It leaves out
+// metadata, which metadataMistakes checks, texts with a placeholder, and fields that may be of a newer
+// Kubernetes: unknown ones below the root whose name is not one edit from that of another.
+func fieldMistakes(r *structpb.Struct) (found []fieldMistake) {
+	apiVersion, name := r.GetFields()["apiVersion"].GetStringValue(), r.GetFields()["kind"].GetStringValue()
+	if !schema.HasNoXRs(kschema.FromAPIVersionAndKind(apiVersion, name).GroupVersion()) {
+		return nil // Looking for a kind of Kubernetes takes up to a millisecond.
+	}
+	kind, ok := schema.FindKind(kschema.FromAPIVersionAndKind(apiVersion, name))
+	if !ok {
+		return nil
+	}
+	for _, f := range kind.Decode(r.AsMap()) {
+		key := f.Field[strings.LastIndexByte(f.Field, '.')+1:]
+		text, isText := f.Value.(string)
+		switch {
+		case strings.HasPrefix(f.Field, "metadata"), isText && placeholderIn(text) != "":
+		case !f.Unknown:
+			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("is a %s that an API server refuses: %s", name, f)})
+		case key == f.Field || hint.EditDistance(key, f.Nearest) == 1:
+			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("has the field %s, which a %s of %s does not have%s", f.Field, name, apiVersion, hint.DidYouMean(f.Nearest))})
+		}
+	}
+	return found
 }
 
 // scopeMistake describes u, a resource that xr composes, if xr is namespaced and u is cluster-scoped.

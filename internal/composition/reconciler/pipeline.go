@@ -88,9 +88,14 @@ func (in *pipelineInput) run(ctx context.Context, run function.Runner) (*outcome
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(out.Desired.GetResources())) {
-		if text, field := kindMistake(out.Desired.GetResources()[name].GetResource()); text != "" {
-			value := out.Desired.GetResources()[name].GetResource().GetFields()[field].GetStringValue()
+		r := out.Desired.GetResources()[name].GetResource()
+		if text, field := kindMistake(r); text != "" {
+			value := r.GetFields()[field].GetStringValue()
 			out.Warnings = append(out.Warnings, fmt.Sprintf("resource %q %s%s", name, text, out.origins[name].At(name, field, value)))
+			continue
+		}
+		for _, m := range fieldMistakes(r) {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("resource %q %s%s", name, m.text, out.origins[name].At(name, m.field, m.key+":")))
 		}
 	}
 	return out, nil
