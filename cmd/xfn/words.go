@@ -15,9 +15,9 @@ import (
 )
 
 // checkWords returns an error for an argument that begins with a dash of typography or is in its
-// quotation marks, as in text from a web page, or begins with the ~ of the home directory, which shells replace only at the beginning
-// of a word without quotes. The argument may be a file. Hidden commands such as __complete get the
-// words of a shell as they are typed.
+// quotation marks, as in text from a web page, or begins with the ~ of the home directory, which shells
+// replace only at the beginning of a word without quotes. The argument may be a file. Hidden commands
+// such as __complete get the words of a shell as they are typed.
 func checkWords(args []string) error {
 	if strings.HasPrefix(args[0], "__") {
 		return nil

@@ -45,9 +45,7 @@ type Language struct {
 // CheckSource returns the errors of Build that do not depend on src.Base, and reports warnings. Fetching
 // a base image first would hide them.
 func (l Language) CheckSource(ctx context.Context, src Source, report progress.Func) error {
-	if unused := l.Unused(src.Dir); unused != "" {
-		report.Warn(src.Dir + ": " + unused + "; " + RemoveUnused)
-	}
+	l.ReportUnused(src.Dir, report)
 	if l.Check == nil {
 		return nil
 	}
@@ -93,6 +91,13 @@ func (l Language) Unused(dir string) string {
 		names = append(names[:most], fmt.Sprintf("%d more", more))
 	}
 	return fmt.Sprintf("the function is in %s, because it has %s, and does not use its templates: %s", l.Name, l.Marks, strings.Join(names, ", "))
+}
+
+// ReportUnused reports the warning of Unused.
+func (l Language) ReportUnused(dir string, report progress.Func) {
+	if unused := l.Unused(dir); unused != "" {
+		report.Warn(dir + ": " + unused + "; " + RemoveUnused)
+	}
 }
 
 // RemoveUnused is the next action for a warning of Unused.

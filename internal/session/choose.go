@@ -228,6 +228,9 @@ func (s *Session) chooseSource(ctx context.Context, c choice) (choice, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return c, hint.Wrap(err, "name the folder of the function's source, or its package, with "+packageOf(c.fn))
 	case err != nil, lang.Name == "go":
+		if err == nil {
+			lang.ReportUnused(source, s.config.Progress) // Other languages do it when they are built.
+		}
 		c.runtime = Process
 		return c, nil
 	case s.config.Builtins.Mode != builtin.Off && !s.config.Crosscheck && c.setTemplates():
