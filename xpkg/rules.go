@@ -186,9 +186,9 @@ func schemas(ctx context.Context, _ content, d decoded, f *finder) {
 		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
 	}
 	for _, fault := range defs[0].Undeclared() {
-		next := "declare the field under properties, or correct its name"
-		if strings.HasSuffix(fault.Field, ".format") || fault.Field == "spec.names.kind" {
-			next = ""
+		next := ""
+		if strings.HasSuffix(fault.Field, "]") || strings.HasSuffix(fault.Field, ".jsonPath") {
+			next = "declare the field under properties, or correct its name"
 		}
 		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
 		f.found[len(f.found)-1].Warning = true

@@ -29,8 +29,10 @@ type Definition struct {
 
 	versions []lazyVersion
 	// slim is the definition without its schemas, and names the field of spec with the names of its kind.
-	slim  map[string]any
-	names string
+	slim map[string]any
+	// dropped has the faults of an XRD's fields that the definition lacks.
+	dropped []Fault
+	names   string
 }
 
 // ForClaims makes the CRD of an XRD's claims refer to the names in the XRD.
@@ -192,6 +194,9 @@ func Define(obj map[string]any) ([]*Definition, error) {
 			return nil, err
 		}
 		defs = append(defs, def)
+	}
+	if len(defs) > 0 && crd.IsXRD(obj) {
+		defs[0].dropped = dropped(obj)
 	}
 	for _, claims := range defs[1:] {
 		claims.ForClaims()

@@ -38,6 +38,30 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	return XRD{obj: obj}.In(V2_3), nil
 }
 
+// RootFields are the fields of the CRD that Crossplane derives from any XRD.
+func RootFields() []string { return []string{"apiVersion", "kind", "metadata", "spec", "status"} }
+
+// dropped returns a fault for each field at the root of an XRD's schemas that Crossplane drops.
+func dropped(xrd map[string]any) (found []Fault) {
+	roots := RootFields()
+	versions, _, _ := unstructured.NestedFieldNoCopy(xrd, "spec", "versions")
+	all, _ := versions.([]any)
+	for i, v := range all {
+		version, _ := v.(map[string]any)
+		properties, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "properties")
+		declared, _ := properties.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(declared)) {
+			if !slices.Contains(roots, name) {
+				found = append(found, Fault{
+					Field: fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema.properties.%s", i, name), Nearest: hint.Nearest(name, roots),
+					Text: "Crossplane keeps only spec and status of this schema, so no composite resource has this field: declare it below spec or status",
+				})
+			}
+		}
+	}
+	return found
+}
+
 // Undecodable returns the faults of the XRD's schemas that are not OpenAPI v3 schemas.
 // Crossplane derives no CRD from such an XRD. Fault.Field is a path in the XRD.
 func (x XRD) Undecodable() []Fault {

@@ -76,7 +76,7 @@ func (s *Session) noteMisread(ctx context.Context, p plan, doc manifest.Document
 
 // unknownRoots returns an error for each field of a composite resource that no XRD can define.
 func unknownRoots(doc manifest.Document, xr map[string]any) (errs []error) {
-	roots := check.RootFields()
+	roots := schema.RootFields()
 	for _, name := range slices.Sorted(maps.Keys(xr)) {
 		if slices.Contains(roots, name) {
 			continue

@@ -59,13 +59,10 @@ func (c *checker) xr() side {
 	return s
 }
 
-// RootFields are the fields of the CRD that Crossplane derives from any XRD.
-func RootFields() []string { return []string{"apiVersion", "kind", "metadata", "spec", "status"} }
-
 // rootFault returns the fault of a path that begins with a field that no composite resource has, or
 // nil.
 func (c *checker) rootFault(path fieldpath.Path) *fault {
-	roots := RootFields()
+	roots := schema.RootFields()
 	if len(path) == 0 || path[0].IsIndex || slices.Contains(roots, path[0].Key) {
 		return nil
 	}
