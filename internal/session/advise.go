@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,10 +164,25 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 		doc.Line = doc.Lines().Of(field)
 		err = fmt.Errorf("%w (at %s: %s, which has no input)", err, doc.Position(), field)
 	}
-	if advice := b.Advice(fatal.Message, input); ran && advice != "" {
+	if advice := cmp.Or(unnamed(fatal.Message, e), b.Advice(fatal.Message, input)); ran && advice != "" {
 		return hint.Wrap(err, advice)
 	}
 	return err
+}
+
+// unnamed returns the hint for a fatal result about a document without the name of a composed resource,
+// or "". The document may be that of the composite resource, with a misspelled kind or apiVersion.
+func unnamed(fatal string, e composition.Entry) hint.Hint {
+	quoted, _, ok := strings.Cut(fatal, `" template is missing required "gotemplating.fn.crossplane.io/composition-resource-name"`)
+	if !ok {
+		return ""
+	}
+	const name = `name the resource with {{ setResourceNameAnnotation "NAME" }} in metadata.annotations`
+	kind, ref := strings.TrimPrefix(quoted, `"`), e.Spec.CompositeTypeRef
+	if strings.TrimPrefix(kind, "X") != strings.TrimPrefix(ref.Kind, "X") && hint.Nearest(kind, []string{ref.Kind}) == "" {
+		return name
+	}
+	return hint.Hint(fmt.Sprintf("write apiVersion: %s and kind: %s if the document is the composite resource; otherwise %s", ref.APIVersion, ref.Kind, name))
 }
 
 // addPlace adds the place to which a fatal result refers, in a template file or in the input of

@@ -158,7 +158,9 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 		report(coverage, r.points(key, parts, program), execution.ran)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot execute template: %w", err)
+		err = fmt.Errorf("cannot execute template: %w", err)
+		r.rememberMissing(err, req, data)
+		return err
 	}
 	documents, err := readDocuments(ctx, out)
 	if err == nil {

@@ -24,10 +24,7 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	if len(input) > 0 && json.Unmarshal(input, in) != nil {
 		return sdk.Location{}
 	}
-	at := place{template: templateLine(fatal)}
-	if at.template == 0 {
-		at, _ = r.places.Get(newPlaceKey(fatal, input), func() (place, error) { return place{}, nil })
-	}
+	at, _ := r.places.Get(newPlaceKey(fatal, input), func() (place, error) { return place{template: templateLine(fatal)}, nil })
 	if at == (place{}) && !strings.HasPrefix(fatal, "cannot decode manifest") {
 		return in.locate(fatal)
 	}
@@ -46,7 +43,11 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	case at.template > 0 && strings.HasSuffix(fatal, ": unexpected EOF"):
 		return all.locateOpen(at.template, newProgramKey("", in, r.features).left)
 	case at.template > 0:
-		return all.locate(at.template)
+		line := all.locate(at.template)
+		if at.missing != "" {
+			line.Detail = "where " + at.missing
+		}
+		return line
 	}
 	whole := r.whole(in, all)
 	whole.Detail = detail

@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // trace adds calls of markFunction to a list of nodes and the lists in it.
@@ -42,8 +43,12 @@ func traceBranch(b *parse.BranchNode) {
 }
 
 // A place is a line in the output of a template, and the line of the template that wrote it.
-// Lines are counted from 1. template is 0 if it is unknown.
-type place struct{ output, template int }
+// Lines are counted from 1. template is 0 if it is unknown. missing is what the template reads there and
+// the request lacks, or "".
+type place struct {
+	output, template int
+	missing          string
+}
 
 func (p place) String() string {
 	if p.template > 0 {
@@ -63,7 +68,7 @@ func (r *runner) remember(ctx context.Context, err error, key programKey, option
 		return
 	}
 	_, _ = r.places.Get(placeKey{message(err).Error(), sdk.SumOf(req.GetInput())}, func() (place, error) {
-		offset, line := positionOf(out, of.index, of.line)
+		offset, line := positionOf(out, of.index, errorLine(out, of))
 		return place{output: line, template: origin(ctx, key, options, req, out, offset)}, nil
 	})
 }
@@ -107,6 +112,23 @@ func (o written) origins(ctx context.Context, documents []document) composition.
 		}
 		return o.locate(ctx, begin).Place(ctx)
 	}
+}
+
+// errorLine returns the line of an error in its document, counted from 1, or 0. For a syntax error, the
+// message of the YAML decoder has the line before or that where the value begins.
+func errorLine(out string, of documentError) int {
+	if of.line == 0 {
+		return 0
+	}
+	begin, _ := positionOf(out, of.index, 1)
+	end, _ := positionOf(out, of.index+1, 1)
+	begin = strings.LastIndexByte(out[:begin], '\n') + 1
+	text, _, _ := strings.Cut(out[begin:max(begin, end)], "\n---")
+	_, err := manifest.Document{Line: 1, Text: []byte(text)}.Value()
+	if at, ok := errors.AsType[*manifest.Error](err); ok {
+		return at.Line
+	}
+	return of.line
 }
 
 // positionOf returns the offset and the line in an output of the first text in a line of a
