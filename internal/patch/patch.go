@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -188,7 +189,7 @@ func (p *Patch) writeAll(to *Object, v any, b *Budget) error {
 		return err
 	}
 	if len(paths) == 0 {
-		return fmt.Errorf("cannot expand ToFieldPath %s", p.to.Text)
+		return errors.New(noneToExpand + p.to.Text)
 	}
 	for _, concrete := range paths {
 		// function-patch-and-transform formats the expanded paths and parses them again.

@@ -154,8 +154,15 @@ func ConvertsText(name string) bool {
 	return encodings[name] != nil || digests[name] != nil || name == toJSON
 }
 
-// Advice returns the hint for an unknown conversion in the text of an error, or "".
+// noneToExpand begins the error for a path with a wildcard that matches nothing.
+const noneToExpand = "cannot expand ToFieldPath "
+
+// Advice returns the hint for an unknown conversion, or a wildcard that matches nothing, in the text of
+// an error, or "".
 func Advice(text string) string {
+	if _, path, ok := strings.Cut(text, noneToExpand); ok {
+		return "[*] stands for what exists, and nothing matches " + path + ": add the list to the base, or write an index, as in " + strings.ReplaceAll(path, "[*]", "[0]")
+	}
 	text, ok := strings.CutSuffix(text, " is not supported for string convert")
 	if !ok {
 		return ""

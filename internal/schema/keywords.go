@@ -153,8 +153,9 @@ func unsupported(at *field.Path, s *apiextensions.JSONSchemaProps, err error) fi
 
 // Undeclared returns a fault for each field that a schema requires or a printer column prints
 // without a declaration of the field, for each format with a misspelled name, for a kind in lower
-// case, and for each field of an XRD that Crossplane drops. The API server accepts such a definition. Then it removes a required field from all
-// objects, and so refuses them, prints an empty column, and ignores the format.
+// case, and for each field of an XRD that Crossplane drops. The API server accepts such a definition.
+// Then it removes a required field from all objects, and so refuses them, prints an empty column, and
+// ignores the format.
 func (d *Definition) Undeclared() []Fault {
 	found := slices.Clone(d.dropped)
 	if near := upperKind(d.GroupKind.Kind); near != d.GroupKind.Kind {
