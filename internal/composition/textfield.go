@@ -4,21 +4,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // TextField returns the position of a field in the inline templates of function-go-templating in e:
 // that of the only line with the last key of the field in documents of a kind. If several lines have
-// the key, or no line has it, TextField returns "".
-func TextField(e Entry, kind, field string) (position string) {
+// the key, or no line has it, TextField returns the position of the kind, or "" if several documents
+// have the kind.
+func TextField(e Entry, kind, field string) string {
 	if e.Composition == nil || kind == "" {
 		return ""
 	}
 	key := field[strings.LastIndex(field, ".")+1:]
 	key, _, _ = strings.Cut(key, "[")
 	isKey := regexp.MustCompile(`^\s*(- )?["']?` + regexp.QuoteMeta(key) + `["']?\s*:`)
-	isKind := regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*["']?` + regexp.QuoteMeta(kind) + `["']?\s*$`)
-	found := 0
+	isKind := regexp.MustCompile(`^\s*["']?kind["']?\s*:\s*["']?` + regexp.QuoteMeta(kind) + `["']?\s*$`)
+	var keys, kinds []string // positions
 	for i, step := range e.Spec.Pipeline {
 		var in struct {
 			APIVersion, Source string
@@ -29,21 +31,29 @@ func TextField(e Entry, kind, field string) (position string) {
 		}
 		line := 0
 		for document := range strings.SplitSeq("\n"+in.Inline.Template, "\n---") {
-			isMeant := key != "" && isKind.MatchString(document)
-			for j, text := range strings.Split(document, "\n") {
-				if isMeant && isKey.MatchString(text) {
-					at := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input.inline.template", i))
-					doc := e.Document
-					doc.Line = doc.Lines().OfText(at, line+j)
-					position = doc.Position()
-					found++
+			lines := strings.Split(document, "\n")
+			position := func(j int) string {
+				at := e.DocumentField(fmt.Sprintf("spec.pipeline[%d].input.inline.template", i))
+				doc := e.Document
+				doc.Line = doc.Lines().OfText(at, line+j)
+				return doc.Position()
+			}
+			if j := slices.IndexFunc(lines, isKind.MatchString); j >= 0 {
+				kinds = append(kinds, position(j))
+				for j, text := range lines {
+					if key != "" && isKey.MatchString(text) {
+						keys = append(keys, position(j))
+					}
 				}
 			}
-			line += strings.Count(document, "\n") + 1
+			line += len(lines)
 		}
 	}
-	if found != 1 {
-		return ""
+	switch {
+	case len(keys) == 1:
+		return keys[0]
+	case len(kinds) == 1:
+		return kinds[0]
 	}
-	return position
+	return ""
 }
