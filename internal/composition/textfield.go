@@ -8,14 +8,27 @@ import (
 	"strings"
 )
 
-// TextField returns the position of a field in the inline templates of function-go-templating in e:
-// that of the only line with the last key of the field in documents of a kind. If several lines have
-// the key, or no line has it, TextField returns the position of the kind, or "" if several documents
-// have the kind.
-func TextField(e Entry, kind, field string) string {
+// OutputField returns the position of a field in the base of the template with a name, or that of
+// the base if the base lacks the field. Without such a base, it returns the position in the text of
+// a template, or "".
+func OutputField(e Entry, template, kind, field string) string {
 	if e.Composition == nil || kind == "" {
 		return ""
 	}
+	bases, _ := TemplateBases(e)
+	for _, b := range bases {
+		if b.Name == template && template != "" {
+			return e.Document.PositionOf(strings.TrimSuffix(b.Field+"."+field, "."))
+		}
+	}
+	return textField(e, kind, field)
+}
+
+// textField returns the position of a field in the inline templates of function-go-templating in e:
+// that of the only line with the last key of the field in documents of a kind. If several lines have
+// the key, or no line has it, textField returns the position of the kind, or "" if several documents
+// have the kind.
+func textField(e Entry, kind, field string) string {
 	key := field[strings.LastIndex(field, ".")+1:]
 	key, _, _ = strings.Cut(key, "[")
 	isKey := regexp.MustCompile(`^\s*(- )?["']?` + regexp.QuoteMeta(key) + `["']?\s*:`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -13,11 +14,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/render"
 )
 
 // A fieldsKey has the keys of a Composition and of an XRD, and the release of Crossplane whose
@@ -124,4 +127,40 @@ func (p plan) ownedErrors(ctx context.Context, doc manifest.Document, obj map[st
 		return errs
 	}
 	return append(errs, refusals(doc, found, "composite resource")...)
+}
+
+// refusedOutput returns warnings of what an API server refuses or drops of an output, because of the
+// XRD: fields of the status, and composed resources without a namespace if the XR is cluster-scoped.
+func refusedOutput(ctx context.Context, e composition.Entry, xrd schema.XRD, r *render.Result) (warnings []string) {
+	def, err := xrd.Definition()
+	if err != nil || xrd.Complete() != nil {
+		return nil // Loading the XRD reports it.
+	}
+	xr := unstructured.Unstructured{Object: r.XR}
+	status := map[string]any{"apiVersion": xr.GetAPIVersion(), "kind": xr.GetKind(), "status": r.XR["status"]}
+	found, err := def.Validate(ctx, status, schema.Options{})
+	if err != nil {
+		return nil
+	}
+	for _, f := range found {
+		if !strings.HasPrefix(f.Field, "status.") {
+			continue
+		}
+		text := fmt.Sprintf("is refused by an API server: %s", f)
+		if f.Unknown {
+			text = fmt.Sprintf("has the field %s, which %s of %s does not have%s", f.Field, xr.GetKind(), xr.GetAPIVersion(), hint.DidYouMean(f.Nearest))
+		}
+		warnings = append(warnings, "the composite resource "+text+manifest.At(composition.OutputField(e, "", xr.GetKind(), f.Field)))
+	}
+	if def.Namespaced {
+		return warnings
+	}
+	for _, obj := range r.Composed {
+		u := unstructured.Unstructured{Object: obj}
+		if kind, ok := schema.FindKind(u.GroupVersionKind()); ok && kind.Namespaced && u.GetNamespace() == "" {
+			at := composition.OutputField(e, reconciler.ResourceName(obj), u.GetKind(), "metadata.namespace")
+			warnings = append(warnings, fmt.Sprintf("resource %q has no namespace, but %s is namespaced and the composite resource is not: set metadata.namespace%s", reconciler.ResourceName(obj), u.GetKind(), manifest.At(at)))
+		}
+	}
+	return warnings
 }

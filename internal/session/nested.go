@@ -148,7 +148,11 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 		return nil, nil, err
 	}
 	r, err := f.plan.render(composition.WithEntry(ctx, e), f.plan.in.WrapRunner(n, runner), req)
-	f.session.describe(ctx, e, r)
+	var xrd *schema.XRD
+	if known, ok := f.library.XRDFor(req.XR.GroupVersionKind()); ok {
+		xrd = &known
+	}
+	f.session.describe(ctx, e, xrd, r)
 	return r, runs, f.session.explain(ctx, err, req.XR.GetName(), e)
 }
 

@@ -9,13 +9,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // describe adds warnings about fields that patches read, and that the environment has under a similar
-// name, and the places of the functions' warnings. r may be nil.
-func (s *Session) describe(ctx context.Context, e composition.Entry, r *LastPass) {
+// name, about the output, and the places of the functions' warnings. xrd and r may be nil.
+func (s *Session) describe(ctx context.Context, e composition.Entry, xrd *schema.XRD, r *LastPass) {
 	if r == nil {
 		return
+	}
+	if xrd != nil {
+		r.Warnings = append(r.Warnings, refusedOutput(ctx, e, *xrd, r.Result)...)
 	}
 	if environment := fieldpath.Map(r.Context, "fields", environmentKey); len(environment) > 0 {
 		for _, problem := range s.readsOf(ctx, e).MisreadEnvironment(e, environment) {

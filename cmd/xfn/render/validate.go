@@ -131,28 +131,12 @@ func (v *validation) print(r session.Result, template, what string, found valida
 		at, what := r.Source, what
 		if found.Path != "" && f.Line > 0 {
 			at = manifest.Position(found.Path, f.Line)
-		} else if place := templateField(r.Composition, template, found.Kind, f.Field); place != "" {
+		} else if place := composition.OutputField(r.Composition, template, found.Kind, f.Field); place != "" {
 			at, what = place, what+" of "+r.Source
 		}
 		parts := slices.DeleteFunc([]string{at, what, kind, f.String()}, func(s string) bool { return s == "" })
 		v.term.Fault(errors.New(strings.Join(parts, ": ")))
 	}
-}
-
-// templateField returns the position of a field in the base of the template with a name, or that of
-// the base if the base lacks the field. Without such a base, it returns the position in the text of
-// a template, or "".
-func templateField(e composition.Entry, template, kind, field string) string {
-	if template == "" || e.Composition == nil {
-		return ""
-	}
-	bases, _ := composition.TemplateBases(e)
-	for _, b := range bases {
-		if b.Name == template {
-			return e.Document.PositionOf(strings.TrimSuffix(b.Field+"."+field, "."))
-		}
-	}
-	return composition.TextField(e, kind, field)
 }
 
 // once returns true for the first call with a text, and false for later ones.

@@ -184,8 +184,7 @@ type fieldMistake struct{ field, key, text string }
 
 // fieldMistakes describes the fields of r, a desired resource of a kind of Kubernetes, that an API server
 // refuses or drops: values of a wrong type, and fields that the kind does not have. It leaves out
-// metadata, which metadataMistakes checks, texts with a placeholder, and fields that may be of a newer
-// Kubernetes: unknown ones below the root whose name is not one edit from that of another.
+// metadata, which metadataMistakes checks, and texts with a placeholder.
 func fieldMistakes(r *structpb.Struct) (found []fieldMistake) {
 	apiVersion, name := r.GetFields()["apiVersion"].GetStringValue(), r.GetFields()["kind"].GetStringValue()
 	if !schema.HasNoXRs(kschema.FromAPIVersionAndKind(apiVersion, name).GroupVersion()) {
@@ -202,7 +201,7 @@ func fieldMistakes(r *structpb.Struct) (found []fieldMistake) {
 		case strings.HasPrefix(f.Field, "metadata"), isText && placeholderIn(text) != "":
 		case !f.Unknown:
 			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("is a %s that an API server refuses: %s", name, f)})
-		case key == f.Field || hint.EditDistance(key, f.Nearest) == 1:
+		default:
 			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("has the field %s, which a %s of %s does not have%s", f.Field, name, apiVersion, hint.DidYouMean(f.Nearest))})
 		}
 	}
