@@ -147,6 +147,9 @@ const longest = 128
 func Nearest(wrong string, names []string) string {
 	best, found := max(2, len(wrong)/3)+1, ""
 	for _, name := range names {
+		if more := len(name) - len(wrong); more >= best || -more >= best {
+			continue // Each edit changes the length by at most one.
+		}
 		if d := EditDistance(strings.ToLower(wrong), strings.ToLower(name)); d < best && d < max(len(wrong), len(name)) && !hasOtherWord(wrong, name) {
 			best, found = d, name
 		}
@@ -178,6 +181,9 @@ func hasOtherWord(a, b string) bool {
 // or number of letters in a word of three. Names that differ in digits, in the last letter or in a plural
 // are usual side by side.
 func Misspelled(name string, names []string) string {
+	if slices.Contains(names, name) {
+		return ""
+	}
 	near := Nearest(name, names)
 	if EditDistance(name, near) == 1 && (strings.EqualFold(name, near) || !isUsualBeside(name, near)) {
 		return near
