@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -38,10 +39,7 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 	if slices.ContainsFunc(needed, func(name string) bool { return name != "" && !known(name) }) {
 		problems = composition.Check(e, known)
 	}
-	official := func(name string) string { return s.config.Builtins.Official(p.functions[name].Package) }
-	_, inFile := p.in.ContextFiles[environmentKey]
-	_, inValue := p.in.ContextValues[environmentKey]
-	problems = slices.Concat(problems, check.InputKinds(e, builtin.Inputs(), official), check.Silent(ctx, e, builtin.Inputs(), official, inFile || inValue))
+	problems = slices.Concat(problems, s.silentProblems(ctx, e, p))
 	var errs []error
 	refused := map[composition.ProblemKind]bool{}
 	for _, problem := range problems {
@@ -82,6 +80,31 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 		return hint.Wrap(err, next)
 	}
 	return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
+}
+
+// A silentKey is what silentProblems depends on: a Composition, the builtins that the packages of its
+// steps are, and whether the context of the render has an environment.
+type silentKey struct {
+	composition    *apiextv1.Composition
+	official       string
+	hasEnvironment bool
+}
+
+// silentProblems returns the mistakes in the steps of a Composition that functions accept. The cases of
+// a suite share it.
+func (s *Session) silentProblems(ctx context.Context, e composition.Entry, p plan) []composition.Problem {
+	official := func(name string) string { return s.config.Builtins.Official(p.functions[name].Package) }
+	_, inFile := p.in.ContextFiles[environmentKey]
+	_, inValue := p.in.ContextValues[environmentKey]
+	key := silentKey{composition: e.Composition, hasEnvironment: inFile || inValue}
+	for _, step := range e.Spec.Pipeline {
+		key.official += official(step.FunctionRef.Name) + " "
+	}
+	// The func returns no error.
+	found, _ := s.silent.Do(key, func() ([]composition.Problem, error) {
+		return slices.Concat(check.InputKinds(e, builtin.Inputs(), official), check.Silent(ctx, e, builtin.Inputs(), official, key.hasEnvironment)), nil
+	})
+	return found
 }
 
 // nearBuiltin returns the begin of a hint that suggests the builtin whose name is similar to that

@@ -114,6 +114,8 @@ type Session struct {
 	fields proc.Memo[fieldsKey, []composition.Problem]
 	// faults caches what checkGiven finds.
 	faults proc.Memo[givenKey, []error]
+	// silent caches the problems of silentProblems.
+	silent proc.Memo[silentKey, []composition.Problem]
 	// reads caches the fields of composite resources that patches read.
 	reads proc.Memo[*apiextv1.Composition, check.Reads]
 
