@@ -167,6 +167,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a package is installed in a control plane", "xpkg install REF", `unknown command "install"`, "use the crossplane CLI"},
 		{"credentials are those of other programs", "xpkg login", `unknown command "login"`, "docker login"},
 		{"the groups of commands have no other groups", "alpha xpkg x", `unknown command "xpkg"`, "did you mean xfn xpkg?"},
+		{"a short word is like no command if half of its letters differ", "help nope", `unknown command "nope"`, "see xfn --help"},
 		{"help is about commands", "help xpkg nosuch", `unknown command "nosuch"`, "see xfn xpkg --help"},
 		{"the name of a command is in lower case", "XPKG build", `unknown command "XPKG"`, "did you mean xfn xpkg?"},
 		{"a reference is locked with its file", "lock REF", `"REF" is a reference, expected a file`, "as in xfn lock functions.yaml"},

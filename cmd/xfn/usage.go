@@ -360,7 +360,10 @@ func misplaced(root *kong.Node, args []string, text string) error {
 		}
 	}
 	if found == nil && !strings.Contains(text, "did you mean") {
-		found = paths[hint.Nearest(args[i], names)]
+		// In a short word, half of the letters are no mistake.
+		if near := hint.Nearest(args[i], names); 2*hint.EditDistance(args[i], near) < len(args[i]) {
+			found = paths[near]
+		}
 	}
 	if found == nil {
 		return nil

@@ -107,6 +107,9 @@ func (s state) locate(err error) error {
 	if at := s.at[keyOf(unnamed.Object)]; at != "" {
 		err = fmt.Errorf("%w (at %s)", err, at)
 	}
+	if unnamed.Object.GetKind() == "EnvironmentConfig" {
+		return hint.Wrap(err, "functions require an EnvironmentConfig, and do not observe it: give its file with "+hint.RequiredResources)
+	}
 	return hint.Wrap(err, "set the annotation in metadata.annotations to the name that the pipeline gives this resource: the functions know it by this name")
 }
 

@@ -152,7 +152,7 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 	if known, ok := f.library.XRDFor(req.XR.GroupVersionKind()); ok {
 		xrd = &known
 	}
-	f.session.describe(ctx, e, xrd, r)
+	f.session.describe(ctx, e, xrd, req.Observed, r)
 	return r, runs, f.session.explain(ctx, err, req.XR.GetName(), e)
 }
 

@@ -5,16 +5,20 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// describe adds warnings about fields that patches read, and that the environment has under a similar
-// name, about the output, and the places of the functions' warnings. xrd and r may be nil.
-func (s *Session) describe(ctx context.Context, e composition.Entry, xrd *schema.XRD, r *LastPass) {
+// describe adds warnings about fields that patches read, and that the environment or an observed
+// resource has under a similar name, about the output, and the places of the functions' warnings. xrd
+// and r may be nil.
+func (s *Session) describe(ctx context.Context, e composition.Entry, xrd *schema.XRD, observed []*unstructured.Unstructured, r *LastPass) {
 	if r == nil {
 		return
 	}
@@ -23,6 +27,14 @@ func (s *Session) describe(ctx context.Context, e composition.Entry, xrd *schema
 	}
 	if environment := fieldpath.Map(r.Context, "fields", environmentKey); len(environment) > 0 {
 		for _, problem := range s.readsOf(ctx, e).MisreadEnvironment(e, environment) {
+			r.Warnings = append(r.Warnings, problem.Error())
+		}
+	}
+	for _, u := range observed {
+		if u.Object["status"] == nil {
+			continue
+		}
+		for _, problem := range s.readsOf(ctx, e).MisreadObserved(e, reconciler.ResourceName(u.Object), u.Object) {
 			r.Warnings = append(r.Warnings, problem.Error())
 		}
 	}

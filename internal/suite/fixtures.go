@@ -54,6 +54,10 @@ func (f *fixtures) warn(to progress.Func) {
 			done = f.ran
 		}
 		partly := one.suite != nil && slices.ContainsFunc(one.suite.Cases, func(c *spec.Case) bool {
+			// A case without the field uses no fixture of it.
+			if _, given, err := c.Field(one.field); err == nil && !given && one.field != "absent" {
+				return false
+			}
 			return !done[Item{Suite: one.suite, Case: c}.Name()]
 		})
 		if !f.used[one.fixture] && !partly {

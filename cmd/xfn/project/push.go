@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -32,6 +33,10 @@ type PushCmd struct {
 	flags.Registries
 	terminal.Format
 }
+
+// placeholderRegistry is the registry of a project for which xfn project init was given none. It is of a
+// domain that nobody can have.
+const placeholderRegistry = "example.com/my-org"
 
 // pushFlags are the flags of commands that write packages to a registry.
 type pushFlags struct {
@@ -71,6 +76,10 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	p, err := c.read(ctx, term)
 	if err != nil {
 		return err
+	}
+	if strings.HasPrefix(p.Repository, placeholderRegistry+"/") {
+		err := p.At("spec.repository", fmt.Errorf("spec.repository is %q, the placeholder of a new project", p.Repository))
+		return hint.Wrap(err, "set it to a repository of your registry, or name one with --repository")
 	}
 	tag := c.Tag
 	if tag == "" {

@@ -1,17 +1,22 @@
 package validate
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // split returns the elements of a list that is separated by commas.
@@ -24,14 +29,18 @@ func withoutStdin(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == manifest.Stdin })
 }
 
-// stream returns the documents of files and folders. It leaves out the files of other tools in folders,
-// and warns of them.
+// stream returns the documents of files and folders. Of folders, it leaves out the files of other tools,
+// and warns of them, and the documents that only xfn reads.
 func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[manifest.Document, error] {
 	return func(yield func(manifest.Document, error) bool) {
 		for _, path := range paths {
+			goldens := goldensIn(ctx, r, path)
 			for doc, err := range r.Stream(ctx, path) {
 				if what := foreign(r, path, doc.Path); what != "" {
 					r.Warn(what)
+					continue
+				}
+				if err == nil && doc.Path != path && (ours(doc) || isGolden(goldens, doc.Path)) {
 					continue
 				}
 				if !yield(doc, err) {
@@ -40,6 +49,72 @@ func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[ma
 			}
 		}
 	}
+}
+
+// ours reports whether a document is for xfn, and not for an API server: a suite, fixtures, or a Function
+// whose package is a path.
+func ours(doc manifest.Document) bool {
+	if !bytes.Contains(doc.Text, []byte("xfn.dev/")) && !bytes.Contains(doc.Text, []byte("pkg.crossplane.io/")) {
+		return false
+	}
+	obj, err := doc.Object()
+	if err != nil {
+		return false
+	}
+	switch gk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind().GroupKind(); {
+	case gk.Group == "xfn.dev":
+		return true
+	case gk.Group == "pkg.crossplane.io" && gk.Kind == "Function":
+		return lock.IsPath(fieldpath.Text(obj, "spec", "package"))
+	}
+	return false
+}
+
+// goldensIn returns the patterns of the golden files that the suites in a folder name. Golden files have
+// the fields that a function writes, and not whole objects.
+func goldensIn(ctx context.Context, r manifest.Reader, folder string) (patterns []string) {
+	if isDir, _ := afero.IsDir(r.FS, folder); !isDir {
+		return nil
+	}
+	for doc, err := range r.Stream(ctx, folder) {
+		if err != nil || !bytes.Contains(doc.Text, []byte("golden")) || !ours(doc) {
+			continue
+		}
+		obj, _ := doc.Object() // ours has read it.
+		for _, name := range goldens(obj, false) {
+			patterns = append(patterns, filepath.Join(filepath.Dir(doc.Path), parameter.ReplaceAllString(name, "*")))
+		}
+	}
+	return patterns
+}
+
+// parameter matches a parameter in a file name of a suite, such as ${each.region}.
+var parameter = regexp.MustCompile(`\$\{[^}]*\}`)
+
+// goldens returns the file names in the fields golden of a suite. in means that v is in such a field.
+func goldens(v any, in bool) (names []string) {
+	switch v := v.(type) {
+	case string:
+		if in {
+			names = append(names, v)
+		}
+	case []any:
+		for _, e := range v {
+			names = append(names, goldens(e, in)...)
+		}
+	case map[string]any:
+		for key, e := range v {
+			names = append(names, goldens(e, in || key == "golden")...)
+		}
+	}
+	return names
+}
+
+func isGolden(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		matched, _ := filepath.Match(pattern, path)
+		return matched
+	})
 }
 
 // foreign describes a file of another tool in a folder, or the Helm chart in the folder that has the
@@ -68,23 +143,25 @@ func empty(files manifest.Reader, resources []string) string {
 	return text
 }
 
-// definesSome reports whether a file or folder of resources has a CRD, an XRD or an MRD that defines
-// an object in schemas. It does not read standard input.
-func definesSome(ctx context.Context, files manifest.Reader, resources, schemas []string) bool {
-	// An error is reported when the resources are validated.
-	found, _ := inspect.CollectCRDs(ctx, withoutStdin(resources), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
-	if len(found) == 0 {
+// defines reports whether a file or folder of resources has a CRD, an XRD or an MRD of one of kinds. It
+// does not read standard input.
+func defines(ctx context.Context, files manifest.Reader, resources []string, kinds []schema.GroupKind) bool {
+	if len(kinds) == 0 {
 		return false
 	}
-	for doc := range stream(ctx, files, withoutStdin(schemas)) {
-		obj, err := doc.Object()
-		if err != nil {
-			continue
-		}
-		gk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind().GroupKind()
-		if slices.ContainsFunc(found, func(d inspect.CRD) bool { return d.Group == gk.Group && d.Kind == gk.Kind }) {
-			return true
+	// An error is reported when the resources are validated.
+	found, _ := inspect.CollectCRDs(ctx, withoutStdin(resources), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
+	return slices.ContainsFunc(found, func(d inspect.CRD) bool {
+		return slices.Contains(kinds, schema.GroupKind{Group: d.Group, Kind: d.Kind})
+	})
+}
+
+// kindsIn returns the kinds of the objects in files and folders. It does not read standard input.
+func kindsIn(ctx context.Context, files manifest.Reader, paths []string) (all []schema.GroupKind) {
+	for doc := range stream(ctx, files, withoutStdin(paths)) {
+		if obj, err := doc.Object(); err == nil {
+			all = append(all, (&unstructured.Unstructured{Object: obj}).GroupVersionKind().GroupKind())
 		}
 	}
-	return false
+	return all
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -114,7 +115,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	}
 	undefined := ""
 	if len(definitions) == 0 && out.broken+out.unread == 0 {
-		if !packages && c.Extensions != "" && definesSome(ctx, o.Files, resources, schemas) {
+		if !packages && c.Extensions != "" && defines(ctx, o.Files, resources, kindsIn(ctx, o.Files, schemas)) {
 			return swapped(schemas, resources)
 		}
 		undefined = c.undefined(schemas)
@@ -136,7 +137,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if out.counts.Total == 0 && c.Resources != "" {
 		term.Warn(empty(o.Files, resources))
 	}
-	if out.counts.NoSchema > 0 && definesSome(ctx, o.Files, resources, resources) {
+	if defines(ctx, o.Files, resources, out.undefined) {
 		term.Warn("CRDs and XRDs among the resources are not used as schemas\nhint: name their files among the schemas, too")
 	}
 	found := terminal.Findings{All: out.found, Command: "xfn validate", Program: p}
@@ -173,6 +174,8 @@ type output struct {
 	counts validate.Counts
 	// partial are the kinds that were validated by their structure only.
 	partial []string
+	// undefined are the kinds of the resources without a schema.
+	undefined []kschema.GroupKind
 	// found are the faults, for reports about files.
 	found []terminal.Annotation
 	// lenient is the number of warnings that are errors in mode loose.
@@ -249,6 +252,9 @@ func (o *output) add(r validate.Result) error {
 	o.counts.Add(r)
 	if r.Line == 0 && r.Kind == "" {
 		o.absent++
+	}
+	if r.Status == validate.NoSchema {
+		o.undefined = append(o.undefined, kschema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind())
 	}
 	if r.Partial && !slices.Contains(o.partial, r.Kind) {
 		o.partial = append(o.partial, r.Kind)

@@ -102,7 +102,7 @@ func counts(p composition.Problem) bool {
 	switch p.Kind {
 	case composition.UnknownField, check.MissingSchema:
 		return false
-	case check.NoSuchField, check.WrongType, check.NotInMap, check.NotApplied, check.OutsideStatus, check.OtherFunction, check.IgnoredValue:
+	case check.NoSuchField, check.WrongType, check.NotInMap, check.NotApplied, check.InsideBase, check.OutsideStatus, check.OtherFunction, check.IgnoredValue:
 		return true
 	default:
 		return !p.Warning

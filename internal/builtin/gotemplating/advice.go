@@ -45,18 +45,19 @@ func Advice(fatal string, input []byte) string {
 
 // block matches what begins or ends a block or a comment after the left delimiter of an action.
 var block = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:- )?\s*(/\*|if\b|range\b|with\b|define\b|block\b|end\b)`)
+	return regexp.MustCompile(`^(?:- )?\s*(/\*|if\b|range\b|with\b|define\b|block\b|end\b)\s*("[^"\n]*")?`)
 })
 
-// openBlock returns the keyword and the line, counted from 1, of the last block of a template that
-// has no end, or "".
-func openBlock(text, left string) (keyword string, line int) {
-	type opened struct {
-		keyword string
-		line    int
-	}
-	var open []opened
-	line = 1
+// An openBlock is a block of a template that has no end. line is counted from 1. name is that of a
+// defined template, in quotes, or "".
+type openBlock struct {
+	keyword, name string
+	line          int
+}
+
+// openBlocks returns the blocks of a template that have no end, in order.
+func openBlocks(text, left string) (open []openBlock) {
+	line := 1
 	for {
 		before, after, found := strings.Cut(text, left)
 		if !found {
@@ -71,14 +72,31 @@ func openBlock(text, left string) (keyword string, line int) {
 			comment, rest, _ := strings.Cut(text, "*/")
 			line, text = line+strings.Count(comment, "\n"), rest
 		case m[1] != "end":
-			open = append(open, opened{m[1], line})
+			open = append(open, openBlock{m[1], m[2], line})
 		case len(open) > 0:
 			open = open[:len(open)-1]
 		}
 	}
-	if len(open) == 0 {
-		return "", 0
+	return open
+}
+
+// undefined matches the error for an unknown variable.
+var undefined = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`: undefined variable "(\$\w+)"$`) })
+
+// whyUndefined explains the error for an unknown variable in a line of a template, or returns "".
+func whyUndefined(fatal, text string, line int, left string) string {
+	m := undefined().FindStringSubmatch(fatal)
+	lines := strings.SplitAfter(text, "\n")
+	if m == nil || line > len(lines) {
+		return ""
 	}
-	last := open[len(open)-1]
-	return last.keyword, last.line
+	if strings.Contains(lines[line-1], "range "+m[1]+" in ") {
+		return "where range has in: write range " + m[1] + " := LIST"
+	}
+	for _, b := range openBlocks(strings.Join(lines[:line-1], ""), left) {
+		if b.keyword == "define" {
+			return "where define " + b.name + " has no end yet, and a defined template has no variables of others: add the end before, or pass the value to the template"
+		}
+	}
+	return ""
 }

@@ -46,6 +46,8 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 		line := all.locate(at.template)
 		if at.missing != "" {
 			line.Detail = "where " + at.missing
+		} else {
+			line.Detail = whyUndefined(fatal, all.text(), at.template, cmp.Or(newProgramKey("", in, r.features).left, "{{"))
 		}
 		return line
 	}

@@ -53,6 +53,8 @@ func TestLocate(t *testing.T) {
 		"Unclosed":   {"an end that is missing has the line of the block", inline("a: 1\n{{ if true }}\nb: 1\n"), detailed(field("inline.template", 2), "where if, or a block in it, has no end")},
 		"Define":     {"an error in a defined template", inline("{{ define `x` }}\na: 1\n{{ fail `no` }}\n{{ end }}\n{{ template `x` }}\n"), field("inline.template", 3)},
 		"Include":    {"an error in an included template has the line of the innermost template", inline("{{ define `y` }}\n{{ fail `no` }}\n{{ end }}{{ define `x` }}\n{{ include `y` . }}{{ end }}\n\n{{ include `x` . }}\n"), field("inline.template", 2)},
+		"Unended":    {"a template whose end is missing has no variables of others", inline("{{ $x := 1 }}\n{{ define \"t\" }}\na: 1\n\n{{ range list }}\nb: {{ $x }}\n{{ end }}\n"), detailed(field("inline.template", 6), `where define "t" has no end yet, and a defined template has no variables of others: add the end before, or pass the value to the template`)},
+		"In":         {"a range has no in", inline("a: 1\n{{ range $x in list }}\n{{ end }}\n"), detailed(field("inline.template", 2), "where range has in: write range $x := LIST")},
 		"Comment":    {"an end in a comment ends no block", inline("{{ if true }}\n{{ range list }}\n{{ end }}\n{{- /* {{ end }}\n*/ -}}\n"), detailed(field("inline.template", 1), "where if, or a block in it, has no end")},
 		"Second":     {"a line of the second template", "{source: Inline, inline: {templates: ['a: 1', \"b: 1\\nc: {{ none }}\"]}}", field("inline.templates[1]", 2)},
 		"File":       {"a line of the second file", files("two"), file("two/2.yaml", 2)},

@@ -49,10 +49,13 @@ func (p parts) locate(line int) sdk.Location {
 // locateOpen returns the place of the block that has no end, or of the line if no block is found.
 // left is the left delimiter of actions, or "" for the default.
 func (p parts) locateOpen(line int, left string) sdk.Location {
-	keyword, begin := openBlock(p.text(), cmp.Or(left, "{{"))
-	at := p.locate(cmp.Or(begin, line))
-	if keyword != "" {
-		at.Detail = "where " + keyword + ", or a block in it, has no end"
+	var last openBlock
+	if open := openBlocks(p.text(), cmp.Or(left, "{{")); len(open) > 0 {
+		last = open[len(open)-1]
+	}
+	at := p.locate(cmp.Or(last.line, line))
+	if last.keyword != "" {
+		at.Detail = "where " + last.keyword + ", or a block in it, has no end"
 	}
 	return at
 }

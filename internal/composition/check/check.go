@@ -23,6 +23,7 @@ const (
 	NamedAndUnnamed       composition.ProblemKind = "NamedAndUnnamed"
 	ResourceWithoutName   composition.ProblemKind = "ResourceWithoutName"
 	DuplicateResource     composition.ProblemKind = "DuplicateResource"
+	InsideBase            composition.ProblemKind = "InsideBase"
 	PatchSetWithoutName   composition.ProblemKind = "PatchSetWithoutName"
 	PatchWithoutFrom      composition.ProblemKind = "PatchWithoutFromFieldPath"
 	PatchWithoutTo        composition.ProblemKind = "PatchWithoutToFieldPath"
@@ -147,7 +148,7 @@ func newChecker(e composition.Entry, o Options) *checker {
 		hasEnvironment: hasEnvironment,
 		Options:        o, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
 		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
-		reads: Reads{reads{}, reads{}, map[string]bool{}},
+		reads: Reads{reads{}, reads{}, map[string]reads{}, map[string]bool{}},
 	}
 }
 
@@ -215,7 +216,7 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 		return m != Strict
 	case NoSuchField, NoRootField, WrongType, NotInMap:
 		return m == Warn
-	case NotApplied, OutOfOrder, OutsideStatus, NotChecked, IgnoredValue, InputNotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
+	case NotApplied, InsideBase, OutOfOrder, OutsideStatus, NotChecked, IgnoredValue, InputNotChecked, OtherFunction, composition.NotCarried, composition.LegacyField:
 		return true
 	default:
 		return false

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,6 +89,7 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 				c.add(InvalidInput, at+".patchSetName", "patch set %q does not exist%s", *name, next)
 			}
 		}
+		c.insideBase(at, t)
 		for j := range t.ConnectionDetails {
 			c.invalid(fmt.Sprintf("%s.connectionDetails[%d]", at, j), t.ConnectionDetails[j].Validate())
 		}
@@ -105,6 +108,31 @@ func (c *checker) templateName(in source, at string, t *spec.Template, names map
 		c.add(ResourceWithoutName, at+".name", "no name is set")
 	case twice && (in.legacy || hasBase(t)):
 		c.add(DuplicateResource, at+".name", "the name %q is also the name of %s", t.Name, in.below("resources[%d]", first))
+	}
+}
+
+// insideBase reports patches, readiness checks and connection details that are in the base of a template,
+// and not beside it. No kind has a field with such elements at its root.
+func (c *checker) insideBase(at string, t *spec.Template) {
+	var base struct{ Patches, ConnectionDetails, ReadinessChecks json.RawMessage }
+	if !bytes.Contains(t.Base, []byte(`"patches"`)) && !bytes.Contains(t.Base, []byte(`"readinessChecks"`)) && !bytes.Contains(t.Base, []byte(`"connectionDetails"`)) || json.Unmarshal(t.Base, &base) != nil {
+		return
+	}
+	for _, field := range []struct {
+		name string
+		text json.RawMessage
+		keys []string
+	}{
+		{"patches", base.Patches, []string{"fromFieldPath", "toFieldPath", "patchSetName", "combine"}},
+		{"connectionDetails", base.ConnectionDetails, []string{"fromConnectionSecretKey", "fromFieldPath"}},
+		{"readinessChecks", base.ReadinessChecks, []string{"fieldPath", "matchString", "matchCondition"}},
+	} {
+		var elements []map[string]json.RawMessage
+		if json.Unmarshal(field.text, &elements) == nil && slices.ContainsFunc(elements, func(e map[string]json.RawMessage) bool {
+			return slices.ContainsFunc(field.keys, func(key string) bool { return e[key] != nil })
+		}) {
+			c.add(InsideBase, at+".base."+field.name, "%s is a field of the composed resource here, and has no effect: indent it like base", field.name)
+		}
 	}
 }
 

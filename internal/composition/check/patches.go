@@ -171,6 +171,11 @@ func (c *checker) lookUp(field, text string, from side) (value, bool) {
 		c.reads.composite[field] = path
 	case from.what == environment:
 		c.reads.environment[field] = path
+	case from.name != "":
+		if c.reads.observed[from.name] == nil {
+			c.reads.observed[from.name] = reads{}
+		}
+		c.reads.observed[from.name][field] = path
 	}
 	node, f := from.find(path, false)
 	c.fault(field, f)

@@ -29,10 +29,12 @@ func Fields(ctx context.Context, e composition.Entry, inputs composition.Inputs,
 	return located(e, found)
 }
 
-// Reads are the fields of the composite resource and of the environment that the patches of a
-// Composition read, by the fields of the patches.
+// Reads are the fields of the composite resource, of the environment and of observed resources that the
+// patches of a Composition read, by the fields of the patches.
 type Reads struct {
 	composite, environment reads
+	// observed has the fields of each resource by its name in the pipeline.
+	observed map[string]reads
 	// written has the inputs with a patch to the environment.
 	written map[string]bool
 }
@@ -49,19 +51,34 @@ func ReadsOf(ctx context.Context, e composition.Entry, inputs composition.Inputs
 // exists.
 func (r Reads) Misread(e composition.Entry, xr map[string]any) []composition.Problem {
 	// Labels are free, and Crossplane and functions write the status.
-	return located(e, r.composite.misread("composite resource", map[string]any{"spec": xr["spec"]}))
+	return located(e, r.composite.misread("composite resource", map[string]any{"spec": xr["spec"]}, hint.Misspelled))
 }
 
-// MisreadEnvironment is like Misread, for the fields of the environment.
+// MisreadEnvironment is like Misread, for the fields of the environment. The environment usually has all
+// fields that patches read, so the plural of one is a misspelling, too.
 func (r Reads) MisreadEnvironment(e composition.Entry, environment map[string]any) []composition.Problem {
-	return located(e, r.environment.misread("environment", environment))
+	return located(e, r.environment.misread("environment", environment, plural))
 }
 
-// misread returns the fields that the object what lacks, and has under a similar name.
-func (r reads) misread(what string, object map[string]any) (found []composition.Problem) {
+// MisreadObserved is like Misread, for the status of the observed resource with a name in the pipeline.
+func (r Reads) MisreadObserved(e composition.Entry, name string, observed map[string]any) []composition.Problem {
+	return located(e, r.observed[name].misread(fmt.Sprintf("observed resource %q", name), map[string]any{"status": observed["status"]}, hint.Misspelled))
+}
+
+// plural is hint.Misspelled, but a plural is a misspelling of its singular. The reverse may be right: a
+// list of all values beside an optional choice.
+func plural(name string, names []string) string {
+	if one, ok := strings.CutSuffix(name, "s"); ok && slices.Contains(names, one) {
+		return one
+	}
+	return hint.Misspelled(name, names)
+}
+
+// misread returns the fields that the object what lacks, and has under a name that similar returns.
+func (r reads) misread(what string, object map[string]any, similar func(string, []string) string) (found []composition.Problem) {
 	for _, field := range slices.Sorted(maps.Keys(r)) {
 		path := r[field]
-		if i, near := r.misspelled(path, object); near != "" {
+		if i, near := r.misspelled(path, object, similar); near != "" {
 			meant := append(path[:i:i], fieldpath.Key(near))
 			found = append(found, composition.Problem{Kind: NoSuchField, Field: field, Text: fmt.Sprintf("the %s has no %s%s", what, path[:i+1], hint.DidYouMean(meant.String()))})
 		}
@@ -84,7 +101,7 @@ func patchChecker(ctx context.Context, e composition.Entry, inputs composition.I
 
 // misspelled returns the index in path of the first field that object lacks, and the field in
 // its place with a similar name that no patch reads, or "".
-func (r reads) misspelled(path fieldpath.Path, object map[string]any) (int, string) {
+func (r reads) misspelled(path fieldpath.Path, object map[string]any, similar func(string, []string) string) (int, string) {
 	var value any = object
 	for i, segment := range path {
 		obj, ok := value.(map[string]any)
@@ -97,7 +114,7 @@ func (r reads) misspelled(path fieldpath.Path, object map[string]any) (int, stri
 		unread := slices.DeleteFunc(slices.Sorted(maps.Keys(obj)), func(key string) bool {
 			return r.isRead(append(path[:i:i], fieldpath.Key(key)))
 		})
-		return i, hint.Misspelled(segment.Key, unread)
+		return i, similar(segment.Key, unread)
 	}
 	return 0, ""
 }

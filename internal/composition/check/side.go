@@ -25,6 +25,8 @@ type side struct {
 	root schema.Node
 	// isXR is true for the composite resource.
 	isXR bool
+	// name is that of the composed resource's template, or "".
+	name string
 }
 
 // side returns the side for a kind. If the kind has no schema, side adds one
@@ -188,6 +190,7 @@ func (c *checker) template(field string, t *spec.Template) side {
 		return side{}
 	}
 	s := c.side(kschema.FromAPIVersionAndKind(apiVersion, kind), field)
+	s.name = t.Name
 	c.bases[t.Name] = s
 	c.object(field, s, "", base, s.root)
 	return s

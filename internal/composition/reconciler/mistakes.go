@@ -88,8 +88,20 @@ var knownAnnotations = []string{
 // metadataFields are the fields of metadata, which all kinds have.
 var metadataFields = strings.Fields("annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels managedFields name namespace ownerReferences resourceVersion selfLink uid")
 
-// A metadataMistake describes a mistake in metadata.
-type metadataMistake struct{ key, text string }
+// A metadataMistake describes a mistake in metadata. field is the path to which it refers.
+type metadataMistake struct{ field, key, text string }
+
+// dotted returns the name that v, an entry of labels or annotations, probably has: that with the names of
+// the objects in it, because a path has a dot in the name. It returns name if v is no such object.
+func dotted(name string, v *structpb.Value) string {
+	fields := v.GetStructValue().GetFields()
+	for key, below := range fields {
+		if len(fields) == 1 {
+			return dotted(name+"."+key, below)
+		}
+	}
+	return name
+}
 
 // metadataMistakes describes mistakes in the new metadata of a desired resource: fields that no
 // object has, labels and annotations that an API server refuses, values that are not text, for which
@@ -98,7 +110,7 @@ func metadataMistakes(before, after *structpb.Struct) (found []metadataMistake) 
 	old, is := metadataOf(before), metadataOf(after)
 	for _, field := range slices.Sorted(maps.Keys(is)) {
 		if _, had := old[field]; !had && !slices.Contains(metadataFields, field) {
-			found = append(found, metadataMistake{field, fmt.Sprintf("sets metadata.%s, which no object has%s", field, hint.DidYouMean(hint.Nearest(field, metadataFields)))})
+			found = append(found, metadataMistake{"metadata", field, fmt.Sprintf("sets metadata.%s, which no object has%s", field, hint.DidYouMean(hint.Nearest(field, metadataFields)))})
 		}
 	}
 	for _, field := range []string{"labels", "annotations"} {
@@ -110,14 +122,20 @@ func metadataMistakes(before, after *structpb.Struct) (found []metadataMistake) 
 			switch v := entries[name].GetKind().(type) {
 			case *structpb.Value_StringValue:
 				if reason := invalidEntry(field, name, v.StringValue); reason != "" {
-					found = append(found, metadataMistake{name, fmt.Sprintf("sets metadata.%s[%s] to %q, which an API server refuses: %s", field, name, v.StringValue, reason)})
+					found = append(found, metadataMistake{"metadata", name, fmt.Sprintf("sets metadata.%s[%s] to %q, which an API server refuses: %s", field, name, v.StringValue, reason)})
 				}
 			case *structpb.Value_NullValue:
+			case *structpb.Value_StructValue:
+				next, path := "write a text", "metadata"
+				if full := dotted(name, entries[name]); full != name {
+					next, path = fmt.Sprintf("for a name with a dot, write the path metadata.%s[%s]", field, full), "metadata."+field+"."+full
+				}
+				found = append(found, metadataMistake{path, name, fmt.Sprintf("sets metadata.%s[%s] to an object, so Crossplane removes all %[1]s: %[3]s", field, name, next)})
 			default:
-				found = append(found, metadataMistake{name, fmt.Sprintf("sets metadata.%s[%s] to a value that is not text, so Crossplane removes all %[1]s: write it in quotes", field, name)})
+				found = append(found, metadataMistake{"metadata", name, fmt.Sprintf("sets metadata.%s[%s] to a value that is not text, so Crossplane removes all %[1]s: write it in quotes", field, name)})
 			}
 			if near := hint.Misspelled(name, knownAnnotations); field == "annotations" && near != "" {
-				found = append(found, metadataMistake{name, fmt.Sprintf("sets the annotation %s, which has no effect%s", name, hint.DidYouMean(near))})
+				found = append(found, metadataMistake{"metadata", name, fmt.Sprintf("sets the annotation %s, which has no effect%s", name, hint.DidYouMean(near))})
 			}
 		}
 	}

@@ -242,7 +242,7 @@ func (in *pipelineInput) warnings(step string, removes bool, origins *compositio
 			warn("writes %q to the name of %s %q: %s%s", text, what, name, placeholderReason(text), origins.At(name, "metadata", text))
 		}
 		for _, m := range metadataMistakes(was, is) {
-			warn("%s (%s %q)%s", m.text, what, name, origins.At(name, "metadata", m.key))
+			warn("%s (%s %q)%s", m.text, what, name, origins.At(name, m.field, m.key))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.GetResources())) {

@@ -24,6 +24,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // CRDOptions are options for CollectCRDs. The zero value works.
@@ -69,7 +70,7 @@ const maxPackages = 200
 // Configurations name, and the dependencies that package metadata names. If several CRDs
 // have one name, the first is used.
 func CollectCRDs(ctx context.Context, sources []string, o CRDOptions) ([]CRD, error) {
-	c := &collector{CRDOptions: o, packages: map[string]bool{}, known: map[string]CRD{}}
+	c := &collector{CRDOptions: o, packages: map[string]bool{}, known: map[string]CRD{}, local: map[string]bool{}}
 	for _, s := range sources {
 		if err := c.source(ctx, s); err != nil {
 			return nil, err
@@ -79,6 +80,9 @@ func CollectCRDs(ctx context.Context, sources []string, o CRDOptions) ([]CRD, er
 	for len(c.queue) > 0 {
 		next := c.queue[0]
 		c.queue = c.queue[1:]
+		if _, repository, _ := strings.Cut(next.pkg, "/"); next.by != "" && c.local[xpkg.Label(repository)] {
+			continue
+		}
 		if err := c.registry(ctx, next); err != nil {
 			return nil, err
 		}
@@ -94,6 +98,9 @@ type collector struct {
 	// queued.
 	queue    []requirement
 	packages map[string]bool
+	// local are the names of the Functions in files whose packages are paths. Dependencies that
+	// Crossplane would install under these names are not read.
+	local map[string]bool
 	// functions are the names of the function that is being read.
 	functions []string
 }
@@ -218,7 +225,10 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 			return manifest.Position(from.Path, lines.Of(fmt.Sprintf("spec.dependsOn[%d]", i)))
 		})
 	case group == "pkg.crossplane.io":
-		if pkg := fieldpath.Text(obj, "spec", "package"); pkg != "" {
+		pkg := fieldpath.Text(obj, "spec", "package")
+		if obj["kind"] == "Function" && lock.IsPath(pkg) {
+			c.local[(&unstructured.Unstructured{Object: obj}).GetName()] = true
+		} else if pkg != "" {
 			next := requirement{pkg: pkg, by: manifest.Position(from.Path, from.Lines().Of("spec.package"))}
 			if obj["kind"] == "Function" {
 				next.function = (&unstructured.Unstructured{Object: obj}).GetName()

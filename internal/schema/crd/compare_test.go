@@ -232,6 +232,7 @@ func TestRead(t *testing.T) {
 func TestGenerateErrors(t *testing.T) {
 	const xrd = `apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition`
 	for text, want := range map[string]string{
+		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, versions: [{name: v1, schema: {type: object, properties: {spec: {}}}}]}}`:                               "v1 has no schema: add openAPIV3Schema, and indent type, properties and the other fields below it",
 		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, versions: [{name: v1}]}}`:                                                                               "v1 has no schema",
 		`{` + xrd + `, spec: {group: g, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {}}}]}}`:                                                            "the plural of K is missing",
 		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, claimNames: {kind: K, plural: cs}, versions: [{name: v1, schema: {openAPIV3Schema: {a: b}}}]}}`:         "claims must not have the kind or plural",

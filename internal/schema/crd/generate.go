@@ -27,7 +27,11 @@ func Share(xrd map[string]any) ([]map[string]any, error) {
 	}
 	for i, v := range d.Versions {
 		if v.schema == nil {
-			return nil, missing(v.raw.object("schema"), fmt.Sprintf("spec.versions[%d].schema", i), "openAPIV3Schema", "an object", "version "+v.Name+" has no schema")
+			schema, text := v.raw.object("schema"), "version "+v.Name+" has no schema"
+			if schema["properties"] != nil {
+				text += ": add openAPIV3Schema, and indent type, properties and the other fields below it"
+			}
+			return nil, missing(schema, fmt.Sprintf("spec.versions[%d].schema", i), "openAPIV3Schema", "an object", text)
 		}
 	}
 	spec := object(xrd).object("spec")
