@@ -196,6 +196,7 @@ func TestMemoryLimit(t *testing.T) {
 			reason:      "patches read only the fields that they name, and validation of the XR needs no other copy of its list",
 			composition: withPatches(1, "", func(int) string { return "data.kind" }),
 			args:        "render long.yaml composition.yaml --xrd xrd.yaml --memory-limit=52Mi",
+			want:        `warning: resource "r" has no namespace, but ConfigMap is namespaced .*\n`,
 		},
 		"Kept": {
 			reason:   "a template that stores its output exceeds the limit",

@@ -20,7 +20,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
-	"github.com/xfn-dev/xfn/render"
 )
 
 // A fieldsKey has the keys of a Composition and of an XRD, and the release of Crossplane whose
@@ -129,18 +128,22 @@ func (p plan) ownedErrors(ctx context.Context, doc manifest.Document, obj map[st
 	return append(errs, refusals(doc, found, "composite resource")...)
 }
 
-// refusedOutput returns warnings of what an API server refuses or drops of an output, because of the
-// XRD: fields of the status, and composed resources without a namespace if the XR is cluster-scoped.
-func refusedOutput(ctx context.Context, e composition.Entry, xrd schema.XRD, r *render.Result) (warnings []string) {
+// warnOutput adds warnings of what an API server refuses or drops of an output, because of the XRD:
+// fields of the status, and composed resources without a namespace if the XR is cluster-scoped. xrd
+// and r may be nil.
+func (p plan) warnOutput(ctx context.Context, e composition.Entry, xrd *schema.XRD, r *LastPass) {
+	if xrd == nil || r == nil || !p.in.validatesXRs() {
+		return
+	}
 	def, err := xrd.Definition()
 	if err != nil || xrd.Complete() != nil {
-		return nil // Loading the XRD reports it.
+		return // Loading the XRD reports it.
 	}
 	xr := unstructured.Unstructured{Object: r.XR}
 	status := map[string]any{"apiVersion": xr.GetAPIVersion(), "kind": xr.GetKind(), "status": r.XR["status"]}
 	found, err := def.Validate(ctx, status, schema.Options{})
 	if err != nil {
-		return nil
+		return
 	}
 	for _, f := range found {
 		if !strings.HasPrefix(f.Field, "status.") {
@@ -150,17 +153,16 @@ func refusedOutput(ctx context.Context, e composition.Entry, xrd schema.XRD, r *
 		if f.Unknown {
 			text = fmt.Sprintf("has the field %s, which %s of %s does not have%s", f.Field, xr.GetKind(), xr.GetAPIVersion(), hint.DidYouMean(f.Nearest))
 		}
-		warnings = append(warnings, "the composite resource "+text+manifest.At(composition.OutputField(e, "", xr.GetKind(), f.Field)))
+		r.Warnings = append(r.Warnings, "the composite resource "+text+manifest.At(composition.OutputField(e, "", xr.GetKind(), f.Field)))
 	}
 	if def.Namespaced {
-		return warnings
+		return
 	}
 	for _, obj := range r.Composed {
 		u := unstructured.Unstructured{Object: obj}
 		if kind, ok := schema.FindKind(u.GroupVersionKind()); ok && kind.Namespaced && u.GetNamespace() == "" {
 			at := composition.OutputField(e, reconciler.ResourceName(obj), u.GetKind(), "metadata.namespace")
-			warnings = append(warnings, fmt.Sprintf("resource %q has no namespace, but %s is namespaced and the composite resource is not: set metadata.namespace%s", reconciler.ResourceName(obj), u.GetKind(), manifest.At(at)))
+			r.Warnings = append(r.Warnings, fmt.Sprintf("resource %q has no namespace, but %s is namespaced and the composite resource is not: set metadata.namespace%s", reconciler.ResourceName(obj), u.GetKind(), manifest.At(at)))
 		}
 	}
-	return warnings
 }

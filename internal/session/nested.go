@@ -148,11 +148,10 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 		return nil, nil, err
 	}
 	r, err := f.plan.render(composition.WithEntry(ctx, e), f.plan.in.WrapRunner(n, runner), req)
-	var xrd *schema.XRD
-	if known, ok := f.library.XRDFor(req.XR.GroupVersionKind()); ok {
-		xrd = &known
+	if xrd, ok := f.library.XRDFor(req.XR.GroupVersionKind()); ok {
+		f.plan.warnOutput(ctx, e, &xrd, r)
 	}
-	f.session.describe(ctx, e, xrd, req.Observed, r)
+	f.session.describe(ctx, e, req.Observed, r)
 	return r, runs, f.session.explain(ctx, err, req.XR.GetName(), e)
 }
 

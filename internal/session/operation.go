@@ -59,7 +59,7 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 	})
 	if r.Err = explainWatch(s.explain(ctx, err, op.GetName(), p.entry), p.entry, in.Watched); err == nil {
 		r.LastPass = &LastPass{Passes: 1, Result: once}
-		s.describe(ctx, p.entry, nil, nil, r.LastPass)
+		s.describe(ctx, p.entry, nil, r.LastPass)
 	}
 	if in.Encode != nil && r.Err == nil {
 		r.Text, r.TextErr = in.Encode(r)

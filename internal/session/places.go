@@ -12,18 +12,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
-	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // describe adds warnings about fields that patches read, and that the environment or an observed
-// resource has under a similar name, about the output, and the places of the functions' warnings. xrd
-// and r may be nil.
-func (s *Session) describe(ctx context.Context, e composition.Entry, xrd *schema.XRD, observed []*unstructured.Unstructured, r *LastPass) {
+// resource has under a similar name, and the places of the functions' warnings. r may be nil.
+func (s *Session) describe(ctx context.Context, e composition.Entry, observed []*unstructured.Unstructured, r *LastPass) {
 	if r == nil {
 		return
-	}
-	if xrd != nil {
-		r.Warnings = append(r.Warnings, refusedOutput(ctx, e, *xrd, r.Result)...)
 	}
 	if environment := fieldpath.Map(r.Context, "fields", environmentKey); len(environment) > 0 {
 		for _, problem := range s.readsOf(ctx, e).MisreadEnvironment(e, environment) {

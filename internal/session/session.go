@@ -244,7 +244,8 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		req, invalid, err := p.admitted(ctx, doc)
 		if r.Invalid = invalid; err == nil {
 			r.LastPass, err = p.render(composition.WithEntry(ctx, p.entry), run, req)
-			s.describe(ctx, p.entry, p.xrd, req.Observed, r.LastPass)
+			p.warnOutput(ctx, p.entry, p.xrd, r.LastPass)
+			s.describe(ctx, p.entry, req.Observed, r.LastPass)
 			err = explainName(s.explain(ctx, err, req.XR.GetName(), p.entry), req.XR.GetName(), doc)
 		}
 		if err == nil {

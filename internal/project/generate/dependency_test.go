@@ -266,9 +266,9 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	e2e.ErrorHas(t, "a silent server is named", generate.AddDependency(t.Context(), open(t, path), d, silent), `/crd.yaml": the server does not answer: `)
 	f := &generate.Fetcher{HTTP: server.Client(), Kubernetes: server.URL}
 	for file, want := range map[string]string{
-		"/blob/page.yaml":  `reading the dependency "URL": URL:1: the file is a web page in HTML, not YAML`,
+		"/blob/page.yaml":  `reading the dependency "URL": URL:1: the file is a web page in HTML`,
 		"/deployment.yaml": `reading the dependency "URL": URL:2: expected a CRD or XRD, got kind Deployment`,
-		"/page.yaml":       `reading the dependency "URL": URL:1: the file is a web page in HTML, not YAML`,
+		"/page.yaml":       `reading the dependency "URL": URL:1: the file is a web page in HTML`,
 		"/comment.yaml":    `reading the dependency "URL": it has no CRD or XRD`,
 	} {
 		d, err := generate.ParseDependency(server.URL+file, generate.DependencyOptions{})
