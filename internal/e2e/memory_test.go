@@ -101,7 +101,7 @@ func withPatches(patches int, transforms string, path func(i int) string) string
       kind: Resources
       resources:
       - name: r
-        base: {apiVersion: v1, kind: ConfigMap}
+        base: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: default}}
         patches:
 ` + all.String()
 }
@@ -196,7 +196,6 @@ func TestMemoryLimit(t *testing.T) {
 			reason:      "patches read only the fields that they name, and validation of the XR needs no other copy of its list",
 			composition: withPatches(1, "", func(int) string { return "data.kind" }),
 			args:        "render long.yaml composition.yaml --xrd xrd.yaml --memory-limit=52Mi",
-			want:        `warning: resource "r" has no namespace, but ConfigMap is namespaced .*\n`,
 		},
 		"Kept": {
 			reason:   "a template that stores its output exceeds the limit",
