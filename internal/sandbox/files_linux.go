@@ -51,6 +51,7 @@ func executeOnly(info os.FileInfo, s Spec) bool {
 	return owner < s.HostID || owner >= s.HostID+idRange
 }
 
+// sealSelf returns a sealed copy of this program in memory. No process can write to it.
 func sealSelf() (*os.File, error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {

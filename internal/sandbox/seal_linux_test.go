@@ -49,7 +49,7 @@ func TestExecuteOnly(t *testing.T) {
 		mode   os.FileMode
 		want   bool
 	}{
-		{"only the owner can write, who is no user of the sandbox", os.Geteuid(), 0o755, MapsIDs()},
+		{"only the owner can write, and the owner is not a user of the sandbox", os.Geteuid(), 0o755, MapsIDs()},
 		{"others can execute it without reading it", os.Geteuid(), 0o711, MapsIDs()},
 		{"a group can write", os.Geteuid(), 0o775, false},
 		{"everyone can write", os.Geteuid(), 0o757, false},

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -82,14 +83,14 @@ func goldensIn(ctx context.Context, r manifest.Reader, folder string) (patterns 
 		}
 		obj, _ := doc.Object() // ours has read it.
 		for _, name := range goldens(obj, false) {
-			patterns = append(patterns, filepath.Join(filepath.Dir(doc.Path), parameter.ReplaceAllString(name, "*")))
+			patterns = append(patterns, filepath.Join(filepath.Dir(doc.Path), parameter().ReplaceAllString(name, "*")))
 		}
 	}
 	return patterns
 }
 
 // parameter matches a parameter in a file name of a suite, such as ${each.region}.
-var parameter = regexp.MustCompile(`\$\{[^}]*\}`)
+var parameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[^}]*\}`) })
 
 // goldens returns the file names in the fields golden of a suite. in means that v is in such a field.
 func goldens(v any, in bool) (names []string) {
@@ -151,6 +152,11 @@ func defines(ctx context.Context, files manifest.Reader, resources []string, kin
 	}
 	// An error is reported when the resources are validated.
 	found, _ := inspect.CollectCRDs(ctx, withoutStdin(resources), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
+	return definesOne(found, kinds)
+}
+
+// definesOne reports whether one of kinds has a definition.
+func definesOne(found []inspect.CRD, kinds []schema.GroupKind) bool {
 	return slices.ContainsFunc(found, func(d inspect.CRD) bool {
 		return slices.Contains(kinds, schema.GroupKind{Group: d.Group, Kind: d.Kind})
 	})

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -25,10 +22,8 @@ func missing(ctx context.Context, files manifest.Reader, given string) string {
 	found, _ := inspect.CollectCRDs(ctx, withoutStdin(split(given)), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
 	next := fmt.Sprintf("name the schemas before the resources, as in xfn validate definition.yaml %s; ", given)
 	if len(found) > 0 {
-		resources, kinds := "xr.yaml", kindsIn(ctx, files, split(given))
-		if slices.ContainsFunc(found, func(d inspect.CRD) bool {
-			return slices.Contains(kinds, schema.GroupKind{Group: d.Group, Kind: d.Kind})
-		}) {
+		resources := "xr.yaml"
+		if definesOne(found, kindsIn(ctx, files, split(given))) {
 			resources = given // It has resources, too.
 		}
 		next = fmt.Sprintf("%s has schemas; name the resources after it, as in xfn validate %s %s; ", given, given, resources)

@@ -109,6 +109,8 @@ func Composition(ctx context.Context, e composition.Entry, o Options) []composit
 			c.patches(in)
 		}
 	}
+	// The packages of the functions are unknown. The name that Crossplane derives from that of an official
+	// package ends with the name of the function.
 	byName := func(name string) string { return strings.TrimPrefix(name, "crossplane-contrib-") }
 	c.order(e, byName, false)
 	found = append(found, located(e, c.problems)...)
@@ -136,17 +138,16 @@ type checker struct {
 	// other is the name of the function that the current step calls, if it may not be the
 	// function by whose rules the step's input is checked.
 	other string
-	// hasEnvironment is true if a step gives the pipeline an environment.
-	hasEnvironment bool
+	// givesEnvironment is true if a step gives the pipeline an environment.
+	givesEnvironment bool
 }
 
 func newChecker(e composition.Entry, o Options) *checker {
-	hasEnvironment := slices.ContainsFunc(e.Spec.Pipeline, func(step apiextv1.PipelineStep) bool {
-		return strings.HasSuffix(step.FunctionRef.Name, "function-environment-configs")
+	givesEnvironment := slices.ContainsFunc(e.Spec.Pipeline, func(step apiextv1.PipelineStep) bool {
+		return strings.HasSuffix(step.FunctionRef.Name, environmentConfigs)
 	})
 	return &checker{
-		hasEnvironment: hasEnvironment,
-		Options:        o, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
+		Options: o, composite: e.Spec.CompositeTypeRef, budget: patch.Most, givesEnvironment: givesEnvironment,
 		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
 		reads: Reads{reads{}, reads{}, map[string]reads{}, map[string]bool{}},
 	}

@@ -58,8 +58,8 @@ func invalid(at string, raw []byte, obj map[string]any, known composition.Input)
 // Silent returns the mistakes that functions accept and that need no schema: steps in the wrong
 // order and, in the inputs of function-patch-and-transform, patches to a field of the composite
 // resource that Crossplane does not apply, patches from a field that no composite resource has,
-// patches inside of a base, and resources of one name. official is as in InputKinds. hasEnvironment is true if the pipeline begins
-// with an environment.
+// patches inside of a base, and resources of one name. official is as in InputKinds. hasEnvironment
+// is true if the pipeline begins with an environment.
 func Silent(ctx context.Context, e composition.Entry, inputs composition.Inputs, official func(name string) string, hasEnvironment bool) []composition.Problem {
 	c := patchChecker(ctx, e, inputs, noSchemas)
 	for _, in := range c.inputs(ctx, e) {

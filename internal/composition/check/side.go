@@ -73,7 +73,7 @@ func (c *checker) rootFault(path fieldpath.Path) *fault {
 	if near == "" {
 		meant = "spec." + path.String()
 	}
-	if c.hasEnvironment {
+	if c.givesEnvironment {
 		meant += " or, of the environment, type: FromEnvironmentFieldPath"
 	}
 	return &fault{NoRootField, fmt.Sprintf("a composite resource has no field %s, only %s%s", path, strings.Join(roots, ", "), hint.DidYouMean(meant))}

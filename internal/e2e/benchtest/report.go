@@ -168,7 +168,7 @@ func (r Report) Markdown() string {
 	return r.Machine.String() + "\n\n" + aligned(cells) + r.floors()
 }
 
-// floors returns the table of the floors, or "" if there are none.
+// floors returns the table of the floors of missed aims, which may be empty.
 func (r Report) floors() string {
 	cells := [][]string{{"job", "xfn", "floor", "ratio"}}
 	for i, l := range r.Lines {

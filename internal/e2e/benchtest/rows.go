@@ -46,6 +46,11 @@ const (
 	bareProcess  = "start of the bare process, then a render by it"
 	inNamespaces = "the limit, and `xfn version` in new namespaces"
 	onlyImports  = "a program that only imports the libraries of xfn"
+	// deflated is the work of a package: its digests, and its compression.
+	deflated      = "hashing both ways and deflating in parallel"
+	thenDeflated  = "the limit, then " + deflated
+	decoded       = "text/template's Execute, and decoding of its YAML"
+	waitedDecoded = "waiting for 2 ms, " + decoded
 )
 
 // Rows returns the table of `make bench`.
@@ -55,8 +60,8 @@ func Rows() []Row {
 			Row{Name: "RenderSource", Job: "`xfn render` of a function's source without a change", Limit: "render by a running function", Aims: []Aim{timesPlus(1.1, 0.05)}},
 			Row{Name: "RenderSourceChanged", Job: "the same after a change of one line", Limit: goBuild, Aims: []Aim{times(1.1)}}),
 		in("internal/e2e", "BenchmarkPackage",
-			Row{Name: "PackageOne", Job: "package of one platform after a change of one line", Limit: goBuild, Floor: "the limit, then hashing both ways and deflating in parallel", Aims: []Aim{times(1.1)}},
-			Row{Name: "PackageTwo", Job: "the same of two platforms", Limit: "two `go build` at once", Floor: "the limit, then hashing both ways and deflating in parallel", Aims: []Aim{times(1.1)}}),
+			Row{Name: "PackageOne", Job: "package of one platform after a change of one line", Limit: goBuild, Floor: thenDeflated, Aims: []Aim{times(1.1)}},
+			Row{Name: "PackageTwo", Job: "the same of two platforms", Limit: "two `go build` at once", Floor: thenDeflated, Aims: []Aim{times(1.1)}}),
 		in("internal/e2e", "BenchmarkRegistry",
 			Row{Name: "Push", Job: "push of 550 MiB", Limit: "a plain upload", Aims: []Aim{times(1.2), peak(64)}},
 			Row{Name: "PushAgain", Job: "push of the same again", Aims: []Aim{within(0.1)}},
@@ -69,7 +74,7 @@ func Rows() []Row {
 			Row{Name: "Sandbox", Needs: "root", Job: "render in a sandbox as root, warm", Limit: bareProcess, Floor: inNamespaces, Aims: []Aim{timesPlus(1, 0.006)}},
 			Row{Name: "SandboxUser", Needs: "root", Job: "the same as an ordinary user", Limit: bareProcess, Floor: inNamespaces, Aims: []Aim{timesPlus(1, 0.006)}}),
 		in("internal/builtin/gotemplating", "BenchmarkHundred",
-			Row{Name: "GoTemplating", InProcess: true, Job: "go-templating, 100 resources", Limit: "text/template's Execute, and decoding of its YAML", Aims: []Aim{times(1.5)}}),
+			Row{Name: "GoTemplating", InProcess: true, Job: "go-templating, 100 resources", Limit: decoded, Aims: []Aim{times(1.5)}}),
 		in("internal/e2e", "BenchmarkRenderMany",
 			Row{Name: "RenderMany", Job: "10,000 XRs, Patch & Transform and auto-ready", Limit: oneCore, Aims: []Aim{faster(1.8)}},
 			Row{Name: "RenderLinear", Job: "20,000 XRs", Limit: "2,000 XRs", Aims: []Aim{times(10.5), peakTimes(1.25)}}),
@@ -85,13 +90,13 @@ func Rows() []Row {
 			Row{Name: "Help", Job: "help of `xfn`", Limit: emptyProgram, Floor: onlyImports, Aims: []Aim{times(6)}},
 			Row{Name: "Version", Job: "`xfn version`", Limit: emptyProgram, Floor: onlyImports, Aims: []Aim{times(6)}}),
 		in("internal/e2e", "BenchmarkBuild",
-			Row{Name: "BuildEngine", Needs: docker, Job: "build from a Docker engine, 1 GiB", Limit: "the engine's own export", Floor: "the limit, then hashing both ways and deflating in parallel", Aims: []Aim{times(1.1), peak(64)}},
-			Row{Name: "BuildTarball", Job: "build from a tarball, 1 GiB", Limit: "hashing both ways and deflating in parallel", Aims: []Aim{times(1.3), peak(64)}}),
+			Row{Name: "BuildEngine", Needs: docker, Job: "build from a Docker engine, 1 GiB", Limit: "the engine's own export", Floor: thenDeflated, Aims: []Aim{times(1.1), peak(64)}},
+			Row{Name: "BuildTarball", Job: "build from a tarball, 1 GiB", Limit: deflated, Aims: []Aim{times(1.3), peak(64)}}),
 		in("internal/e2e", "BenchmarkDefinitions",
 			Row{Name: "Definitions", Job: "YAML package of 17 MiB, 2,700 XRDs", Limit: "parsing the same YAML once", Floor: "parsing the YAML, and writing it again", Aims: []Aim{times(1.5), peak(150)}}),
 		in("internal/e2e", "BenchmarkDev",
-			Row{Name: "DevTemplate", Job: "`xfn dev`, 100 resources: save of a template to new render", Floor: "waiting for 2 ms, text/template's Execute, and decoding of its YAML", Aims: []Aim{within(0.005)}},
-			Row{Name: "DevComposition", Job: "the same for a Composition", Floor: "waiting for 2 ms, text/template's Execute, and decoding of its YAML", Aims: []Aim{within(0.005)}}),
+			Row{Name: "DevTemplate", Job: "`xfn dev`, 100 resources: save of a template to new render", Floor: waitedDecoded, Aims: []Aim{within(0.005)}},
+			Row{Name: "DevComposition", Job: "the same for a Composition", Floor: waitedDecoded, Aims: []Aim{within(0.005)}}),
 		in("internal/e2e", "BenchmarkProject",
 			Row{Name: "ProjectBuild", Job: "`project build`, two go-templating functions, warm", Aims: []Aim{within(0.15)}},
 			Row{Name: "ProjectRender", Job: "render of an example of the project", Aims: []Aim{within(0.04)}},

@@ -69,6 +69,7 @@ func Generate(ctx context.Context, to Target, sources ...Source) error {
 		d, err := s.Definitions(ctx)
 		if err != nil {
 			id := s.ID
+			// The ID of a file at a URL is the URL after http://.
 			if _, url, _ := strings.Cut(id, "://"); strings.Contains(url, "://") {
 				id = url
 			}
