@@ -167,7 +167,7 @@ func TestKeptUsesMemory(t *testing.T) {
 func TestKeptBesideOutput(t *testing.T) {
 	t.Parallel()
 	dir := module(t, map[string]string{"main.go": program})
-	opts := options(t, dir)
+	opts := options(t, dir, "GOFLAGS=")
 	opts.Kept = t.TempDir()
 	build(t, opts)
 	mark(t, opts.Kept)
