@@ -242,7 +242,7 @@ func (f pythonFunction) run(t testing.TB, args ...string) string {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil {
+	if err != nil || strings.Contains(stderr.String(), "warning: ") {
 		t.Fatalf("xfn %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return string(out)
@@ -278,4 +278,19 @@ func TestPython(t *testing.T) {
 	pullBase(t, f.cache, python.Language().Base, f.base)
 	cmd := f.command(t, "dev", "xr.yaml", "composition.yaml", "--package", "function-python=.", "--index-url", f.index, "--offline")
 	rendersAgain(t, cmd, `^rendered `, "function/main.py", `"region": region`, `"region": "eu"`, `~ spec\.region: "?日本"? → "?eu"?$`)
+
+	main := filepath.Join(f.dir, "function", "main.py")
+	text, err := os.ReadFile(main)
+	e2e.NoError(t, errors.Join(err, os.WriteFile(main, append([]byte("import requests\n"), text...), 0o600)))
+	const where, next = `function/main.py:1: module "requests" is in no package that the lock file installs`, "add the package of requests to dependencies in pyproject.toml, and lock again"
+	built, err := f.command(t, f.args("--offline")...).CombinedOutput()
+	if err != nil || !strings.Contains(string(built), "warning: "+where) {
+		t.Errorf("the build with an unknown module: %v\n%s", err, built)
+	}
+	failed, err := f.command(t, "render", "xr.yaml", "composition.yaml", "functions.yaml", "--package", "function-python=.", "--index-url", f.index, "--offline", "--timeout", "5m").CombinedOutput()
+	for _, want := range []string{where, "ModuleNotFoundError: No module named 'requests'", "\nhint: " + next} {
+		if err == nil || !strings.Contains(string(failed), want) {
+			t.Errorf("the render with an unknown module lacks %q: %v\n%s", want, err, failed)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
@@ -111,7 +112,7 @@ func (r building) Start(ctx context.Context, fn runtimes.Function) (*runtimes.In
 	built.Package = layout
 	instance, err := r.next.Start(ctx, built)
 	if err != nil {
-		return nil, err
+		return nil, python.HintMissing(err, fn.Package)
 	}
 	meta := runtimes.SourceMetadata(fn.Package)
 	instance.Capabilities, instance.Inputs = meta.Capabilities, meta.Inputs

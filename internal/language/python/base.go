@@ -30,10 +30,16 @@ const maxProgram = 64 << 20
 type base struct {
 	resolve.Target
 	Interpreter string
+	// Modules are the names of the modules and packages in all folders of Python, without the standard
+	// library.
+	Modules map[string]bool
 }
 
 var (
-	interpreter  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^usr/(?:local/)?bin/python3\.([0-9]{1,3})$`) })
+	interpreter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^usr/(?:local/)?bin/python3\.([0-9]{1,3})$`) })
+	baseModule  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:^|/)lib(?:64)?/python3(?:\.[0-9]+)?/(?:site-packages/|dist-packages/|lib-dynload/)?([A-Za-z]\w*)(?:[./]|$)`)
+	})
 	glibcVersion = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`GNU C Library [^\n]{0,200} version (2)\.([0-9]{1,3})`)
 	})
@@ -47,7 +53,7 @@ func (s *store) readBase(ctx context.Context, img v1.Image, arch string) (b base
 		return b, fmt.Errorf("reading the base image: %w", err)
 	}
 	sum := sha256.Sum256(fmt.Append(nil, arch, config.RootFS.DiffIDs))
-	valid := func(b base) bool { return b.Interpreter != "" && b.Arch == arch }
+	valid := func(b base) bool { return b.Interpreter != "" && b.Arch == arch && b.Modules != nil }
 	return cached(filepath.Join(s.dir, basesFolder, fmt.Sprintf("%x.json", sum)), valid, func() (base, error) {
 		b, err := scanBase(ctx, img, arch)
 		if err != nil {
@@ -60,7 +66,7 @@ func (s *store) readBase(ctx context.Context, img v1.Image, arch string) (b base
 // scanBase finds the interpreter and the libc in the layers of an image. If several layers
 // have one of them, the last layer decides.
 func scanBase(ctx context.Context, img v1.Image, arch string) (base, error) {
-	b := base{Target: resolve.Target{Arch: arch, LibcMajor: 2, LibcMinor: 17}}
+	b := base{Target: resolve.Target{Arch: arch, LibcMajor: 2, LibcMinor: 17}, Modules: map[string]bool{}}
 	layers, err := img.Layers()
 	if err != nil {
 		return b, err
@@ -92,6 +98,10 @@ func (b *base) scan(ctx context.Context, l v1.Layer, left *int64) (err error) {
 func (b *base) file(name string, h *tar.Header, content io.Reader) error {
 	m := interpreter().FindStringSubmatch(name)
 	short := path.Base(name)
+	// Debian's sitecustomize is a link to a file that only sets a handler of exceptions.
+	if in := baseModule().FindStringSubmatch(name); in != nil && !isStandard(in[1]) && (in[1] != "sitecustomize" || h.Typeflag == tar.TypeReg) {
+		b.Modules[in[1]] = true
+	}
 	switch {
 	case m != nil && h.Typeflag != tar.TypeDir:
 		b.Minor, _ = strconv.Atoi(m[1]) // the pattern allows three digits

@@ -145,7 +145,9 @@ type builder struct {
 
 	mu   sync.Mutex
 	used map[string]language.Material // by PURL and digest
-	open []io.Closer
+	// warned has the warnings of reportMissing.
+	warned map[string]bool
+	open   []io.Closer
 }
 
 func prepare(src language.Source, opts runtimeimage.Options) (_ *builder, err error) {
@@ -155,7 +157,7 @@ func prepare(src language.Source, opts runtimeimage.Options) (_ *builder, err er
 	if src.Artifacts.Dir == "" {
 		return nil, errors.New("no folder for wheels is given")
 	}
-	b := &builder{src: src, opts: opts, used: map[string]language.Material{}}
+	b := &builder{src: src, opts: opts, used: map[string]language.Material{}, warned: map[string]bool{}}
 	if err := b.read(); err != nil {
 		return nil, err
 	}
@@ -225,6 +227,13 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) (_ []runtim
 	}
 	source, err := b.installSource(l, &all)
 	if err != nil {
+		return nil, c, err
+	}
+	image, err := t.Base.ConfigFile()
+	if err != nil {
+		return nil, c, err
+	}
+	if err := b.reportMissing(&all, l.Site, base, image.Config.Env); err != nil {
 		return nil, c, err
 	}
 	below := layerOf(ctx, packages)

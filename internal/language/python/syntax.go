@@ -22,11 +22,20 @@ var encoding = sync.OnceValue(func() *regexp.Regexp {
 // of statements in a wrong place. The texts are mostly those of CPython. Replacement fields of f-strings
 // may have what Python 3.12 allows (PEP 701). Source in an encoding besides UTF-8 is not checked.
 func CheckSyntax(name, source string) error {
-	source = strings.TrimPrefix(source, "\ufeff")
-	if m := encoding().FindStringSubmatch(source); !utf8.ValidString(source) || m != nil && !oneOf(" utf-8 utf8 ", strings.ToLower(m[1])) {
+	l := lex(source)
+	if l.text == "" {
 		return nil
 	}
-	l := lexer{source: source, levels: []level{{}}}
+	return language.SyntaxError(name, l.source, min(l.wrong, len(strings.TrimRight(l.source, "\n"))), l.text)
+}
+
+// lex reads a source up to its end or an error. It reads nothing of a source in an encoding besides UTF-8.
+func lex(source string) *lexer {
+	source = strings.TrimPrefix(source, "\ufeff")
+	if m := encoding().FindStringSubmatch(source); !utf8.ValidString(source) || m != nil && !oneOf(" utf-8 utf8 ", strings.ToLower(m[1])) {
+		return &lexer{}
+	}
+	l := &lexer{source: source, levels: []level{{}}}
 	if strings.Contains(source, "\r") {
 		l.source = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(source)
 	}
@@ -38,10 +47,8 @@ func CheckSyntax(name, source string) error {
 	if at, text := l.open.Unclosed(l.source); text != "" {
 		l.stop(at, text)
 	}
-	if l.begin("", level{}); l.text == "" { // The end of the file ends all blocks.
-		return nil
-	}
-	return language.SyntaxError(name, l.source, min(l.wrong, len(strings.TrimRight(l.source, "\n"))), l.text)
+	l.begin("", level{}) // The end of the file ends all blocks.
+	return l
 }
 
 // A lexer reads logical lines.
@@ -52,6 +59,8 @@ type lexer struct {
 	// parts has the state of each open bracket. The first one is that of the statement itself.
 	parts  []part
 	levels []level
+	// imports are the statements that import modules outside of all blocks.
+	imports []statement
 
 	start   int    // the offset of the statement
 	first   string // its first word
@@ -198,6 +207,8 @@ func (l *lexer) statement() {
 		l.block = l.first
 	case colon:
 		l.fail(l.last, "invalid syntax")
+	case len(l.levels) == 1 && (l.first == "import" || l.first == "from"):
+		l.imports = append(l.imports, statement{l.source[l.start:min(l.at, len(l.source))], l.start})
 	}
 	l.at++
 }
