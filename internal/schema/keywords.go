@@ -64,13 +64,13 @@ func CheckKeywords(at *field.Path, s map[string]any) []Fault {
 // otherKeywords are keywords of JSON Schema with a schema as value that OpenAPI v3 lacks.
 var otherKeywords = strings.Fields("contains contentSchema else if propertyNames then unevaluatedItems unevaluatedProperties")
 
-// isMisplaced reports whether name, an unknown keyword beside the properties of the schema s, is
-// probably a property: its value is a schema.
+// isMisplaced reports whether name, an unknown keyword of the schema s of an object, is probably a
+// property: its value is a schema.
 func isMisplaced(name string, s map[string]any) bool {
 	value, _ := s[name].(map[string]any)
 	_, hasType := value["type"].(string)
 	_, hasProperties := s["properties"].(map[string]any)
-	return hasType && hasProperties && !strings.HasPrefix(name, "x-") && !slices.Contains(otherKeywords, name)
+	return hasType && (hasProperties || s["type"] == "object") && !strings.HasPrefix(name, "x-") && !slices.Contains(otherKeywords, name)
 }
 
 // undecodable returns the faults because of which data, the JSON of a schema at a path, does

@@ -20,6 +20,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -73,7 +74,11 @@ func (d *definition) read(ctx context.Context) (*schema.Definition, []schema.Fau
 	}
 	xrd := d.xrd()
 	if xrd == nil {
-		return def, def.Check(ctx)
+		found := def.Check(ctx)
+		if d.Source.Text != nil {
+			found = append(found, misplaced(d.Object)...)
+		}
+		return def, found
 	}
 	if read, err := crd.Read(xrd); err == nil && read.Claim == def.GroupKind.Kind {
 		def.ForClaims()
@@ -323,11 +328,10 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 // of a wrong type.
 func keywords(obj map[string]any) []schema.Fault {
 	var found []schema.Fault
-	versions, _, _ := unstructured.NestedSlice(obj, "spec", "versions")
-	for i, v := range versions {
+	for i, v := range fieldpath.List(obj, "spec", "versions") {
 		version, _ := v.(map[string]any)
-		s, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-		for _, f := range schema.CheckKeywords(field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"), s) {
+		at := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
+		for _, f := range schema.CheckKeywords(at, fieldpath.Map(version, "schema", "openAPIV3Schema")) {
 			if f.Unknown {
 				found = append(found, f)
 			}
@@ -340,6 +344,12 @@ func keywords(obj map[string]any) []schema.Fault {
 // schemas of xrd. Crossplane drops them, so the derived CRD is not the one that is meant.
 func misspelled(xrd map[string]any) []schema.Fault {
 	return slices.DeleteFunc(keywords(xrd), func(f schema.Fault) bool { return f.Nearest == "" })
+}
+
+// misplaced returns the faults of properties that the schemas of a CRD have beside their keywords.
+// API servers drop these.
+func misplaced(crd map[string]any) []schema.Fault {
+	return slices.DeleteFunc(keywords(crd), func(f schema.Fault) bool { return !strings.HasPrefix(f.Nearest, "properties.") })
 }
 
 // misnamed returns a fault if the CRD, XRD or MRD is not named after its plural and group.

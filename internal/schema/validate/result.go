@@ -83,6 +83,8 @@ type Fault struct {
 func (f Fault) String() string {
 	text := strings.Join(strings.Fields(f.Text), " ")
 	switch {
+	case strings.HasPrefix(f.Nearest, "properties."): // by schema.CheckKeywords
+		return text + ", which is not a keyword of schemas: write it under properties"
 	case f.Nearest != "":
 	case f.boolean != "":
 		text += ", " + string(f.boolean)
