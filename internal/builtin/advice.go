@@ -98,6 +98,9 @@ var (
 // nextFor returns the hint for a fatal result about an unknown variable, about a missing field of the
 // input, or about the type of a value in a base or in the output of a template, or "".
 func nextFor(fatal string) hint.Hint {
+	if strings.HasSuffix(fatal, ": a combine strategy must be provided") {
+		return "add strategy: string, beside variables and string"
+	}
 	if strings.HasPrefix(fatal, "cannot evaluate CEL expression ") && strings.Contains(fatal, ": undeclared reference to '") {
 		return "the variables are context, desired and observed: the composite resource is observed.composite.resource"
 	}

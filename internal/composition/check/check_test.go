@@ -210,9 +210,9 @@ func TestIntegrityRules(t *testing.T) {
 		},
 		"no duplicate resource names": {
 			"  resources:\n  - {name: a, " + base + "}\n  - {name: a, " + base + "}\n  - {name: a}\n", "  resources:\n  - {name: a, " + base + "}\n  - {name: a, " + base + "}\n  - {name: a}\n", []string{
-				`9 spec.resources[1].name: DuplicateResource: the name "a" is also the name of spec.resources[0]`,
-				`10 spec.resources[2].name: DuplicateResource: the name "a" is also the name of spec.resources[0]`,
-				`15 spec.pipeline[0].input.resources[1].name: DuplicateResource: the name "a" is also the name of spec.pipeline[0].input.resources[0]`,
+				`9 spec.resources[1].name: DuplicateResource: the name "a" is also the name of spec.resources[0]: rename one`,
+				`10 spec.resources[2].name: DuplicateResource: the name "a" is also the name of spec.resources[0]: rename one`,
+				`15 spec.pipeline[0].input.resources[1].name: DuplicateResource: the name "a" is also the name of spec.pipeline[0].input.resources[0], whose resource is lost: rename one`,
 			},
 		},
 		"patch sets must have names": {

@@ -103,11 +103,15 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 // template may have the same name if it has no base.
 func (c *checker) templateName(in source, at string, t *spec.Template, names map[string]int) {
 	first, twice := names[t.Name]
+	lost := ", whose resource is lost"
+	if in.legacy {
+		lost = "" // the API server refuses the Composition
+	}
 	switch {
 	case t.Name == "":
 		c.add(ResourceWithoutName, at+".name", "no name is set")
 	case twice && (in.legacy || hasBase(t)):
-		c.add(DuplicateResource, at+".name", "the name %q is also the name of %s", t.Name, in.below("resources[%d]", first))
+		c.add(DuplicateResource, at+".name", "the name %q is also the name of %s%s: rename one", t.Name, in.below("resources[%d]", first), lost)
 	}
 }
 
