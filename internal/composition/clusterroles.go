@@ -39,12 +39,14 @@ var configKinds = []string{"ProviderConfig", "ClusterProviderConfig", "ProviderC
 // compose managed resources and composite resources, because its RBAC manager grants it access to
 // them, and some kinds that Crossplane itself needs (its documentation, "Compositions"). An object
 // is a managed resource if it has spec.forProvider, a composite resource if its kind is in
-// composites, and the configuration of a provider if its kind has that name.
+// composites, the configuration of a provider if its kind has that name, and any kind of a provider if
+// its group is in a domain that only packages of Crossplane and Upbound use.
 func MayCompose(obj map[string]any, composites map[kschema.GroupKind]bool) bool {
 	u := &unstructured.Unstructured{Object: obj}
 	gk := u.GroupVersionKind().GroupKind()
 	_, managed, _ := unstructured.NestedFieldNoCopy(obj, "spec", "forProvider")
-	return managed || composites[gk] || slices.Contains(configKinds, gk.Kind) || InHelmChart(gk)
+	official := strings.HasSuffix(gk.Group, ".upbound.io") || strings.HasSuffix(gk.Group, ".crossplane.io")
+	return managed || official || composites[gk] || slices.Contains(configKinds, gk.Kind) || InHelmChart(gk)
 }
 
 // InHelmChart reports whether the ClusterRole of Crossplane's Helm chart grants a kind, also without the

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"bytes"
 	"errors"
 	"fmt"
@@ -262,7 +263,7 @@ func indentation(text []byte, line int) string {
 			if slices.Contains(open, indent) || len(open) == 0 || begins && indent > open[len(open)-1] {
 				return ""
 			}
-			return fmt.Sprintf("the line is indented by %d, expected %s", indent, strings.Trim(strings.ReplaceAll(fmt.Sprint(open), " ", " or "), "[]"))
+			return fmt.Sprintf("the line is indented by %d, expected %s", indent, expected(open, indent))
 		}
 		begins = bytes.HasSuffix(bytes.TrimSpace(content), []byte(":"))
 		open = append(slices.DeleteFunc(open, func(i int) bool { return i >= indent }), indent)
@@ -273,6 +274,20 @@ func indentation(text []byte, line int) string {
 		}
 	}
 	return ""
+}
+
+// expected returns the indentations that are open, the one that is most similar to indent first: of
+// two, the deeper.
+func expected(open []int, indent int) string {
+	best := slices.MinFunc(open, func(a, b int) int {
+		return cmp.Or(cmp.Compare(max(a-indent, indent-a), max(b-indent, indent-b)), cmp.Compare(b, a))
+	})
+	text := fmt.Sprint(best)
+	others := slices.DeleteFunc(slices.Clone(open), func(i int) bool { return i == best })
+	if len(others) > 0 {
+		text += ", or " + strings.Trim(strings.ReplaceAll(fmt.Sprint(others), " ", " or "), "[]")
+	}
+	return text
 }
 
 // tabbed reports whether a line of text, counted from 1, has a tab before its first other

@@ -61,6 +61,11 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	if isSet(f.XRD) {
 		in.XRD = h.one(f.XRD, "xrd")
 	}
+	for i, s := range f.Functions {
+		if s.Object == nil {
+			h.file(s.File, "functions", fmt.Sprintf("[%d]", i))
+		}
+	}
 	in.Observed = h.all(f.Observed, "observed")
 	in.Required = h.all(f.Required, "required")
 	in.Extra = h.all(f.Extra, "extraResources")
@@ -207,6 +212,9 @@ func (h *inputResolver) file(file string, field ...string) string {
 	path, r := h.attempt.path(file), h.options.Config.Reader
 	_, virtual := r.Documents(path)
 	if err := r.CheckExists(path); !virtual && err != nil && h.form.Expect.Error == nil {
+		if rel, relErr := filepath.Rel(filepath.Dir(h.item.Suite.Path), file); relErr == nil && r.CheckExists(file) == nil {
+			err = hint.Wrap(err, "paths are relative to the folder of the suite: write "+filepath.ToSlash(rel))
+		}
 		h.fault(fmt.Errorf("%s: %w", field[0], err), field...)
 	}
 	return path

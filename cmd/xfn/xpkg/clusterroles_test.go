@@ -48,6 +48,7 @@ spec:
 		"Granted":   {"Crossplane's chart grants Deployments", base("{apiVersion: apps/v1, kind: Deployment}"), "", nil, nil},
 		"Composite": {"the package has the XRD", base("{apiVersion: gold.test/v1, kind: XWidget}"), "", nil, nil},
 		"Managed":   {"spec.forProvider makes a managed resource", base("{apiVersion: other.test/v1, kind: Bucket, spec: {forProvider: {}}}"), "", nil, nil},
+		"Official":  {"a kind of an official provider may have no spec.forProvider", base("{apiVersion: s3.aws.upbound.io/v1beta1, kind: BucketVersioning}"), "", nil, nil},
 		"Patched":   {"a patch of spec.forProvider makes a managed resource", strings.Replace(widgets, "toFieldPath: spec.size", "toFieldPath: spec.forProvider.size", 1), "", nil, nil},
 		"Other":     {"no other package can define the kind", widgets, "[{function: example.org/f, version: v1}]", nil, []string{other}},
 		"Provider":  {"the provider may define the kind", widgets, "[{provider: example.org/p, version: v1}]", nil, nil},

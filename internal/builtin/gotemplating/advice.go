@@ -2,7 +2,9 @@ package gotemplating
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,6 +24,9 @@ var (
 
 const unknownOption = "cannot apply template options: panic occurred while applying template options: unrecognized option: "
 
+// notDefined matches a message about a function that no template has.
+var notDefined = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`: function "([^"]+)" not defined$`) })
+
 // Advice returns the hint for a fatal result of the function for an input in JSON, or "" if there is
 // none.
 func Advice(fatal string, input []byte) string {
@@ -35,6 +40,11 @@ func Advice(fatal string, input []byte) string {
 		if m := c.message.FindStringSubmatchIndex(fatal); m != nil {
 			return string(c.message.ExpandString(nil, c.hint, fatal, m))
 		}
+	}
+	if m := notDefined().FindStringSubmatch(fatal); m != nil && len(m[1]) > 3 { // shorter names are similar to many
+		names := maps.Clone(known())
+		maps.Copy(names, (&execution{features: features{connectionDetails: true}}).functions())
+		return string(hint.Meant("", hint.Nearest(m[1], slices.Sorted(maps.Keys(names)))))
 	}
 	in := &GoTemplate{}
 	if !strings.HasPrefix(fatal, "cannot decode manifest") || json.Unmarshal(input, in) != nil {
