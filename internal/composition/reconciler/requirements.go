@@ -10,6 +10,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	klabels "k8s.io/apimachinery/pkg/labels"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -112,10 +113,14 @@ func (r Requirements) advise(asks *fnv1.Requirements) hint.Hint {
 	if !r.OnlyExtra {
 		selectors = slices.AppendSeq(selectors, maps.Values(asks.GetResources()))
 	}
-	var missing []string
+	var missing, others []string
 	for _, s := range selectors {
-		if len(r.Dynamic(s).GetItems()) == 0 {
-			missing = append(missing, describe(s))
+		if len(r.Dynamic(s).GetItems()) > 0 {
+			continue
+		}
+		missing = append(missing, describe(s))
+		if s.GetMatchLabels() != nil {
+			others = append(others, r.labeled(s)...)
 		}
 	}
 	slices.Sort(missing)
@@ -126,7 +131,23 @@ func (r Requirements) advise(asks *fnv1.Requirements) hint.Hint {
 	if n := len(missing) - maxAdvised; n > 0 {
 		missing = append(missing[:maxAdvised], fmt.Sprintf("%d more", n))
 	}
+	if len(others) > 0 {
+		return hint.Hint("correct the labels or the selector: " + strings.Join(missing, ", ") + " is required, and given are " + strings.Join(others[:min(len(others), maxAdvised)], ", "))
+	}
 	return "name the files of the missing resources with " + hint.RequiredResources + " PATH: " + hint.Hint(strings.Join(missing, ", "))
+}
+
+// labeled describes the resources of the kind and namespace of a selector, with their labels.
+func (r Requirements) labeled(s *fnv1.ResourceSelector) (all []string) {
+	for _, item := range r.Dynamic(&fnv1.ResourceSelector{ApiVersion: s.GetApiVersion(), Kind: s.GetKind(), Namespace: s.Namespace}).GetItems() {
+		u := unstructured.Unstructured{Object: item.GetResource().AsMap()}
+		labels := "without labels"
+		if len(u.GetLabels()) > 0 {
+			labels = "with the labels " + klabels.Set(u.GetLabels()).String()
+		}
+		all = append(all, fmt.Sprintf("%s %q %s", s.GetKind(), u.GetName(), labels))
+	}
+	return all
 }
 
 // describe returns the resources that a selector selects, such as `Boat "gull" (v1)`.

@@ -16,6 +16,7 @@ func TestSatisfyAdvice(t *testing.T) {
 		gull  = `{"apiVersion": "v1", "kind": "Boat", "matchName": "gull"}`
 		tern  = `{"apiVersion": "v1", "kind": "Boat", "matchName": "tern", "namespace": "bay"}`
 		fleet = `{"apiVersion": "v1", "kind": "Boat", "matchLabels": {"labels": {"b": "2", "a": "1"}}}`
+		crew  = `{"apiVersion": "v1", "kind": "Crew", "matchLabels": {"labels": {"a": "1"}}}`
 		piers = `{"apiVersion": "v1", "kind": "Pier"}`
 		cog   = `{"apiVersion": "v1", "kind": "Boat", "matchName": "cog"}`
 		start = "name the files of the missing resources with {required-resources} PATH: "
@@ -27,16 +28,16 @@ func TestSatisfyAdvice(t *testing.T) {
 	}{
 		"Name":      {"a resource is named", `{"resources": {"a": ` + gull + `}}`, true, false, start + `Boat "gull" (v1)`},
 		"Namespace": {"the namespace is named", `{"resources": {"a": ` + tern + `}}`, true, false, start + `Boat "tern" in namespace "bay" (v1)`},
-		"Labels":    {"labels are sorted", `{"resources": {"a": ` + fleet + `}}`, true, false, start + "Boat with the labels a=1,b=2 (v1)"},
+		"Labels":    {"labels are sorted, and a resource of the kind with others is named", `{"resources": {"a": ` + fleet + `}}`, true, false, `correct the labels or the selector: Boat with the labels a=1,b=2 (v1) is required, and given are Boat "cog" with the labels a=2`},
 		"Kind":      {"all resources of a kind may be required", `{"resources": {"a": ` + piers + `}}`, true, false, start + "Pier (v1)"},
 		"Both":      {"a resource in both fields is named once", `{"resources": {"a": ` + gull + `}, "extraResources": {"a": ` + gull + `}}`, true, false, start + `Boat "gull" (v1)`},
-		"Many":      {"at most three resources are named", `{"resources": {"a": ` + gull + `, "b": ` + tern + `, "c": ` + fleet + `, "d": ` + piers + `}}`, true, false, start + `Boat "gull" (v1), Boat "tern" in namespace "bay" (v1), Boat with the labels a=1,b=2 (v1), 1 more`},
+		"Many":      {"at most three resources are named", `{"resources": {"a": ` + gull + `, "b": ` + tern + `, "c": ` + crew + `, "d": ` + piers + `}}`, true, false, start + `Boat "gull" (v1), Boat "tern" in namespace "bay" (v1), Crew with the labels a=1 (v1), 1 more`},
 		"Found":     {"a resource that exists is not missing", `{"resources": {"a": ` + cog + `}}`, true, false, ""},
 		"NotFatal":  {"a missing resource alone is no failure", `{"resources": {"a": ` + gull + `}}`, false, false, ""},
 		"Ignored":   {"a resource in a field that Crossplane ignores is not missing", `{"resources": {"a": ` + gull + `}}`, true, true, ""},
 		"Nothing":   {"a failure without requirements has no hint", `{}`, true, false, ""},
 	}
-	store := reconciler.Store{&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Boat", "metadata": map[string]any{"name": "cog"}}}}
+	store := reconciler.Store{&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Boat", "metadata": map[string]any{"name": "cog", "labels": map[string]any{"a": "2"}}}}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			calls := 0

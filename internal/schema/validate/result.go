@@ -86,6 +86,8 @@ func (f Fault) String() string {
 	case strings.HasPrefix(f.Nearest, "properties."): // by schema.CheckKeywords
 		return text + ", which is not a keyword of schemas: write it under properties"
 	case f.Nearest != "":
+	case text == `unknown field "spec.compositeDeletePolicy"`:
+		text += ", which only claims have"
 	case f.boolean != "":
 		text += ", " + string(f.boolean)
 	case f.Line > 0 && unquoted().MatchString(text):
