@@ -1,8 +1,8 @@
 package manifest
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"

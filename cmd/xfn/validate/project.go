@@ -5,6 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -36,7 +40,8 @@ func missing(ctx context.Context, files manifest.Reader, given string) string {
 func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *inspect.CRDOptions) (schemas, resources []string, err error) {
 	switch {
 	case c.Extensions != "" && c.Resources != "":
-		return split(c.Extensions), split(c.Resources), nil
+		schemas = split(c.Extensions)
+		return append(schemas, inputFolders(o.Files.FS, schemas)...), split(c.Resources), nil
 	case c.Extensions != "" || c.Resources != "":
 		return nil, nil, &terminal.UsageError{Err: hint.Wrap(errors.New("expected both schemas and resources"), missing(ctx, o.Files, cmp.Or(c.Extensions, c.Resources)))}
 	}
@@ -61,4 +66,27 @@ func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *inspect.CRD
 	schemas = append(schemas, more...)
 	images := image.Options{Remote: o.Remote, Progress: o.Progress, Offline: o.Offline || o.Follow == inspect.FollowNone}
 	return append(schemas, p.Path), resources, c.UseDependencies(ctx, p, &o.Files, images, o.Lock)
+}
+
+// inputFolders returns the folders with the CRDs of the inputs of functions, such as package/input, in
+// the repositories that have one of paths in a folder such as example.
+func inputFolders(fsys afero.Fs, paths []string) (folders []string) {
+	for _, path := range paths {
+		dir := filepath.Clean(path)
+		if isDir, _ := afero.IsDir(fsys, path); !isDir {
+			dir = filepath.Dir(dir)
+		}
+		found, _ := afero.Glob(fsys, filepath.Join(dir, "..", "package*", "input"))
+		for _, input := range found {
+			isGiven := slices.ContainsFunc(paths, func(given string) bool {
+				rel, err := filepath.Rel(given, input)
+				return err == nil && filepath.IsLocal(rel)
+			})
+			isPackage, _ := afero.Exists(fsys, filepath.Join(filepath.Dir(input), "crossplane.yaml"))
+			if isPackage && !isGiven && !slices.Contains(folders, input) {
+				folders = append(folders, input)
+			}
+		}
+	}
+	return folders
 }
