@@ -16,6 +16,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -165,7 +166,7 @@ func Describe(u *unstructured.Unstructured) string {
 	case kind == "":
 		return "an object without a kind"
 	case name == "":
-		return "a " + kind + " without a name"
+		return hint.An(kind) + " without a name"
 	default:
 		return fmt.Sprintf("%s %q", kind, name)
 	}

@@ -130,6 +130,17 @@ func MeantOf(wrong string, values []string) string {
 	return cmp.Or(string(Meant("", near)), "write one of "+strings.Join(values, ", "))
 }
 
+// An returns a noun, such as a kind, after its indefinite article.
+func An(noun string) string {
+	if noun == "" || !strings.Contains("AEIOUaeiou", noun[:1]) || youLike().MatchString(noun) {
+		return "a " + noun
+	}
+	return "an " + noun
+}
+
+// youLike matches words whose first letter is pronounced as the word you.
+var youLike = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?i:us|uni[^n]|eu)`) })
+
 // DidYouMean returns the end of a message that suggests the name near, "" if near is "".
 func DidYouMean(near string) string {
 	if near == "" {

@@ -66,3 +66,16 @@ func TestSpell(t *testing.T) {
 		})
 	}
 }
+
+func TestAn(t *testing.T) {
+	for _, tc := range []struct{ reason, noun, want string }{
+		{"a kind with a vowel", "Ingress", "an Ingress"},
+		{"a kind with a consonant", "Deployment", "a Deployment"},
+		{"a vowel that is pronounced as a consonant", "Usage", "a Usage"},
+		{"no noun", "", "a "},
+	} {
+		if got := hint.An(tc.noun); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+		}
+	}
+}

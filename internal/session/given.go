@@ -120,7 +120,7 @@ func refusals(doc manifest.Document, faults []schema.Fault, what string) (errs [
 	for _, f := range faults {
 		text := fmt.Sprintf("an API server refuses this %s: %s", what, f)
 		if f.Unknown {
-			text = fmt.Sprintf("a %s has no field %s, which an API server drops", what, f.Field)
+			text = fmt.Sprintf("%s has no field %s, which an API server drops", hint.An(what), f.Field)
 		}
 		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(f.Field), Err: errors.New(text + hint.DidYouMean(f.Nearest))})
 	}

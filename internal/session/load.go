@@ -95,6 +95,9 @@ type Inputs struct {
 	// Invalid says what happens to composite resources and claims that an API server would
 	// refuse. It has no effect without their XRDs, or if Live is set.
 	Invalid InvalidPolicy
+	// Validated means that the caller validates the output, so warnings about the fields of composed
+	// resources of Kubernetes would repeat its errors.
+	Validated bool
 }
 
 // Paths returns the paths of all files and folders in the inputs.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
@@ -133,7 +134,7 @@ func (g *Generator) XR(ctx context.Context, n int) (map[string]any, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("making a %s by the XRD at %s: field %s: %w, in %d tries: %s", g.kind, g.path, worst.Field, ErrNoInput, maxStarts*maxRepairs, worst)
+	return nil, fmt.Errorf("making %s by the XRD at %s: field %s: %w, in %d tries: %s", hint.An(g.kind), g.path, worst.Field, ErrNoInput, maxStarts*maxRepairs, worst)
 }
 
 // repair replaces the value of a field that is invalid.

@@ -152,7 +152,7 @@ func (c *Cmd) inputs(ctx context.Context) (in session.Inputs, functions string, 
 	in.Strict, in.LiteralDeletion, in.ObserveLoop, in.ObserveFixtures = c.Strict, c.LiteralDeletion, c.ObserveLoop, c.ObserveFixtures
 	switch {
 	case c.Validate: // A validation prints the reasons why the XR is invalid.
-		in.Invalid = session.AllowInvalid
+		in.Invalid, in.Validated = session.AllowInvalid, true
 	case c.Strict:
 		in.Invalid = session.RefuseInvalid
 	}

@@ -200,6 +200,15 @@ func kindMistake(r *structpb.Struct) (text, field string) {
 // A fieldMistake describes a mistake in a field. key is the last element of its path.
 type fieldMistake struct{ field, key, text string }
 
+// fieldWarning matches the warnings that contain the texts of fieldMistakes.
+var fieldWarning = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^resource ".*?" (?:is an? \w+ that an API server refuses: |has the field \S+, which an? \w+ of )`)
+})
+
+// IsFieldMistake reports whether a warning is about a field that an API server refuses or drops, which
+// a validation by the schema of the kind reports, too.
+func IsFieldMistake(warning string) bool { return fieldWarning().MatchString(warning) }
+
 // fieldMistakes describes the fields of r, a desired resource of a kind of Kubernetes, that an API server
 // refuses or drops: values of a wrong type, and fields that the kind does not have. It leaves out
 // metadata, which metadataMistakes checks, and texts with a placeholder.
@@ -218,9 +227,9 @@ func fieldMistakes(r *structpb.Struct) (found []fieldMistake) {
 		switch {
 		case strings.HasPrefix(f.Field, "metadata"), isText && placeholderIn(text) != "":
 		case !f.Unknown:
-			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("is a %s that an API server refuses: %s", name, f)})
+			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("is %s that an API server refuses: %s", hint.An(name), f)})
 		default:
-			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("has the field %s, which a %s of %s does not have%s", f.Field, name, apiVersion, hint.DidYouMean(f.Nearest))})
+			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("has the field %s, which %s of %s does not have%s", f.Field, hint.An(name), apiVersion, hint.DidYouMean(f.Nearest))})
 		}
 	}
 	return found
