@@ -32,6 +32,8 @@ var mistakenFiles = map[string]string{
 	"all/all.yaml":                 "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: xas.example.org}\nspec: {group: example.org, scope: Namespaced, names: {kind: XA, plural: xas}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object}}}]}\n---\napiVersion: example.org/v1\nkind: XA\nmetadata: {name: a, namespace: b}\n",
 	"shop/crossplane-project.yaml": "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: shop}\nspec:\n  repository: REGISTRY/acme/shop\n  imageConfigs:\n  - spec: {matchImages: [{prefix: xpkg.crossplane.io/crossplane-contrib/}], rewriteImage: {prefix: REGISTRY/none/}}\n",
 	"shop/functions/f/a.gotmpl":    "a: b\n",
+	"shut/crossplane-project.yaml": "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: shut}\nspec:\n  repository: REGISTRY/acme/shut\n  imageConfigs:\n  - spec: {matchImages: [{prefix: xpkg.crossplane.io/crossplane-contrib/}], rewriteImage: {prefix: 127.0.0.1:1/none/}}\n",
+	"shut/functions/f/a.gotmpl":    "a: b\n",
 	"cm.yaml":                      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
 }
 
@@ -250,6 +252,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the kinds of a dump are not those of the Compositions", "diff other.yaml -o xr.yaml", "it has XA, and the Compositions are for Bucket", "correct the kinds"},
 		{"a repository without a registry is in lower case", "project build --repository ACME/x", "expected a repository in lower case", `write the repository in lower case: "acme/x"`},
 		{"definitions among the resources are not schemas", "validate xrd.yaml all", "CRDs and XRDs among the resources are not used as schemas", "name their files among the schemas, too"},
+		{"the registry of a base image does not answer", "project build -f shut/crossplane-project.yaml", "127.0.0.1:1", "; or use only base images in the cache with --offline"},
 		{"the base image of a function is not in the mirror", "project build -f shop/crossplane-project.yaml", "(shop/crossplane-project.yaml:7 rewrites ", "correct the prefixes of the ImageConfig"},
 		{"a project does not depend on itself", "dependency add REGISTRY/acme/demo:v1.0.0", `the package "REGISTRY/acme/demo" is the project itself`, "correct its repository or that of the project"},
 		{"the line of an unreadable dependency is that of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},

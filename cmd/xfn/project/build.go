@@ -24,6 +24,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -156,7 +157,15 @@ func (c *BuildCmd) base(ctx context.Context, program terminal.Program, p *projec
 		return nil, err
 	}
 	pull := image.Options{Remote: c.Client(program), Progress: opts.Progress, Offline: c.Offline}
-	return runtimeimage.FromCache(ctx, dir, ref, image.IfNotPresent, pull, opts)
+	images, err := runtimeimage.FromCache(ctx, dir, ref, image.IfNotPresent, pull, opts)
+	if err != nil && remote.Explained(err) {
+		next := hint.Hint("use only base images in the cache with --offline")
+		if before := hint.Of(err); before != "" {
+			next = before + "; or " + next
+		}
+		return nil, hint.Wrap(err, next)
+	}
+	return images, err
 }
 
 // options returns the options of the build, without Base.
