@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -141,6 +143,11 @@ func (s *Session) builtinOf(name string) (b builtin.Builtin, known bool, inProce
 	return b, known, nil
 }
 
+// unknownName matches a fatal result about an unknown field of the input, which only has the Go type.
+var unknownName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^cannot get Function input.* unknown (?:object member )?name "[^"]*"$`)
+})
+
 func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalError, e composition.Entry) error {
 	b, known, inProcess := s.builtinOf(fatal.Function)
 	if !known {
@@ -161,6 +168,9 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 	}
 	if at := b.Locate(ctx, fatal.Message, input, inProcess); ran || at.File == "" {
 		err = addPlace(err, at, e, n)
+		if at.Field != "" && unknownName().MatchString(fatal.Message) {
+			err = fmt.Errorf("the input has no field %s: %w", at.Field, err)
+		}
 	}
 	if ran && input == nil {
 		field, doc := e.DocumentField(fmt.Sprintf("spec.pipeline[%d]", n)), e.Document

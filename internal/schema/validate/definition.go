@@ -20,7 +20,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -328,10 +327,14 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 // of a wrong type.
 func keywords(obj map[string]any) []schema.Fault {
 	var found []schema.Fault
-	for i, v := range fieldpath.List(obj, "spec", "versions") {
+	versions, _, _ := unstructured.NestedFieldNoCopy(obj, "spec", "versions")
+	all, _ := versions.([]any)
+	for i, v := range all {
 		version, _ := v.(map[string]any)
+		s, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema")
+		schemas, _ := s.(map[string]any)
 		at := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
-		for _, f := range schema.CheckKeywords(at, fieldpath.Map(version, "schema", "openAPIV3Schema")) {
+		for _, f := range schema.CheckKeywords(at, schemas) {
 			if f.Unknown {
 				found = append(found, f)
 			}
