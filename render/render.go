@@ -88,6 +88,9 @@ type Request struct {
 	// NoExtraResources calls each function once, and ignores what it requires. Crossplane v1.15
 	// and v1.16 do so if --enable-composition-functions-extra-resources is false.
 	NoExtraResources bool
+	// Validated means that the caller validates the composed resources by the schemas of their kinds,
+	// so Render does not warn of their fields.
+	Validated bool
 	// Legacy says that the XR has the schema of XRs before Crossplane v2: its
 	// references are directly under spec.
 	Legacy bool
@@ -105,7 +108,7 @@ func (r Request) input() reconciler.Input {
 	return reconciler.Input{
 		XR: r.XR, Composition: r.Composition, Observed: r.Observed,
 		Required: r.Required, Extra: r.Extra, Credentials: r.Credentials,
-		Schemas: r.Schemas, NoExtraResources: r.NoExtraResources, Legacy: r.Legacy, ConnectionSecretKeys: r.ConnectionSecretKeys, Context: r.Context,
+		Schemas: r.Schemas, NoExtraResources: r.NoExtraResources, Validated: r.Validated, Legacy: r.Legacy, ConnectionSecretKeys: r.ConnectionSecretKeys, Context: r.Context,
 	}
 }
 

@@ -130,11 +130,8 @@ func (p plan) ownedErrors(ctx context.Context, doc manifest.Document, obj map[st
 
 // warnOutput adds warnings of what an API server refuses or drops of an output, because of the XRD:
 // fields of the status, and composed resources without a namespace if the XR is cluster-scoped. xrd
-// and r may be nil. If the caller validates the output, warnOutput removes the warnings of the same faults.
+// and r may be nil.
 func (p plan) warnOutput(ctx context.Context, e composition.Entry, xrd *schema.XRD, r *LastPass) {
-	if p.in.Validated && r != nil {
-		r.Warnings = slices.DeleteFunc(r.Warnings, reconciler.IsFieldMistake)
-	}
 	if xrd == nil || r == nil || !p.in.validatesXRs() {
 		return
 	}

@@ -196,7 +196,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 
 func newPlan(in Inputs, version reconciler.Version) plan {
 	return plan{
-		in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full, NoExtraResources: in.Features.Off(composition.FeatureExtraResources)},
+		in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full, Validated: in.Validated, NoExtraResources: in.Features.Off(composition.FeatureExtraResources)},
 		onlyExtra: version.Classic != nil && !version.Classic.Requirements,
 	}
 }

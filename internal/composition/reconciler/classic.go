@@ -44,7 +44,7 @@ func (v ClassicVersion) render(ctx context.Context, run function.Runner, in Inpu
 }
 
 func (v ClassicVersion) pipeline(in Input, state *fnv1.State) pipelineInput {
-	p := pipelineInput{Steps: in.Composition.Spec.Pipeline, Observed: state, Context: in.Context}
+	p := pipelineInput{Steps: in.Composition.Spec.Pipeline, Validated: in.Validated, Observed: state, Context: in.Context}
 	all := slices.Concat(in.Required, in.Extra)
 	if v.Capabilities {
 		p.Meta = func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) { return capabilities(), nil }

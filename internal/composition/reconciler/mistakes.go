@@ -200,15 +200,6 @@ func kindMistake(r *structpb.Struct) (text, field string) {
 // A fieldMistake describes a mistake in a field. key is the last element of its path.
 type fieldMistake struct{ field, key, text string }
 
-// fieldWarning matches the warnings that contain the texts of fieldMistakes.
-var fieldWarning = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^resource ".*?" (?:is an? \w+ that an API server refuses: |has the field \S+, which an? \w+ of )`)
-})
-
-// IsFieldMistake reports whether a warning is about a field that an API server refuses or drops, which
-// a validation by the schema of the kind reports, too.
-func IsFieldMistake(warning string) bool { return fieldWarning().MatchString(warning) }
-
 // fieldMistakes describes the fields of r, a desired resource of a kind of Kubernetes, that an API server
 // refuses or drops: values of a wrong type, and fields that the kind does not have. It leaves out
 // metadata, which metadataMistakes checks, and texts with a placeholder.

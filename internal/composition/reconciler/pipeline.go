@@ -24,6 +24,8 @@ import (
 type pipelineInput struct {
 	// Steps are the spec.pipeline of a Composition or an Operation.
 	Steps []apiextv1.PipelineStep
+	// Validated means that the caller validates the desired resources by the schemas of their kinds.
+	Validated bool
 	// Operation means that the pipeline is that of an Operation: it has no composite resource.
 	Operation bool
 	// Observed is the observed state. Every step gets it.
@@ -92,6 +94,9 @@ func (in *pipelineInput) run(ctx context.Context, run function.Runner) (*outcome
 		if text, field := kindMistake(r); text != "" {
 			value := r.GetFields()[field].GetStringValue()
 			out.Warnings = append(out.Warnings, fmt.Sprintf("resource %q %s%s", name, text, out.origins[name].At(name, field, value)))
+			continue
+		}
+		if in.Validated {
 			continue
 		}
 		for _, m := range fieldMistakes(r) {

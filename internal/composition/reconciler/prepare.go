@@ -147,11 +147,12 @@ func pipelineOf(in Input, xr *unstructured.Unstructured, observed []*unstructure
 		return pipelineInput{}, err
 	}
 	return pipelineInput{
-		Steps:    in.Composition.Spec.Pipeline,
-		Observed: state,
-		Context:  in.Context,
-		Secret:   store.Secret,
-		Meta:     meta,
+		Steps:     in.Composition.Spec.Pipeline,
+		Validated: in.Validated,
+		Observed:  state,
+		Context:   in.Context,
+		Secret:    store.Secret,
+		Meta:      meta,
 		Requirements: Requirements{
 			Bootstrap: store.Exact, Dynamic: store.Exact, Schema: in.findSchema, SkipSame: true,
 		},

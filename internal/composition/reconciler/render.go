@@ -23,6 +23,7 @@ type Input struct {
 	Required, Extra, Credentials Store
 	Schemas                      func(*fnv1.SchemaSelector) *fnv1.Schema
 	NoExtraResources, Legacy     bool
+	Validated                    bool
 	ConnectionSecretKeys         []string
 	Context                      *structpb.Struct
 }
