@@ -207,10 +207,7 @@ func (f *finder) keywords(d decoded) {
 		at := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
 		for _, fault := range schema.CheckKeywords(at, fieldpath.Map(version, "schema", "openAPIV3Schema")) {
 			if fault.Unknown {
-				next := "correct the keyword's name or remove it"
-				if strings.HasPrefix(fault.Nearest, "properties.") {
-					next = "write it under properties"
-				}
+				next := map[bool]string{true: "write it under properties", false: "correct the keyword's name or remove it"}[strings.HasPrefix(fault.Nearest, "properties.")]
 				f.add("unknown-field", fault.Field, next, "%s is not a keyword of schemas, so it would be lost%s", fault.Field, hint.DidYouMean(fault.Nearest))
 				f.found[len(f.found)-1].Warning = fault.Nearest == ""
 			}
