@@ -3,6 +3,7 @@ package schema
 import (
 	"strings"
 
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -15,8 +16,12 @@ func (d *Definition) Stored(obj map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	obj = runtime.DeepCopyJSON(obj)
-	v.unknown(obj)
-	v.fill(obj)
+	j := v.validators()
+	if j.err != nil {
+		return nil, j.err
+	}
+	j.unknown(obj)
+	j.fill(obj)
 	return obj, nil
 }
 
@@ -24,4 +29,21 @@ func (d *Definition) Stored(obj map[string]any) (map[string]any, error) {
 func (d *Definition) Obeys(version string, obj map[string]any) bool {
 	v, err := d.valid(version)
 	return err == nil && obeys(obj, v.structural)
+}
+
+// Parts returns how many fields of a version have a default, an embedded resource or unique elements,
+// with all their parents.
+func (d *Definition) Parts(version string) (defaults, embedded, unique int) {
+	v, err := d.valid(version)
+	if err != nil {
+		return 0, 0, 0
+	}
+	j := v.validators()
+	count := func(s *structural.Structural) (n int) {
+		if s != nil {
+			(&structural.Visitor{Structural: func(*structural.Structural) bool { n++; return false }}).Visit(s.DeepCopy())
+		}
+		return n
+	}
+	return count(j.defaults), count(j.embedded), count(j.unique)
 }

@@ -24,6 +24,9 @@ type cutter map[*any][]any // the lists, by their first elements
 // object returns obj, an object with schema s, with short lists. It does not change obj: it
 // copies the objects and lists around a list that it cuts.
 func (c cutter) object(obj map[string]any, s *spec.Schema) map[string]any {
+	if !contains(obj, isLong) {
+		return obj
+	}
 	short, _ := c.value(obj, s)
 	return short.(map[string]any)
 }

@@ -67,12 +67,12 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	if old == nil {
 		obj = cut.object(obj, j.spec)
 	}
-	found := v.unknown(obj)
-	v.fill(obj)
+	found := j.unknown(obj)
+	j.fill(obj)
 	if old != nil {
 		old = Copy(old)
-		v.unknown(old)
-		v.fill(old)
+		j.unknown(old)
+		j.fill(old)
 	}
 	var errs field.ErrorList
 	if o.Metadata {
@@ -97,20 +97,22 @@ func compare(a, b Fault) int {
 
 // fill sets missing fields of obj to their defaults, and removes nulls that the
 // schema does not allow.
-func (v version) fill(obj map[string]any) {
-	defaulting.Default(obj, v.structural)
-	defaulting.PruneNonNullableNullsWithoutDefaults(obj, v.structural)
+func (j validators) fill(obj map[string]any) {
+	defaulting.Default(obj, j.defaults)
+	if contains(obj, isNull) {
+		defaulting.PruneNonNullableNullsWithoutDefaults(obj, j.tree)
+	}
 }
 
 // unknown removes unknown fields from obj. It returns faults for them, and for
 // metadata of the wrong type.
-func (v version) unknown(obj map[string]any) []Fault {
+func (j validators) unknown(obj map[string]any) []Fault {
 	var found []Fault
-	paths := pruning.PruneWithOptions(obj, v.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-	err, more := objectmeta.CoerceWithOptions(nil, obj, v.structural, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	paths := pruning.PruneWithOptions(obj, j.tree, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	err, more := objectmeta.CoerceWithOptions(nil, obj, j.embedded, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
 	for _, path := range append(paths, more...) {
 		name := FieldName(path)
-		found = append(found, Fault{Field: name, Unknown: true, Nearest: nearestTo(name, v.structural), Text: "unknown field"})
+		found = append(found, Fault{Field: name, Unknown: true, Nearest: nearestTo(name, j.tree), Text: "unknown field"})
 	}
 	if err != nil {
 		found = append(found, metadataFault(err))
@@ -120,7 +122,11 @@ func (v version) unknown(obj map[string]any) []Fault {
 
 // validators is the compiled form of a schema. It is safe for concurrent use.
 type validators struct {
-	tree  *structural.Structural
+	tree *structural.Structural
+	// defaults, embedded and unique are the parts of tree that have defaults, embedded resources, and
+	// lists whose elements must differ.
+	defaults, embedded, unique *structural.Structural
+
 	forms validation.SchemaValidator
 	// spec is the schema of forms.
 	spec *spec.Schema
@@ -138,7 +144,10 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 	if err != nil {
 		return validators{err: err}
 	}
-	v := validators{tree: tree, forms: forms, spec: spec, usual: map[string]usualRule{}}
+	v := validators{
+		tree: tree, defaults: partsWith(tree, hasDefault), embedded: partsWith(tree, isEmbedded), unique: partsWith(tree, hasUnique),
+		forms: forms, spec: spec, usual: map[string]usualRule{},
+	}
 	(&structural.Visitor{Structural: func(s *structural.Structural) bool {
 		for _, r := range s.XValidations {
 			v.hasRules = true
@@ -182,9 +191,9 @@ func (j validators) faults(ctx context.Context, obj, old map[string]any, errs fi
 		was, ratchet, rules = old, []cel.Option{cel.WithRatcheting(both)}, j.rules
 		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, obj, old, j.forms, validation.WithRatcheting(both))...)
 	}
-	errs = append(errs, objectmeta.Validate(nil, obj, j.tree, false)...)
-	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, j.tree, old)) == 0 {
-		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, j.tree, obj)...)
+	errs = append(errs, objectmeta.Validate(nil, obj, j.embedded, false)...)
+	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, j.unique, old)) == 0 {
+		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, j.unique, obj)...)
 	}
 	switch {
 	case !j.hasRules:
