@@ -109,8 +109,10 @@ func (o Options) forGoTemplating() gotemplating.Options {
 	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Search: o.Search, Version: version(tag(o.Package)), Progress: o.Progress, Settings: o.goTemplating}
 }
 
-// All returns all builtins, sorted by name.
-func All() []Builtin {
+// All returns all builtins, sorted by name. The caller must not change them.
+func All() []Builtin { return all() }
+
+var all = sync.OnceValue(func() []Builtin {
 	return []Builtin{
 		autoReady(),
 		celFilter(),
@@ -123,7 +125,7 @@ func All() []Builtin {
 		statusTransformer(),
 		tagManager(),
 	}
-}
+})
 
 // goTemplating returns the builtin function-go-templating.
 func goTemplating() Builtin {
