@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
@@ -100,35 +102,64 @@ func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) 
 	}
 	sum := sha256.New()
 	if size > 2*hashBlock {
-		sum = &concurrentHash{Hash: sum}
+		sum = &concurrentHash{Hash: sum, full: make(chan []byte, hashBlocks), free: make(chan []byte, hashBlocks)}
 	}
 	return &verifier{r, sum, digest, size}, nil
 }
 
-// hashBlock is the size in bytes of the two blocks of a concurrentHash.
-const hashBlock = 512 << 10
+// hashBlock is the size in bytes of the blocks of a concurrentHash, and hashBlocks the maximum
+// number of them.
+const (
+	hashBlock  = 1 << 20
+	hashBlocks = 4
+)
 
-// A concurrentHash computes a hash while its caller continues: one block is hashed while the
-// next is filled.
+// A concurrentHash computes a hash while its caller continues: full blocks are hashed while the
+// next one is filled.
 type concurrentHash struct {
 	hash.Hash
-	filled, spare []byte
-	hashing       sync.WaitGroup
+	filled     []byte // the block that is being filled, or nil
+	blocks     int
+	full, free chan []byte
+	mu         sync.Mutex // held while a full block is hashed
+	hashing    sync.WaitGroup
+}
+
+// space returns the unused part of the current block, which is never empty.
+func (h *concurrentHash) space() []byte {
+	if h.filled == nil && len(h.free) == 0 && h.blocks < hashBlocks {
+		h.blocks++
+		h.filled = make([]byte, 0, hashBlock)
+	}
+	if h.filled == nil {
+		h.filled = <-h.free
+	}
+	return h.filled[len(h.filled):hashBlock]
+}
+
+// add adds the first n bytes of space to the hash. They must not be changed afterwards.
+func (h *concurrentHash) add(n int) {
+	h.filled = h.filled[:len(h.filled)+n]
+	if len(h.filled) < hashBlock {
+		return
+	}
+	h.full <- h.filled
+	h.filled = nil
+	h.hashing.Go(func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		block := <-h.full // Under the lock, blocks are hashed in order.
+		h.Hash.Write(block)
+		h.free <- block[:0]
+	})
 }
 
 // Write implements io.Writer. It returns no error.
 func (h *concurrentHash) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
-		if h.filled == nil {
-			h.filled, h.spare = make([]byte, 0, hashBlock), make([]byte, 0, hashBlock)
-		}
-		n := min(len(rest), hashBlock-len(h.filled))
-		h.filled, rest = append(h.filled, rest[:n]...), rest[n:]
-		if len(h.filled) == hashBlock {
-			h.hashing.Wait()
-			h.filled, h.spare = h.spare[:0], h.filled
-			h.hashing.Go(func() { h.Hash.Write(h.spare) })
-		}
+		n := copy(h.space(), rest)
+		h.add(n)
+		rest = rest[n:]
 	}
 	return len(p), nil
 }
@@ -156,6 +187,38 @@ func (v *verifier) Read(p []byte) (int, error) {
 	if v.sum != nil {
 		v.sum.Write(p[:n])
 	}
+	return v.verify(n, err)
+}
+
+// copyInterval is how long copyTo waits for a full block before it writes an incomplete one, so
+// that progress is visible and little is lost if the process is killed.
+const copyInterval = 200 * time.Millisecond
+
+// copyTo copies the content, which it reads from in, to w. It does not copy the bytes in memory:
+// it writes from the blocks that are hashed.
+func (v *verifier) copyTo(w io.Writer, in io.Reader, sum *concurrentHash) (written int64, err error) {
+	for err == nil {
+		space, n := sum.space(), 0
+		for began := time.Now(); n < len(space) && err == nil && time.Since(began) < copyInterval; {
+			var read int
+			read, err = in.Read(space[n:])
+			n += read
+		}
+		sum.add(n)
+		if n, err = v.verify(n, err); n > 0 {
+			n, writeErr := w.Write(space[:n])
+			written += int64(n)
+			err = cmp.Or(writeErr, err)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return written, err
+}
+
+// verify returns the results of Read for those of reading the content.
+func (v *verifier) verify(n int, err error) (int, error) {
 	if v.left -= int64(n); v.left < 0 {
 		return 0, fmt.Errorf("%s is longer than its descriptor says", v.digest)
 	}

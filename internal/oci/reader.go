@@ -117,10 +117,16 @@ func (a *ahead) WriteTo(w io.Writer) (written int64, err error) {
 	}
 }
 
-// Copy is io.Copy, except that a goroutine reads src in advance: reading and hashing src
-// continues while dst is written. When Copy returns, src is no longer read.
-func Copy(dst io.Writer, src io.Reader) (int64, error) {
-	ahead, stop := Ahead(src)
+// Copy is io.Copy, except that another goroutine hashes src, if src is the reader of Verify for
+// a large blob, or else reads src in advance. When Copy returns, src is no longer read. After
+// ctx is done, Copy fails with the cause of ctx.
+func Copy(ctx context.Context, dst io.Writer, src io.Reader) (int64, error) {
+	if v, ok := src.(*verifier); ok {
+		if sum, ok := v.sum.(*concurrentHash); ok {
+			return v.copyTo(dst, Reader(ctx, v.ReadCloser), sum)
+		}
+	}
+	ahead, stop := Ahead(Reader(ctx, src))
 	defer stop()
 	return io.Copy(dst, ahead)
 }

@@ -46,7 +46,7 @@ func TestAhead(t *testing.T) {
 			return r
 		}
 		var copied bytes.Buffer
-		if n, err := oci.Copy(&copied, source()); n != int64(tc.size) || !errors.Is(err, tc.err) || !bytes.Equal(copied.Bytes(), want) {
+		if n, err := oci.Copy(t.Context(), &copied, source()); n != int64(tc.size) || !errors.Is(err, tc.err) || !bytes.Equal(copied.Bytes(), want) {
 			t.Errorf("Copy: got %d bytes and error %v, want %d and %v: %s", n, err, tc.size, tc.err, tc.reason)
 		}
 		ahead, stop := oci.Ahead(source())

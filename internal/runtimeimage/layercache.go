@@ -35,7 +35,7 @@ func (b *layering) write(ctx context.Context, l Layer) (archive.Layer, error) {
 	if err != nil {
 		return done, err
 	}
-	return done, saveLayer(file, done)
+	return done, saveLayer(ctx, file, done)
 }
 
 // fromFile stores a layer that saveLayer wrote. The description of the layer is read first,
@@ -65,7 +65,7 @@ func (b *layering) fromFile(ctx context.Context, file string) (done archive.Laye
 }
 
 // saveLayer writes a layer to a file, and its description beside it.
-func saveLayer(file string, l archive.Layer) (err error) {
+func saveLayer(ctx context.Context, file string, l archive.Layer) (err error) {
 	data, err := json.Marshal(l.Blob)
 	if err != nil {
 		return fmt.Errorf("encoding the description of a layer: %w", err)
@@ -79,7 +79,7 @@ func saveLayer(file string, l archive.Layer) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	err = fsx.Write(file, 0o600, func(w io.Writer) error {
-		_, err := oci.Copy(w, r)
+		_, err := oci.Copy(ctx, w, r)
 		return err
 	})
 	if err != nil {

@@ -265,7 +265,7 @@ func (c *copier) write(ctx context.Context, w io.Writer, l v1.Layer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, rc.Close()) }()
-	_, err = oci.Copy(w, oci.Reader(ctx, io.TeeReader(oci.Unverified(rc), c)))
+	_, err = oci.Copy(ctx, w, io.TeeReader(oci.Unverified(rc), c))
 	return err
 }
 

@@ -129,12 +129,12 @@ func (d *Draft) copyFrom(ctx context.Context, r io.Reader, digest v1.Hash) (*io.
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at, err := d.add(func(w io.Writer) (v1.Hash, error) {
-		r, sum := oci.Reader(ctx, r), sha256.New()
 		if digest != (v1.Hash{}) {
-			_, err := oci.Copy(w, r)
+			_, err := oci.Copy(ctx, w, r)
 			return digest, err
 		}
-		_, err := oci.Copy(w, io.TeeReader(r, sum))
+		sum := sha256.New()
+		_, err := oci.Copy(ctx, w, io.TeeReader(r, sum))
 		digest = v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}
 		return digest, err
 	})

@@ -133,7 +133,7 @@ func (s *stream) copied(r io.Reader) (entry, error) {
 
 func (s *stream) zip(r io.Reader, size int64) (entry, error) {
 	l, err := s.draft.Compress(func(w io.Writer) error {
-		_, err := oci.Copy(w, r)
+		_, err := oci.Copy(s.ctx, w, r)
 		return err
 	})
 	if err != nil {

@@ -213,7 +213,7 @@ func (o *output) write(ctx context.Context, f source) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rc.Close()) }()
-	_, err = oci.Copy(o, oci.Reader(ctx, rc))
+	_, err = oci.Copy(ctx, o, rc)
 	return err
 }
 
