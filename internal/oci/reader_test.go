@@ -2,11 +2,13 @@ package oci_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -95,12 +97,51 @@ func TestVerifyLarge(t *testing.T) {
 			if changed >= 0 {
 				content[changed]++
 			}
-			r, err := oci.Verify(io.NopCloser(iotest.HalfReader(bytes.NewReader(content))), digest, int64(size))
-			e2e.NoError(t, err)
-			_, err = io.Copy(io.Discard, r)
-			if mismatch := new(oci.MismatchError); errors.As(err, &mismatch) != (changed >= 0) || (err == nil) != (changed < 0) {
-				t.Errorf("%d bytes, of which byte %d was changed: got %v", size, changed, err)
+			for name, copyAll := range map[string]func(io.Writer, io.Reader) (int64, error){
+				"io.Copy":  io.Copy,
+				"oci.Copy": func(w io.Writer, r io.Reader) (int64, error) { return oci.Copy(t.Context(), w, r) },
+			} {
+				var copied bytes.Buffer
+				r, err := oci.Verify(io.NopCloser(iotest.HalfReader(bytes.NewReader(content))), digest, int64(size))
+				e2e.NoError(t, err)
+				n, err := copyAll(&copied, r)
+				if mismatch := new(oci.MismatchError); errors.As(err, &mismatch) != (changed >= 0) || (err == nil) != (changed < 0) {
+					t.Errorf("%s of %d bytes, of which byte %d was changed: got %v", name, size, changed, err)
+				}
+				if n != int64(size) || !bytes.Equal(copied.Bytes(), content) {
+					t.Errorf("%s of %d bytes, of which byte %d was changed: got %d other bytes", name, size, changed, n)
+				}
 			}
 		}
+	}
+}
+
+// TestCopyVerified checks that Copy of a large verified blob ends with the first error.
+func TestCopyVerified(t *testing.T) {
+	data := randomBytes(6 << 20)
+	sum := sha256.Sum256(data)
+	digest := v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}
+	broken := errors.New("broken")
+	ended, end := context.WithCancelCause(t.Context())
+	end(broken)
+	in, full := io.Pipe()
+	e2e.NoError(t, in.CloseWithError(errors.New("full")))
+	for _, tc := range []struct {
+		reason  string
+		ctx     context.Context
+		content io.Reader
+		dst     io.Writer
+		want    string
+	}{
+		{"more content than the descriptor says", t.Context(), io.MultiReader(bytes.NewReader(data), strings.NewReader("more")), io.Discard, "is longer than its descriptor says"},
+		{"less content than the descriptor says", t.Context(), bytes.NewReader(data[:5<<20]), io.Discard, "is 1048576 bytes shorter than its descriptor says"},
+		{"a broken connection", t.Context(), io.MultiReader(bytes.NewReader(data[:3<<20]), iotest.ErrReader(broken)), io.Discard, "broken"},
+		{"a full disk", t.Context(), bytes.NewReader(data), full, "full"},
+		{"an interrupt", ended, bytes.NewReader(data), io.Discard, "broken"},
+	} {
+		r, err := oci.Verify(io.NopCloser(tc.content), digest, int64(len(data)))
+		e2e.NoError(t, err)
+		_, err = oci.Copy(tc.ctx, tc.dst, r)
+		e2e.ErrorHas(t, tc.reason, err, tc.want)
 	}
 }
