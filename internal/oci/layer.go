@@ -110,7 +110,7 @@ func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) 
 // hashBlock is the size in bytes of the blocks of a concurrentHash, and hashBlocks the maximum
 // number of them.
 const (
-	hashBlock  = 1 << 20
+	hashBlock  = 512 << 10
 	hashBlocks = 4
 )
 
