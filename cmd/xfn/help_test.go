@@ -58,3 +58,23 @@ func helpTextOf(t *testing.T, args []string) string {
 	text := e2e.ReadFile(t, out.Name())
 	return text
 }
+
+// TestMisspelledCommands checks that the error names every command if its last letter is written twice.
+func TestMisspelledCommands(t *testing.T) {
+	parser, err := kong.New(&app{}, kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)))
+	e2e.NoError(t, err)
+	checkSuggestions(t, parser.Model.Node)
+}
+
+func checkSuggestions(t *testing.T, group *kong.Node) {
+	t.Helper()
+	for _, command := range group.Children {
+		checkSuggestions(t, command)
+		written := command.Name + command.Name[len(command.Name)-1:]
+		text := output(t, append(append([]string{"xfn"}, strings.Fields(group.Path())...), written))
+		suggested := strings.Contains(strings.ReplaceAll(text, written, ""), command.Name)
+		if !command.Hidden && (!suggested || !strings.HasPrefix(text, `xfn: error: unknown command "`+written+`"`)) {
+			t.Errorf("xfn %s %s: got no suggestion of %s:\n%s", group.Path(), written, command.Name, text)
+		}
+	}
+}

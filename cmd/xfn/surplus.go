@@ -23,6 +23,9 @@ func valueOfFlag(node *kong.Node, args []string, text string) hint.Hint {
 func severalValues(node *kong.Node, args []string, surplus string) hint.Hint {
 	isFlag := func(arg string) bool { return len(arg) > 1 && arg[0] == '-' }
 	at := slices.Index(args, surplus)
+	if at < 0 {
+		return "" // The parser's error has a suggestion after the argument.
+	}
 	first, end := at, at
 	for first > 0 && !isFlag(args[first-1]) {
 		first--
@@ -30,7 +33,7 @@ func severalValues(node *kong.Node, args []string, surplus string) hint.Hint {
 	for end < len(args) && !isFlag(args[end]) {
 		end++
 	}
-	if at < 0 || first == 0 {
+	if first == 0 {
 		return ""
 	}
 	values, arguments := args[first:end], at-first-1
