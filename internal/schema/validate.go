@@ -112,7 +112,11 @@ func (j validators) unknown(obj map[string]any) []Fault {
 	err, more := objectmeta.CoerceWithOptions(nil, obj, j.embedded, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
 	for _, path := range append(paths, more...) {
 		name := FieldName(path)
-		found = append(found, Fault{Field: name, Unknown: true, Nearest: nearestTo(name, j.tree), Text: "unknown field"})
+		near := nearestTo(name, j.tree)
+		if near == defaultDeletePolicy && !hasClaims(obj) {
+			near = ""
+		}
+		found = append(found, Fault{Field: name, Unknown: true, Nearest: near, Text: "unknown field"})
 	}
 	if err != nil {
 		found = append(found, metadataFault(err))

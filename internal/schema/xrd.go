@@ -41,12 +41,19 @@ func NewXRD(obj map[string]any) (XRD, error) {
 // RootFields are the fields of the CRD that Crossplane derives from any XRD.
 func RootFields() []string { return []string{"apiVersion", "kind", "metadata", "spec", "status"} }
 
+// defaultDeletePolicy is a field in the spec of an XRD that only affects claims.
+const defaultDeletePolicy = "defaultCompositeDeletePolicy"
+
+func hasClaims(xrd map[string]any) bool {
+	_, ok, _ := unstructured.NestedFieldNoCopy(xrd, "spec", "claimNames")
+	return ok
+}
+
 // dropped returns a fault for each field at the root of an XRD's schemas that Crossplane drops, and for
 // a default that is only for claims.
 func dropped(xrd map[string]any) (found []Fault) {
-	_, hasClaims, _ := unstructured.NestedFieldNoCopy(xrd, "spec", "claimNames")
-	if _, ok, _ := unstructured.NestedFieldNoCopy(xrd, "spec", "defaultCompositeDeletePolicy"); ok && !hasClaims {
-		found = append(found, Fault{Field: "spec.defaultCompositeDeletePolicy", Text: "only claims have compositeDeletePolicy, and the XRD has none: remove it"})
+	if _, ok, _ := unstructured.NestedFieldNoCopy(xrd, "spec", defaultDeletePolicy); ok && !hasClaims(xrd) {
+		found = append(found, Fault{Field: "spec." + defaultDeletePolicy, Text: "only claims have compositeDeletePolicy, and the XRD has none: remove it"})
 	}
 	roots := RootFields()
 	versions, _, _ := unstructured.NestedFieldNoCopy(xrd, "spec", "versions")

@@ -285,7 +285,11 @@ func anyOwner(pkg string) bool {
 func (s *Session) startBuiltin(c choice, options builtin.Options, r function.Runner) *runtimes.Instance {
 	b := c.builtin
 	if err := b.CheckVersion(c.replaced); err != nil {
-		s.config.Progress.Warn(fmt.Sprintf("function %q: %v: its fields and output may differ, so name one of these versions, or give the package of this version", c.fn.Name, err))
+		at := ""
+		if c.fn.PackagePosition != "" {
+			at = c.fn.PackagePosition + ": "
+		}
+		s.config.Progress.Warn(fmt.Sprintf("%sfunction %q: %v, with which it was not compared: its fields and output may differ, so name one of these versions, or give the package of this version", at, c.fn.Name, err))
 	}
 	instance := &runtimes.Instance{
 		Runner: r,
