@@ -41,7 +41,7 @@ func Advice(fatal string, input []byte) string {
 			return string(c.message.ExpandString(nil, c.hint, fatal, m))
 		}
 	}
-	if m := notDefined().FindStringSubmatch(fatal); m != nil && len(m[1]) > 3 { // shorter names are similar to many
+	if m := notDefined().FindStringSubmatch(fatal); m != nil && len(m[1]) > 4 { // shorter names are similar to many
 		names := maps.Clone(known())
 		maps.Copy(names, (&execution{features: features{connectionDetails: true}}).functions())
 		return string(hint.Meant("", hint.Nearest(m[1], slices.Sorted(maps.Keys(names)))))
