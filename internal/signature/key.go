@@ -68,7 +68,7 @@ func ParsePublicKey(text []byte) (*PublicKey, error) {
 		return nil, err
 	}
 	if block.Type == "CERTIFICATE" {
-		return nil, hint.Wrap(errors.New("expected a public key, got a certificate"), "write the certificate's key to a file with openssl x509 -pubkey -noout -in FILE")
+		return nil, hint.Wrap(errors.New("expected a public key, got a certificate"), "write the certificate's key to a file with openssl x509 -pubkey -noout -in CERTIFICATE > PUBLICKEY")
 	}
 	switch {
 	case isPublic(block):

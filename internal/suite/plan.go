@@ -80,7 +80,11 @@ func (s Shard) Check() error {
 }
 
 func (s Shard) missing() error {
-	return fmt.Errorf("invalid shard %d/%d: the index must be between 1 and the count", s.Index, s.Count)
+	err := fmt.Errorf("invalid shard %d/%d: the index must be between 1 and the count", s.Index, s.Count)
+	if s.Index == 0 && s.Count > 0 {
+		return hint.Wrap(err, hint.Hint(fmt.Sprintf("add 1 to the index of a system that counts from 0, as in 1/%d", s.Count)))
+	}
+	return err
 }
 
 // has reports whether an item belongs to the shard. The shard of an item depends only
