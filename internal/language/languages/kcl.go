@@ -68,28 +68,42 @@ func checkKCL(dir string) error {
 	if err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		return hint.Wrap(fmt.Errorf("%s: the file is empty", main), "write the composed resources, as in items = [{apiVersion = \"v1\", kind = \"ConfigMap\"}]")
 	}
-	return checkSyntax(dir)
+	_, hasProfile := tables["profile"]
+	hasSettings, err := language.Has(dir, "kcl.yaml")
+	return errors.Join(err, checkSyntax(dir, !hasProfile && !hasSettings))
 }
 
-// checkSyntax returns the first error of brackets and strings in the files of a package.
-func checkSyntax(dir string) error {
+// checkSyntax returns the first error of brackets and strings in the files of a package. If isWhole is
+// true, no other files are part of the package, and it also returns an error for an undefined name.
+func checkSyntax(dir string, isWhole bool) error {
 	const limit = 1 << 20
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", dir, fsx.Cause(err))
 	}
+	names := kclNames{count: map[string]int{}}
 	for _, e := range entries {
-		if name := e.Name(); e.Type().IsRegular() && filepath.Ext(name) == ".k" && !strings.HasPrefix(name, "_") && !strings.HasSuffix(name, "_test.k") {
-			text, err := fsx.ReadFile(filepath.Join(dir, name), limit)
-			if err != nil {
-				return fmt.Errorf("reading %q: %w", name, err)
-			}
-			if at, wrong := syntaxError(string(text)); wrong != "" {
-				return language.SyntaxError(name, string(text), at, wrong)
-			}
+		name := e.Name()
+		if filepath.Ext(name) != ".k" || e.IsDir() {
+			continue
 		}
+		if !e.Type().IsRegular() || strings.HasPrefix(name, "_") || strings.HasSuffix(name, "_test.k") {
+			isWhole = isWhole && e.Type().IsRegular()
+			continue
+		}
+		text, err := fsx.ReadFile(filepath.Join(dir, name), limit)
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", name, err)
+		}
+		if at, wrong := syntaxError(string(text)); wrong != "" {
+			return language.SyntaxError(name, string(text), at, wrong)
+		}
+		names.add(name, string(text))
 	}
-	return nil
+	if !isWhole {
+		return nil
+	}
+	return names.undefined()
 }
 
 // syntaxError returns the offset and the text of an error that needs no parser: brackets that do not
