@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -234,8 +235,12 @@ func (b *builder) use(t *tree, packages []*npm.Package) error {
 	return nil
 }
 
-// note reports the packages whose install scripts were not run, and those that may be missing.
+// note reports types that were not checked, the packages whose install scripts were not run, and those
+// that may be missing.
 func (b *builder) note() {
+	if entry, err := b.entry(); err == nil && !b.src.NoBundle && slices.Contains(typeScript, path.Ext(entry)) {
+		b.opts.Progress.Note("types are not checked: run tsc --noEmit")
+	}
 	if len(b.lacks) > 0 {
 		b.opts.Progress.Warn(fmt.Sprintf("%s lacks optional packages, which may be for Linux: %s; create it without node_modules", npm.LockFile, strings.Join(sortedKeys(b.lacks), ", ")))
 	}
