@@ -27,9 +27,7 @@ const storeConfigField = "spec.publishConnectionDetailsWithStoreConfigRef"
 // the imitated version of Crossplane fails, and warns of all others. problems
 // are those that were already found; checkIntegrity adds missing functions.
 func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, problems []composition.Problem, p plan) error {
-	if e.Converted {
-		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
-	}
+	old := s.reportConverted(e, p)
 	s.warnName(e)
 	needed := functionNames(p.in.Steps, e)
 	known := func(name string) bool {
@@ -40,7 +38,7 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 		problems = composition.Check(e, known)
 	}
 	problems = slices.Concat(problems, s.silentProblems(ctx, e, p))
-	var errs []error
+	errs := []error{old}
 	refused := map[composition.ProblemKind]bool{}
 	for _, problem := range problems {
 		if problem.Field == storeConfigField && Release(p.in.Profile).Legacy() {
@@ -80,6 +78,21 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 		return hint.Wrap(err, next)
 	}
 	return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
+}
+
+// reportConverted notes that a legacy Composition is rendered as a pipeline. If the imitated version of
+// Crossplane refuses it, reportConverted returns an error or warns.
+func (s *Session) reportConverted(e composition.Entry, p plan) error {
+	const converted = "is rendered as the pipeline that `convert pipeline-composition` makes of it"
+	switch {
+	case !e.Converted:
+		return nil
+	case Release(p.in.Profile).Legacy():
+		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and %s", e.Document.Position(), e.GetName(), converted))
+		return nil
+	}
+	err := fmt.Errorf("%s: Crossplane v2 refuses Composition %q, which is of mode Resources and %s", e.Document.PositionOf("spec.mode"), e.GetName(), converted)
+	return s.refuseOrWarn(hint.Wrap(err, "convert it with `convert pipeline-composition`, or select a version of Crossplane v1 with "+hint.Profile+" v1.20"), p.in.Strict)
 }
 
 // A silentKey is what silentProblems depends on: a Composition, the builtins that the packages of its

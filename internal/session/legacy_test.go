@@ -92,7 +92,7 @@ func (l *log) record(e progress.Event) {
 
 func TestLegacyFunctions(t *testing.T) {
 	const (
-		converted = "note: composition.yaml:1: Composition \"widgets\" is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it"
+		converted = "warning: composition.yaml:4: Crossplane v2 refuses Composition \"widgets\", which is of mode Resources and is rendered as the pipeline that `convert pipeline-composition` makes of it"
 		unknown   = `composition.yaml:6: spec.resources: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`
 	)
 	b, _ := builtin.Named("function-patch-and-transform")
@@ -151,8 +151,8 @@ func TestLegacyFunctions(t *testing.T) {
 	}
 }
 
-// TestLegacyStrict: Inputs.Strict refuses a legacy Composition only if its
-// conversion to a pipeline loses fields.
+// TestLegacyStrict: Inputs.Strict refuses a legacy Composition, unless the profile is of Crossplane v1
+// and the conversion to a pipeline loses no field.
 func TestLegacyStrict(t *testing.T) {
 	const lost = "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n"
 	in := inputs
@@ -161,7 +161,8 @@ func TestLegacyStrict(t *testing.T) {
 		profile    render.Profile
 		text, want string
 	}{
-		{render.V2, old, ""},
+		{render.V2, old, "composition.yaml:4: Crossplane v2 refuses Composition"},
+		{render.V1_20, old, ""},
 		{render.V2, old + lost, "composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: "},
 		{render.V1_20, old + lost, ""}, // This Crossplane has the field.
 	} {

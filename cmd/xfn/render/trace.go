@@ -17,9 +17,9 @@ import (
 
 // traceFlags select reports about the steps of pipelines.
 type traceFlags struct {
-	Trace     flags.OptionalPath `placeholder:"FILE" help:"Write what each step changed to stderr. --trace=FILE writes to a file."`
-	TraceHTML string             `more:"" name:"trace-html" placeholder:"FILE" help:"Write what each step of the pipeline changed as an HTML page."`
-	Blame     flags.OptionalPath `more:"" placeholder:"FILE" help:"Write which step set each field last, to stderr or to a FILE (--blame=FILE)."`
+	Trace     flags.OptionalPath `writes:"trace.txt" placeholder:"FILE" help:"Write what each step changed to stderr. --trace=FILE writes to a file."`
+	TraceHTML string             `writes:"trace.html" more:"" name:"trace-html" placeholder:"FILE" help:"Write what each step of the pipeline changed as an HTML page."`
+	Blame     flags.OptionalPath `writes:"blame.txt" more:"" placeholder:"FILE" help:"Write which step set each field last, to stderr or to a FILE (--blame=FILE)."`
 }
 
 // A tracer records the calls of each XR's render, and writes reports at the end.

@@ -31,7 +31,7 @@ type DevCmd struct {
 
 	Suite     []string `sep:"none" placeholder:"PATH" help:"File or folder with suites. Repeatable. Default, without arguments: this folder."`
 	Poll      bool     `more:"" help:"Poll for changes twice a second, and do not use notifications of the system."`
-	TraceHTML string   `name:"trace-html" placeholder:"FILE" help:"Write an HTML page about the steps after each render and at key t. Default: a file at key t that is removed at the end."`
+	TraceHTML string   `writes:"trace.html" name:"trace-html" placeholder:"FILE" help:"Write an HTML page about the steps after each render and at key t. Default: a file at key t that is removed at the end."`
 
 	flags.Sources     `group:"Inputs:"`
 	CrossplaneVersion string `placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.14 or later."`

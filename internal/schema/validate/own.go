@@ -26,6 +26,13 @@ func (v *Validator) own(ctx context.Context, at place, obj map[string]any) ([]Fa
 	return nil, false
 }
 
+// ofResources is the fault of a legacy Composition in Crossplane v2. It replaces those of the schema,
+// which refuses the mode, misses the steps of a pipeline, and has none of the fields.
+var ofResources = schema.Fault{
+	Field: "spec.mode",
+	Text:  "Crossplane v2 refuses a Composition of mode Resources: convert it with `convert pipeline-composition`, or select a version of Crossplane v1",
+}
+
 // schedule returns a warning if Crossplane cannot parse the schedule of obj, a CronOperation.
 func schedule(at place, obj map[string]any) []Fault {
 	const key = "spec.schedule"

@@ -295,7 +295,7 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 	if def != nil {
 		obj = v.placed(obj, def.Namespaced)
 		if isLegacy && v.definitions[gvk.GroupKind()] == nil && !v.Crossplane.Legacy() {
-			return Valid, schema.Metadata(obj, v.old(obj, gvk), def.Namespaced, validation.NameIsDNSSubdomain), nil
+			return Valid, append(schema.Metadata(obj, v.old(obj, gvk), def.Namespaced, validation.NameIsDNSSubdomain), ofResources), nil
 		}
 		bySchema := v.custom(ctx, def, obj, gvk)
 		return Valid, slices.Concat(unlessMissing(found, bySchema), v.scope(def.Namespaced), bySchema), nil

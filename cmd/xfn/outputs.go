@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// checkOutputs returns an error if a flag names a file to write that is an input. Flags that name
+// such a file have the tag "writes", whose value is the name of an example file. An existing YAML
+// file is an input unless the example is YAML. A file is also an input if it is an argument, or YAML
+// that another flag names. Other files may be read and written, as reports with durations are.
+// xpkg.CheckOutput checks the files of packages.
+func checkOutputs(kctx *kong.Context) error {
+	for _, p := range kctx.Path {
+		if p.Flag == nil || !p.Flag.Tag.Has("writes") {
+			continue
+		}
+		example := p.Flag.Tag.Get("writes")
+		for _, path := range pathsOf(kctx, p) {
+			info, err := os.Stat(path)
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			target, _ := filepath.EvalSymlinks(path) // The output replaces the target of a link.
+			is := ""
+			switch {
+			case isYAML(target) && !isYAML(example):
+				is = "is a YAML file"
+			case reads(kctx, p, info, isYAML(target)):
+				is = "the command reads"
+			default:
+				continue
+			}
+			assign := " "
+			if p.Flag.IsBool() {
+				assign = "="
+			}
+			err = fmt.Errorf("--%s names %q, which %s: it would be overwritten", p.Flag.Name, path, is)
+			return hint.Wrap(err, hint.Hint("name another file to write, such as --"+p.Flag.Name+assign+example))
+		}
+	}
+	return nil
+}
+
+// reads reports whether an argument, or with anyFlag another flag than output, names the file.
+func reads(kctx *kong.Context, output *kong.Path, file os.FileInfo, anyFlag bool) bool {
+	return slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool {
+		if p.Positional == nil && (p.Flag == nil || !anyFlag || p.Flag == output.Flag) {
+			return false
+		}
+		return slices.ContainsFunc(pathsOf(kctx, p), func(path string) bool {
+			info, err := os.Stat(path)
+			return err == nil && os.SameFile(info, file)
+		})
+	})
+}
+
+// pathsOf returns the values of a flag or an argument that can be paths.
+func pathsOf(kctx *kong.Context, p *kong.Path) (paths []string) {
+	switch v := kctx.Value(p).Interface().(type) {
+	case string:
+		paths = strings.Split(v, ",")
+	case []string:
+		paths = v
+	case map[string]string:
+		paths = slices.Sorted(maps.Values(v))
+	case flags.OptionalPath:
+		paths = []string{v.Path}
+	}
+	return paths
+}
+
+func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) }
