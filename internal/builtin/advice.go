@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch"
@@ -24,11 +25,11 @@ func isBadInput(fatal string) bool {
 // Advice returns a hint for a fatal result of b with the message fatal for an input, which is
 // in JSON. If the message says that the input cannot be decoded, the input may be for a
 // version that b does not replace. If templates cannot be read, they may be in a folder that
-// b does not read. For an unknown field or value, Advice suggests a similar one, or lists the
+// b does not read. For an unknown field, value, key of a map or patch set, Advice suggests a similar one, or lists the
 // known ones. For a missing field and a value of another type than an object, it names what is
 // expected. For other messages, Advice returns "".
 func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
-	if next := cmp.Or(spec.Advice(fatal), patch.Advice(fatal), gotemplating.Advice(fatal, input)); next != "" {
+	if next := cmp.Or(spec.Advice(fatal), patch.Advice(fatal), gotemplating.Advice(fatal, input), patchandtransform.Advice(fatal, input)); next != "" {
 		return hint.Hint(next)
 	}
 	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {

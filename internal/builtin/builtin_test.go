@@ -146,7 +146,10 @@ func TestPackage(t *testing.T) {
 
 func TestAdvice(t *testing.T) {
 	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0", Type: reflect.TypeFor[spec.Resources]()}
-	const input = `{"resources": [{}, {"patches": [{"toFieldPat": "a"}]}, {"patches": [{"toFieldPath": "a"}]}]}`
+	const input = `{"resources": [{}, {"patches": [{"toFieldPat": "a"}]}, {"patches": [{"toFieldPath": "a"}]},
+		{"name": "bucket", "patches": [{"fromFieldPath": "spec.size", "transforms": [{"type": "map", "map": {"small": "s", "large": "l"}}, {"type": "map", "map": {"s": "t"}}]}]}],
+		"patchSets": [{"name": "common-labels"}]}`
+	const bucketPatch = `cannot render composed resource "bucket" "FromCompositeFieldPath" patch at index 0: transform at index `
 	cases := map[string]struct{ reason, fatal, want string }{
 		"Path":    {"the hint has the path of a field that the result only names", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.ComposedPatch: unknown name "toFieldPat"`, "did you mean toFieldPath? Otherwise check resources[1].patches[0].toFieldPat: "},
 		"Name":    {"a field that the input does not have has no path", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.Resources: unknown name "resorces"`, "did you mean resources? Otherwise check resorces: "},
@@ -156,6 +159,10 @@ func TestAdvice(t *testing.T) {
 		"Odd":     {"the values are listed if no other is similar", `invalid Function input: resources[0].patches[0].type: Invalid value: "Odd": unknown patch type`, "write one of FromCompositeFieldPath, ToCompositeFieldPath, "},
 		"Empty":   {"a fatal result may have no message", "", ""},
 		"Begins":  {"a value that begins with an allowed one is similar", `invalid Function input: x.convert.toType: Invalid value: "integer": invalid type`, "did you mean int?"},
+		"Set":     {"the hint suggests a similar patch set", "cannot resolve PatchSets: cannot find PatchSet by name comon-labels", "did you mean common-labels?"},
+		"Key":     {"the hint names the field that a map reads, and the keys", bucketPatch + `0 returned error: map transform could not resolve: key xlarge is not found in map`, "set spec.size to a key of the map: large, small; or add the key xlarge"},
+		"Key2":    {"a later map reads no field", bucketPatch + `1 returned error: map transform could not resolve: key l is not found in map`, "the keys of the map are s; or add the key l"},
+		"Math":    {"a string must be converted before it is multiplied", bucketPatch + `0 returned error: math transform could not resolve: input is required to be a number for math transformer, got string`, "spec.size is a string: put the transform {type: convert, convert: {toType: int64}} before this one"},
 		"Absent":  {"the types are listed if the type is missing", `invalid Function input: x.string.type: Required value: string transform type is required`, "write one of Format, Convert, "},
 		"Combine": {"a combination without a strategy has an example", `invalid Function input: x.combine.strategy: Required value: a combine strategy must be provided`, "add strategy: string, "},
 		"Text2":   {"an unknown conversion has a hint", `… returned error: string transform could not resolve: type ToLowerCase is not supported for string convert`, "did you mean ToLower?"},
