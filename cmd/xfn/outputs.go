@@ -14,10 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// checkOutputs returns an error if a flag names a file to write that is an input. Flags that name
-// such a file have the tag "writes", whose value is the name of an example file. An existing YAML
-// file is an input unless the example is YAML. A file is also an input if it is an argument, or YAML
-// that another flag names. Other files may be read and written, as reports with durations are.
+// checkOutputs returns an error if a flag names a file to write that is an input: an argument, or an
+// existing YAML file. Flags of such files have the tag "writes", whose value is the name of an
+// example; if it is YAML, they may replace YAML. The output of a conversion may replace its input.
 // xpkg.CheckOutput checks the files of packages.
 func checkOutputs(kctx *kong.Context) error {
 	for _, p := range kctx.Path {
@@ -35,7 +34,7 @@ func checkOutputs(kctx *kong.Context) error {
 			switch {
 			case isYAML(target) && !isYAML(example):
 				is = "is a YAML file"
-			case reads(kctx, p, info, isYAML(target)):
+			case isArgument(kctx, info):
 				is = "the command reads"
 			default:
 				continue
@@ -51,13 +50,9 @@ func checkOutputs(kctx *kong.Context) error {
 	return nil
 }
 
-// reads reports whether an argument, or with anyFlag another flag than output, names the file.
-func reads(kctx *kong.Context, output *kong.Path, file os.FileInfo, anyFlag bool) bool {
+func isArgument(kctx *kong.Context, file os.FileInfo) bool {
 	return slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool {
-		if p.Positional == nil && (p.Flag == nil || !anyFlag || p.Flag == output.Flag) {
-			return false
-		}
-		return slices.ContainsFunc(pathsOf(kctx, p), func(path string) bool {
+		return p.Positional != nil && slices.ContainsFunc(pathsOf(kctx, p), func(path string) bool {
 			info, err := os.Stat(path)
 			return err == nil && os.SameFile(info, file)
 		})

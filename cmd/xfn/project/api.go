@@ -98,7 +98,7 @@ func (c *XRDCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 // XRCmd prints an XR.
 type XRCmd struct {
 	InputFile  string `arg:"" optional:"" default:"-" name:"file" help:"File with an XRD or a claim, or - for stdin. Default: ${default}."`
-	OutputFile string `writes:"output.yaml" short:"o" empty:"" placeholder:"FILE" help:"Write the XR to a file instead of stdout."`
+	OutputFile string `short:"o" empty:"" placeholder:"FILE" help:"Write the XR to a file instead of stdout."`
 	Name       string `empty:"" placeholder:"NAME" help:"Name of the XR."`
 	Kind       string `empty:"" placeholder:"KIND" help:"Kind of the XR. Default: that in the XRD, or the kind of the claim after an X."`
 	Direct     bool   `negatable:"" help:"Leave out the reference to the claim, and use its name without a suffix."`

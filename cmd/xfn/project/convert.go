@@ -25,7 +25,7 @@ import (
 // XRDConvertCmd converts an XRD.
 type XRDConvertCmd struct {
 	InputFile  string `arg:"" optional:"" default:"-" name:"file" help:"File with an XRD, or - for stdin. Default: ${default}."`
-	OutputFile string `writes:"output.yaml" short:"o" xor:"out" empty:"" placeholder:"FILE" help:"Write to a file instead of stdout."`
+	OutputFile string `short:"o" xor:"out" empty:"" placeholder:"FILE" help:"Write to a file instead of stdout."`
 	OutputDir  string `xor:"out" empty:"" placeholder:"DIR" help:"Write a file for each CRD or JSON Schema to a directory."`
 	Format     string `enum:"crd,jsonschema" default:"crd" help:"Write ${enum}. Default: ${default}."`
 }
@@ -131,7 +131,7 @@ func (c *XRDConvertCmd) convert(xrd map[string]any) (files []convertedFile, err 
 // XRPatchCmd completes an XR.
 type XRPatchCmd struct {
 	InputFile  string `arg:"" optional:"" default:"-" name:"file" help:"File with an XR, or - for stdin. Default: ${default}."`
-	OutputFile string `writes:"output.yaml" short:"o" empty:"" placeholder:"FILE" help:"Write the XR to a file instead of stdout."`
+	OutputFile string `short:"o" empty:"" placeholder:"FILE" help:"Write the XR to a file instead of stdout."`
 	XRD        string `name:"xrd" required:"" placeholder:"FILE" help:"File with the XRD, whose defaults are set."`
 }
 

@@ -32,7 +32,7 @@ type ConvertCmd struct {
 // convertFiles are the arguments and flags of each conversion.
 type convertFiles struct {
 	InputFile  string `arg:"" name:"file" optional:"" default:"-" help:"File with the Composition, or - for stdin, the default. Other documents of the file are not changed."`
-	OutputFile string `writes:"output.yaml" short:"o" empty:"" placeholder:"FILE" help:"File to write, or - for stdout, the default."`
+	OutputFile string `short:"o" empty:"" placeholder:"FILE" help:"File to write, or - for stdout, the default."`
 }
 
 // A conversion converts Compositions.
