@@ -33,7 +33,8 @@ func (r *runner) warn(ctx context.Context, all []mistake, o written) {
 	for _, m := range all {
 		text := fmt.Sprintf("pipeline step %q: %s", function.Step(ctx), m.text)
 		_, _ = r.warned.Get(text, func() (bool, error) {
-			r.progress.Warn(text + manifest.At(o.locate(ctx, m.offset(o.text)).Place(ctx)))
+			at, _ := o.locate(ctx, m.offset(o.text))
+			r.progress.Warn(text + manifest.At(at.Place(ctx)))
 			return true, nil
 		})
 	}

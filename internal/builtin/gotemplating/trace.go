@@ -1,6 +1,7 @@
 package gotemplating
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ func trace(l *parse.ListNode) {
 	var nodes []parse.Node
 	for _, node := range l.Nodes {
 		switch n := node.(type) {
-		case *parse.TextNode, *parse.ActionNode:
+		case *parse.TextNode, *parse.ActionNode, *parse.TemplateNode:
 			nodes = append(nodes, action(n.Position(), markFunction, int(n.Position())))
 		case *parse.IfNode:
 			traceBranch(&n.BranchNode)
@@ -69,7 +70,8 @@ func (r *runner) remember(ctx context.Context, err error, key programKey, option
 	}
 	_, _ = r.places.Get(placeKey{message(err).Error(), sdk.SumOf(req.GetInput())}, func() (place, error) {
 		offset, line := positionOf(out, of.index, errorLine(out, of))
-		return place{output: line, template: origin(ctx, key, options, req, out, offset)}, nil
+		template, _ := origin(ctx, key, options, req, out, offset)
+		return place{output: line, template: template}, nil
 	})
 }
 
@@ -82,19 +84,24 @@ type written struct {
 	parts   parts
 }
 
-// locate returns the place of the line that wrote the output at an offset, or of the template.
-func (o written) locate(ctx context.Context, offset int) sdk.Location {
+// locate returns the place of the line that wrote the output at an offset, or of the template. action
+// is that of the line, or "".
+func (o written) locate(ctx context.Context, offset int) (at sdk.Location, action string) {
 	line := 0
 	if len(o.text) <= maxTraced && !strings.HasPrefix(strings.TrimSpace(o.text), "{") {
-		line = origin(ctx, o.key, o.options, o.req, o.text, offset)
+		line, action = origin(ctx, o.key, o.options, o.req, o.text, offset)
 	}
 	if line == 0 && len(o.parts) > 1 {
-		return sdk.Location{}
+		return sdk.Location{}, ""
 	}
-	return o.parts.locate(max(line, 1))
+	return o.parts.locate(max(line, 1)), action
 }
 
-// origins returns the Origin of the resources in documents.
+// noValue is what text/template prints for a value that does not exist.
+const noValue = "<no value>"
+
+// origins returns the Origin of the resources in documents. The place of the only noValue of a document
+// has the action that printed it.
 func (o written) origins(ctx context.Context, documents []document) composition.Origin {
 	indexes := map[string]int{}
 	for _, d := range documents {
@@ -107,10 +114,15 @@ func (o written) origins(ctx context.Context, documents []document) composition.
 		}
 		begin, _ := positionOf(o.text, index, 0)
 		end, _ := positionOf(o.text, index+1, 0)
+		isOnly := text == noValue && strings.Count(o.text[begin:end], text) == 1
 		if i := strings.Index(o.text[begin:end], text); i > 0 {
 			begin += i
 		}
-		return o.locate(ctx, begin).Place(ctx)
+		at, action := o.locate(ctx, begin)
+		if isOnly && action != "" {
+			at.Detail = "in " + action
+		}
+		return at.Place(ctx)
 	}
 }
 
@@ -154,27 +166,35 @@ func positionOf(out string, document, line int) (offset, at int) {
 }
 
 // origin executes the template again, and returns the line that wrote the output at an offset.
-// It returns 0 if the output is not the same.
-func origin(ctx context.Context, key programKey, options []string, req *fnv1.RunFunctionRequest, out string, offset int) int {
+// It returns 0 if the output is not the same. action is the action that wrote the offset, with
+// its delimiters, or "" for a text or an action of several lines.
+func origin(ctx context.Context, key programKey, options []string, req *fnv1.RunFunctionRequest, out string, offset int) (line int, action string) {
 	key.traced = true
 	p, err := compile(key, options)
 	if err != nil {
-		return 0
+		return 0, ""
 	}
 	data, err := templateData(req)
 	if err != nil {
-		return 0
+		return 0, ""
 	}
 	again, e, err := p.execute(ctx, data)
 	marks := e.marks
 	after := sort.Search(len(marks), func(i int) bool { return marks[i].offset > offset })
 	if err != nil || again != out || after == 0 {
-		return 0
+		return 0, ""
 	}
 	m := marks[after-1]
+	line = strings.Count(key.text[:m.node], "\n") + 1
 	// A text that the template has at this position is written as it is.
 	if written := out[m.offset:offset]; strings.HasPrefix(key.text[m.node:], written) {
-		return strings.Count(key.text[:m.node], "\n") + strings.Count(written, "\n") + 1
+		line += strings.Count(written, "\n")
 	}
-	return strings.Count(key.text[:m.node], "\n") + 1
+	left, right := cmp.Or(key.left, "{{"), cmp.Or(key.right, "}}")
+	inside, _, _ := strings.Cut(key.text[m.node:], right)
+	before := strings.TrimSuffix(strings.TrimRight(key.text[:m.node], " "), "-")
+	if strings.HasSuffix(before, left) && !strings.Contains(inside, "\n") {
+		action = left + " " + strings.TrimSpace(strings.TrimSuffix(inside, "-")) + " " + right
+	}
+	return line, action
 }

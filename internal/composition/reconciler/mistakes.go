@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -212,7 +214,8 @@ func fieldMistakes(r *structpb.Struct) (found []fieldMistake) {
 	if !ok {
 		return nil
 	}
-	for _, f := range kind.Decode(r.AsMap()) {
+	obj := r.AsMap()
+	for _, f := range kind.Decode(obj) {
 		key := f.Field[strings.LastIndexByte(f.Field, '.')+1:]
 		text, isText := f.Value.(string)
 		switch {
@@ -220,10 +223,59 @@ func fieldMistakes(r *structpb.Struct) (found []fieldMistake) {
 		case !f.Unknown:
 			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("is %s that an API server refuses: %s", hint.An(name), f)})
 		default:
-			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("has the field %s, which %s of %s does not have%s", f.Field, hint.An(name), apiVersion, hint.DidYouMean(f.Nearest))})
+			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("has the field %s, which %s of %s does not have%s", f.Field, hint.An(name), apiVersion, cmp.Or(misplaced(kind, obj, f.Field), hint.DidYouMean(f.Nearest)))})
 		}
 	}
 	return found
+}
+
+// misplaced explains an unknown field of obj that probably lacks indentation: the only null field below
+// its parent that may have it is empty. It returns "" for another field.
+func misplaced(kind schema.Kind, obj map[string]any, field string) string {
+	at, err := fieldpath.Parse(field)
+	if err != nil {
+		return ""
+	}
+	var parent any = obj
+	if len(at) > 1 {
+		parent, err = at[:len(at)-1].Get(obj)
+	}
+	siblings, isObject := parent.(map[string]any)
+	if err != nil || !isObject {
+		return ""
+	}
+	key, found := at[len(at)-1].Key, ""
+	for _, path := range nulls(at[:len(at)-1], siblings) {
+		moved := schema.Copy(obj)
+		if _, err := path.Set(moved, map[string]any{key: siblings[key]}); err != nil {
+			continue
+		}
+		if slices.ContainsFunc(kind.Decode(moved), func(f schema.Fault) bool { return fieldpath.HasPrefix(f.Field, path.String()) }) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = path.String()
+	}
+	if found == "" {
+		return ""
+	}
+	return fmt.Sprintf(", and %s is empty: indent %s below it, in a template with nindent", found, key)
+}
+
+// nulls returns the paths of the fields with the value null in obj, an object at the path at, and in
+// the objects in it.
+func nulls(at fieldpath.Path, obj map[string]any) (paths []fieldpath.Path) {
+	for _, name := range slices.Sorted(maps.Keys(obj)) {
+		path := append(slices.Clone(at), fieldpath.Key(name))
+		if below, ok := obj[name].(map[string]any); ok {
+			paths = append(paths, nulls(path, below)...)
+		} else if obj[name] == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // scopeMistake describes u, a resource that xr composes, if xr is namespaced and u is cluster-scoped.
