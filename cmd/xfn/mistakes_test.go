@@ -368,7 +368,7 @@ func TestMistakesInSchemas(t *testing.T) {
 		{"a definition among the resources is reported once", "validate scope.yaml scope.yaml", "(scope.yaml:6)\n    6 |   scope: namespaced\n      |          ^^^^^^^^^^\nTotal 1 "},
 		{"only claims have a policy of deleting composite resources", "validate good.yaml claim.yaml", `unknown field "spec.compositeDeletePolicy", which only claims have (claim.yaml:4)`},
 		{"an XRD without claims has no policy of claims", "validate claims.yaml xa.yaml", `unknown field "spec.compositeDeletePolicy", which only claims have (claims.yaml:6)`},
-		{"a default for claims has no effect without claims", "validate policy.yaml xa.yaml", "warning: policy.yaml:6: spec.defaultCompositeDeletePolicy: only claims have compositeDeletePolicy, and the XRD has none: remove it\n"},
+		{"a default for claims has no effect without claims", "validate policy.yaml xa.yaml", "warning: policy.yaml:6: spec.defaultCompositeDeletePolicy: only claims have compositeDeletePolicy, and the XRD has no claims: remove it\n"},
 		{"CRDs that are written are checked", "xpkg get-crds group.yaml -o crds", "warning: group.yaml:5: " + refused},
 		{"a version without a schema has none that is unknown", "validate noschema.yaml foo.yaml", "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required (noschema.yaml:9)"},
 		{"a keyword that is not supported has a line", "validate ref.yaml foo.yaml", "spec.versions[0].schema.openAPIV3Schema.properties[spec].$ref: Forbidden: '$ref' is not supported: write each schema where it is used (ref.yaml:16)"},

@@ -53,7 +53,7 @@ func hasClaims(xrd map[string]any) bool {
 // a default that is only for claims.
 func dropped(xrd map[string]any) (found []Fault) {
 	if _, ok, _ := unstructured.NestedFieldNoCopy(xrd, "spec", defaultDeletePolicy); ok && !hasClaims(xrd) {
-		found = append(found, Fault{Field: "spec." + defaultDeletePolicy, Text: "only claims have compositeDeletePolicy, and the XRD has none: remove it"})
+		found = append(found, Fault{Field: "spec." + defaultDeletePolicy, Text: "only claims have compositeDeletePolicy, and the XRD has no claims: remove it"})
 	}
 	roots := RootFields()
 	versions, _, _ := unstructured.NestedFieldNoCopy(xrd, "spec", "versions")

@@ -30,7 +30,7 @@ var kclPatterns = sync.OnceValue(func() (p struct{ token, name, interpolation *r
 	const name = `[\pL_][\pL\pN_]*`
 	p.token = regexp.MustCompile(`^(?s:` + name + `|[0-9][\pL\pN_]*|(?:\*\*|//|<<|>>|[-+*/%&|^])=|[=!<>]=|->|\\\r?\n|#[^\n]*|.)`)
 	p.name = regexp.MustCompile(name)
-	p.interpolation = regexp.MustCompile(`[^$\\]\$\{\s*(` + name + `)`) // "$${" is no interpolation.
+	p.interpolation = regexp.MustCompile(`[^$\\]\$\{\s*(` + name + `)`) // "$${" is not an interpolation.
 	return p
 })
 
