@@ -9,7 +9,7 @@ import (
 )
 
 // typesNote is the note of a build that bundles TypeScript.
-const typesNote = "types are not checked: run tsc --noEmit"
+const typesNote = "types are not checked: run tsc"
 
 // TestBuildNotesTypes checks that a build of several platforms has one note about types, if it removes
 // types.

@@ -239,7 +239,7 @@ func (b *builder) use(t *tree, packages []*npm.Package) error {
 // that may be missing.
 func (b *builder) note() {
 	if entry, err := b.entry(); err == nil && !b.src.NoBundle && slices.Contains(typeScript, path.Ext(entry)) {
-		b.opts.Progress.Note("types are not checked: run tsc --noEmit")
+		b.opts.Progress.Note("types are not checked: run tsc")
 	}
 	if len(b.lacks) > 0 {
 		b.opts.Progress.Warn(fmt.Sprintf("%s lacks optional packages, which may be for Linux: %s; create it without node_modules", npm.LockFile, strings.Join(sortedKeys(b.lacks), ", ")))
