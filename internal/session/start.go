@@ -289,7 +289,7 @@ func (s *Session) startBuiltin(c choice, options builtin.Options, r function.Run
 		if c.fn.PackagePosition != "" {
 			at = c.fn.PackagePosition + ": "
 		}
-		s.config.Progress.Warn(fmt.Sprintf("%sfunction %q: %v, with which it was not compared: its fields and output may differ, so name one of these versions, or give the package of this version", at, c.fn.Name, err))
+		s.config.Progress.Warn(fmt.Sprintf("%sfunction %q: %v, with which it was not compared: fields and output may differ, so name one of these versions, or switch builtins off to run this one", at, c.fn.Name, err))
 	}
 	instance := &runtimes.Instance{
 		Runner: r,
