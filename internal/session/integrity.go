@@ -91,8 +91,12 @@ func (s *Session) reportConverted(e composition.Entry, p plan) error {
 		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and %s", e.Document.Position(), e.GetName(), converted))
 		return nil
 	}
-	err := fmt.Errorf("%s: Crossplane v2 refuses Composition %q, which is of mode Resources and %s", e.Document.PositionOf("spec.mode"), e.GetName(), converted)
-	return s.refuseOrWarn(hint.Wrap(err, "convert it with `convert pipeline-composition`, or select a version of Crossplane v1 with "+hint.Profile+" v1.20"), p.in.Strict)
+	text := fmt.Sprintf("%s: Crossplane v2 refuses Composition %q of mode Resources", e.Document.PositionOf("spec.resources"), e.GetName())
+	if p.in.Strict {
+		return hint.Wrap(errors.New(text), "convert it with `convert pipeline-composition`, or imitate Crossplane v1 with "+hint.Profile+" classic")
+	}
+	s.config.Progress.Warn(text + "; it " + converted)
+	return nil
 }
 
 // A silentKey is what silentProblems depends on: a Composition, the builtins that the packages of its

@@ -92,7 +92,7 @@ func (l *log) record(e progress.Event) {
 
 func TestLegacyFunctions(t *testing.T) {
 	const (
-		converted = "warning: composition.yaml:4: Crossplane v2 refuses Composition \"widgets\", which is of mode Resources and is rendered as the pipeline that `convert pipeline-composition` makes of it"
+		converted = "warning: composition.yaml:6: Crossplane v2 refuses Composition \"widgets\" of mode Resources; it is rendered as the pipeline that `convert pipeline-composition` makes of it"
 		unknown   = `composition.yaml:6: spec.resources: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`
 	)
 	b, _ := builtin.Named("function-patch-and-transform")
@@ -161,7 +161,7 @@ func TestLegacyStrict(t *testing.T) {
 		profile    render.Profile
 		text, want string
 	}{
-		{render.V2, old, "composition.yaml:4: Crossplane v2 refuses Composition"},
+		{render.V2, old, "composition.yaml:6: Crossplane v2 refuses Composition"},
 		{render.V1_20, old, ""},
 		{render.V2, old + lost, "composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: "},
 		{render.V1_20, old + lost, ""}, // This Crossplane has the field.
@@ -190,7 +190,7 @@ func TestLegacyLibrary(t *testing.T) {
 	if diff := cmp.Diff([]string{"alpha", "beta"}, got); diff != "" || err != nil {
 		t.Errorf("got error %v (-want +got):\n%s", err, diff)
 	}
-	if n := strings.Count(strings.Join(messages.lines, "\n"), "is of mode Resources"); n != 1 {
+	if n := strings.Count(strings.Join(messages.lines, "\n"), "of mode Resources"); n != 1 {
 		t.Errorf("the conversion was reported %d times: %q", n, messages.lines)
 	}
 	in.XRs = []string{"other.yaml"}

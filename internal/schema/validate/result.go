@@ -87,7 +87,7 @@ func (f Fault) String() string {
 		return text + ", which is not a keyword of schemas: write it under properties"
 	case f.Nearest != "":
 	case text == `unknown field "spec.compositeDeletePolicy"`:
-		text += ", which only claims have"
+		text += ", which only claims have: remove it"
 	case f.boolean != "":
 		text += ", " + string(f.boolean)
 	case f.Line > 0 && unquoted().MatchString(text):
