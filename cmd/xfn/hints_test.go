@@ -27,6 +27,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.CAFile: reading, hint.InsecureSkipTLSVerify: reading, hint.PlainHTTP: reading, hint.Registry: reading,
 		hint.CacheDir:            rendering + " validate lock run xpkg.build cache.info",
 		hint.Compositions:        "render",
+		hint.CrossplaneVersion:   "render dev",
 		hint.Dependencies:        "validate xpkg.get-crds",
 		hint.EmbedRuntimeDir:     "xpkg.build",
 		hint.EmbedRuntimeSource:  "xpkg.build",

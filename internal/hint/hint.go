@@ -22,6 +22,7 @@ const (
 	CAFile                Hint = "{ca-file}"
 	CacheDir              Hint = "{cache-dir}"
 	Compositions          Hint = "{compositions}"
+	CrossplaneVersion     Hint = "{crossplane-version}"
 	Dependencies          Hint = "{dependencies}"
 	EmbedRuntimeDir       Hint = "{embed-runtime-dir}"
 	EmbedRuntimeSource    Hint = "{embed-runtime-source}"
@@ -59,7 +60,7 @@ const (
 // Options returns all options.
 func Options() []Hint {
 	return []Hint{
-		Builtin, Builtins, CAFile, CacheDir, Compositions, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
+		Builtin, Builtins, CAFile, CacheDir, Compositions, CrossplaneVersion, Dependencies, EmbedRuntimeDir, EmbedRuntimeSource,
 		EmbedRuntimeTarball, Entrypoint, ExamplesRoot, From, FunctionCredentials, GitPath, GitRef, IdleTimeout, Ignore, InsecureSkipTLSVerify, Lenient, Lint,
 		MaxMessageSize, NoBundle, NoSignatures, Offline, Package, PlainHTTP, Platform, Profile,
 		Registry, Replace, RequiredResources, Runtime, SignKey, Templates, Timeout, Update, WatchedResource,

@@ -93,7 +93,7 @@ func (s *Session) reportConverted(e composition.Entry, p plan) error {
 	}
 	text := fmt.Sprintf("%s: Crossplane v2 refuses Composition %q of mode Resources", e.Document.PositionOf("spec.resources"), e.GetName())
 	if p.in.Strict {
-		return hint.Wrap(errors.New(text), "convert it with `convert pipeline-composition`, or imitate Crossplane v1 with "+hint.Profile+" classic")
+		return hint.Wrap(errors.New(text), "convert it with `convert pipeline-composition`, or imitate Crossplane v1 with "+hint.CrossplaneVersion+" v1.20")
 	}
 	s.config.Progress.Warn(text + "; it " + converted)
 	return nil

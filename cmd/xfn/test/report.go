@@ -99,7 +99,7 @@ func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*repor
 // replaced are the options that xfn test does not have as a flag: the fields of a case that replace
 // them, or the command that has them.
 var replaced = map[hint.Hint]string{
-	hint.Compositions: "xfn render --compositions", hint.Profile: "profile:", hint.FunctionCredentials: "credentials:",
+	hint.Compositions: "xfn render --compositions", hint.Profile: "profile:", hint.CrossplaneVersion: "crossplaneVersion:", hint.FunctionCredentials: "credentials:",
 	hint.RequiredResources: "required:", hint.WatchedResource: "watched:",
 }
 
