@@ -23,31 +23,34 @@ func checkOutputs(kctx *kong.Context) error {
 		if p.Flag == nil || !p.Flag.Tag.Has("writes") {
 			continue
 		}
-		example := p.Flag.Tag.Get("writes")
+		example, assign := p.Flag.Tag.Get("writes"), " "
+		if p.Flag.IsBool() {
+			assign = "="
+		}
 		for _, path := range pathsOf(kctx, p) {
-			info, err := os.Stat(path)
-			if err != nil || !info.Mode().IsRegular() {
-				continue
+			if what := inputAt(kctx, path, example); what != "" {
+				err := fmt.Errorf("--%s names %q, which %s: it would be overwritten", p.Flag.Name, path, what)
+				return hint.Wrap(err, hint.Hint("name another file to write, such as --"+p.Flag.Name+assign+example))
 			}
-			target, _ := filepath.EvalSymlinks(path) // The output replaces the target of a link.
-			is := ""
-			switch {
-			case isYAML(target) && !isYAML(example):
-				is = "is a YAML file"
-			case isArgument(kctx, info):
-				is = "the command reads"
-			default:
-				continue
-			}
-			assign := " "
-			if p.Flag.IsBool() {
-				assign = "="
-			}
-			err = fmt.Errorf("--%s names %q, which %s: it would be overwritten", p.Flag.Name, path, is)
-			return hint.Wrap(err, hint.Hint("name another file to write, such as --"+p.Flag.Name+assign+example))
 		}
 	}
 	return nil
+}
+
+// inputAt says why the file at a path is an input, or returns "". example is the value of the tag.
+func inputAt(kctx *kong.Context, path, example string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	target, _ := filepath.EvalSymlinks(path) // The output replaces the target of a link.
+	switch {
+	case isYAML(target) && !isYAML(example):
+		return "is a YAML file"
+	case isArgument(kctx, info):
+		return "the command reads"
+	}
+	return ""
 }
 
 func isArgument(kctx *kong.Context, file os.FileInfo) bool {

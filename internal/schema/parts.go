@@ -5,8 +5,8 @@ import structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 // The libraries of the API server copy the schema of each field that they visit. For defaults,
 // embedded resources and unique elements, they need only the parts of a schema that have them.
 
-// partsWith returns the parts of s that matches reports true for, with all their parents, or nil if
-// there are none. It does not change s.
+// partsWith returns the parts of s that matches reports true for, with all their parents, or nil
+// without such parts. It does not change s.
 func partsWith(s *structural.Structural, matches func(*structural.Structural) bool) *structural.Structural {
 	if s == nil {
 		return nil

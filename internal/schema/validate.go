@@ -114,7 +114,7 @@ func (j validators) unknown(obj map[string]any) []Fault {
 		name := FieldName(path)
 		near := nearestTo(name, j.tree)
 		if near == defaultDeletePolicy && !hasClaims(obj) {
-			near = ""
+			near = "" // An XRD without claims may not have it, either.
 		}
 		found = append(found, Fault{Field: name, Unknown: true, Nearest: near, Text: "unknown field"})
 	}

@@ -103,7 +103,7 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	runtimes := built.Images
 	defer func() { err = errors.Join(err, runtimes.Close()) }()
 	if xpkg.NeedsRuntime(pkg.Meta.Kind) && len(runtimes.All) == 0 {
-		term.Warn("the package of the " + pkg.Meta.Kind + " has no runtime image: embed one with --embed-runtime-source, --embed-runtime-dir, --embed-runtime-image or another --embed-runtime flag")
+		term.Warn("the package of the " + pkg.Meta.Kind + " has no runtime image: embed one with " + embedFlags)
 	}
 	if err := c.lintRuntimes(term, pkg.Meta.Kind, runtimes.All); err != nil {
 		return err

@@ -69,7 +69,7 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		return err
 	}
 	if xpkg.NeedsRuntime(report.Meta.Kind) && report.Layers > 0 && !report.Runtime {
-		report.Problems = append(report.Problems, xpkg.Problem{Rule: "runtime", Warning: true, Text: "the package of the " + report.Meta.Kind + " has no runtime image", Hint: "build it with --embed-runtime-source, --embed-runtime-dir, --embed-runtime-image or another --embed-runtime flag"})
+		report.Problems = append(report.Problems, xpkg.Problem{Rule: "runtime", Warning: true, Text: "the package of the " + report.Meta.Kind + " has no runtime image", Hint: "build it with " + embedFlags})
 	}
 	return c.PrintLint(term, terminal.Findings{Command: "xfn xpkg lint", Program: p}, c.Package, report, opts.Lint)
 }

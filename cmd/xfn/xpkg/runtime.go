@@ -24,6 +24,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
+// embedFlags names flags that embed a runtime image, in messages about a package without one.
+const embedFlags = "--embed-runtime-source, --embed-runtime-dir, --embed-runtime-image or another --embed-runtime flag"
+
 // runtimeFlags say where the runtime image of a package comes from.
 type runtimeFlags struct {
 	EmbedRuntimeSource       string            `xor:"runtime" placeholder:"DIR" help:"Build and embed the function whose source is in DIR: Go, Python, TypeScript, go-templating, KCL."`

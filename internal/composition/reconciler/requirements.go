@@ -132,7 +132,7 @@ func (r Requirements) advise(asks *fnv1.Requirements) hint.Hint {
 		missing = append(missing[:maxAdvised], fmt.Sprintf("%d more", n))
 	}
 	if len(others) > 0 {
-		return hint.Hint("correct the labels or the selector: " + strings.Join(missing, ", ") + " is required, and given are " + strings.Join(others[:min(len(others), maxAdvised)], ", "))
+		return hint.Hint("correct the labels or the selector: " + strings.Join(missing, ", ") + " is required, but the resources of the kind are " + strings.Join(others[:min(len(others), maxAdvised)], ", "))
 	}
 	return "name the files of the missing resources with " + hint.RequiredResources + " PATH: " + hint.Hint(strings.Join(missing, ", "))
 }

@@ -28,7 +28,7 @@ func TestSatisfyAdvice(t *testing.T) {
 	}{
 		"Name":      {"a resource is named", `{"resources": {"a": ` + gull + `}}`, true, false, start + `Boat "gull" (v1)`},
 		"Namespace": {"the namespace is named", `{"resources": {"a": ` + tern + `}}`, true, false, start + `Boat "tern" in namespace "bay" (v1)`},
-		"Labels":    {"labels are sorted, and a resource of the kind with others is named", `{"resources": {"a": ` + fleet + `}}`, true, false, `correct the labels or the selector: Boat with the labels a=1,b=2 (v1) is required, and given are Boat "cog" with the labels a=2`},
+		"Labels":    {"labels are sorted, and a resource of the kind with others is named", `{"resources": {"a": ` + fleet + `}}`, true, false, `correct the labels or the selector: Boat with the labels a=1,b=2 (v1) is required, but the resources of the kind are Boat "cog" with the labels a=2`},
 		"Kind":      {"all resources of a kind may be required", `{"resources": {"a": ` + piers + `}}`, true, false, start + "Pier (v1)"},
 		"Both":      {"a resource in both fields is named once", `{"resources": {"a": ` + gull + `}, "extraResources": {"a": ` + gull + `}}`, true, false, start + `Boat "gull" (v1)`},
 		"Many":      {"at most three resources are named", `{"resources": {"a": ` + gull + `, "b": ` + tern + `, "c": ` + crew + `, "d": ` + piers + `}}`, true, false, start + `Boat "gull" (v1), Boat "tern" in namespace "bay" (v1), Crew with the labels a=1 (v1), 1 more`},

@@ -352,7 +352,7 @@ func misspelled(xrd map[string]any) []schema.Fault {
 // misplaced returns the faults of properties that the schemas of a CRD have beside their keywords.
 // API servers drop these.
 func misplaced(crd map[string]any) []schema.Fault {
-	return slices.DeleteFunc(keywords(crd), func(f schema.Fault) bool { return !strings.HasPrefix(f.Nearest, "properties.") })
+	return slices.DeleteFunc(keywords(crd), func(f schema.Fault) bool { return schema.KeywordAdvice(f.Nearest) == "" })
 }
 
 // misnamed returns a fault if the CRD, XRD or MRD is not named after its plural and group.

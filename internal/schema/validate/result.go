@@ -83,8 +83,8 @@ type Fault struct {
 func (f Fault) String() string {
 	text := strings.Join(strings.Fields(f.Text), " ")
 	switch {
-	case strings.HasPrefix(f.Nearest, "properties."): // by schema.CheckKeywords
-		return text + ", which is not a keyword of schemas: write it under properties"
+	case schema.KeywordAdvice(f.Nearest) != "":
+		return text + ", which is not a keyword of schemas: " + schema.KeywordAdvice(f.Nearest)
 	case f.Nearest != "":
 	case text == `unknown field "spec.compositeDeletePolicy"`:
 		text += ", which only claims have: remove it"
