@@ -78,16 +78,16 @@ CONCURRENT = dirs=$$($(GO) list ./...) || exit 1; dirs=$$(echo "$$dirs" | sed 's
 LARGE = large=$$(find $$concurrent -maxdepth 1 -name '*_test.go' -exec \
 	awk '/^func Test/ { sub(/\(.*/, "", $$2); name = $$2 } /testing\.Short\(\)/ { print FILENAME, name }' {} +)
 
+# The packages that wait or take the longest are the first.
 test: ## Run all tests, with the race detector if RACE=1. XFN_REQUIRE=registry makes a missing registry a failure. XFN_SEEDS=40 is the number of random faults, 5 with RACE=1.
 ifdef RACE
 test: build
 	@$(MAKE) --no-print-directory -k race plain
 else
 test: build
-	$(TEST) ./...
+	$(TEST) ./internal/e2e ./internal/sandbox ./internal/runtimes/process ./...
 endif
 
-# The packages that wait or take the longest are the first.
 race: build
 	@$(CONCURRENT); $(RACETEST) ./push ./internal/runtimes/docker $$concurrent
 
