@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // checkOutputs returns an error if a flag names a file to write that is an input: an argument, or an
@@ -45,7 +46,7 @@ func inputAt(kctx *kong.Context, path, example string) string {
 	}
 	target, _ := filepath.EvalSymlinks(path) // The output replaces the target of a link.
 	switch {
-	case isYAML(target) && !isYAML(example):
+	case manifest.IsYAML(target) && !manifest.IsYAML(example):
 		return "is a YAML file"
 	case isArgument(kctx, info):
 		return "the command reads"
@@ -76,5 +77,3 @@ func pathsOf(kctx *kong.Context, p *kong.Path) (paths []string) {
 	}
 	return paths
 }
-
-func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) }
