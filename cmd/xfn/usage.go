@@ -14,6 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
+// versionFlag stands for the command version if it is the first argument.
+const versionFlag = "--version"
+
 // arguments returns the arguments in the form that the grammar has: no arguments are
 // --help, "help COMMAND" is "COMMAND --help", and --version is the command version.
 func arguments(args []string) []string {
@@ -22,7 +25,7 @@ func arguments(args []string) []string {
 		return []string{"--help"}
 	case args[0] == "help":
 		return append(args[1:len(args):len(args)], "--help")
-	case args[0] == "--version":
+	case args[0] == versionFlag:
 		return append([]string{"version"}, args[1:]...)
 	default:
 		return args
@@ -49,6 +52,13 @@ func explain(parser *kong.Kong, args []string, err error) error {
 	switch {
 	case surplus && elsewhere[strings.TrimPrefix(err.Error(), unexpected)] != "":
 		next = elsewhere[strings.TrimPrefix(err.Error(), unexpected)]
+	case node == nil && strings.HasPrefix(err.Error(), unknownFlag):
+		next, err = explainFlag(parser.Model.Node, err)
+		if slices.ContainsFunc(args, func(a string) bool {
+			return a == "-V" || strings.HasPrefix(a, "-") && hint.Nearest(a, []string{versionFlag}) != ""
+		}) {
+			next = hint.Meant("", versionFlag) // It is no flag of the grammar.
+		}
 	case node == nil:
 		if other := misplaced(parser.Model.Node, args, err.Error()); surplus && other != nil {
 			err, next = other, hint.Of(other)
