@@ -147,6 +147,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"several values are several flags", "render xr.yaml --compositions xrd.yaml,other.yaml", `reading "xrd.yaml,other.yaml": no such file`, "repeat the flag or argument for each file"},
 		{"a directory has no documents", "render shop/functions composition.yaml", "shop/functions: the directory has no .yaml or .yml file", "name the file of a composite resource"},
 		{"a misspelled flag may lack a word", "validate --skip-sucess", "unknown flag --skip-sucess\n", "did you mean --skip-success-results?"},
+		{"an empty value is none of those to choose", "validate a --composition-mode losee", `must be one of "warn","loose","strict" but got "losee"`, "did you mean --composition-mode loose?"},
 		{"a flag of other test programs has another name", "test --case a", "unknown flag --case\n", "did you mean --run REGEXP?"},
 		{"watching is a command", "test --watch", "unknown flag --watch\n", "run xfn dev"},
 		{"an input of a render is a field of suites", "test --xrd xr.yaml", "unknown flag --xrd\n", "set xrd in the suite, in defaults or in a case"},

@@ -72,6 +72,7 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		next = flagHint(node, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), " must be one of "):
 		next = valueHint(node, err.Error())
+		err = errors.New(strings.Replace(err.Error(), ` one of "",`, " one of ", 1)) // "" only means that the flag is not given.
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), ": expected a float"):
 		next = flagHint(node, err.Error())
 		if name, value, _ := strings.Cut(err.Error(), `: expected a float but got "`); strings.Contains(value, `%" (`) {
