@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 const (
@@ -111,7 +112,7 @@ func (w *walker) walk(dir string, depth int) {
 			w.walk(path, depth+1)
 		case e.Mode()&fs.ModeSymlink != 0:
 			w.follow(at)
-		case isYAML(path):
+		case manifest.IsYAML(path):
 			w.add(at, e)
 		}
 	}
@@ -146,7 +147,7 @@ func (w *walker) follow(path string) {
 	switch {
 	case err == nil && info.IsDir():
 		w.omit("link", path, "the link leads to a directory, and links to directories are not followed", hintLink)
-	case !isYAML(path):
+	case !manifest.IsYAML(path):
 	case err != nil:
 		w.omit("link", path, "the target of the link cannot be read: "+fsx.Cause(err).Error(), hintLink)
 	default:
@@ -211,11 +212,6 @@ func (w *walker) insideRoot(links afero.Lstater, path string) (link bool, err er
 		link = info.Mode()&fs.ModeSymlink != 0
 	}
 	return link, nil
-}
-
-func isYAML(path string) bool {
-	ext := filepath.Ext(path)
-	return ext == ".yaml" || ext == ".yml"
 }
 
 const separator = string(filepath.Separator)

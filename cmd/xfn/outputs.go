@@ -2,20 +2,24 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // checkOutputs returns an error if a flag names a file to write that is an input: an argument, or an
-// existing YAML file. Flags of such files have the tag "writes", whose value is the name of an
+// existing YAML file, except for an earlier report with such a name. Flags of such files have the tag "writes", whose value is the name of an
 // example; if it is YAML, they may replace YAML. The output of a conversion may replace its input.
 // xpkg.CheckOutput checks the files of packages.
 func checkOutputs(kctx *kong.Context) error {
@@ -45,20 +49,17 @@ func inputAt(kctx *kong.Context, path, example string) string {
 	}
 	target, _ := filepath.EvalSymlinks(path) // The output replaces the target of a link.
 	switch {
-	case isYAML(target) && !isYAML(example):
+	case manifest.IsYAML(target) && !manifest.IsYAML(example) && !isReport(target):
 		return "is a YAML file"
-	case isArgument(kctx, info):
+	case isArgument(kctx, path):
 		return "the command reads"
 	}
 	return ""
 }
 
-func isArgument(kctx *kong.Context, file os.FileInfo) bool {
+func isArgument(kctx *kong.Context, file string) bool {
 	return slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool {
-		return p.Positional != nil && slices.ContainsFunc(pathsOf(kctx, p), func(path string) bool {
-			info, err := os.Stat(path)
-			return err == nil && os.SameFile(info, file)
-		})
+		return p.Positional != nil && flags.FilesAt(pathsOf(kctx, p)...).Has(file)
 	})
 }
 
@@ -77,4 +78,17 @@ func pathsOf(kctx *kong.Context, p *kong.Path) (paths []string) {
 	return paths
 }
 
-func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) }
+// isReport reports whether a file begins with a line of a trace or a blame, which may have any name. Such
+// a line has no key of YAML, and no mark of a list, a comment or a template.
+func isReport(path string) bool {
+	const longest = 4096 // bytes
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
+	start, err := io.ReadAll(io.LimitReader(f, longest))
+	return err == nil && reportLine().Match(start)
+}
+
+var reportLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN./\\](?:[^:\n]|:+[^\s:])*\n`) })

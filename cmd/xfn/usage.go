@@ -14,6 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
+// versionFlag stands for the command version if it is the first argument.
+const versionFlag = "--version"
+
 // arguments returns the arguments in the form that the grammar has: no arguments are
 // --help, "help COMMAND" is "COMMAND --help", and --version is the command version.
 func arguments(args []string) []string {
@@ -22,7 +25,7 @@ func arguments(args []string) []string {
 		return []string{"--help"}
 	case args[0] == "help":
 		return append(args[1:len(args):len(args)], "--help")
-	case args[0] == "--version":
+	case args[0] == versionFlag:
 		return append([]string{"version"}, args[1:]...)
 	default:
 		return args
@@ -49,6 +52,13 @@ func explain(parser *kong.Kong, args []string, err error) error {
 	switch {
 	case surplus && elsewhere[strings.TrimPrefix(err.Error(), unexpected)] != "":
 		next = elsewhere[strings.TrimPrefix(err.Error(), unexpected)]
+	case node == nil && strings.HasPrefix(err.Error(), unknownFlag):
+		next, err = explainFlag(parser.Model.Node, err)
+		if slices.ContainsFunc(args, func(a string) bool {
+			return a == "-V" || strings.HasPrefix(a, "-") && hint.Nearest(a, []string{versionFlag}) != ""
+		}) {
+			next = hint.Meant("", versionFlag) // It is no flag of the grammar.
+		}
 	case node == nil:
 		if other := misplaced(parser.Model.Node, args, err.Error()); surplus && other != nil {
 			err, next = other, hint.Of(other)
@@ -62,6 +72,7 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		next = flagHint(node, err.Error())
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), " must be one of "):
 		next = valueHint(node, err.Error())
+		err = errors.New(strings.Replace(err.Error(), ` one of "",`, " one of ", 1)) // "" only means that the flag is not given.
 	case strings.HasPrefix(err.Error(), "--") && strings.Contains(err.Error(), ": expected a float"):
 		next = flagHint(node, err.Error())
 		if name, value, _ := strings.Cut(err.Error(), `: expected a float but got "`); strings.Contains(value, `%" (`) {

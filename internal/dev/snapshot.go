@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // Targets are the files and folders whose state a Snapshot records.
@@ -222,7 +224,7 @@ func folderStamp(path string, info fs.FileInfo) stamp {
 	var all []string
 	for _, e := range entries {
 		hidden := strings.HasPrefix(e.Name(), ".")
-		if !hidden && (e.IsDir() || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name()))) {
+		if !hidden && (e.IsDir() || manifest.IsYAML(e.Name()) || filepath.Ext(e.Name()) == ".json") {
 			all = append(all, e.Name())
 		}
 	}

@@ -47,6 +47,7 @@ func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
 		return nil, err
 	}
 	up := newUpstream(ctx, from, o.Remote, s.blobs)
+	up.position = r.Position
 	r.Platform = orHost(r.Platform)
 	p := &plan{Request: r, upstream: up}
 	mayFetch := !o.Offline && r.Policy != Never
@@ -185,7 +186,7 @@ func (s *Store) hold(ctx context.Context, m *oci.Manifest) (err error) {
 // miss returns the Missing of a request whose image is not complete in the cache and must
 // not be fetched.
 func (s *Store) miss(p *plan) *Missing {
-	m := &Missing{Reference: p.name(), Platform: p.Platform, Never: p.Policy == Never}
+	m := &Missing{Reference: p.name(), Platform: p.Platform, Never: p.Policy == Never, Position: p.Position}
 	if h, err := s.known(p.Reference); err == nil {
 		m.Digest = h.String()
 	}
@@ -255,11 +256,12 @@ type upstream struct {
 	blobs  *BlobDir
 	// repository logs in at its first call.
 	repository func() (*remote.Repository, error)
+	position   string // of the reference, or ""
 }
 
 func newUpstream(ctx context.Context, ref name.Reference, client *remote.Client, b *BlobDir) *upstream {
 	repository := sync.OnceValues(func() (*remote.Repository, error) { return client.Repository(ctx, ref.Context()) })
-	return &upstream{ref, client, b, repository}
+	return &upstream{ref: ref, client: client, blobs: b, repository: repository}
 }
 
 // explain returns an error that names the reference and describes err for users.
@@ -267,7 +269,11 @@ func (u *upstream) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("pulling %q: %w", u.ref.Name(), u.client.Explain(u.ref, err))
+	err = fmt.Errorf("pulling %q: %w", u.ref.Name(), u.client.Explain(u.ref, err))
+	if u.position != "" {
+		return fmt.Errorf("%s: %w", u.position, err)
+	}
+	return err
 }
 
 // manifest fetches the manifest at a tag or digest and stores it in the cache. The returned
@@ -325,6 +331,8 @@ type Missing struct {
 	Bytes int64
 	// Never is true if the pull policy Never forbids fetching the image.
 	Never bool
+	// Position is that of the Request.
+	Position string
 }
 
 // String returns the image's reference and platform, and its known properties.
@@ -338,6 +346,9 @@ func (m Missing) String() string {
 	}
 	if m.Never {
 		known = append(known, "pull policy Never")
+	}
+	if m.Position != "" {
+		known = append(known, "at "+m.Position)
 	}
 	text := fmt.Sprintf("%q for %s", m.Reference, m.Platform)
 	if len(known) > 0 {

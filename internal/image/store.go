@@ -55,6 +55,8 @@ type Request struct {
 	Platform v1.Platform
 	// Policy is the pull policy. The zero value means IfNotPresent.
 	Policy Policy
+	// Position is where the user wrote the reference, as "path:line", or "". Errors name it.
+	Position string
 }
 
 // A Store is a cache of images in a directory. Processes and goroutines may share it.

@@ -243,7 +243,7 @@ func TestMissing(t *testing.T) {
 	asked := g.asked.Load()
 
 	never := on(ref("never:v1"), "linux/arm64", t)
-	never.Policy = image.Never
+	never.Policy, never.Position = image.Never, "functions.yaml:5"
 	requests := []image.Request{
 		on(there, "linux/amd64", t), on(ref("absent:v1"), "linux/amd64", t), on(partly, "linux/amd64", t),
 		on(ref("absent@"+zeros), "linux/amd64", t), never,
@@ -253,7 +253,7 @@ func TestMissing(t *testing.T) {
   "%[1]s/absent:v1" for linux/amd64
   "%[1]s/partly:v1" for linux/amd64 (%[2]s, %[3]d bytes)
   "%[1]s/absent@%[4]s" for linux/amd64
-  "%[1]s/never:v1" for linux/arm64 (pull policy Never)`, host, digestOf(t, half), size, zeros)
+  "%[1]s/never:v1" for linux/arm64 (pull policy Never, at functions.yaml:5)`, host, digestOf(t, half), size, zeros)
 	if err == nil || err.Error() != want || hint.Of(err) != "run the command once without "+hint.Offline {
 		t.Errorf("got %v (hint: %s), want %s", err, hint.Of(err), want)
 	}
@@ -263,7 +263,7 @@ func TestMissing(t *testing.T) {
 	}
 
 	_, err = openStore(t, dir).Images(t.Context(), []image.Request{on(there, "linux/amd64", t), never}, quick())
-	want = fmt.Sprintf(`image "%s/never:v1" for linux/arm64 (pull policy Never) is not in the cache, and must not be fetched`, host)
+	want = fmt.Sprintf(`image "%s/never:v1" for linux/arm64 (pull policy Never, at functions.yaml:5) is not in the cache, and must not be fetched`, host)
 	if err == nil || err.Error() != want || !strings.Contains(string(hint.Of(err)), "IfNotPresent") {
 		t.Errorf("got %v (hint: %s), want %s", err, hint.Of(err), want)
 	}

@@ -1,22 +1,26 @@
 package language
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// SyntaxError returns an error for the offset at of a file.
-func SyntaxError(name, source string, at int, text string) error {
-	return fmt.Errorf("%s:%d: %s", name, line(source, at), text)
+// SyntaxError returns an error for the offset at of a file. The path is relative to the working directory
+// or absolute, as in all errors with positions.
+func SyntaxError(path, source string, at int, text string) error {
+	return &manifest.Error{Path: path, Line: line(source, at), Err: errors.New(text)}
 }
 
-// PositionOf returns "name:line" for the first line of a file that has part, or the name if no line has.
-func PositionOf(name, source, part string) string {
-	at := strings.Index(source, part)
-	if at < 0 {
-		return name
+// ErrorAt returns err for the first line of a file that has part, or for the file if no line has.
+func ErrorAt(path, source, part string, err error) error {
+	e := &manifest.Error{Path: path, Err: err}
+	if at := strings.Index(source, part); at >= 0 {
+		e.Line = line(source, at)
 	}
-	return fmt.Sprintf("%s:%d", name, line(source, at))
+	return e
 }
 
 // line returns the line of an offset, counted from 1.

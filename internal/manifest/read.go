@@ -31,6 +31,12 @@ var ErrEmpty = errors.New("the file contains no YAML document")
 // Stdin is the path of standard input.
 const Stdin = "-"
 
+// IsYAML reports whether a path has an extension of YAML: ".yaml" or ".yml", in lower case.
+func IsYAML(path string) bool {
+	ext := filepath.Ext(path)
+	return ext == ".yaml" || ext == ".yml"
+}
+
 // A Reader reads YAML documents from files, folders and standard input.
 type Reader struct {
 	// FS is the file system that paths refer to.
@@ -82,20 +88,21 @@ func (r Reader) FirstObject(ctx context.Context, path string) (map[string]any, D
 // All returns the documents of a file. For a folder, it returns the documents of its .yaml
 // and .yml files, in the order of the file names, without sub-folders.
 func (r Reader) All(ctx context.Context, path string) ([]Document, error) {
-	return r.all(ctx, path, ".yaml", ".yml")
+	return r.all(ctx, path, IsYAML)
 }
 
 // JSON returns the documents of a JSON file, or of all .json files in a folder. At least
 // one document is required.
 func (r Reader) JSON(ctx context.Context, path string) ([]Document, error) {
-	docs, err := r.all(ctx, path, ".json")
+	docs, err := r.all(ctx, path, func(name string) bool { return filepath.Ext(name) == ".json" })
 	if err == nil && len(docs) == 0 {
 		return nil, fmt.Errorf("reading %q: there is no JSON file", path)
 	}
 	return docs, err
 }
 
-func (r Reader) all(ctx context.Context, path string, extensions ...string) ([]Document, error) {
+// all returns the documents of a file, or of those files in a folder that isRead accepts by their names.
+func (r Reader) all(ctx context.Context, path string, isRead func(name string) bool) ([]Document, error) {
 	if docs, ok := r.given(path); ok {
 		return docs, nil
 	}
@@ -115,7 +122,7 @@ func (r Reader) all(ctx context.Context, path string, extensions ...string) ([]D
 	}
 	var all []Document
 	for _, e := range entries {
-		if e.IsDir() || !slices.Contains(extensions, filepath.Ext(e.Name())) {
+		if e.IsDir() || !isRead(e.Name()) {
 			continue
 		}
 		docs, err := r.file(ctx, filepath.Join(path, e.Name()))
@@ -218,7 +225,7 @@ func Misnamed(fsys afero.Fs, folders ...string) hint.Hint {
 	for _, folder := range folders {
 		entries, _ := afero.ReadDir(fsys, folder) // A file has no entries.
 		for _, e := range entries {
-			if ext := filepath.Ext(e.Name()); !e.IsDir() && ext != ".yaml" && ext != ".yml" && almostYAML().MatchString(e.Name()) {
+			if !e.IsDir() && !IsYAML(e.Name()) && almostYAML().MatchString(e.Name()) {
 				names = append(names, filepath.Join(folder, e.Name()))
 			}
 		}

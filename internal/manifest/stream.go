@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/afero"
@@ -89,7 +88,7 @@ func (r Reader) Stream(ctx context.Context, path string) iter.Seq2[Document, err
 				return nil
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
-			case name != path && (!info.Mode().IsRegular() || filepath.Ext(name) != ".yaml" && filepath.Ext(name) != ".yml"):
+			case name != path && (!info.Mode().IsRegular() || !IsYAML(name)):
 				return nil
 			case info.IsDir() || r.stream(ctx, name, yield):
 				return nil

@@ -64,3 +64,20 @@ func TestJSONToYAMLIsStable(t *testing.T) {
 		}
 	}
 }
+
+func TestIsYAML(t *testing.T) {
+	for reason, tc := range map[string]struct {
+		path string
+		want bool
+	}{
+		"The usual extension is that of YAML":            {"apis/definition.yaml", true},
+		"The short extension is that of YAML":            {"xr.yml", true},
+		"An extension in upper case is not that of YAML": {"xr.YAML", false},
+		"JSON has its own extension":                     {"schema.json", false},
+		"Only the last extension counts":                 {"xr.yaml.tmpl", false},
+		"The extension of a directory does not count":    {"app.yaml/xr", false},
+		"A name needs an extension":                      {"yaml", false},
+	} {
+		e2e.Equal(t, reason, tc.want, manifest.IsYAML(tc.path))
+	}
+}

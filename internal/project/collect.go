@@ -199,8 +199,8 @@ func concurrently(n int, do func(int)) {
 
 // file collects a file below a directory.
 func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
-	if ext := filepath.Ext(path); e.Type().IsRegular() && ext != ".yaml" && ext != ".yml" {
-		if strings.EqualFold(ext, ".json") && !hasObject(path, kinds) {
+	if e.Type().IsRegular() && !manifest.IsYAML(path) {
+		if strings.EqualFold(filepath.Ext(path), ".json") && !hasObject(path, kinds) {
 			return
 		}
 		c.leaveOut(ruleLeftOut, path, 0, "the file is left out: its extension must be .yaml or .yml, in lower case")
@@ -244,14 +244,14 @@ const hintLink = "replace the link with its target"
 
 // read reads a YAML file or the target of a link, which must be in the project.
 func (c *collector) read(path string, e fs.DirEntry) (data []byte, ok bool) {
-	target, ext := path, filepath.Ext(path)
+	target := path
 	if e.Type()&fs.ModeSymlink != 0 {
 		info, err := os.Stat(path)
 		switch {
 		case err == nil && info.IsDir():
 			c.leaveOut(ruleLink, path, 0, "the link leads to a directory, and links to directories are not followed")
 			return nil, false
-		case ext != ".yaml" && ext != ".yml":
+		case !manifest.IsYAML(path):
 			return nil, false
 		}
 		if target, err = filepath.EvalSymlinks(path); err != nil {

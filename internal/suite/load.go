@@ -141,7 +141,7 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 			all = append(all, found{p, true})
 		case info.IsDir() && p != path && strings.HasPrefix(info.Name(), "."):
 			return filepath.SkipDir
-		case info.Mode().IsRegular() && (slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(p)) || foreign.IsProgram(p)):
+		case info.Mode().IsRegular() && (manifest.IsYAML(p) || foreign.IsProgram(p)):
 			all = append(all, found{p, false})
 		}
 		return nil

@@ -85,7 +85,7 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	if _, invalid := c.Reference(pkg); err != nil && invalid != nil && strings.Contains(pkg, ":") {
 		err = &terminal.UsageError{Err: err} // Without a tag it may be the path of a file that does not exist.
 	}
-	if ext := filepath.Ext(c.Image); err != nil && (ext == ".yaml" || ext == ".yml") {
+	if err != nil && manifest.IsYAML(c.Image) {
 		return hint.Wrap(err, "name the file of a package, as xfn xpkg build writes it")
 	}
 	if b, unknown := find(c.Image); err != nil && unknown == nil {

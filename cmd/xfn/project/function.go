@@ -3,10 +3,10 @@ package project
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
 
@@ -36,7 +36,7 @@ func (c *FunctionCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 		return err
 	}
 	dir, changed, err := generate.Function(ctx, p, generate.FunctionOptions{Name: c.Name, Language: c.Language, Pipeline: c.Pipeline})
-	if ext := filepath.Ext(c.Name); err != nil && c.Pipeline != "" && (ext == ".yaml" || ext == ".yml") {
+	if err != nil && c.Pipeline != "" && manifest.IsYAML(c.Name) {
 		err = hint.Wrap(err, fmt.Sprintf("the order is name, pipeline: xfn function generate %s %s", c.Pipeline, c.Name))
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -21,13 +22,17 @@ type directory struct {
 	path, format string
 	// sources has the position of each XR in the input, by the path of the XR's output file.
 	sources map[string]string
+	// flag is the flag that names the directory, and reads are the inputs. They are empty if nothing
+	// is written.
+	flag  string
+	reads reads
 }
 
-func newDirectory(path, format string) (*directory, error) {
+func newDirectory(path, format, flag string, in reads) (*directory, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the output directory: %w", err)
 	}
-	return &directory{path: path, format: format, sources: map[string]string{}}, nil
+	return &directory{path: path, format: format, sources: map[string]string{}, flag: flag, reads: in}, nil
 }
 
 func (d *directory) add(r session.Result) error {
@@ -48,10 +53,33 @@ func (d *directory) reserve(r session.Result) (string, error) {
 		return "", &xrError{fmt.Errorf("writing %q: the composite resources at %s and %s have the same name", path, before, r.Source)}
 	}
 	d.sources[path] = r.Source
+	if err := d.reads.check(d.flag, path); err != nil {
+		return "", &xrError{err}
+	}
 	return path, nil
 }
 
 func (d *directory) finish(bool) error { return nil }
+
+// reads are the inputs of a render, which no output replaces.
+type reads struct{ named, folders flags.Files }
+
+// readsOf returns the inputs. Of the folders among them, only those of composite resources have no
+// outputs: --compositions, for example, may name a folder in which outputs are, too.
+func readsOf(in session.Inputs, others ...string) reads {
+	return reads{named: flags.FilesAt(append(in.Paths(), others...)...), folders: flags.FilesAt(in.XRs...)}
+}
+
+// check returns an error if the file that a flag writes is an input.
+func (r reads) check(flag, path string) error {
+	info, err := os.Stat(path)
+	inFolder := manifest.IsYAML(path) && r.folders.Has(filepath.Dir(path))
+	if err != nil || !info.Mode().IsRegular() || !r.named.Has(path) && !inFolder {
+		return nil
+	}
+	err = fmt.Errorf("--%s writes %q, which the command reads: it would be overwritten", flag, path)
+	return hint.Wrap(err, hint.Hint("write to another path with --"+flag))
+}
 
 // checker is a sink that compares the output with expected documents: the output for
 // all XRs with one file, or the output for each XR with its own file in a folder.
@@ -68,7 +96,7 @@ type checker struct {
 // newChecker returns a checker for the path of --check. The path counts as a folder if it
 // is an existing folder or ends with a separator. With many XRs, a path that does not
 // exist and has no extension is also a folder.
-func newChecker(f outputFlags, term *terminal.Terminal, many bool) (*checker, error) {
+func newChecker(f outputFlags, term *terminal.Terminal, many bool, in reads) (*checker, error) {
 	c := &checker{flags: f, term: term}
 	if !f.Update && term.IsStdout(f.Check) {
 		return nil, &terminal.UsageError{Err: fmt.Errorf("reading the expected output %q: it is the standard output of xfn, expected another file", f.Check)}
@@ -76,10 +104,15 @@ func newChecker(f outputFlags, term *terminal.Terminal, many bool) (*checker, er
 	info, err := os.Stat(f.Check)
 	isDir := os.IsPathSeparator(f.Check[len(f.Check)-1]) || many && err != nil && filepath.Ext(f.Check) == "" || err == nil && info.IsDir()
 	switch {
+	case !isDir && f.Update:
+		if err := in.check("check", f.Check); err != nil {
+			return nil, &terminal.UsageError{Err: err}
+		}
+		return c, nil
 	case !isDir:
 		return c, nil
 	case f.Update:
-		c.dir, err = newDirectory(f.Check, f.Format)
+		c.dir, err = newDirectory(f.Check, f.Format, "check", in)
 		return c, err
 	default:
 		c.dir = &directory{path: f.Check, format: f.Format, sources: map[string]string{}}

@@ -74,7 +74,7 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 	}
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
 	out := &output{flags: outputFlags{printFlags: c.printFlags}, term: term}
-	if out.sink, err = out.flags.sink(term, false); err != nil {
+	if out.sink, err = out.flags.sink(term, false, readsOf(in, c.Functions)); err != nil {
 		return err
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)

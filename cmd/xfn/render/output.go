@@ -44,17 +44,18 @@ type sink interface {
 	finish(complete bool) error
 }
 
-func (f outputFlags) sink(term *terminal.Terminal, many bool) (sink, error) {
+// sink returns the sink that the flags select. It replaces no file that the render reads.
+func (f outputFlags) sink(term *terminal.Terminal, many bool, in reads) (sink, error) {
 	switch {
 	case f.Update && f.Check == "":
 		return nil, &terminal.UsageError{Err: errors.New("--update requires --check")}
 	case f.Check != "":
-		return newChecker(f, term, many)
+		return newChecker(f, term, many, in)
 	case f.OutputDir != "":
 		if err := flags.CheckDir("output-dir", f.OutputDir); err != nil {
 			return nil, err
 		}
-		return newDirectory(f.OutputDir, f.Format)
+		return newDirectory(f.OutputDir, f.Format, "output-dir", in)
 	default:
 		return &printer{term: term}, nil
 	}

@@ -106,7 +106,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	from.addDocuments(&config)
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
 	many := len(in.XRs) > 1 || in.AllDocuments || len(in.Compositions) > 0 || isDir(in.XRs[0])
-	sink, err := c.sink(term, many)
+	sink, err := c.sink(term, many, readsOf(in, from.file(in.Composition), from.file(in.XRD), functions))
 	if err != nil {
 		return err
 	}

@@ -168,8 +168,7 @@ func readRevision(ctx context.Context, rev, lockFile string, warn func(string)) 
 		return r, fmt.Errorf("reading revision %q: %w", rev, err)
 	}
 	wanted := func(name string) bool {
-		ext := path.Ext(name)
-		return ext == ".yaml" || ext == ".yml" || ext == ".json" || filepath.Join(root, filepath.FromSlash(name)) == lockPath
+		return manifest.IsYAML(name) || path.Ext(name) == ".json" || filepath.Join(root, filepath.FromSlash(name)) == lockPath
 	}
 	err = snap.Files(ctx, maxRevision, wanted, func(name string, data []byte) error {
 		at := filepath.Join(root, filepath.FromSlash(name))

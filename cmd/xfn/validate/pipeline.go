@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -37,7 +36,7 @@ Examples:
 // Run converts the documents, and writes all or none.
 func (c *PipelineCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	for _, name := range []string{c.FunctionName, c.EnvironmentConfigsName} {
-		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+		if manifest.IsYAML(name) {
 			err := fmt.Errorf("expected the name of a Function, got the file %q", name)
 			return &terminal.UsageError{Err: hint.Wrap(err, hint.Hint("name the file to write with -o "+name))}
 		}

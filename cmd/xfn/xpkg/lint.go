@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -102,7 +101,7 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 		return c.root(ctx, opts)
 	}
 	s, err := c.open(ctx, p, c.Package)
-	if ext := filepath.Ext(c.Package); err != nil && isFile(c.Package) && (ext == ".yaml" || ext == ".yml") {
+	if err != nil && isFile(c.Package) && manifest.IsYAML(c.Package) {
 		err = fmt.Errorf("linting %q: expected a package root, a package file or a reference", c.Package)
 		return report, hint.Wrap(err, "lint the directory of a crossplane.yaml, as in xfn xpkg lint package; validate single objects with xfn validate")
 	}

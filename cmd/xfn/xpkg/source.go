@@ -115,7 +115,7 @@ func explainYAML(path string, err error) error {
 	if errors.Is(err, archive.ErrSeveral) {
 		return hint.Wrap(err, fmt.Sprintf("name the file of one package; the file of a project is pushed with xfn project push --package-file %s", path))
 	}
-	if ext := filepath.Ext(path); ext != ".yaml" && ext != ".yml" {
+	if !manifest.IsYAML(path) {
 		return err
 	}
 	return hint.Wrap(err, fmt.Sprintf("build the package of this file first, with xfn xpkg build -f %s", filepath.Dir(path)))

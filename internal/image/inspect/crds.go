@@ -136,8 +136,7 @@ func (c *collector) source(ctx context.Context, name string) error {
 }
 
 func isYAML(name string) bool {
-	ext := filepath.Ext(name)
-	return ext == ".yaml" || ext == ".yml" || ext == ".json"
+	return manifest.IsYAML(name) || filepath.Ext(name) == ".json"
 }
 
 // folder reads the YAML files of a folder and its sub-folders, in the order of their names.
@@ -146,7 +145,7 @@ func (c *collector) folder(ctx context.Context, name string) error {
 		if err != nil {
 			return fsx.Cause(err)
 		}
-		if ext := filepath.Ext(path); entry.Type().IsRegular() && (ext == ".yaml" || ext == ".yml") {
+		if entry.Type().IsRegular() && manifest.IsYAML(path) {
 			return c.file(ctx, path)
 		}
 		return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 const (
@@ -59,14 +60,15 @@ func checkKCL(dir string) error {
 	var wrong toml.ParseError
 	var tables map[string]any
 	if err := toml.Unmarshal(text, &tables); errors.As(err, &wrong) {
-		return hint.Wrap(fmt.Errorf("%s:%d: %s", module, wrong.Position.Line, wrong.Message), "write TOML, such as a table [package] with name and version")
+		err := &manifest.Error{Path: filepath.Join(dir, module), Line: wrong.Position.Line, Err: errors.New(wrong.Message)}
+		return hint.Wrap(err, "write TOML, such as a table [package] with name and version")
 	}
 	if part, err := checkTables(dir, tables); err != nil {
-		return fmt.Errorf("%s: %w", language.PositionOf(module, string(text), part), err)
+		return language.ErrorAt(filepath.Join(dir, module), string(text), part, err)
 	}
 	info, err := os.Stat(filepath.Join(dir, main))
 	if err == nil && info.Mode().IsRegular() && info.Size() == 0 {
-		return hint.Wrap(fmt.Errorf("%s: the file is empty", main), "write the composed resources, as in items = [{apiVersion = \"v1\", kind = \"ConfigMap\"}]")
+		return hint.Wrap(fmt.Errorf("%s: the file is empty", filepath.Join(dir, main)), "write the composed resources, as in items = [{apiVersion = \"v1\", kind = \"ConfigMap\"}]")
 	}
 	_, hasProfile := tables["profile"]
 	hasSettings, err := language.Has(dir, "kcl.yaml")
@@ -96,9 +98,9 @@ func checkSyntax(dir string, isWhole bool) error {
 			return fmt.Errorf("reading %q: %w", name, err)
 		}
 		if at, wrong := syntaxError(string(text)); wrong != "" {
-			return language.SyntaxError(name, string(text), at, wrong)
+			return language.SyntaxError(filepath.Join(dir, name), string(text), at, wrong)
 		}
-		names.add(name, string(text))
+		names.add(filepath.Join(dir, name), string(text))
 	}
 	if !isWhole {
 		return nil

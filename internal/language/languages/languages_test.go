@@ -153,6 +153,9 @@ func TestCheckSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if at, _, _ := strings.Cut(tc.want, " "); strings.HasSuffix(at, ":") {
+			tc.want = ": " + filepath.Join(dir, tc.want) // A position has the path of the file.
+		}
 		err = l.CheckSource(t.Context(), language.Source{Dir: dir, Root: dir}, nil)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ var moduleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 // checkModules returns the first syntax error in the modules of the package top. Files that may be data,
 // such as templates, are not checked: those in folders without __init__.py, and in folders of tests.
-func checkModules(files []File, top string) error {
+func checkModules(dir string, files []File, top string) error {
 	sources := map[string]bool{}
 	for _, f := range files {
 		sources[f.Path] = f.Source != ""
@@ -35,7 +36,7 @@ func checkModules(files []File, top string) error {
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", f.Source, fsx.Cause(err))
 		}
-		if err := CheckSyntax(f.Source, text); err != nil {
+		if err := CheckSyntax(filepath.Join(dir, f.Source), text); err != nil {
 			return err
 		}
 	}

@@ -21,12 +21,12 @@ var encoding = sync.OnceValue(func() *regexp.Regexp {
 // it finds errors of brackets, strings, indentation and colons, operands without an operator, and parts
 // of statements in a wrong place. The texts are mostly those of CPython. Replacement fields of f-strings
 // may have what Python 3.12 allows (PEP 701). Source in an encoding besides UTF-8 is not checked.
-func CheckSyntax(name, source string) error {
+func CheckSyntax(path, source string) error {
 	l := lex(source)
 	if l.text == "" {
 		return nil
 	}
-	return language.SyntaxError(name, l.source, min(l.wrong, len(strings.TrimRight(l.source, "\n"))), l.text)
+	return language.SyntaxError(path, l.source, min(l.wrong, len(strings.TrimRight(l.source, "\n"))), l.text)
 }
 
 // lex reads a source up to its end or an error. It reads nothing of a source in an encoding besides UTF-8.

@@ -47,7 +47,7 @@ func (b *builder) checkSource() error {
 		return err
 	}
 	top, _, _ := strings.Cut(m[1], ".")
-	if err := checkModules(files, top); err != nil {
+	if err := checkModules(b.project.dir, files, top); err != nil {
 		return err
 	}
 	closed, want := false, strings.ReplaceAll(m[1], ".", "/")
@@ -65,7 +65,8 @@ func (b *builder) checkSource() error {
 		return nil
 	}
 	text, _ := fsx.ReadFile(filepath.Join(b.project.dir, projectFile), maxText) // Without it, the error has no line.
-	err = fmt.Errorf("%s: the script %s calls %q, but the package has no %s.py", language.PositionOf(projectFile, string(text), object), b.project.entry(), object, want)
+	err = fmt.Errorf("the script %s calls %q, but the package has no %s.py", b.project.entry(), object, want)
+	err = language.ErrorAt(filepath.Join(b.project.dir, projectFile), string(text), object, err)
 	return hint.Wrap(err, hint.Meant("", hint.Nearest(m[1], modules)))
 }
 

@@ -135,7 +135,7 @@ func build(ctx context.Context, o api.BuildOptions) (*built, error) {
 		return nil, fmt.Errorf("reading the description of the bundle: %w", err)
 	}
 	for _, m := range result.Warnings[:min(len(result.Warnings), maxMessages)] {
-		b.warnings = append(b.warnings, locate(m)+m.Text)
+		b.warnings = append(b.warnings, locate("", m)+m.Text)
 	}
 	for _, f := range result.OutputFiles {
 		if strings.HasSuffix(f.Path, ".map") {
@@ -162,19 +162,19 @@ func (v *view) whole(ctx context.Context, entry string) (*bundle, error) {
 	return b, v.setPackages(b, done.meta)
 }
 
-// locate returns the position of a message, followed by ": ".
-func locate(m api.Message) string {
+// locate returns the position of a message about a function in dir, followed by ": ".
+func locate(dir string, m api.Message) string {
 	if m.Location == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s:%d:%d: ", m.Location.File, m.Location.Line, m.Location.Column+1)
+	return fmt.Sprintf("%s:%d:%d: ", filepath.Join(dir, filepath.FromSlash(m.Location.File)), m.Location.Line, m.Location.Column+1)
 }
 
 // explain returns an error with the messages of esbuild.
 func (v *view) explain(all []api.Message) error {
 	var errs []error
 	for _, m := range all[:min(len(all), maxMessages)] {
-		err := errors.New(locate(m) + m.Text)
+		err := errors.New(locate(v.written, m) + m.Text)
 		name, _, missing := strings.Cut(strings.TrimPrefix(m.Text, `Could not resolve "`), `"`)
 		if missing && strings.HasPrefix(m.Text, "Could not resolve") && !strings.HasPrefix(name, ".") {
 			err = hint.Wrap(err, v.adviceFor(name))

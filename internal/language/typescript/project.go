@@ -25,6 +25,8 @@ type project struct {
 	// dir has the source, lockDir the lock file, and root all files of the project. The paths
 	// are absolute. dir is in lockDir or equal to it, and lockDir is in root or equal to it.
 	dir, lockDir, root string
+	// written is the path of dir as the user wrote it, for positions.
+	written string
 	// from is the path of dir in lockDir, or "" if they are the same.
 	from     string
 	manifest *npm.Manifest
@@ -72,7 +74,7 @@ func readManifest(dir string) (*project, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", npm.ManifestFile, err)
 	}
-	return &project{dir: abs, manifest: m}, nil
+	return &project{dir: abs, written: dir, manifest: m}, nil
 }
 
 // findLock finds the lock file: in the folder of the function, or, for a workspace, in a
@@ -117,7 +119,7 @@ func (p *project) checkSource(ctx context.Context) error {
 	for _, m := range done.errors {
 		// With NoBundle, Node.js resolves imports.
 		if len(errs) < maxMessages && !strings.HasPrefix(m.Text, "Could not resolve") {
-			errs = append(errs, errors.New(locate(m)+m.Text))
+			errs = append(errs, errors.New(locate(p.written, m)+m.Text))
 		}
 	}
 	if len(errs) > 0 || done.meta == nil {

@@ -339,6 +339,9 @@ func TestBuildRefuses(t *testing.T) {
 			f.save(t)
 			src := f.source(t)
 			tc.change(t, f, &src)
+			if strings.HasPrefix(tc.want, "src/main.ts:") {
+				tc.want = filepath.Join(f.dir, tc.want)
+			}
 			_, err := f.build(t, src)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), f.dir) || !strings.Contains(string(hint.Of(err)), tc.hint) {
 				t.Errorf("%s: got %v with the hint %q, want %q with %q", tc.reason, err, hint.Of(err), tc.want, tc.hint)

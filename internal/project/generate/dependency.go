@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -65,7 +64,7 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 		return d, hint.Wrap(fmt.Errorf("the version %s of k8s follows an @", version), hint.Meant("", "k8s:"+version))
 	case oci.UserInfo(text) > 0:
 		return d, remote.CheckRepository(text) // Its error does not contain the credentials.
-	case lock.IsPath(text), slices.Contains([]string{".yaml", ".yml"}, path.Ext(text)):
+	case lock.IsPath(text), manifest.IsYAML(text):
 		return d, hint.Wrap(fmt.Errorf("%q is a path, expected the reference of a package", text), "push the package to a registry, and name its reference")
 	case strings.HasSuffix(text, ":"):
 		return d, hint.Wrap(fmt.Errorf("nothing follows the colon of %q", text), fmt.Sprintf("name a tag, or quote a version constraint, because a shell redirects output to the file after >: '%s>=v1.0.0'", text))

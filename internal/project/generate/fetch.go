@@ -343,7 +343,7 @@ func (f *Fetcher) git(ctx context.Context, from project.GitSource) (files []yaml
 		return nil, "", err
 	}
 	err = tree.Files().ForEach(func(file *object.File) error {
-		if ext := path.Ext(file.Name); ext != ".yaml" && ext != ".yml" {
+		if !manifest.IsYAML(file.Name) {
 			return ctx.Err()
 		}
 		text, err := file.Contents()

@@ -65,7 +65,7 @@ func APIs(p *project.Project) models.Source {
 func yamlFiles(p *project.Project) (files []yamlFile, hash string, err error) {
 	sum, dir := sha256.New(), p.Dir(p.Paths.APIs)
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if ext := filepath.Ext(path); err != nil || d.IsDir() || ext != ".yaml" && ext != ".yml" {
+		if err != nil || d.IsDir() || !manifest.IsYAML(path) {
 			return err
 		}
 		if info, err := os.Stat(path); err == nil && info.IsDir() {

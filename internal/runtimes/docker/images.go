@@ -53,6 +53,9 @@ func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runt
 	} else {
 		img, err = d.resolve(ctx, engine, from, s.policy)
 	}
+	if err != nil && s.image == "" && fn.PackagePosition != "" {
+		err = fmt.Errorf("%s: %w", fn.PackagePosition, err)
+	}
 	if err == nil {
 		entry.image = img
 	}

@@ -87,7 +87,9 @@ func TestPullPolicy(t *testing.T) {
 		t.Errorf("the image was pulled %d times, want 2", got)
 	}
 	missing := host + "/acme/nothing:v1"
-	if err := run(p.render(), fn(missing)); err == nil || !strings.Contains(err.Error(), `starting function "f": pulling image "`+missing+`": `) {
+	gone := fn(missing)
+	gone.PackagePosition = "functions.yaml:5"
+	if err := run(p.render(), gone); err == nil || !strings.Contains(err.Error(), `starting function "f": functions.yaml:5: pulling image "`+missing+`": `) {
 		t.Errorf("got %v", err)
 	}
 }

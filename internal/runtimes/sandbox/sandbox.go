@@ -64,6 +64,7 @@ func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err err
 		if err != nil {
 			return fmt.Errorf("starting function %q: %w", fn.Name, err)
 		}
+		request.Position = fn.PackagePosition
 		requests = append(requests, request)
 	}
 	if len(requests) == 0 {
