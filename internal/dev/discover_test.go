@@ -68,9 +68,7 @@ func TestDiscover(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}

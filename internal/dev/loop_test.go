@@ -146,12 +146,8 @@ func start(t *testing.T, change func(*dev.Config)) *bench {
 	}()
 	b.stop = sync.OnceValue(func() error { cancel(); return e2e.Receive(t, done) })
 	t.Cleanup(func() {
-		if err := b.stop(); err != nil {
-			t.Error(err)
-		}
-		if n := b.fake.running["f"]; n != 0 {
-			t.Errorf("%d functions still run", n)
-		}
+		e2e.NoError(t, b.stop())
+		e2e.Equal(t, "functions that still run", 0, b.fake.running["f"])
 	})
 	return b
 }
@@ -400,18 +396,14 @@ func TestStopInRound(t *testing.T) {
 	b.round()
 	b.put("fn/main.go", "hangs")
 	e2e.Receive(t, b.fake.called)
-	if err := b.stop(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, b.stop())
 }
 
 func TestClosedCommands(t *testing.T) {
 	b := start(t, nil)
 	b.round()
 	close(b.commands)
-	if err := b.stop(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, b.stop())
 }
 
 // TestSuitesAreOptional checks that a missing suite is not an error if

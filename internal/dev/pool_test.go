@@ -134,9 +134,7 @@ func TestKeep(t *testing.T) {
 	}
 	k.DropUnused(t.Context())
 	begin(t, r, "b", "./b")
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 	got := s.seen()
 	slices.Sort(got)
 	want := []string{"start a 1", "start a 3", "start b 2", "start b 4", "stop a 1", "stop a 3", "stop b 2", "stop b 4"}
@@ -155,9 +153,7 @@ func TestDrop(t *testing.T) {
 	k.Drop(t.Context(), "./a")
 	begin(t, r, "a", "./a")
 	begin(t, r, "b", "./b")
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 	var starts []string
 	for _, l := range s.seen() {
 		if strings.HasPrefix(l, "start") {
@@ -183,9 +179,7 @@ func TestKeys(t *testing.T) {
 	}
 	begin(t, k.Runtime("Docker", s), "a", "./a")
 	s.want(t, "functions that differ in any field are started separately", "start a 1", "start a 2", "start a 3", "start a 4")
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 }
 
 func TestFailedStart(t *testing.T) {
@@ -203,9 +197,7 @@ func TestFailedStart(t *testing.T) {
 	}
 	s.fail = nil
 	begin(t, r, "a", "./a")
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 }
 
 // TestConcurrentStarts checks that concurrent requests for a function share one
@@ -226,14 +218,10 @@ func TestConcurrentStarts(t *testing.T) {
 	go func() { _, err := r.Start(t.Context(), fn); started <- err }()
 	close(s.blocks)
 	for range 2 {
-		if err := e2e.Receive(t, started); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Receive(t, started))
 	}
 	s.want(t, "concurrent requests share one start", "start a 1")
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 }
 
 // TestDropWhileStarting checks that a function is stopped if its source changes
@@ -250,12 +238,8 @@ func TestDropWhileStarting(t *testing.T) {
 	e2e.Receive(t, s.entered)
 	k.Drop(t.Context(), "./a")
 	close(s.blocks)
-	if err := e2e.Receive(t, started); err == nil || !strings.Contains(err.Error(), "changed while it was starting") {
-		t.Errorf("got %v", err)
-	}
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.ErrorHas(t, "a function whose source changes", e2e.Receive(t, started), "changed while it was starting")
+	e2e.NoError(t, k.Close(t.Context()))
 	s.want(t, "a function whose source changed during the start is stopped", "start a 1", "stop a 1")
 }
 
@@ -279,9 +263,7 @@ func TestPrepareAndProbe(t *testing.T) {
 	if !ok {
 		t.Fatal("the runtime is not a Preparer")
 	}
-	if err := preparer.Prepare(t.Context(), runtimes.Function{Name: "a", Package: "./a"}, runtimes.Function{Name: "b"}); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, preparer.Prepare(t.Context(), runtimes.Function{Name: "a", Package: "./a"}, runtimes.Function{Name: "b"}))
 	s.want(t, "only functions that do not run are prepared", "start a 1", "prepare b")
 	if p, ok := r.(runtimes.Prober); !ok || p.Probe(t.Context()) == nil {
 		t.Error("the runtime was not probed")
@@ -293,9 +275,7 @@ func TestPrepareAndProbe(t *testing.T) {
 	if err := plain.(runtimes.Preparer).Prepare(t.Context(), runtimes.Function{Name: "c"}); err != nil {
 		t.Errorf("preparing with a runtime that is not a Preparer: %v", err)
 	}
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 }
 
 type startOnly struct{ s *starter }

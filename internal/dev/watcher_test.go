@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // awaitChange waits until the Watcher reports a change and a new Snapshot has it.
@@ -41,9 +42,7 @@ func TestWatcher(t *testing.T) {
 				t.Skipf("this system has no change notifications: %v", polling)
 			}
 			defer func() {
-				if err := w.Close(); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, w.Close())
 			}()
 			targets := dev.Targets{Paths: []string{filepath.Join(dir, "in", "a.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}
 			look := dev.TakeSnapshot(targets, dev.Snapshot{}, time.Now())

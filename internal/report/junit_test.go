@@ -79,9 +79,7 @@ func TestWriteOddText(t *testing.T) {
 			}
 			c := got.Suite.Case
 			for _, s := range []string{got.Suite.Name, c.Name, c.Class, c.Out, c.Failure.Message, c.Failure.Text} {
-				if s != tc.want {
-					t.Errorf("%s: got %q, want %q", tc.reason, s, tc.want)
-				}
+				e2e.Equal(t, tc.reason, tc.want, s)
 			}
 		})
 	}

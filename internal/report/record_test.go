@@ -12,7 +12,6 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -303,9 +302,7 @@ func TestRecorderIsSafe(t *testing.T) {
 		})
 	}
 	e2e.Wait(t, &wg)
-	if got := len(rec.Trace("xr").Steps); got != 8 {
-		t.Errorf("got %d steps, want 8", got)
-	}
+	e2e.Equal(t, "steps", 8, len(rec.Trace("xr").Steps))
 }
 
 func TestTraceIsStable(t *testing.T) {
@@ -314,9 +311,7 @@ func TestTraceIsStable(t *testing.T) {
 	for range 20 {
 		again, err := json.Marshal(everyday(t))
 		e2e.NoError(t, err)
-		if diff := cmp.Diff(string(first), string(again)); diff != "" {
-			t.Fatalf("two traces of the same calls differ:\n%s", diff)
-		}
+		e2e.Equal(t, "two traces of the same calls differ", string(first), string(again))
 	}
 }
 
@@ -377,9 +372,7 @@ func TestFailed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.trace.Failed(); got != tc.want {
-				t.Errorf("%s: got %v", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, tc.trace.Failed())
 		})
 	}
 }

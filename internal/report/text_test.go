@@ -27,9 +27,7 @@ func golden(t *testing.T, name string, got []byte) {
 		e2e.NoError(t, os.WriteFile(file, got, 0o644))
 	}
 	want := []byte(e2e.ReadFile(t, file))
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("differs from %s (-want +got):\n%s", file, diff)
-	}
+	e2e.Equal(t, "differs from "+file, string(want), string(got))
 }
 
 // everyday returns the trace of a pipeline with all kinds of changes.
@@ -232,11 +230,7 @@ func TestNoTerminal(t *testing.T) {
 		t.Error("a value is cut")
 	}
 	for what, want := range map[string]int{"error: " + long + "\n": 1, long + "b\"\n": 2} {
-		if got := strings.Count(text, what); got != want {
-			t.Errorf("got %d times %.40q, want %d", got, what, want)
-		}
+		e2e.Equal(t, what, want, strings.Count(text, what))
 	}
-	if !strings.Contains(text, "spec.y"+strings.Repeat(" ", 99)+"  make\n") {
-		t.Error("the columns of the blame are not as wide as its longest path")
-	}
+	e2e.Has(t, "the columns of the blame are not as wide as its longest path", text, "spec.y"+strings.Repeat(" ", 99)+"  make\n")
 }

@@ -65,17 +65,13 @@ func served(t *testing.T, r alpha.ContainerRunner) string {
 		network, address, prefix = "unix", "@xfn-test-"+strings.ReplaceAll(t.TempDir(), "/", "-"), "unix-abstract:"
 	}
 	lis, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- containergrpc.Serve(ctx, lis, r) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := e2e.Receive(t, done); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Receive(t, done))
 	})
 	return prefix + strings.TrimPrefix(lis.Addr().String(), "@")
 }
@@ -96,23 +92,15 @@ func TestAlphaRunners(t *testing.T) {
 	in := alphaInputs
 	in.Observed = []string{"observed.yaml"}
 	got, err := renderOne(t.Context(), s, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"here acme/a", "here " + filepath.Join("lib", "fn.xpkg")}, here.images); diff != "" {
-		t.Errorf("calls of the local runner (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"there acme/b"}, there.images); diff != "" {
-		t.Errorf("calls of the remote runner (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "calls of the local runner", []string{"here acme/a", "here " + filepath.Join("lib", "fn.xpkg")}, here.images)
+	e2e.Equal(t, "calls of the remote runner", []string{"there acme/b"}, there.images)
 	want := []session.Run{
 		{Function: "f0", Package: "acme/a", Runtime: session.Sandbox, Detail: "acme/a"},
 		{Function: "f1", Package: "acme/b", Runtime: session.Runner, Detail: "acme/b by the runner at " + endpoint},
 		{Function: "f2", Package: "./fn.xpkg", Runtime: session.Sandbox, Detail: "./fn.xpkg"},
 	}
-	if diff := cmp.Diff(want, got.Functions); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the functions", want, got.Functions)
 	if want := "note: f1: Runner, acme/b by the runner at " + endpoint; !slices.Contains(messages.lines, want) {
 		t.Errorf("%q is not among %q", want, messages.lines)
 	}
@@ -164,21 +152,13 @@ func TestAlphaEnvironment(t *testing.T) {
 			in.ContextFiles, in.ContextValues = tc.files, tc.values
 			got, err := renderOne(t.Context(), s, in)
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.err)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			count, _ := got.Composed[0]["spec"].(map[string]any)["count"].(string)
-			if count != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, count, tc.want)
-			}
-			if warned := strings.Contains(strings.Join(messages.lines, "\n"), "there is no environment"); warned != (tc.want == "") {
-				t.Errorf("%s: got the messages %q", tc.reason, messages.lines)
-			}
+			e2e.Equal(t, tc.reason, tc.want, count)
+			e2e.Equal(t, tc.reason, tc.want == "", strings.Contains(strings.Join(messages.lines, "\n"), "there is no environment"))
 		})
 	}
 }
@@ -269,10 +249,6 @@ spec:
 	in := alphaInputs
 	in.XRD = "xrd.yaml"
 	got, err := renderOne(t.Context(), session.Open(session.Config{Reader: reader(t, files)}), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]any{"size": int64(9)}, got.Composed[0]["spec"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "the spec of the composed resource", map[string]any{"size": int64(9)}, got.Composed[0]["spec"])
 }

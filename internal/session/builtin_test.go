@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -89,9 +90,7 @@ func TestVersionOfPackage(t *testing.T) {
 				Functions: "functions.yaml",
 			})
 			_, err := renderOne(t.Context(), s, inputs)
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("%s: got %v", tc.reason, err)
-			}
+			e2e.WantError(t, tc.reason, err, tc.want)
 		})
 	}
 }
@@ -102,9 +101,7 @@ func TestUnknownInputField(t *testing.T) {
 	misspelled := strings.Replace(thing, "toFieldPath: size", "toFieldPat: size", 1)
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": patched(misspelled)})})
 	_, err := renderOne(t.Context(), s, inputs)
-	if err == nil || !strings.Contains(err.Error(), `type v1beta1.ComposedPatch: unknown name "toFieldPat" (at composition.yaml:9: `) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "a misspelled field", err, `type v1beta1.ComposedPatch: unknown name "toFieldPat" (at composition.yaml:9: `)
 	if got, want := string(hint.Of(err)), "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "; !strings.HasPrefix(got, want) {
 		t.Errorf("got the hint %q, want %q", got, want)
 	}
@@ -130,9 +127,7 @@ func TestUnknownField(t *testing.T) {
 		"xr.yaml": xr, "composition.yaml": patched("{resources: [{name: thing, bases: {}}]}"),
 	})})
 	_, err := renderOne(t.Context(), s, inputs)
-	if err == nil || !strings.Contains(err.Error(), "cannot get Function input: cannot get function input *v1beta1.Resources") {
-		t.Fatalf("got %v", err)
-	}
+	e2e.ErrorHas(t, "an input of another kind", err, "cannot get Function input: cannot get function input *v1beta1.Resources")
 	if got := string(hint.Of(err)); !strings.Contains(got, "resources[0].bases") || !strings.Contains(got, "{package}") {
 		t.Errorf("got the hint %q", got)
 	}
@@ -193,9 +188,7 @@ func TestCrosscheck(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Fatalf("%s: got %v", tc.reason, err)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 			var d *intercept.CrosscheckError
 			if hint.Of(err) == "" && !errors.As(err, &d) {
 				t.Errorf("%s: got %v", tc.reason, err)
@@ -234,9 +227,7 @@ func TestBuiltinSettings(t *testing.T) {
 				Functions: "functions.yaml", BuiltinOptions: builtin.Options{Settings: tc.settings}, Annotations: tc.annotations,
 			})
 			_, err := renderOne(t.Context(), s, inputs)
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("%s: got %v", tc.reason, err)
-			}
+			e2e.WantError(t, tc.reason, err, tc.want)
 		})
 	}
 }
@@ -294,9 +285,7 @@ func TestExplainBuiltins(t *testing.T) {
 					t.Errorf("%s: %v", tc.reason, err)
 				}
 			}
-			if got := strings.Join(notes, "\n"); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.Join(notes, "\n"))
 		})
 	}
 }

@@ -36,9 +36,7 @@ func TestRenderIsCanceled(t *testing.T) {
 		Functions: "f.yaml", Runners: function.Mux{"f": stuck},
 	})
 	err := s.Render(ctx, session.Inputs{XRs: []string{"xr.yaml"}, Composition: "c.yaml"}, func(r session.Result) error { return r.Err })
-	if !errors.Is(err, why) {
-		t.Errorf("got error %v, want the cause of the context", err)
-	}
+	e2e.ErrorIs(t, "the cause of the context", err, why)
 }
 
 // TestDumpIsCanceled checks that Render returns while it reads a large dump of a cluster.
@@ -58,9 +56,7 @@ func TestDumpIsCanceled(t *testing.T) {
 	}
 	s := session.Open(session.Config{Reader: r})
 	err := s.Render(ctx, session.Inputs{Live: true, Full: true, Compositions: []string{"c.yaml"}, Observed: []string{"dump.yaml"}}, func(r session.Result) error { return r.Err })
-	if !errors.Is(err, why) {
-		t.Errorf("got error %v, want the cause of the context", err)
-	}
+	e2e.ErrorIs(t, "the cause of the context", err, why)
 }
 
 // TestTimeoutWithoutBuilds checks that the timeout of a render does not include the build of a
@@ -96,12 +92,8 @@ func TestTimeoutWithoutBuilds(t *testing.T) {
 				if _, err := renderOne(ctx, s, inputs); (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
 				}
-				if took := time.Since(began).Round(time.Second); took != tc.took {
-					t.Errorf("%s: the render took %s, want %s", tc.reason, took, tc.took)
-				}
-				if err := s.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
+				e2e.Equal(t, tc.reason, tc.took, time.Since(began).Round(time.Second))
+				e2e.NoError(t, s.Close(t.Context()))
 			})
 		})
 	}

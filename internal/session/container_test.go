@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -70,9 +71,7 @@ func TestContainerChoice(t *testing.T) {
 			}
 			s := session.Open(tc.config)
 			r, err := renderOne(t.Context(), s, inputs)
-			if err := s.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, s.Close(t.Context()))
 			if tc.docker.asked != tc.askedDocker {
 				t.Errorf("%s: the engine was probed %d times", tc.reason, tc.docker.asked)
 			}
@@ -82,9 +81,7 @@ func TestContainerChoice(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; !strings.HasPrefix(got, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}

@@ -72,19 +72,13 @@ func TestDependencies(t *testing.T) {
 			config.Functions, config.Dependencies = "crossplane.yaml", resolver
 			config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Sandbox: shelf, session.Docker: shelf}
 			r, err := renderOne(t.Context(), session.Open(config), inputs)
-			if asked := strings.Join(resolver.asked, ", "); asked != tc.asked {
-				t.Errorf("%s: asked for %q, want %q", tc.reason, asked, tc.asked)
-			}
+			e2e.Equal(t, tc.reason, tc.asked, strings.Join(resolver.asked, ", "))
 			if tc.err != "" {
 				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
-			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, string(r.Functions[0].Runtime)+" "+r.Functions[0].Package)
 		})
 	}
 }

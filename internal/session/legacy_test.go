@@ -49,13 +49,9 @@ func TestLegacyEqualsPipeline(t *testing.T) {
 			for _, file := range []string{"legacy.yaml", "pipeline.yaml"} {
 				outputs = append(outputs, renderLegacyDir(t, profile, file))
 			}
-			if diff := cmp.Diff(outputs[1], outputs[0]); diff != "" {
-				t.Errorf("(-pipeline +legacy):\n%s", diff)
-			}
+			e2e.Equal(t, "the legacy form", outputs[1], outputs[0])
 			for _, want := range []string{"size-12", "zone: b1", "grade: a"} {
-				if !strings.Contains(outputs[0], want) {
-					t.Errorf("the output has no %q:\n%s", want, outputs[0])
-				}
+				e2e.Has(t, "the output", outputs[0], want)
 			}
 		})
 	}
@@ -190,9 +186,7 @@ func TestLegacyLibrary(t *testing.T) {
 	if diff := cmp.Diff([]string{"alpha", "beta"}, got); diff != "" || err != nil {
 		t.Errorf("got error %v (-want +got):\n%s", err, diff)
 	}
-	if n := strings.Count(strings.Join(messages.lines, "\n"), "of mode Resources"); n != 1 {
-		t.Errorf("the conversion was reported %d times: %q", n, messages.lines)
-	}
+	e2e.Equal(t, "how often the conversion was reported", 1, strings.Count(strings.Join(messages.lines, "\n"), "of mode Resources"))
 	in.XRs = []string{"other.yaml"}
 	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
 }
@@ -208,9 +202,7 @@ func TestAlpha(t *testing.T) {
 func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
 	t.Helper()
 	_, err := renderOne(t.Context(), s, in)
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Fatalf("got error %v, want %q", err, want)
-	}
+	e2e.ErrorHas(t, "without a function for the patches", err, want)
 	if got := string(hint.Of(err)); !strings.Contains(got, "{profile} alpha") || !strings.Contains(got, "convert pipeline-composition") {
 		t.Errorf("got hint %q", got)
 	}

@@ -110,14 +110,10 @@ func TestDump(t *testing.T) {
 			in.Observed, in.Full = []string{"observed.yaml"}, true
 			r, err := renderOne(t.Context(), s, in)
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, namesOf(r.Observed))
 			got := unstructured.Unstructured{Object: r.Composed[0]}
 			if uid := string(got.GetOwnerReferences()[0].UID); tc.wantUID != "" && uid != tc.wantUID {
@@ -175,13 +171,9 @@ func TestLive(t *testing.T) {
 				}
 				return r.Err
 			})
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, got)
-			if all := strings.Join(messages, "\n"); !strings.Contains(all, tc.notes) {
-				t.Errorf("%s: got the notes %q", tc.reason, all)
-			}
+			e2e.Has(t, tc.reason, strings.Join(messages, "\n"), tc.notes)
 		})
 	}
 }

@@ -70,9 +70,7 @@ func TestManyXRs(t *testing.T) {
 			tc.in.Composition = "composition.yaml"
 			got, err := names(t, s, tc.in)
 			e2e.Equal(t, tc.reason, tc.want, got)
-			if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)) {
-				t.Errorf("%s: got %v", tc.reason, err)
-			}
+			e2e.WantError(t, tc.reason, err, tc.wantErr)
 		})
 	}
 }
@@ -100,9 +98,7 @@ func TestOrderAndBound(t *testing.T) {
 			t.Fatalf("result %d is %s", i, name)
 		}
 	}
-	if len(got) != 200 {
-		t.Errorf("got %d results", len(got))
-	}
+	e2e.Equal(t, "the number of results", 200, len(got))
 	if limit := int64(runtime.GOMAXPROCS(0)); most.Load() > limit {
 		t.Errorf("%d renders ran concurrently, with %d processors", most.Load(), limit)
 	}

@@ -216,9 +216,7 @@ func TestNested(t *testing.T) {
 			before := u.DeepCopy()
 			n := nestingOf(t, tc.library...)
 			got, err := renderAll(t.Context(), n, u)
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, summary(got))
 			e2e.Equal(t, "the input was changed", before, u)
 			again, err := renderAll(t.Context(), n, u)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -137,9 +136,7 @@ func TestDeletedIsForgotten(t *testing.T) {
 		if _, err := session.RenderPasses(t.Context(), run, req, session.PassOptions{Passes: 4}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]bool{true, true, false, false}, statuses); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", profile, diff)
-		}
+		e2e.Equal(t, string(profile), []bool{true, true, false, false}, statuses)
 	}
 }
 
@@ -158,9 +155,7 @@ func TestFieldThatGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []any{nil, map[string]any{"early": 1.0}, map[string]any{"late": 1.0}}
-		if diff := cmp.Diff(want, specs); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", profile, diff)
-		}
+		e2e.Equal(t, string(profile), want, specs)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -327,13 +326,10 @@ func TestPassesKeepInput(t *testing.T) {
 			e2e.NoError(t, err)
 			outputs[i] = asJSON(r)
 		}
-		if diff := cmp.Diff(outputs[0], outputs[1]); diff != "" {
-			t.Errorf("%s: two runs differ:\n%s", profile, diff)
-		}
+		e2e.Equal(t, string(profile)+": two runs differ", outputs[0], outputs[1])
 		wantReq, wantFixtures := state()
-		if diff := cmp.Diff(asJSON(wantReq), asJSON(req)) + cmp.Diff(wantFixtures, fs); diff != "" {
-			t.Errorf("%s: the input was changed:\n%s", profile, diff)
-		}
+		e2e.Equal(t, string(profile)+": the input was changed", asJSON(wantReq), asJSON(req))
+		e2e.Equal(t, string(profile)+": the fixtures were changed", wantFixtures, fs)
 		if extra := req.Required[:2][1]; extra != nil {
 			t.Errorf("%s: %v was written behind the required resources", profile, extra)
 		}

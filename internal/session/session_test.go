@@ -263,22 +263,16 @@ func TestRuntimeChoice(t *testing.T) {
 			tc.config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Process: rt, session.Development: rt}
 			s := session.Open(tc.config)
 			r, err := renderOne(t.Context(), s, inputs)
-			if err := s.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, s.Close(t.Context()))
 			if tc.wantErr != "" {
 				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			if len(r.Functions) != 1 {
 				t.Fatalf("%s: got %+v", tc.reason, r.Functions)
 			}
-			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, string(r.Functions[0].Runtime)+" "+r.Functions[0].Package)
 		})
 	}
 }
@@ -327,16 +321,12 @@ func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 	}()
 	e2e.Receive(t, waits)
 	cancel()
-	if err := e2e.Receive(t, first); !errors.Is(err, context.Canceled) {
-		t.Errorf("the cancelled render ended with %v", err)
-	}
+	e2e.ErrorIs(t, "the cancelled render", e2e.Receive(t, first), context.Canceled)
 	close(rt.open)
 	if err := e2e.Receive(t, second); err != nil {
 		t.Errorf("the other ended with %v", err)
 	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, s.Close(t.Context()))
 	if _, err := renderOne(t.Context(), s, inputs); err == nil || !strings.Contains(err.Error(), "the session is closed") {
 		t.Errorf("after Close: got %v", err)
 	}
@@ -374,12 +364,8 @@ func TestOneFailedStartEndsTheOthers(t *testing.T) {
 		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Process: rt},
 	})
 	_, err := renderOne(t.Context(), s, inputs)
-	if err == nil || !strings.Contains(err.Error(), `starting function "b": it exited at once: exit status 3`) {
-		t.Errorf("got %v", err)
-	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.ErrorHas(t, "a function that exits", err, `starting function "b": it exited at once: exit status 3`)
+	e2e.NoError(t, s.Close(t.Context()))
 }
 
 func TestNotes(t *testing.T) {
@@ -490,12 +476,8 @@ func TestHintsAboutReferences(t *testing.T) {
 			text := strings.Replace(steps("f"), tc.old, tc.by, 1)
 			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
 			_, err := renderOne(t.Context(), s, inputs)
-			if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-			}
-			if got := string(hint.Of(err)); !strings.Contains(got, tc.want) {
-				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
+			e2e.Has(t, tc.reason, string(hint.Of(err)), tc.want)
 		})
 	}
 }
@@ -520,12 +502,8 @@ func TestHints(t *testing.T) {
 			in := inputs
 			in.XRD = "xrd.yaml"
 			_, err := renderOne(t.Context(), s, in)
-			if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-			}
-			if got := string(hint.Of(err)); !strings.Contains(got, tc.want) {
-				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
+			e2e.Has(t, tc.reason, string(hint.Of(err)), tc.want)
 		})
 	}
 }

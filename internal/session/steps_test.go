@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
 )
@@ -47,9 +47,7 @@ func TestSteps(t *testing.T) {
 			if _, err := renderOne(t.Context(), s, in); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.asked, asked); diff != "" {
-				t.Errorf("%s: requests (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason+": requests", tc.asked, asked)
 			if !slices.Equal(tc.started, fns.started) {
 				t.Errorf("%s: started %q, want %q", tc.reason, fns.started, tc.started)
 			}

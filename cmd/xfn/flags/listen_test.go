@@ -46,9 +46,7 @@ func TestAt(t *testing.T) {
 			e2e.NoError(t, l.Close())
 		})
 	}
-	if got := flags.DialTarget(&net.UnixAddr{Name: "s", Net: "unix"}); got != "unix:s" {
-		t.Errorf("a relative path needs another form: got %s", got)
-	}
+	e2e.Equal(t, "a relative path needs another form", "unix:s", flags.DialTarget(&net.UnixAddr{Name: "s", Net: "unix"}))
 	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
 		t.Errorf("the socket was not removed: %v", err)
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -131,12 +130,8 @@ func TestSecondCall(t *testing.T) {
 			sent := proto.CloneOf(tc.req)
 			got := call(t, intercept.Cache(calls, o), "fn", tc.req)
 
-			if hit := len(calls.Calls()) == 0; hit != tc.wantHit {
-				t.Errorf("%s: hit is %t", tc.reason, hit)
-			}
-			if diff := cmp.Diff(answer(tc.req, time.Hour), got, protocmp.Transform()); diff != "" {
-				t.Errorf("%s: the response differs from the function's (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason+": a hit", tc.wantHit, len(calls.Calls()) == 0)
+			e2e.Equal(t, tc.reason+": the response differs from the function's", answer(tc.req, time.Hour), got, protocmp.Transform())
 			e2e.Equal(t, "the request was changed", sent, tc.req, protocmp.Transform())
 		})
 	}
@@ -178,9 +173,7 @@ func TestWhatIsNotKept(t *testing.T) {
 					t.Errorf("%s: got %d bytes, %v", tc.reason, proto.Size(rsp), err)
 				}
 			}
-			if kept := len(calls.Calls()) == 1; kept != tc.wantKept {
-				t.Errorf("%s: called %d times", tc.reason, len(calls.Calls()))
-			}
+			e2e.Equal(t, tc.reason+": kept", tc.wantKept, len(calls.Calls()) == 1)
 			if n := len(e2e.Names(t, dir)); n == 0 == tc.wantKept {
 				t.Errorf("%s: the folder has %d files", tc.reason, n)
 			}
@@ -254,17 +247,13 @@ func TestUnusableFolder(t *testing.T) {
 		"Gone": {"a folder can be removed while it is used", func(t *testing.T) (string, func()) {
 			dir := filepath.Join(t.TempDir(), "d")
 			return dir, func() {
-				if err := os.RemoveAll(dir); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, os.RemoveAll(dir))
 			}
 		}, "caching a response"},
 		"NoFolder": {"a folder can be replaced by a file", func(t *testing.T) (string, func()) {
 			dir := filepath.Join(t.TempDir(), "d")
 			return dir, func() {
-				if err := os.RemoveAll(dir); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, os.RemoveAll(dir))
 				put(t, dir, "x")
 			}
 		}, ""},

@@ -110,9 +110,7 @@ func checkUse(t *testing.T, reason, dir string, wantHit bool) {
 	t.Helper()
 	calls := report.Record(echo(0), time.Now)
 	call(t, intercept.Cache(calls, options(t, dir)), "fn", request(1, ""))
-	if hit := len(calls.Calls()) == 0; hit != wantHit {
-		t.Errorf("%s: hit is %t", reason, hit)
-	}
+	e2e.Equal(t, reason+": a hit", wantHit, len(calls.Calls()) == 0)
 }
 
 // TestIrregularFiles: the cache opens and writes only regular files.
@@ -136,9 +134,7 @@ func TestIrregularFiles(t *testing.T) {
 				t.Skipf("the system cannot create it: %v", err)
 			}
 			checkUse(t, tc.reason, dir, false)
-			if got := entryPath(t, r, dir); got != path {
-				t.Errorf("%s: the response is cached as %s", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, path, entryPath(t, r, dir))
 			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 				t.Errorf("%s: the response is not cached: %v, %v", tc.reason, info, err)
 			}

@@ -80,9 +80,7 @@ func TestReplay(t *testing.T) {
 			now := callRequest(t, tc.now)
 			rsp, err := intercept.Replay(dir).RunFunction(ctx, tc.function, now)
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				if miss, ok := errors.AsType[*intercept.MissError](err); ok && (miss.Recorded != nil) != (tc.wantWas != "") {
 					t.Errorf("%s: the nearest is %v", tc.reason, miss.Recorded)
 				}
@@ -168,9 +166,7 @@ func TestReplayRefuses(t *testing.T) {
 		})
 	}
 	_, err := intercept.Replay(filepath.Join(t.TempDir(), "none")).RunFunction(t.Context(), "f", callRequest(t, first))
-	if err == nil || !strings.Contains(err.Error(), "opening recording") {
-		t.Errorf("a missing folder: got %v", err)
-	}
+	e2e.ErrorHas(t, "a missing folder", err, "opening recording")
 }
 
 // TestRecordRefuses: a call fails if it cannot be written to a file. A call

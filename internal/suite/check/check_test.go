@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -194,9 +192,7 @@ func TestGolden(t *testing.T) {
 		"broken:1: did not find expected node content | replace it with option update",
 		`there is no resource "nuts": is it "nut"? | `,
 	}
-	if diff := cmp.Diff(want, texts); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the texts", want, texts)
 	steps := map[string]string{}
 	for _, change := range got[0].Diffs[0].Changes {
 		steps[change.Path] = change.Step
