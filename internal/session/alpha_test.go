@@ -82,12 +82,8 @@ func TestAlphaRunners(t *testing.T) {
 	here, there := &echoes{name: "here"}, &echoes{name: "there"}
 	endpoint := served(t, there)
 	var messages log
-	s := session.Open(session.Config{
-		Reader: reader(t, map[string]string{
-			"xr.yaml": xr, "lib/fn.xpkg": "", "observed.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: n}}",
-			"lib/composition.yaml": calling("image: acme/a", "image: acme/b, runner: {endpoint: '"+endpoint+"'}", "image: ./fn.xpkg"),
-		}),
-		Containers: here, Progress: messages.record,
+	s := open(t, session.Config{Containers: here, Progress: messages.record}, map[string]string{
+		"lib/fn.xpkg": "", "observed.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: n}}", "lib/composition.yaml": calling("image: acme/a", "image: acme/b, runner: {endpoint: '"+endpoint+"'}", "image: ./fn.xpkg"),
 	})
 	in := alphaInputs
 	in.Observed = []string{"observed.yaml"}
@@ -118,7 +114,7 @@ func TestAlphaMany(t *testing.T) {
 		fmt.Fprintf(&all, "---\n%s", strings.Replace(xr, "alpha", want[i], 1))
 	}
 	here := &echoes{}
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": all.String(), "lib/composition.yaml": calling("image: a")}), Containers: here})
+	s := open(t, session.Config{Containers: here}, map[string]string{"xr.yaml": all.String(), "lib/composition.yaml": calling("image: a")})
 	in := alphaInputs
 	in.AllDocuments = true
 	got, err := names(t, s, in)
@@ -147,7 +143,7 @@ func TestAlphaEnvironment(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var messages log
-			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": composition, "env.yaml": "count: 8"}), Progress: messages.record})
+			s := open(t, session.Config{Progress: messages.record}, map[string]string{"lib/composition.yaml": composition, "env.yaml": "count: 8"})
 			in := alphaInputs
 			in.ContextFiles, in.ContextValues = tc.files, tc.values
 			got, err := renderOne(t.Context(), s, in)
@@ -248,7 +244,7 @@ spec:
 	files := map[string]string{"xr.yaml": strings.Replace(xr, "{size: 3}", "{}", 1), "lib/composition.yaml": old, "xrd.yaml": xrd}
 	in := alphaInputs
 	in.XRD = "xrd.yaml"
-	got, err := renderOne(t.Context(), session.Open(session.Config{Reader: reader(t, files)}), in)
+	got, err := renderOne(t.Context(), open(t, session.Config{}, files), in)
 	e2e.NoError(t, err)
 	e2e.Equal(t, "the spec of the composed resource", map[string]any{"size": int64(9)}, got.Composed[0]["spec"])
 }

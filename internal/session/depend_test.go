@@ -68,10 +68,10 @@ func TestDependencies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			resolver, shelf := &versions{}, &shelf{}
 			config := tc.config
-			config.Reader = reader(t, map[string]string{"f.xpkg": "", "xr.yaml": xr, "composition.yaml": steps(tc.step), "crossplane.yaml": tc.metadata})
 			config.Functions, config.Dependencies = "crossplane.yaml", resolver
 			config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Sandbox: shelf, session.Docker: shelf}
-			r, err := renderOne(t.Context(), session.Open(config), inputs)
+			s := open(t, config, map[string]string{"f.xpkg": "", "composition.yaml": steps(tc.step), "crossplane.yaml": tc.metadata})
+			r, err := renderOne(t.Context(), s, inputs)
 			e2e.Equal(t, tc.reason, tc.asked, strings.Join(resolver.asked, ", "))
 			if tc.err != "" {
 				e2e.ErrorHas(t, tc.reason, err, tc.err)
@@ -86,13 +86,8 @@ func TestDependencies(t *testing.T) {
 // TestDependenciesListed: the error for an unknown function has a hint that
 // lists the dependencies.
 func TestDependenciesListed(t *testing.T) {
-	s := session.Open(session.Config{
-		Reader: reader(t, map[string]string{
-			"xr.yaml": xr, "composition.yaml": steps("f"),
-			"root/crossplane.yaml": metadata("{function: registry.example.org/z/f, version: v1}", "{function: registry.example.org/acme/f, version: v1}"),
-			"root/crd.yaml":        "kind: CustomResourceDefinition\n",
-		}),
-		Functions: "root", Dependencies: &versions{},
+	s := open(t, session.Config{Functions: "root", Dependencies: &versions{}}, map[string]string{
+		"composition.yaml": steps("f"), "root/crossplane.yaml": metadata("{function: registry.example.org/z/f, version: v1}", "{function: registry.example.org/acme/f, version: v1}"), "root/crd.yaml": "kind: CustomResourceDefinition\n",
 	})
 	_, err := renderOne(t.Context(), s, inputs)
 	const want = "the functions of root are acme-f, z-f: use one of these names, add the function to the dependencies, or name its package with {package} NAME=PATH"
@@ -108,9 +103,8 @@ func TestDependenciesUnused(t *testing.T) {
 	own := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return &fnv1.RunFunctionResponse{}, nil
 	})
-	s := session.Open(session.Config{
-		Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f"), "crossplane.yaml": metadata("{function: acme/f, version: v1}", "{function: gone/g, version: v1}")}),
-		Functions: "crossplane.yaml", Dependencies: resolver, Runners: function.Mux{"f": own},
+	s := open(t, session.Config{Functions: "crossplane.yaml", Dependencies: resolver, Runners: function.Mux{"f": own}}, map[string]string{
+		"composition.yaml": steps("f"), "crossplane.yaml": metadata("{function: acme/f, version: v1}", "{function: gone/g, version: v1}"),
 	})
 	if _, err := renderOne(t.Context(), s, inputs); err != nil || !slices.Equal(resolver.asked, nil) {
 		t.Errorf("got %v, asked for %q", err, resolver.asked)

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -103,9 +102,7 @@ func TestDump(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := session.Open(session.Config{
-				Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": patched(thing), "observed.yaml": tc.observed}),
-			})
+			s := open(t, session.Config{}, map[string]string{"composition.yaml": patched(thing), "observed.yaml": tc.observed})
 			in := inputs
 			in.Observed, in.Full = []string{"observed.yaml"}, true
 			r, err := renderOne(t.Context(), s, in)
@@ -153,11 +150,8 @@ func TestLive(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var messages []string
-			s := session.Open(session.Config{
-				Reader:   reader(t, map[string]string{"composition.yaml": patched(thing), "dump.yaml": tc.dump}),
-				Progress: func(e progress.Event) { messages = append(messages, e.Text) },
-			})
+			var messages log
+			s := open(t, session.Config{Progress: messages.record}, map[string]string{"composition.yaml": patched(thing), "dump.yaml": tc.dump})
 			var got []string
 			err := s.Render(t.Context(), session.Inputs{Live: true, Full: true, Compositions: []string{"composition.yaml"}, Observed: []string{"dump.yaml"}}, func(r session.Result) error {
 				if r.Err == nil {
@@ -173,7 +167,7 @@ func TestLive(t *testing.T) {
 			})
 			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, got)
-			e2e.Has(t, tc.reason, strings.Join(messages, "\n"), tc.notes)
+			e2e.Has(t, tc.reason, strings.Join(messages.lines, "\n"), tc.notes)
 		})
 	}
 }

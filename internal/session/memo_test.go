@@ -45,10 +45,9 @@ func TestManyCompositions(t *testing.T) {
 		path := strings.Repeat("c", 1+i%40) + strings.Repeat("d", 1+i/40) + ".yaml"
 		files[path], paths = steps("function-dummy"), append(paths, path)
 	}
-	s := session.Open(session.Config{Reader: reader(t, files)})
+	s := open(t, session.Config{}, files)
 	for _, path := range append(paths, paths[0]) {
-		if _, err := renderOne(t.Context(), s, session.Inputs{XRs: []string{"xr.yaml"}, Composition: path}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := renderOne(t.Context(), s, session.Inputs{XRs: []string{"xr.yaml"}, Composition: path})
+		e2e.NoError(t, err)
 	}
 }

@@ -35,22 +35,18 @@ func TestSteps(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fns := &shelf{}
-			s := session.Open(session.Config{
-				Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps(tc.steps...), "functions.yaml": fn("known", "example.org/known:v1", "Docker")}),
-				Functions: "functions.yaml", Runtimes: map[session.Runtime]runtimes.Runtime{session.Docker: fns},
+			s := open(t, session.Config{Runtimes: map[session.Runtime]runtimes.Runtime{session.Docker: fns}}, map[string]string{
+				"composition.yaml": steps(tc.steps...), "functions.yaml": fn("known", "example.org/known:v1", "Docker"),
 			})
 			var asked []string
 			in := session.Inputs{XRs: []string{"xr.yaml"}, Composition: "composition.yaml", Steps: map[string]function.Runner{}}
 			for _, step := range tc.answered {
 				in.Steps[step] = answer(&asked)
 			}
-			if _, err := renderOne(t.Context(), s, in); err != nil {
-				t.Fatal(err)
-			}
+			_, err := renderOne(t.Context(), s, in)
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason+": requests", tc.asked, asked)
-			if !slices.Equal(tc.started, fns.started) {
-				t.Errorf("%s: started %q, want %q", tc.reason, fns.started, tc.started)
-			}
+			e2e.Equal(t, tc.reason+": starts", tc.started, fns.started)
 		})
 	}
 }
@@ -58,7 +54,7 @@ func TestSteps(t *testing.T) {
 // TestUnknownStep: a step in Inputs.Steps that does not exist is an error, with
 // one Composition and with a library.
 func TestUnknownStep(t *testing.T) {
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy", "function-dummy")})})
+	s := open(t, session.Config{}, map[string]string{"composition.yaml": steps("function-dummy", "function-dummy")})
 	for _, in := range []session.Inputs{{Composition: "composition.yaml"}, {Compositions: []string{"composition.yaml"}}} {
 		in.XRs, in.Steps = []string{"xr.yaml"}, map[string]function.Runner{"s7": function.Mux{}}
 		_, err := renderOne(t.Context(), s, in)

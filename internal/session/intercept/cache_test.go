@@ -73,7 +73,20 @@ func options(t *testing.T, dir string) intercept.CacheOptions {
 	return intercept.CacheOptions{Dir: dir, Identity: byName, Now: at(noon), Progress: func(e progress.Event) { t.Errorf("unexpected event: %s", e.Text) }}
 }
 
-func call(t *testing.T, r function.Runner, name string, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+// warnings returns CacheOptions, and a func that fails the test unless the only event was a warning
+// that has want.
+func warnings(t *testing.T, dir string) (o intercept.CacheOptions, warned func(reason, want string)) {
+	var events []progress.Event
+	o = options(t, dir)
+	o.Progress = func(e progress.Event) { events = append(events, e) }
+	return o, func(reason, want string) {
+		if len(events) != 1 || events[0].Kind != progress.Warning || !strings.Contains(events[0].Text, want) {
+			t.Errorf("%s: got the warnings %v", reason, events)
+		}
+	}
+}
+
+func call(t testing.TB, r function.Runner, name string, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	t.Helper()
 	rsp, err := r.RunFunction(t.Context(), name, req)
 	e2e.NoError(t, err)
@@ -241,38 +254,32 @@ func TestUnusableFolder(t *testing.T) {
 	}{
 		"File": {"a file is not a folder", func(t *testing.T) (string, func()) {
 			path := filepath.Join(t.TempDir(), "f")
-			put(t, path, "x")
+			e2e.WriteFile(t, path, "x")
 			return path, func() {}
 		}, "making folder"},
 		"Gone": {"a folder can be removed while it is used", func(t *testing.T) (string, func()) {
 			dir := filepath.Join(t.TempDir(), "d")
-			return dir, func() {
-				e2e.NoError(t, os.RemoveAll(dir))
-			}
+			return dir, func() { e2e.NoError(t, os.RemoveAll(dir)) }
 		}, "caching a response"},
 		"NoFolder": {"a folder can be replaced by a file", func(t *testing.T) (string, func()) {
 			dir := filepath.Join(t.TempDir(), "d")
 			return dir, func() {
 				e2e.NoError(t, os.RemoveAll(dir))
-				put(t, dir, "x")
+				e2e.WriteFile(t, dir, "x")
 			}
 		}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir, spoil := tc.dir(t)
-			var events []progress.Event
-			o := options(t, dir)
-			o.Progress = func(e progress.Event) { events = append(events, e) }
+			o, warned := warnings(t, dir)
 			r := intercept.Cache(echo(time.Hour), o)
 			spoil()
 			for range 3 {
 				req := request(1, "x")
 				e2e.Equal(t, tc.reason, answer(req, time.Hour), call(t, r, "fn", req), protocmp.Transform())
 			}
-			if len(events) != 1 || events[0].Kind != progress.Warning || !strings.Contains(events[0].Text, tc.want) {
-				t.Errorf("%s: got the warnings %v", tc.reason, events)
-			}
+			warned(tc.reason, tc.want)
 		})
 	}
 }
@@ -295,15 +302,11 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var events []string
-			o := options(t, t.TempDir())
-			o.Progress = func(e progress.Event) { events = append(events, e.Text) }
+			o, warned := warnings(t, t.TempDir())
 			if rsp := call(t, intercept.Cache(tc.runner, o), "fn", tc.req); rsp.GetMeta().GetTtl() == nil {
 				t.Errorf("%s: got %v", tc.reason, rsp)
 			}
-			if len(events) != 1 || !strings.Contains(events[0], tc.want) {
-				t.Errorf("%s: got the warnings %q", tc.reason, events)
-			}
+			warned(tc.reason, tc.want)
 		})
 	}
 }
@@ -314,12 +317,10 @@ func TestCancelled(t *testing.T) {
 	call(t, r, "fn", request(1, ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := r.RunFunction(ctx, "fn", request(1, "")); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := intercept.PruneCache(ctx, dir, noon); !errors.Is(err, context.Canceled) {
-		t.Errorf("pruning: got %v", err)
-	}
+	_, err := r.RunFunction(ctx, "fn", request(1, ""))
+	e2e.ErrorIs(t, "a call", err, context.Canceled)
+	_, err = intercept.PruneCache(ctx, dir, noon)
+	e2e.ErrorIs(t, "pruning", err, context.Canceled)
 }
 
 // TestConcurrentCalls: each of many concurrent calls gets its own response.
@@ -338,9 +339,4 @@ func TestConcurrentCalls(t *testing.T) {
 		})
 	}
 	e2e.Wait(t, &calls)
-}
-
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	e2e.WriteFile(t, path, text)
 }
