@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/session"
 	engine "github.com/xfn-dev/xfn/render"
 )
@@ -237,23 +238,11 @@ func explainOrder(ctx context.Context, in session.Inputs, err error) error {
 // error, which is reported when the file is loaded, and for a pipe, which can be read only
 // once.
 func kindOf(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > manifest.MaxSize {
+	if info, err := os.Stat(path); path == manifest.Stdin || err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	docs, err := manifest.Split(path, text)
-	if err != nil || len(docs) == 0 {
-		return ""
-	}
-	obj, err := docs[0].Object()
-	if err != nil {
-		return ""
-	}
-	kind, _ := obj["kind"].(string)
-	return kind
+	obj, _, _ := manifest.Reader{FS: afero.NewOsFs()}.FirstObject(context.Background(), path)
+	return fieldpath.Text(obj, "kind")
 }
 
 func isDir(path string) bool {
