@@ -90,12 +90,6 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-func TestCount(t *testing.T) {
-	for n, want := range map[int]string{0: "0 calls", 1: "1 call", 2: "2 calls"} {
-		e2e.Equal(t, "a count", want, report.Count(n, "call"))
-	}
-}
-
 func FuzzText(f *testing.F) {
 	f.Add("a\x1b", 40)
 	f.Add(strings.Repeat("é\u202e", 50), 60)

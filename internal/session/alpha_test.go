@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
-	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -206,26 +204,6 @@ func TestAlphaRefuses(t *testing.T) {
 				t.Errorf("%s: got %v (%s), want %s (%s)", tc.reason, err, hint.Of(err), tc.err, tc.hint)
 			}
 		})
-	}
-}
-
-// TestAlphaFatal: the error of a fatal result names the XR and is a *render.FatalError.
-func TestAlphaFatal(t *testing.T) {
-	s := session.Open(session.Config{
-		Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": calling("image: a")}),
-		Containers: alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
-			io, err := fnio.Decode(req.Input)
-			if err != nil {
-				return nil, err
-			}
-			io.Results = []fnio.Result{{Severity: fnio.Fatal, Message: "no"}}
-			return fnio.Encode(io)
-		}),
-	})
-	_, err := renderOne(t.Context(), s, alphaInputs)
-	var fatal *render.FatalError
-	if want := `rendering composite resource "alpha": cannot run Composition Function pipeline: fatal function pipeline result: no`; !errors.As(err, &fatal) || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -85,18 +85,6 @@ func TestVersionOfPackage(t *testing.T) {
 	}
 }
 
-// TestUnknownInputField: the hint has the path of an unknown field, which the text of the
-// function does not have.
-func TestUnknownInputField(t *testing.T) {
-	misspelled := strings.Replace(thing, "toFieldPath: size", "toFieldPat: size", 1)
-	s := open(t, session.Config{}, map[string]string{"composition.yaml": patched(misspelled)})
-	_, err := renderOne(t.Context(), s, inputs)
-	e2e.ErrorHas(t, "a misspelled field", err, `type v1beta1.ComposedPatch: unknown name "toFieldPat" (at composition.yaml:9: `)
-	if got, want := string(hint.Of(err)), "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "; !strings.HasPrefix(got, want) {
-		t.Errorf("got the hint %q, want %q", got, want)
-	}
-}
-
 // TestUnknownField: the hint for an unknown input field names the version of the builtin.
 func TestUnknownField(t *testing.T) {
 	s := open(t, session.Config{}, map[string]string{"composition.yaml": patched("{resources: [{name: thing, bases: {}}]}")})

@@ -13,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -66,7 +65,6 @@ func renderLegacyDir(t *testing.T, profile render.Profile, file string) string {
 	return out.String()
 }
 
-// log records progress events.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -184,24 +182,8 @@ func TestLegacyLibrary(t *testing.T) {
 	e2e.Equal(t, "the rendered resources", []string{"alpha", "beta"}, got)
 	e2e.Equal(t, "how often the conversion was reported", 1, strings.Count(strings.Join(messages.lines, "\n"), "of mode Resources"))
 	in.XRs = []string{"other.yaml"}
-	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
-}
-
-// TestAlpha: outside of profile Alpha, a Composition with alpha functions is an
-// error with a hint.
-func TestAlpha(t *testing.T) {
-	text := old + "  functions: [{name: f, type: Container, container: {image: acme/f:v1}}]\n"
-	s := open(t, session.Config{}, map[string]string{"composition.yaml": text})
-	refused(t, s, inputs, "composition.yaml:10: spec.functions: alpha functions can only be rendered in profile alpha")
-}
-
-func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
-	t.Helper()
-	_, err := renderOne(t.Context(), s, in)
-	e2e.ErrorHas(t, "without a function for the patches", err, want)
-	if got := string(hint.Of(err)); !strings.Contains(got, "{profile} alpha") || !strings.Contains(got, "convert pipeline-composition") {
-		t.Errorf("got hint %q", got)
-	}
+	_, err = renderOne(t.Context(), s, in)
+	e2e.ErrorHas(t, "an alpha function", err, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
 }
 
 // FuzzLegacy: a converted legacy Composition is a valid pipeline, and its input

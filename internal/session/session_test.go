@@ -3,7 +3,6 @@ package session_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -432,16 +431,6 @@ func TestBadInput(t *testing.T) {
 			_, err := renderOne(t.Context(), open(t, session.Config{}, files), tc.in)
 			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
-	}
-}
-
-func TestFatal(t *testing.T) {
-	composition := strings.Replace(steps("function-dummy"), "response: {}", "response: {results: [{severity: SEVERITY_FATAL, message: it broke}]}", 1)
-	s := open(t, session.Config{}, map[string]string{"composition.yaml": composition})
-	_, err := renderOne(t.Context(), s, inputs)
-	var fe *render.FatalError
-	if !errors.As(err, &fe) || fe.Step != "s0" || fe.Message != "it broke" {
-		t.Errorf("got %v", err)
 	}
 }
 
