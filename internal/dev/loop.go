@@ -33,7 +33,6 @@ type Config struct {
 	// Poll looks for changes at intervals, without the change notifications of
 	// the operating system.
 	Poll bool
-	// Now returns the current time.
 	Now func() time.Time
 }
 
@@ -43,7 +42,6 @@ type Event struct {
 	Began *Plan
 	// Step describes the stage that the current round has reached.
 	Step string
-	// Round is a finished round.
 	Round *Round
 	// Notice is a message about the loop itself, such as that it polls for changes.
 	Notice string
@@ -121,7 +119,6 @@ type loop struct {
 
 	good  *Rendering
 	goodN int
-	// refreshErr is the error of the last refresh, or nil.
 	refreshErr error
 	// seen has the notes that rounds have already shown.
 	seen map[string]bool

@@ -164,7 +164,6 @@ func (b *bench) put(name, text string) {
 	e2e.NoError(b, os.Rename(path+"~", path))
 }
 
-// round waits for the next finished round.
 func (b *bench) round() dev.Round {
 	b.Helper()
 	r, ok := b.next()

@@ -26,7 +26,6 @@ type Round struct {
 	// N is the number of the round, counted from 1. Plan is the plan that the round ran.
 	N    int
 	Plan Plan
-	// Starts has the functions that the round started.
 	Starts []Start
 	// Rendered is nil if the plan did not include a render, and Tested is nil if
 	// it did not include tests.
@@ -39,9 +38,7 @@ type Round struct {
 	// number of the round of that render.
 	Good  *Rendering
 	GoodN int
-	// RefreshErr is the error of the last refresh, or nil.
 	RefreshErr error
-	// Files and Folders are the numbers of watched files and folders.
 	Files, Folders int
 
 	// renders and tests are the paths that the render and the tests of the round read.
@@ -57,7 +54,6 @@ type Round struct {
 type Rendering struct {
 	// Took is the duration of the render, without the time to start functions.
 	Took time.Duration
-	// Err is the error of the render, or nil.
 	Err error
 	// Documents has the XRs and the composed resources. Diff has the differences
 	// from the last successful render. If there is none, First is true, and Diff
@@ -65,7 +61,6 @@ type Rendering struct {
 	Documents []map[string]any
 	Diff      []report.DocDiff
 	First     bool
-	// Traces describes what each pipeline step did.
 	Traces []report.Trace
 }
 

@@ -29,7 +29,6 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// artifacts returns the folder for screenshots of the page.
 func artifacts(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("XFN_ARTIFACTS")

@@ -125,7 +125,6 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
-// lines formats changes briefly.
 func lines(changes []report.Change) string {
 	all := make([]string, len(changes))
 	for i, c := range changes {

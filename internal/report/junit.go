@@ -24,7 +24,6 @@ type JUnitCase struct {
 	Failure     *JUnitFailure
 	// Skipped is the reason why the case did not run, or empty.
 	Skipped string
-	// Output is what the case printed.
 	Output string
 }
 

@@ -15,7 +15,6 @@ import (
 // A Trace records what each step of one XR's pipeline did. Except for durations,
 // the same render gives the same JSON.
 type Trace struct {
-	// XR names the composite resource.
 	XR    string `json:"xr"`
 	Steps []Step `json:"steps"`
 	// Error is the error of the render. Its cause may be outside of any function call.
@@ -40,7 +39,6 @@ func (t Trace) Failed() bool {
 
 // A Step records what one pipeline step did.
 type Step struct {
-	// Name is the name of the step, and Function the name of its function.
 	Name     string `json:"name"`
 	Function string `json:"function"`
 	// Runtime describes how the function ran. The caller sets it.
@@ -51,7 +49,6 @@ type Step struct {
 	// Changes are the changes to the desired state: the XR first, then the
 	// composed resources in natural order of their names.
 	Changes []ResourceChange `json:"changes,omitempty"`
-	// ContextChanges are the changes to the pipeline's context.
 	ContextChanges []Change    `json:"contextChanges,omitempty"`
 	Results        []Result    `json:"results,omitempty"`
 	Conditions     []Condition `json:"conditions,omitempty"`
@@ -70,7 +67,6 @@ type ResourceChange struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 	Op         Op     `json:"op"`
-	// Fields are the changed fields.
 	Fields []Change `json:"fields,omitempty"`
 	// Ready is the change of the readiness: "True" or "False".
 	Ready *Change `json:"ready,omitempty"`

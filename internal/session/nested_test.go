@@ -102,7 +102,6 @@ func summary(all []Result) []string {
 
 const widget = "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {}}"
 
-// renderAll renders an XR or claim, with all nested XRs.
 func renderAll(ctx context.Context, n nesting, u *unstructured.Unstructured) ([]Result, error) {
 	w := walk{family: &family{
 		library: n.library, depth: n.depth, plan: plan{observed: n.observed},

@@ -29,7 +29,6 @@ import (
 
 // Config configures a session.
 type Config struct {
-	// Reader reads all input files.
 	Reader manifest.Reader
 	// Functions is a file or folder of Function objects, or of package metadata
 	// with the functions as dependencies. It may be "".
@@ -132,7 +131,6 @@ type Run struct {
 	// Detail describes to users how Runtime ran the function.
 	Runtime Runtime
 	Detail  string
-	// Annotations are those of the Function.
 	Annotations map[string]string
 	// Inputs are the inputs that the package of the function defines, if the runtime reads it.
 	Inputs composition.Inputs

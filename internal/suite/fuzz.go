@@ -222,7 +222,6 @@ type fuzzInput struct {
 	passes int
 }
 
-// apply changes the content of a case.
 func (f *fuzzInput) apply(form *spec.CaseSpec) {
 	form.XR, form.XRD, form.Invalid, form.Expect = spec.XR{Object: f.xr}, spec.Source{Object: f.xrd}, false, spec.Expect{}
 	form.Observe.Passes = max(form.Observe.Passes, f.passes)

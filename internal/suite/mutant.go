@@ -95,7 +95,6 @@ func Mutants(doc manifest.Document) ([]Mutant, error) {
 	return s.mutants, nil
 }
 
-// A mutantMaker collects the mutants of a Composition.
 type mutantMaker struct {
 	root    map[string]any
 	lines   manifest.Lines

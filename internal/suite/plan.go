@@ -105,7 +105,6 @@ func (s Shard) has(i Item) bool {
 type Selection struct {
 	// Run selects items by Item.Name. Nil selects all.
 	Run *regexp.Regexp
-	// Shard selects a part of the items.
 	Shard Shard
 	// Count is the number of runs of each item. 0 means 1.
 	Count int
@@ -190,11 +189,9 @@ type Outcome struct {
 	Status Status `json:"status"`
 	// Took is the duration of the case without the start of its functions, which cases share.
 	Took Seconds `json:"seconds"`
-	// Reason is why the case was skipped.
 	Reason string `json:"reason,omitempty"`
 	// NotRun is true for a case that did not run, or not to its end, because the run ended before.
 	NotRun bool `json:"-"`
-	// Failures are the reasons why the case failed.
 	Failures []Failure `json:"failures,omitempty"`
 	// Partial lists the kinds that were validated by their structure only.
 	Partial []string `json:"partial,omitempty"`

@@ -52,7 +52,6 @@ type Options struct {
 	// Recording returns a Runner that replays the recorded calls in path.
 	// If nil, mocks cannot use recordings.
 	Recording func(path string) (function.Runner, error)
-	// Now returns the current time.
 	Now func() time.Time
 }
 

@@ -61,7 +61,6 @@ func (c *Cmd) fuzz(ctx context.Context, term *terminal.Terminal, items []suite.I
 	return err
 }
 
-// writeFuzz prints the report.
 func (c *Cmd) writeFuzz(term *terminal.Terminal, out suite.Fuzzed) error {
 	if len(out.Unchecked) > 0 {
 		term.Warn("not validated, because these kinds have no schema: " + strings.Join(out.Unchecked, ", ") + "; add it to schemas in the suite")

@@ -23,7 +23,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
 
-// reportFlags select the reports about the cases of a test run.
 type reportFlags struct {
 	Format string `more:"" enum:"text,json,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality."`
 	terminal.Summary
@@ -45,7 +44,6 @@ func (f reportFlags) ofCases() bool {
 		f.Format == terminal.SARIF || f.Format == terminal.GitLab
 }
 
-// A reporter reports the outcomes of cases.
 type reporter struct {
 	reportFlags
 	term  *terminal.Terminal

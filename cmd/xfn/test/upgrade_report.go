@@ -77,7 +77,6 @@ func (u *upgrade) causes(r revision, rev string) {
 	}
 }
 
-// add adds the difference of one render.
 func (u *upgrade) add(render string, diffs []report.DocDiff, before, after string) error {
 	u.Renders++
 	if len(diffs) > 0 || before != after {

@@ -35,7 +35,6 @@ type convertFiles struct {
 	OutputFile string `short:"o" empty:"" placeholder:"FILE" help:"File to write, or - for stdout, the default."`
 }
 
-// A conversion converts Compositions.
 type conversion struct {
 	// what describes the objects for which applies returns true.
 	what    string

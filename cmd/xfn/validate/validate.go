@@ -167,7 +167,6 @@ func swapped(schemas, resources []string) error {
 // An output prints results, and counts them.
 type output struct {
 	term *terminal.Terminal
-	// quiet omits valid resources.
 	quiet bool
 	// strict makes missing schemas errors.
 	strict bool

@@ -160,7 +160,6 @@ const (
 	maxFile    = headerSize + MaxCachedSize + sumSize
 )
 
-// encode returns the content of the cache file for e.
 func encode(k key, e entry) ([]byte, error) {
 	rsp, err := proto.Marshal(e.response)
 	if err != nil {

@@ -22,7 +22,6 @@ func value(t *testing.T, text string) map[string]any {
 	return obj
 }
 
-// form decodes the expectations of a case.
 func form(t *testing.T, expect string) spec.CaseSpec {
 	t.Helper()
 	s, err := spec.Parse(manifest.Document{Path: "s.yaml", Line: 1, Text: []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- name: a\n  expect: " + expect)})
@@ -139,7 +138,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// files implements Goldens in memory.
 type files struct {
 	docs   map[string][]map[string]any
 	update bool
