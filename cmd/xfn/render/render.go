@@ -47,7 +47,6 @@ type sourceFlags struct {
 	ObserveFixtures []string `more:"" sep:"none" placeholder:"FILE" help:"Changes to observed resources in the loop, such as their status and readiness. Repeatable."`
 }
 
-// engineFlags select and configure the version of Crossplane.
 type engineFlags struct {
 	Profile           engine.Profile `more:"" enum:"v2,classic,alpha" default:"v2" otherwise:"choose a release of Crossplane with --crossplane-version, as in --crossplane-version v1.20" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2, alpha the reconciler of v1.11, whose functions are containers."`
 	CrossplaneVersion string         `more:"" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
@@ -104,7 +103,9 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err != nil {
 		return err
 	}
-	from.addDocuments(&config)
+	for _, d := range from.docs {
+		flags.Inline(&config.Reader, d.Position(), d)
+	}
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
 	many := len(in.XRs) > 1 || in.AllDocuments || len(in.Compositions) > 0 || isDir(in.XRs[0])
 	sink, err := c.sink(term, many)
