@@ -130,139 +130,31 @@ func renderOne(ctx context.Context, s *session.Session, in session.Inputs) (sess
 func TestRuntimeChoice(t *testing.T) {
 	const contrib = "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1"
 	cases := map[string]struct {
-		reason    string
-		functions string
-		step      string
-		config    session.Config
-		want      string
-		wantErr   string
+		reason, functions, step string
+		config                  session.Config
+		want, wantErr           string
 	}{
-		"Builtin": {
-			"a tagged package of crossplane-contrib is replaced by the builtin",
-			fn("f", contrib, ""), "f",
-			session.Config{},
-			"Builtin " + contrib, "",
-		},
-		"BuiltinsOff": {
-			"without builtins, a reference has no runtime",
-			fn("f", contrib, ""), "f",
-			session.Config{Builtins: builtin.Policy{Mode: builtin.Off}},
-			"", `no available runtime can run package "` + contrib,
-		},
-		"Stranger": {
-			"a reference without a builtin has no runtime",
-			fn("f", "ghcr.io/acme/f:v1", ""), "f",
-			session.Config{},
-			"", `choosing a runtime for function "f": no available runtime can run package "ghcr.io/acme/f:v1"`,
-		},
-		"File": {
-			"a package file runs as a process; the path is relative to the functions file if it exists there",
-			fn("f", "./f.xpkg", ""), "f",
-			session.Config{},
-			"Process fns/f.xpkg", "",
-		},
-		"FileElsewhere": {
-			"a path that is not beside the functions file is relative to the working directory",
-			fn("f", "./other.xpkg", ""), "f",
-			session.Config{},
-			"Process ./other.xpkg", "",
-		},
-		"Folder": {
-			"a folder beside the functions file is a path, not the reference fns/src",
-			fn("f", "./src", ""), "f",
-			session.Config{},
-			"Process ./fns/src", "",
-		},
-		"Package": {
-			"--package replaces the functions file's package and the annotation",
-			fn("f", contrib, "Development"), "f",
-			session.Config{Packages: map[string]string{"f": "fns/src"}},
-			"Process ./fns/src", "",
-		},
-		"PackageMissing": {
-			"a given path that does not exist is not a reference",
-			fn("f", contrib, ""), "f",
-			session.Config{Packages: map[string]string{"f": "nodir"}},
-			"", `reading "nodir": `,
-		},
-		"WhiteSpace": {
-			"a reference with white space has the position of its field",
-			fn("f", "'ghcr.io/acme/f:v1 '", ""), "f",
-			session.Config{},
-			"", `functions.yaml:6: spec.package "ghcr.io/acme/f:v1 " contains white space`,
-		},
-		"WhiteSpaceDevelopment": {
-			"runtime Development does not read the reference",
-			fn("f", "a function of mine", "Development"), "f",
-			session.Config{},
-			"Development a function of mine", "",
-		},
-		"Annotation": {
-			"the annotation selects the runtime of one function",
-			fn("f", contrib, "Development"), "f",
-			session.Config{},
-			"Development " + contrib, "",
-		},
-		"AnnotationCase": {
-			"the annotation's value ignores case",
-			fn("f", contrib, "development"), "f",
-			session.Config{},
-			"Development " + contrib, "",
-		},
-		"AnnotationUnknown": {
-			"an unknown runtime is an error",
-			fn("f", contrib, "Dockre"), "f",
-			session.Config{},
-			"", `functions.yaml:6: annotation render.crossplane.io/runtime: unknown runtime "Dockre"`,
-		},
-		"Forced": {
-			"--runtime decides for all, whatever the annotation says",
-			fn("f", "./f.xpkg", "Development"), "f",
-			session.Config{Runtime: session.Process},
-			"Process fns/f.xpkg", "",
-		},
-		"ForcedBuiltinMissing": {
-			"a builtin that does not exist is an error",
-			fn("f", "ghcr.io/acme/f:v1", ""), "f",
-			session.Config{Runtime: session.Builtin},
-			"", "no builtin replaces package",
-		},
-		"ForcedBuiltinOther": {
-			"runtime Builtin runs a builtin for any owner",
-			fn("f", "ghcr.io/acme/function-dummy:v1", "Builtin"), "f",
-			session.Config{},
-			"Builtin ghcr.io/acme/function-dummy:v1", "",
-		},
-		"ForcedProcessOfReference": {
-			"runtime Process runs a reference, and no builtin",
-			fn("f", contrib, "Process"), "f",
-			session.Config{},
-			"Process " + contrib, "",
-		},
-		"Missing": {
-			"a function that is missing from the file is named with its step",
-			fn("g", contrib, ""), "f",
-			session.Config{},
-			"", `composition.yaml:9: spec.pipeline[0].functionRef.name: the step "s0" calls the function "f", which was not found`,
-		},
-		"NoFile": {
-			"without a functions file, a builtin is found by its name",
-			"", "function-dummy",
-			session.Config{},
-			"Builtin crossplane-contrib/function-dummy", "",
-		},
-		"NoFilePrefixed": {
-			"without a functions file, a builtin is found by the package manager's name",
-			"", "crossplane-contrib-function-dummy",
-			session.Config{},
-			"Builtin crossplane-contrib/function-dummy", "",
-		},
-		"NoFileUnknown": {
-			"without a functions file, other functions are unknown",
-			"", "f",
-			session.Config{},
-			"", `the step "s0" calls the function "f", which was not found`,
-		},
+		"Builtin":                  {"a tagged package of crossplane-contrib is replaced by the builtin", fn("f", contrib, ""), "f", session.Config{}, "Builtin " + contrib, ""},
+		"BuiltinsOff":              {"without builtins, a reference has no runtime", fn("f", contrib, ""), "f", session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, "", `no available runtime can run package "` + contrib},
+		"Stranger":                 {"a reference without a builtin has no runtime", fn("f", "ghcr.io/acme/f:v1", ""), "f", session.Config{}, "", `choosing a runtime for function "f": no available runtime can run package "ghcr.io/acme/f:v1"`},
+		"File":                     {"a package file runs as a process; the path is relative to the functions file if it exists there", fn("f", "./f.xpkg", ""), "f", session.Config{}, "Process fns/f.xpkg", ""},
+		"FileElsewhere":            {"a path that is not beside the functions file is relative to the working directory", fn("f", "./other.xpkg", ""), "f", session.Config{}, "Process ./other.xpkg", ""},
+		"Folder":                   {"a folder beside the functions file is a path, not the reference fns/src", fn("f", "./src", ""), "f", session.Config{}, "Process ./fns/src", ""},
+		"Package":                  {"--package replaces the functions file's package and the annotation", fn("f", contrib, "Development"), "f", session.Config{Packages: map[string]string{"f": "fns/src"}}, "Process ./fns/src", ""},
+		"PackageMissing":           {"a given path that does not exist is not a reference", fn("f", contrib, ""), "f", session.Config{Packages: map[string]string{"f": "nodir"}}, "", `reading "nodir": `},
+		"WhiteSpace":               {"a reference with white space has the position of its field", fn("f", "'ghcr.io/acme/f:v1 '", ""), "f", session.Config{}, "", `functions.yaml:6: spec.package "ghcr.io/acme/f:v1 " contains white space`},
+		"WhiteSpaceDevelopment":    {"runtime Development does not read the reference", fn("f", "a function of mine", "Development"), "f", session.Config{}, "Development a function of mine", ""},
+		"Annotation":               {"the annotation selects the runtime of one function", fn("f", contrib, "Development"), "f", session.Config{}, "Development " + contrib, ""},
+		"AnnotationCase":           {"the annotation's value ignores case", fn("f", contrib, "development"), "f", session.Config{}, "Development " + contrib, ""},
+		"AnnotationUnknown":        {"an unknown runtime is an error", fn("f", contrib, "Dockre"), "f", session.Config{}, "", `functions.yaml:6: annotation render.crossplane.io/runtime: unknown runtime "Dockre"`},
+		"Forced":                   {"--runtime decides for all, whatever the annotation says", fn("f", "./f.xpkg", "Development"), "f", session.Config{Runtime: session.Process}, "Process fns/f.xpkg", ""},
+		"ForcedBuiltinMissing":     {"a builtin that does not exist is an error", fn("f", "ghcr.io/acme/f:v1", ""), "f", session.Config{Runtime: session.Builtin}, "", "no builtin replaces package"},
+		"ForcedBuiltinOther":       {"runtime Builtin runs a builtin for any owner", fn("f", "ghcr.io/acme/function-dummy:v1", "Builtin"), "f", session.Config{}, "Builtin ghcr.io/acme/function-dummy:v1", ""},
+		"ForcedProcessOfReference": {"runtime Process runs a reference, and no builtin", fn("f", contrib, "Process"), "f", session.Config{}, "Process " + contrib, ""},
+		"Missing":                  {"a function that is missing from the file is named with its step", fn("g", contrib, ""), "f", session.Config{}, "", `composition.yaml:9: spec.pipeline[0].functionRef.name: the step "s0" calls the function "f", which was not found`},
+		"NoFile":                   {"without a functions file, a builtin is found by its name", "", "function-dummy", session.Config{}, "Builtin crossplane-contrib/function-dummy", ""},
+		"NoFilePrefixed":           {"without a functions file, a builtin is found by the package manager's name", "", "crossplane-contrib-function-dummy", session.Config{}, "Builtin crossplane-contrib/function-dummy", ""},
+		"NoFileUnknown":            {"without a functions file, other functions are unknown", "", "f", session.Config{}, "", `the step "s0" calls the function "f", which was not found`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
