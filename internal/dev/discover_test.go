@@ -1,9 +1,6 @@
 package dev_test
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -79,7 +76,7 @@ func TestDiscoverLanguages(t *testing.T) {
 	for file, want := range map[string]string{"kcl.mod": ".", "function/kcl.mod": "./function", "function/a.yaml.gotmpl": "./function"} {
 		t.Chdir(t.TempDir())
 		for name, text := range map[string]string{file: "", "example/xr.yaml": "kind: X", "example/composition.yaml": "spec: {pipeline: [{functionRef: {name: fn}}]}"} {
-			e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)))
+			e2e.WriteFile(t, name, text)
 		}
 		got, err := dev.Discover(t.Context(), afero.NewOsFs(), ".")
 		if err != nil || got.Source != want || got.Function != "fn" {

@@ -24,8 +24,8 @@ import (
 // A Round is the result of one run of a Plan.
 type Round struct {
 	// N is the number of the round, counted from 1. Plan is the plan that the round ran.
-	N    int
-	Plan Plan
+	N      int
+	Plan   Plan
 	Starts []Start
 	// Rendered is nil if the plan did not include a render, and Tested is nil if
 	// it did not include tests.
@@ -36,9 +36,9 @@ type Round struct {
 	Notes, Warnings []string
 	// Good is the last successful render up to this round, or nil. GoodN is the
 	// number of the round of that render.
-	Good  *Rendering
-	GoodN int
-	RefreshErr error
+	Good           *Rendering
+	GoodN          int
+	RefreshErr     error
 	Files, Folders int
 
 	// renders and tests are the paths that the render and the tests of the round read.
@@ -54,14 +54,14 @@ type Round struct {
 type Rendering struct {
 	// Took is the duration of the render, without the time to start functions.
 	Took time.Duration
-	Err error
+	Err  error
 	// Documents has the XRs and the composed resources. Diff has the differences
 	// from the last successful render. If there is none, First is true, and Diff
 	// has all documents as added.
 	Documents []map[string]any
 	Diff      []report.DocDiff
 	First     bool
-	Traces []report.Trace
+	Traces    []report.Trace
 }
 
 // A Testing is the result of running test suites.

@@ -211,15 +211,6 @@ func TestWriteIsStable(t *testing.T) {
 	e2e.Equal(t, "two pages of the same traces differ", first, write(t, "Render", storage(), broken()))
 }
 
-type pageFullDisk struct{}
-
-func (pageFullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
-
-func TestPageWriteFails(t *testing.T) {
-	err := report.WritePage(pageFullDisk{}, "Render", []report.Trace{storage()})
-	e2e.ErrorHas(t, "a full disk", err, "disk full")
-}
-
 func BenchmarkWrite(b *testing.B) {
 	traces := make([]report.Trace, 100)
 	for i := range traces {

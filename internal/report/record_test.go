@@ -220,9 +220,7 @@ func TestTraceOfManyCalls(t *testing.T) {
 func TestTraceOfNothing(t *testing.T) {
 	b, err := json.Marshal(report.Record(answers(), ticking()).Trace("xr"))
 	e2e.NoError(t, err)
-	if got, want := string(b), `{"xr":"xr","steps":[]}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	e2e.Equal(t, "an empty trace", `{"xr":"xr","steps":[]}`, string(b))
 }
 
 // TestTraceKeepsSecrets searches the trace for secrets.
@@ -275,13 +273,11 @@ func TestTraceOfOddValues(t *testing.T) {
 		Context: s, Results: []*fnv1.Result{{Severity: 99}, nil}, Conditions: []*fnv1.Condition{nil},
 	}
 	rec := report.Record(answers(rsp), ticking())
-	if _, err := rec.RunFunction(t.Context(), "f", nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := rec.RunFunction(t.Context(), "f", nil)
+	e2e.NoError(t, err)
 	trace := rec.Trace("xr")
-	if _, err := json.Marshal(trace); err != nil {
-		t.Errorf("a trace must always have a JSON form: %v", err)
-	}
+	_, err = json.Marshal(trace)
+	e2e.NoError(t, err)
 	for _, c := range trace.Steps[0].Changes {
 		if c.Name == "" {
 			t.Error("a resource without a name is recorded as the XR")
@@ -346,9 +342,8 @@ func BenchmarkTrace(b *testing.B) {
 				rec := report.Record(answers(rsps...), time.Now)
 				for i := range rsps {
 					ctx := function.WithStep(b.Context(), fmt.Sprint(i))
-					if _, err := rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{Desired: states[i]}); err != nil {
-						b.Fatal(err)
-					}
+					_, err := rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{Desired: states[i]})
+					e2e.NoError(b, err)
 				}
 				if got := rec.Trace("xr").Steps[1].Changes; len(got) != n {
 					b.Fatalf("got %d changes, want %d", len(got), n)

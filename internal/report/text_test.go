@@ -10,9 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -108,16 +105,6 @@ func TestJSON(t *testing.T) {
 	e2e.Equal(t, "the JSON lacks fields", everyday(t), back)
 }
 
-func TestTextFits(t *testing.T) {
-	var b bytes.Buffer
-	e2e.NoError(t, everyday(t).Text(&b, report.Style{Columns: 80}))
-	for line := range strings.Lines(b.String()) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-			t.Errorf("got %d columns: %s", n, line)
-		}
-	}
-}
-
 // TestTextOfLongValues: long values are cut in text and whole in JSON.
 func TestTextOfLongValues(t *testing.T) {
 	long := strings.Repeat("0123456789", 100)
@@ -163,9 +150,7 @@ func TestTextOfLongValues(t *testing.T) {
 			var b bytes.Buffer
 			e2e.NoError(t, trace.Text(&b, report.Style{Columns: 80}))
 			_, got, _ := strings.Cut(b.String(), "composite\n")
-			if got = strings.TrimSpace(got); got != tc.want {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, cmp.Diff(tc.want, got))
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.TrimSpace(got))
 		})
 	}
 }
@@ -205,10 +190,9 @@ func TestTextFails(t *testing.T) {
 		"Text":  everyday(t).Text(fullDisk{}, report.Style{}),
 		"Blame": report.WriteBlame(fullDisk{}, everyday(t).Blame(), 80),
 		"Diff":  report.WriteDiff(fullDisk{}, []report.DocDiff{{Kind: "K"}}, report.Style{}),
+		"Page":  report.WritePage(fullDisk{}, "Render", []report.Trace{storage()}),
 	} {
-		if err == nil {
-			t.Errorf("%s: the error of the writer is not returned", name)
-		}
+		e2e.ErrorHas(t, name, err, "disk full")
 	}
 }
 
