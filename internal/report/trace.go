@@ -48,10 +48,10 @@ type Step struct {
 	Took  time.Duration `json:"tookNanoseconds"`
 	// Changes are the changes to the desired state: the XR first, then the
 	// composed resources in natural order of their names.
-	Changes []ResourceChange `json:"changes,omitempty"`
-	ContextChanges []Change    `json:"contextChanges,omitempty"`
-	Results        []Result    `json:"results,omitempty"`
-	Conditions     []Condition `json:"conditions,omitempty"`
+	Changes        []ResourceChange `json:"changes,omitempty"`
+	ContextChanges []Change         `json:"contextChanges,omitempty"`
+	Results        []Result         `json:"results,omitempty"`
+	Conditions     []Condition      `json:"conditions,omitempty"`
 	// Requirements describe what the function required in its last call.
 	Requirements []string `json:"requirements,omitempty"`
 	// Error is the error of a call, or empty. A step with an Error or a
@@ -63,11 +63,11 @@ type Step struct {
 // A ResourceChange records what a step did to one desired resource.
 type ResourceChange struct {
 	// Name is the composition resource name, or empty for the XR.
-	Name       string `json:"name,omitempty"`
-	APIVersion string `json:"apiVersion,omitempty"`
-	Kind       string `json:"kind,omitempty"`
-	Op         Op     `json:"op"`
-	Fields []Change `json:"fields,omitempty"`
+	Name       string   `json:"name,omitempty"`
+	APIVersion string   `json:"apiVersion,omitempty"`
+	Kind       string   `json:"kind,omitempty"`
+	Op         Op       `json:"op"`
+	Fields     []Change `json:"fields,omitempty"`
 	// Ready is the change of the readiness: "True" or "False".
 	Ready *Change `json:"ready,omitempty"`
 	// ConnectionDetails are the changed keys, with sizes for values.

@@ -129,8 +129,8 @@ type Run struct {
 	// Package is the package that ran. It may differ from spec.package of the Function.
 	Function, Package string
 	// Detail describes to users how Runtime ran the function.
-	Runtime Runtime
-	Detail  string
+	Runtime     Runtime
+	Detail      string
 	Annotations map[string]string
 	// Inputs are the inputs that the package of the function defines, if the runtime reads it.
 	Inputs composition.Inputs

@@ -101,7 +101,6 @@ type mutantMaker struct {
 	mutants []Mutant
 }
 
-// add adds a mutant whose field at a path has another value, or is removed if is is nil.
 func (s *mutantMaker) add(o Operator, path fieldpath.Path, is any, more ...mutantEdit) {
 	field := fieldOf(path)
 	s.mutants = append(s.mutants, Mutant{

@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// fuzzFlags select the test of Compositions with generated composite resources.
 type fuzzFlags struct {
 	Fuzz     string `placeholder:"XRD" help:"Look for failures with generated resources of XRD."`
 	FuzzRuns int    `more:"" default:"100" placeholder:"N" help:"Generate N composite resources for each Composition of a suite. Default: ${default}."`

@@ -145,7 +145,6 @@ func (r *reporter) add(o suite.Outcome) error {
 	return r.page(o)
 }
 
-// annotations returns the failures of a case.
 func annotations(o suite.Outcome) (all []terminal.Annotation) {
 	for _, f := range o.Failures {
 		all = append(all, terminal.Annotation{Path: f.Path, Line: f.Line, Rule: "test", Title: o.Name(), Text: f.Text})

@@ -200,7 +200,6 @@ func codes(all []string) string {
 	return strings.Join(out, ", ")
 }
 
-// longest returns the length of the longest run of backticks in a text.
 func longest(text string) int {
 	most, n := 0, 0
 	for _, r := range text {

@@ -55,7 +55,6 @@ func annotated(u *unstructured.Unstructured) string {
 	return " with the annotations " + strings.Join(all, ", ")
 }
 
-// sameKind lists the documents of u's kind.
 func (r *run) sameKind(u *unstructured.Unstructured) string {
 	var names []string
 	for _, doc := range r.subject.Documents {

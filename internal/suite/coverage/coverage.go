@@ -74,7 +74,7 @@ func (r *Recorder) record(name string) *step {
 // A Case is what is known of a case that ran.
 type Case struct {
 	Composition composition.Entry
-	Recorder *Recorder
+	Recorder    *Recorder
 	// XR is the composite resource of the case, and XRD its definition. XRD may be nil.
 	XR, XRD map[string]any
 	// Composed are the composed resources, by name.
