@@ -140,7 +140,7 @@ func FuzzParseFixtures(f *testing.F) {
 		}
 		pipeline := func(*fnv1.State, int) string { return `{"desired": {"resources": {` + boltJSON("a", "{}") + `}}}` }
 		for _, profile := range []render.Profile{render.V2, render.Classic} {
-			_, _ = session.RenderPasses(t.Context(), passRunner(t, pipeline), passRequest(t, profile), session.PassOptions{Passes: 3, Fixtures: fs})
+			_, _ = session.RenderPasses(t.Context(), passRunner(t, pipeline), passRequest(t, profile), 3, fs)
 		}
 	})
 }

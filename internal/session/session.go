@@ -384,7 +384,7 @@ func missingReference(doc manifest.Document, field string) error {
 func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (*LastPass, error) {
 	return proc.Await(ctx, func() (*LastPass, error) {
 		if p.in.ObserveLoop > 0 {
-			return RenderPasses(ctx, run, req, PassOptions{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
+			return RenderPasses(ctx, run, req, 1+p.in.ObserveLoop, p.fixtures)
 		}
 		once, err := render.Render(ctx, run, req)
 		if err != nil {
