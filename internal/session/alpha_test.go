@@ -145,11 +145,9 @@ func TestAlphaEnvironment(t *testing.T) {
 			in := alphaInputs
 			in.ContextFiles, in.ContextValues = tc.files, tc.values
 			got, err := renderOne(t.Context(), s, in)
-			if tc.err != "" {
-				e2e.ErrorHas(t, tc.reason, err, tc.err)
+			if e2e.WantError(t, tc.reason, err, tc.err); err != nil {
 				return
 			}
-			e2e.NoError(t, err)
 			count, _ := got.Composed[0]["spec"].(map[string]any)["count"].(string)
 			e2e.Equal(t, tc.reason, tc.want, count)
 			e2e.Equal(t, tc.reason, tc.want == "", strings.Contains(strings.Join(messages.lines, "\n"), "there is no environment"))

@@ -84,11 +84,9 @@ func TestNestedObserved(t *testing.T) {
 				return engine(ctx, s)
 			}
 			all, err := renderAll(t.Context(), n, object(t, widget))
-			if tc.wantErr != "" {
-				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
+			if e2e.WantError(t, tc.reason, err, tc.wantErr); err != nil {
 				return
 			}
-			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, got)
 			if phase, _, _ := unstructured.NestedString(all[1].Full, "status", "phase"); phase != "up" {
 				t.Errorf("the nested XR lost its observed status: got %v", all[1].Full["status"])

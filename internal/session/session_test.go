@@ -168,11 +168,9 @@ func TestRuntimeChoice(t *testing.T) {
 			s := open(t, tc.config, files)
 			r, err := renderOne(t.Context(), s, inputs)
 			e2e.NoError(t, s.Close(t.Context()))
-			if tc.wantErr != "" {
-				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
+			if e2e.WantError(t, tc.reason, err, tc.wantErr); err != nil {
 				return
 			}
-			e2e.NoError(t, err)
 			if len(r.Functions) != 1 {
 				t.Fatalf("%s: got %+v", tc.reason, r.Functions)
 			}
