@@ -52,14 +52,10 @@ func TestApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live, desired, previous := object(t, tc.live), object(t, tc.desired), object(t, tc.previous)
 			got, err := apply(nil, "owner", live, desired, previous)
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, object(t, tc.want), got.after)
 			for text, in := range map[string]map[string]any{tc.live: live, tc.desired: desired, tc.previous: previous} {
-				if diff := cmp.Diff(object(t, text), in); diff != "" {
-					t.Errorf("%s: an argument was changed (-was +is):\n%s", tc.reason, diff)
-				}
+				e2e.Equal(t, tc.reason+": an argument was changed", object(t, text), in)
 			}
 		})
 	}

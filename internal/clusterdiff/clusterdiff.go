@@ -119,7 +119,6 @@ func diffOf(r session.Result, previous map[string]map[string]any) Diff {
 	return i
 }
 
-// setComposition sets the Composition that the XR selects.
 func (i *Diff) setComposition(xr map[string]any) {
 	for _, spec := range [][]string{{"spec", "crossplane"}, {"spec"}} {
 		fields, _, _ := unstructured.NestedMap(xr, spec...)

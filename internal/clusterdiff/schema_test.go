@@ -131,13 +131,9 @@ func TestApplySchema(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := apply(types, owner, object(t, tc.live), object(t, tc.desired), object(t, tc.previous))
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, object(t, tc.want), got.after["spec"])
-			if got.guess != tc.guess {
-				t.Errorf("%s: got the guess %q, want %q", tc.reason, got.guess, tc.guess)
-			}
+			e2e.Equal(t, tc.reason, tc.guess, got.guess)
 		})
 	}
 }
@@ -181,13 +177,9 @@ func TestApplySecret(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := apply(nil, owner, object(t, tc.live), object(t, tc.desired), object(t, tc.previous))
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, object(t, tc.want), got.after)
-			if got.guess != tc.guess {
-				t.Errorf("%s: got the guess %q, want %q", tc.reason, got.guess, tc.guess)
-			}
+			e2e.Equal(t, tc.reason, tc.guess, got.guess)
 		})
 	}
 }

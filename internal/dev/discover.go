@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/spf13/afero"
 	"golang.org/x/mod/modfile"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/languages"
@@ -33,7 +33,7 @@ type Project struct {
 // example/composition.yaml. It may have example/functions.yaml and example/definition.yaml.
 // Project.Function is the function in the Composition that has the name of the package or of
 // the Go module, or else its only function.
-func Discover(fsys afero.Fs, dir string) (Project, error) {
+func Discover(ctx context.Context, fsys afero.Fs, dir string) (Project, error) {
 	p, hasModule := Project{Source: dir}, true
 	lang, source, unknown := languages.Find(dir)
 	if unknown == nil {
@@ -66,15 +66,15 @@ func Discover(fsys afero.Fs, dir string) (Project, error) {
 		}
 	}
 	var err error
-	p.Function, err = ownFunction(fsys, dir, p.Composition)
+	p.Function, err = ownFunction(ctx, fsys, dir, p.Composition)
 	return p, err
 }
 
 // ownFunction returns the name by which the Composition calls the function in the
 // folder dir.
-func ownFunction(fsys afero.Fs, dir, composition string) (string, error) {
-	called, err := calls(fsys, composition)
-	for _, name := range []string{packageName(fsys, dir), moduleName(fsys, dir)} {
+func ownFunction(ctx context.Context, fsys afero.Fs, dir, composition string) (string, error) {
+	called, err := calls(ctx, fsys, composition)
+	for _, name := range []string{packageName(ctx, fsys, dir), moduleName(fsys, dir)} {
 		// If the Composition cannot be read, the user may be editing it. Its
 		// functions are not compared then.
 		if name != "" && (err != nil || slices.Contains(called, name)) {
@@ -93,14 +93,13 @@ func ownFunction(fsys afero.Fs, dir, composition string) (string, error) {
 
 // calls returns the names of the functions that the Composition in a file calls,
 // without duplicates.
-func calls(fsys afero.Fs, file string) ([]string, error) {
-	obj, err := first(fsys, file)
+func calls(ctx context.Context, fsys afero.Fs, file string) ([]string, error) {
+	obj, _, err := manifest.Reader{FS: fsys}.FirstObject(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	steps, _, _ := unstructured.NestedSlice(obj, "spec", "pipeline")
 	var names []string
-	for _, s := range steps {
+	for _, s := range fieldpath.List(obj, "spec", "pipeline") {
 		if name := fieldpath.Text(s, "functionRef", "name"); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -111,27 +110,9 @@ func calls(fsys afero.Fs, file string) ([]string, error) {
 	return names, nil
 }
 
-func first(fsys afero.Fs, file string) (map[string]any, error) {
-	text, err := afero.ReadFile(fsys, file)
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", file, err)
-	}
-	objs, err := manifest.Objects(file, text)
-	if err != nil {
-		return nil, err
-	}
-	if len(objs) == 0 {
-		return nil, &manifest.Error{Path: file, Err: manifest.ErrEmpty}
-	}
-	return objs[0], nil
-}
-
 // packageName returns the name of the package in package/crossplane.yaml, or "".
-func packageName(fsys afero.Fs, dir string) string {
-	obj, err := first(fsys, filepath.Join(dir, "package", "crossplane.yaml"))
-	if err != nil {
-		return ""
-	}
+func packageName(ctx context.Context, fsys afero.Fs, dir string) string {
+	obj, _, _ := manifest.Reader{FS: fsys}.FirstObject(ctx, filepath.Join(dir, "package", "crossplane.yaml"))
 	return fieldpath.Text(obj, "metadata", "name")
 }
 

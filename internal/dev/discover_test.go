@@ -1,9 +1,6 @@
 package dev_test
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,16 +58,14 @@ func TestDiscover(t *testing.T) {
 			for path, text := range tc.files {
 				e2e.NoError(t, afero.WriteFile(fsys, path, []byte(text), 0o600))
 			}
-			got, err := dev.Discover(fsys, ".")
+			got, err := dev.Discover(t.Context(), fsys, ".")
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) || hint.Of(err) == "" {
 					t.Errorf("%s: got %v with hint %q, want %s", tc.reason, err, hint.Of(err), tc.wantErr)
 				}
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
@@ -81,9 +76,9 @@ func TestDiscoverLanguages(t *testing.T) {
 	for file, want := range map[string]string{"kcl.mod": ".", "function/kcl.mod": "./function", "function/a.yaml.gotmpl": "./function"} {
 		t.Chdir(t.TempDir())
 		for name, text := range map[string]string{file: "", "example/xr.yaml": "kind: X", "example/composition.yaml": "spec: {pipeline: [{functionRef: {name: fn}}]}"} {
-			e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)))
+			e2e.WriteFile(t, name, text)
 		}
-		got, err := dev.Discover(afero.NewOsFs(), ".")
+		got, err := dev.Discover(t.Context(), afero.NewOsFs(), ".")
 		if err != nil || got.Source != want || got.Function != "fn" {
 			t.Errorf("%s: got %+v, %v", file, got, err)
 		}

@@ -33,8 +33,7 @@ type Config struct {
 	// Poll looks for changes at intervals, without the change notifications of
 	// the operating system.
 	Poll bool
-	// Now returns the current time.
-	Now func() time.Time
+	Now  func() time.Time
 }
 
 // An Event is a message of the loop to the user interface. Exactly one field is set.
@@ -42,8 +41,7 @@ type Event struct {
 	// Began is the plan of a round that has begun.
 	Began *Plan
 	// Step describes the stage that the current round has reached.
-	Step string
-	// Round is a finished round.
+	Step  string
 	Round *Round
 	// Notice is a message about the loop itself, such as that it polls for changes.
 	Notice string
@@ -119,9 +117,8 @@ type loop struct {
 	steps    chan string
 	cancel   context.CancelCauseFunc
 
-	good  *Rendering
-	goodN int
-	// refreshErr is the error of the last refresh, or nil.
+	good       *Rendering
+	goodN      int
 	refreshErr error
 	// seen has the notes that rounds have already shown.
 	seen map[string]bool

@@ -146,12 +146,8 @@ func start(t *testing.T, change func(*dev.Config)) *bench {
 	}()
 	b.stop = sync.OnceValue(func() error { cancel(); return e2e.Receive(t, done) })
 	t.Cleanup(func() {
-		if err := b.stop(); err != nil {
-			t.Error(err)
-		}
-		if n := b.fake.running["f"]; n != 0 {
-			t.Errorf("%d functions still run", n)
-		}
+		e2e.NoError(t, b.stop())
+		e2e.Equal(t, "functions that still run", 0, b.fake.running["f"])
 	})
 	return b
 }
@@ -161,14 +157,12 @@ func (b *bench) path(name string) string { return filepath.Join(b.dir, filepath.
 func (b *bench) put(name, text string) {
 	b.Helper()
 	path := b.path(name)
-	e2e.NoError(b, os.MkdirAll(filepath.Dir(path), 0o755))
 	// The file is renamed, as by an editor, so that the loop never reads a
 	// partially written file.
-	e2e.NoError(b, os.WriteFile(path+"~", []byte(text), 0o600))
+	e2e.WriteFile(b, path+"~", text)
 	e2e.NoError(b, os.Rename(path+"~", path))
 }
 
-// round waits for the next finished round.
 func (b *bench) round() dev.Round {
 	b.Helper()
 	r, ok := b.next()
@@ -400,18 +394,14 @@ func TestStopInRound(t *testing.T) {
 	b.round()
 	b.put("fn/main.go", "hangs")
 	e2e.Receive(t, b.fake.called)
-	if err := b.stop(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, b.stop())
 }
 
 func TestClosedCommands(t *testing.T) {
 	b := start(t, nil)
 	b.round()
 	close(b.commands)
-	if err := b.stop(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, b.stop())
 }
 
 // TestSuitesAreOptional checks that a missing suite is not an error if
@@ -419,9 +409,7 @@ func TestClosedCommands(t *testing.T) {
 func TestSuitesAreOptional(t *testing.T) {
 	b := start(t, func(c *dev.Config) {
 		c.SuitesMayBeNone = true
-		if err := os.Remove(filepath.Join(c.Suites[0], "suite.yaml")); err != nil {
-			panic(err)
-		}
+		e2e.NoError(t, os.Remove(filepath.Join(c.Suites[0], "suite.yaml")))
 	})
 	b.wants(b.round(), "there is no suite", "rendered 2", "!test")
 	b.put("tests/suite.yaml", project["tests/suite.yaml"])
@@ -435,17 +423,11 @@ func TestUnusedFunctionStops(t *testing.T) {
 	b.round()
 	b.put("composition.yaml", strings.ReplaceAll(project["composition.yaml"], "name: f}", "name: function-dummy}\n    input: {apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {meta: {ttl: 60s}}}"))
 	b.untilIt("the Composition calls another function", "rendered 1 document")
-	b.fake.mu.Lock()
-	defer b.fake.mu.Unlock()
-	deadline := time.Now().Add(time.Minute)
-	for b.fake.running["f"] > 0 && time.Now().Before(deadline) {
-		b.fake.mu.Unlock()
-		runtime.Gosched()
+	e2e.Until(t, func() bool {
 		b.fake.mu.Lock()
-	}
-	if b.fake.running["f"] > 0 {
-		t.Error("the unused function still runs")
-	}
+		defer b.fake.mu.Unlock()
+		return b.fake.running["f"] == 0
+	})
 }
 
 // TestFlatMemory checks that hundreds of rounds do not grow the heap or leave goroutines.

@@ -103,6 +103,11 @@ func clock() func() time.Time {
 	}
 }
 
+func pool(runtime string, s *starter) (*dev.Pool, runtimes.Runtime) {
+	k := dev.NewPool(clock())
+	return k, k.Runtime(runtime, s)
+}
+
 func begin(t *testing.T, r runtimes.Runtime, name, pkg string) *runtimes.Instance {
 	t.Helper()
 	i, err := r.Start(t.Context(), runtimes.Function{Name: name, Package: pkg})
@@ -112,15 +117,12 @@ func begin(t *testing.T, r runtimes.Runtime, name, pkg string) *runtimes.Instanc
 
 func TestKeep(t *testing.T) {
 	s := &starter{}
-	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s)
+	k, r := pool("Process", s)
 	k.Begin()
 	first := begin(t, r, "a", "./a")
 	e2e.NoError(t, first.Stop(t.Context()))
 	first.Detail = "changed by the caller"
-	if again := begin(t, r, "a", "./a"); again.Detail != "a 1" {
-		t.Errorf("got instance %q, want the running one", again.Detail)
-	}
+	e2e.Equal(t, "the running instance", "a 1", begin(t, r, "a", "./a").Detail)
 	begin(t, r, "b", "./b")
 	s.want(t, "a function keeps running when its session ends", "start a 1", "start b 2")
 	e2e.Equal(t, "starts", []dev.Start{{"a", 2 * time.Second, time.Second}, {"b", 2 * time.Second, time.Second}}, k.Starts())
@@ -129,14 +131,10 @@ func TestKeep(t *testing.T) {
 	k.Begin()
 	close(s.ended["a 1"])
 	begin(t, r, "a", "./a")
-	if len(k.Starts()) != 1 {
-		t.Errorf("got starts %v of the second round", k.Starts())
-	}
+	e2e.Equal(t, "starts of the second round", 1, len(k.Starts()))
 	k.DropUnused(t.Context())
 	begin(t, r, "b", "./b")
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 	got := s.seen()
 	slices.Sort(got)
 	want := []string{"start a 1", "start a 3", "start b 2", "start b 4", "stop a 1", "stop a 3", "stop b 2", "stop b 4"}
@@ -148,16 +146,13 @@ func TestKeep(t *testing.T) {
 
 func TestDrop(t *testing.T) {
 	s := &starter{}
-	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s)
+	k, r := pool("Process", s)
 	begin(t, r, "a", "./a")
 	begin(t, r, "b", "./b")
 	k.Drop(t.Context(), "./a")
 	begin(t, r, "a", "./a")
 	begin(t, r, "b", "./b")
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 	var starts []string
 	for _, l := range s.seen() {
 		if strings.HasPrefix(l, "start") {
@@ -170,32 +165,26 @@ func TestDrop(t *testing.T) {
 // TestKeys checks that functions that differ in any field are started separately.
 func TestKeys(t *testing.T) {
 	s := &starter{}
-	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s)
+	k, r := pool("Process", s)
 	for _, fn := range []runtimes.Function{
 		{Name: "a", Package: "./a"},
 		{Name: "a", Package: "./b"},
 		{Name: "a", Package: "./a", Annotations: map[string]string{"k": "v"}},
 	} {
-		if _, err := r.Start(t.Context(), fn); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.Start(t.Context(), fn)
+		e2e.NoError(t, err)
 	}
 	begin(t, k.Runtime("Docker", s), "a", "./a")
 	s.want(t, "functions that differ in any field are started separately", "start a 1", "start a 2", "start a 3", "start a 4")
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 }
 
 func TestFailedStart(t *testing.T) {
 	s := &starter{fail: errors.New("it does not compile")}
-	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s)
+	k, r := pool("Process", s)
 	fn := runtimes.Function{Name: "a", Package: "./a"}
-	if _, err := r.Start(t.Context(), fn); !errors.Is(err, s.fail) {
-		t.Errorf("got %v", err)
-	}
+	_, err := r.Start(t.Context(), fn)
+	e2e.ErrorIs(t, "a function that does not compile", err, s.fail)
 	e2e.Equal(t, "functions that fail to start are watched", []string{"./a"}, k.Packages())
 	e2e.Equal(t, "unstarted", []string{"a"}, k.Unstarted())
 	if k.Begin(); k.Unstarted() != nil {
@@ -203,45 +192,36 @@ func TestFailedStart(t *testing.T) {
 	}
 	s.fail = nil
 	begin(t, r, "a", "./a")
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 }
 
 // TestConcurrentStarts checks that concurrent requests for a function share one
 // start. The start continues when one of the requests is canceled.
 func TestConcurrentStarts(t *testing.T) {
 	s := &starter{blocks: make(chan struct{}), entered: make(chan struct{}, 2)}
-	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s)
+	k, r := pool("Process", s)
 	fn := runtimes.Function{Name: "a", Package: "./a"}
 	started := make(chan error)
 	go func() { _, err := r.Start(t.Context(), fn); started <- err }()
 	<-s.entered
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := r.Start(impatient, fn); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	_, err := r.Start(impatient, fn)
+	e2e.ErrorIs(t, "a request that was canceled", err, context.Canceled)
 	go func() { _, err := r.Start(t.Context(), fn); started <- err }()
 	close(s.blocks)
 	for range 2 {
-		if err := e2e.Receive(t, started); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Receive(t, started))
 	}
 	s.want(t, "concurrent requests share one start", "start a 1")
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, k.Close(t.Context()))
 }
 
 // TestDropWhileStarting checks that a function is stopped if its source changes
 // while it is starting.
 func TestDropWhileStarting(t *testing.T) {
 	s := &starter{blocks: make(chan struct{}), entered: make(chan struct{}, 1)}
-	k := dev.NewPool(clock())
-	r := k.Runtime("Process", s)
+	k, r := pool("Process", s)
 	started := make(chan error)
 	go func() {
 		_, err := r.Start(t.Context(), runtimes.Function{Name: "a", Package: "./a"})
@@ -250,12 +230,8 @@ func TestDropWhileStarting(t *testing.T) {
 	e2e.Receive(t, s.entered)
 	k.Drop(t.Context(), "./a")
 	close(s.blocks)
-	if err := e2e.Receive(t, started); err == nil || !strings.Contains(err.Error(), "changed while it was starting") {
-		t.Errorf("got %v", err)
-	}
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.ErrorHas(t, "a function whose source changes", e2e.Receive(t, started), "changed while it was starting")
+	e2e.NoError(t, k.Close(t.Context()))
 	s.want(t, "a function whose source changed during the start is stopped", "start a 1", "stop a 1")
 }
 
@@ -272,30 +248,21 @@ func TestCloseTells(t *testing.T) {
 // and that the runtime is probed.
 func TestPrepareAndProbe(t *testing.T) {
 	s := &starter{}
-	k := dev.NewPool(clock())
-	r := k.Runtime("Docker", s)
+	k, r := pool("Docker", s)
 	begin(t, r, "a", "./a")
 	preparer, ok := r.(runtimes.Preparer)
 	if !ok {
 		t.Fatal("the runtime is not a Preparer")
 	}
-	if err := preparer.Prepare(t.Context(), runtimes.Function{Name: "a", Package: "./a"}, runtimes.Function{Name: "b"}); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, preparer.Prepare(t.Context(), runtimes.Function{Name: "a", Package: "./a"}, runtimes.Function{Name: "b"}))
 	s.want(t, "only functions that do not run are prepared", "start a 1", "prepare b")
 	if p, ok := r.(runtimes.Prober); !ok || p.Probe(t.Context()) == nil {
 		t.Error("the runtime was not probed")
 	}
 	plain := k.Runtime("Plain", startOnly{s})
-	if err := plain.(runtimes.Prober).Probe(t.Context()); err != nil {
-		t.Errorf("probing a runtime that is not a Prober: %v", err)
-	}
-	if err := plain.(runtimes.Preparer).Prepare(t.Context(), runtimes.Function{Name: "c"}); err != nil {
-		t.Errorf("preparing with a runtime that is not a Preparer: %v", err)
-	}
-	if err := k.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, plain.(runtimes.Prober).Probe(t.Context()))
+	e2e.NoError(t, plain.(runtimes.Preparer).Prepare(t.Context(), runtimes.Function{Name: "c"}))
+	e2e.NoError(t, k.Close(t.Context()))
 }
 
 type startOnly struct{ s *starter }

@@ -19,7 +19,6 @@ type Refresh struct {
 	Do func(context.Context) (Config, error)
 }
 
-// needs reports whether a change needs a refresh.
 func (r Refresh) needs(c Change) bool {
 	return r.Do != nil && c.Source == "" && slices.ContainsFunc(slices.Concat(r.Paths, r.Folders), func(path string) bool {
 		return filepath.Clean(path) == filepath.Clean(c.Path)

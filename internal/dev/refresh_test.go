@@ -57,7 +57,5 @@ func TestRefresh(t *testing.T) {
 	r = b.round()
 	b.wants(r, "functions are restarted if they get other images, though their sources are the same", "apis changed", "f: built in")
 	e2e.Equal(t, "restarted", []string{b.path("fn")}, r.Plan.Restart)
-	if refreshes != 4 {
-		t.Errorf("refreshed %d times, want 4: once for each change of the API", refreshes)
-	}
+	e2e.Equal(t, "one refresh for each change of the API", 4, refreshes)
 }

@@ -24,9 +24,8 @@ import (
 // A Round is the result of one run of a Plan.
 type Round struct {
 	// N is the number of the round, counted from 1. Plan is the plan that the round ran.
-	N    int
-	Plan Plan
-	// Starts has the functions that the round started.
+	N      int
+	Plan   Plan
 	Starts []Start
 	// Rendered is nil if the plan did not include a render, and Tested is nil if
 	// it did not include tests.
@@ -37,11 +36,9 @@ type Round struct {
 	Notes, Warnings []string
 	// Good is the last successful render up to this round, or nil. GoodN is the
 	// number of the round of that render.
-	Good  *Rendering
-	GoodN int
-	// RefreshErr is the error of the last refresh, or nil.
-	RefreshErr error
-	// Files and Folders are the numbers of watched files and folders.
+	Good           *Rendering
+	GoodN          int
+	RefreshErr     error
 	Files, Folders int
 
 	// renders and tests are the paths that the render and the tests of the round read.
@@ -57,16 +54,14 @@ type Round struct {
 type Rendering struct {
 	// Took is the duration of the render, without the time to start functions.
 	Took time.Duration
-	// Err is the error of the render, or nil.
-	Err error
+	Err  error
 	// Documents has the XRs and the composed resources. Diff has the differences
 	// from the last successful render. If there is none, First is true, and Diff
 	// has all documents as added.
 	Documents []map[string]any
 	Diff      []report.DocDiff
 	First     bool
-	// Traces describes what each pipeline step did.
-	Traces []report.Trace
+	Traces    []report.Trace
 }
 
 // A Testing is the result of running test suites.

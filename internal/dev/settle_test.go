@@ -64,9 +64,7 @@ func TestSettle(t *testing.T) {
 				}
 				time.Sleep(patience)
 				synctest.Wait()
-				if told != tc.want {
-					t.Errorf("%s: got %d notifications, want %d", tc.reason, told, tc.want)
-				}
+				e2e.Equal(t, tc.reason, tc.want, told)
 				cancel()
 				synctest.Wait()
 			})
@@ -82,9 +80,7 @@ func TestTick(t *testing.T) {
 		began := time.Now()
 		<-out
 		<-out
-		if got := time.Since(began); got != 2*pollInterval {
-			t.Errorf("two ticks took %s, want %s", got, 2*pollInterval)
-		}
+		e2e.Equal(t, "two ticks", 2*pollInterval, time.Since(began))
 		cancel()
 	})
 }
@@ -118,9 +114,7 @@ func TestPollInstead(t *testing.T) {
 			if fresh, err := w.Watch(t.Context(), []string{t.TempDir()}); fresh || err != nil {
 				t.Errorf("Watch of a polling watcher: got %v, %v", fresh, err)
 			}
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, w.Close())
 		})
 	}
 }

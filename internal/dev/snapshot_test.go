@@ -14,9 +14,7 @@ import (
 
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	e2e.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	e2e.WriteFile(t, filepath.Join(dir, filepath.FromSlash(name)), text)
 }
 
 func remove(t *testing.T, dir, name string) {

@@ -24,7 +24,6 @@ type Section []string
 
 // A Text configures how the text of rounds is formatted.
 type Text struct {
-	// Color adds the escape sequences with which a terminal shows colors.
 	Color bool
 	// Whole shows all fields in the output of the first render. Last shows the
 	// output of the last successful render when a render fails.
@@ -111,7 +110,6 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// refresh returns the error of the refresh.
 func (t Text) refresh(r Round) Section {
 	if r.RefreshErr == nil {
 		return nil

@@ -120,20 +120,14 @@ func TestSectionsInColor(t *testing.T) {
 	colored, err := dev.Text{Columns: 40, Color: true}.Sections(r)
 	e2e.NoError(t, err)
 	text := strings.Join(slices.Concat(colored...), "\n")
-	if !strings.Contains(text, "\x1b[31mnot rendered\x1b[0m") {
-		t.Errorf("%q has no color", text)
-	}
+	e2e.Has(t, "the text in color", text, "\x1b[31mnot rendered\x1b[0m")
 	for _, l := range slices.Concat(plain...) {
 		if n := utf8.RuneCountInString(l); n > 40 {
 			t.Errorf("got a line of %d columns: %q", n, l)
 		}
 	}
-	if n := strings.Count(strings.Join(slices.Concat(plain...), " "), "word"); n != 80 {
-		t.Errorf("got %d of 80 words", n)
-	}
-	if n := strings.Count(text, "word"); n != 80 {
-		t.Errorf("got %d of 80 words, in color", n)
-	}
+	e2e.Equal(t, "words", 80, strings.Count(strings.Join(slices.Concat(plain...), " "), "word"))
+	e2e.Equal(t, "words in color", 80, strings.Count(text, "word"))
 }
 
 func TestFit(t *testing.T) {

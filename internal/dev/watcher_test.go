@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // awaitChange waits until the Watcher reports a change and a new Snapshot has it.
@@ -16,9 +17,8 @@ func awaitChange(t *testing.T, w *dev.Watcher, targets dev.Targets, before dev.S
 		select {
 		case <-w.C:
 			now := dev.TakeSnapshot(targets, before, time.Now())
-			if _, err := w.Watch(t.Context(), now.Dirs); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.Watch(t.Context(), now.Dirs)
+			e2e.NoError(t, err)
 			now = dev.TakeSnapshot(targets, before, time.Now())
 			if len(now.Since(before, time.Now())) > 0 {
 				return now
@@ -40,16 +40,11 @@ func TestWatcher(t *testing.T) {
 			if polling != nil {
 				t.Skipf("this system has no change notifications: %v", polling)
 			}
-			defer func() {
-				if err := w.Close(); err != nil {
-					t.Error(err)
-				}
-			}()
+			defer func() { e2e.NoError(t, w.Close()) }()
 			targets := dev.Targets{Paths: []string{filepath.Join(dir, "in", "a.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}
 			look := dev.TakeSnapshot(targets, dev.Snapshot{}, time.Now())
-			if _, err := w.Watch(t.Context(), look.Dirs); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.Watch(t.Context(), look.Dirs)
+			e2e.NoError(t, err)
 			for _, do := range []func(){
 				func() { put(t, dir, "in/a.yaml", "aa") },
 				func() { remove(t, dir, "in") },

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -30,5 +31,34 @@ func ErrorHas(t testing.TB, reason string, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: got error %v, want %q in it", reason, err, want)
+	}
+}
+
+// WantError is ErrorHas for a want that is not empty. Without a want it fails the test unless err
+// is nil.
+func WantError(t testing.TB, reason string, err error, want string) {
+	t.Helper()
+	switch {
+	case want != "":
+		ErrorHas(t, reason, err, want)
+	case err != nil:
+		t.Errorf("%s: %v", reason, err)
+	}
+}
+
+// ErrorIs fails the test unless err is target, by the rules of errors.Is. The message begins with
+// reason.
+func ErrorIs(t testing.TB, reason string, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("%s: got error %v, want %v", reason, err, target)
+	}
+}
+
+// Has fails the test unless text has want. The message begins with reason.
+func Has(t testing.TB, reason, text, want string) {
+	t.Helper()
+	if !strings.Contains(text, want) {
+		t.Errorf("%s: want %q in\n%s", reason, want, text)
 	}
 }

@@ -29,7 +29,6 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// artifacts returns the folder for screenshots of the page.
 func artifacts(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("XFN_ARTIFACTS")
@@ -142,20 +141,14 @@ func TestScriptRuns(t *testing.T) {
 		`All 2 composite resources`:  "the script fills the selection of XRs",
 		`✗ platform.example.org/v1 `: "the selection marks XRs that failed",
 	} {
-		if !strings.Contains(dom, want) {
-			t.Errorf("%s: the page lacks %q", reason, want)
-		}
+		e2e.Has(t, reason, dom, want)
 	}
 }
 
 func TestHostileStringsStayStrings(t *testing.T) {
 	dom := browse(t, save(t, write(t, "harmless", hostile(), broken())), "--dump-dom")
-	if !strings.Contains(dom, "<title>harmless</title>") {
-		t.Error("a string ran as a script")
-	}
-	if !strings.Contains(dom, `class="scripted"`) {
-		t.Error("a string stopped the page's script")
-	}
+	e2e.Has(t, "a string ran as a script", dom, "<title>harmless</title>")
+	e2e.Has(t, "a string stopped the page's script", dom, `class="scripted"`)
 }
 
 func TestUse(t *testing.T) {
@@ -214,9 +207,7 @@ func TestUse(t *testing.T) {
 	}
 	seen := observe(t, pages)
 	for name, tc := range cases {
-		if got := seen[name]; got != tc.want {
-			t.Errorf("%s: %s: saw %q, want %q", name, tc.reason, got, tc.want)
-		}
+		e2e.Equal(t, name+": "+tc.reason, tc.want, seen[name])
 	}
 }
 
@@ -230,8 +221,6 @@ func TestNarrow(t *testing.T) {
 	}
 	seen := observe(t, pages)
 	for name := range pages {
-		if got := seen[name]; got != "360 360" {
-			t.Errorf("%s: on a phone the page must be as wide as the screen, 360 pixels: got %q", name, got)
-		}
+		e2e.Equal(t, name+": on a phone the page must be as wide as the screen, 360 pixels", "360 360", seen[name])
 	}
 }

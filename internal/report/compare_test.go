@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
 )
@@ -84,12 +82,8 @@ func TestWriteDiff(t *testing.T) {
 func TestCompareKeepsDocuments(t *testing.T) {
 	want, got := docs(t, `{kind: A, x: [1]}`, `{kind: B}`), docs(t, `{kind: B}`, `{kind: A, x: [2]}`)
 	report.Compare(want, got)
-	if diff := cmp.Diff(docs(t, `{kind: A, x: [1]}`, `{kind: B}`), want); diff != "" {
-		t.Errorf("the expected documents changed:\n%s", diff)
-	}
-	if diff := cmp.Diff(docs(t, `{kind: B}`, `{kind: A, x: [2]}`), got); diff != "" {
-		t.Errorf("the documents changed:\n%s", diff)
-	}
+	e2e.Equal(t, "the expected documents changed", docs(t, `{kind: A, x: [1]}`, `{kind: B}`), want)
+	e2e.Equal(t, "the documents changed", docs(t, `{kind: B}`, `{kind: A, x: [2]}`), got)
 }
 
 func BenchmarkCompare(b *testing.B) {
@@ -131,7 +125,6 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
-// lines formats changes briefly.
 func lines(changes []report.Change) string {
 	all := make([]string, len(changes))
 	for i, c := range changes {

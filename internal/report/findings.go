@@ -26,7 +26,6 @@ type Finding struct {
 	Rule, Title, Text string
 }
 
-// message returns the title and text.
 func (f Finding) message() string {
 	if f.Title == "" || f.Title == f.Rule {
 		return f.Text

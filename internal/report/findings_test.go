@@ -24,9 +24,7 @@ func TestSARIF(t *testing.T) {
 	for reason, all := range map[string][]report.Finding{"no finding is a run without results": nil, "each finding is a result": findings} {
 		var b bytes.Buffer
 		e2e.NoError(t, report.WriteSARIF(&b, "v1.2.3", all))
-		if err := e2e.CheckSARIF("../..", b.Bytes()); err != nil {
-			t.Errorf("%s: %v\n%s", reason, err, b.String())
-		}
+		e2e.NoError(t, e2e.CheckSARIF("../..", b.Bytes()))
 		for _, want := range []string{`"uri": "a%20b/xr.yaml",`, `"uri": "file:///tmp/x.yaml"`, `"uri": "file:///C:/a%20b/x.yaml"`, `"startLine": 3`, `"ruleIndex": 2`, `"text": "XR shop: unknown field <spec.sise>"`} {
 			if len(all) > 0 && !strings.Contains(b.String(), want) {
 				t.Errorf("%s: the output does not have %s:\n%s", reason, want, b.String())
@@ -77,9 +75,7 @@ func TestSummary(t *testing.T) {
 		"| warning | /tmp/x.yaml | no schema \\| none |\n" +
 		"| error |  | suite/case: failed long |\n" +
 		"| error | C:/a b/x.yaml | wrong |\n"
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
-	}
+	e2e.Equal(t, "the report", want, b.String())
 	b.Reset()
 	long := []report.Finding{{Text: strings.Repeat("é", 1e5)}, {Text: strings.Repeat("|", 1e5)}}
 	if err := report.WriteSummary(&b, "xfn test", "2 failed", long); err != nil || !utf8.Valid(b.Bytes()) ||

@@ -24,8 +24,7 @@ type JUnitCase struct {
 	Failure     *JUnitFailure
 	// Skipped is the reason why the case did not run, or empty.
 	Skipped string
-	// Output is what the case printed.
-	Output string
+	Output  string
 }
 
 // A JUnitFailure is the reason why a case failed.

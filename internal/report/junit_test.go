@@ -74,14 +74,10 @@ func TestWriteOddText(t *testing.T) {
 					} `xml:"testcase"`
 				} `xml:"testsuite"`
 			}
-			if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, xml.Unmarshal(b.Bytes(), &got))
 			c := got.Suite.Case
 			for _, s := range []string{got.Suite.Name, c.Name, c.Class, c.Out, c.Failure.Message, c.Failure.Text} {
-				if s != tc.want {
-					t.Errorf("%s: got %q, want %q", tc.reason, s, tc.want)
-				}
+				e2e.Equal(t, tc.reason, tc.want, s)
 			}
 		})
 	}

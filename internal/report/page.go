@@ -175,7 +175,6 @@ func share(t Trace, s Step) int {
 	return max(1, int(100*s.Took/slowest))
 }
 
-// stepRows returns the number of rows of a step on the page.
 func stepRows(s Step) int {
 	n := len(s.ContextChanges) + len(s.Results) + len(s.Conditions) + len(s.Requirements)
 	for _, r := range s.Changes {
@@ -188,7 +187,6 @@ func stepRows(s Step) int {
 	return n
 }
 
-// results counts the results of one severity.
 func results(s Step, severity string) int {
 	n := 0
 	for _, r := range s.Results {

@@ -36,9 +36,7 @@ func TestErrorLines(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := write(t, "x", report.Trace{Error: tc.err}); !strings.Contains(got, tc.want) {
-				t.Errorf("%s: the page lacks %q", tc.reason, tc.want)
-			}
+			e2e.Has(t, tc.reason, write(t, "x", report.Trace{Error: tc.err}), tc.want)
 		})
 	}
 }
@@ -71,9 +69,7 @@ func TestWriteShows(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(html, tc.want) {
-				t.Errorf("%s: the page lacks %q", tc.reason, tc.want)
-			}
+			e2e.Has(t, tc.reason, html, tc.want)
 		})
 	}
 }
@@ -92,13 +88,9 @@ func TestWriteIsSelfContained(t *testing.T) {
 		}
 		sum := sha256.Sum256([]byte(m[0][1]))
 		policy := want + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-		if !strings.Contains(html.UnescapeString(text), policy) {
-			t.Errorf("the policy does not name the page's %s: %s", name, policy)
-		}
+		e2e.Has(t, "the policy does not name the page's "+name, html.UnescapeString(text), policy)
 	}
-	if !strings.Contains(html.UnescapeString(text), `content="default-src 'none';`) {
-		t.Error("the policy allows loading resources")
-	}
+	e2e.Has(t, "the policy allows loading resources", html.UnescapeString(text), `content="default-src 'none';`)
 }
 
 // TestWriteIsWellFormed parses the page as strict XML.
@@ -199,9 +191,7 @@ func TestWriteCutsLongValues(t *testing.T) {
 		}}},
 		Results: []report.Result{{Severity: "Normal", Message: long}},
 	}}})
-	if got := strings.Count(html, " more bytes)"); got != 3 {
-		t.Errorf("got %d cut values, want 3", got)
-	}
+	e2e.Equal(t, "cut values", 3, strings.Count(html, " more bytes)"))
 	if len(html) > 100_000 {
 		t.Errorf("the page has %d bytes: long values are not cut", len(html))
 	}
@@ -213,27 +203,12 @@ func TestWriteFoldsLargePages(t *testing.T) {
 		large.Steps = append(large.Steps, report.Step{Name: fmt.Sprint(i), Results: []report.Result{{Severity: "Normal", Message: "m"}}})
 	}
 	large.Steps[7].Error = "broken"
-	if got := strings.Count(write(t, "Render", large), " open>"); got != 1 {
-		t.Errorf("got %d open parts, want 1: the step that failed", got)
-	}
+	e2e.Equal(t, "open parts: the step that failed", 1, strings.Count(write(t, "Render", large), " open>"))
 }
 
 func TestWriteIsStable(t *testing.T) {
 	first := write(t, "Render", storage(), broken())
-	if again := write(t, "Render", storage(), broken()); again != first {
-		t.Error("two pages of the same traces differ")
-	}
-}
-
-type pageFullDisk struct{}
-
-func (pageFullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
-
-func TestPageWriteFails(t *testing.T) {
-	err := report.WritePage(pageFullDisk{}, "Render", []report.Trace{storage()})
-	if err == nil || !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("got error %v, want that of the writer", err)
-	}
+	e2e.Equal(t, "two pages of the same traces differ", first, write(t, "Render", storage(), broken()))
 }
 
 func BenchmarkWrite(b *testing.B) {

@@ -15,7 +15,6 @@ import (
 
 // A Style is how a text is written. The zero value is for files and pipes.
 type Style struct {
-	// Color adds the colors of a terminal.
 	Color bool
 	// Columns is the width at which texts are wrapped and values are shortened. 0 is no limit.
 	Columns int

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -221,9 +220,7 @@ func TestTraceOfManyCalls(t *testing.T) {
 func TestTraceOfNothing(t *testing.T) {
 	b, err := json.Marshal(report.Record(answers(), ticking()).Trace("xr"))
 	e2e.NoError(t, err)
-	if got, want := string(b), `{"xr":"xr","steps":[]}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	e2e.Equal(t, "an empty trace", `{"xr":"xr","steps":[]}`, string(b))
 }
 
 // TestTraceKeepsSecrets searches the trace for secrets.
@@ -276,13 +273,11 @@ func TestTraceOfOddValues(t *testing.T) {
 		Context: s, Results: []*fnv1.Result{{Severity: 99}, nil}, Conditions: []*fnv1.Condition{nil},
 	}
 	rec := report.Record(answers(rsp), ticking())
-	if _, err := rec.RunFunction(t.Context(), "f", nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := rec.RunFunction(t.Context(), "f", nil)
+	e2e.NoError(t, err)
 	trace := rec.Trace("xr")
-	if _, err := json.Marshal(trace); err != nil {
-		t.Errorf("a trace must always have a JSON form: %v", err)
-	}
+	_, err = json.Marshal(trace)
+	e2e.NoError(t, err)
 	for _, c := range trace.Steps[0].Changes {
 		if c.Name == "" {
 			t.Error("a resource without a name is recorded as the XR")
@@ -303,9 +298,7 @@ func TestRecorderIsSafe(t *testing.T) {
 		})
 	}
 	e2e.Wait(t, &wg)
-	if got := len(rec.Trace("xr").Steps); got != 8 {
-		t.Errorf("got %d steps, want 8", got)
-	}
+	e2e.Equal(t, "steps", 8, len(rec.Trace("xr").Steps))
 }
 
 func TestTraceIsStable(t *testing.T) {
@@ -314,9 +307,7 @@ func TestTraceIsStable(t *testing.T) {
 	for range 20 {
 		again, err := json.Marshal(everyday(t))
 		e2e.NoError(t, err)
-		if diff := cmp.Diff(string(first), string(again)); diff != "" {
-			t.Fatalf("two traces of the same calls differ:\n%s", diff)
-		}
+		e2e.Equal(t, "two traces of the same calls differ", string(first), string(again))
 	}
 }
 
@@ -351,9 +342,8 @@ func BenchmarkTrace(b *testing.B) {
 				rec := report.Record(answers(rsps...), time.Now)
 				for i := range rsps {
 					ctx := function.WithStep(b.Context(), fmt.Sprint(i))
-					if _, err := rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{Desired: states[i]}); err != nil {
-						b.Fatal(err)
-					}
+					_, err := rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{Desired: states[i]})
+					e2e.NoError(b, err)
 				}
 				if got := rec.Trace("xr").Steps[1].Changes; len(got) != n {
 					b.Fatalf("got %d changes, want %d", len(got), n)
@@ -377,9 +367,7 @@ func TestFailed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.trace.Failed(); got != tc.want {
-				t.Errorf("%s: got %v", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, tc.trace.Failed())
 		})
 	}
 }

@@ -10,9 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -27,9 +24,7 @@ func golden(t *testing.T, name string, got []byte) {
 		e2e.NoError(t, os.WriteFile(file, got, 0o644))
 	}
 	want := []byte(e2e.ReadFile(t, file))
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("differs from %s (-want +got):\n%s", file, diff)
-	}
+	e2e.Equal(t, "differs from "+file, string(want), string(got))
 }
 
 // everyday returns the trace of a pipeline with all kinds of changes.
@@ -110,16 +105,6 @@ func TestJSON(t *testing.T) {
 	e2e.Equal(t, "the JSON lacks fields", everyday(t), back)
 }
 
-func TestTextFits(t *testing.T) {
-	var b bytes.Buffer
-	e2e.NoError(t, everyday(t).Text(&b, report.Style{Columns: 80}))
-	for line := range strings.Lines(b.String()) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-			t.Errorf("got %d columns: %s", n, line)
-		}
-	}
-}
-
 // TestTextOfLongValues: long values are cut in text and whole in JSON.
 func TestTextOfLongValues(t *testing.T) {
 	long := strings.Repeat("0123456789", 100)
@@ -165,9 +150,7 @@ func TestTextOfLongValues(t *testing.T) {
 			var b bytes.Buffer
 			e2e.NoError(t, trace.Text(&b, report.Style{Columns: 80}))
 			_, got, _ := strings.Cut(b.String(), "composite\n")
-			if got = strings.TrimSpace(got); got != tc.want {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, cmp.Diff(tc.want, got))
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.TrimSpace(got))
 		})
 	}
 }
@@ -207,10 +190,9 @@ func TestTextFails(t *testing.T) {
 		"Text":  everyday(t).Text(fullDisk{}, report.Style{}),
 		"Blame": report.WriteBlame(fullDisk{}, everyday(t).Blame(), 80),
 		"Diff":  report.WriteDiff(fullDisk{}, []report.DocDiff{{Kind: "K"}}, report.Style{}),
+		"Page":  report.WritePage(fullDisk{}, "Render", []report.Trace{storage()}),
 	} {
-		if err == nil {
-			t.Errorf("%s: the error of the writer is not returned", name)
-		}
+		e2e.ErrorHas(t, name, err, "disk full")
 	}
 }
 
@@ -232,11 +214,7 @@ func TestNoTerminal(t *testing.T) {
 		t.Error("a value is cut")
 	}
 	for what, want := range map[string]int{"error: " + long + "\n": 1, long + "b\"\n": 2} {
-		if got := strings.Count(text, what); got != want {
-			t.Errorf("got %d times %.40q, want %d", got, what, want)
-		}
+		e2e.Equal(t, what, want, strings.Count(text, what))
 	}
-	if !strings.Contains(text, "spec.y"+strings.Repeat(" ", 99)+"  make\n") {
-		t.Error("the columns of the blame are not as wide as its longest path")
-	}
+	e2e.Has(t, "the columns of the blame are not as wide as its longest path", text, "spec.y"+strings.Repeat(" ", 99)+"  make\n")
 }

@@ -15,7 +15,6 @@ import (
 // A Trace records what each step of one XR's pipeline did. Except for durations,
 // the same render gives the same JSON.
 type Trace struct {
-	// XR names the composite resource.
 	XR    string `json:"xr"`
 	Steps []Step `json:"steps"`
 	// Error is the error of the render. Its cause may be outside of any function call.
@@ -40,7 +39,6 @@ func (t Trace) Failed() bool {
 
 // A Step records what one pipeline step did.
 type Step struct {
-	// Name is the name of the step, and Function the name of its function.
 	Name     string `json:"name"`
 	Function string `json:"function"`
 	// Runtime describes how the function ran. The caller sets it.
@@ -50,11 +48,10 @@ type Step struct {
 	Took  time.Duration `json:"tookNanoseconds"`
 	// Changes are the changes to the desired state: the XR first, then the
 	// composed resources in natural order of their names.
-	Changes []ResourceChange `json:"changes,omitempty"`
-	// ContextChanges are the changes to the pipeline's context.
-	ContextChanges []Change    `json:"contextChanges,omitempty"`
-	Results        []Result    `json:"results,omitempty"`
-	Conditions     []Condition `json:"conditions,omitempty"`
+	Changes        []ResourceChange `json:"changes,omitempty"`
+	ContextChanges []Change         `json:"contextChanges,omitempty"`
+	Results        []Result         `json:"results,omitempty"`
+	Conditions     []Condition      `json:"conditions,omitempty"`
 	// Requirements describe what the function required in its last call.
 	Requirements []string `json:"requirements,omitempty"`
 	// Error is the error of a call, or empty. A step with an Error or a
@@ -66,12 +63,11 @@ type Step struct {
 // A ResourceChange records what a step did to one desired resource.
 type ResourceChange struct {
 	// Name is the composition resource name, or empty for the XR.
-	Name       string `json:"name,omitempty"`
-	APIVersion string `json:"apiVersion,omitempty"`
-	Kind       string `json:"kind,omitempty"`
-	Op         Op     `json:"op"`
-	// Fields are the changed fields.
-	Fields []Change `json:"fields,omitempty"`
+	Name       string   `json:"name,omitempty"`
+	APIVersion string   `json:"apiVersion,omitempty"`
+	Kind       string   `json:"kind,omitempty"`
+	Op         Op       `json:"op"`
+	Fields     []Change `json:"fields,omitempty"`
 	// Ready is the change of the readiness: "True" or "False".
 	Ready *Change `json:"ready,omitempty"`
 	// ConnectionDetails are the changed keys, with sizes for values.

@@ -115,7 +115,15 @@ func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	return strconv.Itoa(n) + " " + Plural(noun)
+}
+
+// Plural returns the plural of a noun.
+func Plural(noun string) string {
+	if strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "ch") {
+		return noun + "es"
+	}
+	return noun + "s"
 }
 
 // Wrap breaks a text at spaces into lines of at most width columns.

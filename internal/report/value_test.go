@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
@@ -39,9 +40,7 @@ func TestValueText(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := report.Text(tc.in, tc.limit); got != tc.want {
-				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, report.Text(tc.in, tc.limit))
 		})
 	}
 }
@@ -59,9 +58,7 @@ func TestCut(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := report.Cut(tc.in, tc.limit); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, report.Cut(tc.in, tc.limit))
 		})
 	}
 }
@@ -75,9 +72,7 @@ func TestPrintable(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := report.Printable(tc.in); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, report.Printable(tc.in))
 		})
 	}
 }
@@ -91,17 +86,7 @@ func TestDuration(t *testing.T) {
 		3456 * time.Millisecond: "3.5 s",
 		90 * time.Minute:        "5400.0 s",
 	} {
-		if got := report.Duration(in); got != want {
-			t.Errorf("got %q for %d ns, want %q", got, in, want)
-		}
-	}
-}
-
-func TestCount(t *testing.T) {
-	for n, want := range map[int]string{0: "0 calls", 1: "1 call", 2: "2 calls"} {
-		if got := report.Count(n, "call"); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		e2e.Equal(t, "a duration", want, report.Duration(in))
 	}
 }
 

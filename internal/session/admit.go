@@ -52,7 +52,6 @@ func xrValidator(docs []manifest.Document, release schema.Release) (v *validate.
 	return v, failed
 }
 
-// validatesXRs reports whether composite resources and claims are validated.
 func (in Inputs) validatesXRs() bool { return in.Invalid != AllowInvalid && !in.Live }
 
 // validateXRs sets p.validator to v. Of failed, the errors of xrValidator, it returns the first

@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
-	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -65,17 +63,13 @@ func served(t *testing.T, r alpha.ContainerRunner) string {
 		network, address, prefix = "unix", "@xfn-test-"+strings.ReplaceAll(t.TempDir(), "/", "-"), "unix-abstract:"
 	}
 	lis, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- containergrpc.Serve(ctx, lis, r) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := e2e.Receive(t, done); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Receive(t, done))
 	})
 	return prefix + strings.TrimPrefix(lis.Addr().String(), "@")
 }
@@ -86,33 +80,21 @@ func TestAlphaRunners(t *testing.T) {
 	here, there := &echoes{name: "here"}, &echoes{name: "there"}
 	endpoint := served(t, there)
 	var messages log
-	s := session.Open(session.Config{
-		Reader: reader(t, map[string]string{
-			"xr.yaml": xr, "lib/fn.xpkg": "", "observed.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: n}}",
-			"lib/composition.yaml": calling("image: acme/a", "image: acme/b, runner: {endpoint: '"+endpoint+"'}", "image: ./fn.xpkg"),
-		}),
-		Containers: here, Progress: messages.record,
+	s := open(t, session.Config{Containers: here, Progress: messages.record}, map[string]string{
+		"lib/fn.xpkg": "", "observed.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: n}}", "lib/composition.yaml": calling("image: acme/a", "image: acme/b, runner: {endpoint: '"+endpoint+"'}", "image: ./fn.xpkg"),
 	})
 	in := alphaInputs
 	in.Observed = []string{"observed.yaml"}
 	got, err := renderOne(t.Context(), s, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"here acme/a", "here " + filepath.Join("lib", "fn.xpkg")}, here.images); diff != "" {
-		t.Errorf("calls of the local runner (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"there acme/b"}, there.images); diff != "" {
-		t.Errorf("calls of the remote runner (-want +got):\n%s", diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "calls of the local runner", []string{"here acme/a", "here " + filepath.Join("lib", "fn.xpkg")}, here.images)
+	e2e.Equal(t, "calls of the remote runner", []string{"there acme/b"}, there.images)
 	want := []session.Run{
 		{Function: "f0", Package: "acme/a", Runtime: session.Sandbox, Detail: "acme/a"},
 		{Function: "f1", Package: "acme/b", Runtime: session.Runner, Detail: "acme/b by the runner at " + endpoint},
 		{Function: "f2", Package: "./fn.xpkg", Runtime: session.Sandbox, Detail: "./fn.xpkg"},
 	}
-	if diff := cmp.Diff(want, got.Functions); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the functions", want, got.Functions)
 	if want := "note: f1: Runner, acme/b by the runner at " + endpoint; !slices.Contains(messages.lines, want) {
 		t.Errorf("%q is not among %q", want, messages.lines)
 	}
@@ -130,7 +112,7 @@ func TestAlphaMany(t *testing.T) {
 		fmt.Fprintf(&all, "---\n%s", strings.Replace(xr, "alpha", want[i], 1))
 	}
 	here := &echoes{}
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": all.String(), "lib/composition.yaml": calling("image: a")}), Containers: here})
+	s := open(t, session.Config{Containers: here}, map[string]string{"xr.yaml": all.String(), "lib/composition.yaml": calling("image: a")})
 	in := alphaInputs
 	in.AllDocuments = true
 	got, err := names(t, s, in)
@@ -159,26 +141,16 @@ func TestAlphaEnvironment(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var messages log
-			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": composition, "env.yaml": "count: 8"}), Progress: messages.record})
+			s := open(t, session.Config{Progress: messages.record}, map[string]string{"lib/composition.yaml": composition, "env.yaml": "count: 8"})
 			in := alphaInputs
 			in.ContextFiles, in.ContextValues = tc.files, tc.values
 			got, err := renderOne(t.Context(), s, in)
-			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.err)
-				}
+			if e2e.WantError(t, tc.reason, err, tc.err); err != nil {
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
 			count, _ := got.Composed[0]["spec"].(map[string]any)["count"].(string)
-			if count != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, count, tc.want)
-			}
-			if warned := strings.Contains(strings.Join(messages.lines, "\n"), "there is no environment"); warned != (tc.want == "") {
-				t.Errorf("%s: got the messages %q", tc.reason, messages.lines)
-			}
+			e2e.Equal(t, tc.reason, tc.want, count)
+			e2e.Equal(t, tc.reason, tc.want == "", strings.Contains(strings.Join(messages.lines, "\n"), "there is no environment"))
 		})
 	}
 }
@@ -233,26 +205,6 @@ func TestAlphaRefuses(t *testing.T) {
 	}
 }
 
-// TestAlphaFatal: the error of a fatal result names the XR and is a *render.FatalError.
-func TestAlphaFatal(t *testing.T) {
-	s := session.Open(session.Config{
-		Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": calling("image: a")}),
-		Containers: alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
-			io, err := fnio.Decode(req.Input)
-			if err != nil {
-				return nil, err
-			}
-			io.Results = []fnio.Result{{Severity: fnio.Fatal, Message: "no"}}
-			return fnio.Encode(io)
-		}),
-	})
-	_, err := renderOne(t.Context(), s, alphaInputs)
-	var fatal *render.FatalError
-	if want := `rendering composite resource "alpha": cannot run Composition Function pipeline: fatal function pipeline result: no`; !errors.As(err, &fatal) || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
 // TestAlphaXRD applies the defaults of the XRD to an XR.
 func TestAlphaXRD(t *testing.T) {
 	const xrd = `
@@ -268,11 +220,7 @@ spec:
 	files := map[string]string{"xr.yaml": strings.Replace(xr, "{size: 3}", "{}", 1), "lib/composition.yaml": old, "xrd.yaml": xrd}
 	in := alphaInputs
 	in.XRD = "xrd.yaml"
-	got, err := renderOne(t.Context(), session.Open(session.Config{Reader: reader(t, files)}), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]any{"size": int64(9)}, got.Composed[0]["spec"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	got, err := renderOne(t.Context(), open(t, session.Config{}, files), in)
+	e2e.NoError(t, err)
+	e2e.Equal(t, "the spec of the composed resource", map[string]any{"size": int64(9)}, got.Composed[0]["spec"])
 }

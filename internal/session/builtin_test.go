@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
@@ -46,12 +45,9 @@ func TestBuiltinVersions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var warnings notes
-			s := session.Open(session.Config{
-				Reader: reader(t, map[string]string{
-					"xr.yaml": xr, "composition.yaml": patched(thing), "functions.yaml": fn("function-patch-and-transform", tc.pkg, ""),
-				}),
-				Functions: "functions.yaml", Builtins: builtin.Policy{Mode: tc.mode}, Progress: warnings.record,
+			var messages log
+			s := open(t, session.Config{Builtins: builtin.Policy{Mode: tc.mode}, Progress: messages.record}, map[string]string{
+				"composition.yaml": patched(thing), "functions.yaml": fn("function-patch-and-transform", tc.pkg, ""),
 			})
 			r, err := renderOne(t.Context(), s, inputs)
 			if tc.refuse != "" {
@@ -63,7 +59,7 @@ func TestBuiltinVersions(t *testing.T) {
 			if err != nil || len(r.Composed) != 1 {
 				t.Fatalf("%s: got %v, %v", tc.reason, r, err)
 			}
-			if got := strings.Join(warnings.texts, "\n"); tc.warning == "" && got != "" || !strings.Contains(got, tc.warning) {
+			if got := strings.Join(messages.warnings(), "\n"); tc.warning == "" && got != "" || !strings.Contains(got, tc.warning) {
 				t.Errorf("%s: got the warnings %q", tc.reason, got)
 			}
 		})
@@ -80,59 +76,20 @@ func TestVersionOfPackage(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := session.Open(session.Config{
-				Reader: reader(t, map[string]string{
-					"xr.yaml":          xr,
-					"composition.yaml": strings.Replace(steps("function-go-templating"), "{response: {}}", "{source: Inline, inline: {template: '# x'}, ttl: 5m}", 1),
-					"functions.yaml":   fn("function-go-templating", "crossplane-contrib/function-go-templating"+tc.pkg, ""),
-				}),
-				Functions: "functions.yaml",
+			s := open(t, session.Config{}, map[string]string{
+				"composition.yaml": strings.Replace(steps("function-go-templating"), "{response: {}}", "{source: Inline, inline: {template: '# x'}, ttl: 5m}", 1), "functions.yaml": fn("function-go-templating", "crossplane-contrib/function-go-templating"+tc.pkg, ""),
 			})
 			_, err := renderOne(t.Context(), s, inputs)
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("%s: got %v", tc.reason, err)
-			}
+			e2e.WantError(t, tc.reason, err, tc.want)
 		})
-	}
-}
-
-// TestUnknownInputField: the hint has the path of an unknown field, which the text of the
-// function does not have.
-func TestUnknownInputField(t *testing.T) {
-	misspelled := strings.Replace(thing, "toFieldPath: size", "toFieldPat: size", 1)
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": patched(misspelled)})})
-	_, err := renderOne(t.Context(), s, inputs)
-	if err == nil || !strings.Contains(err.Error(), `type v1beta1.ComposedPatch: unknown name "toFieldPat" (at composition.yaml:9: `) {
-		t.Errorf("got %v", err)
-	}
-	if got, want := string(hint.Of(err)), "did you mean toFieldPath? Otherwise check resources[0].patches[0].toFieldPat: "; !strings.HasPrefix(got, want) {
-		t.Errorf("got the hint %q, want %q", got, want)
-	}
-}
-
-// notes records the texts of warnings.
-type notes struct {
-	mu    sync.Mutex
-	texts []string
-}
-
-func (n *notes) record(e progress.Event) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if e.Kind == progress.Warning {
-		n.texts = append(n.texts, e.Text)
 	}
 }
 
 // TestUnknownField: the hint for an unknown input field names the version of the builtin.
 func TestUnknownField(t *testing.T) {
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{
-		"xr.yaml": xr, "composition.yaml": patched("{resources: [{name: thing, bases: {}}]}"),
-	})})
+	s := open(t, session.Config{}, map[string]string{"composition.yaml": patched("{resources: [{name: thing, bases: {}}]}")})
 	_, err := renderOne(t.Context(), s, inputs)
-	if err == nil || !strings.Contains(err.Error(), "cannot get Function input: cannot get function input *v1beta1.Resources") {
-		t.Fatalf("got %v", err)
-	}
+	e2e.ErrorHas(t, "an input of another kind", err, "cannot get Function input: cannot get function input *v1beta1.Resources")
 	if got := string(hint.Of(err)); !strings.Contains(got, "resources[0].bases") || !strings.Contains(got, "{package}") {
 		t.Errorf("got the hint %q", got)
 	}
@@ -179,12 +136,8 @@ func TestCrosscheck(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := session.Open(session.Config{
-				Reader: reader(t, map[string]string{
-					"pt.xpkg": "", "mine.xpkg": "", "xr.yaml": xr, "composition.yaml": strings.Replace(patched(thing), "{name: function-patch-and-transform}", "{name: "+tc.name+"}", 1),
-				}),
-				Packages: tc.packages, Crosscheck: true,
-				Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: real{tc.change}},
+			s := open(t, session.Config{Packages: tc.packages, Crosscheck: true, Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: real{tc.change}}}, map[string]string{
+				"pt.xpkg": "", "mine.xpkg": "", "composition.yaml": strings.Replace(patched(thing), "{name: function-patch-and-transform}", "{name: "+tc.name+"}", 1),
 			})
 			r, err := renderOne(t.Context(), s, inputs)
 			if tc.want == "" {
@@ -193,9 +146,7 @@ func TestCrosscheck(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Fatalf("%s: got %v", tc.reason, err)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 			var d *intercept.CrosscheckError
 			if hint.Of(err) == "" && !errors.As(err, &d) {
 				t.Errorf("%s: got %v", tc.reason, err)
@@ -229,14 +180,9 @@ func TestBuiltinSettings(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := session.Open(session.Config{
-				Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": templated(tc.input), "functions.yaml": tc.functions}),
-				Functions: "functions.yaml", BuiltinOptions: builtin.Options{Settings: tc.settings}, Annotations: tc.annotations,
-			})
+			s := open(t, session.Config{BuiltinOptions: builtin.Options{Settings: tc.settings}, Annotations: tc.annotations}, map[string]string{"composition.yaml": templated(tc.input), "functions.yaml": tc.functions})
 			_, err := renderOne(t.Context(), s, inputs)
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("%s: got %v", tc.reason, err)
-			}
+			e2e.WantError(t, tc.reason, err, tc.want)
 		})
 	}
 }
@@ -255,38 +201,26 @@ func TestExplainBuiltins(t *testing.T) {
 		steps             map[string]function.Runner
 		want              string
 	}{
-		"Builtin":    {"a package of crossplane-contrib", fn("f", contrib, ""), session.Config{}, nil, `step "s0": f runs as builtin function-dummy, because the owner of the package is crossplane-contrib; version v0.4.1 is in the range v0.4.0 to below v0.5.0`},
-		"Other":      {"a package of another owner", fn("f", "ghcr.io/acme/function-dummy:v0.4.1", ""), session.Config{}, nil, `step "s0": f runs by Docker, not as a builtin, because the owner of the package is not crossplane-contrib`},
-		"Digest":     {"a package by digest", fn("f", "crossplane-contrib/function-dummy@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", ""), session.Config{}, nil, `step "s0": f runs by Docker, not as a builtin, because the package is referenced by digest`},
-		"Off":        {"builtins that are off", fn("f", contrib, ""), session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, nil, `step "s0": f runs by Docker, not as a builtin, because builtins are off`},
-		"Package":    {"a package that is given", fn("f", contrib, ""), session.Config{Packages: map[string]string{"f": "f.xpkg"}}, nil, `step "s0": f runs by Docker, not as a builtin, because package "f.xpkg" is a file`},
-		"Annotation": {"a runtime in the annotation", fn("f", contrib, "Docker"), session.Config{}, nil, `step "s0": f runs by Docker, not as a builtin, because the annotation render.crossplane.io/runtime selects runtime Docker`},
-		"Runtime":    {"a runtime for all functions", fn("f", contrib, ""), session.Config{Runtime: session.Builtin}, nil, `step "s0": f runs as builtin function-dummy, because runtime Builtin is selected for all functions`},
-		"Crosscheck": {"a builtin that checks a package", fn("function-dummy", contrib, ""), session.Config{Builtins: builtin.Policy{Mode: builtin.Off}, Crosscheck: true}, nil, `step "s0": function-dummy runs by Docker and as builtin function-dummy, because builtins are off`},
-		"Replaced":   {"a step whose response is replaced", "", session.Config{}, map[string]function.Runner{"s0": unchanged}, `step "s0": f is not called, because its response is replaced`},
+		"Builtin":    {"a package of crossplane-contrib", fn("f", contrib, ""), session.Config{}, nil, `"s0": f runs as builtin function-dummy, because the owner of the package is crossplane-contrib; version v0.4.1 is in the range v0.4.0 to below v0.5.0`},
+		"Other":      {"a package of another owner", fn("f", "ghcr.io/acme/function-dummy:v0.4.1", ""), session.Config{}, nil, `"s0": f runs by Docker, not as a builtin, because the owner of the package is not crossplane-contrib`},
+		"Digest":     {"a package by digest", fn("f", "crossplane-contrib/function-dummy@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", ""), session.Config{}, nil, `"s0": f runs by Docker, not as a builtin, because the package is referenced by digest`},
+		"Off":        {"builtins that are off", fn("f", contrib, ""), session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, nil, `"s0": f runs by Docker, not as a builtin, because builtins are off`},
+		"Package":    {"a package that is given", fn("f", contrib, ""), session.Config{Packages: map[string]string{"f": "f.xpkg"}}, nil, `"s0": f runs by Docker, not as a builtin, because package "f.xpkg" is a file`},
+		"Annotation": {"a runtime in the annotation", fn("f", contrib, "Docker"), session.Config{}, nil, `"s0": f runs by Docker, not as a builtin, because the annotation render.crossplane.io/runtime selects runtime Docker`},
+		"Runtime":    {"a runtime for all functions", fn("f", contrib, ""), session.Config{Runtime: session.Builtin}, nil, `"s0": f runs as builtin function-dummy, because runtime Builtin is selected for all functions`},
+		"Crosscheck": {"a builtin that checks a package", fn("function-dummy", contrib, ""), session.Config{Builtins: builtin.Policy{Mode: builtin.Off}, Crosscheck: true}, nil, `"s0": function-dummy runs by Docker and as builtin function-dummy, because builtins are off`},
+		"Replaced":   {"a step whose response is replaced", "", session.Config{}, map[string]function.Runner{"s0": unchanged}, `"s0": f is not called, because its response is replaced`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			var notes []string
+			var messages log
 			called := "f"
 			if strings.Contains(tc.functions, "name: function-dummy") {
 				called = "function-dummy"
 			}
 			c := tc.config
-			c.Reader = reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps(called), "functions.yaml": tc.functions, "f.xpkg": ""})
-			c.ExplainBuiltins, c.Runtimes = true, map[session.Runtime]runtimes.Runtime{session.Docker: &shelf{}}
-			if tc.functions != "" {
-				c.Functions = "functions.yaml"
-			}
-			c.Progress = func(e progress.Event) {
-				mu.Lock()
-				defer mu.Unlock()
-				if strings.HasPrefix(e.Text, "step ") && e.Kind == progress.Note {
-					notes = append(notes, e.Text)
-				}
-			}
-			s := session.Open(c)
+			c.ExplainBuiltins, c.Progress, c.Runtimes = true, messages.record, map[session.Runtime]runtimes.Runtime{session.Docker: &shelf{}}
+			s := open(t, c, map[string]string{"composition.yaml": steps(called), "functions.yaml": tc.functions, "f.xpkg": ""})
 			in := inputs
 			in.Steps = tc.steps
 			for range 2 { // The second render adds no note.
@@ -294,9 +228,7 @@ func TestExplainBuiltins(t *testing.T) {
 					t.Errorf("%s: %v", tc.reason, err)
 				}
 			}
-			if got := strings.Join(notes, "\n"); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.Join(messages.of("note: step "), "\n"))
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,14 +30,9 @@ func TestRenderIsCanceled(t *testing.T) {
 		<-end
 		return nil, errors.New("the render waited for the function")
 	})
-	s := session.Open(session.Config{
-		Reader:    reader(t, map[string]string{"xr.yaml": xr, "c.yaml": steps("f"), "f.yaml": fn("f", "example.org/f:v1", "")}),
-		Functions: "f.yaml", Runners: function.Mux{"f": stuck},
-	})
+	s := open(t, session.Config{Functions: "f.yaml", Runners: function.Mux{"f": stuck}}, map[string]string{"c.yaml": steps("f"), "f.yaml": fn("f", "example.org/f:v1", "")})
 	err := s.Render(ctx, session.Inputs{XRs: []string{"xr.yaml"}, Composition: "c.yaml"}, func(r session.Result) error { return r.Err })
-	if !errors.Is(err, why) {
-		t.Errorf("got error %v, want the cause of the context", err)
-	}
+	e2e.ErrorIs(t, "the cause of the context", err, why)
 }
 
 // TestDumpIsCanceled checks that Render returns while it reads a large dump of a cluster.
@@ -58,9 +52,7 @@ func TestDumpIsCanceled(t *testing.T) {
 	}
 	s := session.Open(session.Config{Reader: r})
 	err := s.Render(ctx, session.Inputs{Live: true, Full: true, Compositions: []string{"c.yaml"}, Observed: []string{"dump.yaml"}}, func(r session.Result) error { return r.Err })
-	if !errors.Is(err, why) {
-		t.Errorf("got error %v, want the cause of the context", err)
-	}
+	e2e.ErrorIs(t, "the cause of the context", err, why)
 }
 
 // TestTimeoutWithoutBuilds checks that the timeout of a render does not include the build of a
@@ -93,15 +85,10 @@ func TestTimeoutWithoutBuilds(t *testing.T) {
 				defer cancel()
 				time.AfterFunc(tc.build, func() { close(rt.open) })
 				began := time.Now()
-				if _, err := renderOne(ctx, s, inputs); (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
-				}
-				if took := time.Since(began).Round(time.Second); took != tc.took {
-					t.Errorf("%s: the render took %s, want %s", tc.reason, took, tc.took)
-				}
-				if err := s.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
+				_, err := renderOne(ctx, s, inputs)
+				e2e.WantError(t, tc.reason, err, tc.want)
+				e2e.Equal(t, tc.reason, tc.took, time.Since(began).Round(time.Second))
+				e2e.NoError(t, s.Close(t.Context()))
 			})
 		})
 	}

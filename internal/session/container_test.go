@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -56,39 +56,27 @@ func TestContainerChoice(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var messages []string
-			tc.config.Reader = reader(t, map[string]string{"layout/oci-layout": "", "xr.yaml": xr, "composition.yaml": steps("f", "g"), "functions.yaml": fn("f", tc.pkg, "") + fn("g", tc.pkg, "")})
-			tc.config.Functions = "functions.yaml"
-			tc.config.Progress = func(e progress.Event) {
-				if e.Kind == progress.Note {
-					messages = append(messages, e.Text)
-				}
-			}
+			var messages log
+			tc.config.Progress = messages.record
 			tc.config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Docker: tc.docker, session.Process: &shelf{}}
 			if tc.sandbox != nil {
 				tc.config.Runtimes[session.Sandbox] = tc.sandbox
 			}
-			s := session.Open(tc.config)
+			s := open(t, tc.config, map[string]string{
+				"layout/oci-layout": "", "composition.yaml": steps("f", "g"), "functions.yaml": fn("f", tc.pkg, "") + fn("g", tc.pkg, ""),
+			})
 			r, err := renderOne(t.Context(), s, inputs)
-			if err := s.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if tc.docker.asked != tc.askedDocker {
-				t.Errorf("%s: the engine was probed %d times", tc.reason, tc.docker.asked)
-			}
+			e2e.NoError(t, s.Close(t.Context()))
+			e2e.Equal(t, tc.reason, tc.askedDocker, tc.docker.asked)
 			if tc.wantErr != "" {
 				if err == nil || !strings.HasSuffix(err.Error(), tc.wantErr) || !strings.Contains(string(hint.Of(err)), "{package} f=PATH") {
 					t.Errorf("%s: got %v, hint %q", tc.reason, err, hint.Of(err))
 				}
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
-			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; !strings.HasPrefix(got, tc.want) {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
-			if notes := strings.Join(messages, "\n"); tc.note != "" && strings.Count(notes, tc.note) != 1 || tc.note == "" && strings.Contains(notes, "by Docker") {
+			e2e.NoError(t, err)
+			e2e.Has(t, tc.reason, string(r.Functions[0].Runtime)+" "+r.Functions[0].Package, tc.want)
+			if notes := strings.Join(messages.lines, "\n"); tc.note != "" && strings.Count(notes, tc.note) != 1 || tc.note == "" && strings.Contains(notes, "by Docker") {
 				t.Errorf("%s: got notes %q", tc.reason, notes)
 			}
 		})
@@ -120,10 +108,8 @@ func TestPullHint(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := session.Open(session.Config{
-				Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f"), "functions.yaml": fn("f", ref.Name(), "")}),
-				Functions: "functions.yaml",
-				Runtimes:  map[session.Runtime]runtimes.Runtime{session.Sandbox: &unpulled{err: tc.err}},
+			s := open(t, session.Config{Runtimes: map[session.Runtime]runtimes.Runtime{session.Sandbox: &unpulled{err: tc.err}}}, map[string]string{
+				"composition.yaml": steps("f"), "functions.yaml": fn("f", ref.Name(), ""),
 			})
 			if _, err := renderOne(t.Context(), s, inputs); !errors.Is(err, tc.err) || string(hint.Of(err)) != tc.want {
 				t.Errorf("%s: got %v, hint %q, want %q", tc.reason, err, hint.Of(err), tc.want)

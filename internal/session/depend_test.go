@@ -12,7 +12,6 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -68,42 +67,16 @@ func TestDependencies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			resolver, shelf := &versions{}, &shelf{}
 			config := tc.config
-			config.Reader = reader(t, map[string]string{"f.xpkg": "", "xr.yaml": xr, "composition.yaml": steps(tc.step), "crossplane.yaml": tc.metadata})
 			config.Functions, config.Dependencies = "crossplane.yaml", resolver
 			config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Sandbox: shelf, session.Docker: shelf}
-			r, err := renderOne(t.Context(), session.Open(config), inputs)
-			if asked := strings.Join(resolver.asked, ", "); asked != tc.asked {
-				t.Errorf("%s: asked for %q, want %q", tc.reason, asked, tc.asked)
-			}
-			if tc.err != "" {
-				e2e.ErrorHas(t, tc.reason, err, tc.err)
+			s := open(t, config, map[string]string{"f.xpkg": "", "composition.yaml": steps(tc.step), "crossplane.yaml": tc.metadata})
+			r, err := renderOne(t.Context(), s, inputs)
+			e2e.Equal(t, tc.reason, tc.asked, strings.Join(resolver.asked, ", "))
+			if e2e.WantError(t, tc.reason, err, tc.err); err != nil {
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
-			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, string(r.Functions[0].Runtime)+" "+r.Functions[0].Package)
 		})
-	}
-}
-
-// TestDependenciesListed: the error for an unknown function has a hint that
-// lists the dependencies.
-func TestDependenciesListed(t *testing.T) {
-	s := session.Open(session.Config{
-		Reader: reader(t, map[string]string{
-			"xr.yaml": xr, "composition.yaml": steps("f"),
-			"root/crossplane.yaml": metadata("{function: registry.example.org/z/f, version: v1}", "{function: registry.example.org/acme/f, version: v1}"),
-			"root/crd.yaml":        "kind: CustomResourceDefinition\n",
-		}),
-		Functions: "root", Dependencies: &versions{},
-	})
-	_, err := renderOne(t.Context(), s, inputs)
-	const want = "the functions of root are acme-f, z-f: use one of these names, add the function to the dependencies, or name its package with {package} NAME=PATH"
-	if err == nil || string(hint.Of(err)) != want {
-		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 }
 
@@ -114,9 +87,8 @@ func TestDependenciesUnused(t *testing.T) {
 	own := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return &fnv1.RunFunctionResponse{}, nil
 	})
-	s := session.Open(session.Config{
-		Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f"), "crossplane.yaml": metadata("{function: acme/f, version: v1}", "{function: gone/g, version: v1}")}),
-		Functions: "crossplane.yaml", Dependencies: resolver, Runners: function.Mux{"f": own},
+	s := open(t, session.Config{Functions: "crossplane.yaml", Dependencies: resolver, Runners: function.Mux{"f": own}}, map[string]string{
+		"composition.yaml": steps("f"), "crossplane.yaml": metadata("{function: acme/f, version: v1}", "{function: gone/g, version: v1}"),
 	})
 	if _, err := renderOne(t.Context(), s, inputs); err != nil || !slices.Equal(resolver.asked, nil) {
 		t.Errorf("got %v, asked for %q", err, resolver.asked)

@@ -100,9 +100,7 @@ func TestParseFixturesRefuses(t *testing.T) {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
 			for _, want := range tc.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: got %v, want %q", tc.reason, err, want)
-				}
+				e2e.Has(t, tc.reason, err.Error(), want)
 			}
 			if n := strings.Count(err.Error(), "\n") + 1; n > len(tc.want) {
 				t.Errorf("%s: got %d errors: %v", tc.reason, n, err)
@@ -119,9 +117,7 @@ func TestFixtureString(t *testing.T) {
 		`v1 Pod p`:               {Match: session.FixtureMatch{APIVersion: "v1", Kind: "Pod", Name: "p"}},
 	}
 	for want, f := range cases {
-		if got := f.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		e2e.Equal(t, "the fixtures as text", want, f.String())
 	}
 }
 
@@ -144,7 +140,7 @@ func FuzzParseFixtures(f *testing.F) {
 		}
 		pipeline := func(*fnv1.State, int) string { return `{"desired": {"resources": {` + boltJSON("a", "{}") + `}}}` }
 		for _, profile := range []render.Profile{render.V2, render.Classic} {
-			_, _ = session.RenderPasses(t.Context(), passRunner(t, pipeline), passRequest(t, profile), session.PassOptions{Passes: 3, Fixtures: fs})
+			_, _ = session.RenderPasses(t.Context(), passRunner(t, pipeline), passRequest(t, profile), 3, fs)
 		}
 	})
 }

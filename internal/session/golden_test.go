@@ -104,9 +104,7 @@ func (g golden) run(t *testing.T, profile render.Profile) {
 		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Development: stage{t, runner, &sync.Map{}}},
 	})
 	t.Cleanup(func() {
-		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, s.Close(context.WithoutCancel(t.Context())))
 	})
 	var stdout bytes.Buffer
 	r, err := renderOne(t.Context(), s, in)

@@ -1,13 +1,10 @@
 package session_test
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"testing"
 
-	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 	kjson "sigs.k8s.io/json"
 
@@ -16,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -49,13 +45,9 @@ func TestLegacyEqualsPipeline(t *testing.T) {
 			for _, file := range []string{"legacy.yaml", "pipeline.yaml"} {
 				outputs = append(outputs, renderLegacyDir(t, profile, file))
 			}
-			if diff := cmp.Diff(outputs[1], outputs[0]); diff != "" {
-				t.Errorf("(-pipeline +legacy):\n%s", diff)
-			}
+			e2e.Equal(t, "the legacy form", outputs[1], outputs[0])
 			for _, want := range []string{"size-12", "zone: b1", "grade: a"} {
-				if !strings.Contains(outputs[0], want) {
-					t.Errorf("the output has no %q:\n%s", want, outputs[0])
-				}
+				e2e.Has(t, "the output", outputs[0], want)
 			}
 		})
 	}
@@ -73,7 +65,6 @@ func renderLegacyDir(t *testing.T, profile render.Profile, file string) string {
 	return out.String()
 }
 
-// log records progress events.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -90,6 +81,18 @@ func (l *log) record(e progress.Event) {
 	}
 }
 
+// of returns the rest of each line that begins with prefix.
+func (l *log) of(prefix string) (all []string) {
+	for _, line := range l.lines {
+		if text, ok := strings.CutPrefix(line, prefix); ok {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+func (l *log) warnings() []string { return l.of("warning: ") }
+
 func TestLegacyFunctions(t *testing.T) {
 	const (
 		converted = "warning: composition.yaml:6: Crossplane v2 refuses Composition \"widgets\" of mode Resources; it is rendered as the pipeline that `convert pipeline-composition` makes of it"
@@ -98,9 +101,6 @@ func TestLegacyFunctions(t *testing.T) {
 	b, _ := builtin.Named("function-patch-and-transform")
 	environments, _ := builtin.Named("function-environment-configs")
 	ran := "note: function-patch-and-transform: Builtin, measured against function-patch-and-transform " + b.Measured
-	stub := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		return &fnv1.RunFunctionResponse{Desired: req.GetDesired()}, nil
-	})
 	cases := map[string]struct {
 		reason, functions, composition string
 		config                         session.Config
@@ -110,7 +110,7 @@ func TestLegacyFunctions(t *testing.T) {
 		"NoFile":      {"without a functions file the builtin is used", "", old, session.Config{}, []string{converted, ran}, ""},
 		"Unlisted":    {"the function may be missing from the functions file", fn("function-dummy", "x:v1", ""), old, session.Config{}, []string{converted, ran}, ""},
 		"Listed":      {"a function in the functions file is used", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `no available runtime can run package "ghcr.io/acme/mine:v1"`},
-		"Runner":      {"a given package is used", "", old, session.Config{Runners: function.Mux{"function-patch-and-transform": stub}}, []string{converted}, ""},
+		"Runner":      {"a given package is used", "", old, session.Config{Runners: function.Mux{"function-patch-and-transform": unchanged}}, []string{converted}, ""},
 		"BuiltinsOff": {"without builtins the function must be listed", "", old, session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, []string{converted}, unknown},
 		"Pipeline":    {"a pipeline must have its functions listed", fn("function-dummy", "x:v1", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls the function \"function-patch-and-transform\", which was not found"},
 		"Lost": {
@@ -135,17 +135,11 @@ func TestLegacyFunctions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			files := map[string]string{"xr.yaml": xr, "composition.yaml": tc.composition}
-			if tc.functions != "" {
-				files["functions.yaml"], tc.config.Functions = tc.functions, "functions.yaml"
-			}
 			var messages log
-			tc.config.Reader, tc.config.Progress = reader(t, files), messages.record
-			_, err := renderOne(t.Context(), session.Open(tc.config), inputs)
-			switch {
-			case tc.wantErr == "" && err != nil, tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)):
-				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.wantErr)
-			}
+			tc.config.Progress = messages.record
+			s := open(t, tc.config, map[string]string{"composition.yaml": tc.composition, "functions.yaml": tc.functions})
+			_, err := renderOne(t.Context(), s, inputs)
+			e2e.WantError(t, tc.reason, err, tc.wantErr)
 			e2e.Equal(t, tc.reason, tc.want, messages.lines)
 		})
 	}
@@ -166,12 +160,9 @@ func TestLegacyStrict(t *testing.T) {
 		{render.V2, old + lost, "composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: "},
 		{render.V1_20, old + lost, ""}, // This Crossplane has the field.
 	} {
-		text, want := tc.text, tc.want
 		in.Profile = tc.profile
-		s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
-		if _, err := renderOne(t.Context(), s, in); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		_, err := renderOne(t.Context(), open(t, session.Config{}, map[string]string{"composition.yaml": tc.text}), in)
+		e2e.WantError(t, string(tc.profile), err, tc.want)
 	}
 }
 
@@ -184,36 +175,15 @@ func TestLegacyLibrary(t *testing.T) {
 		"lib/old.yaml": old, "lib/alpha.yaml": alpha, "functions.yaml": fn("function-dummy", "x", ""),
 	}
 	var messages log
-	s := session.Open(session.Config{Reader: reader(t, files), Functions: "functions.yaml", Progress: messages.record})
+	s := open(t, session.Config{Functions: "functions.yaml", Progress: messages.record}, files)
 	in := session.Inputs{XRs: []string{"xr.yaml"}, AllDocuments: true, Compositions: []string{"lib"}}
 	got, err := names(t, s, in)
-	if diff := cmp.Diff([]string{"alpha", "beta"}, got); diff != "" || err != nil {
-		t.Errorf("got error %v (-want +got):\n%s", err, diff)
-	}
-	if n := strings.Count(strings.Join(messages.lines, "\n"), "of mode Resources"); n != 1 {
-		t.Errorf("the conversion was reported %d times: %q", n, messages.lines)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "the rendered resources", []string{"alpha", "beta"}, got)
+	e2e.Equal(t, "how often the conversion was reported", 1, strings.Count(strings.Join(messages.lines, "\n"), "of mode Resources"))
 	in.XRs = []string{"other.yaml"}
-	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
-}
-
-// TestAlpha: outside of profile Alpha, a Composition with alpha functions is an
-// error with a hint.
-func TestAlpha(t *testing.T) {
-	text := old + "  functions: [{name: f, type: Container, container: {image: acme/f:v1}}]\n"
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
-	refused(t, s, inputs, "composition.yaml:10: spec.functions: alpha functions can only be rendered in profile alpha")
-}
-
-func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
-	t.Helper()
-	_, err := renderOne(t.Context(), s, in)
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Fatalf("got error %v, want %q", err, want)
-	}
-	if got := string(hint.Of(err)); !strings.Contains(got, "{profile} alpha") || !strings.Contains(got, "convert pipeline-composition") {
-		t.Errorf("got hint %q", got)
-	}
+	_, err = renderOne(t.Context(), s, in)
+	e2e.ErrorHas(t, "an alpha function", err, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
 }
 
 // FuzzLegacy: a converted legacy Composition is a valid pipeline, and its input

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -103,20 +102,12 @@ func TestDump(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := session.Open(session.Config{
-				Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": patched(thing), "observed.yaml": tc.observed}),
-			})
+			s := open(t, session.Config{}, map[string]string{"composition.yaml": patched(thing), "observed.yaml": tc.observed})
 			in := inputs
 			in.Observed, in.Full = []string{"observed.yaml"}, true
 			r, err := renderOne(t.Context(), s, in)
-			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-				}
+			if e2e.WantError(t, tc.reason, err, tc.wantErr); err != nil {
 				return
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			e2e.Equal(t, tc.reason, tc.want, namesOf(r.Observed))
 			got := unstructured.Unstructured{Object: r.Composed[0]}
@@ -157,11 +148,8 @@ func TestLive(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var messages []string
-			s := session.Open(session.Config{
-				Reader:   reader(t, map[string]string{"composition.yaml": patched(thing), "dump.yaml": tc.dump}),
-				Progress: func(e progress.Event) { messages = append(messages, e.Text) },
-			})
+			var messages log
+			s := open(t, session.Config{Progress: messages.record}, map[string]string{"composition.yaml": patched(thing), "dump.yaml": tc.dump})
 			var got []string
 			err := s.Render(t.Context(), session.Inputs{Live: true, Full: true, Compositions: []string{"composition.yaml"}, Observed: []string{"dump.yaml"}}, func(r session.Result) error {
 				if r.Err == nil {
@@ -175,13 +163,9 @@ func TestLive(t *testing.T) {
 				}
 				return r.Err
 			})
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, got)
-			if all := strings.Join(messages, "\n"); !strings.Contains(all, tc.notes) {
-				t.Errorf("%s: got the notes %q", tc.reason, all)
-			}
+			e2e.Has(t, tc.reason, strings.Join(messages.lines, "\n"), tc.notes)
 		})
 	}
 }

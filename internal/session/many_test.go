@@ -66,13 +66,11 @@ func TestManyXRs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := session.Open(session.Config{Reader: reader(t, files)})
+			s := open(t, session.Config{}, files)
 			tc.in.Composition = "composition.yaml"
 			got, err := names(t, s, tc.in)
 			e2e.Equal(t, tc.reason, tc.want, got)
-			if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)) {
-				t.Errorf("%s: got %v", tc.reason, err)
-			}
+			e2e.WantError(t, tc.reason, err, tc.wantErr)
 		})
 	}
 }
@@ -89,10 +87,7 @@ func TestOrderAndBound(t *testing.T) {
 		running.Add(-1)
 		return &fnv1.RunFunctionResponse{}, nil
 	})
-	s := session.Open(session.Config{
-		Reader:  reader(t, map[string]string{"composition.yaml": steps("f"), "many.yaml": many(200)}),
-		Runners: function.Mux{"f": busy},
-	})
+	s := open(t, session.Config{Runners: function.Mux{"f": busy}}, map[string]string{"composition.yaml": steps("f"), "many.yaml": many(200)})
 	got, err := names(t, s, session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"})
 	e2e.NoError(t, err)
 	for i, name := range got {
@@ -100,16 +95,14 @@ func TestOrderAndBound(t *testing.T) {
 			t.Fatalf("result %d is %s", i, name)
 		}
 	}
-	if len(got) != 200 {
-		t.Errorf("got %d results", len(got))
-	}
+	e2e.Equal(t, "the number of results", 200, len(got))
 	if limit := int64(runtime.GOMAXPROCS(0)); most.Load() > limit {
 		t.Errorf("%d renders ran concurrently, with %d processors", most.Load(), limit)
 	}
 }
 
 func TestEachEndsTheRender(t *testing.T) {
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{"composition.yaml": steps("function-dummy"), "many.yaml": many(500)})})
+	s := open(t, session.Config{}, map[string]string{"composition.yaml": steps("function-dummy"), "many.yaml": many(500)})
 	full := errors.New("the disk is full")
 	n := 0
 	err := s.Render(t.Context(), session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"}, func(session.Result) error {
@@ -123,12 +116,10 @@ func TestEachEndsTheRender(t *testing.T) {
 
 func TestCancelEndsTheRender(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{"composition.yaml": steps("function-dummy"), "many.yaml": many(500)})})
+	s := open(t, session.Config{}, map[string]string{"composition.yaml": steps("function-dummy"), "many.yaml": many(500)})
 	err := s.Render(ctx, session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"}, func(session.Result) error {
 		cancel()
 		return nil
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "a canceled render", err, context.Canceled)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -133,12 +134,8 @@ func TestNestedCount(t *testing.T) {
 		return r, nil
 	}
 	_, err := renderAll(t.Context(), n, object(t, widget))
-	if err == nil || !strings.Contains(err.Error(), "more than 10000") {
-		t.Errorf("got %v", err)
-	}
-	if calls != maxNested {
-		t.Errorf("%d were rendered", calls)
-	}
+	e2e.ErrorHas(t, "an XR that composes itself without end", err, "more than 10000")
+	e2e.Equal(t, "how many were rendered", maxNested, calls)
 }
 
 func TestNestedKeepsTheCause(t *testing.T) {

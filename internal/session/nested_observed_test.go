@@ -84,20 +84,14 @@ func TestNestedObserved(t *testing.T) {
 				return engine(ctx, s)
 			}
 			all, err := renderAll(t.Context(), n, object(t, widget))
-			if tc.wantErr != "" {
-				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
+			if e2e.WantError(t, tc.reason, err, tc.wantErr); err != nil {
 				return
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			e2e.Equal(t, tc.reason, tc.want, got)
 			if phase, _, _ := unstructured.NestedString(all[1].Full, "status", "phase"); phase != "up" {
 				t.Errorf("the nested XR lost its observed status: got %v", all[1].Full["status"])
 			}
-			if kind := all[1].Composed[0]["kind"]; kind != "Bolt" {
-				t.Errorf("another Composition was selected for a nested XR that has one: it composes %v", kind)
-			}
+			e2e.Equal(t, "a nested XR keeps its Composition", "Bolt", all[1].Composed[0]["kind"])
 		})
 	}
 }

@@ -102,7 +102,6 @@ func summary(all []Result) []string {
 
 const widget = "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {}}"
 
-// renderAll renders an XR or claim, with all nested XRs.
 func renderAll(ctx context.Context, n nesting, u *unstructured.Unstructured) ([]Result, error) {
 	w := walk{family: &family{
 		library: n.library, depth: n.depth, plan: plan{observed: n.observed},
@@ -216,9 +215,7 @@ func TestNested(t *testing.T) {
 			before := u.DeepCopy()
 			n := nestingOf(t, tc.library...)
 			got, err := renderAll(t.Context(), n, u)
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, summary(got))
 			e2e.Equal(t, "the input was changed", before, u)
 			again, err := renderAll(t.Context(), n, u)

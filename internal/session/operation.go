@@ -23,7 +23,6 @@ import (
 // watches.
 const watchedRequirement = "ops.crossplane.io/watched-resource"
 
-// renderOperation implements Session.Render for an Operation.
 func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Result) error) error {
 	if err := in.checkOperations(); err != nil {
 		return err

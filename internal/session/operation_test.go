@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -52,9 +51,7 @@ func TestOperationGolden(t *testing.T) {
 			var stdout bytes.Buffer
 			e2e.NoError(t, manifest.Write(&stdout, got.Documents(include)...))
 			want := strings.ReplaceAll(g.read(t, "stdout"), `"{now}"`, `"`+reconciler.Time+`"`)
-			if diff := cmp.Diff(comparable(t, want), comparable(t, stdout.String())); diff != "" {
-				t.Errorf("%s\n(-want +got):\n%s", g.read(t, "about.txt"), diff)
-			}
+			e2e.Equal(t, g.read(t, "about.txt"), comparable(t, want), comparable(t, stdout.String()))
 		})
 	}
 }
@@ -140,9 +137,7 @@ func renderOperation(t *testing.T, dir string, in session.Inputs) (session.Resul
 		Runners: function.Mux{"echo": function.RunnerFunc(echo)},
 	})
 	t.Cleanup(func() {
-		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, s.Close(context.WithoutCancel(t.Context())))
 	})
 	return renderOne(t.Context(), s, in)
 }

@@ -3,10 +3,10 @@ package session_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -31,18 +31,16 @@ func (d *described) Start(ctx context.Context, fn runtimes.Function) (*runtimes.
 // renderDescribed renders twice with a function, and returns the warnings.
 func renderDescribed(t *testing.T, d *described, functions string, strict bool) (_ []string, err error) {
 	t.Helper()
-	var texts notes
-	s := session.Open(session.Config{
-		Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f"), "functions.yaml": functions}),
-		Functions: "functions.yaml", Runtime: session.Docker, Runtimes: map[session.Runtime]runtimes.Runtime{session.Docker: d},
-		Progress: texts.record,
+	var messages log
+	s := open(t, session.Config{Runtime: session.Docker, Runtimes: map[session.Runtime]runtimes.Runtime{session.Docker: d}, Progress: messages.record}, map[string]string{
+		"composition.yaml": steps("f"), "functions.yaml": functions,
 	})
 	in := inputs
 	in.Strict = strict
 	for range 2 {
 		_, err = renderOne(t.Context(), s, in)
 	}
-	return texts.texts, err
+	return messages.warnings(), err
 }
 
 func TestCapabilities(t *testing.T) {
@@ -59,13 +57,10 @@ func TestCapabilities(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			warnings, err := renderDescribed(t, &described{capabilities: tc.capabilities}, fn("f", "example.org/f:v1", ""), false)
-			if got := strings.Join(warnings, "\n"); got != tc.want || err != nil {
-				t.Errorf("%s: got %q and %v, want %q once", tc.reason, got, err, tc.want)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, strings.Join(warnings, "\n"))
 			_, err = renderDescribed(t, &described{capabilities: tc.capabilities}, fn("f", "example.org/f:v1", ""), true)
-			if (err != nil) != (tc.want != "") || err != nil && err.Error() != tc.want {
-				t.Errorf("%s: strict: got %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.WantError(t, tc.reason+" (strict)", err, tc.want)
 		})
 	}
 }
@@ -86,9 +81,8 @@ func TestUnknownAnnotations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			functions := strings.Replace(fn("f", "example.org/f:v1", "Docker"), prefix+"runtime: Docker", tc.annotations, 1)
 			warnings, err := renderDescribed(t, &described{}, functions, false)
-			if !slices.Equal(warnings, tc.want) || err != nil {
-				t.Errorf("%s: got %q and %v, want %q", tc.reason, warnings, err, tc.want)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, warnings)
 		})
 	}
 }
@@ -96,15 +90,12 @@ func TestUnknownAnnotations(t *testing.T) {
 // A render fails if the package of a function is refused. The refusal can depend on the runtime.
 func TestVerifyRefused(t *testing.T) {
 	t.Parallel()
-	s := session.Open(session.Config{
-		Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f"), "functions.yaml": fn("f", "example.org/f:v1", "")}),
-		Functions: "functions.yaml", Runtime: session.Docker, Runtimes: map[session.Runtime]runtimes.Runtime{session.Docker: &shelf{}},
-		Progress: new(notes).record,
+	s := open(t, session.Config{
+		Runtime: session.Docker, Runtimes: map[session.Runtime]runtimes.Runtime{session.Docker: &shelf{}}, Progress: new(log).record,
 		Verify: func(_ context.Context, runtime session.Runtime, fn runtimes.Function) (string, error) {
 			return "", fmt.Errorf("%s refuses %s", runtime, fn.Package)
 		},
-	})
-	if _, err := renderOne(t.Context(), s, inputs); err == nil || !strings.Contains(err.Error(), "Docker refuses example.org/f:v1") {
-		t.Errorf("got error %v", err)
-	}
+	}, map[string]string{"composition.yaml": steps("f"), "functions.yaml": fn("f", "example.org/f:v1", "")})
+	_, err := renderOne(t.Context(), s, inputs)
+	e2e.ErrorHas(t, "a refused package", err, "Docker refuses example.org/f:v1")
 }

@@ -12,14 +12,6 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// PassOptions configure how many passes RenderPasses makes, and what changes between them.
-type PassOptions struct {
-	// Passes is the maximum number of passes. Less than 1 means 1.
-	Passes int
-	// Fixtures are the changes that providers would make between passes.
-	Fixtures []Fixture
-}
-
 // A LastPass is the result of the last pass, with details of all passes.
 type LastPass struct {
 	*render.Result
@@ -41,7 +33,8 @@ type LastPass struct {
 }
 
 // RenderPasses renders a request until two passes have equal output and all fixtures have been
-// applied, or until o.Passes passes are done. Output that does not settle is not an error.
+// applied, or until the maximum of passes is done, which is at least 1. Output that does not settle
+// is not an error. Fixtures are the changes that providers would make between passes.
 //
 // From the second pass on, functions observe the composed resources of the previous pass.
 // Their status is that of the user's observed resources, merged with fixtures, because in a
@@ -50,8 +43,8 @@ type LastPass struct {
 // except in classic profiles, Crossplane's references. In profile V2, functions can still
 // require observed Secrets that were never desired, because these contain connection
 // details.
-func RenderPasses(ctx context.Context, run function.Runner, req render.Request, o PassOptions) (*LastPass, error) {
-	l := passLoop{req: req, fixtures: o.Fixtures, used: make([]bool, len(o.Fixtures)), xr: req.XR.Object, given: req.Observed}
+func RenderPasses(ctx context.Context, run function.Runner, req render.Request, passes int, fixtures []Fixture) (*LastPass, error) {
+	l := passLoop{req: req, fixtures: fixtures, used: make([]bool, len(fixtures)), xr: req.XR.Object, given: req.Observed}
 	l.req.Full = false
 	out := &LastPass{}
 	for {
@@ -71,7 +64,7 @@ func RenderPasses(ctx context.Context, run function.Runner, req render.Request, 
 		out.Result = r
 		out.noteReadiness()
 		complete := !slices.ContainsFunc(l.fixtures, func(f Fixture) bool { return f.From >= out.Passes })
-		if out.Passes < o.Passes && !(out.Settled && complete) {
+		if out.Passes < passes && !(out.Settled && complete) {
 			l.feed(r, out.Passes)
 			continue
 		}

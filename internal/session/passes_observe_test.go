@@ -1,15 +1,16 @@
 package session_test
 
 import (
+	"strings"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -24,9 +25,8 @@ func secondObserved(t *testing.T, req render.Request, response, fixtureList stri
 		}
 		return response
 	})
-	if _, err := session.RenderPasses(t.Context(), run, req, session.PassOptions{Passes: 2, Fixtures: parsedFixtures(t, fixtureList)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := session.RenderPasses(t.Context(), run, req, 2, parsedFixtures(t, fixtureList))
+	e2e.NoError(t, err)
 	return second
 }
 
@@ -134,12 +134,9 @@ func TestDeletedIsForgotten(t *testing.T) {
 			}
 			return `{"desired": {"resources": {"b": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt", "metadata": {"name": "b"}}}}}}`
 		})
-		if _, err := session.RenderPasses(t.Context(), run, req, session.PassOptions{Passes: 4}); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]bool{true, true, false, false}, statuses); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", profile, diff)
-		}
+		_, err := session.RenderPasses(t.Context(), run, req, 4, nil)
+		e2e.NoError(t, err)
+		e2e.Equal(t, string(profile), []bool{true, true, false, false}, statuses)
 	}
 }
 
@@ -154,13 +151,10 @@ func TestFieldThatGoes(t *testing.T) {
 			}
 			return `{"desired": {"resources": {` + boltJSON("a", `{"late": 1}`) + `}}}`
 		})
-		if _, err := session.RenderPasses(t.Context(), run, passRequest(t, profile), session.PassOptions{Passes: 3}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := session.RenderPasses(t.Context(), run, passRequest(t, profile), 3, nil)
+		e2e.NoError(t, err)
 		want := []any{nil, map[string]any{"early": 1.0}, map[string]any{"late": 1.0}}
-		if diff := cmp.Diff(want, specs); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", profile, diff)
-		}
+		e2e.Equal(t, string(profile), want, specs)
 	}
 }
 
@@ -208,15 +202,11 @@ func TestObservedComposite(t *testing.T) {
 }
 
 func conditionTypes(conditions any) string {
-	text := ""
-	list, _ := conditions.([]any)
-	for _, c := range list {
-		if text != "" {
-			text += " "
-		}
-		text += c.(map[string]any)["type"].(string)
+	var types []string
+	for _, c := range fieldpath.List(conditions) {
+		types = append(types, fieldpath.Text(c, "type"))
 	}
-	return text
+	return strings.Join(types, " ")
 }
 
 // TestReferencesGo: the references of a composite resource are empty if it
@@ -255,7 +245,7 @@ func TestPassesPaused(t *testing.T) {
 		passObject(t, `{apiVersion: v1, kind: A, metadata: {name: a, annotations: {crossplane.io/composition-resource-name: a}}}`),
 	}
 	run := passRunner(t, func(*fnv1.State, int) string { t.Error("a function was called"); return "{}" })
-	got, err := session.RenderPasses(t.Context(), run, req, session.PassOptions{Passes: 9})
+	got, err := session.RenderPasses(t.Context(), run, req, 9, nil)
 	e2e.NoError(t, err)
 	if got.Passes != 2 || !got.Settled {
 		t.Errorf("got %d passes, changing %v", got.Passes, got.Changing)

@@ -11,7 +11,6 @@ import (
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -213,7 +212,7 @@ func TestRenderPasses(t *testing.T) {
 		for _, profile := range passProfiles {
 			t.Run(name+"/"+string(profile), func(t *testing.T) {
 				got, err := session.RenderPasses(t.Context(), passRunner(t, tc.pipeline), passRequest(t, profile),
-					session.PassOptions{Passes: tc.passes, Fixtures: parsedFixtures(t, tc.fixtures)})
+					tc.passes, parsedFixtures(t, tc.fixtures))
 				e2e.NoError(t, err)
 				wanted := tc.want
 				if wanted.Changing != nil && profile == render.V2 {
@@ -242,7 +241,7 @@ func TestFixturesExample(t *testing.T) {
 		}
 		return `{"desired": {"resources": {` + desired + `}}}`
 	}
-	got, err := session.RenderPasses(t.Context(), passRunner(t, bucket), passRequest(t, render.V2), session.PassOptions{Passes: 9, Fixtures: fs})
+	got, err := session.RenderPasses(t.Context(), passRunner(t, bucket), passRequest(t, render.V2), 9, fs)
 	e2e.NoError(t, err)
 	if got.Passes != 4 || !got.Settled || got.Unused != nil || len(got.Composed) != 2 {
 		t.Fatalf("got %d passes, settled %t, unused %v, composed %v", got.Passes, got.Settled, got.Unused, got.Composed)
@@ -261,7 +260,7 @@ func TestPassErrors(t *testing.T) {
 		return "{}"
 	}
 	for _, profile := range passProfiles {
-		_, err := session.RenderPasses(t.Context(), passRunner(t, failing), passRequest(t, profile), session.PassOptions{Passes: 3})
+		_, err := session.RenderPasses(t.Context(), passRunner(t, failing), passRequest(t, profile), 3, nil)
 		var fe *render.FatalError
 		if !errors.As(err, &fe) || err.Error() != `rendering pass 2: pipeline step "make" returned a fatal result: it broke` {
 			t.Errorf("%s: got %v", profile, err)
@@ -270,14 +269,12 @@ func TestPassErrors(t *testing.T) {
 	req := passRequest(t, render.Classic)
 	req.Full = true
 	delete(req.XR.Object, "spec")
-	if _, err := session.RenderPasses(t.Context(), passRunner(t, sequencer), req, session.PassOptions{Passes: 3}); !errors.Is(err, render.ErrNoSpec) {
-		t.Errorf("got %v", err)
-	}
+	_, err := session.RenderPasses(t.Context(), passRunner(t, sequencer), req, 3, nil)
+	e2e.ErrorIs(t, "a resource without a spec", err, render.ErrNoSpec)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancelling := func(observed *fnv1.State, call int) string { cancel(); return oscillator(observed, call) }
-	if _, err := session.RenderPasses(ctx, passRunner(t, cancelling), passRequest(t, render.V2), session.PassOptions{Passes: 1 << 30}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	_, err = session.RenderPasses(ctx, passRunner(t, cancelling), passRequest(t, render.V2), 1<<30, nil)
+	e2e.ErrorIs(t, "a render that is canceled", err, context.Canceled)
 }
 
 // TestFull: with Request.Full, the XR has its own fields and the status of the
@@ -294,7 +291,7 @@ func TestPassesFull(t *testing.T) {
 	for _, profile := range passProfiles {
 		req := passRequest(t, profile)
 		req.Full = true
-		got, err := session.RenderPasses(t.Context(), passRunner(t, forgetful), req, session.PassOptions{Passes: 9})
+		got, err := session.RenderPasses(t.Context(), passRunner(t, forgetful), req, 9, nil)
 		e2e.NoError(t, err)
 		_, early, _ := unstructured.NestedFieldNoCopy(got.XR, "status", "early")
 		_, late, _ := unstructured.NestedFieldNoCopy(got.XR, "status", "late")
@@ -323,17 +320,14 @@ func TestPassesKeepInput(t *testing.T) {
 		req, fs := state()
 		var outputs [2]string
 		for i := range outputs {
-			r, err := session.RenderPasses(t.Context(), passRunner(t, sequencer), req, session.PassOptions{Passes: 9, Fixtures: fs})
+			r, err := session.RenderPasses(t.Context(), passRunner(t, sequencer), req, 9, fs)
 			e2e.NoError(t, err)
 			outputs[i] = asJSON(r)
 		}
-		if diff := cmp.Diff(outputs[0], outputs[1]); diff != "" {
-			t.Errorf("%s: two runs differ:\n%s", profile, diff)
-		}
+		e2e.Equal(t, string(profile)+": two runs differ", outputs[0], outputs[1])
 		wantReq, wantFixtures := state()
-		if diff := cmp.Diff(asJSON(wantReq), asJSON(req)) + cmp.Diff(wantFixtures, fs); diff != "" {
-			t.Errorf("%s: the input was changed:\n%s", profile, diff)
-		}
+		e2e.Equal(t, string(profile)+": the input was changed", asJSON(wantReq), asJSON(req))
+		e2e.Equal(t, string(profile)+": the fixtures were changed", wantFixtures, fs)
 		if extra := req.Required[:2][1]; extra != nil {
 			t.Errorf("%s: %v was written behind the required resources", profile, extra)
 		}
@@ -362,7 +356,7 @@ func TestReadySince(t *testing.T) {
 				}
 				return fmt.Sprintf(`{"desired": {"resources": {"a": {"ready": %q, "resource": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"call": "%d"}}}}}}`, ready, call)
 			}
-			got, err := session.RenderPasses(t.Context(), passRunner(t, thing), passRequest(t, render.V2), session.PassOptions{Passes: len(tc.ready)})
+			got, err := session.RenderPasses(t.Context(), passRunner(t, thing), passRequest(t, render.V2), len(tc.ready), nil)
 			e2e.NoError(t, err)
 			if got.Passes != len(tc.ready) || got.ReadySince != tc.want {
 				t.Errorf("%s: got %d of %d passes, want %d", tc.reason, got.ReadySince, got.Passes, tc.want)

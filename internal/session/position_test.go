@@ -55,7 +55,7 @@ func TestFatalPosition(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": tc.composition})})
+			s := open(t, session.Config{}, map[string]string{"composition.yaml": tc.composition})
 			_, err := renderOne(t.Context(), s, inputs)
 			before, _, _ := strings.Cut(tc.composition, tc.at)
 			want := fmt.Sprintf(" (at composition.yaml:%d: %s)", strings.Count(before, "\n")+1, tc.field)

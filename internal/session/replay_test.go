@@ -82,7 +82,6 @@ func (p *replayer) RunFunction(_ context.Context, name string, req *fnv1.RunFunc
 	return rsp, nil
 }
 
-// left returns the number of recorded calls that were not made.
 func (p *replayer) left() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,12 +2,12 @@ package session_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -21,12 +21,8 @@ func TestRunnersBeforeReplay(t *testing.T) {
 			return &fnv1.RunFunctionResponse{}, nil
 		})
 	}
-	s := session.Open(session.Config{
-		Reader:  reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f", "g")}),
-		Runners: function.Mux{"f": named("runner")}, Replay: named("replay"),
-	})
+	s := open(t, session.Config{Runners: function.Mux{"f": named("runner")}, Replay: named("replay")}, map[string]string{"composition.yaml": steps("f", "g")})
 	_, err := renderOne(t.Context(), s, inputs)
-	if want := []string{"runner f", "replay g"}; err != nil || !slices.Equal(calls, want) {
-		t.Errorf("got %q, %v, want %q", calls, err, want)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "the calls", []string{"runner f", "replay g"}, calls)
 }

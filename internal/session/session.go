@@ -29,7 +29,6 @@ import (
 
 // Config configures a session.
 type Config struct {
-	// Reader reads all input files.
 	Reader manifest.Reader
 	// Functions is a file or folder of Function objects, or of package metadata
 	// with the functions as dependencies. It may be "".
@@ -130,9 +129,8 @@ type Run struct {
 	// Package is the package that ran. It may differ from spec.package of the Function.
 	Function, Package string
 	// Detail describes to users how Runtime ran the function.
-	Runtime Runtime
-	Detail  string
-	// Annotations are those of the Function.
+	Runtime     Runtime
+	Detail      string
 	Annotations map[string]string
 	// Inputs are the inputs that the package of the function defines, if the runtime reads it.
 	Inputs composition.Inputs
@@ -386,7 +384,7 @@ func missingReference(doc manifest.Document, field string) error {
 func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (*LastPass, error) {
 	return proc.Await(ctx, func() (*LastPass, error) {
 		if p.in.ObserveLoop > 0 {
-			return RenderPasses(ctx, run, req, PassOptions{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
+			return RenderPasses(ctx, run, req, 1+p.in.ObserveLoop, p.fixtures)
 		}
 		once, err := render.Render(ctx, run, req)
 		if err != nil {

@@ -1,9 +1,10 @@
 package session_test
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
@@ -65,6 +65,19 @@ func reader(t *testing.T, files map[string]string) manifest.Reader {
 		e2e.NoError(t, afero.WriteFile(fsys, path, []byte(text), 0o644))
 	}
 	return manifest.Reader{FS: fsys}
+}
+
+// open returns a Session that reads files. xr.yaml is xr if files lack it, and functions.yaml has the
+// functions, if there is one.
+func open(t *testing.T, c session.Config, files map[string]string) *session.Session {
+	t.Helper()
+	all := map[string]string{"xr.yaml": xr}
+	maps.Copy(all, files)
+	c.Reader = reader(t, all)
+	if all["functions.yaml"] != "" {
+		c.Functions = "functions.yaml"
+	}
+	return session.Open(c)
 }
 
 // shelf is a Runtime whose functions return their input. It records the
@@ -117,186 +130,63 @@ func renderOne(ctx context.Context, s *session.Session, in session.Inputs) (sess
 func TestRuntimeChoice(t *testing.T) {
 	const contrib = "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1"
 	cases := map[string]struct {
-		reason    string
-		functions string
-		step      string
-		config    session.Config
-		want      string
-		wantErr   string
+		reason, functions, step string
+		config                  session.Config
+		want, wantErr           string
 	}{
-		"Builtin": {
-			"a tagged package of crossplane-contrib is replaced by the builtin",
-			fn("f", contrib, ""), "f",
-			session.Config{},
-			"Builtin " + contrib, "",
-		},
-		"BuiltinsOff": {
-			"without builtins, a reference has no runtime",
-			fn("f", contrib, ""), "f",
-			session.Config{Builtins: builtin.Policy{Mode: builtin.Off}},
-			"", `no available runtime can run package "` + contrib,
-		},
-		"Stranger": {
-			"a reference without a builtin has no runtime",
-			fn("f", "ghcr.io/acme/f:v1", ""), "f",
-			session.Config{},
-			"", `choosing a runtime for function "f": no available runtime can run package "ghcr.io/acme/f:v1"`,
-		},
-		"File": {
-			"a package file runs as a process; the path is relative to the functions file if it exists there",
-			fn("f", "./f.xpkg", ""), "f",
-			session.Config{},
-			"Process fns/f.xpkg", "",
-		},
-		"FileElsewhere": {
-			"a path that is not beside the functions file is relative to the working directory",
-			fn("f", "./other.xpkg", ""), "f",
-			session.Config{},
-			"Process ./other.xpkg", "",
-		},
-		"Folder": {
-			"a folder beside the functions file is a path, not the reference fns/src",
-			fn("f", "./src", ""), "f",
-			session.Config{},
-			"Process ./fns/src", "",
-		},
-		"Package": {
-			"--package replaces the functions file's package and the annotation",
-			fn("f", contrib, "Development"), "f",
-			session.Config{Packages: map[string]string{"f": "fns/src"}},
-			"Process ./fns/src", "",
-		},
-		"PackageMissing": {
-			"a given path that does not exist is not a reference",
-			fn("f", contrib, ""), "f",
-			session.Config{Packages: map[string]string{"f": "nodir"}},
-			"", `reading "nodir": `,
-		},
-		"WhiteSpace": {
-			"a reference with white space has the position of its field",
-			fn("f", "'ghcr.io/acme/f:v1 '", ""), "f",
-			session.Config{},
-			"", `functions.yaml:6: spec.package "ghcr.io/acme/f:v1 " contains white space`,
-		},
-		"WhiteSpaceDevelopment": {
-			"runtime Development does not read the reference",
-			fn("f", "a function of mine", "Development"), "f",
-			session.Config{},
-			"Development a function of mine", "",
-		},
-		"Annotation": {
-			"the annotation selects the runtime of one function",
-			fn("f", contrib, "Development"), "f",
-			session.Config{},
-			"Development " + contrib, "",
-		},
-		"AnnotationCase": {
-			"the annotation's value ignores case",
-			fn("f", contrib, "development"), "f",
-			session.Config{},
-			"Development " + contrib, "",
-		},
-		"AnnotationUnknown": {
-			"an unknown runtime is an error",
-			fn("f", contrib, "Dockre"), "f",
-			session.Config{},
-			"", `functions.yaml:6: annotation render.crossplane.io/runtime: unknown runtime "Dockre"`,
-		},
-		"Forced": {
-			"--runtime decides for all, whatever the annotation says",
-			fn("f", "./f.xpkg", "Development"), "f",
-			session.Config{Runtime: session.Process},
-			"Process fns/f.xpkg", "",
-		},
-		"ForcedBuiltinMissing": {
-			"a builtin that does not exist is an error",
-			fn("f", "ghcr.io/acme/f:v1", ""), "f",
-			session.Config{Runtime: session.Builtin},
-			"", "no builtin replaces package",
-		},
-		"ForcedBuiltinOther": {
-			"runtime Builtin runs a builtin for any owner",
-			fn("f", "ghcr.io/acme/function-dummy:v1", "Builtin"), "f",
-			session.Config{},
-			"Builtin ghcr.io/acme/function-dummy:v1", "",
-		},
-		"ForcedProcessOfReference": {
-			"runtime Process runs a reference, and no builtin",
-			fn("f", contrib, "Process"), "f",
-			session.Config{},
-			"Process " + contrib, "",
-		},
-		"Missing": {
-			"a function that is missing from the file is named with its step",
-			fn("g", contrib, ""), "f",
-			session.Config{},
-			"", `composition.yaml:9: spec.pipeline[0].functionRef.name: the step "s0" calls the function "f", which was not found`,
-		},
-		"NoFile": {
-			"without a functions file, a builtin is found by its name",
-			"", "function-dummy",
-			session.Config{},
-			"Builtin crossplane-contrib/function-dummy", "",
-		},
-		"NoFilePrefixed": {
-			"without a functions file, a builtin is found by the package manager's name",
-			"", "crossplane-contrib-function-dummy",
-			session.Config{},
-			"Builtin crossplane-contrib/function-dummy", "",
-		},
-		"NoFileUnknown": {
-			"without a functions file, other functions are unknown",
-			"", "f",
-			session.Config{},
-			"", `the step "s0" calls the function "f", which was not found`,
-		},
+		"Builtin":                  {"a tagged package of crossplane-contrib is replaced by the builtin", fn("f", contrib, ""), "f", session.Config{}, "Builtin " + contrib, ""},
+		"BuiltinsOff":              {"without builtins, a reference has no runtime", fn("f", contrib, ""), "f", session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, "", `no available runtime can run package "` + contrib},
+		"Stranger":                 {"a reference without a builtin has no runtime", fn("f", "ghcr.io/acme/f:v1", ""), "f", session.Config{}, "", `choosing a runtime for function "f": no available runtime can run package "ghcr.io/acme/f:v1"`},
+		"File":                     {"a package file runs as a process; the path is relative to the functions file if it exists there", fn("f", "./f.xpkg", ""), "f", session.Config{}, "Process fns/f.xpkg", ""},
+		"FileElsewhere":            {"a path that is not beside the functions file is relative to the working directory", fn("f", "./other.xpkg", ""), "f", session.Config{}, "Process ./other.xpkg", ""},
+		"Folder":                   {"a folder beside the functions file is a path, not the reference fns/src", fn("f", "./src", ""), "f", session.Config{}, "Process ./fns/src", ""},
+		"Package":                  {"--package replaces the functions file's package and the annotation", fn("f", contrib, "Development"), "f", session.Config{Packages: map[string]string{"f": "fns/src"}}, "Process ./fns/src", ""},
+		"PackageMissing":           {"a given path that does not exist is not a reference", fn("f", contrib, ""), "f", session.Config{Packages: map[string]string{"f": "nodir"}}, "", `reading "nodir": `},
+		"WhiteSpace":               {"a reference with white space has the position of its field", fn("f", "'ghcr.io/acme/f:v1 '", ""), "f", session.Config{}, "", `functions.yaml:6: spec.package "ghcr.io/acme/f:v1 " contains white space`},
+		"WhiteSpaceDevelopment":    {"runtime Development does not read the reference", fn("f", "a function of mine", "Development"), "f", session.Config{}, "Development a function of mine", ""},
+		"Annotation":               {"the annotation selects the runtime of one function", fn("f", contrib, "Development"), "f", session.Config{}, "Development " + contrib, ""},
+		"AnnotationCase":           {"the annotation's value ignores case", fn("f", contrib, "development"), "f", session.Config{}, "Development " + contrib, ""},
+		"AnnotationUnknown":        {"an unknown runtime is an error", fn("f", contrib, "Dockre"), "f", session.Config{}, "", `functions.yaml:6: annotation render.crossplane.io/runtime: unknown runtime "Dockre"`},
+		"Forced":                   {"--runtime decides for all, whatever the annotation says", fn("f", "./f.xpkg", "Development"), "f", session.Config{Runtime: session.Process}, "Process fns/f.xpkg", ""},
+		"ForcedBuiltinMissing":     {"a builtin that does not exist is an error", fn("f", "ghcr.io/acme/f:v1", ""), "f", session.Config{Runtime: session.Builtin}, "", "no builtin replaces package"},
+		"ForcedBuiltinOther":       {"runtime Builtin runs a builtin for any owner", fn("f", "ghcr.io/acme/function-dummy:v1", "Builtin"), "f", session.Config{}, "Builtin ghcr.io/acme/function-dummy:v1", ""},
+		"ForcedProcessOfReference": {"runtime Process runs a reference, and no builtin", fn("f", contrib, "Process"), "f", session.Config{}, "Process " + contrib, ""},
+		"Missing":                  {"a function that is missing from the file is named with its step", fn("g", contrib, ""), "f", session.Config{}, "", `composition.yaml:9: spec.pipeline[0].functionRef.name: the step "s0" calls the function "f", which was not found`},
+		"NoFile":                   {"without a functions file, a builtin is found by its name", "", "function-dummy", session.Config{}, "Builtin crossplane-contrib/function-dummy", ""},
+		"NoFilePrefixed":           {"without a functions file, a builtin is found by the package manager's name", "", "crossplane-contrib-function-dummy", session.Config{}, "Builtin crossplane-contrib/function-dummy", ""},
+		"NoFileUnknown":            {"without a functions file, other functions are unknown", "", "f", session.Config{}, "", `the step "s0" calls the function "f", which was not found`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			files := map[string]string{"xr.yaml": xr, "composition.yaml": steps(tc.step), "fns/f.xpkg": "package", "fns/src/go.mod": "module f"}
+			files := map[string]string{"composition.yaml": steps(tc.step), "fns/f.xpkg": "package", "fns/src/go.mod": "module f"}
 			if tc.functions != "" {
 				files["fns/functions.yaml"] = tc.functions
 				tc.config.Functions = "fns/functions.yaml"
 			}
 			rt := &shelf{}
-			tc.config.Reader = reader(t, files)
 			tc.config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Process: rt, session.Development: rt}
-			s := session.Open(tc.config)
+			s := open(t, tc.config, files)
 			r, err := renderOne(t.Context(), s, inputs)
-			if err := s.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if tc.wantErr != "" {
-				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
+			e2e.NoError(t, s.Close(t.Context()))
+			if e2e.WantError(t, tc.reason, err, tc.wantErr); err != nil {
 				return
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			if len(r.Functions) != 1 {
 				t.Fatalf("%s: got %+v", tc.reason, r.Functions)
 			}
-			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, string(r.Functions[0].Runtime)+" "+r.Functions[0].Package)
 		})
 	}
 }
 
 func TestOnlyUsedFunctionsStartOnceAndAllStop(t *testing.T) {
 	rt := &shelf{}
-	s := session.Open(session.Config{
-		Reader: reader(t, map[string]string{
-			"xr.yaml": xr, "composition.yaml": steps("a", "b", "a"),
-			"functions.yaml": fn("a", "./a.xpkg", "") + fn("b", "./b.xpkg", "") + fn("unused", "./c.xpkg", ""),
-		}),
-		Functions: "functions.yaml",
-		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Process: rt},
+	s := open(t, session.Config{Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: rt}}, map[string]string{
+		"composition.yaml": steps("a", "b", "a"), "functions.yaml": fn("a", "./a.xpkg", "") + fn("b", "./b.xpkg", "") + fn("unused", "./c.xpkg", ""),
 	})
 	for range 3 {
-		if _, err := renderOne(t.Context(), s, inputs); err != nil {
-			t.Fatal(err)
-		}
+		_, err := renderOne(t.Context(), s, inputs)
+		e2e.NoError(t, err)
 	}
 	e2e.NoError(t, s.Close(t.Context()))
 	slices.Sort(rt.started)
@@ -310,11 +200,7 @@ func TestOnlyUsedFunctionsStartOnceAndAllStop(t *testing.T) {
 // to start. If one render is canceled, the other one still gets the function.
 func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 	rt := &gate{open: make(chan struct{}), entered: make(chan struct{})}
-	s := session.Open(session.Config{
-		Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("a"), "functions.yaml": fn("a", "./a.xpkg", "")}),
-		Functions: "functions.yaml",
-		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Process: rt},
-	})
+	s := open(t, session.Config{Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: rt}}, map[string]string{"composition.yaml": steps("a"), "functions.yaml": fn("a", "./a.xpkg", "")})
 	ctx, cancel := context.WithCancel(t.Context())
 	first, second := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := renderOne(ctx, s, inputs); first <- err }()
@@ -327,19 +213,12 @@ func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 	}()
 	e2e.Receive(t, waits)
 	cancel()
-	if err := e2e.Receive(t, first); !errors.Is(err, context.Canceled) {
-		t.Errorf("the cancelled render ended with %v", err)
-	}
+	e2e.ErrorIs(t, "the cancelled render", e2e.Receive(t, first), context.Canceled)
 	close(rt.open)
-	if err := e2e.Receive(t, second); err != nil {
-		t.Errorf("the other ended with %v", err)
-	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := renderOne(t.Context(), s, inputs); err == nil || !strings.Contains(err.Error(), "the session is closed") {
-		t.Errorf("after Close: got %v", err)
-	}
+	e2e.NoError(t, e2e.Receive(t, second))
+	e2e.NoError(t, s.Close(t.Context()))
+	_, err := renderOne(t.Context(), s, inputs)
+	e2e.ErrorHas(t, "after Close", err, "the session is closed")
 }
 
 // gate is a Runtime that starts functions only after the channel open is
@@ -368,48 +247,30 @@ func (g *gate) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Insta
 
 func TestOneFailedStartEndsTheOthers(t *testing.T) {
 	rt := &shelf{refuse: "b"}
-	s := session.Open(session.Config{
-		Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("a", "b", "c"), "functions.yaml": fn("a", "./a.xpkg", "") + fn("b", "./b.xpkg", "") + fn("c", "./c.xpkg", "")}),
-		Functions: "functions.yaml",
-		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Process: rt},
+	s := open(t, session.Config{Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: rt}}, map[string]string{
+		"composition.yaml": steps("a", "b", "c"), "functions.yaml": fn("a", "./a.xpkg", "") + fn("b", "./b.xpkg", "") + fn("c", "./c.xpkg", ""),
 	})
 	_, err := renderOne(t.Context(), s, inputs)
-	if err == nil || !strings.Contains(err.Error(), `starting function "b": it exited at once: exit status 3`) {
-		t.Errorf("got %v", err)
-	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.ErrorHas(t, "a function that exits", err, `starting function "b": it exited at once: exit status 3`)
+	e2e.NoError(t, s.Close(t.Context()))
 }
 
 func TestNotes(t *testing.T) {
 	composition := strings.Replace(steps("function-dummy"), "{response: {}}", "{apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {}}", 1)
-	var mu sync.Mutex
-	var notes []string
-	s := session.Open(session.Config{
-		Reader:   reader(t, map[string]string{"xr.yaml": xr + "---\na: b\n", "composition.yaml": composition}),
-		Packages: map[string]string{"typo": "x.xpkg"},
-		Progress: func(e progress.Event) {
-			mu.Lock()
-			defer mu.Unlock()
-			if e.Kind == progress.Note || e.Kind == progress.Warning {
-				notes = append(notes, e.Text)
-			}
-		},
-	})
-	if _, err := renderOne(t.Context(), s, inputs); err != nil {
-		t.Fatal(err)
-	}
+	var messages log
+	s := open(t, session.Config{Packages: map[string]string{"typo": "x.xpkg"}, Progress: messages.record}, map[string]string{"xr.yaml": xr + "---\na: b\n", "composition.yaml": composition})
+	_, err := renderOne(t.Context(), s, inputs)
+	e2e.NoError(t, err)
 	want := []string{
-		"xr.yaml has several documents; only the first is used",
-		`no step uses function "typo", for which a package is given`,
-		"function-dummy: Builtin, measured against function-dummy v0.4.1",
+		"note: xr.yaml has several documents; only the first is used",
+		`warning: no step uses function "typo", for which a package is given`,
+		"note: function-dummy: Builtin, measured against function-dummy v0.4.1",
 	}
-	e2e.Equal(t, "result", want, notes)
+	e2e.Equal(t, "result", want, messages.lines)
 }
 
 func TestBadInput(t *testing.T) {
-	good := map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy"), "functions.yaml": fn("function-dummy", "crossplane-contrib/function-dummy:v1", "")}
+	good := map[string]string{"composition.yaml": steps("function-dummy"), "functions.yaml": fn("function-dummy", "crossplane-contrib/function-dummy:v1", "")}
 	required := session.Inputs{Required: []string{"o.yaml"}, Strict: true}
 	cases := map[string]struct {
 		reason     string
@@ -449,34 +310,17 @@ func TestBadInput(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			files := map[string]string{}
-			for path, text := range good {
-				files[path] = text
-			}
+			files := maps.Clone(good)
 			if tc.file != "" {
 				files[tc.file] = tc.text
 			}
 			if tc.in.XRs == nil {
 				tc.in.XRs = inputs.XRs
 			}
-			if tc.in.Composition == "" {
-				tc.in.Composition = "composition.yaml"
-			}
-			s := session.Open(session.Config{Reader: reader(t, files), Functions: "functions.yaml"})
-			if _, err := renderOne(t.Context(), s, tc.in); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			tc.in.Composition = cmp.Or(tc.in.Composition, inputs.Composition)
+			_, err := renderOne(t.Context(), open(t, session.Config{}, files), tc.in)
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
-	}
-}
-
-func TestFatal(t *testing.T) {
-	composition := strings.Replace(steps("function-dummy"), "response: {}", "response: {results: [{severity: SEVERITY_FATAL, message: it broke}]}", 1)
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": composition})})
-	_, err := renderOne(t.Context(), s, inputs)
-	var fe *render.FatalError
-	if !errors.As(err, &fe) || fe.Step != "s0" || fe.Message != "it broke" {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -488,14 +332,10 @@ func TestHintsAboutReferences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(steps("f"), tc.old, tc.by, 1)
-			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
+			s := open(t, session.Config{}, map[string]string{"composition.yaml": text})
 			_, err := renderOne(t.Context(), s, inputs)
-			if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-			}
-			if got := string(hint.Of(err)); !strings.Contains(got, tc.want) {
-				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
+			e2e.Has(t, tc.reason, string(hint.Of(err)), tc.want)
 		})
 	}
 }
@@ -516,16 +356,12 @@ func TestHints(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": tc.xr, "composition.yaml": steps("f"), "xrd.yaml": claimed})})
+			s := open(t, session.Config{}, map[string]string{"xr.yaml": tc.xr, "composition.yaml": steps("f"), "xrd.yaml": claimed})
 			in := inputs
 			in.XRD = "xrd.yaml"
 			_, err := renderOne(t.Context(), s, in)
-			if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-			}
-			if got := string(hint.Of(err)); !strings.Contains(got, tc.want) {
-				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
+			e2e.Has(t, tc.reason, string(hint.Of(err)), tc.want)
 		})
 	}
 }

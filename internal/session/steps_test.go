@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
 )
@@ -35,24 +35,18 @@ func TestSteps(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fns := &shelf{}
-			s := session.Open(session.Config{
-				Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps(tc.steps...), "functions.yaml": fn("known", "example.org/known:v1", "Docker")}),
-				Functions: "functions.yaml", Runtimes: map[session.Runtime]runtimes.Runtime{session.Docker: fns},
+			s := open(t, session.Config{Runtimes: map[session.Runtime]runtimes.Runtime{session.Docker: fns}}, map[string]string{
+				"composition.yaml": steps(tc.steps...), "functions.yaml": fn("known", "example.org/known:v1", "Docker"),
 			})
 			var asked []string
 			in := session.Inputs{XRs: []string{"xr.yaml"}, Composition: "composition.yaml", Steps: map[string]function.Runner{}}
 			for _, step := range tc.answered {
 				in.Steps[step] = answer(&asked)
 			}
-			if _, err := renderOne(t.Context(), s, in); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.asked, asked); diff != "" {
-				t.Errorf("%s: requests (-want +got):\n%s", tc.reason, diff)
-			}
-			if !slices.Equal(tc.started, fns.started) {
-				t.Errorf("%s: started %q, want %q", tc.reason, fns.started, tc.started)
-			}
+			_, err := renderOne(t.Context(), s, in)
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason+": requests", tc.asked, asked)
+			e2e.Equal(t, tc.reason+": starts", tc.started, fns.started)
 		})
 	}
 }
@@ -60,7 +54,7 @@ func TestSteps(t *testing.T) {
 // TestUnknownStep: a step in Inputs.Steps that does not exist is an error, with
 // one Composition and with a library.
 func TestUnknownStep(t *testing.T) {
-	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy", "function-dummy")})})
+	s := open(t, session.Config{}, map[string]string{"composition.yaml": steps("function-dummy", "function-dummy")})
 	for _, in := range []session.Inputs{{Composition: "composition.yaml"}, {Compositions: []string{"composition.yaml"}}} {
 		in.XRs, in.Steps = []string{"xr.yaml"}, map[string]function.Runner{"s7": function.Mux{}}
 		_, err := renderOne(t.Context(), s, in)

@@ -27,7 +27,6 @@ func (s *Session) noteChoices(p plan, e composition.Entry, choices []choice) {
 	}
 }
 
-// warnOnce warns of a text, unless it did so before.
 func (s *Session) warnOnce(text string) {
 	if s.isNew(text) {
 		s.config.Progress.Warn(text)

@@ -160,7 +160,6 @@ func (a *attempt) emptyFields(expect any) (paths [][]string) {
 	return paths
 }
 
-// isEmptyValue reports whether v is an empty object or list.
 func isEmptyValue(v any) bool {
 	list, isList := v.([]any)
 	obj, isMap := v.(map[string]any)

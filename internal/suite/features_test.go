@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -248,9 +246,7 @@ cases:
 				}
 			}
 			e2e.Equal(t, tc.reason, tc.want, lines(run(t, o, suite.Selection{})))
-			if diff := cmp.Diff(strings.Join(tc.warned, "\n"), strings.Join(warned, "\n")); diff != "" {
-				t.Errorf("%s: other warnings (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason+": other warnings", strings.Join(tc.warned, "\n"), strings.Join(warned, "\n"))
 		})
 	}
 }

@@ -25,10 +25,9 @@ type fixtures struct {
 	mu sync.Mutex
 	// checked has the names of the cases whose fixtures were checked.
 	checked map[string]bool
-	// ran has the names of the cases that ran.
-	ran    map[string]bool
-	used   map[fixture]bool
-	unused map[unused]bool
+	ran     map[string]bool
+	used    map[fixture]bool
+	unused  map[unused]bool
 	// files has the metadata of the objects in files, by path.
 	files proc.Memo[string, []*unstructured.Unstructured]
 }

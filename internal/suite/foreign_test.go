@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -72,9 +71,7 @@ func TestXprinGolden(t *testing.T) {
 				failed++
 			}
 		}
-		if len(all[i].Failures) != failed {
-			t.Errorf("%s: got %d failures, want %d:\n%s", w.Name, len(all[i].Failures), failed, failures)
-		}
+		e2e.Equal(t, w.Name, failed, len(all[i].Failures))
 	}
 }
 
@@ -319,7 +316,5 @@ func TestConvert(t *testing.T) {
 		return out
 	}
 	want := []string{"a: Bucket/b: spec.num: want 4, got 3 (set by step one)"}
-	if diff := cmp.Diff([][]string{want, want}, [][]string{verdicts(before), verdicts(after)}); diff != "" {
-		t.Errorf("failures before and after the conversion (-want +got):\n%s\n%s", diff, converted)
-	}
+	e2e.Equal(t, "failures before and after the conversion", [][]string{want, want}, [][]string{verdicts(before), verdicts(after)})
 }

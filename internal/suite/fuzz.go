@@ -105,7 +105,6 @@ func Fuzz(ctx context.Context, items []Item, o Options, f FuzzOptions) (out Fuzz
 	return out, nil
 }
 
-// onlyXRD returns the XRD in the documents of a file.
 func onlyXRD(docs []manifest.Document, path string) (manifest.Document, error) {
 	for _, doc := range docs {
 		if obj, err := doc.Object(); err != nil || obj["kind"] == "CompositeResourceDefinition" {
@@ -222,13 +221,11 @@ type fuzzInput struct {
 	passes int
 }
 
-// apply changes the content of a case.
 func (f *fuzzInput) apply(form *spec.CaseSpec) {
 	form.XR, form.XRD, form.Invalid, form.Expect = spec.XR{Object: f.xr}, spec.Source{Object: f.xrd}, false, spec.Expect{}
 	form.Observe.Passes = max(form.Observe.Passes, f.passes)
 }
 
-// fuzz renders composite resources, and adds what they show to out.
 func (s *fuzzSubject) fuzz(ctx context.Context, runs int, out *Fuzzed, unchecked map[string]bool) error {
 	byKey := map[string]*Finding{}
 	return proc.ForEachOrdered(ctx, s.parallel(), make([]struct{}, runs), func(ctx context.Context, n int, _ struct{}) tried {

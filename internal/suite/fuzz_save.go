@@ -40,7 +40,6 @@ func SaveFindings(path, xrd string, all []*Finding) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// expect returns the expectation that the finding violates.
 func (f *Finding) expect() map[string]any {
 	switch f.Kind {
 	case InvalidOutput:

@@ -184,7 +184,6 @@ func listHas(v any, key string) bool {
 	return slices.Contains(fieldpath.List(v), any(key))
 }
 
-// propertySchema returns the schema of a field of an object, or nil.
 func propertySchema(schema map[string]any, key string) map[string]any {
 	if p := fieldpath.Map(schema, "properties", key); p != nil {
 		return p

@@ -69,9 +69,7 @@ func TestGenerator(t *testing.T) {
 			var all strings.Builder
 			for n := range 100 {
 				xr, err := g.XR(t.Context(), n)
-				if err != nil {
-					t.Fatalf("%s: %v", tc.reason, err)
-				}
+				e2e.NoError(t, err)
 				if faults := g.Faults(t.Context(), xr); len(faults) > 0 {
 					t.Fatalf("%s: %v is invalid: %s", tc.reason, xr, faults[0])
 				}
@@ -83,9 +81,7 @@ func TestGenerator(t *testing.T) {
 				all.Write(text)
 			}
 			for _, want := range tc.want {
-				if !strings.Contains(all.String(), want) {
-					t.Errorf("%s: no resource has %s in\n%s", tc.reason, want, all.String())
-				}
+				e2e.Has(t, tc.reason, all.String(), want)
 			}
 		})
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// A valueMaker makes the values of one resource.
 type valueMaker struct {
 	*rand.Rand
 	// optional is how likely an optional field is present.
@@ -55,7 +54,6 @@ func (m *valueMaker) name(n int) string {
 	return "xr-" + strconv.Itoa(n)
 }
 
-// value returns a value that a schema probably allows.
 func (m *valueMaker) value(schema map[string]any, depth int) any {
 	schema = m.choose(schema)
 	if enum := fieldpath.List(schema, "enum"); len(enum) > 0 {
@@ -236,7 +234,6 @@ var oddTexts = []string{
 	"two\nlines", "é", "日本", "a/b.c_d", " ", "*", "%s", strings.Repeat("x", 64),
 }
 
-// formatTexts are strings of each format.
 var formatTexts = map[string][]string{
 	"date": {"2024-02-29", "1970-01-01"}, "date-time": {"2024-02-29T12:00:00Z", "1970-01-01T00:00:00+01:00"},
 	"datetime": {"2024-02-29T12:00:00Z"}, "duration": {"1s", "720h"}, "email": {"a@example.org"}, "hostname": {"a", "a.example.org"},
@@ -278,7 +275,6 @@ func (m *valueMaker) text(schema map[string]any) string {
 // celLiteral matches a constant in a CEL rule.
 var celLiteral = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`'([^'\\]*)'|"([^"\\]*)"|\b[0-9]+\b`) })
 
-// celLiterals returns the constants in all CEL rules of a schema.
 func celLiterals(v any) (all []any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -23,7 +23,6 @@ type goldens struct {
 	written map[string][]byte
 }
 
-// caseGoldens implements check.Goldens for one case.
 type caseGoldens struct{ *attempt }
 
 // Text returns the text of a golden file.

@@ -171,12 +171,10 @@ func (h *inputResolver) inlinePath(obj map[string]any, path ...string) string {
 	return p
 }
 
-// document returns an inline object of the suite as a document.
 func (a *attempt) document(obj map[string]any, path ...string) (manifest.Document, error) {
 	return manifest.Encode(a.item.Suite.Path, a.item.Case.Position(path...), obj)
 }
 
-// documents returns the documents of the sources in a field.
 func (a *attempt) documents(ctx context.Context, sources []spec.Source, field string) (docs []manifest.Document, err error) {
 	for i, s := range sources {
 		var some []manifest.Document
@@ -337,7 +335,6 @@ func (a *attempt) read(ctx context.Context, file string, isWhole bool) (map[stri
 	return obj, nil
 }
 
-// byDefault returns the composite resource in the defaults of the suite.
 func (h *inputResolver) byDefault(c *spec.Case, depth int) (map[string]any, error) {
 	xr, ok, err := c.DefaultXR()
 	if err != nil {

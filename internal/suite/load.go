@@ -222,7 +222,6 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 	return all, nil
 }
 
-// converted returns the suite of the tests of another tool in a file.
 func converted(path string, tests []spec.Converted) *Suite {
 	s := &Suite{Path: path, Suite: spec.FromConverted(path, tests)}
 	for _, t := range tests {

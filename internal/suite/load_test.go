@@ -7,10 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -48,9 +46,7 @@ func TestLoad(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			suites, err := suite.Load(t.Context(), manifest.Reader{FS: fsys}, tc.paths)
-			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
-				t.Fatalf("%s: got %v", tc.reason, err)
-			}
+			e2e.WantError(t, tc.reason, err, tc.err)
 			var got []string
 			for i, s := range suites {
 				got = append(got, s.Name)
@@ -98,9 +94,7 @@ func TestLoadLink(t *testing.T) {
 		for _, s := range suites {
 			got = append(got, s.Path)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", path, diff)
-		}
+		e2e.Equal(t, path, want, got)
 	}
 }
 

@@ -95,14 +95,12 @@ func Mutants(doc manifest.Document) ([]Mutant, error) {
 	return s.mutants, nil
 }
 
-// A mutantMaker collects the mutants of a Composition.
 type mutantMaker struct {
 	root    map[string]any
 	lines   manifest.Lines
 	mutants []Mutant
 }
 
-// add adds a mutant whose field at a path has another value, or is removed if is is nil.
 func (s *mutantMaker) add(o Operator, path fieldpath.Path, is any, more ...mutantEdit) {
 	field := fieldOf(path)
 	s.mutants = append(s.mutants, Mutant{

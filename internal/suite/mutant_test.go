@@ -99,9 +99,7 @@ func TestMutants(t *testing.T) {
 			e2e.NoError(t, err)
 			var got []string
 			for _, m := range all {
-				if !strings.Contains(guide, fmt.Sprintf("| `%s` | ", m.Operator)) {
-					t.Errorf("docs/how-to/test.md lacks the operator %s", m.Operator)
-				}
+				e2e.Has(t, "docs/how-to/test.md lacks an operator", guide, fmt.Sprintf("| `%s` | ", m.Operator))
 				if strings.Contains(tc.composition, "- name: r") && m.Operator == "drop-resource" {
 					continue // All cases with this resource have this mutant.
 				}

@@ -267,7 +267,6 @@ func (o Outcome) composed() []map[string]any {
 	return documents(o.result)
 }
 
-// documents returns what a render composed, and the connection details.
 func documents(r session.Result) []map[string]any {
 	if r.LastPass == nil {
 		return nil

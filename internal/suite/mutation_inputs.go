@@ -29,7 +29,6 @@ func (f *templateFiles) add(path, text string) {
 	f.digests.Store(path, sha256.Sum256([]byte(text)))
 }
 
-// writeTo writes the paths and digests to h.
 func (f *templateFiles) writeTo(h io.Writer) {
 	all := map[string]any{}
 	for path, digest := range f.digests.Range {

@@ -104,8 +104,7 @@ func (s Shard) has(i Item) bool {
 // A Selection selects the items to run, and the number of runs.
 type Selection struct {
 	// Run selects items by Item.Name. Nil selects all.
-	Run *regexp.Regexp
-	// Shard selects a part of the items.
+	Run   *regexp.Regexp
 	Shard Shard
 	// Count is the number of runs of each item. 0 means 1.
 	Count int
@@ -189,12 +188,10 @@ type Outcome struct {
 	Line   int    `json:"line,omitempty"`
 	Status Status `json:"status"`
 	// Took is the duration of the case without the start of its functions, which cases share.
-	Took Seconds `json:"seconds"`
-	// Reason is why the case was skipped.
-	Reason string `json:"reason,omitempty"`
+	Took   Seconds `json:"seconds"`
+	Reason string  `json:"reason,omitempty"`
 	// NotRun is true for a case that did not run, or not to its end, because the run ended before.
-	NotRun bool `json:"-"`
-	// Failures are the reasons why the case failed.
+	NotRun   bool      `json:"-"`
 	Failures []Failure `json:"failures,omitempty"`
 	// Partial lists the kinds that were validated by their structure only.
 	Partial []string `json:"partial,omitempty"`
@@ -213,7 +210,6 @@ type Outcome struct {
 	ran []session.Run
 }
 
-// newOutcome returns the outcome of an item that passes.
 func newOutcome(item Item) Outcome {
 	out := Outcome{Suite: item.Suite.Name, Path: item.Suite.Path, Line: item.Line(), Status: Passed}
 	if item.Case != nil {

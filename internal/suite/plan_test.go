@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
@@ -39,9 +37,7 @@ func TestPlan(t *testing.T) {
 		"the number of runs must be at least 1":                                         {Count: -1},
 		"3 cases cannot run 999999999 times: at most 1000000 runs are allowed in total": {Count: 999_999_999},
 	} {
-		if got := names(sel); got != want {
-			t.Errorf("%+v: got %q, want %q", sel, got, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("%+v", sel), want, names(sel))
 	}
 	for text, want := range map[string]string{"2/4": "", "1/1": "", "0/4": "invalid shard 0/4", "5/4": "invalid shard 5/4", "x": `"x" is not a shard`, "1/x": "is not a shard", "0/0": "invalid shard 0/0", "-1/-1": "invalid shard"} {
 		if _, err := suite.ParseShard(text); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -97,9 +93,7 @@ func TestShards(t *testing.T) {
 				t.Errorf("after one case was added, shard %d of %d had %d more", index+1, count, after)
 			}
 		}
-		if len(seen) != n {
-			t.Errorf("%d shards have %d cases, want %d", count, len(seen), n)
-		}
+		e2e.Equal(t, "the cases of all shards", n, len(seen))
 	}
 }
 
@@ -113,16 +107,12 @@ func TestShardsHaveTheSameOutcomes(t *testing.T) {
 	for _, s := range want {
 		tally[s]++
 	}
-	if diff := cmp.Diff(map[suite.Status]int{suite.Failed: n / 100, suite.Skipped: n / 100, suite.Passed: n - n/50}, tally); diff != "" {
-		t.Fatalf("in one shard (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "in one shard", map[suite.Status]int{suite.Failed: n / 100, suite.Skipped: n / 100, suite.Passed: n - n/50}, tally)
 	got := map[string]suite.Status{}
 	for index := range count {
 		maps.Copy(got, outcomes(t, o, planned(t, suites, suite.Shard{Index: index + 1, Count: count})))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("in %d shards (-want +got):\n%s", count, diff)
-	}
+	e2e.Equal(t, fmt.Sprintf("in %d shards", count), want, got)
 }
 
 func loaded(t *testing.T, o suite.Options) []*suite.Suite {

@@ -149,7 +149,5 @@ func TestJSONReport(t *testing.T) {
 		`{"path":"one.yaml","line":12,"text":"bolt: spec.size: want 1, got 2 and so many more words that they do not fit into one line","resource":"bolt","field":"spec.size","step":"make"},` +
 		`{"path":"one.yaml","line":13,"text":"two\n::error::lines\u001b[31m","hint":"look"},` +
 		`{"path":"one.yaml","line":14,"text":"it differs","hint":"look","diffs":[{"kind":"Bolt","name":"a","op":"changed","changes":[{"path":"spec.size","op":"changed","old":1,"new":2,"step":"make"}]},{"kind":"Nut","name":"b","op":"removed","changes":null}]}]}`
-	if string(got) != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	e2e.Equal(t, "the report", want, string(got))
 }

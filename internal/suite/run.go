@@ -52,8 +52,7 @@ type Options struct {
 	// Recording returns a Runner that replays the recorded calls in path.
 	// If nil, mocks cannot use recordings.
 	Recording func(path string) (function.Runner, error)
-	// Now returns the current time.
-	Now func() time.Time
+	Now       func() time.Time
 }
 
 // errFailFast cancels a run after the first failure.
@@ -360,7 +359,6 @@ func (a *attempt) subject(r session.Result) *check.Subject {
 	return s
 }
 
-// connection returns the decoded connection details in doc.
 func connection(doc map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, text := range fieldpath.Texts(doc, "data") {

@@ -141,7 +141,6 @@ func (s *schemas) composition(ctx context.Context, v *validate.Validator, doc ma
 	})
 }
 
-// schemaFaults returns the faults of an object or its definition.
 func schemaFaults(object int, r validate.Result) []check.Fault {
 	if r.Status == validate.NoSchema && len(r.Faults) > 0 {
 		return nil // The errors of an invalid CRD are reported with the CRD itself.

@@ -29,7 +29,6 @@ type sessions struct {
 	order []string
 }
 
-// forFunctions returns the session of the case's functions.
 func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Session, error) {
 	docs, err := a.documents(ctx, a.form.Functions, "functions")
 	if err != nil {

@@ -39,9 +39,7 @@ func example(t testing.TB, more map[string]string) afero.Fs {
 	maps.Copy(files, more)
 	fsys := afero.NewMemMapFs()
 	for path, text := range files {
-		if err := afero.WriteFile(fsys, filepath.FromSlash(path), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(fsys, filepath.FromSlash(path), []byte(text), 0o644))
 	}
 	return fsys
 }
@@ -54,13 +52,9 @@ func options(fsys afero.Fs) suite.Options {
 func run(t testing.TB, o suite.Options, sel suite.Selection) []suite.Outcome {
 	t.Helper()
 	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"."})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	items, err := suite.Plan(suites, sel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var all []suite.Outcome
 	if err := suite.Run(t.Context(), items, o, func(out suite.Outcome) error {
 		all = append(all, out)
@@ -378,18 +372,14 @@ cases:
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := options(example(t, tc.files))
-			if err := afero.WriteFile(o.Config.Reader.FS, "s.yaml", []byte(head+tc.text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, afero.WriteFile(o.Config.Reader.FS, "s.yaml", []byte(head+tc.text), 0o644))
 			o.Config.Runners = function.Mux{
 				"function-literal": functiontest.Literal(),
 				"function-panics": function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 					panic("oh")
 				}),
 			}
-			if diff := cmp.Diff(tc.want, lines(run(t, o, suite.Selection{}))); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, lines(run(t, o, suite.Selection{})))
 		})
 	}
 }
@@ -418,21 +408,15 @@ cases:
 		"t/s.yaml/a passed", "t/s.yaml/b passed", "t/s.yaml/c failed", "  7: golden file t/g/bucket.yaml is also used by another case, which renders other content",
 		"t/s.yaml/d failed", `  8: golden file "all.yaml" is outside of the suite's folder "t", and is not written | name a file in the folder of the suite`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]int{"t/g/all.yaml": 1, "t/g/bucket.yaml": 1}, written); diff != "" {
-		t.Errorf("written (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the outcomes", want, got)
+	e2e.Equal(t, "written", map[string]int{"t/g/all.yaml": 1, "t/g/bucket.yaml": 1}, written)
 	// A golden file that is equal by structure keeps its formatting.
 	text, err := afero.ReadFile(fsys, "t/g/all.yaml")
 	if err != nil || !strings.HasPrefix(string(text), "---\napiVersion: example.crossplane.io/v1\n") {
 		t.Fatalf("got %s, %v", text, err)
 	}
 	commented := append([]byte("# ours\n"), text...)
-	if err := afero.WriteFile(fsys, "t/g/all.yaml", commented, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, afero.WriteFile(fsys, "t/g/all.yaml", commented, 0o644))
 	run(t, o, suite.Selection{Run: regexp.MustCompile("/a$")})
 	if text, _ = afero.ReadFile(fsys, "t/g/all.yaml"); string(text) != string(commented) {
 		t.Errorf("an equal golden file was written again")
@@ -448,9 +432,7 @@ cases:
 	}
 	o.Update = nil
 	want = []string{"t/s.yaml/d failed", `  8: golden file "all.yaml" is outside of the suite's folder "t", and is not written | name a file in the folder of the suite`}
-	if diff := cmp.Diff(want, lines(run(t, o, suite.Selection{Run: regexp.MustCompile("/d$")}))); diff != "" {
-		t.Errorf("without an update (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "without an update", want, lines(run(t, o, suite.Selection{Run: regexp.MustCompile("/d$")})))
 }
 
 // counting is a Runtime that counts the functions that it starts.
@@ -502,12 +484,8 @@ func TestFunctionsStartOnce(t *testing.T) {
 		}
 	}
 	want := map[string]int{"example.org/f:v1": 1, "example.org/f:v2": 1, filepath.Join("d", "f.xpkg"): 1, filepath.Join("e", "f.xpkg"): 1}
-	if diff := cmp.Diff(want, c.started); diff != "" {
-		t.Errorf("started (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, c.stopped); diff != "" {
-		t.Errorf("stopped (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "started", want, c.started)
+	e2e.Equal(t, "stopped", want, c.stopped)
 }
 
 // A slowRuntime advances a clock by an hour when it starts a function. Before, it waits until
@@ -598,13 +576,9 @@ func TestInterrupted(t *testing.T) {
 			return nil, context.Cause(ctx)
 		})}
 		suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"s.yaml"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		items, err := suite.Plan(suites, suite.Selection{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		var got []string
 		var text strings.Builder
 		report := suite.TextReport{W: &text}
@@ -662,18 +636,14 @@ cases:
 	o.Config.Reader.FS = opened
 	all := run(t, o, suite.Selection{Count: 20})
 	for _, name := range []string{"xr.yaml", "composition.yaml", "functions.yaml"} {
-		if n := opened.times[name]; n != 2 {
-			t.Errorf("%s is opened %d times, want once to look for suites and once for all cases", name, n)
-		}
+		e2e.Equal(t, name+" is opened once to look for suites and once for all cases", 2, opened.times[name])
 	}
 	for _, out := range all {
 		if out.Status != suite.Passed {
 			t.Errorf("got %v", lines([]suite.Outcome{out}))
 		}
 	}
-	if len(all) != 80 {
-		t.Errorf("%d ran", len(all))
-	}
+	e2e.Equal(t, "the cases that ran", 80, len(all))
 }
 
 // TestTrace checks that each failed case has a trace if Options.Trace is set.

@@ -2,7 +2,6 @@ package flags_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,11 +40,9 @@ func TestImageAnnotations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := flags.ImageAnnotations(tc.flags)
 			e2e.Equal(t, tc.reason, tc.want, got)
-			if tc.err == "" && err == nil {
-				return
-			}
-			if err == nil || tc.err == "" || !strings.Contains(err.Error(), tc.err) || !errors.As(err, new(*terminal.UsageError)) {
-				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.err)
+			e2e.WantError(t, tc.reason, err, tc.err)
+			if err != nil && !errors.As(err, new(*terminal.UsageError)) {
+				t.Errorf("%s: %v is not a usage error", tc.reason, err)
 			}
 		})
 	}

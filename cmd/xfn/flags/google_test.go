@@ -40,9 +40,7 @@ func TestClouds(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := clouds(tc.env, tc.product); len(got) != tc.want {
-				t.Errorf("%s: got %d", tc.reason, len(got))
-			}
+			e2e.Equal(t, tc.reason, tc.want, len(clouds(tc.env, tc.product)))
 		})
 	}
 }

@@ -46,9 +46,7 @@ func TestAt(t *testing.T) {
 			e2e.NoError(t, l.Close())
 		})
 	}
-	if got := flags.DialTarget(&net.UnixAddr{Name: "s", Net: "unix"}); got != "unix:s" {
-		t.Errorf("a relative path needs another form: got %s", got)
-	}
+	e2e.Equal(t, "a relative path needs another form", "unix:s", flags.DialTarget(&net.UnixAddr{Name: "s", Net: "unix"}))
 	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
 		t.Errorf("the socket was not removed: %v", err)
 	}
@@ -66,13 +64,9 @@ func TestOnDeadSocket(t *testing.T) {
 	defer l.Close()
 	file := filepath.Join(dir, "file")
 	e2e.WriteFile(t, file, "precious")
-	if _, err := flags.Listen(t.Context(), "unix", file); err == nil || !strings.Contains(err.Error(), "address already in use") {
-		t.Errorf("on a file: got %v", err)
-	}
-	if text, err := os.ReadFile(file); err != nil || string(text) != "precious" {
-		t.Errorf("the file is %q, %v", text, err)
-	}
-	if _, err := flags.Listen(t.Context(), "tcp", ""); err == nil || err.Error() != `listening on "": the address is empty` {
-		t.Errorf("without an address: got %v", err)
-	}
+	_, err = flags.Listen(t.Context(), "unix", file)
+	e2e.ErrorHas(t, "on a file", err, "address already in use")
+	e2e.Equal(t, "the file", "precious", e2e.ReadFile(t, file))
+	_, err = flags.Listen(t.Context(), "tcp", "")
+	e2e.ErrorHas(t, "without an address", err, `listening on "": the address is empty`)
 }

@@ -2,10 +2,10 @@ package flags_test
 
 import (
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -13,8 +13,6 @@ import (
 func TestRuntimeHelp(t *testing.T) {
 	field, _ := reflect.TypeFor[flags.Runtimes]().FieldByName("Runtime")
 	for _, r := range session.Runtimes() {
-		if help := field.Tag.Get("help"); !strings.Contains(help, string(r)) {
-			t.Errorf("got help %q, want it to name %s", help, r)
-		}
+		e2e.Has(t, "the help", field.Tag.Get("help"), string(r))
 	}
 }

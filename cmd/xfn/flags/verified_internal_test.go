@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -64,8 +65,6 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("call %d for %s: got %q and error %v, want %v", i, pkg, reference, err, want)
 			}
 		}
-		if calls != 2 {
-			t.Errorf("%s was verified %d times, want 2", pkg, calls)
-		}
+		e2e.Equal(t, pkg, 2, calls)
 	}
 }

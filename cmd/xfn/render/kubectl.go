@@ -16,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// printKubectl prints a shell script that gets the resources that the dump lacks.
 func printKubectl(ctx context.Context, term *terminal.Terminal, s *session.Session, in session.Inputs) error {
 	missing, err := s.Missing(ctx, in)
 	if err != nil {

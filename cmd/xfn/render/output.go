@@ -17,7 +17,6 @@ import (
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// outputFlags select what is printed, and where.
 type outputFlags struct {
 	IncludeFullXR            bool `short:"x" name:"include-full-xr" help:"Print the composite resource with all input fields."`
 	IncludeConnectionDetails bool `more:"" help:"Print the connection details of the composite resource, which are secrets, as a document of kind ConnectionDetails."`
@@ -71,7 +70,6 @@ func (f outputFlags) encode(r session.Result) ([]byte, error) {
 	return encode(f.Format, f.documents(r))
 }
 
-// An output handles the results of renders, in the order of the XRs.
 type output struct {
 	flags outputFlags
 	term  *terminal.Terminal

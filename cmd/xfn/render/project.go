@@ -66,7 +66,7 @@ func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p proje
 }
 
 // pathOf returns the path of a document's file if the file has no other document. Otherwise it
-// returns the document's position, which addDocuments makes readable.
+// returns the document's position, which the reader of the session knows.
 func (p *projectInputs) pathOf(ctx context.Context, d manifest.Document) (string, error) {
 	_, more, err := manifest.Reader{FS: afero.NewOsFs()}.First(ctx, d.Path)
 	if err == nil && more {
@@ -85,11 +85,4 @@ func (p projectInputs) file(position string) string {
 		}
 	}
 	return position
-}
-
-// addDocuments makes the reader of a session return the documents at their positions.
-func (p projectInputs) addDocuments(config *session.Config) {
-	for _, d := range p.docs {
-		flags.Inline(&config.Reader, d.Position(), d)
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/session"
 	engine "github.com/xfn-dev/xfn/render"
 )
@@ -46,7 +47,6 @@ type sourceFlags struct {
 	ObserveFixtures []string `more:"" sep:"none" placeholder:"FILE" help:"Changes to observed resources in the loop, such as their status and readiness. Repeatable."`
 }
 
-// engineFlags select and configure the version of Crossplane.
 type engineFlags struct {
 	Profile           engine.Profile `more:"" enum:"v2,classic,alpha" default:"v2" otherwise:"choose a release of Crossplane with --crossplane-version, as in --crossplane-version v1.20" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2, alpha the reconciler of v1.11, whose functions are containers."`
 	CrossplaneVersion string         `more:"" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
@@ -103,7 +103,9 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err != nil {
 		return err
 	}
-	from.addDocuments(&config)
+	for _, d := range from.docs {
+		flags.Inline(&config.Reader, d.Position(), d)
+	}
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
 	many := len(in.XRs) > 1 || in.AllDocuments || len(in.Compositions) > 0 || isDir(in.XRs[0])
 	sink, err := c.sink(term, many, readsOf(in, from.file(in.Composition), from.file(in.XRD), functions))
@@ -237,23 +239,11 @@ func explainOrder(ctx context.Context, in session.Inputs, err error) error {
 // error, which is reported when the file is loaded, and for a pipe, which can be read only
 // once.
 func kindOf(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > manifest.MaxSize {
+	if info, err := os.Stat(path); path == manifest.Stdin || err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	docs, err := manifest.Split(path, text)
-	if err != nil || len(docs) == 0 {
-		return ""
-	}
-	obj, err := docs[0].Object()
-	if err != nil {
-		return ""
-	}
-	kind, _ := obj["kind"].(string)
-	return kind
+	obj, _, _ := manifest.Reader{FS: afero.NewOsFs()}.FirstObject(context.Background(), path)
+	return fieldpath.Text(obj, "kind")
 }
 
 func isDir(path string) bool {

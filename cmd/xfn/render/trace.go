@@ -15,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// traceFlags select reports about the steps of pipelines.
 type traceFlags struct {
 	Trace     flags.OptionalPath `writes:"trace.txt" placeholder:"FILE" help:"Write what each step changed to stderr. --trace=FILE writes to a file."`
 	TraceHTML string             `writes:"trace.html" more:"" name:"trace-html" placeholder:"FILE" help:"Write what each step of the pipeline changed as an HTML page."`

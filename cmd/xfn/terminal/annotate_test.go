@@ -29,9 +29,7 @@ func TestAnnotationCommand(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := command(tc.a, tc.workspace); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, command(tc.a, tc.workspace))
 		})
 	}
 }

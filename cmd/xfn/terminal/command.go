@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/report"
 )
 
 // Format is the flag for the format of the output.
@@ -76,12 +77,7 @@ func Size(n int64) string {
 }
 
 // Count returns a number with its noun: "1 image", "2 images".
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
+func Count(n int, thing string) string { return report.Count(n, thing) }
 
 // ShortDigest returns the first 12 digits of a digest, with its algorithm.
 func ShortDigest(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }

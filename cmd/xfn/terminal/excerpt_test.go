@@ -38,9 +38,7 @@ func TestExcerpt(t *testing.T) {
 			term, _ := streams(t)
 			term.Columns = tc.columns
 			got := term.Excerpts().Of(terminal.Annotation{Path: path, Line: tc.line, Text: tc.message})
-			if got != tc.want {
-				t.Errorf("%s: got\n%swant\n%s", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

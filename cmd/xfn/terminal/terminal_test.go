@@ -58,9 +58,7 @@ func TestProgress(t *testing.T) {
 				term.Progress(e)
 			}
 			term.Finish()
-			if got := stderr(); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, stderr())
 		})
 	}
 }
@@ -79,9 +77,7 @@ func TestError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			term, stderr := streams(t)
 			term.Error("xfn", tc.err)
-			if got := stderr(); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, stderr())
 		})
 	}
 }
@@ -130,9 +126,7 @@ func TestCause(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := terminal.Cause(tc.ctx, tc.err).Error(); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, terminal.Cause(tc.ctx, tc.err).Error())
 		})
 	}
 	if err := terminal.Cause(ctx, nil); err != nil {

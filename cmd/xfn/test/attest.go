@@ -46,7 +46,6 @@ type attestation struct {
 	path string
 	// digest is that of the package. It is empty until it is known.
 	digest v1.Hash
-	// passed are the names of the cases.
 	passed map[string]bool
 }
 

@@ -64,7 +64,7 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 			return err
 		}
 	}
-	config, err := c.config(term, program, p)
+	config, err := c.config(ctx, term, program, p)
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
@@ -105,9 +105,9 @@ func (c *DevCmd) watched(sources map[string]string) string {
 
 // config returns the config of the loop, in a project that may be nil. Its errors are usage
 // errors.
-func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program, p *project.Project) (dev.Config, error) {
+func (c *DevCmd) config(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (dev.Config, error) {
 	config := dev.Config{Suites: c.Suite, Timeout: c.Timeout, CaseTimeout: c.CaseTimeout, Poll: c.Poll, Now: time.Now}
-	if err := cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout), c.discover(&config, p)); err != nil {
+	if err := cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout), c.discover(ctx, &config, p)); err != nil {
 		return config, err
 	}
 	var err error
@@ -159,7 +159,7 @@ func (c *DevCmd) inProject(ctx context.Context, term *terminal.Terminal, program
 
 // discover finds the function in this folder, and uses its files for missing arguments. In a
 // project, the APIs and the examples are those of the project.
-func (c *DevCmd) discover(config *dev.Config, p *project.Project) error {
+func (c *DevCmd) discover(ctx context.Context, config *dev.Config, p *project.Project) error {
 	root := "."
 	if p != nil && c.XR != "" && filepath.Clean(c.XR) == filepath.Dir(p.Path) { // All of the project.
 		root, c.XR = c.XR, ""
@@ -179,7 +179,7 @@ func (c *DevCmd) discover(config *dev.Config, p *project.Project) error {
 	case c.XR != "":
 		return nil
 	}
-	f, err := dev.Discover(afero.NewOsFs(), ".")
+	f, err := dev.Discover(ctx, afero.NewOsFs(), ".")
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// fuzzFlags select the test of Compositions with generated composite resources.
 type fuzzFlags struct {
 	Fuzz     string `placeholder:"XRD" help:"Look for failures with generated resources of XRD."`
 	FuzzRuns int    `more:"" default:"100" placeholder:"N" help:"Generate N composite resources for each Composition of a suite. Default: ${default}."`
@@ -61,7 +60,6 @@ func (c *Cmd) fuzz(ctx context.Context, term *terminal.Terminal, items []suite.I
 	return err
 }
 
-// writeFuzz prints the report.
 func (c *Cmd) writeFuzz(term *terminal.Terminal, out suite.Fuzzed) error {
 	if len(out.Unchecked) > 0 {
 		term.Warn("not validated, because these kinds have no schema: " + strings.Join(out.Unchecked, ", ") + "; add it to schemas in the suite")

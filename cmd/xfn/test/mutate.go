@@ -21,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// mutateFlags select the test of the suites by mutants.
 type mutateFlags struct {
 	Mutate      mutants `placeholder:"N" help:"Run mutation tests of the cases. =N tries N mutants."`
 	MutateMin   float64 `more:"" placeholder:"PERCENT" help:"Fail if the cases kill less than PERCENT of the killed and survived mutants."`
@@ -53,7 +52,6 @@ func (m *mutants) Decode(ctx *kong.DecodeContext) (err error) {
 // IsBool returns true, so that kong accepts the flag without a value.
 func (*mutants) IsBool() bool { return true }
 
-// mutationDocument is the JSON report about mutants.
 type mutationDocument struct {
 	Killed    int              `json:"killed"`
 	Survived  int              `json:"survived"`

@@ -23,7 +23,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
 
-// reportFlags select the reports about the cases of a test run.
 type reportFlags struct {
 	Format string `more:"" enum:"text,json,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality."`
 	terminal.Summary
@@ -45,7 +44,6 @@ func (f reportFlags) ofCases() bool {
 		f.Format == terminal.SARIF || f.Format == terminal.GitLab
 }
 
-// A reporter reports the outcomes of cases.
 type reporter struct {
 	reportFlags
 	term  *terminal.Terminal
@@ -147,7 +145,6 @@ func (r *reporter) add(o suite.Outcome) error {
 	return r.page(o)
 }
 
-// annotations returns the failures of a case.
 func annotations(o suite.Outcome) (all []terminal.Annotation) {
 	for _, f := range o.Failures {
 		all = append(all, terminal.Annotation{Path: f.Path, Line: f.Line, Rule: "test", Title: o.Name(), Text: f.Text})

@@ -41,8 +41,7 @@ type screen struct {
 	// watches is the message that names the watched files. lasting is a message that is
 	// shown until another message replaces it.
 	watches, lasting string
-	// traces are the traces of the last render.
-	traces []report.Trace
+	traces           []report.Trace
 	// raw is true if the terminal is in raw mode, in which lines end with CR LF.
 	raw bool
 }

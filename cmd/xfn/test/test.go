@@ -37,7 +37,6 @@ type Cmd struct {
 	Convert bool `help:"Write the tests of other tools as suites of xfn."`
 }
 
-// selectFlags select the cases to run.
 type selectFlags struct {
 	Run     string `placeholder:"REGEXP" meant:"case,cases,filter,only,test" help:"Run only cases whose suite/case matches."`
 	Count   int    `more:"" default:"1" placeholder:"N" help:"Run each case N times."`
@@ -47,7 +46,6 @@ type selectFlags struct {
 	Index   int    `hidden:"" name:"job-completion-index" env:"JOB_COMPLETION_INDEX" default:"-1"`
 }
 
-// runFlags configure the run.
 type runFlags struct {
 	Parallel    positive      `placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
 	FailFast    bool          `name:"failfast" help:"Stop after the first case that fails."`

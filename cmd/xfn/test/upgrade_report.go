@@ -77,7 +77,6 @@ func (u *upgrade) causes(r revision, rev string) {
 	}
 }
 
-// add adds the difference of one render.
 func (u *upgrade) add(render string, diffs []report.DocDiff, before, after string) error {
 	u.Renders++
 	if len(diffs) > 0 || before != after {
@@ -201,7 +200,6 @@ func codes(all []string) string {
 	return strings.Join(out, ", ")
 }
 
-// longest returns the length of the longest run of backticks in a text.
 func longest(text string) int {
 	most, n := 0, 0
 	for _, r := range text {

@@ -29,13 +29,11 @@ type ConvertCmd struct {
 	CompositionEnvironment EnvironmentCmd `cmd:"" help:"Replace the environment of a Composition by a step of its pipeline."`
 }
 
-// convertFiles are the arguments and flags of each conversion.
 type convertFiles struct {
 	InputFile  string `arg:"" name:"file" optional:"" default:"-" help:"File with the Composition, or - for stdin, the default. Other documents of the file are not changed."`
 	OutputFile string `short:"o" empty:"" placeholder:"FILE" help:"File to write, or - for stdout, the default."`
 }
 
-// A conversion converts Compositions.
 type conversion struct {
 	// what describes the objects for which applies returns true.
 	what    string
@@ -49,7 +47,6 @@ type conversion struct {
 	lenient bool
 }
 
-// run converts the documents, and writes all or none.
 func (c *convertFiles) run(ctx context.Context, term *terminal.Terminal, by conversion) error {
 	docs, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.All(ctx, c.InputFile)
 	if err != nil {
@@ -201,7 +198,6 @@ func dropServerFields(obj map[string]any) {
 	obj["metadata"] = metadata
 }
 
-// refuse returns why an object is not converted.
 func (by conversion) refuse(obj map[string]any) error {
 	u := &unstructured.Unstructured{Object: obj}
 	reason := by.resources

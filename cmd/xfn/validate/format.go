@@ -12,7 +12,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// A format prints results.
 type format interface {
 	result(r validate.Result) error
 	end(c validate.Counts) error

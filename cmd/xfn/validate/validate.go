@@ -145,7 +145,8 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err := cmp.Or(err, out.finish()); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
 	}
-	return cmp.Or(c.Summary.Write(term, found, out.sentence()), out.verdict())
+	sentence := strings.Join(append([]string{total(out.counts)}, out.lacks()...), "; ")
+	return cmp.Or(c.Summary.Write(term, found, sentence), out.verdict())
 }
 
 // undefined returns the warning about schemas that define no kind.
@@ -164,10 +165,8 @@ func swapped(schemas, resources []string) error {
 	return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("the order is schemas, resources: xfn validate %s %s", others, given))}
 }
 
-// An output prints results, and counts them.
 type output struct {
-	term *terminal.Terminal
-	// quiet omits valid resources.
+	term  *terminal.Terminal
 	quiet bool
 	// strict makes missing schemas errors.
 	strict bool
@@ -292,11 +291,6 @@ func (o *output) finish() error {
 		o.term.Note(fmt.Sprintf("with --composition-mode loose, the command fails because of %s about fields of patches and bases, as xfn xpkg lint does", terminal.Count(o.lenient, "warning")))
 	}
 	return o.end(o.counts)
-}
-
-// sentence returns the counts for a summary.
-func (o *output) sentence() string {
-	return strings.Join(append([]string{total(o.counts)}, o.lacks()...), "; ")
 }
 
 // lacks says how many schemas and packages cannot be read.

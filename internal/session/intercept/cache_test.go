@@ -13,7 +13,6 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -74,7 +73,20 @@ func options(t *testing.T, dir string) intercept.CacheOptions {
 	return intercept.CacheOptions{Dir: dir, Identity: byName, Now: at(noon), Progress: func(e progress.Event) { t.Errorf("unexpected event: %s", e.Text) }}
 }
 
-func call(t *testing.T, r function.Runner, name string, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+// warnings returns CacheOptions, and a func that fails the test unless the only event was a warning
+// that has want.
+func warnings(t *testing.T, dir string) (o intercept.CacheOptions, warned func(reason, want string)) {
+	var events []progress.Event
+	o = options(t, dir)
+	o.Progress = func(e progress.Event) { events = append(events, e) }
+	return o, func(reason, want string) {
+		if len(events) != 1 || events[0].Kind != progress.Warning || !strings.Contains(events[0].Text, want) {
+			t.Errorf("%s: got the warnings %v", reason, events)
+		}
+	}
+}
+
+func call(t testing.TB, r function.Runner, name string, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	t.Helper()
 	rsp, err := r.RunFunction(t.Context(), name, req)
 	e2e.NoError(t, err)
@@ -131,12 +143,8 @@ func TestSecondCall(t *testing.T) {
 			sent := proto.CloneOf(tc.req)
 			got := call(t, intercept.Cache(calls, o), "fn", tc.req)
 
-			if hit := len(calls.Calls()) == 0; hit != tc.wantHit {
-				t.Errorf("%s: hit is %t", tc.reason, hit)
-			}
-			if diff := cmp.Diff(answer(tc.req, time.Hour), got, protocmp.Transform()); diff != "" {
-				t.Errorf("%s: the response differs from the function's (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason+": a hit", tc.wantHit, len(calls.Calls()) == 0)
+			e2e.Equal(t, tc.reason+": the response differs from the function's", answer(tc.req, time.Hour), got, protocmp.Transform())
 			e2e.Equal(t, "the request was changed", sent, tc.req, protocmp.Transform())
 		})
 	}
@@ -178,9 +186,7 @@ func TestWhatIsNotKept(t *testing.T) {
 					t.Errorf("%s: got %d bytes, %v", tc.reason, proto.Size(rsp), err)
 				}
 			}
-			if kept := len(calls.Calls()) == 1; kept != tc.wantKept {
-				t.Errorf("%s: called %d times", tc.reason, len(calls.Calls()))
-			}
+			e2e.Equal(t, tc.reason+": kept", tc.wantKept, len(calls.Calls()) == 1)
 			if n := len(e2e.Names(t, dir)); n == 0 == tc.wantKept {
 				t.Errorf("%s: the folder has %d files", tc.reason, n)
 			}
@@ -248,42 +254,32 @@ func TestUnusableFolder(t *testing.T) {
 	}{
 		"File": {"a file is not a folder", func(t *testing.T) (string, func()) {
 			path := filepath.Join(t.TempDir(), "f")
-			put(t, path, "x")
+			e2e.WriteFile(t, path, "x")
 			return path, func() {}
 		}, "making folder"},
 		"Gone": {"a folder can be removed while it is used", func(t *testing.T) (string, func()) {
 			dir := filepath.Join(t.TempDir(), "d")
-			return dir, func() {
-				if err := os.RemoveAll(dir); err != nil {
-					t.Error(err)
-				}
-			}
+			return dir, func() { e2e.NoError(t, os.RemoveAll(dir)) }
 		}, "caching a response"},
 		"NoFolder": {"a folder can be replaced by a file", func(t *testing.T) (string, func()) {
 			dir := filepath.Join(t.TempDir(), "d")
 			return dir, func() {
-				if err := os.RemoveAll(dir); err != nil {
-					t.Error(err)
-				}
-				put(t, dir, "x")
+				e2e.NoError(t, os.RemoveAll(dir))
+				e2e.WriteFile(t, dir, "x")
 			}
 		}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir, spoil := tc.dir(t)
-			var events []progress.Event
-			o := options(t, dir)
-			o.Progress = func(e progress.Event) { events = append(events, e) }
+			o, warned := warnings(t, dir)
 			r := intercept.Cache(echo(time.Hour), o)
 			spoil()
 			for range 3 {
 				req := request(1, "x")
 				e2e.Equal(t, tc.reason, answer(req, time.Hour), call(t, r, "fn", req), protocmp.Transform())
 			}
-			if len(events) != 1 || events[0].Kind != progress.Warning || !strings.Contains(events[0].Text, tc.want) {
-				t.Errorf("%s: got the warnings %v", tc.reason, events)
-			}
+			warned(tc.reason, tc.want)
 		})
 	}
 }
@@ -306,15 +302,11 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var events []string
-			o := options(t, t.TempDir())
-			o.Progress = func(e progress.Event) { events = append(events, e.Text) }
+			o, warned := warnings(t, t.TempDir())
 			if rsp := call(t, intercept.Cache(tc.runner, o), "fn", tc.req); rsp.GetMeta().GetTtl() == nil {
 				t.Errorf("%s: got %v", tc.reason, rsp)
 			}
-			if len(events) != 1 || !strings.Contains(events[0], tc.want) {
-				t.Errorf("%s: got the warnings %q", tc.reason, events)
-			}
+			warned(tc.reason, tc.want)
 		})
 	}
 }
@@ -325,12 +317,10 @@ func TestCancelled(t *testing.T) {
 	call(t, r, "fn", request(1, ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := r.RunFunction(ctx, "fn", request(1, "")); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := intercept.PruneCache(ctx, dir, noon); !errors.Is(err, context.Canceled) {
-		t.Errorf("pruning: got %v", err)
-	}
+	_, err := r.RunFunction(ctx, "fn", request(1, ""))
+	e2e.ErrorIs(t, "a call", err, context.Canceled)
+	_, err = intercept.PruneCache(ctx, dir, noon)
+	e2e.ErrorIs(t, "pruning", err, context.Canceled)
 }
 
 // TestConcurrentCalls: each of many concurrent calls gets its own response.
@@ -349,9 +339,4 @@ func TestConcurrentCalls(t *testing.T) {
 		})
 	}
 	e2e.Wait(t, &calls)
-}
-
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	e2e.WriteFile(t, path, text)
 }

@@ -1,13 +1,12 @@
 package intercept_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -31,9 +30,8 @@ func TestCrosscheck(t *testing.T) {
 			r := intercept.Crosscheck(intercept.Side{Name: "the builtin", Runner: responding(t, tc.first)}, intercept.Side{Name: "the package", Runner: responding(t, tc.second)})
 			got, err := r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{})
 			if tc.want == "" {
-				if want := response(t, tc.first); err != nil || !proto.Equal(want, got) {
-					t.Errorf("%s: got %v, %v", tc.reason, got, err)
-				}
+				e2e.NoError(t, err)
+				e2e.Equal(t, tc.reason, response(t, tc.first), got, protocmp.Transform())
 				return
 			}
 			var d *intercept.CrosscheckError
@@ -45,20 +43,14 @@ func TestCrosscheck(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	fails := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		return nil, errors.New("it is unavailable")
-	})
+	fails := always(nil, errors.New("it is unavailable"))
 	r := intercept.Crosscheck(intercept.Side{Name: "the builtin", Runner: responding(t, "{}")}, intercept.Side{Name: "the package", Runner: fails})
-	if _, err := r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != "calling the package: it is unavailable" {
-		t.Errorf("got %v", err)
-	}
+	_, err := r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{})
+	e2e.ErrorHas(t, "a package that fails", err, "calling the package: it is unavailable")
 }
 
 func responding(t *testing.T, text string) function.Runner {
-	rsp := response(t, text)
-	return function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		return rsp, nil
-	})
+	return always(response(t, text), nil)
 }
 
 func response(t *testing.T, text string) *fnv1.RunFunctionResponse {

@@ -27,9 +27,7 @@ import (
 // returns the path of the file with the cached response.
 func entryPath(t testing.TB, r function.Runner, dir string) string {
 	t.Helper()
-	if _, err := r.RunFunction(t.Context(), "fn", request(1, "")); err != nil {
-		t.Fatal(err)
-	}
+	call(t, r, "fn", request(1, ""))
 	files, err := filepath.Glob(filepath.Join(dir, "*.response"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("got files %q, %v", files, err)
@@ -95,7 +93,7 @@ func TestReading(t *testing.T) {
 			dir := t.TempDir()
 			path := entryPath(t, intercept.Cache(echo(time.Hour), options(t, dir)), dir)
 			good := []byte(e2e.ReadFile(t, path))
-			put(t, path, string(tc.spoil(t, path, good)))
+			e2e.WriteFile(t, path, string(tc.spoil(t, path, good)))
 			checkUse(t, tc.reason, dir, tc.wantHit)
 			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) == tc.wantHit {
 				t.Errorf("%s: the file: %v", tc.reason, err)
@@ -110,9 +108,7 @@ func checkUse(t *testing.T, reason, dir string, wantHit bool) {
 	t.Helper()
 	calls := report.Record(echo(0), time.Now)
 	call(t, intercept.Cache(calls, options(t, dir)), "fn", request(1, ""))
-	if hit := len(calls.Calls()) == 0; hit != wantHit {
-		t.Errorf("%s: hit is %t", reason, hit)
-	}
+	e2e.Equal(t, reason+": a hit", wantHit, len(calls.Calls()) == 0)
 }
 
 // TestIrregularFiles: the cache opens and writes only regular files.
@@ -131,20 +127,16 @@ func TestIrregularFiles(t *testing.T) {
 			r := intercept.Cache(echo(time.Hour), options(t, dir))
 			path := entryPath(t, r, dir)
 			e2e.NoError(t, os.Rename(path, outside))
-			before := []byte(e2e.ReadFile(t, outside))
+			before := e2e.ReadFile(t, outside)
 			if err := tc.put(path, outside); err != nil {
 				t.Skipf("the system cannot create it: %v", err)
 			}
 			checkUse(t, tc.reason, dir, false)
-			if got := entryPath(t, r, dir); got != path {
-				t.Errorf("%s: the response is cached as %s", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, path, entryPath(t, r, dir))
 			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 				t.Errorf("%s: the response is not cached: %v, %v", tc.reason, info, err)
 			}
-			if after, err := os.ReadFile(outside); err != nil || !bytes.Equal(before, after) {
-				t.Errorf("%s: the file outside was changed: %v", tc.reason, err)
-			}
+			e2e.Equal(t, tc.reason+": the file outside", before, e2e.ReadFile(t, outside))
 		})
 	}
 }
@@ -177,7 +169,7 @@ func TestPrune(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), tc.name)
-			put(t, path, string(tc.content(path)))
+			e2e.WriteFile(t, path, string(tc.content(path)))
 			e2e.NoError(t, os.Chtimes(path, noon.Add(-tc.age), noon.Add(-tc.age)))
 			removed, err := intercept.PruneCache(t.Context(), filepath.Dir(path), noon)
 			e2e.NoError(t, err)
@@ -193,7 +185,7 @@ func TestPruneOtherFolders(t *testing.T) {
 	if n, err := intercept.PruneCache(t.Context(), filepath.Join(dir, "absent"), noon); n != 0 || err != nil {
 		t.Errorf("a missing folder: got %d, %v", n, err)
 	}
-	put(t, filepath.Join(dir, "f"), "x")
+	e2e.WriteFile(t, filepath.Join(dir, "f"), "x")
 	if _, err := intercept.PruneCache(t.Context(), filepath.Join(dir, "f"), noon); err == nil {
 		t.Error("a file is not a folder")
 	}
@@ -201,7 +193,7 @@ func TestPruneOtherFolders(t *testing.T) {
 	// the other files.
 	full := filepath.Join(dir, strings.Repeat("a", 64)+".response")
 	e2e.NoError(t, os.MkdirAll(filepath.Join(full, "x"), 0o700))
-	put(t, filepath.Join(dir, strings.Repeat("b", 64)+".response"), "x")
+	e2e.WriteFile(t, filepath.Join(dir, strings.Repeat("b", 64)+".response"), "x")
 	if n, err := intercept.PruneCache(t.Context(), dir, noon); n != 1 || err == nil || !strings.Contains(err.Error(), full) {
 		t.Errorf("got %d, %v", n, err)
 	}
@@ -223,7 +215,7 @@ func FuzzEntry(f *testing.F) {
 		if whole {
 			data = file(t, path, expires, data)
 		}
-		put(t, path, string(data))
+		e2e.WriteFile(t, path, string(data))
 		calls := report.Record(echo(0), time.Now)
 		rsp := call(t, intercept.Cache(calls, options(t, dir)), "fn", request(1, "tag"))
 		if rsp.GetMeta().GetTag() != "tag" {
@@ -232,8 +224,7 @@ func FuzzEntry(f *testing.F) {
 		if hit := len(calls.Calls()) == 0; hit && rsp.GetMeta().GetTtl().AsDuration() <= 0 {
 			t.Errorf("a response without a TTL was used: %v", rsp)
 		}
-		if _, err := intercept.PruneCache(t.Context(), dir, noon); err != nil {
-			t.Error(err)
-		}
+		_, err := intercept.PruneCache(t.Context(), dir, noon)
+		e2e.NoError(t, err)
 	})
 }

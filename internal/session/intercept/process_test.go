@@ -114,9 +114,7 @@ func TestSeveralProcesses(t *testing.T) {
 			t.Errorf("%v: %s", err, cmd.Stderr)
 		}
 	}
-	if n := len(e2e.Names(t, dir)); n != 8 {
-		t.Errorf("the folder has %d files: %q", n, e2e.Names(t, dir))
-	}
+	e2e.Equal(t, "the files in the folder", 8, len(e2e.Names(t, dir)))
 }
 
 func TestKilledProcess(t *testing.T) {
@@ -126,9 +124,7 @@ func TestKilledProcess(t *testing.T) {
 		// All responses are correct, and no file of the killed process prevents caching.
 		r := intercept.Cache(large, options(t, dir))
 		for i := range 8 {
-			if err := right(t.Context(), r, i); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, right(t.Context(), r, i))
 		}
 	}
 	if _, err := intercept.PruneCache(t.Context(), dir, time.Now().Add(48*time.Hour)); err != nil {

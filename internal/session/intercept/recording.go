@@ -275,7 +275,6 @@ func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	return m, nil
 }
 
-// values converts a protobuf message to JSON values.
 func values(m proto.Message) (map[string]any, error) {
 	b, err := protojson.Marshal(m)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -25,6 +24,19 @@ func callRequest(t *testing.T, text string) *fnv1.RunFunctionRequest {
 	req := &fnv1.RunFunctionRequest{}
 	e2e.NoError(t, protojson.Unmarshal([]byte(text), req))
 	return req
+}
+
+// record records a call of function f in step.
+func record(t *testing.T, r function.Runner, dir, step, text string) {
+	t.Helper()
+	_, err := intercept.Record(dir, r).RunFunction(function.WithStep(t.Context(), step), "f", callRequest(t, text))
+	e2e.NoError(t, err)
+}
+
+// replay replays the call of function f in step.
+func replay(t *testing.T, dir, step, text string) (*fnv1.RunFunctionResponse, error) {
+	t.Helper()
+	return intercept.Replay(dir).RunFunction(function.WithStep(t.Context(), step), "f", callRequest(t, text))
 }
 
 // counter is a Runner that responds with the number of its calls. A call of
@@ -80,9 +92,7 @@ func TestReplay(t *testing.T) {
 			now := callRequest(t, tc.now)
 			rsp, err := intercept.Replay(dir).RunFunction(ctx, tc.function, now)
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				if miss, ok := errors.AsType[*intercept.MissError](err); ok && (miss.Recorded != nil) != (tc.wantWas != "") {
 					t.Errorf("%s: the nearest is %v", tc.reason, miss.Recorded)
 				}
@@ -115,31 +125,22 @@ func refuse(t *testing.T, dir string, texts ...string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, err)
 }
 
 // TestNearest: the MissError contains the most similar of several recorded requests.
 func TestNearest(t *testing.T) {
 	dir := t.TempDir()
-	ctx := function.WithStep(t.Context(), "s")
-	r := intercept.Record(dir, new(counter))
-	for _, text := range []string{first, strings.NewReplacer(`"a"`, `"b"`, "1}", "7}").Replace(first)} {
-		if _, err := r.RunFunction(ctx, "f", callRequest(t, text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := r.RunFunction(function.WithStep(t.Context(), "other"), "f", callRequest(t, strings.Replace(first, "1}", "8}", 1))); err != nil {
-		t.Fatal(err)
-	}
-	now := callRequest(t, strings.NewReplacer(`"a"`, `"b"`, "1}", "8}").Replace(first))
-	_, err := intercept.Replay(dir).RunFunction(ctx, "f", now)
+	similar := strings.NewReplacer(`"a"`, `"b"`, "1}", "7}").Replace(first)
+	record(t, new(counter), dir, "s", first)
+	record(t, new(counter), dir, "s", similar)
+	record(t, new(counter), dir, "other", strings.Replace(first, "1}", "8}", 1))
+	_, err := replay(t, dir, "s", strings.Replace(similar, "7}", "8}", 1))
 	var miss *intercept.MissError
 	if !errors.As(err, &miss) {
 		t.Fatalf("got %v", err)
 	}
-	want, err := intercept.Mask(callRequest(t, strings.NewReplacer(`"a"`, `"b"`, "1}", "7}").Replace(first)))
+	want, err := intercept.Mask(callRequest(t, similar))
 	e2e.NoError(t, err)
 	e2e.Equal(t, "the most similar call", want, miss.Recorded)
 }
@@ -153,24 +154,18 @@ func TestReplayRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			ctx := function.WithStep(t.Context(), "s")
-			if _, err := intercept.Record(dir, new(counter)).RunFunction(ctx, "f", callRequest(t, first)); err != nil {
-				t.Fatal(err)
-			}
+			record(t, new(counter), dir, "s", first)
 			files, err := filepath.Glob(filepath.Join(dir, "f", "s.*.json"))
 			if err != nil || len(files) != 1 {
 				t.Fatalf("got the files %v, %v", files, err)
 			}
 			e2e.WriteFile(t, files[0], tc.content)
-			if _, err := intercept.Replay(dir).RunFunction(ctx, "f", callRequest(t, first)); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			_, err = replay(t, dir, "s", first)
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
-	_, err := intercept.Replay(filepath.Join(t.TempDir(), "none")).RunFunction(t.Context(), "f", callRequest(t, first))
-	if err == nil || !strings.Contains(err.Error(), "opening recording") {
-		t.Errorf("a missing folder: got %v", err)
-	}
+	_, err := replay(t, filepath.Join(t.TempDir(), "none"), "s", first)
+	e2e.ErrorHas(t, "a missing folder", err, "opening recording")
 }
 
 // TestRecordRefuses: a call fails if it cannot be written to a file. A call
@@ -178,18 +173,14 @@ func TestReplayRefuses(t *testing.T) {
 func TestRecordRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	e2e.WriteFile(t, file, "")
-	if _, err := intercept.Record(file, new(counter)).RunFunction(t.Context(), "f", callRequest(t, first)); err == nil || !strings.Contains(err.Error(), `recording the call of function "f"`) {
-		t.Errorf("a file in place of the folder: got %v", err)
-	}
+	_, err := intercept.Record(file, new(counter)).RunFunction(t.Context(), "f", callRequest(t, first))
+	e2e.ErrorHas(t, "a file in place of the folder", err, `recording the call of function "f"`)
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := intercept.Record(dir, new(counter)).RunFunction(ctx, "f", callRequest(t, first)); err != nil {
-		t.Error(err)
-	}
-	if kept, err := os.ReadDir(dir); err != nil || len(kept) > 0 {
-		t.Errorf("a cancelled call was recorded: %v, %v", kept, err)
-	}
+	_, err = intercept.Record(dir, new(counter)).RunFunction(ctx, "f", callRequest(t, first))
+	e2e.NoError(t, err)
+	e2e.Empty(t, dir)
 }
 
 // TestRecordSimilarNames: the calls of steps whose names differ only in characters that files
@@ -201,22 +192,17 @@ func TestRecordSimilarNames(t *testing.T) {
 		return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: function.Step(ctx)}}}, nil
 	})
 	for _, step := range steps {
-		if _, err := intercept.Record(dir, echo).RunFunction(function.WithStep(t.Context(), step), "f", callRequest(t, first)); err != nil {
-			t.Fatal(err)
-		}
+		record(t, echo, dir, step, first)
 	}
 	for _, step := range steps {
-		rsp, err := intercept.Replay(dir).RunFunction(function.WithStep(t.Context(), step), "f", callRequest(t, first))
-		if err != nil || rsp.GetResults()[0].GetMessage() != step {
-			t.Errorf("step %q: got %v, %v", step, rsp, err)
-		}
+		rsp, err := replay(t, dir, step, first)
+		e2e.NoError(t, err)
+		e2e.Equal(t, "the response of the step", step, rsp.GetResults()[0].GetMessage())
 	}
 }
 
 func TestTwice(t *testing.T) {
-	same := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: "same"}}}, nil
-	})
+	same := always(&fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: "same"}}}, nil)
 	flaky := new(counter)
 	cases := map[string]struct {
 		reason, name string
@@ -231,15 +217,9 @@ func TestTwice(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			rsp, err := intercept.Twice(tc.runner).RunFunction(function.WithStep(t.Context(), "s"), tc.name, callRequest(t, first))
+			e2e.WantError(t, tc.reason, err, tc.wantErr)
 			if tc.wantErr == "" {
-				want := &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: tc.want}}}
-				if diff := cmp.Diff(want, rsp, protocmp.Transform()); err != nil || diff != "" {
-					t.Errorf("%s: got %v\n%s", tc.reason, err, diff)
-				}
-				return
-			}
-			if err == nil || err.Error() != tc.wantErr {
-				t.Errorf("%s: got %v", tc.reason, err)
+				e2e.Equal(t, tc.reason, tc.want, rsp.GetResults()[0].GetMessage())
 			}
 			if differ, ok := errors.AsType[*intercept.UnstableError](err); ok && cmp.Equal(differ.First, differ.Second) {
 				t.Errorf("%s: both responses are %v", tc.reason, differ.First)

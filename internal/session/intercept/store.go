@@ -144,7 +144,6 @@ func keyOf(identity string, req *fnv1.RunFunctionRequest) (key, error) {
 	return key(h.Sum(nil)), nil
 }
 
-// An entry is a cached response and its expiry time.
 type entry struct {
 	response *fnv1.RunFunctionResponse
 	expires  time.Time
@@ -160,7 +159,6 @@ const (
 	maxFile    = headerSize + MaxCachedSize + sumSize
 )
 
-// encode returns the content of the cache file for e.
 func encode(k key, e entry) ([]byte, error) {
 	rsp, err := proto.Marshal(e.response)
 	if err != nil {

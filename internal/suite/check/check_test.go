@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -24,7 +22,6 @@ func value(t *testing.T, text string) map[string]any {
 	return obj
 }
 
-// form decodes the expectations of a case.
 func form(t *testing.T, expect string) spec.CaseSpec {
 	t.Helper()
 	s, err := spec.Parse(manifest.Document{Path: "s.yaml", Line: 1, Text: []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- name: a\n  expect: " + expect)})
@@ -141,7 +138,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// files implements Goldens in memory.
 type files struct {
 	docs   map[string][]map[string]any
 	update bool
@@ -194,9 +190,7 @@ func TestGolden(t *testing.T) {
 		"broken:1: did not find expected node content | replace it with option update",
 		`there is no resource "nuts": is it "nut"? | `,
 	}
-	if diff := cmp.Diff(want, texts); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the texts", want, texts)
 	steps := map[string]string{}
 	for _, change := range got[0].Diffs[0].Changes {
 		steps[change.Path] = change.Step

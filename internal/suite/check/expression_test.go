@@ -3,7 +3,6 @@ package check_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 
@@ -47,12 +46,8 @@ func TestEval(t *testing.T) {
 			}
 			for range 2 { // The second evaluation uses the cached program.
 				got, err := env.Eval(t.Context(), tc.expression, values)
-				if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
-					t.Fatalf("%s: got error %v, want %q", tc.reason, err, tc.err)
-				}
-				if got != tc.want {
-					t.Errorf("%s: got %t", tc.reason, got)
-				}
+				e2e.WantError(t, tc.reason, err, tc.err)
+				e2e.Equal(t, tc.reason, tc.want, got)
 			}
 		})
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// objects checks that the output contains each object.
 func (r *run) objects(want []map[string]any) {
 	for i, w := range want {
 		path := []string{"expect", "objects", fmt.Sprintf("[%d]", i)}
@@ -56,7 +55,6 @@ func annotated(u *unstructured.Unstructured) string {
 	return " with the annotations " + strings.Join(all, ", ")
 }
 
-// sameKind lists the documents of u's kind.
 func (r *run) sameKind(u *unstructured.Unstructured) string {
 	var names []string
 	for _, doc := range r.subject.Documents {
@@ -70,7 +68,6 @@ func (r *run) sameKind(u *unstructured.Unstructured) string {
 	return ", only " + list(names)
 }
 
-// candidate returns the first document that has want's apiVersion, kind, name and annotations.
 func (r *run) candidate(want map[string]any) map[string]any {
 	w := unstructured.Unstructured{Object: want}
 	i := slices.IndexFunc(r.subject.Documents, func(doc map[string]any) bool {

@@ -99,7 +99,6 @@ func matches(w spec.Result, got Reported) (bool, error) {
 	return Match(w.Reason, got.Reason)
 }
 
-// describeWanted describes an expected function result in a message.
 func describeWanted(w spec.Result) string {
 	var words []string
 	add := func(format, v string) {
@@ -230,9 +229,9 @@ func (r *run) ready(want spec.Ready) {
 	switch {
 	case want.After == nil || want.XR != nil && !*want.XR:
 	case !isReady:
-		r.failf(path, "the composite resource is not ready after %s%s%s", passes(r.subject.Passes), conditionReason(c), r.unready())
+		r.failf(path, "the composite resource is not ready after %s%s%s", report.Count(r.subject.Passes, "pass"), conditionReason(c), r.unready())
 	case since > *want.After:
-		r.failf(path, "the composite resource is ready after %s, want %d", passes(since), *want.After)
+		r.failf(path, "the composite resource is ready after %s, want %d", report.Count(since, "pass"), *want.After)
 	}
 	r.readiness("resources", want.Resources, true)
 	r.readiness("unready", want.Unready, false)
@@ -264,22 +263,15 @@ func (r *run) readiness(key string, names []string, want bool) {
 	}
 }
 
-func passes(n int) string {
-	if n == 1 {
-		return "1 pass"
-	}
-	return fmt.Sprintf("%d passes", n)
-}
-
 func (r *run) passes(want *int) {
 	if want == nil {
 		return
 	}
 	switch s := r.subject; {
 	case !s.Settled:
-		r.failf([]string{"expect", "passes"}, "after %s, resources still change", passes(s.Passes))
+		r.failf([]string{"expect", "passes"}, "after %s, resources still change", report.Count(s.Passes, "pass"))
 	case s.Passes > *want:
-		r.failf([]string{"expect", "passes"}, "want no changes after %s, but %d were needed", passes(*want), s.Passes)
+		r.failf([]string{"expect", "passes"}, "want no changes after %s, but %d were needed", report.Count(*want, "pass"), s.Passes)
 	}
 }
 

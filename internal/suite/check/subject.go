@@ -55,7 +55,6 @@ type Reported struct {
 	report.Result
 }
 
-// index prepares a subject for lookups.
 func (s *Subject) index() {
 	s.byName = make(map[string]map[string]any, len(s.Composed))
 	for _, obj := range s.Composed {

@@ -73,10 +73,8 @@ func (r *Recorder) record(name string) *step {
 
 // A Case is what is known of a case that ran.
 type Case struct {
-	// Composition is the Composition that the case tests.
 	Composition composition.Entry
-	// Recorder recorded the render.
-	Recorder *Recorder
+	Recorder    *Recorder
 	// XR is the composite resource of the case, and XRD its definition. XRD may be nil.
 	XR, XRD map[string]any
 	// Composed are the composed resources, by name.
@@ -93,7 +91,6 @@ type Collector struct {
 	all map[string]*collected
 }
 
-// collected is the coverage of one Composition.
 type collected struct {
 	entry composition.Entry
 	cases int

@@ -197,9 +197,7 @@ func TestFiles(t *testing.T) {
 		var b bytes.Buffer
 		e2e.NoError(t, tc.write(&b, c.Report()))
 		for _, want := range tc.want {
-			if !strings.Contains(b.String(), want) {
-				t.Errorf("the %s lacks %q:\n%s", name, want, b.String())
-			}
+			e2e.Has(t, "the "+name, b.String(), want)
 		}
 		if strings.Contains(b.String(), tc.not) {
 			t.Errorf("the %s has %q", name, tc.not)

@@ -133,16 +133,14 @@ func (c *collected) report() Composition {
 			r.UnsetXRFields = append(r.UnsetXRFields, path)
 		}
 	}
-	for _, f := range slices.SortedFunc(maps.Keys(c.composed), compareFields) {
+	for _, f := range slices.SortedFunc(maps.Keys(c.composed), func(a, b Field) int {
+		return cmp.Or(strings.Compare(a.Resource, b.Resource), strings.Compare(a.Path, b.Path))
+	}) {
 		if !c.composed[f] {
 			r.UncheckedFields = append(r.UncheckedFields, f)
 		}
 	}
 	return r
-}
-
-func compareFields(a, b Field) int {
-	return cmp.Or(strings.Compare(a.Resource, b.Resource), strings.Compare(a.Path, b.Path))
 }
 
 // points returns all points, each once, in the order in which the builtin lists them.

@@ -115,14 +115,7 @@ func countKinds(parts []Part) []string {
 		return cmp.Compare(slices.Index(order, a), slices.Index(order, b))
 	}) {
 		ran, of := count(byKind[kind])
-		all = append(all, fmt.Sprintf("%s %d/%d", plural(string(kind)), ran, of))
+		all = append(all, fmt.Sprintf("%s %d/%d", report.Plural(string(kind)), ran, of))
 	}
 	return all
-}
-
-func plural(noun string) string {
-	if strings.HasSuffix(noun, "ch") {
-		return noun + "es"
-	}
-	return noun + "s"
 }

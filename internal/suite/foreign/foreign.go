@@ -103,11 +103,8 @@ func (b *builder) first(file string) (map[string]any, error) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(filepath.Dir(b.doc.Path), filepath.FromSlash(file))
 	}
-	doc, _, err := b.reader.First(b.ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	return doc.Object()
+	obj, _, err := b.reader.FirstObject(b.ctx, file)
+	return obj, err
 }
 
 // projectFiles are the files in the root of a project.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,7 +28,6 @@ func IsXprin(file string) bool {
 	return name == "xprin.yaml" || strings.HasSuffix(name, "_xprin.yaml")
 }
 
-// xprinFile is the content of a suite of xprin.
 type xprinFile struct {
 	Common map[string]any `json:"common"`
 	Tests  []any          `json:"tests"`
@@ -64,12 +65,9 @@ type xprinPatches struct {
 
 // An xprin converts a suite of xprin. In warnings are the fields that xprin ignores.
 type xprin struct {
-	ctx      context.Context
-	reader   manifest.Reader
-	doc      manifest.Document
-	common   map[string]any
-	ids      map[string]bool
-	warnings []error
+	*builder
+	common map[string]any
+	ids    map[string]bool
 }
 
 // Xprin converts a suite of xprin. warnings are about fields that neither xprin nor xfn knows.
@@ -82,14 +80,13 @@ func Xprin(ctx context.Context, r manifest.Reader, doc manifest.Document) (cases
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &xprin{ctx: ctx, reader: r, doc: doc, ids: map[string]bool{}}
-	b := newBuilder(ctx, r, doc)
+	x := &xprin{builder: newBuilder(ctx, r, doc), ids: map[string]bool{}}
 	var f xprinFile
-	b.decode(obj, &f, "", x.ignored(b))
-	if len(f.Tests) == 0 && len(b.errs) == 0 {
-		b.fail("tests", errors.New("the suite has no tests"))
+	x.decode(obj, &f, "", x.ignored)
+	if len(f.Tests) == 0 && len(x.errs) == 0 {
+		x.fail("tests", errors.New("the suite has no tests"))
 	}
-	if err := errors.Join(b.errs...); err != nil {
+	if err := errors.Join(x.errs...); err != nil {
 		return nil, x.warnings, err
 	}
 	x.common = f.Common
@@ -99,15 +96,10 @@ func Xprin(ctx context.Context, r manifest.Reader, doc manifest.Document) (cases
 	return cases, x.warnings, nil
 }
 
-// ignored returns a function that adds a warning about an unknown field, which xprin ignores.
-func (x *xprin) ignored(b *builder) func(string, manifest.DecodeFault) {
-	return func(field string, f manifest.DecodeFault) {
-		err := &manifest.Error{Path: x.doc.Path, Line: b.lines().Of(field), Err: fmt.Errorf("%s: %s; xprin ignores it", field, f.Text)}
-		for _, known := range x.warnings {
-			if known.Error() == err.Error() {
-				return
-			}
-		}
+// ignored adds a warning about an unknown field, which xprin ignores.
+func (x *xprin) ignored(field string, f manifest.DecodeFault) {
+	err := x.at(field, errors.New(f.Text+"; xprin ignores it"))
+	if !slices.ContainsFunc(x.warnings, func(known error) bool { return known.Error() == err.Error() }) {
 		x.warnings = append(x.warnings, err)
 	}
 }
@@ -122,12 +114,11 @@ type merged struct {
 	own, shared map[string]map[string]any
 }
 
-// test converts the test at a path.
 func (x *xprin) test(value any, at string) spec.Converted {
 	m := &merged{builder: newBuilder(x.ctx, x.reader, x.doc), at: at, own: map[string]map[string]any{}, shared: map[string]map[string]any{}}
 	var t, shared xprinTest
-	m.decode(x.common, &shared, "common", x.ignored(m.builder))
-	m.decode(value, &t, at, x.ignored(m.builder))
+	m.decode(x.common, &shared, "common", x.ignored)
+	m.decode(value, &t, at, x.ignored)
 	if t.Name == "" {
 		m.fail(at, errors.New("the test has no name"))
 		t.Name = at
@@ -161,9 +152,7 @@ func (x *xprin) test(value any, at string) spec.Converted {
 func (m *merged) merge(section string, shared, own map[string]any) map[string]any {
 	m.own[section], m.shared[section] = own, shared
 	all := map[string]any{}
-	for key, v := range shared {
-		all[key] = v
-	}
+	maps.Copy(all, shared)
 	for key, v := range own {
 		if !isEmpty(v) || all[key] == nil {
 			all[key] = v
@@ -207,7 +196,7 @@ func (m *merged) section(x *xprin, section string, shared, own map[string]any, i
 	for _, f := range manifest.DecodeStrict(all, into) {
 		field := manifest.JoinPath(append([]string{m.from(section, f.Path[0])}, f.Path[1:]...))
 		if f.Unknown {
-			x.ignored(m.builder)(field, f)
+			x.ignored(field, f)
 			continue
 		}
 		m.fail(field, errors.New(f.Text))
@@ -332,7 +321,7 @@ func (m *merged) assertions(engines map[string]any) {
 		}
 		from := m.from("assertions", engine)
 		var assertions []xprinAssertion
-		m.decode(engines[engine], &assertions, from, func(field string, f manifest.DecodeFault) { m.fail(field, errors.New(f.Text)) })
+		m.decode(engines[engine], &assertions, from, m.unknown)
 		for i, a := range assertions {
 			m.origins[fmt.Sprintf("expect.assertions[%d]", len(all))] = fmt.Sprintf("%s[%d]", from, i)
 			all = append(all, a.fields(engine))

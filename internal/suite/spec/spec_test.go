@@ -181,19 +181,13 @@ cases:
 	for _, c := range s.Cases {
 		names = append(names, c.Name)
 	}
-	if diff := cmp.Diff([]string{"size 1", "size two", "rows/1", "rows/2"}, names); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "the texts", []string{"size 1", "size two", "rows/1", "rows/2"}, names)
 	f, err := s.Cases[0].Spec()
 	e2e.NoError(t, err)
 	want := map[string]any{"one": []any{"a", "b"}, "text": `${each.size} is 1, ["a","b"]`, "other": "${size}"}
 	e2e.Equal(t, "context", want, f.Context)
-	if got := f.Expect.Resources["bolt-1"].Fields["spec.size"].Value.Any; got != int64(1) {
-		t.Errorf("the value of a whole variable must keep its type, got %T", got)
-	}
-	if got := s.Cases[0].Position("expect", "resources", "bolt-1", "spec.size"); got != 14 {
-		t.Errorf("got line %d below a key with a variable", got)
-	}
+	e2e.Equal(t, "the value of a whole variable must keep its type", int64(1), f.Expect.Resources["bolt-1"].Fields["spec.size"].Value.Any)
+	e2e.Equal(t, "the line below a key with a variable", 14, s.Cases[0].Position("expect", "resources", "bolt-1", "spec.size"))
 	xr, ok, err := s.Cases[1].DefaultXR()
 	if err != nil || !ok || xr.File != "other.yaml" || cmp.Diff(map[string]any{"spec": map[string]any{"size": "two"}}, xr.Patch) != "" {
 		t.Errorf("got %+v, %v as XR of the defaults", xr, err)
@@ -237,9 +231,7 @@ cases:
 		12: {"expect", "xr", "metadata.labels[a.b/c]"},
 		15: {"expect", "results", "[1]", "message"},
 	} {
-		if got := c.Position(path...); got != want {
-			t.Errorf("%v: line %d, want %d", path, got, want)
-		}
+		e2e.Equal(t, strings.Join(path, "."), want, c.Position(path...))
 	}
 	if c.Line() != 8 {
 		t.Errorf("got line %d for the case", c.Line())

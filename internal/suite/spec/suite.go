@@ -140,7 +140,6 @@ func (s *Suite) errorAt(path []string, err error) error {
 	return &manifest.Error{Path: s.Document.Path, Line: s.lines().Of(manifest.JoinPath(path)), Err: err}
 }
 
-// addCases adds the cases of the list, one for each row of a table.
 func (s *Suite) addCases(list []any) error {
 	if len(list) == 0 {
 		return s.errorAt([]string{"cases"}, errors.New("the suite has no cases"))
