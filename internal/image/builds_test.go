@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
@@ -15,8 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// Save stores an image once, in a folder that OpenLocal reads. PruneBuilds removes it when it
-// was used last before a time.
+// Save stores an image once, in a folder that OpenLocal reads.
 func TestSave(t *testing.T) {
 	layer, err := random.Layer(1000, "application/vnd.oci.image.layer.v1.tar+gzip")
 	e2e.NoError(t, err)
@@ -38,18 +36,6 @@ func TestSave(t *testing.T) {
 	}
 	if err := local.Close(); err != nil {
 		t.Error(err)
-	}
-	for before, want := range map[time.Time]int{time.Now().Add(-time.Hour): 0, time.Now().Add(time.Hour): 1} {
-		got, err := s.PruneBuilds(before, true)
-		if err != nil || got.Images != want {
-			t.Errorf("before %s: got %+v, %v, want %d images", before, got, err, want)
-		}
-	}
-	if removed, err := s.PruneBuilds(time.Now().Add(time.Hour), false); err != nil || removed.Images != 1 || removed.Bytes < 1000 {
-		t.Errorf("got %+v, %v", removed, err)
-	}
-	if left, err := s.Builds(); err != nil || left != (image.Builds{}) {
-		t.Errorf("got %+v, %v after the removal", left, err)
 	}
 }
 

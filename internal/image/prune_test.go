@@ -117,9 +117,9 @@ func (p puller) end(t *testing.T) {
 	e2e.NoError(t, e2e.Await(t, p.cmd.Wait))
 }
 
-func prune(t *testing.T, s *image.Store, old image.Old, dry bool) image.Info {
+func prune(t *testing.T, s *image.Store, before time.Time, dry bool) image.Info {
 	t.Helper()
-	removed, err := s.Prune(t.Context(), old, dry)
+	removed, err := s.Prune(t.Context(), before, dry)
 	e2e.NoError(t, err)
 	return removed
 }
@@ -184,19 +184,19 @@ func TestInfo(t *testing.T) {
 }
 
 func TestPrune(t *testing.T) {
-	ago := func(d time.Duration) image.Old { return image.Old{Before: time.Now().Add(-d)} }
+	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	cases := map[string]struct {
 		reason string
-		old    image.Old
+		before time.Time
 		hold   bool // whether an open Store has returned the first image
 		gone   string
 		blobs  int
 	}{
-		"Nothing":   {"blobs of references are kept", image.Old{}, false, "", 0},
+		"Nothing":   {"blobs of references are kept", time.Time{}, false, "", 0},
 		"Old":       {"an old reference is removed", ago(time.Minute), false, "a:v1", 5},
 		"NotSoOld":  {"a recently used reference is kept", ago(2 * time.Hour), false, "", 0},
-		"All":       {"all references are removed", image.Old{All: true}, false, "a:v1 b:v1", 10},
-		"InUse":     {"images of a running process are kept", image.Old{All: true}, true, "b:v1", 5},
+		"All":       {"all references are removed", ago(-time.Hour), false, "a:v1 b:v1", 10},
+		"InUse":     {"images of a running process are kept", ago(-time.Hour), true, "b:v1", 5},
 		"UsedAgain": {"a used reference is not old", ago(time.Minute), true, "", 0},
 	}
 	for name, tc := range cases {
@@ -209,7 +209,7 @@ func TestPrune(t *testing.T) {
 			}
 			s := openStore(t, dir)
 			for _, dry := range []bool{true, false} {
-				removed := prune(t, s, tc.old, dry)
+				removed := prune(t, s, tc.before, dry)
 				if names(removed.Refs) != tc.gone || removed.Blobs != tc.blobs {
 					t.Errorf("%s: dry %v: removed %+v, want %q and %d blobs", tc.reason, dry, removed, tc.gone, tc.blobs)
 				}
@@ -238,7 +238,7 @@ func TestPruneLeftovers(t *testing.T) {
 		_, err := s.Image(t.Context(), r, quick())
 		e2e.NoError(t, err)
 	}
-	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
+	if removed := prune(t, s, time.Time{}, false); removed.Blobs != 0 {
 		t.Errorf("%d blobs of a held image were removed", removed.Blobs)
 	}
 	e2e.NoError(t, s.Close())
@@ -248,7 +248,7 @@ func TestPruneLeftovers(t *testing.T) {
 		e2e.NoError(t, os.WriteFile(filepath.Join(dir, "refs", f), []byte("{"), 0o600))
 	}
 	s = openStore(t, dir)
-	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 4 || len(removed.Refs) != 0 {
+	if removed := prune(t, s, time.Time{}, false); removed.Blobs != 4 || len(removed.Refs) != 0 {
 		t.Errorf("got %+v, want the blobs of the previous image of the tag", removed)
 	}
 	for _, f := range broken {
@@ -288,7 +288,7 @@ func TestPruneInvalidSibling(t *testing.T) {
 	_, err = s.Image(t.Context(), on(tag, "linux/arm64", t), quick())
 	e2e.NoError(t, err)
 	e2e.NoError(t, s.Close())
-	if removed := prune(t, openStore(t, dir), image.Old{}, false); removed.Blobs != 0 {
+	if removed := prune(t, openStore(t, dir), time.Time{}, false); removed.Blobs != 0 {
 		t.Errorf("Prune removed %+v of an image in the cache", removed)
 	}
 }
@@ -311,7 +311,7 @@ func TestProcesses(t *testing.T) {
 		p.says(t, "pulled")
 	}
 	s := openStore(t, dir)
-	if removed := prune(t, s, image.Old{All: true}, false); removed.Blobs != 0 || len(removed.Refs) != 0 || removed.Leftovers != 0 {
+	if removed := prune(t, s, time.Now().Add(time.Hour), false); removed.Blobs != 0 || len(removed.Refs) != 0 || removed.Leftovers != 0 {
 		t.Errorf("four running processes lost %+v", removed)
 	}
 	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline())
@@ -321,7 +321,7 @@ func TestProcesses(t *testing.T) {
 	for _, p := range all {
 		p.end(t)
 	}
-	if removed := prune(t, s, image.Old{All: true}, false); removed.Blobs != 4 || names(removed.Refs) != "gold/package:v1.0.0" {
+	if removed := prune(t, s, time.Now().Add(time.Hour), false); removed.Blobs != 4 || names(removed.Refs) != "gold/package:v1.0.0" {
 		t.Errorf("after the processes ended, Prune removed %+v", removed)
 	}
 }
@@ -373,7 +373,7 @@ func TestKilledPull(t *testing.T) {
 		t.Errorf("the layer was requested with range %q, want the missing bytes", r)
 	}
 	e2e.NoError(t, s.Close())
-	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
+	if removed := prune(t, s, time.Time{}, false); removed.Blobs != 0 {
 		t.Errorf("blobs of the image were removed: %+v", removed)
 	}
 	if info, err := s.Info(t.Context()); err != nil || info.Leftovers != 0 {
