@@ -254,7 +254,7 @@ func environment(prefix string, base base) []File {
 	cfg := fmt.Sprintf("home = %s\ninclude-system-site-packages = false\nversion = %s\n", path.Dir(base.Interpreter), base.Full())
 	all := []File{NewFile(path.Join(prefix, "pyvenv.cfg"), 0o644, []byte(cfg))}
 	for _, name := range []string{"python", "python3", "python" + base.Python()} {
-		all = append(all, File{Path: path.Join(prefix, "bin", name), Link: base.Interpreter})
+		all = append(all, File{TarFile: runtimeimage.TarFile{Path: path.Join(prefix, "bin", name), Link: base.Interpreter}})
 	}
 	return all
 }
