@@ -19,21 +19,17 @@ import (
 func TestAnnotate(t *testing.T) {
 	var images [2]v1.Image
 	for i := range images {
-		img, err := random.Image(100, 1)
-		e2e.NoError(t, err)
+		img := e2e.Must(random.Image(100, 1))(t)
 		images[i], _ = mutate.Annotations(img, map[string]string{"a": "old", "b": "kept"}).(v1.Image)
 	}
 	idx := mutate.AppendManifests(empty.Index,
 		mutate.IndexAddendum{Add: images[0], Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "arm", Variant: "v7"}}},
 		mutate.IndexAddendum{Add: images[1], Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}, Annotations: map[string]string{"x": "y"}}},
 	)
-	got, err := xpkg.Annotate(idx, map[string]string{"a": "new", "c": ""})
-	e2e.NoError(t, err)
+	got := e2e.Must(xpkg.Annotate(idx, map[string]string{"a": "new", "c": ""}))(t)
 	annotated := got.(v1.ImageIndex)
-	m, err := annotated.IndexManifest()
-	e2e.NoError(t, err)
-	was, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(annotated.IndexManifest())(t)
+	was := e2e.Must(idx.IndexManifest())(t)
 	if diff := cmp.Diff(map[string]string{"a": "new", "c": ""}, m.Annotations); diff != "" {
 		t.Errorf("index: %s", diff)
 	}
@@ -43,13 +39,11 @@ func TestAnnotate(t *testing.T) {
 	if diff := cmp.Diff(was.Manifests[1], m.Manifests[1]); diff != "" {
 		t.Errorf("attestation: %s", diff)
 	}
-	img, err := annotated.Image(m.Manifests[0].Digest)
-	e2e.NoError(t, err)
+	img := e2e.Must(annotated.Image(m.Manifests[0].Digest))(t)
 	if err := validate.Image(img); err != nil {
 		t.Error(err)
 	}
-	child, err := img.Manifest()
-	e2e.NoError(t, err)
+	child := e2e.Must(img.Manifest())(t)
 	if diff := cmp.Diff(map[string]string{"a": "new", "b": "kept", "c": ""}, child.Annotations); diff != "" {
 		t.Errorf("image: %s", diff)
 	}

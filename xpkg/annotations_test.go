@@ -63,16 +63,14 @@ func TestBuildAnnotates(t *testing.T) {
 			maps.Copy(want, tc.want)
 			for _, platforms := range [][]string{nil, {"linux/amd64"}, {"linux/amd64", "linux/arm64"}} {
 				a := buildWith(t, pkg, xpkg.BuildOptions{Created: created, Annotations: tc.flags}, platforms...)
-				images, err := xpkg.Images(a)
-				e2e.NoError(t, err)
+				images := e2e.Must(xpkg.Images(a))(t)
 				for _, i := range images {
 					if diff := cmp.Diff(want, manifestOf(t, i.Image).Annotations); diff != "" {
 						t.Errorf("%s: %v (-want +got):\n%s", tc.reason, platforms, diff)
 					}
 				}
 				if idx, ok := a.(v1.ImageIndex); ok {
-					m, err := idx.IndexManifest()
-					e2e.NoError(t, err)
+					m := e2e.Must(idx.IndexManifest())(t)
 					if diff := cmp.Diff(want, m.Annotations); diff != "" {
 						t.Errorf("%s: index (-want +got):\n%s", tc.reason, diff)
 					}
@@ -88,8 +86,7 @@ func buildWith(t *testing.T, pkg *xpkg.Package, opts xpkg.BuildOptions, platform
 	for _, p := range platforms {
 		runtimes = append(runtimes, runtimeFor(t, p))
 	}
-	a, err := xpkg.Build(pkg, runtimes, opts)
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Build(pkg, runtimes, opts))(t)
 	return a
 }
 
@@ -99,14 +96,11 @@ func TestBuildKeepsTheBase(t *testing.T) {
 	const oci = "org.opencontainers.image."
 	amd := withAnnotations(t, map[string]string{oci + "base.name": "example.org/base:1", oci + "base.digest": "sha256:1", oci + "title": "runtime", "x": "y"}, runtimeFor(t, "linux/amd64"))
 	arm := withAnnotations(t, map[string]string{oci + "base.name": "example.org/base:1", oci + "base.digest": "sha256:2"}, runtimeFor(t, "linux/arm64"))
-	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{amd, arm}, xpkg.BuildOptions{Created: created})
-	e2e.NoError(t, err)
-	m, err := a.(v1.ImageIndex).IndexManifest()
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{amd, arm}, xpkg.BuildOptions{Created: created}))(t)
+	m := e2e.Must(a.(v1.ImageIndex).IndexManifest())(t)
 	want := map[string]string{oci + "created": "2026-01-02T03:04:05Z", oci + "title": "fn", oci + "base.name": "example.org/base:1"}
 	e2e.Equal(t, "index", want, m.Annotations)
-	images, err := xpkg.Images(a)
-	e2e.NoError(t, err)
+	images := e2e.Must(xpkg.Images(a))(t)
 	for i, digest := range []string{"sha256:1", "sha256:2"} {
 		want[oci+"base.digest"] = digest
 		if diff := cmp.Diff(want, manifestOf(t, images[i].Image).Annotations); diff != "" {

@@ -34,18 +34,13 @@ func aPackage(kind, name string) *xpkg.Package {
 // runtimeFor returns a runtime image of random layers with Docker's types.
 func runtimeFor(t testing.TB, platform string) v1.Image {
 	t.Helper()
-	img, err := random.Image(2000, 2)
-	e2e.NoError(t, err)
-	config, err := img.ConfigFile()
-	e2e.NoError(t, err)
-	p, err := v1.ParsePlatform(platform)
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(2000, 2))(t)
+	config := e2e.Must(img.ConfigFile())(t)
+	p := e2e.Must(v1.ParsePlatform(platform))(t)
 	config.OS, config.Architecture, config.Variant, config.OSVersion = p.OS, p.Architecture, p.Variant, p.OSVersion
 	config.Config.Labels = map[string]string{"keep": "me"}
 	config.Config.Entrypoint = []string{"/function"}
-	if img, err = mutate.ConfigFile(img, config); err != nil {
-		t.Fatal(err)
-	}
+	img = e2e.Must(mutate.ConfigFile(img, config))(t)
 	return img
 }
 
@@ -55,22 +50,19 @@ func build(t testing.TB, pkg *xpkg.Package, platforms ...string) xpkg.Artifact {
 	for _, p := range platforms {
 		runtimes = append(runtimes, runtimeFor(t, p))
 	}
-	a, err := xpkg.Build(pkg, runtimes, xpkg.BuildOptions{Created: created})
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{Created: created}))(t)
 	return a
 }
 
 func manifestOf(t testing.TB, img v1.Image) *v1.Manifest {
 	t.Helper()
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(img.Manifest())(t)
 	return m
 }
 
 func configOf(t testing.TB, img v1.Image) *v1.ConfigFile {
 	t.Helper()
-	c, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	c := e2e.Must(img.ConfigFile())(t)
 	return c
 }
 
@@ -107,14 +99,11 @@ func TestBuildWithoutRuntime(t *testing.T) {
 // assertFile fails unless layer i contains only this file, without owner or time.
 func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 	t.Helper()
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	rc, err := layers[i].Uncompressed()
-	e2e.NoError(t, err)
+	layers := e2e.Must(img.Layers())(t)
+	rc := e2e.Must(layers[i].Uncompressed())(t)
 	defer rc.Close()
 	tr := tar.NewReader(rc)
-	h, err := tr.Next()
-	e2e.NoError(t, err)
+	h := e2e.Must(tr.Next())(t)
 	if h.Name != name || h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
 		t.Errorf("layer %d: got header %+v, want %s", i, h, name)
 	}
@@ -129,8 +118,7 @@ func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 // Build keeps the layers and settings of the runtime.
 func TestBuildKeepsRuntime(t *testing.T) {
 	base := runtimeFor(t, "linux/arm/v7")
-	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{Created: created})
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{Created: created}))(t)
 	img := a.(v1.Image)
 	if err := validate.Image(img); err != nil {
 		t.Error(err)
@@ -157,10 +145,8 @@ func TestBuildKeepsRuntime(t *testing.T) {
 // Build keeps fields of a config that the Go types do not have.
 func TestBuildKeepsUnknownSettings(t *testing.T) {
 	base := withConfig(t, runtimeFor(t, "linux/amd64"), `"config":{"StopTimeout":7,"Big":12345678901234567890},"container_config":{"a":"<b>"}`)
-	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{})
-	e2e.NoError(t, err)
-	raw, err := a.(v1.Image).RawConfigFile()
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{}))(t)
+	raw := e2e.Must(a.(v1.Image).RawConfigFile())(t)
 	for _, want := range []string{`"StopTimeout":7`, `"Big":12345678901234567890`, `"created":"1970-01-01T00:00:00Z"`} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("%s is not in %s", want, raw)
@@ -191,8 +177,7 @@ func TestBuildIndex(t *testing.T) {
 	if err := validate.Index(idx); err != nil {
 		t.Error(err)
 	}
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(idx.IndexManifest())(t)
 	if m.MediaType != types.OCIImageIndex || len(m.Manifests) != len(platforms) {
 		t.Fatalf("got %s of %d images", m.MediaType, len(m.Manifests))
 	}
@@ -238,8 +223,7 @@ func (c configured) RawConfigFile() ([]byte, error) { return c.raw, nil }
 // withConfig returns img with a config that has these JSON fields.
 func withConfig(t *testing.T, img v1.Image, fields string) v1.Image {
 	t.Helper()
-	raw, err := json.Marshal(configOf(t, img).RootFS)
-	e2e.NoError(t, err)
+	raw := e2e.Must(json.Marshal(configOf(t, img).RootFS))(t)
 	return configured{img, []byte(`{"os":"linux","architecture":"amd64","rootfs":` + string(raw) + `,` + fields + `}`)}
 }
 
@@ -253,12 +237,9 @@ func TestBuildIsRepeatable(t *testing.T) {
 	for i := range 2 {
 		dir := t.TempDir()
 		e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML, "b.yaml": crdYAML, "examples/x.yaml": "kind: X\n"})
-		pkg, err := readDir(t, dir, xpkg.ReadOptions{ExamplesRoot: filepath.Join(dir, "examples")})
-		e2e.NoError(t, err)
-		a, err := xpkg.Build(pkg, []v1.Image{base}, xpkg.BuildOptions{Created: created})
-		e2e.NoError(t, err)
-		got, err := a.Digest()
-		e2e.NoError(t, err)
+		pkg := e2e.Must(readDir(t, dir, xpkg.ReadOptions{ExamplesRoot: filepath.Join(dir, "examples")}))(t)
+		a := e2e.Must(xpkg.Build(pkg, []v1.Image{base}, xpkg.BuildOptions{Created: created}))(t)
+		got := e2e.Must(a.Digest())(t)
 		if i == 0 {
 			first = got
 		}
@@ -270,8 +251,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 
 func TestDefaultFileName(t *testing.T) {
 	a := build(t, aPackage("Function", "fn"))
-	digest, err := a.Digest()
-	e2e.NoError(t, err)
+	digest := e2e.Must(a.Digest())(t)
 	hex := digest.Hex[:12]
 	cases := map[string]struct {
 		reason string

@@ -45,8 +45,7 @@ func tree(t *testing.T, paths ...string) string {
 // entries returns the mode, name and content of each entry in a layer's tar.
 func entries(t *testing.T, l v1.Layer) []string {
 	t.Helper()
-	rc, err := l.Uncompressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(l.Uncompressed())(t)
 	defer rc.Close()
 	var all []string
 	for tr := tar.NewReader(rc); ; {
@@ -55,8 +54,7 @@ func entries(t *testing.T, l v1.Layer) []string {
 			return all
 		}
 		e2e.NoError(t, err)
-		data, err := io.ReadAll(tr)
-		e2e.NoError(t, err)
+		data := e2e.Must(io.ReadAll(tr))(t)
 		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || h.ModTime.Unix() != 0 {
 			t.Errorf("%s: got %+v", h.Name, h)
 		}
@@ -67,8 +65,7 @@ func entries(t *testing.T, l v1.Layer) []string {
 func TestRead(t *testing.T) {
 	long := "docs/" + strings.Repeat("long-", 40) + "ż"
 	dir := tree(t, "readme/readme.md", "icons/icon.svg", "icons/dark/icon.svg", "icons/empty/", long, "sboms/latest -> ../readme/readme.md")
-	layers, err := xpkg.ReadExtensions(t.Context(), dir)
-	e2e.NoError(t, err)
+	layers := e2e.Must(xpkg.ReadExtensions(t.Context(), dir))(t)
 	got := map[string][]string{}
 	var order []string
 	for _, l := range layers {
@@ -95,12 +92,10 @@ func TestReadIsRepeatable(t *testing.T) {
 			e2e.NoError(t, errors.Join(os.Chmod(filepath.Join(dir, "b", "x"), 0o700), os.Chmod(filepath.Join(dir, "b"), 0o700)))
 		}
 		slices.Reverse(files)
-		layers, err := xpkg.ReadExtensions(t.Context(), dir)
-		e2e.NoError(t, err)
+		layers := e2e.Must(xpkg.ReadExtensions(t.Context(), dir))(t)
 		var digests []v1.Hash
 		for _, l := range layers {
-			d, err := l.Digest()
-			e2e.NoError(t, err)
+			d := e2e.Must(l.Digest())(t)
 			digests = append(digests, d)
 		}
 		if i == 0 {

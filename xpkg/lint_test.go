@@ -19,41 +19,32 @@ import (
 
 func lint(t *testing.T, a xpkg.Artifact) xpkg.Report {
 	t.Helper()
-	report, err := xpkg.Lint(t.Context(), a, nil)
-	e2e.NoError(t, err)
+	report := e2e.Must(xpkg.Lint(t.Context(), a, nil))(t)
 	return report
 }
 
 // changed returns img with the parts that change modified.
 func changed(t *testing.T, img v1.Image, change func(*oci.Parts)) v1.Image {
 	t.Helper()
-	p, err := oci.PartsOf(img)
-	e2e.NoError(t, err)
+	p := e2e.Must(oci.PartsOf(img))(t)
 	p.Descriptors, p.Layers = slices.Clone(p.Descriptors), slices.Clone(p.Layers)
 	change(&p)
-	if img, err = oci.Assemble(p.Config, p.Descriptors, p.Layers...); err != nil {
-		t.Fatal(err)
-	}
+	img = e2e.Must(oci.Assemble(p.Config, p.Descriptors, p.Layers...))(t)
 	return img
 }
 
 // reindexed returns idx with the manifest that change modified.
 func reindexed(t *testing.T, idx v1.ImageIndex, change func(*v1.IndexManifest)) v1.ImageIndex {
 	t.Helper()
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(idx.IndexManifest())(t)
 	var children []oci.Artifact
 	for _, d := range m.Manifests {
-		c, err := oci.Child(idx, d)
-		e2e.NoError(t, err)
+		c := e2e.Must(oci.Child(idx, d))(t)
 		children = append(children, c)
 	}
 	change(m)
-	raw, err := json.Marshal(m)
-	e2e.NoError(t, err)
-	if idx, err = oci.Index(raw, children...); err != nil {
-		t.Fatal(err)
-	}
+	raw := e2e.Must(json.Marshal(m))(t)
+	idx = e2e.Must(oci.Index(raw, children...))(t)
 	return idx
 }
 
@@ -96,12 +87,10 @@ func TestLintFinds(t *testing.T) {
 		return pkg
 	}
 	text := strings.Repeat("no tar", 1000)
-	notTar, err := imageOf(strings.NewReader(text), hashOf(t, text), int64(len(text)))
-	e2e.NoError(t, err)
+	notTar := e2e.Must(imageOf(strings.NewReader(text), hashOf(t, text), int64(len(text))))(t)
 	changedBytes := func(p *oci.Parts) {
 		d := p.Descriptors[0]
-		l, err := oci.Layer(bytes.NewReader(bytes.Repeat([]byte{0}, int(d.Size))), oci.Blob{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType})
-		e2e.NoError(t, err)
+		l := e2e.Must(oci.Layer(bytes.NewReader(bytes.Repeat([]byte{0}, int(d.Size))), oci.Blob{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}))(t)
 		p.Layers[0] = l
 	}
 	cases := map[string]struct {
@@ -173,8 +162,7 @@ func withExamples(pkg *xpkg.Package, text string) *xpkg.Package {
 
 func must(t *testing.T, make func() (xpkg.Artifact, error)) xpkg.Artifact {
 	t.Helper()
-	a, err := make()
-	e2e.NoError(t, err)
+	a := e2e.Must(make())(t)
 	return a
 }
 
@@ -223,8 +211,7 @@ func TestLintStops(t *testing.T) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	broken := changed(t, a.(v1.Image), func(p *oci.Parts) {
-		l, err := oci.Layer(unreadable{}, oci.Blob{Digest: p.Descriptors[0].Digest, Size: p.Descriptors[0].Size})
-		e2e.NoError(t, err)
+		l := e2e.Must(oci.Layer(unreadable{}, oci.Blob{Digest: p.Descriptors[0].Digest, Size: p.Descriptors[0].Size}))(t)
 		p.Layers[0] = l
 	})
 	if _, err := xpkg.Lint(t.Context(), broken, nil); !errors.Is(err, errUnreadable) {
@@ -246,9 +233,7 @@ func (unreadable) ReadAt([]byte, int64) (int, error) { return 0, errUnreadable }
 // The last progress report has all bytes as done.
 func TestLintProgress(t *testing.T) {
 	var done, total int64
-	if _, err := xpkg.Lint(t.Context(), build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"), func(_ string, d, t int64) { done, total = d, t }); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(xpkg.Lint(t.Context(), build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"), func(_ string, d, t int64) { done, total = d, t }))(t)
 	if total == 0 || done != total {
 		t.Errorf("the last report has %d of %d bytes", done, total)
 	}

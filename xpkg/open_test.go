@@ -37,8 +37,7 @@ func writeFile(t testing.TB, a xpkg.Artifact) string {
 
 func open(t testing.TB, path string) xpkg.Artifact {
 	t.Helper()
-	f, err := xpkg.Open(t.Context(), path)
-	e2e.NoError(t, err)
+	f := e2e.Must(xpkg.Open(t.Context(), path))(t)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -64,11 +63,9 @@ func TestThroughRegistry(t *testing.T) {
 			pkg := aPackage("Function", "fn")
 			pkg.Examples = []byte("kind: A\n")
 			path := writeFile(t, build(t, pkg, tc.platforms...))
-			ref, err := name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + strings.ToLower(testName) + ":v1")
-			e2e.NoError(t, err)
+			ref := e2e.Must(name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + strings.ToLower(testName) + ":v1"))(t)
 			pulled := push(t, ref, open(t, path))
-			images, err := xpkg.Images(pulled)
-			e2e.NoError(t, err)
+			images := e2e.Must(xpkg.Images(pulled))(t)
 			for _, i := range images {
 				if got, err := xpkg.PackageYAML(t.Context(), i.Image); err != nil || !bytes.Equal(got, pkg.YAML) {
 					t.Errorf("package.yaml: got %q, %v", got, err)
@@ -91,13 +88,11 @@ func push(t *testing.T, ref name.Tag, a xpkg.Artifact) xpkg.Artifact {
 	switch a := a.(type) {
 	case v1.ImageIndex:
 		e2e.NoError(t, remote.WriteIndex(ref, a))
-		idx, err := remote.Index(ref)
-		e2e.NoError(t, err)
+		idx := e2e.Must(remote.Index(ref))(t)
 		return idx
 	case v1.Image:
 		e2e.NoError(t, remote.Write(ref, a))
-		img, err := remote.Image(ref)
-		e2e.NoError(t, err)
+		img := e2e.Must(remote.Image(ref))(t)
 		return img
 	default:
 		t.Fatalf("got a %T", a)
@@ -123,12 +118,9 @@ func TestOpenIncumbentsFile(t *testing.T) {
 // plain returns img with the same config and no annotations.
 func plain(t *testing.T, img v1.Image) v1.Image {
 	t.Helper()
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	bare, err := mutate.AppendLayers(empty.Image, layers...)
-	e2e.NoError(t, err)
-	bare, err = mutate.ConfigFile(bare, configOf(t, img))
-	e2e.NoError(t, err)
+	layers := e2e.Must(img.Layers())(t)
+	bare := e2e.Must(mutate.AppendLayers(empty.Image, layers...))(t)
+	bare = e2e.Must(mutate.ConfigFile(bare, configOf(t, img)))(t)
 	return bare
 }
 
@@ -172,10 +164,8 @@ func TestMetadataRefuses(t *testing.T) {
 // package.yaml.
 func TestPackageYAMLChecksTheDigest(t *testing.T) {
 	img := build(t, aPackage("Function", "fn")).(v1.Image)
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	data, err := bytesOf(layers[0].Uncompressed)()
-	e2e.NoError(t, err)
+	layers := e2e.Must(img.Layers())(t)
+	data := e2e.Must(bytesOf(layers[0].Uncompressed)())(t)
 	right, size, err := v1.SHA256(bytes.NewReader(data))
 	e2e.NoError(t, err)
 	desc := v1.Descriptor{Digest: right, Size: size, MediaType: types.OCIUncompressedLayer, Annotations: map[string]string{xpkg.Annotation: "base"}}
@@ -186,8 +176,7 @@ func TestPackageYAMLChecksTheDigest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := bytes.Clone(data)
 			changed[len(changed)-1] ^= byte(tc.change)
-			img, err := annotated(bytes.NewReader(changed), desc)
-			e2e.NoError(t, err)
+			img := e2e.Must(annotated(bytes.NewReader(changed), desc))(t)
 			got, err := xpkg.PackageYAML(t.Context(), img)
 			if tc.want == "" && err != nil || tc.want != "" && (got != nil || err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %q, %v, want %q", got, err, tc.want)
@@ -247,10 +236,8 @@ func TestJoin(t *testing.T) {
 	nowhere := plain(t, build(t, fn, "linux/amd64").(v1.Image))
 	config := configOf(t, nowhere)
 	config.OS, config.Architecture = "", ""
-	nowhere, err := mutate.ConfigFile(nowhere, config)
-	e2e.NoError(t, err)
-	annotated, err := xpkg.Annotate(amd64, map[string]string{"a": "b"})
-	e2e.NoError(t, err)
+	nowhere = e2e.Must(mutate.ConfigFile(nowhere, config))(t)
+	annotated := e2e.Must(xpkg.Annotate(amd64, map[string]string{"a": "b"}))(t)
 	cases := map[string]struct {
 		reason string
 		files  []xpkg.Target
@@ -282,8 +269,7 @@ func TestJoin(t *testing.T) {
 			if err := validate.Index(a.(v1.ImageIndex)); err != nil {
 				t.Error(err)
 			}
-			images, err := xpkg.Images(a)
-			e2e.NoError(t, err)
+			images := e2e.Must(xpkg.Images(a))(t)
 			var got []string
 			for _, i := range images {
 				got = append(got, i.Platform.String())
@@ -307,18 +293,14 @@ func TestOthersFindMarks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pkg := aPackage("Function", "fn")
 			path := writeFile(t, build(t, pkg, platforms...))
-			docker, err := tarball.ImageFromPath(path, nil)
-			e2e.NoError(t, err)
+			docker := e2e.Must(tarball.ImageFromPath(path, nil))(t)
 			layers := manifestOf(t, docker).Layers
 			if got := configOf(t, docker).Config.Labels["io.crossplane.xpkg:"+layers[len(layers)-1].Digest.String()]; got != "base" {
 				t.Errorf("the label of the base layer is %q", got)
 			}
 			dir := t.TempDir()
-			if _, err := layout.Write(dir, index(t, open(t, path))); err != nil {
-				t.Fatal(err)
-			}
-			idx, err := layout.ImageIndexFromPath(dir)
-			e2e.NoError(t, err)
+			e2e.Must(layout.Write(dir, index(t, open(t, path))))(t)
+			idx := e2e.Must(layout.ImageIndexFromPath(dir))(t)
 			images, err := xpkg.Images(idx)
 			if err != nil || len(images) != len(platforms) {
 				t.Fatalf("got %d images, %v", len(images), err)

@@ -51,17 +51,14 @@ func TestReadSources(t *testing.T) {
 
 // Docker images have no annotations of their own, no times, and no platform without a runtime.
 func TestBuildDocker(t *testing.T) {
-	a, err := xpkg.Build(aPackage("Configuration", "c"), nil, xpkg.BuildOptions{Docker: true, Created: created, Annotations: map[string]string{"a": "b"}})
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Build(aPackage("Configuration", "c"), nil, xpkg.BuildOptions{Docker: true, Created: created, Annotations: map[string]string{"a": "b"}}))(t)
 	img := a.(v1.Image)
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(img.Manifest())(t)
 	const dockerManifest, dockerConfig = "application/vnd.docker.distribution.manifest.v2+json", "application/vnd.docker.container.image.v1+json"
 	if m.MediaType != dockerManifest || m.Config.MediaType != dockerConfig || len(m.Annotations) > 0 || m.Layers[0].MediaType != "application/vnd.docker.image.rootfs.diff.tar.gzip" || m.Layers[0].Annotations[xpkg.Annotation] != xpkg.BaseMark {
 		t.Errorf("got %+v", m)
 	}
-	raw, err := img.RawConfigFile()
-	e2e.NoError(t, err)
+	raw := e2e.Must(img.RawConfigFile())(t)
 	var got map[string]any
 	e2e.NoError(t, json.Unmarshal(raw, &got))
 	const none = "0001-01-01T00:00:00Z"

@@ -37,8 +37,7 @@ func TestReadOrder(t *testing.T) {
 		files["p/"+name] = "not read: ["
 	}
 	files["p/empty.yaml"] = ""
-	pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off})
-	e2e.NoError(t, err)
+	pkg := e2e.Must(xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)
 	e2e.Equal(t, "order", want, names(pkg))
 }
 
@@ -72,8 +71,7 @@ func TestReadIgnores(t *testing.T) {
 			for _, name := range []string{"a.yaml", "b.yaml", "sub/a.yaml"} {
 				files["p/"+name] = crd(name)
 			}
-			pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Ignore: []string{tc.pattern}, Lint: xpkg.Off})
-			e2e.NoError(t, err)
+			pkg := e2e.Must(xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Ignore: []string{tc.pattern}, Lint: xpkg.Off}))(t)
 			e2e.Equal(t, tc.reason, tc.want, names(pkg))
 		})
 	}
@@ -81,12 +79,11 @@ func TestReadIgnores(t *testing.T) {
 
 // Read leaves out what .xpkgignore lists, and objects of xfn.
 func TestReadLeavesOut(t *testing.T) {
-	pkg, err := xpkg.Read(t.Context(), memory(t, map[string]string{
+	pkg := e2e.Must(xpkg.Read(t.Context(), memory(t, map[string]string{
 		"p/crossplane.yaml": functionYAML, "p/a.yaml": crd("a.yaml"), "p/tests/b.yaml": "not read: [", "p/sub/c.yaml": crd("c.yaml"),
 		"p/.xpkgignore": "tests/\n/c.yaml\n",
 		"p/suite.yaml":  "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n---\n" + crd("d.yaml"),
-	}), "p", xpkg.ReadOptions{Lint: xpkg.Off})
-	e2e.NoError(t, err)
+	}), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)
 	e2e.Equal(t, "names", []string{"a.yaml", "c.yaml", "d.yaml"}, names(pkg))
 }
 
@@ -108,8 +105,7 @@ func TestReadExamplesRoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n", "p/ex/sub/b.yaml": "kind: A\n"})
 			e2e.NoError(t, fsys.Mkdir("p/none", 0o755))
-			pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: tc.root, ExamplesOptional: true, Ignore: []string{"ex"}})
-			e2e.NoError(t, err)
+			pkg := e2e.Must(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: tc.root, ExamplesOptional: true, Ignore: []string{"ex"}}))(t)
 			if string(pkg.Examples) != tc.want || (pkg.Examples == nil) != tc.none {
 				t.Errorf("%s: got %q, want %q", tc.reason, pkg.Examples, tc.want)
 			}
@@ -158,8 +154,7 @@ func TestReadRefusesUnreadableFiles(t *testing.T) {
 func TestReadBounds(t *testing.T) {
 	dir := t.TempDir()
 	e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML})
-	f, err := os.Create(filepath.Join(dir, "huge.yaml"))
-	e2e.NoError(t, err)
+	f := e2e.Must(os.Create(filepath.Join(dir, "huge.yaml")))(t)
 	e2e.NoError(t, f.Truncate(200<<20+1))
 	e2e.NoError(t, f.Close())
 	if _, err := readDir(t, dir, xpkg.ReadOptions{}); err == nil || !strings.Contains(err.Error(), "huge.yaml") || !strings.Contains(err.Error(), "200 MiB") {
@@ -182,8 +177,7 @@ func TestReadFollowsLinksInside(t *testing.T) {
 	pkg := filepath.Join(dir, "package")
 	e2e.WriteFiles(t, pkg, map[string]string{"crossplane.yaml": functionYAML, "src/crd.yaml": crd("real"), "sub/x.txt": ""})
 	t.Chdir(pkg)
-	cwd, err := os.Getwd()
-	e2e.NoError(t, err)
+	cwd := e2e.Must(os.Getwd())(t)
 	for name, target := range map[string]string{
 		"absolute.yaml": filepath.Join(cwd, "src", "crd.yaml"),
 		"relative.yaml": filepath.Join("src", "crd.yaml"),

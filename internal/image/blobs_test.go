@@ -23,8 +23,7 @@ import (
 
 func openBlobDir(t testing.TB, path string) *image.BlobDir {
 	t.Helper()
-	d, err := image.OpenBlobDir(path)
-	e2e.NoError(t, err)
+	d := e2e.Must(image.OpenBlobDir(path))(t)
 	return d
 }
 

@@ -16,21 +16,18 @@ import (
 
 // Save stores an image once, in a folder that OpenLocal reads.
 func TestSave(t *testing.T) {
-	layer, err := random.Layer(1000, "application/vnd.oci.image.layer.v1.tar+gzip")
-	e2e.NoError(t, err)
+	layer := e2e.Must(random.Layer(1000, "application/vnd.oci.image.layer.v1.tar+gzip"))(t)
 	img := remotetest.Image(t, v1.Config{Entrypoint: []string{"/fn"}}, layer)
 	s := openStore(t, t.TempDir())
 	var folders []string
 	for range 2 {
-		folder, err := s.Save(t.Context(), img)
-		e2e.NoError(t, err)
+		folder := e2e.Must(s.Save(t.Context(), img))(t)
 		folders = append(folders, folder)
 	}
 	if folders[0] != folders[1] {
 		t.Errorf("got the folders %v for one image", folders)
 	}
-	local, err := image.OpenLocal(t.Context(), folders[0], v1.Platform{})
-	e2e.NoError(t, err)
+	local := e2e.Must(image.OpenLocal(t.Context(), folders[0], v1.Platform{}))(t)
 	if err := validate.Image(local.Image); err != nil {
 		t.Error(err)
 	}
@@ -41,18 +38,14 @@ func TestSave(t *testing.T) {
 
 // Save links the blobs that the cache has, so that a base image is stored once.
 func TestSaveLinks(t *testing.T) {
-	layer, err := random.Layer(1000, "application/vnd.oci.image.layer.v1.tar+gzip")
-	e2e.NoError(t, err)
-	digest, err := layer.Digest()
-	e2e.NoError(t, err)
+	layer := e2e.Must(random.Layer(1000, "application/vnd.oci.image.layer.v1.tar+gzip"))(t)
+	digest := e2e.Must(layer.Digest())(t)
 	dir := t.TempDir()
 	s := openStore(t, dir)
 	blob := filepath.Join(dir, "blobs", "sha256", digest.Hex)
 	e2e.WriteFile(t, blob, "what the cache has")
-	folder, err := s.Save(t.Context(), remotetest.Image(t, v1.Config{}, layer))
-	e2e.NoError(t, err)
-	one, err := os.Stat(blob)
-	e2e.NoError(t, err)
+	folder := e2e.Must(s.Save(t.Context(), remotetest.Image(t, v1.Config{}, layer)))(t)
+	one := e2e.Must(os.Stat(blob))(t)
 	other, err := os.Stat(filepath.Join(folder, "blobs", "sha256", digest.Hex))
 	if err != nil || !os.SameFile(one, other) {
 		t.Errorf("the blob was copied: %v", err)

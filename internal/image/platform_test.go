@@ -50,8 +50,7 @@ func TestPlatforms(t *testing.T) {
 				return
 			}
 			e2e.NoError(t, err)
-			c, err := img.ConfigFile()
-			e2e.NoError(t, err)
+			c := e2e.Must(img.ConfigFile())(t)
 			if got := c.Platform().String(); got != tc.got {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.got)
 			}
@@ -72,8 +71,7 @@ func TestPlatformsOfConfigs(t *testing.T) {
 	e2e.NoError(t, ggcr.Push(tag, idx))
 	s := openStore(t, t.TempDir())
 	for _, o := range []image.Options{quick(), offline()} {
-		img, err := s.Image(t.Context(), on(tag, "linux/arm64", t), o)
-		e2e.NoError(t, err)
+		img := e2e.Must(s.Image(t.Context(), on(tag, "linux/arm64", t), o))(t)
 		same(t, img, want)
 	}
 	_, err := s.Image(t.Context(), on(tag, "linux/s390x", t), quick())
@@ -90,10 +88,8 @@ func TestPlatformOfAnImage(t *testing.T) {
 	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick()); err == nil || !strings.Contains(err.Error(), "only for linux/s390x") {
 		t.Errorf("got %v", err)
 	}
-	img, err := random.Image(10, 1)
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(10, 1))(t)
 	e2e.NoError(t, ggcr.Write(tag, img))
-	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	e2e.NoError(t, err)
+	got := e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
 	same(t, got, img)
 }

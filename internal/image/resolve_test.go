@@ -34,19 +34,16 @@ func TestResolve(t *testing.T) {
 		one.Context().Digest(digestOf(t, img).String()): {Digest: digestOf(t, img), Platforms: []string{"linux/arm64"}},
 	}
 	for ref, want := range want {
-		got, err := store.Resolve(t.Context(), ref, quick())
-		e2e.NoError(t, err)
+		got := e2e.Must(store.Resolve(t.Context(), ref, quick()))(t)
 		e2e.Equal(t, ref.String(), want, got)
 	}
 	if _, err := store.Resolve(t.Context(), index, offline()); err == nil || !strings.Contains(string(hint.Of(err)), "once without {offline}") || !strings.Contains(err.Error(), index.Name()) {
 		t.Errorf("a tag that was never pulled: got %v", err)
 	}
-	_, err := store.Image(t.Context(), on(index, "linux/arm64", t), quick())
-	e2e.NoError(t, err)
+	e2e.Must(store.Image(t.Context(), on(index, "linux/arm64", t), quick()))(t)
 	g.closed.Store(true)
 	asked := g.asked.Load()
-	got, err := store.Resolve(t.Context(), index, offline())
-	e2e.NoError(t, err)
+	got := e2e.Must(store.Resolve(t.Context(), index, offline()))(t)
 	e2e.Equal(t, "offline", want[index], got)
 	if g.asked.Load() != asked {
 		t.Error("a registry was asked offline")
@@ -84,8 +81,7 @@ func TestPin(t *testing.T) {
 	for _, policy := range []image.Policy{image.IfNotPresent, image.Always, image.Never} {
 		r := on(tag, "linux/amd64", t)
 		r.Policy = policy
-		img, err := openStore(t, dir).Image(t.Context(), r, pinned)
-		e2e.NoError(t, err)
+		img := e2e.Must(openStore(t, dir).Image(t.Context(), r, pinned))(t)
 		same(t, img, before)
 		g.closed.Store(true) // The first request fetched all blobs, so the others need no registry.
 	}
@@ -123,8 +119,7 @@ func TestTags(t *testing.T) {
 		}
 	}
 	store := openStore(t, t.TempDir())
-	_, err = store.Image(t.Context(), image.Request{Reference: repo.Tag("v2")}, quick())
-	e2e.NoError(t, err)
+	e2e.Must(store.Image(t.Context(), image.Request{Reference: repo.Tag("v2")}, quick()))(t)
 	cached := image.CachedTags{Store: store}
 	if all, err := cached.List(t.Context(), repo.Registry.Repo("other")); err == nil || !strings.Contains(err.Error(), "is in the cache") {
 		t.Errorf("another repository: got %q, %v", all, err)
@@ -163,8 +158,7 @@ func TestRewrite(t *testing.T) {
 		t.Errorf("got the artifact %v, %v", a, err)
 	}
 	store := openStore(t, t.TempDir())
-	_, err := store.Image(t.Context(), image.Request{Reference: ref}, o)
-	e2e.NoError(t, err)
+	e2e.Must(store.Image(t.Context(), image.Request{Reference: ref}, o))(t)
 	for _, o := range []image.Options{o, offline()} {
 		if got, err := store.Resolve(t.Context(), ref, o); err != nil || got.Digest != digestOf(t, img) {
 			t.Errorf("got %v, %v, want the digest of the mirror", got, err)

@@ -31,8 +31,7 @@ import (
 
 func openStore(t testing.TB, dir string) *image.Store {
 	t.Helper()
-	s, err := image.Open(dir)
-	e2e.NoError(t, err)
+	s := e2e.Must(image.Open(dir))(t)
 	t.Cleanup(func() { e2e.NoError(t, s.Close()) })
 	return s
 }
@@ -40,26 +39,22 @@ func openStore(t testing.TB, dir string) *image.Store {
 // imageFor returns an image of two random layers for a platform.
 func imageFor(t testing.TB, platform string) v1.Image {
 	t.Helper()
-	img, err := random.Image(1<<16, 2)
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(1<<16, 2))(t)
 	return withPlatform(t, img, platform)
 }
 
 func withPlatform(t testing.TB, img v1.Image, platform string) v1.Image {
 	t.Helper()
-	c, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	c := e2e.Must(img.ConfigFile())(t)
 	p := parsePlatform(t, platform)
 	c.OS, c.Architecture, c.Variant = p.OS, p.Architecture, p.Variant
-	img, err = mutate.ConfigFile(img, c)
-	e2e.NoError(t, err)
+	img = e2e.Must(mutate.ConfigFile(img, c))(t)
 	return img
 }
 
 func parsePlatform(t testing.TB, s string) v1.Platform {
 	t.Helper()
-	p, err := v1.ParsePlatform(s)
-	e2e.NoError(t, err)
+	p := e2e.Must(v1.ParsePlatform(s))(t)
 	return *p
 }
 
@@ -76,8 +71,7 @@ func indexFor(t testing.TB, platforms ...string) v1.ImageIndex {
 
 func digestOf(t testing.TB, d interface{ Digest() (v1.Hash, error) }) v1.Hash {
 	t.Helper()
-	h, err := d.Digest()
-	e2e.NoError(t, err)
+	h := e2e.Must(d.Digest())(t)
 	return h
 }
 
@@ -123,10 +117,8 @@ func TestImage(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, g))
 	idx := indexFor(t, "linux/amd64", "linux/arm64")
 	e2e.NoError(t, ggcr.Push(tag, idx))
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
-	want, err := idx.Image(m.Manifests[1].Digest)
-	e2e.NoError(t, err)
+	m := e2e.Must(idx.IndexManifest())(t)
+	want := e2e.Must(idx.Image(m.Manifests[1].Digest))(t)
 	for what, ref := range map[string]name.Reference{
 		"a tag":              tag,
 		"an index's digest":  tag.Digest(digestOf(t, idx).String()),
@@ -136,8 +128,7 @@ func TestImage(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			g.closed.Store(false)
 			dir := t.TempDir()
-			img, err := openStore(t, dir).Image(t.Context(), on(ref, "linux/arm64", t), quick())
-			e2e.NoError(t, err)
+			img := e2e.Must(openStore(t, dir).Image(t.Context(), on(ref, "linux/arm64", t), quick()))(t)
 			same(t, img, want)
 
 			g.closed.Store(true)
@@ -145,14 +136,12 @@ func TestImage(t *testing.T) {
 			for _, p := range []image.Policy{"", image.IfNotPresent, image.Never} {
 				r := on(ref, "linux/arm64", t)
 				r.Policy = p
-				img, err := openStore(t, dir).Image(t.Context(), r, quick())
-				e2e.NoError(t, err)
+				img := e2e.Must(openStore(t, dir).Image(t.Context(), r, quick()))(t)
 				same(t, img, want)
 			}
 			r := on(ref, "linux/arm64", t)
 			r.Policy = image.Always
-			img, err = openStore(t, dir).Image(t.Context(), r, offline())
-			e2e.NoError(t, err)
+			img = e2e.Must(openStore(t, dir).Image(t.Context(), r, offline()))(t)
 			same(t, img, want)
 			if n := g.asked.Load() - asked; n != 0 {
 				t.Errorf("the registry was asked %d times", n)
@@ -166,8 +155,7 @@ func TestImage(t *testing.T) {
 
 func mustRef(t testing.TB, s string) name.Reference {
 	t.Helper()
-	ref, err := remote.ParseReference(s, "")
-	e2e.NoError(t, err)
+	ref := e2e.Must(remote.ParseReference(s, ""))(t)
 	return ref
 }
 
@@ -177,10 +165,8 @@ func TestDigestOfATag(t *testing.T) {
 	img := imageFor(t, "linux/amd64")
 	e2e.NoError(t, ggcr.Write(tag, img))
 	s := openStore(t, t.TempDir())
-	_, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	e2e.NoError(t, err)
-	got, err := s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline())
-	e2e.NoError(t, err)
+	e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
+	got := e2e.Must(s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline()))(t)
 	same(t, got, img)
 	if info, err := s.Info(t.Context()); err != nil || len(info.Refs) != 2 {
 		t.Errorf("got %+v, %v, want two references", info, err)
@@ -199,8 +185,7 @@ func TestTagMoves(t *testing.T) {
 		want   v1.Image
 	}{{image.IfNotPresent, before}, {image.IfNotPresent, before}, {image.Always, after}, {image.IfNotPresent, after}} {
 		r.Policy = step.policy
-		got, err := s.Image(t.Context(), r, quick())
-		e2e.NoError(t, err)
+		got := e2e.Must(s.Image(t.Context(), r, quick()))(t)
 		same(t, got, step.want)
 		e2e.NoError(t, ggcr.Write(tag, after))
 	}
@@ -211,14 +196,12 @@ func TestTagGetsAPlatform(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, ggcr.Push(tag, indexFor(t, "linux/amd64")))
 	s := openStore(t, t.TempDir())
-	_, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	e2e.NoError(t, err)
+	e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
 	e2e.NoError(t, ggcr.Push(tag, indexFor(t, "linux/amd64", "linux/arm64")))
 	if _, err := s.Image(t.Context(), on(tag, "linux/arm64", t), offline()); err == nil || !strings.Contains(err.Error(), "only for linux/amd64") {
 		t.Errorf("offline: got %v", err)
 	}
-	_, err = s.Image(t.Context(), on(tag, "linux/arm64", t), quick())
-	e2e.NoError(t, err)
+	e2e.Must(s.Image(t.Context(), on(tag, "linux/arm64", t), quick()))(t)
 }
 
 // A MissingError names all missing images, and nothing is fetched.
@@ -232,13 +215,11 @@ func TestMissing(t *testing.T) {
 	half := imageFor(t, "linux/amd64")
 	e2e.NoError(t, ggcr.Write(partly.(name.Tag), half))
 	for _, r := range []name.Reference{there, partly} {
-		_, err := openStore(t, dir).Image(t.Context(), on(r, "linux/amd64", t), quick())
-		e2e.NoError(t, err)
+		e2e.Must(openStore(t, dir).Image(t.Context(), on(r, "linux/amd64", t), quick()))(t)
 	}
 	layers, err := half.Layers()
 	e2e.NoError(t, err)
-	size, err := layers[0].Size()
-	e2e.NoError(t, err)
+	size := e2e.Must(layers[0].Size())(t)
 	e2e.NoError(t, os.Remove(blobFile(dir, digestOf(t, layers[0]))))
 	asked := g.asked.Load()
 
@@ -271,8 +252,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("the registry was asked %d times", n)
 	}
 	// Missing blobs are fetched by digest: the tag is not resolved again.
-	_, err = openStore(t, dir).Image(t.Context(), requests[2], quick())
-	e2e.NoError(t, err)
+	e2e.Must(openStore(t, dir).Image(t.Context(), requests[2], quick()))(t)
 }
 
 func blobFile(dir string, h v1.Hash) string { return filepath.Join(dir, "blobs", "sha256", h.Hex) }
@@ -293,10 +273,8 @@ func TestShared(t *testing.T) {
 	base := imageFor(t, "linux/amd64")
 	var requests []image.Request
 	for _, repo := range []string{"a", "b", "c"} {
-		top, err := random.Layer(1000, types.OCILayer)
-		e2e.NoError(t, err)
-		img, err := mutate.AppendLayers(base, top)
-		e2e.NoError(t, err)
+		top := e2e.Must(random.Layer(1000, types.OCILayer))(t)
+		img := e2e.Must(mutate.AppendLayers(base, top))(t)
 		ref := mustRef(t, host+"/"+repo+":v1")
 		e2e.NoError(t, ggcr.Write(ref, img))
 		requests = append(requests, on(ref, "linux/amd64", t))
@@ -311,8 +289,7 @@ func TestShared(t *testing.T) {
 		}
 	}
 	s := openStore(t, t.TempDir())
-	images, err := s.Images(t.Context(), requests, o)
-	e2e.NoError(t, err)
+	images := e2e.Must(s.Images(t.Context(), requests, o))(t)
 	if len(images) != 3 || len(gets) != 8 {
 		t.Errorf("got %d images after %d requests for blobs, want 3 and 8", len(images), len(gets))
 	}

@@ -22,11 +22,9 @@ import (
 // blobsOf logs in to the repository gold/image of the registry at host.
 func blobsOf(t *testing.T, host string) (*remote.Client, *remote.Repository, name.Repository) {
 	t.Helper()
-	repo, err := name.NewRepository(host + "/gold/image")
-	e2e.NoError(t, err)
+	repo := e2e.Must(name.NewRepository(host + "/gold/image"))(t)
 	c := fast(remote.Options{})
-	b, err := c.Repository(t.Context(), repo)
-	e2e.NoError(t, err)
+	b := e2e.Must(c.Repository(t.Context(), repo))(t)
 	return c, b, repo
 }
 

@@ -45,8 +45,7 @@ func TestFromEngine(t *testing.T) {
 		if got, err := img.ConfigName(); err != nil || got != id {
 			t.Errorf("%s: got config %s, %v, want %s", asked, got, err, id)
 		}
-		digest, err := img.Digest()
-		e2e.NoError(t, err)
+		digest := e2e.Must(img.Digest())(t)
 		digests = append(digests, digest)
 		if err := images.Close(); err != nil {
 			t.Error(err)

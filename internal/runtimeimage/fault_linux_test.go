@@ -86,8 +86,7 @@ func project(t *testing.T) string {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
 	var layers []v1.Layer
 	for _, name := range []string{"a", "b"} {
-		l, err := remotetest.Layer(map[string][]byte{name: data})
-		e2e.NoError(t, err)
+		l := e2e.Must(remotetest.Layer(map[string][]byte{name: data}))(t)
 		layers = append(layers, l)
 	}
 	saved := []byte(e2e.ReadFile(t, writeArchive(t, remotetest.Image(t, v1.Config{}, layers...))))

@@ -64,17 +64,14 @@ func TestFromRoot(t *testing.T) {
 		if !runtimeimage.IsRoot(path) {
 			t.Errorf("%s is a root file system", path)
 		}
-		images, err := runtimeimage.FromRoot(t.Context(), path, runtimeimage.Options{TempDir: t.TempDir()})
-		e2e.NoError(t, err)
+		images := e2e.Must(runtimeimage.FromRoot(t.Context(), path, runtimeimage.Options{TempDir: t.TempDir()}))(t)
 		defer images.Close()
 		config, err := images.All[0].ConfigFile()
 		if err != nil || config.Architecture != "arm64" {
 			t.Errorf("%s: got config %+v, %v", path, config, err)
 		}
-		layers, err := images.All[0].Layers()
-		e2e.NoError(t, err)
-		r, err := layers[0].Uncompressed()
-		e2e.NoError(t, err)
+		layers := e2e.Must(images.All[0].Layers())(t)
+		r := e2e.Must(layers[0].Uncompressed())(t)
 		var got []string
 		for tr := tar.NewReader(r); ; {
 			h, err := tr.Next()

@@ -76,8 +76,7 @@ func TestInsecureBeatsCertificates(t *testing.T) {
 }
 
 func TestCallTakesTooLong(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	listener := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {

@@ -52,8 +52,7 @@ func served(t *testing.T, cmd function.ServeCmd) string {
 
 func connect(t *testing.T, target string) runner.Runner {
 	t.Helper()
-	client, err := grpc.Dial(target, grpc.Options{})
-	e2e.NoError(t, err)
+	client := e2e.Must(grpc.Dial(target, grpc.Options{}))(t)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -245,8 +244,7 @@ func TestServeAddresses(t *testing.T) {
 // but neither a socket that is served nor a file.
 func TestServeOverDeadSocket(t *testing.T) {
 	dir := t.TempDir()
-	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})
-	e2e.NoError(t, err)
+	dead := e2e.Must(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"}))(t)
 	dead.SetUnlinkOnClose(false)
 	e2e.NoError(t, dead.Close())
 	served(t, function.ServeCmd{Name: "dummy", Address: "unix://" + filepath.Join(dir, "dead"), Insecure: true})

@@ -27,8 +27,7 @@ func TestPin(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			ref, err := remote.ParseReference(tc.ref, "")
-			e2e.NoError(t, err)
+			ref := e2e.Must(remote.ParseReference(tc.ref, ""))(t)
 			got, err := l.Pin(ref)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.HasPrefix(string(hint.Of(err)), "run xfn lock") {

@@ -106,11 +106,9 @@ func full() *lock.Lock {
 
 func TestEncode(t *testing.T) {
 	want := []byte(e2e.ReadFile(t, "testdata/full.lock"))
-	got, err := full().Encode()
-	e2e.NoError(t, err)
+	got := e2e.Must(full().Encode())(t)
 	e2e.Equal(t, "result", string(want), string(got))
-	l, err := lock.Parse("l", got)
-	e2e.NoError(t, err)
+	l := e2e.Must(lock.Parse("l", got))(t)
 	byName := cmpopts.SortSlices(func(a, b lock.Image) bool { return a.Reference+a.Constraint < b.Reference+b.Constraint })
 	e2e.Equal(t, "the encoded lock is parsed to another one", full(), l, byName)
 }
@@ -132,8 +130,7 @@ func TestRead(t *testing.T) {
 
 // A parsed lock is encoded and parsed to the same bytes.
 func FuzzParse(f *testing.F) {
-	text, err := full().Encode()
-	e2e.NoError(f, err)
+	text := e2e.Must(full().Encode())(f)
 	f.Add(text)
 	f.Add([]byte(head))
 	f.Add([]byte(head + "functions:\n" + entry("registry.example.org/acme/f:v1.2.0", one, ", constraint: '>=v1', platforms: ['']")))
@@ -143,8 +140,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		text, err := l.Encode()
-		e2e.NoError(t, err)
+		text := e2e.Must(l.Encode())(t)
 		again, err := lock.Parse("l", text)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)

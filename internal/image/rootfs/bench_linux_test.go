@@ -44,10 +44,8 @@ func BenchmarkUnpack(b *testing.B) {
 
 // programs returns 50 MB of compiled programs.
 func programs(b *testing.B) string {
-	self, err := os.Executable()
-	e2e.NoError(b, err)
-	one, err := os.ReadFile(self)
-	e2e.NoError(b, err)
+	self := e2e.Must(os.Executable())(b)
+	one := e2e.Must(os.ReadFile(self))(b)
 	all := slices.Repeat(one, 1+50_000_000/len(one))
 	return string(all[:50_000_000])
 }

@@ -100,7 +100,7 @@ func (u unverified) Compressed() (io.ReadCloser, error) {
 // assertPlain fails the test if a root contains dangerous files.
 func assertPlain(t testing.TB, root string) {
 	t.Helper()
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+	e2e.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -109,6 +109,5 @@ func assertPlain(t testing.TB, root string) {
 			t.Errorf("%q has mode %v", path, info.Mode())
 		}
 		return err
-	})
-	e2e.NoError(t, err)
+	}))
 }

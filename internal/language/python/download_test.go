@@ -72,12 +72,7 @@ func TestFetchResumes(t *testing.T) {
 // leave leaves a file for fsx.Resume.
 func leave(t *testing.T, dir, key string, data []byte) {
 	t.Helper()
-	f, err := fsx.Resume(dir, key)
-	e2e.NoError(t, err)
-	if _, err := f.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	f := e2e.Must(fsx.Resume(dir, key))(t)
+	e2e.Must(f.Write(data))(t)
+	e2e.Must(f.Keep())(t)
 }

@@ -21,8 +21,7 @@ func layer(t *testing.T, files map[string]string) v1.Layer {
 	for name, text := range files {
 		raw[name] = []byte(text)
 	}
-	l, err := remotetest.Layer(raw)
-	e2e.NoError(t, err)
+	l := e2e.Must(remotetest.Layer(raw))(t)
 	return l
 }
 
@@ -52,8 +51,7 @@ func TestDebian(t *testing.T) {
 				layers = append(layers, layer(t, files))
 			}
 			img := remotetest.Image(t, v1.Config{}, layers...)
-			all, err := sbom.Debian(t.Context(), []v1.Image{img, img})
-			e2e.NoError(t, err)
+			all := e2e.Must(sbom.Debian(t.Context(), []v1.Image{img, img}))(t)
 			var got []string
 			for _, m := range all {
 				got = append(got, m.PURL)
@@ -83,8 +81,7 @@ func TestWrite(t *testing.T) {
 		{Name: "c", Version: "3", PURL: "pkg:npm/c@3", Digest: "sha512-AAA="},
 		{Name: "base image"},
 	}
-	text, err := sbom.Write(s, materials)
-	e2e.NoError(t, err)
+	text := e2e.Must(sbom.Write(s, materials))(t)
 	again, err := sbom.Write(s, materials)
 	if err != nil || string(again) != string(text) {
 		t.Errorf("a second document differs, error %v", err)

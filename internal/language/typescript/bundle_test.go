@@ -123,8 +123,7 @@ func TestBundleKeepsPackages(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("kept %q, %v", files, err)
 	}
-	data, err := os.ReadFile(files[0])
-	e2e.NoError(t, err)
+	data := e2e.Must(os.ReadFile(files[0]))(t)
 	for _, tc := range []struct {
 		reason, content string
 		used            bool
@@ -152,8 +151,7 @@ func TestBundleKeepsPackages(t *testing.T) {
 
 func stat(t *testing.T, file string) os.FileInfo {
 	t.Helper()
-	info, err := os.Stat(file)
-	e2e.NoError(t, err)
+	info := e2e.Must(os.Stat(file))(t)
 	return info
 }
 

@@ -30,18 +30,12 @@ import (
 // image returns an image of random layers. Its first layer occurs twice.
 func image(t testing.TB, os, arch string) v1.Image {
 	t.Helper()
-	img, err := random.Image(3000, 2)
-	e2e.NoError(t, err)
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	img, err = mutate.Append(img, mutate.Addendum{Layer: layers[0], Annotations: map[string]string{"again": "yes"}})
-	e2e.NoError(t, err)
-	config, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(3000, 2))(t)
+	layers := e2e.Must(img.Layers())(t)
+	img = e2e.Must(mutate.Append(img, mutate.Addendum{Layer: layers[0], Annotations: map[string]string{"again": "yes"}}))(t)
+	config := e2e.Must(img.ConfigFile())(t)
 	config.OS, config.Architecture = os, arch
-	if img, err = mutate.ConfigFile(img, config); err != nil {
-		t.Fatal(err)
-	}
+	img = e2e.Must(mutate.ConfigFile(img, config))(t)
 	return img
 }
 
@@ -70,8 +64,7 @@ func file(t testing.TB, data []byte) string {
 
 func open(t testing.TB, path string) *archive.File {
 	t.Helper()
-	f, err := archive.Open(t.Context(), path)
-	e2e.NoError(t, err)
+	f := e2e.Must(archive.Open(t.Context(), path))(t)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -82,8 +75,7 @@ func open(t testing.TB, path string) *archive.File {
 
 func digest(t testing.TB, a oci.Artifact) v1.Hash {
 	t.Helper()
-	h, err := a.Digest()
-	e2e.NoError(t, err)
+	h := e2e.Must(a.Digest())(t)
 	return h
 }
 
@@ -147,19 +139,16 @@ func TestOthersRead(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := file(t, write(t, tc.a))
-			docker, err := tarball.ImageFromPath(path, nil)
-			e2e.NoError(t, err)
+			docker := e2e.Must(tarball.ImageFromPath(path, nil))(t)
 			if err := validate.Image(docker); err != nil {
 				t.Error(err)
 			}
 			assertSameConfig(t, docker, tc.docker)
-			idx, err := layout.ImageIndexFromPath(untar(t, path))
-			e2e.NoError(t, err)
+			idx := e2e.Must(layout.ImageIndexFromPath(untar(t, path)))(t)
 			if err := validate.Index(idx); err != nil {
 				t.Error(err)
 			}
-			m, err := idx.IndexManifest()
-			e2e.NoError(t, err)
+			m := e2e.Must(idx.IndexManifest())(t)
 			if len(m.Manifests) != 1 || m.Manifests[0].Digest != digest(t, tc.a) {
 				t.Errorf("%s: got %v, want %s alone", tc.reason, m.Manifests, digest(t, tc.a))
 			}
@@ -169,10 +158,8 @@ func TestOthersRead(t *testing.T) {
 
 func assertSameConfig(t *testing.T, got, want v1.Image) {
 	t.Helper()
-	g, err := got.ConfigName()
-	e2e.NoError(t, err)
-	w, err := want.ConfigName()
-	e2e.NoError(t, err)
+	g := e2e.Must(got.ConfigName())(t)
+	w := e2e.Must(want.ConfigName())(t)
 	if g != w {
 		t.Errorf("Docker reads the image %s, want %s", g, w)
 	}
@@ -180,8 +167,7 @@ func assertSameConfig(t *testing.T, got, want v1.Image) {
 
 func entries(t *testing.T, path string, each func(*tar.Header, io.Reader)) {
 	t.Helper()
-	f, err := os.Open(path)
-	e2e.NoError(t, err)
+	f := e2e.Must(os.Open(path))(t)
 	defer f.Close()
 	for tr := tar.NewReader(f); ; {
 		h, err := tr.Next()
@@ -199,8 +185,7 @@ func untar(t *testing.T, path string) string {
 	entries(t, path, func(h *tar.Header, r io.Reader) {
 		to := filepath.Join(dir, filepath.FromSlash(h.Name))
 		e2e.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
-		data, err := io.ReadAll(r)
-		e2e.NoError(t, err)
+		data := e2e.Must(io.ReadAll(r))(t)
 		e2e.NoError(t, os.WriteFile(to, data, 0o644))
 	})
 	return dir
@@ -210,8 +195,7 @@ func untar(t *testing.T, path string) string {
 // depend on this machine.
 func TestLayoutOfFile(t *testing.T) {
 	img := image(t, "linux", "amd64")
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(img.Manifest())(t)
 	var names []string
 	entries(t, file(t, write(t, img)), func(h *tar.Header, _ io.Reader) {
 		names = append(names, h.Name)

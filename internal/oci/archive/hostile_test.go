@@ -34,9 +34,7 @@ func tarOf(t testing.TB, members ...member) []byte {
 		}
 		h := &tar.Header{Typeflag: m.kind, Name: m.name, Size: int64(len(m.text)), Linkname: m.link, Mode: 0o644}
 		e2e.NoError(t, tw.WriteHeader(h))
-		if _, err := io.WriteString(tw, m.text); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(io.WriteString(tw, m.text))(t)
 	}
 	e2e.NoError(t, tw.Close())
 	return b.Bytes()

@@ -32,8 +32,7 @@ func gzipped(t testing.TB, data []byte) []byte {
 
 func zstandard(t testing.TB, data []byte) []byte {
 	t.Helper()
-	zw, err := zstd.NewWriter(nil)
-	e2e.NoError(t, err)
+	zw := e2e.Must(zstd.NewWriter(nil))(t)
 	return zw.EncodeAll(data, nil)
 }
 
@@ -67,8 +66,7 @@ func TestReadIsOpen(t *testing.T) {
 		for how, stored := range map[string][]byte{"Plain": data, "Gzip": gzipped(t, data), "Zstd": zstandard(t, data)} {
 			t.Run(name+how, func(t *testing.T) {
 				d, _ := draft(t)
-				got, err := archive.Read(t.Context(), iotest.HalfReader(bytes.NewReader(stored)), d)
-				e2e.NoError(t, err)
+				got := e2e.Must(archive.Read(t.Context(), iotest.HalfReader(bytes.NewReader(stored)), d))(t)
 				if got.Docker != want.Docker {
 					t.Errorf("a Docker archive: got %v, want %v", got.Docker, want.Docker)
 				}
@@ -89,13 +87,10 @@ func TestReadIsOpen(t *testing.T) {
 // Plain tars are compressed while they are read, and can be found by diff ID.
 func TestReadCompresses(t *testing.T) {
 	d, _ := draft(t)
-	f, err := archive.Read(t.Context(), bytes.NewReader(archives(t)["Unordered"]), d)
-	e2e.NoError(t, err)
-	layers, err := f.Artifact.(v1.Image).Layers()
-	e2e.NoError(t, err)
+	f := e2e.Must(archive.Read(t.Context(), bytes.NewReader(archives(t)["Unordered"]), d))(t)
+	layers := e2e.Must(f.Artifact.(v1.Image).Layers())(t)
 	for i, l := range layers {
-		id, err := l.DiffID()
-		e2e.NoError(t, err)
+		id := e2e.Must(l.DiffID())(t)
 		if l, ok := d.Compressed(id); !ok || l.Blob.DiffID != id || l.Blob.Digest == id {
 			t.Errorf("layer %d: got %+v, %v", i, l.Blob, ok)
 		}

@@ -24,8 +24,7 @@ spec: {size: small, count: 3, ratio: 1.5, "on": true, "no": null, list: [], port
 status: {ready: "yes", conditions: []}
 `})
 	p := open(t, filepath.Join(dir, project.File))
-	xrd, err := generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.XRDOptions{})
-	e2e.NoError(t, err)
+	xrd := e2e.Must(generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.XRDOptions{}))(t)
 	if want := filepath.Join(dir, "apis", "policies", "definition.yaml"); xrd != want {
 		t.Errorf("got the file %s, want %s", xrd, want)
 	}
@@ -46,8 +45,7 @@ status: {ready: "yes", conditions: []}
 	if _, err := generate.XRD(t.Context(), p, "xr.yaml", generate.XRDOptions{}); err == nil || !strings.Contains(err.Error(), "already defines kind Policy") {
 		t.Errorf("an XRD that exists is not replaced: got %v", err)
 	}
-	composition, err := generate.Composition(t.Context(), p, xrd, generate.APIOptions{Name: "fast"})
-	e2e.NoError(t, err)
+	composition := e2e.Must(generate.Composition(t.Context(), p, xrd, generate.APIOptions{Name: "fast"}))(t)
 	want := `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
 metadata:
@@ -92,9 +90,7 @@ spec:
   - {name: v1, served: true, referenceable: true}
 `})
 			path := filepath.Join(dir, project.File)
-			if _, err := generate.Composition(t.Context(), open(t, path), filepath.Join(dir, "xrd.yaml"), generate.APIOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			e2e.Must(generate.Composition(t.Context(), open(t, path), filepath.Join(dir, "xrd.yaml"), generate.APIOptions{}))(t)
 			e2e.Equal(t, tc.reason, tc.want, e2e.ReadFile(t, path))
 		})
 	}
@@ -126,8 +122,7 @@ func TestXR(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, err := manifest.Objects("in.yaml", []byte(tc.in))
-			e2e.NoError(t, err)
+			objects := e2e.Must(manifest.Objects("in.yaml", []byte(tc.in)))(t)
 			xr, err := generate.XR(objects[0], tc.options)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)

@@ -165,14 +165,12 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		store, err := image.Open(t.TempDir())
 		return &generate.Fetcher{Store: store, HTTP: server.Client(), Kubernetes: server.URL}, err
 	}
-	f, err := fetcher()
-	e2e.NoError(t, err)
+	f := e2e.Must(fetcher())(t)
 	defer f.Store.Close()
 	l := &lock.Lock{Path: "l"}
 	for _, d := range p.Dependencies {
 		api := generate.LockedDependency(p, d)
-		digest, err := f.APIDigest(t.Context(), api)
-		e2e.NoError(t, err)
+		digest := e2e.Must(f.APIDigest(t.Context(), api))(t)
 		l.APIs = append(l.APIs, lock.Image{Reference: api.Package, Constraint: api.Version, Digest: digest})
 	}
 	if l.APIs[0].Digest != first {
@@ -211,9 +209,7 @@ func commit(t *testing.T, dir, field string) string {
 	t.Helper()
 	repo, err := git.PlainOpen(dir)
 	if err != nil {
-		if repo, err = git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: plumbing.Main}}); err != nil {
-			t.Fatal(err)
-		}
+		repo = e2e.Must(git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: plumbing.Main}}))(t)
 	}
 	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: configs.example.org}\nspec:\n  group: example.org\n  names: {kind: Config, plural: configs}\n  scope: Cluster\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {" + field + ": {type: string}}}}}\n"
 	e2e.WriteFile(t, filepath.Join(dir, "crd.yaml"), text)
@@ -222,8 +218,7 @@ func commit(t *testing.T, dir, field string) string {
 		_, err = tree.Add("crd.yaml")
 	}
 	e2e.NoError(t, err)
-	hash, err := tree.Commit(field, &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}})
-	e2e.NoError(t, err)
+	hash := e2e.Must(tree.Commit(field, &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}}))(t)
 	return hash.String()
 }
 
@@ -258,8 +253,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	defer server.Close()
 	dir := files(t, map[string]string{project.UpboundFile: "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - {type: k8s, k8s: {version: v1.32.0}} # old\n"})
 	path := filepath.Join(dir, project.UpboundFile)
-	d, err := generate.ParseDependency(server.URL+"/crd.yaml", generate.DependencyOptions{})
-	e2e.NoError(t, err)
+	d := e2e.Must(generate.ParseDependency(server.URL+"/crd.yaml", generate.DependencyOptions{}))(t)
 	silent := &generate.Fetcher{HTTP: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return nil, os.ErrDeadlineExceeded
 	}}}}

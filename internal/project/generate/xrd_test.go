@@ -24,7 +24,7 @@ func schemaOf(t *testing.T, text string) (string, error) {
 }
 
 func TestSimpleSchema(t *testing.T) {
-	got, err := schemaOf(t, `spec:
+	got := e2e.Must(schemaOf(t, `spec:
   name: string | required=true immutable=true description="My \"name\""
   mode: string | enum="a, b" default="a"
   replicas: integer | default=3 minimum=1 | maximum=10
@@ -43,8 +43,7 @@ customTypes:
   Person: {id: string | required=true}
 additionalPrinterColumns:
 - {name: Mode, type: string, jsonPath: .spec.mode}
-`)
-	e2e.NoError(t, err)
+`))(t)
 	want := `apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
 metadata:

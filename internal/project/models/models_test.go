@@ -44,8 +44,7 @@ func generate(t *testing.T, to models.Target, sources ...models.Source) {
 func TestJSON(t *testing.T) {
 	to := models.Target{Dir: t.TempDir(), Languages: []string{models.JSON}}
 	generate(t, to, source(t, golden+"build-apis/in/apis/app/definition.yaml"))
-	want, err := filepath.Glob(golden + "build-apis/out/schemas/json/*")
-	e2e.NoError(t, err)
+	want := e2e.Must(filepath.Glob(golden + "build-apis/out/schemas/json/*"))(t)
 	got, err := filepath.Glob(to.Dir + "/json/*")
 	if err != nil || len(got) != len(want) || len(got) == 0 {
 		t.Fatalf("got the files %q, want %q: %v", got, want, err)
@@ -73,8 +72,7 @@ func TestGo(t *testing.T) {
 func outline(t *testing.T, path string) []string {
 	t.Helper()
 	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, path, nil, 0)
-	e2e.NoError(t, err)
+	f := e2e.Must(parser.ParseFile(fset, path, nil, 0))(t)
 	var all []string
 	add := func(prefix string, node any) {
 		var b bytes.Buffer

@@ -30,12 +30,9 @@ func read(t *testing.T, o clone.Options) (got, error) {
 	if err != nil {
 		return got{}, err
 	}
-	tree, err := object.GetTree(s.Objects, s.Tree)
-	e2e.NoError(t, err)
-	f, err := tree.File("v")
-	e2e.NoError(t, err)
-	text, err := f.Contents()
-	e2e.NoError(t, err)
+	tree := e2e.Must(object.GetTree(s.Objects, s.Tree))(t)
+	f := e2e.Must(tree.File("v"))(t)
+	text := e2e.Must(f.Contents())(t)
 	if len(s.Commit) != 40 {
 		t.Errorf("commit %q is not a full hash", s.Commit)
 	}
@@ -97,8 +94,7 @@ func checkError(t *testing.T, reason, want string, err error) {
 func TestLocalRefs(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		dir := t.TempDir()
-		repo, err := git.PlainInit(dir, bare)
-		e2e.NoError(t, err)
+		repo := e2e.Must(git.PlainInit(dir, bare))(t)
 		for name, tc := range refCases(newHistory(t, repo.Storer)) {
 			t.Run(map[bool]string{true: "Bare", false: "WorkTree"}[bare]+name, func(t *testing.T) {
 				t.Setenv("PATH", "") // without a git binary
@@ -144,9 +140,7 @@ func TestTransfersLittle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newMemoryHistory(t)
 			s := &server{objects: h, shallow: tc.shallow, anyHash: tc.anyHash}
-			if _, err := read(t, clone.Options{URL: s.start(t), Ref: tc.ref(h)}); err != nil {
-				t.Fatal(err)
-			}
+			e2e.Must(read(t, clone.Options{URL: s.start(t), Ref: tc.ref(h)}))(t)
 			if diff := cmp.Diff(tc.want, s.sent); diff != "" {
 				t.Errorf("%s: objects in each pack (-want, +got):\n%s", tc.reason, diff)
 			}
@@ -168,16 +162,14 @@ func TestHeads(t *testing.T) {
 			e2e.NoError(t, h.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, "refs/heads/none")))
 		}, got{}, `no branch, tag or commit "HEAD"`},
 		"TagOfATree": {"a tag of a tree is refused", func(t *testing.T, h history) {
-			c, err := object.GetCommit(h, h.first)
-			e2e.NoError(t, err)
+			c := e2e.Must(object.GetCommit(h, h.first))(t)
 			h.refer(t, map[string]plumbing.Hash{"refs/heads/main": c.TreeHash})
 		}, got{}, "is a tree and not a commit"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			repo, err := git.PlainInit(dir, true)
-			e2e.NoError(t, err)
+			repo := e2e.Must(git.PlainInit(dir, true))(t)
 			h := newHistory(t, repo.Storer)
 			tc.change(t, h)
 			g, err := read(t, clone.Options{URL: dir})
@@ -199,12 +191,9 @@ func TestHeads(t *testing.T) {
 
 func TestLocalPlaces(t *testing.T) {
 	root := t.TempDir()
-	repo, err := git.PlainInit(filepath.Join(root, "bare.git"), true)
-	e2e.NoError(t, err)
+	repo := e2e.Must(git.PlainInit(filepath.Join(root, "bare.git"), true))(t)
 	newHistory(t, repo.Storer)
-	if _, err := git.PlainInit(filepath.Join(root, "empty"), false); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(git.PlainInit(filepath.Join(root, "empty"), false))(t)
 	e2e.NoError(t, os.Mkdir(filepath.Join(root, "plain"), 0o755))
 	t.Chdir(root)
 	slashed := filepath.ToSlash(root)

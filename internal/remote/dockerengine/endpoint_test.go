@@ -100,8 +100,7 @@ func TestFind(t *testing.T) {
 func listen(t *testing.T, path string, dead bool) {
 	t.Helper()
 	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	e2e.NoError(t, err)
+	l := e2e.Must(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
 	if dead {
 		_ = l.Close()

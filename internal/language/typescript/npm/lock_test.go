@@ -21,22 +21,19 @@ func lockOf(t testing.TB, packages object) *npm.Lock {
 	if packages[""] == nil {
 		packages[""] = object{"name": "fn"}
 	}
-	l, err := npm.ParseLock(encoded(t, object{"lockfileVersion": 3, "packages": packages}))
-	e2e.NoError(t, err)
+	l := e2e.Must(npm.ParseLock(encoded(t, object{"lockfileVersion": 3, "packages": packages})))(t)
 	return l
 }
 
 func manifestOf(t testing.TB, content object) *npm.Manifest {
 	t.Helper()
-	m, err := npm.ParseManifest(encoded(t, content))
-	e2e.NoError(t, err)
+	m := e2e.Must(npm.ParseManifest(encoded(t, content)))(t)
 	return m
 }
 
 func encoded(t testing.TB, value any) []byte {
 	t.Helper()
-	data, err := json.MarshalIndent(value, "", "  ")
-	e2e.NoError(t, err)
+	data := e2e.Must(json.MarshalIndent(value, "", "  "))(t)
 	return data
 }
 
@@ -233,8 +230,7 @@ func TestTreeOfWorkspace(t *testing.T) {
 	})
 	m := manifestOf(t, object{"dependencies": object{"a": "1", "b": "1"}})
 	e2e.NoError(t, lock.Check("functions/f", m))
-	all, err := lock.Tree("functions/f", m, npm.TargetOf("amd64"))
-	e2e.NoError(t, err)
+	all := e2e.Must(lock.Tree("functions/f", m, npm.TargetOf("amd64")))(t)
 	if len(all) != 2 || all[0].At != "functions/f/node_modules/a" || all[1].At != "node_modules/b" {
 		t.Errorf("got %v", all)
 	}
