@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -50,20 +51,17 @@ func build(t testing.TB, pkg *xpkg.Package, platforms ...string) xpkg.Artifact {
 	for _, p := range platforms {
 		runtimes = append(runtimes, runtimeFor(t, p))
 	}
-	a := e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{Created: created}))(t)
-	return a
+	return e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{Created: created}))(t)
 }
 
 func manifestOf(t testing.TB, img v1.Image) *v1.Manifest {
 	t.Helper()
-	m := e2e.Must(img.Manifest())(t)
-	return m
+	return e2e.Must(img.Manifest())(t)
 }
 
 func configOf(t testing.TB, img v1.Image) *v1.ConfigFile {
 	t.Helper()
-	c := e2e.Must(img.ConfigFile())(t)
-	return c
+	return e2e.Must(img.ConfigFile())(t)
 }
 
 // A package without a runtime is an image for the platform that the control plane pulls.
@@ -74,9 +72,7 @@ func TestBuildWithoutRuntime(t *testing.T) {
 	if !ok {
 		t.Fatal("want an image")
 	}
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Image(img))
 	m, c := manifestOf(t, img), configOf(t, img)
 	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
 		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
@@ -99,8 +95,7 @@ func TestBuildWithoutRuntime(t *testing.T) {
 // assertFile fails unless layer i contains only this file, without owner or time.
 func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 	t.Helper()
-	layers := e2e.Must(img.Layers())(t)
-	rc := e2e.Must(layers[i].Uncompressed())(t)
+	rc := e2e.Must(e2e.Must(img.Layers())(t)[i].Uncompressed())(t)
 	defer rc.Close()
 	tr := tar.NewReader(rc)
 	h := e2e.Must(tr.Next())(t)
@@ -118,11 +113,8 @@ func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 // Build keeps the layers and settings of the runtime.
 func TestBuildKeepsRuntime(t *testing.T) {
 	base := runtimeFor(t, "linux/arm/v7")
-	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{Created: created}))(t)
-	img := a.(v1.Image)
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
+	img := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{Created: created}))(t).(v1.Image)
+	e2e.NoError(t, validate.Image(img))
 	was, is := manifestOf(t, base), manifestOf(t, img)
 	if len(is.Layers) != len(was.Layers)+1 {
 		t.Fatalf("got %d layers, want one more than %d", len(is.Layers), len(was.Layers))
@@ -174,17 +166,13 @@ func TestBuildIndex(t *testing.T) {
 	if !ok {
 		t.Fatal("want an index")
 	}
-	if err := validate.Index(idx); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Index(idx))
 	m := e2e.Must(idx.IndexManifest())(t)
 	if m.MediaType != types.OCIImageIndex || len(m.Manifests) != len(platforms) {
 		t.Fatalf("got %s of %d images", m.MediaType, len(m.Manifests))
 	}
 	for i, want := range platforms {
-		if got := m.Manifests[i].Platform.String(); got != want {
-			t.Errorf("image %d: got %s, want %s", i, got, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("image %d", i), want, m.Manifests[i].Platform.String())
 	}
 }
 
@@ -205,9 +193,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := xpkg.Build(pkg, tc.runtimes, xpkg.BuildOptions{}); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(xpkg.Build(pkg, tc.runtimes, xpkg.BuildOptions{})), tc.want)
 		})
 	}
 }
@@ -238,8 +224,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 		dir := t.TempDir()
 		e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML, "b.yaml": crdYAML, "examples/x.yaml": "kind: X\n"})
 		pkg := e2e.Must(readDir(t, dir, xpkg.ReadOptions{ExamplesRoot: filepath.Join(dir, "examples")}))(t)
-		a := e2e.Must(xpkg.Build(pkg, []v1.Image{base}, xpkg.BuildOptions{Created: created}))(t)
-		got := e2e.Must(a.Digest())(t)
+		got := e2e.Must(e2e.Must(xpkg.Build(pkg, []v1.Image{base}, xpkg.BuildOptions{Created: created}))(t).Digest())(t)
 		if i == 0 {
 			first = got
 		}
@@ -251,8 +236,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 
 func TestDefaultFileName(t *testing.T) {
 	a := build(t, aPackage("Function", "fn"))
-	digest := e2e.Must(a.Digest())(t)
-	hex := digest.Hex[:12]
+	hex := e2e.Must(a.Digest())(t).Hex[:12]
 	cases := map[string]struct {
 		reason string
 		name   string

@@ -47,8 +47,7 @@ func unmarked(t testing.TB, layers ...[]byte) v1.Image {
 		d := e2e.Must(oci.Describe(l))(t)
 		all, descs = append(all, l), append(descs, d)
 	}
-	img := e2e.Must(oci.Assemble([]byte("{}"), descs, all...))(t)
-	return img
+	return e2e.Must(oci.Assemble([]byte("{}"), descs, all...))(t)
 }
 
 // If no layer is annotated as the base layer, PackageYAML reads the unpacked root

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -95,15 +94,12 @@ func TestReadIsRepeatable(t *testing.T) {
 		layers := e2e.Must(xpkg.ReadExtensions(t.Context(), dir))(t)
 		var digests []v1.Hash
 		for _, l := range layers {
-			d := e2e.Must(l.Digest())(t)
-			digests = append(digests, d)
+			digests = append(digests, e2e.Must(l.Digest())(t))
 		}
 		if i == 0 {
 			first = digests
 		}
-		if diff := cmp.Diff(first, digests); diff != "" {
-			t.Errorf("made in another order, with other modes (-first +second):\n%s", diff)
-		}
+		e2e.Equal(t, "made in another order, with other modes", first, digests)
 	}
 }
 
@@ -159,16 +155,12 @@ func TestExtensionReadBounds(t *testing.T) {
 	dir := tree(t, "docs/a", "docs/b")
 	// A sparse file uses no disk space.
 	e2e.NoError(t, os.Truncate(filepath.Join(dir, "docs", "b"), 64<<20))
-	if _, err := xpkg.ReadExtensions(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
-		t.Errorf("got %v, want an error", err)
-	}
+	e2e.ErrorHas(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(t.Context(), dir)), "more than 64 MiB")
 	dir = tree(t, "docs/a")
 	for i := range 10_000 {
 		e2e.WriteFile(t, filepath.Join(dir, "docs", fmt.Sprint(i)), "")
 	}
-	if _, err := xpkg.ReadExtensions(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "more than 10000 files") {
-		t.Errorf("got %v, want an error", err)
-	}
+	e2e.ErrorHas(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(t.Context(), dir)), "more than 10000 files")
 }
 
 func TestExtensionReadStops(t *testing.T) {
@@ -177,7 +169,5 @@ func TestExtensionReadStops(t *testing.T) {
 	if _, err := xpkg.ReadExtensions(ctx, tree(t, "docs/a")); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	if _, err := xpkg.ReadExtensions(t.Context(), filepath.Join(t.TempDir(), "gone")); err == nil || !strings.Contains(err.Error(), "gone") {
-		t.Errorf("got %v, want an error that names the directory", err)
-	}
+	e2e.ErrorHas(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(t.Context(), filepath.Join(t.TempDir(), "gone"))), "gone")
 }

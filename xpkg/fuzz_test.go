@@ -16,8 +16,7 @@ import (
 func FuzzMetadata(f *testing.F) {
 	layers := e2e.Must(build(f, aPackage("Function", "fn")).(v1.Image).Layers())(f)
 	for _, open := range []func() ([]byte, error){bytesOf(layers[0].Compressed), bytesOf(layers[0].Uncompressed)} {
-		seed := e2e.Must(open())(f)
-		f.Add(seed)
+		f.Add(e2e.Must(open())(f))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		digest, size, err := v1.SHA256(bytes.NewReader(data))

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -19,8 +18,7 @@ import (
 
 func lint(t *testing.T, a xpkg.Artifact) xpkg.Report {
 	t.Helper()
-	report := e2e.Must(xpkg.Lint(t.Context(), a, nil))(t)
-	return report
+	return e2e.Must(xpkg.Lint(t.Context(), a, nil))(t)
 }
 
 // changed returns img with the parts that change modified.
@@ -39,12 +37,10 @@ func reindexed(t *testing.T, idx v1.ImageIndex, change func(*v1.IndexManifest)) 
 	m := e2e.Must(idx.IndexManifest())(t)
 	var children []oci.Artifact
 	for _, d := range m.Manifests {
-		c := e2e.Must(oci.Child(idx, d))(t)
-		children = append(children, c)
+		children = append(children, e2e.Must(oci.Child(idx, d))(t))
 	}
 	change(m)
-	raw := e2e.Must(json.Marshal(m))(t)
-	idx = e2e.Must(oci.Index(raw, children...))(t)
+	idx = e2e.Must(oci.Index(e2e.Must(json.Marshal(m))(t), children...))(t)
 	return idx
 }
 
@@ -141,9 +137,7 @@ func TestLintFinds(t *testing.T) {
 				}
 				got = append(got, rule)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s%v", tc.reason, diff, report.Problems)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -162,8 +156,7 @@ func withExamples(pkg *xpkg.Package, text string) *xpkg.Package {
 
 func must(t *testing.T, make func() (xpkg.Artifact, error)) xpkg.Artifact {
 	t.Helper()
-	a := e2e.Must(make())(t)
-	return a
+	return e2e.Must(make())(t)
 }
 
 // joined returns idx with img appended.
@@ -211,8 +204,7 @@ func TestLintStops(t *testing.T) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	broken := changed(t, a.(v1.Image), func(p *oci.Parts) {
-		l := e2e.Must(oci.Layer(unreadable{}, oci.Blob{Digest: p.Descriptors[0].Digest, Size: p.Descriptors[0].Size}))(t)
-		p.Layers[0] = l
+		p.Layers[0] = e2e.Must(oci.Layer(unreadable{}, oci.Blob{Digest: p.Descriptors[0].Digest, Size: p.Descriptors[0].Size}))(t)
 	})
 	if _, err := xpkg.Lint(t.Context(), broken, nil); !errors.Is(err, errUnreadable) {
 		t.Errorf("got %v, want %v", err, errUnreadable)

@@ -38,11 +38,7 @@ func writeFile(t testing.TB, a xpkg.Artifact) string {
 func open(t testing.TB, path string) xpkg.Artifact {
 	t.Helper()
 	f := e2e.Must(xpkg.Open(t.Context(), path))(t)
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
 	return f.Artifact
 }
 
@@ -65,8 +61,7 @@ func TestThroughRegistry(t *testing.T) {
 			path := writeFile(t, build(t, pkg, tc.platforms...))
 			ref := e2e.Must(name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + strings.ToLower(testName) + ":v1"))(t)
 			pulled := push(t, ref, open(t, path))
-			images := e2e.Must(xpkg.Images(pulled))(t)
-			for _, i := range images {
+			for _, i := range e2e.Must(xpkg.Images(pulled))(t) {
 				if got, err := xpkg.PackageYAML(t.Context(), i.Image); err != nil || !bytes.Equal(got, pkg.YAML) {
 					t.Errorf("package.yaml: got %q, %v", got, err)
 				}
@@ -88,12 +83,10 @@ func push(t *testing.T, ref name.Tag, a xpkg.Artifact) xpkg.Artifact {
 	switch a := a.(type) {
 	case v1.ImageIndex:
 		e2e.NoError(t, remote.WriteIndex(ref, a))
-		idx := e2e.Must(remote.Index(ref))(t)
-		return idx
+		return e2e.Must(remote.Index(ref))(t)
 	case v1.Image:
 		e2e.NoError(t, remote.Write(ref, a))
-		img := e2e.Must(remote.Image(ref))(t)
-		return img
+		return e2e.Must(remote.Image(ref))(t)
 	default:
 		t.Fatalf("got a %T", a)
 		return nil
@@ -109,17 +102,14 @@ func TestOpenIncumbentsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "docker.xpkg")
 	e2e.NoError(t, tarball.WriteToFile(path, name.MustParseReference("a:v1"), plain(t, built)))
 	got := open(t, path).(v1.Image)
-	if err := validate.Image(got); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Image(got))
 	e2e.Equal(t, "layers", manifestOf(t, built).Layers, manifestOf(t, got).Layers)
 }
 
 // plain returns img with the same config and no annotations.
 func plain(t *testing.T, img v1.Image) v1.Image {
 	t.Helper()
-	layers := e2e.Must(img.Layers())(t)
-	bare := e2e.Must(mutate.AppendLayers(empty.Image, layers...))(t)
+	bare := e2e.Must(mutate.AppendLayers(empty.Image, e2e.Must(img.Layers())(t)...))(t)
 	bare = e2e.Must(mutate.ConfigFile(bare, configOf(t, img)))(t)
 	return bare
 }
@@ -153,9 +143,7 @@ func TestMetadataRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pkg := aPackage("Function", "fn")
 			pkg.YAML = []byte(tc.yaml)
-			if _, err := xpkg.Metadata(t.Context(), build(t, pkg).(v1.Image)); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(xpkg.Metadata(t.Context(), build(t, pkg).(v1.Image))), tc.want)
 		})
 	}
 }
@@ -164,8 +152,7 @@ func TestMetadataRefuses(t *testing.T) {
 // package.yaml.
 func TestPackageYAMLChecksTheDigest(t *testing.T) {
 	img := build(t, aPackage("Function", "fn")).(v1.Image)
-	layers := e2e.Must(img.Layers())(t)
-	data := e2e.Must(bytesOf(layers[0].Uncompressed)())(t)
+	data := e2e.Must(bytesOf(e2e.Must(img.Layers())(t)[0].Uncompressed)())(t)
 	right, size, err := v1.SHA256(bytes.NewReader(data))
 	e2e.NoError(t, err)
 	desc := v1.Descriptor{Digest: right, Size: size, MediaType: types.OCIUncompressedLayer, Annotations: map[string]string{xpkg.Annotation: "base"}}
@@ -176,8 +163,7 @@ func TestPackageYAMLChecksTheDigest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := bytes.Clone(data)
 			changed[len(changed)-1] ^= byte(tc.change)
-			img := e2e.Must(annotated(bytes.NewReader(changed), desc))(t)
-			got, err := xpkg.PackageYAML(t.Context(), img)
+			got, err := xpkg.PackageYAML(t.Context(), e2e.Must(annotated(bytes.NewReader(changed), desc))(t))
 			if tc.want == "" && err != nil || tc.want != "" && (got != nil || err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %q, %v, want %q", got, err, tc.want)
 			}
@@ -258,17 +244,13 @@ func TestJoin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, err := xpkg.Join(t.Context(), tc.files)
 			for _, want := range tc.err {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, want)
-				}
+				e2e.ErrorHas(t, tc.reason, err, want)
 			}
 			if tc.err != nil {
 				return
 			}
 			e2e.NoError(t, err)
-			if err := validate.Index(a.(v1.ImageIndex)); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, validate.Index(a.(v1.ImageIndex)))
 			images := e2e.Must(xpkg.Images(a))(t)
 			var got []string
 			for _, i := range images {
@@ -300,8 +282,7 @@ func TestOthersFindMarks(t *testing.T) {
 			}
 			dir := t.TempDir()
 			e2e.Must(layout.Write(dir, index(t, open(t, path))))(t)
-			idx := e2e.Must(layout.ImageIndexFromPath(dir))(t)
-			images, err := xpkg.Images(idx)
+			images, err := xpkg.Images(e2e.Must(layout.ImageIndexFromPath(dir))(t))
 			if err != nil || len(images) != len(platforms) {
 				t.Fatalf("got %d images, %v", len(images), err)
 			}

@@ -49,13 +49,9 @@ func TestReadObjects(t *testing.T) {
 	})
 	got := e2e.Must(xpkg.Read(t.Context(), fsys, "package", xpkg.ReadOptions{}))(t)
 	wantMeta := xpkg.Object{Path: filepath.Join("package", "crossplane.yaml"), Line: 3, APIVersion: "meta.pkg.crossplane.io/v1", Kind: "Function", Name: "fn"}
-	if diff := cmp.Diff(wantMeta, got.Meta); diff != "" {
-		t.Errorf("metadata (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "metadata", wantMeta, got.Meta)
 	want := []xpkg.Object{{Path: filepath.Join("package", "input", "crd.yaml"), Line: 4, APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "inputs.fn.test"}}
-	if diff := cmp.Diff(want, got.Objects); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "objects", want, got.Objects)
 	if got.Examples != nil {
 		t.Errorf("got examples %q, want none", got.Examples)
 	}
@@ -146,9 +142,7 @@ func TestReadMissesExamples(t *testing.T) {
 
 func TestReadRefusesPatterns(t *testing.T) {
 	_, err := xpkg.Read(t.Context(), memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{Ignore: []string{"[a"}})
-	if err == nil || !strings.Contains(err.Error(), `"[a"`) {
-		t.Errorf("got %v, want an error that names the pattern", err)
-	}
+	e2e.ErrorHas(t, "xpkg.Read", err, `"[a"`)
 }
 
 func TestReadHints(t *testing.T) {
@@ -267,9 +261,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				t.Fatalf("package.yaml cannot be read: %v\n%s", err, pkg.YAML)
 			}
-			if diff := cmp.Diff(string(pkg.YAML), string(again.YAML)); diff != "" {
-				t.Errorf("reading package.yaml changes it:\n%s", diff)
-			}
+			e2e.Equal(t, "reading package.yaml changes it", string(pkg.YAML), string(again.YAML))
 		}
 	})
 }

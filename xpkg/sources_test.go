@@ -35,13 +35,9 @@ func TestReadSources(t *testing.T) {
 		t.Errorf("got examples %q, want %q", pkg.Examples, want)
 	}
 	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", append(sources, xpkg.Source{Path: "c.yaml", Data: []byte("kind: Secret\napiVersion: v1\n")}), memory(t, nil), xpkg.ReadOptions{})
-	if err == nil || !strings.Contains(err.Error(), "c.yaml:1: kind Secret of v1") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "xpkg.ReadSources", err, "c.yaml:1: kind Secret of v1")
 	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", sources[:1], memory(t, nil), xpkg.ReadOptions{})
-	if err == nil || !strings.Contains(err.Error(), `project "c" contains no package metadata`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "xpkg.ReadSources", err, `project "c" contains no package metadata`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := xpkg.ReadSources(ctx, "it", sources, memory(t, nil), xpkg.ReadOptions{}); !errors.Is(err, context.Canceled) {

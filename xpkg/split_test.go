@@ -52,13 +52,9 @@ func TestSplitRefuses(t *testing.T) {
 	if err != nil || targets[0].Path != "a-..-..-x-y-amd64.xpkg" {
 		t.Errorf("got %v, %v, want a name without slashes", targets, err)
 	}
-	if _, err := xpkg.Split(odd(t, "", "amd64"), at("a.xpkg")); err == nil || !strings.Contains(err.Error(), "the image has no platform") {
-		t.Errorf("got %v, want an error", err)
-	}
+	e2e.ErrorHas(t, "xpkg.Split", e2e.Err(xpkg.Split(odd(t, "", "amd64"), at("a.xpkg"))), "the image has no platform")
 	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{odd(t, "a-b", "c"), odd(t, "a", "b-c")}, xpkg.BuildOptions{}))(t)
-	if _, err := xpkg.Split(a, at("a.xpkg")); err == nil || !strings.Contains(err.Error(), `two images would be the file "a-a-b-c.xpkg"`) {
-		t.Errorf("got %v, want an error", err)
-	}
+	e2e.ErrorHas(t, "xpkg.Split", e2e.Err(xpkg.Split(a, at("a.xpkg"))), `two images would be the file "a-a-b-c.xpkg"`)
 }
 
 // odd returns an image with the platform os/arch, which may be invalid.

@@ -1,13 +1,13 @@
 package xpkg_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -37,8 +37,7 @@ func TestReadOrder(t *testing.T) {
 		files["p/"+name] = "not read: ["
 	}
 	files["p/empty.yaml"] = ""
-	pkg := e2e.Must(xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)
-	e2e.Equal(t, "order", want, names(pkg))
+	e2e.Equal(t, "order", want, names(e2e.Must(xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)))
 }
 
 func TestReadIgnores(t *testing.T) {
@@ -161,14 +160,10 @@ func TestReadBounds(t *testing.T) {
 		t.Errorf("got %v, want an error about the size of huge.yaml", err)
 	}
 	e2e.NoError(t, os.Truncate(filepath.Join(dir, "huge.yaml"), 80<<20+1))
-	if _, err := readDir(t, dir, xpkg.ReadOptions{Lint: xpkg.Off}); err == nil || !strings.Contains(err.Error(), "huge.yaml:1: the document has more than 80 MiB") {
-		t.Errorf("got %v, want an error about the size of the document", err)
-	}
+	e2e.ErrorHas(t, "readDir", e2e.Err(readDir(t, dir, xpkg.ReadOptions{Lint: xpkg.Off})), "huge.yaml:1: the document has more than 80 MiB")
 	deep := dir + strings.Repeat("/d", 102)
 	e2e.NoError(t, os.MkdirAll(deep, 0o755))
-	if _, err := readDir(t, dir, xpkg.ReadOptions{Ignore: []string{"huge.yaml"}}); err == nil || !strings.Contains(err.Error(), "nested") {
-		t.Errorf("got %v, want an error about the depth", err)
-	}
+	e2e.ErrorHas(t, "readDir", e2e.Err(readDir(t, dir, xpkg.ReadOptions{Ignore: []string{"huge.yaml"}})), "nested")
 }
 
 // A link may be absolute or relative, and so may the root.
@@ -194,9 +189,7 @@ func TestReadFollowsLinksInside(t *testing.T) {
 			t.Errorf("root %q: %v", root, err)
 			continue
 		}
-		if diff := cmp.Diff([]string{"real", "real", "real", "real", "real"}, names(got)); diff != "" {
-			t.Errorf("root %q (-want +got):\n%s", root, diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("root %q", root), []string{"real", "real", "real", "real", "real"}, names(got))
 	}
 	t.Chdir("sub")
 	if _, err := readDir(t, "..", xpkg.ReadOptions{Lint: xpkg.Off}); err != nil {

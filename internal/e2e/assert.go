@@ -25,6 +25,9 @@ func Must[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
+// Err returns the error of a function with two results, as in e2e.Err(f()).
+func Err[T any](_ T, err error) error { return err }
+
 // Equal fails the test unless got equals want, by the rules of cmp.Diff. The message begins with
 // reason.
 func Equal(t testing.TB, reason string, want, got any, opts ...cmp.Option) {

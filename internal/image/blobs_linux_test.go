@@ -17,8 +17,7 @@ import (
 func TestShareOfOtherUser(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "blobs")
 	d := e2e.Must(image.OpenBlobDir(path))(t)
-	lock := e2e.Must(d.Seize(t.Context()))(t)
-	e2e.NoError(t, lock.Close())
+	e2e.NoError(t, e2e.Must(d.Seize(t.Context()))(t).Close())
 	for dir, mode := range map[string]os.FileMode{filepath.Dir(filepath.Dir(path)): 0o755, filepath.Dir(path): 0o755, path: 0o555} {
 		e2e.NoError(t, os.Chmod(dir, mode))
 	}

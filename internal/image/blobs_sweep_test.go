@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -66,16 +66,14 @@ func held(t *testing.T, d *image.BlobDir) map[string]bool {
 	t.Helper()
 	use := e2e.Must(d.Seize(t.Context()))(t)
 	defer func() { e2e.NoError(t, use.Close()) }()
-	names := e2e.Must(d.Held())(t)
-	return names
+	return e2e.Must(d.Held())(t)
 }
 
 func sweep(t *testing.T, d *image.BlobDir, keep map[v1.Hash]bool, dry bool) image.Usage {
 	t.Helper()
 	use := e2e.Must(d.Seize(t.Context()))(t)
 	defer func() { e2e.NoError(t, use.Close()) }()
-	u := e2e.Must(d.Sweep(keep, dry))(t)
-	return u
+	return e2e.Must(d.Sweep(keep, dry))(t)
 }
 
 // The partial file of a killed process is resumed. Other processes keep the
@@ -129,9 +127,7 @@ func TestSweep(t *testing.T) {
 	want := image.Usage{Blobs: 1, Bytes: 4, Leftovers: 2, LeftoverBytes: 8}
 	keep := map[v1.Hash]bool{kept.Digest: true}
 	for _, dry := range []bool{true, false} {
-		if diff := cmp.Diff(want, sweep(t, d, keep, dry)); diff != "" {
-			t.Errorf("dry %v (-want +got):\n%s", dry, diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("dry %v", dry), want, sweep(t, d, keep, dry))
 	}
 	if got := sweep(t, d, keep, false); got != (image.Usage{}) {
 		t.Errorf("a second Sweep removed %+v", got)

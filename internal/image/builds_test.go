@@ -21,19 +21,14 @@ func TestSave(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	var folders []string
 	for range 2 {
-		folder := e2e.Must(s.Save(t.Context(), img))(t)
-		folders = append(folders, folder)
+		folders = append(folders, e2e.Must(s.Save(t.Context(), img))(t))
 	}
 	if folders[0] != folders[1] {
 		t.Errorf("got the folders %v for one image", folders)
 	}
 	local := e2e.Must(image.OpenLocal(t.Context(), folders[0], v1.Platform{}))(t)
-	if err := validate.Image(local.Image); err != nil {
-		t.Error(err)
-	}
-	if err := local.Close(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Image(local.Image))
+	e2e.NoError(t, local.Close())
 }
 
 // Save links the blobs that the cache has, so that a base image is stored once.

@@ -45,8 +45,7 @@ func newLarge(t *testing.T) large {
 		t.Fatalf("got %T, want an image", f.Artifact)
 	}
 	for range 3 {
-		l := e2e.Must(random.Layer(5<<18, types.OCILayer))(t)
-		img = e2e.Must(mutate.AppendLayers(img, l))(t)
+		img = e2e.Must(mutate.AppendLayers(img, e2e.Must(random.Layer(5<<18, types.OCILayer))(t)))(t)
 	}
 	path := filepath.Join(t.TempDir(), "large.xpkg")
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, img, nil))
@@ -129,8 +128,7 @@ func holds(t *testing.T, path string, want []byte) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("the file has %d bytes, want %d", len(got), len(want))
 	}
-	entries := e2e.Must(os.ReadDir(filepath.Dir(path)))(t)
-	for _, e := range entries {
+	for _, e := range e2e.Must(os.ReadDir(filepath.Dir(path)))(t) {
 		if e.Name() != filepath.Base(path) && !fsx.IsTemporary(e.Name()) {
 			t.Errorf("an unexpected file is left: %q", e.Name())
 		}
@@ -297,9 +295,7 @@ func TestFlippedLayer(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), "other content than its digest says") {
-			t.Errorf("%s: got %v", reason, err)
-		}
+		e2e.ErrorHas(t, reason, err, "other content than its digest says")
 		holds(t, path, []byte("old"))
 		if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
 			t.Errorf("%s: left: %v, %v", reason, left, err)

@@ -106,8 +106,7 @@ func TestFailedPullKeepsTheOld(t *testing.T) {
 	if _, err := s.Image(t.Context(), always, quick()); err == nil {
 		t.Error("the image was returned without its blobs")
 	}
-	got := e2e.Must(s.Image(t.Context(), r, offline()))(t)
-	same(t, got, old)
+	same(t, e2e.Must(s.Image(t.Context(), r, offline()))(t), old)
 }
 
 // only is a keychain that returns the same login for every registry.
@@ -138,8 +137,7 @@ func TestRedirect(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.BasicAuth(registry, "gold", "s3cret"))
 	login := &authn.Basic{Username: "gold", Password: "s3cret"}
 	options := image.Options{Remote: remote.New(remote.Options{Keychain: only{login}})}
-	got := e2e.Must(openStore(t, t.TempDir()).Image(t.Context(), on(parse(t, host), "linux/amd64", t), options))(t)
-	same(t, got, img)
+	same(t, e2e.Must(openStore(t, t.TempDir()).Image(t.Context(), on(parse(t, host), "linux/amd64", t), options))(t), img)
 	if redirected.Load() == 0 || told.Load() != 0 {
 		t.Errorf("of %d requests that were redirected, %d had credentials", redirected.Load(), told.Load())
 	}
@@ -180,8 +178,7 @@ func TestDamagedLayer(t *testing.T) {
 func TestResume(t *testing.T) {
 	inner := remotetest.Handler()
 	img := imageFor(t, "linux/amd64")
-	layers := e2e.Must(img.Layers())(t)
-	layer := digestOf(t, layers[0]).String()
+	layer := digestOf(t, e2e.Must(img.Layers())(t)[0]).String()
 	var asked []string
 	tag := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 1, func(r *http.Request) bool {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/blobs/"+layer) {
@@ -191,8 +188,7 @@ func TestResume(t *testing.T) {
 		return true
 	}, cut(inner))))
 	e2e.NoError(t, ggcr.Write(tag, img))
-	got := e2e.Must(openStore(t, t.TempDir()).Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
-	same(t, got, img)
+	same(t, e2e.Must(openStore(t, t.TempDir()).Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t), img)
 	if len(asked) != 2 || asked[0] != "" || !strings.HasPrefix(asked[1], "bytes=") {
 		t.Errorf("the layer was requested with ranges %q, want none and then the rest", asked)
 	}

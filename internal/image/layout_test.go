@@ -125,10 +125,8 @@ func FuzzLayout(f *testing.F) {
 		if err != nil {
 			return
 		}
-		layers := e2e.Must(img.Layers())(t)
-		for _, l := range layers {
-			rc := e2e.Must(l.Compressed())(t)
-			e2e.NoError(t, rc.Close())
+		for _, l := range e2e.Must(img.Layers())(t) {
+			e2e.NoError(t, e2e.Must(l.Compressed())(t).Close())
 		}
 	})
 }

@@ -116,8 +116,7 @@ func (p puller) end(t *testing.T) {
 
 func prune(t *testing.T, s *image.Store, before time.Time, dry bool) image.Info {
 	t.Helper()
-	removed := e2e.Must(s.Prune(t.Context(), before, dry))(t)
-	return removed
+	return e2e.Must(s.Prune(t.Context(), before, dry))(t)
 }
 
 func names(refs []image.Ref) string {
@@ -144,8 +143,7 @@ func two(t *testing.T, dir string) []image.Request {
 		requests = append(requests, r)
 	}
 	info := e2e.Must(s.Info(t.Context()))(t)
-	files := e2e.Must(filepath.Glob(filepath.Join(dir, "refs", "*.json")))(t)
-	for _, f := range files {
+	for _, f := range e2e.Must(filepath.Glob(filepath.Join(dir, "refs", "*.json")))(t) {
 		raw := e2e.Must(os.ReadFile(f))(t)
 		if strings.Contains(string(raw), info.Refs[0].Reference) {
 			hourAgo := time.Now().Add(-time.Hour)
@@ -168,8 +166,7 @@ func TestInfo(t *testing.T) {
 	if info.Refs[0].Resolved.Before(before) || info.Refs[1].Used.Before(before) || !info.Refs[0].Used.Before(before) {
 		t.Errorf("got times %+v", info.Refs)
 	}
-	empty := e2e.Must(openStore(t, t.TempDir()).Info(t.Context()))(t)
-	e2e.Equal(t, "an empty cache", image.Info{}, empty)
+	e2e.Equal(t, "an empty cache", image.Info{}, e2e.Must(openStore(t, t.TempDir()).Info(t.Context()))(t))
 }
 
 func TestPrune(t *testing.T) {
@@ -205,9 +202,7 @@ func TestPrune(t *testing.T) {
 			for _, r := range requests {
 				_, last, _ := strings.Cut(r.Reference.Name(), "/")
 				_, err := s.Image(t.Context(), r, offline())
-				if gone := strings.Contains(tc.gone, last); gone != (err != nil) {
-					t.Errorf("%s: %s: got %v", tc.reason, last, err)
-				}
+				e2e.Equal(t, tc.reason+": "+last, err != nil, strings.Contains(tc.gone, last))
 			}
 		})
 	}
@@ -295,8 +290,7 @@ func TestProcesses(t *testing.T) {
 	if removed := prune(t, s, time.Now().Add(time.Hour), false); removed.Blobs != 0 || len(removed.Refs) != 0 || removed.Leftovers != 0 {
 		t.Errorf("four running processes lost %+v", removed)
 	}
-	got := e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), offline()))(t)
-	same(t, got, img)
+	same(t, e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), offline()))(t), img)
 	e2e.NoError(t, s.Close())
 	for _, p := range all {
 		p.end(t)
@@ -344,8 +338,7 @@ func TestKilledPull(t *testing.T) {
 	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline()); !errors.As(err, new(*image.MissingError)) {
 		t.Errorf("offline: got %v", err)
 	}
-	got := e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
-	same(t, got, img)
+	same(t, e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t), img)
 	if r, _ := ranges.Load().(string); !strings.HasPrefix(r, "bytes=") {
 		t.Errorf("the layer was requested with range %q, want the missing bytes", r)
 	}

@@ -54,14 +54,12 @@ func send(t *testing.T, host, file string) (name.Tag, v1.Hash) {
 	defer func() { e2e.NoError(t, f.Close()) }()
 	ref := parse(t, host)
 	e2e.NoError(t, ggcr.Push(ref, f.Artifact))
-	h := e2e.Must(f.Artifact.Digest())(t)
-	return ref, h
+	return ref, e2e.Must(f.Artifact.Digest())(t)
 }
 
 func parse(t testing.TB, host string) name.Tag {
 	t.Helper()
-	ref := e2e.Must(remote.ParseTag("gold/package:v1.0.0", host))(t)
-	return ref
+	return e2e.Must(remote.ParseTag("gold/package:v1.0.0", host))(t)
 }
 
 // A pulled file has the pushed bytes, by tag and by digest.
@@ -97,8 +95,7 @@ func pulled(t *testing.T, ref name.Reference, digest v1.Hash) []byte {
 	if last.Total == 0 || last.Done != last.Total {
 		t.Errorf("the last event is %+v", last)
 	}
-	b := e2e.Must(os.ReadFile(path))(t)
-	return b
+	return e2e.Must(os.ReadFile(path))(t)
 }
 
 // A tag that moves during a pull does not change the pulled artifact.
@@ -196,9 +193,7 @@ func reset(http.Handler) http.HandlerFunc { return remotetest.Reset }
 func TestNotThere(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	_, err := image.Artifact(t.Context(), ref, image.Options{})
-	if err == nil || !strings.Contains(err.Error(), `has no "gold/package:v1.0.0"`) {
-		t.Errorf("got %v, want the reference", err)
-	}
+	e2e.ErrorHas(t, "image.Artifact", err, `has no "gold/package:v1.0.0"`)
 }
 
 type odd struct{ v1.Layer }
@@ -209,16 +204,13 @@ func TestNoImage(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, ggcr.Put(ref, odd{static.NewLayer(nil, "application/odd")}))
 	_, err := image.Artifact(t.Context(), ref, image.Options{})
-	if err == nil || !strings.Contains(err.Error(), `neither an image nor an index, but "application/odd"`) {
-		t.Errorf("got %v, want the media type", err)
-	}
+	e2e.ErrorHas(t, "image.Artifact", err, `neither an image nor an index, but "application/odd"`)
 }
 
 // A pulled artifact keeps Docker's media types.
 func TestDockerTypes(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
-	img := e2e.Must(random.Image(100, 1))(t)
-	e2e.NoError(t, ggcr.Write(ref, img))
+	e2e.NoError(t, ggcr.Write(ref, e2e.Must(random.Image(100, 1))(t)))
 	a := e2e.Must(image.Artifact(t.Context(), ref, image.Options{}))(t)
 	if mt, err := a.MediaType(); err != nil || mt != types.DockerManifestSchema2 {
 		t.Errorf("got %s (%v)", mt, err)

@@ -39,8 +39,7 @@ func openStore(t testing.TB, dir string) *image.Store {
 // imageFor returns an image of two random layers for a platform.
 func imageFor(t testing.TB, platform string) v1.Image {
 	t.Helper()
-	img := e2e.Must(random.Image(1<<16, 2))(t)
-	return withPlatform(t, img, platform)
+	return withPlatform(t, e2e.Must(random.Image(1<<16, 2))(t), platform)
 }
 
 func withPlatform(t testing.TB, img v1.Image, platform string) v1.Image {
@@ -54,8 +53,7 @@ func withPlatform(t testing.TB, img v1.Image, platform string) v1.Image {
 
 func parsePlatform(t testing.TB, s string) v1.Platform {
 	t.Helper()
-	p := e2e.Must(v1.ParsePlatform(s))(t)
-	return *p
+	return *e2e.Must(v1.ParsePlatform(s))(t)
 }
 
 // indexFor returns an index of an image for each platform.
@@ -71,8 +69,7 @@ func indexFor(t testing.TB, platforms ...string) v1.ImageIndex {
 
 func digestOf(t testing.TB, d interface{ Digest() (v1.Hash, error) }) v1.Hash {
 	t.Helper()
-	h := e2e.Must(d.Digest())(t)
-	return h
+	return e2e.Must(d.Digest())(t)
 }
 
 // same checks that got equals want and is readable.
@@ -117,8 +114,7 @@ func TestImage(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, g))
 	idx := indexFor(t, "linux/amd64", "linux/arm64")
 	e2e.NoError(t, ggcr.Push(tag, idx))
-	m := e2e.Must(idx.IndexManifest())(t)
-	want := e2e.Must(idx.Image(m.Manifests[1].Digest))(t)
+	want := e2e.Must(idx.Image(e2e.Must(idx.IndexManifest())(t).Manifests[1].Digest))(t)
 	for what, ref := range map[string]name.Reference{
 		"a tag":              tag,
 		"an index's digest":  tag.Digest(digestOf(t, idx).String()),
@@ -136,8 +132,7 @@ func TestImage(t *testing.T) {
 			for _, p := range []image.Policy{"", image.IfNotPresent, image.Never} {
 				r := on(ref, "linux/arm64", t)
 				r.Policy = p
-				img := e2e.Must(openStore(t, dir).Image(t.Context(), r, quick()))(t)
-				same(t, img, want)
+				same(t, e2e.Must(openStore(t, dir).Image(t.Context(), r, quick()))(t), want)
 			}
 			r := on(ref, "linux/arm64", t)
 			r.Policy = image.Always
@@ -155,8 +150,7 @@ func TestImage(t *testing.T) {
 
 func mustRef(t testing.TB, s string) name.Reference {
 	t.Helper()
-	ref := e2e.Must(remote.ParseReference(s, ""))(t)
-	return ref
+	return e2e.Must(remote.ParseReference(s, ""))(t)
 }
 
 // The image of a tag can be read by its digest.
@@ -166,8 +160,7 @@ func TestDigestOfATag(t *testing.T) {
 	e2e.NoError(t, ggcr.Write(tag, img))
 	s := openStore(t, t.TempDir())
 	e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
-	got := e2e.Must(s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline()))(t)
-	same(t, got, img)
+	same(t, e2e.Must(s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline()))(t), img)
 	if info, err := s.Info(t.Context()); err != nil || len(info.Refs) != 2 {
 		t.Errorf("got %+v, %v, want two references", info, err)
 	}
@@ -185,8 +178,7 @@ func TestTagMoves(t *testing.T) {
 		want   v1.Image
 	}{{image.IfNotPresent, before}, {image.IfNotPresent, before}, {image.Always, after}, {image.IfNotPresent, after}} {
 		r.Policy = step.policy
-		got := e2e.Must(s.Image(t.Context(), r, quick()))(t)
-		same(t, got, step.want)
+		same(t, e2e.Must(s.Image(t.Context(), r, quick()))(t), step.want)
 		e2e.NoError(t, ggcr.Write(tag, after))
 	}
 }
@@ -198,9 +190,7 @@ func TestTagGetsAPlatform(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
 	e2e.NoError(t, ggcr.Push(tag, indexFor(t, "linux/amd64", "linux/arm64")))
-	if _, err := s.Image(t.Context(), on(tag, "linux/arm64", t), offline()); err == nil || !strings.Contains(err.Error(), "only for linux/amd64") {
-		t.Errorf("offline: got %v", err)
-	}
+	e2e.ErrorHas(t, "offline", e2e.Err(s.Image(t.Context(), on(tag, "linux/arm64", t), offline())), "only for linux/amd64")
 	e2e.Must(s.Image(t.Context(), on(tag, "linux/arm64", t), quick()))(t)
 }
 
@@ -273,8 +263,7 @@ func TestShared(t *testing.T) {
 	base := imageFor(t, "linux/amd64")
 	var requests []image.Request
 	for _, repo := range []string{"a", "b", "c"} {
-		top := e2e.Must(random.Layer(1000, types.OCILayer))(t)
-		img := e2e.Must(mutate.AppendLayers(base, top))(t)
+		img := e2e.Must(mutate.AppendLayers(base, e2e.Must(random.Layer(1000, types.OCILayer))(t)))(t)
 		ref := mustRef(t, host+"/"+repo+":v1")
 		e2e.NoError(t, ggcr.Write(ref, img))
 		requests = append(requests, on(ref, "linux/amd64", t))
@@ -309,7 +298,5 @@ func TestParsePolicy(t *testing.T) {
 			t.Errorf("%q: got %q, %v", in, got, err)
 		}
 	}
-	if _, err := image.ParsePolicy("always"); err == nil || !strings.Contains(err.Error(), `"always"`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "image.ParsePolicy", e2e.Err(image.ParsePolicy("always")), `"always"`)
 }

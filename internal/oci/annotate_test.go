@@ -23,11 +23,8 @@ func TestAnnotate(t *testing.T) {
 	src, _ := randomImage(t)
 	want := map[string]string{"a": "b", "empty": "", "text": "one, <two>"}
 	img := e2e.Must(oci.Annotate(unknownField{src}, want))(t)
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
-	m := e2e.Must(img.Manifest())(t)
-	e2e.Equal(t, "annotations", want, m.Annotations)
+	e2e.NoError(t, validate.Image(img))
+	e2e.Equal(t, "annotations", want, e2e.Must(img.Manifest())(t).Annotations)
 	if got := string(raw(t, img.RawManifest)); !strings.Contains(got, `"later":{"n":12345678901234567890}`) {
 		t.Errorf("an unknown field was removed: %s", got)
 	}

@@ -28,24 +28,20 @@ import (
 
 func raw(t *testing.T, get func() ([]byte, error)) []byte {
 	t.Helper()
-	data := e2e.Must(get())(t)
-	return data
+	return e2e.Must(get())(t)
 }
 
 func randomImage(t *testing.T) (v1.Image, []v1.Layer) {
 	t.Helper()
 	img := e2e.Must(imagesource.Image(100, 3))(t)
-	layers := e2e.Must(img.Layers())(t)
-	return img, layers
+	return img, e2e.Must(img.Layers())(t)
 }
 
 // An image that is assembled from the parts of another image has the same digest.
 func TestImage(t *testing.T) {
 	want, layers := randomImage(t)
 	got := e2e.Must(oci.Image(raw(t, want.RawManifest), raw(t, want.RawConfigFile), layers...))(t)
-	if err := validate.Image(got); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Image(got))
 	assertSame(t, got, want)
 }
 
@@ -96,9 +92,7 @@ func TestAssemble(t *testing.T) {
 		descs = append(descs, desc)
 	}
 	img := e2e.Must(oci.Assemble(raw(t, src.RawConfigFile), descs, layers...))(t)
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Image(img))
 	m := e2e.Must(img.Manifest())(t)
 	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
 		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
@@ -116,18 +110,13 @@ func TestIndex(t *testing.T) {
 	want := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img}, mutate.IndexAddendum{Add: inner})
 	manifest := raw(t, want.RawManifest)
 	got := e2e.Must(oci.Index(manifest, img, inner))(t)
-	if err := validate.Index(got); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Index(got))
 	assertSame(t, got, want)
 	m := e2e.Must(got.IndexManifest())(t)
 	for i, want := range []oci.Artifact{img, inner} {
-		c := e2e.Must(oci.Child(got, m.Manifests[i]))(t)
-		assertSame(t, c, want)
+		assertSame(t, e2e.Must(oci.Child(got, m.Manifests[i]))(t), want)
 	}
-	if _, err := oci.Index(manifest, img); err == nil || !strings.Contains(err.Error(), "is missing") {
-		t.Errorf("a missing child: got %v", err)
-	}
+	e2e.ErrorHas(t, "a missing child", e2e.Err(oci.Index(manifest, img)), "is missing")
 	if _, err := oci.Index([]byte("no"), img); err == nil {
 		t.Error("an index must be JSON")
 	}
@@ -159,8 +148,7 @@ func TestLayerChecks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := e2e.Must(oci.Layer(bytes.NewReader(data), oci.Blob{Digest: tc.digest, Size: tc.size}))(t)
-			got, err := readAll(l.Compressed())
+			got, err := readAll(e2e.Must(oci.Layer(bytes.NewReader(data), oci.Blob{Digest: tc.digest, Size: tc.size}))(t).Compressed())
 			if tc.want == "" {
 				if err != nil || !bytes.Equal(got, data) {
 					t.Errorf("%s: got %q, %v", tc.reason, got, err)
@@ -265,9 +253,7 @@ func TestLayerIsReadAtOnce(t *testing.T) {
 			return err
 		})
 	}
-	if err := e2e.Await(t, g.Wait); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Await(t, g.Wait))
 }
 
 // full is a full disk.
@@ -295,8 +281,7 @@ func FuzzVerify(f *testing.F) {
 		if !honest {
 			digest.Hex = strings.Repeat("0", 64)
 		}
-		r := e2e.Must(oci.Verify(io.NopCloser(iotest.OneByteReader(bytes.NewReader(data))), digest, size))(t)
-		_, err = io.ReadAll(r)
+		_, err = io.ReadAll(e2e.Must(oci.Verify(io.NopCloser(iotest.OneByteReader(bytes.NewReader(data))), digest, size))(t))
 		if good := honest && size == int64(len(data)); (err == nil) != good {
 			t.Errorf("valid is %v, got %v", good, err)
 		}

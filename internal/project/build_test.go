@@ -113,11 +113,7 @@ func build(t testing.TB, path string, o project.Options) (*project.Set, error) {
 	o.Images.TempDir = t.TempDir()
 	set, err := project.Build(t.Context(), p, o)
 	if err == nil {
-		t.Cleanup(func() {
-			if err := set.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { e2e.NoError(t, set.Close()) })
 	}
 	return set, err
 }
@@ -201,9 +197,7 @@ func TestBuildRefuses(t *testing.T) {
 // A base image must have each platform of the function.
 func TestBuildNeedsTheBaseOfEachPlatform(t *testing.T) {
 	_, err := build(t, lay(t, files(nil), false), project.Options{Base: bases(t, "amd64")})
-	if err == nil || !strings.Contains(err.Error(), "arm64") {
-		t.Errorf("got %v, want an error about arm64", err)
-	}
+	e2e.ErrorHas(t, "build", err, "arm64")
 	set, err := build(t, lay(t, files(nil), false), project.Options{Base: bases(t, "amd64"), Platforms: []v1.Platform{{OS: "linux", Architecture: "amd64"}}})
 	if err != nil || len(set.Functions) != 1 || len(set.Functions[0].Images) != 1 {
 		t.Errorf("got %v, %v, want one image for the given platform", set, err)
@@ -274,9 +268,7 @@ func TestBuildChecksArchitecturesOfTarballs(t *testing.T) {
 	tarball := filepath.Join(filepath.Dir(path), "c-arm64.tar")
 	e2e.NoError(t, archive.WriteTagged(t.Context(), tarball, []archive.Tagged{{Tag: "a:b", Image: img}}, nil))
 	_, err := build(t, path, project.Options{})
-	if err == nil || !strings.Contains(err.Error(), `is for architecture "amd64", expected "arm64"`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "build", err, `is for architecture "amd64", expected "arm64"`)
 }
 
 // Whatever the crossplane CLI leaves out without a message is a warning with the file.
@@ -322,8 +314,7 @@ func TestLint(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := lay(t, files(tc.files), false)
-			p := e2e.Must(project.Read(t.Context(), path))(t)
-			report, err := project.Lint(t.Context(), p, project.Options{Lint: xpkg.Warn})
+			report, err := project.Lint(t.Context(), e2e.Must(project.Read(t.Context(), path))(t), project.Options{Lint: xpkg.Warn})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}

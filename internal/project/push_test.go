@@ -32,25 +32,18 @@ func fetch(ctx context.Context, ref name.Reference) (xpkg.Artifact, error) {
 func open(t *testing.T, file, repository string) *project.Set {
 	t.Helper()
 	set := e2e.Must(project.Open(t.Context(), file, repository))(t)
-	t.Cleanup(func() {
-		if err := set.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { e2e.NoError(t, set.Close()) })
 	return set
 }
 
 func tag(t *testing.T, ref string) name.Tag {
 	t.Helper()
-	parsed := e2e.Must(name.NewTag(ref))(t)
-	return parsed
+	return e2e.Must(name.NewTag(ref))(t)
 }
 
 func digest(t *testing.T, ref name.Reference) string {
 	t.Helper()
-	a := e2e.Must(fetch(t.Context(), ref))(t)
-	d := e2e.Must(a.Digest())(t)
-	return d.String()
+	return e2e.Must(e2e.Must(fetch(t.Context(), ref))(t).Digest())(t).String()
 }
 
 // A registry has the same manifests after a push of xfn as after one of the crossplane CLI,

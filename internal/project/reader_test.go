@@ -169,8 +169,7 @@ func fileIn(t *testing.T, layer []byte, name string) string {
 		if h.Name != name {
 			continue
 		}
-		data := e2e.Must(io.ReadAll(tr))(t)
-		return string(data)
+		return string(e2e.Must(io.ReadAll(tr))(t))
 	}
 }
 

@@ -28,8 +28,7 @@ func TestFunctionDocuments(t *testing.T) {
 	if err != nil || len(docs) != 3 {
 		t.Fatalf("got %d documents, %v, want 3", len(docs), err)
 	}
-	metadata := e2e.Must(docs[0].Object())(t)
-	dependencies, err := lock.Functions(docs[0], metadata)
+	dependencies, err := lock.Functions(docs[0], e2e.Must(docs[0].Object())(t))
 	if want := (lock.Dependency{Package: "registry.example.org/f", Version: "v2", Path: path, Line: 8}); err != nil || len(dependencies) != 1 || dependencies[0] != want {
 		t.Errorf("got %v, %v, want %v", dependencies, err, want)
 	}
@@ -38,9 +37,7 @@ func TestFunctionDocuments(t *testing.T) {
 			t.Errorf("got %s on line %d, want %s on line %d", got, docs[i+1].Line, want, 12+i)
 		}
 	}
-	if _, err := p.FunctionDocuments("arm64"); err == nil || !strings.Contains(err.Error(), `architecture "arm64"`) {
-		t.Errorf("got %v, want an error about the missing tarball", err)
-	}
+	e2e.ErrorHas(t, "FunctionDocuments", e2e.Err(p.FunctionDocuments("arm64")), `architecture "arm64"`)
 }
 
 // The Composition and the XRD of a type may be in one file.

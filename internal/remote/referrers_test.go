@@ -87,8 +87,7 @@ func TestReferrers(t *testing.T) {
 			if err == nil && (len(got.Manifests) != tc.want || got.Listed != tc.listed) {
 				t.Errorf("%s: got %d, listed %v", tc.reason, len(got.Manifests), got.Listed)
 			}
-			up := e2e.Must(c.Uploader(t.Context(), repo))(t)
-			same, err := up.Referrers(t.Context(), subject)
+			same, err := e2e.Must(c.Uploader(t.Context(), repo))(t).Referrers(t.Context(), subject)
 			if err == nil && (len(same.Manifests) != tc.want || same.Listed != tc.listed) || (err == nil) != (tc.err == "") {
 				t.Errorf("%s: the pusher gets %+v, %v", tc.reason, same, err)
 			}

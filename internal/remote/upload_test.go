@@ -46,8 +46,7 @@ func blobOf(t *testing.T, data []byte) remote.Blob {
 
 func repository(t *testing.T, host, path string) name.Repository {
 	t.Helper()
-	repo := e2e.Must(name.NewRepository(host + "/" + path))(t)
-	return repo
+	return e2e.Must(name.NewRepository(host + "/" + path))(t)
 }
 
 // upload uploads b to the repository gold/image of the registry at host, as a push does.

@@ -51,8 +51,7 @@ func baseOf(t *testing.T, config v1.Config, layers []v1.Layer, platforms ...v1.P
 		img := e2e.Must(mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...))(t)
 		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: remotetest.Configured(t, img, p, config)})
 	}
-	images := e2e.Must(runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), runtimeimage.Options{TempDir: t.TempDir()}))(t)
-	return images
+	return e2e.Must(runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), runtimeimage.Options{TempDir: t.TempDir()}))(t)
 }
 
 // scratch returns a minimal base image.
@@ -168,8 +167,7 @@ func TestFromDirIsRepeatable(t *testing.T) {
 	layer := tarLayer(t, member{name: "usr/", kind: tar.TypeDir, mode: 0o755})
 	for _, dir := range []string{first, second} {
 		img := fromDir(t, runtimeimage.Dir{Path: dir, Base: baseOf(t, v1.Config{}, []v1.Layer{layer}, amd64), Entrypoint: python})[0]
-		h := e2e.Must(img.Digest())(t)
-		digests = append(digests, h)
+		digests = append(digests, e2e.Must(img.Digest())(t))
 	}
 	if digests[0] != digests[1] {
 		t.Errorf("got %s and %s", digests[0], digests[1])
@@ -189,9 +187,7 @@ func TestFromDirBesideThePackage(t *testing.T) {
 			t.Errorf("the image has %q", name)
 		}
 	}
-	if err := images.Close(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, images.Close())
 }
 
 // FromDir replaces the user of a base image only if that user is root.
@@ -358,9 +354,7 @@ func TestFromDirPrograms(t *testing.T) {
 func TestFromDirWithoutBase(t *testing.T) {
 	opts := options(t)
 	_, err := runtimeimage.FromDir(t.Context(), runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Entrypoint: python}, opts)
-	if err == nil || !strings.Contains(err.Error(), "no base image") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "runtimeimage.FromDir", err, "no base image")
 	e2e.Empty(t, opts.TempDir)
 }
 

@@ -44,9 +44,7 @@ func TestFromLayout(t *testing.T) {
 			opts := options(t)
 			images := e2e.Must(runtimeimage.FromLayout(t.Context(), tc.dir, opts))(t)
 			assertImages(t, images.All, tc.want...)
-			if err := images.Close(); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, images.Close())
 			e2e.Empty(t, opts.TempDir)
 		})
 	}

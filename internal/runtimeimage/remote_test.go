@@ -29,8 +29,7 @@ func client() *remote.Client {
 
 func reference(t *testing.T, text string) name.Reference {
 	t.Helper()
-	ref := e2e.Must(remote.ParseReference(text, ""))(t)
-	return ref
+	return e2e.Must(remote.ParseReference(text, ""))(t)
 }
 
 // FromRemote does not change the digests of an image or an index. It pulls by tag and by
@@ -148,8 +147,7 @@ func TestFromRemoteLayers(t *testing.T) {
 		},
 	}
 	img := image(t, "amd64")
-	m := e2e.Must(img.Manifest())(t)
-	layer := m.Layers[0].Digest
+	layer := e2e.Must(img.Manifest())(t).Layers[0].Digest
 	for want, spoil := range spoilt {
 		t.Run(want, func(t *testing.T) {
 			inner := remotetest.Handler()

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
@@ -70,8 +68,7 @@ func TestFromRoot(t *testing.T) {
 		if err != nil || config.Architecture != "arm64" {
 			t.Errorf("%s: got config %+v, %v", path, config, err)
 		}
-		layers := e2e.Must(images.All[0].Layers())(t)
-		r := e2e.Must(layers[0].Uncompressed())(t)
+		r := e2e.Must(e2e.Must(images.All[0].Layers())(t)[0].Uncompressed())(t)
 		var got []string
 		for tr := tar.NewReader(r); ; {
 			h, err := tr.Next()
@@ -84,9 +81,7 @@ func TestFromRoot(t *testing.T) {
 				t.Errorf("%s has the wrong time or owner: %+v", h.Name, h)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: entries (-want +got):\n%s", path, diff)
-		}
+		e2e.Equal(t, path+": entries", want, got)
 	}
 }
 

@@ -246,9 +246,7 @@ func assertPackaged(t *testing.T, images []v1.Image) {
 	if !ok {
 		t.Fatalf("got a %T, want an index", f.Artifact)
 	}
-	if err := validate.Index(idx); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Index(idx))
 	found := e2e.Must(xpkg.Images(f.Artifact))(t)
 	for i, want := range []v1.Platform{amd64, arm64} {
 		e2e.Equal(t, "platform", &want, found[i].Platform)
@@ -267,9 +265,7 @@ func TestGoSourceOnBase(t *testing.T) {
 		LDFlags: "-X main.text=set-by-a-flag", GoFlags: []string{"-tags=x"}, Labels: map[string]string{"k": "v=w"},
 	}, opts))(t)
 	img := images.All[0]
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Image(img))
 	config := e2e.Must(img.ConfigFile())(t)
 	want := v1.Config{
 		User: "65532", Entrypoint: []string{"/function"}, WorkingDir: "/w", Env: []string{"A=b"},
@@ -283,9 +279,7 @@ func TestGoSourceOnBase(t *testing.T) {
 	if len(got) != 3 || !bytes.Contains(data["function"], []byte("set-by-a-flag")) {
 		t.Errorf("got %v", got)
 	}
-	if err := images.Close(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, images.Close())
 	e2e.Empty(t, opts.TempDir)
 }
 

@@ -34,8 +34,7 @@ func digestsOf(t *testing.T, images *runtimeimage.Images, err error) string {
 		if err := validate.Image(img); err != nil {
 			t.Error(err)
 		}
-		h := e2e.Must(img.Digest())(t)
-		all = append(all, h.String())
+		all = append(all, e2e.Must(img.Digest())(t).String())
 	}
 	return strings.Join(all, " ")
 }
@@ -45,8 +44,7 @@ func plainImage(t *testing.T, arch string) v1.Image {
 	t.Helper()
 	var layers []v1.Layer
 	for _, name := range []string{"a", "b", arch} {
-		l := e2e.Must(remotetest.Layer(map[string][]byte{name: bytes.Repeat([]byte(name), 100_000)}))(t)
-		layers = append(layers, l)
+		layers = append(layers, e2e.Must(remotetest.Layer(map[string][]byte{name: bytes.Repeat([]byte(name), 100_000)}))(t))
 	}
 	return remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layers...), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{})
 }

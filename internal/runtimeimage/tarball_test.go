@@ -119,8 +119,7 @@ func TestFromTarballRefuses(t *testing.T) {
 // FromTarball compresses an uncompressed layer once, even if two images share it. The
 // layer must match the diff ID in the config.
 func TestFromTarballCompressesOnce(t *testing.T) {
-	layer := e2e.Must(random.Layer(5000, types.OCIUncompressedLayer))(t)
-	rc := e2e.Must(layer.Uncompressed())(t)
+	rc := e2e.Must(e2e.Must(random.Layer(5000, types.OCIUncompressedLayer))(t).Uncompressed())(t)
 	var plain bytes.Buffer
 	e2e.Must(plain.ReadFrom(rc))(t)
 	cases := map[string]struct {

@@ -47,9 +47,7 @@ func TestAppend(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			img := must[v1.Image](t)(signature.Append(tc.base, a))
-			if err := validate.Image(img, validate.Fast); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, validate.Image(img, validate.Fast))
 			got := must[[]signature.Signature](t)(signature.Read(img))
 			e2e.Equal(t, tc.reason, tc.want, got)
 			m := must[*v1.Manifest](t)(img.Manifest())

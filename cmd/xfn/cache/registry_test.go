@@ -36,9 +36,7 @@ func TestAddressTaken(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	dir := filepath.Join(t.TempDir(), "registry")
 	c := cache.RegistryServeCmd{Dir: dir, Address: l.Addr().String()}
-	if err := c.Run(t.Context(), &terminal.Terminal{}); err == nil || !strings.Contains(err.Error(), c.Address) {
-		t.Errorf("got %v, want an error that names %s", err, c.Address)
-	}
+	e2e.ErrorHas(t, "Run", c.Run(t.Context(), &terminal.Terminal{}), c.Address)
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the directory was created (%v)", err)
 	}
@@ -51,9 +49,7 @@ func TestDirTaken(t *testing.T) {
 	defer func() { _ = first.Close() }()
 	var out strings.Builder
 	c := cache.RegistryServeCmd{Dir: dir, Address: "127.0.0.1:0"}
-	if err := c.Run(t.Context(), &terminal.Terminal{Stdout: &out}); err == nil || !strings.Contains(err.Error(), "another registry uses the directory") {
-		t.Errorf("got %v, want an error about the other registry", err)
-	}
+	e2e.ErrorHas(t, "Run", c.Run(t.Context(), &terminal.Terminal{Stdout: &out}), "another registry uses the directory")
 	if out.Len() > 0 {
 		t.Errorf("it printed %q", &out)
 	}
@@ -99,8 +95,7 @@ func TestTLSAndUsers(t *testing.T) {
 		t.Error("a push without a password is accepted")
 	}
 	e2e.NoError(t, remote.Write(ref, img, trust, login))
-	got := e2e.Must(remote.Image(ref, trust, login))(t)
-	e2e.NoError(t, validate.Image(got))
+	e2e.NoError(t, validate.Image(e2e.Must(remote.Image(ref, trust, login))(t)))
 	stop()
 	left := e2e.Must(os.ReadDir(temp))(t)
 	if len(left) > 0 {

@@ -90,9 +90,7 @@ func TestCallTakesTooLong(t *testing.T) {
 		t.Errorf("got %q, %v", out, err)
 	}
 	cancel()
-	if err := e2e.Receive(t, done); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Receive(t, done))
 }
 
 // TestCallPrints checks values that JSON and YAML could change.

@@ -35,8 +35,7 @@ func TestMain(m *testing.M) {
 // packageOf writes a package whose function has this behavior.
 func packageOf(t *testing.T, b functiontest.Behavior) string {
 	t.Helper()
-	program := e2e.Must(functiontest.BuildChild())(t)
-	layer := e2e.Must(remotetest.Layer(map[string][]byte{"child": program}))(t)
+	layer := e2e.Must(remotetest.Layer(map[string][]byte{"child": e2e.Must(functiontest.BuildChild())(t)}))(t)
 	img := remotetest.Image(t, v1.Config{
 		Entrypoint: []string{"/child"}, Cmd: functiontest.ChildArgs(b, ""), Env: []string{"SAY=greeting: of the image"},
 	}, layer)
@@ -177,9 +176,7 @@ func TestRunFails(t *testing.T) {
 			cmd := function.RunCmd{Image: packageOf(t, tc.behavior), Address: tc.address}
 			cmd.Network = tc.network
 			r := start(t, cmd)
-			if _, err := r.ended(); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(r.ended()), tc.want)
 			if r.target != "" {
 				t.Errorf("it said that it listens on %q", r.target)
 			}

@@ -121,8 +121,7 @@ func TestLevels(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("got %q", found)
 	}
-	artifact := e2e.Must(xpkg.Build(pkg, nil, xpkg.BuildOptions{}))(t)
-	report := e2e.Must(xpkg.Lint(t.Context(), artifact, nil, lint))(t)
+	report := e2e.Must(xpkg.Lint(t.Context(), e2e.Must(xpkg.Build(pkg, nil, xpkg.BuildOptions{}))(t), nil, lint))(t)
 	if got := texts(report.Problems); len(got) != 1 || !strings.HasPrefix(got[0], "package.yaml:") || !strings.HasSuffix(got[0], misspelt) {
 		t.Errorf("got %q", got)
 	}

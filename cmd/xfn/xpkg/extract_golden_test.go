@@ -124,8 +124,7 @@ func buildCase(t *testing.T, goldenDir, name string) xpkg.Artifact {
 		t.Cleanup(func() { _ = all.Close() })
 		runtimes = all.All
 	}
-	a := e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{}))(t)
-	return a
+	return e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{}))(t)
 }
 
 // goldenRegistry serves a registry with the packages of the extract cases, and returns
@@ -141,8 +140,7 @@ func goldenRegistry(t *testing.T, goldenDir string) string {
 		"p-multi-no-platform":  indexOf(function, "", ""),
 		"p-file-plain-image":   plain(t),
 	} {
-		ref := e2e.Must(remote.ParseTag("gold/"+name+":v1.0.0", host))(t)
-		e2e.Must(push.Artifact(t.Context(), ref, a, push.Options{}))(t)
+		e2e.Must(push.Artifact(t.Context(), e2e.Must(remote.ParseTag("gold/"+name+":v1.0.0", host))(t), a, push.Options{}))(t)
 	}
 	return host
 }
@@ -167,8 +165,7 @@ func indexOf(img v1.Image, platforms ...string) v1.ImageIndex {
 // plain returns an image that is not a package.
 func plain(t *testing.T) v1.Image {
 	t.Helper()
-	img := e2e.Must(random.Image(1024, 2))(t)
-	return img
+	return e2e.Must(random.Image(1024, 2))(t)
 }
 
 // giveEngine loads an image that is not a package into the Docker engine.
@@ -180,15 +177,12 @@ func giveEngine(t *testing.T, name string) {
 
 func matches(t *testing.T, pattern string) []string {
 	t.Helper()
-	paths := e2e.Must(filepath.Glob(pattern))(t)
-	return paths
+	return e2e.Must(filepath.Glob(pattern))(t)
 }
 
 func unzipped(t *testing.T, path string) string {
 	t.Helper()
 	f := e2e.Must(os.Open(path))(t)
 	defer f.Close()
-	zr := e2e.Must(gzip.NewReader(f))(t)
-	data := e2e.Must(io.ReadAll(zr))(t)
-	return string(data)
+	return string(e2e.Must(io.ReadAll(e2e.Must(gzip.NewReader(f))(t)))(t))
 }

@@ -38,8 +38,7 @@ func publish(t *testing.T, host, at string, docs ...string) {
 	e2e.NoError(t, afero.WriteFile(fsys, "pkg/all.yaml", []byte(strings.Join(docs, "\n---\n")), 0o600))
 	pkg := e2e.Must(xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{Lint: xpkg.Off}))(t)
 	a := e2e.Must(xpkg.Build(pkg, nil, xpkg.BuildOptions{}))(t)
-	ref := e2e.Must(remote.ParseTag(at, host))(t)
-	e2e.Must(push.Artifact(t.Context(), ref, a, push.Options{}))(t)
+	e2e.Must(push.Artifact(t.Context(), e2e.Must(remote.ParseTag(at, host))(t), a, push.Options{}))(t)
 }
 
 func TestCollectCRDs(t *testing.T) {
@@ -125,9 +124,7 @@ func TestCollectCRDsOffline(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Path != "a.yaml" || all[0].Line != 1 {
 		t.Errorf("got %+v, %v", all, err)
 	}
-	if _, err := inspect.CollectCRDs(t.Context(), []string{"registry.example.org/a/b:v1"}, inspect.CRDOptions{Offline: true}); err == nil || !strings.Contains(err.Error(), "nothing is fetched offline") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "inspect.CollectCRDs", e2e.Err(inspect.CollectCRDs(t.Context(), []string{"registry.example.org/a/b:v1"}, inspect.CRDOptions{Offline: true})), "nothing is fetched offline")
 }
 
 // Collect passes errors to Faulty, and returns the CRDs of all valid documents.

@@ -46,8 +46,7 @@ func packageOf(t *testing.T, files map[string]string, runtimes ...v1.Image) xpkg
 		e2e.NoError(t, afero.WriteFile(fsys, "pkg/"+name, []byte(text), 0o600))
 	}
 	pkg := e2e.Must(xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{ExamplesRoot: "pkg/examples", ExamplesOptional: true, Lint: xpkg.Off}))(t)
-	a := e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{}))(t)
-	return a
+	return e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{}))(t)
 }
 
 // runtimeFor returns a runtime image for a platform, with its own layer.
@@ -139,8 +138,7 @@ func TestArtifactFetchesNoMore(t *testing.T) {
 	a := packageOf(t, map[string]string{"crossplane.yaml": metadata}, runtimeFor(t, "linux/amd64"), runtimeFor(t, "linux/arm64"))
 	e2e.NoError(t, ggcr.WriteIndex(ref, a.(v1.ImageIndex)))
 	blobs = nil
-	idx := e2e.Must(ggcr.Index(ref))(t)
-	d := e2e.Must(inspect.Artifact(t.Context(), idx, inspect.Options{}))(t)
+	d := e2e.Must(inspect.Artifact(t.Context(), e2e.Must(ggcr.Index(ref))(t), inspect.Options{}))(t)
 	counts := map[string]int{}
 	for _, b := range blobs {
 		counts[b]++
@@ -218,9 +216,7 @@ func TestArtifactErrors(t *testing.T) {
 		"apiVersion: v1\nkind: List":  "no object of meta.pkg.crossplane.io",
 		metadata + "---\n" + metadata: "more than one metadata object",
 	} {
-		if _, err := inspect.Artifact(t.Context(), layered(t, text, "base"), inspect.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %q", text, err, want)
-		}
+		e2e.ErrorHas(t, text, e2e.Err(inspect.Artifact(t.Context(), layered(t, text, "base"), inspect.Options{})), want)
 	}
 	if _, err := inspect.Artifact(t.Context(), empty.Index, inspect.Options{}); err == nil {
 		t.Error("got no error for an empty index")
@@ -261,15 +257,12 @@ func TestExamples(t *testing.T) {
 	}
 	add := mutate.Addendum{Layer: static.NewLayer(tarOf(t, "other", ""), types.OCIUncompressedLayer), Annotations: map[string]string{xpkg.Annotation: "upbound"}}
 	img := e2e.Must(mutate.Append(empty.Image, add))(t)
-	if _, err := xpkg.Examples(t.Context(), img); err == nil || !strings.Contains(err.Error(), "no .up/examples.yaml") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "xpkg.Examples", e2e.Err(xpkg.Examples(t.Context(), img)), "no .up/examples.yaml")
 }
 
 func describe(t *testing.T, a xpkg.Artifact) inspect.Description {
 	t.Helper()
-	d := e2e.Must(inspect.Artifact(t.Context(), a, inspect.Options{Search: true}))(t)
-	return d
+	return e2e.Must(inspect.Artifact(t.Context(), a, inspect.Options{Search: true}))(t)
 }
 
 func TestCompare(t *testing.T) {

@@ -38,11 +38,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	r := e2e.Must(registry.Open(t.TempDir()))(t)
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { e2e.NoError(t, r.Close()) })
 	w := &world{images: map[string]string{}, depends: map[string][]lock.Dependency{}, fsys: afero.NewMemMapFs()}
 	w.host = remotetest.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		w.asked.Add(1)
@@ -55,10 +51,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) push(t *testing.T, tag string) {
 	t.Helper()
 	img := e2e.Must(random.Image(16, 1))(t)
-	ref := e2e.Must(w.parse(tag))(t)
-	e2e.NoError(t, ggcr.Write(ref, img))
-	h := e2e.Must(img.Digest())(t)
-	w.images[tag] = h.String()
+	e2e.NoError(t, ggcr.Write(e2e.Must(w.parse(tag))(t), img))
+	w.images[tag] = e2e.Must(img.Digest())(t).String()
 	w.asked.Store(0)
 }
 
@@ -74,8 +68,7 @@ func (w *world) wants(t *testing.T, text string, bases ...string) []lock.Want {
 	e2e.NoError(t, afero.WriteFile(w.fsys, "file.yaml", []byte(text), 0o600))
 	wants := e2e.Must(w.sources().Collect(t.Context(), "file.yaml"))(t)
 	for _, b := range bases {
-		base := e2e.Must(w.sources().Base(b))(t)
-		wants = append(wants, base)
+		wants = append(wants, e2e.Must(w.sources().Base(b))(t))
 	}
 	return wants
 }
@@ -223,8 +216,7 @@ func TestLockPackages(t *testing.T) {
 	w.depends[c] = []lock.Dependency{{Package: "acme/p", Version: ">=v1"}}
 	w.depends[p] = []lock.Dependency{{Package: "acme/q", Version: q}, {Package: "acme/c", Version: ">=v1"}} // A cycle.
 	of := func(pkg, version string) []lock.Want {
-		want := e2e.Must(w.sources().Package(lock.Dependency{Package: pkg, Version: version}))(t)
-		return []lock.Want{want}
+		return []lock.Want{e2e.Must(w.sources().Package(lock.Dependency{Package: pkg, Version: version}))(t)}
 	}
 	first := e2e.Must(w.resolve(t, (&lock.Lock{}).Plan(of("acme/c", ">=v1"), nil)))(t)
 	wantC, wantP, wantQ := "acme/c:v1.0.0 >=v1 "+c, "acme/p:v1.0.0 >=v1 "+p, "acme/q@"+q+" "+q+" "+q
@@ -253,8 +245,7 @@ func TestLockPackages(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w.asked.Store(0)
-			got := e2e.Must(w.resolve(t, first.Plan(tc.wants, tc.again)))(t)
-			e2e.Equal(t, tc.reason, tc.want, w.lines(got))
+			e2e.Equal(t, tc.reason, tc.want, w.lines(e2e.Must(w.resolve(t, first.Plan(tc.wants, tc.again)))(t)))
 			if (w.asked.Load() > 0) != tc.asks {
 				t.Errorf("%s: the registry was asked %d times", tc.reason, w.asked.Load())
 			}
@@ -317,9 +308,7 @@ func TestCollect(t *testing.T) {
 			for _, w := range wants {
 				got = append(got, w.String())
 			}
-			if all := strings.ReplaceAll(strings.Join(got, ", "), w.host+"/", ""); all != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, all, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.ReplaceAll(strings.Join(got, ", "), w.host+"/", ""))
 		})
 	}
 	if _, err := w.sources().Base("python"); err == nil {

@@ -64,9 +64,7 @@ func assertContained(t *testing.T, img v1.Image) {
 		return
 	}
 	assertPlain(t, root.Path)
-	if err := root.Release(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, root.Release())
 }
 
 // plainOf returns a layer decompressed, or unchanged if that fails.

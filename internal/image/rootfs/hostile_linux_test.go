@@ -37,8 +37,7 @@ func newOutside(t testing.TB) outside {
 // assertUntouched fails the test if anything outside of the store changed.
 func (o outside) assertUntouched(t testing.TB) {
 	t.Helper()
-	entries := e2e.Must(os.ReadDir(o.top))(t)
-	for _, e := range entries {
+	for _, e := range e2e.Must(os.ReadDir(o.top))(t) {
 		if e.Name() != "store" && e.Name() != "outside" {
 			t.Errorf("%q was created on the host", e.Name())
 		}
@@ -57,9 +56,7 @@ func assertRefused(t testing.TB, img v1.Image, want string, limits rootfs.Limits
 	t.Helper()
 	o := newOutside(t)
 	_, err := unpack(t, img, rootfs.Options{Dir: o.store, Limits: limits})
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want an error with %q", err, want)
-	}
+	e2e.ErrorHas(t, "unpack", err, want)
 	assertNoRoot(t, o.store)
 	o.assertUntouched(t)
 }

@@ -93,8 +93,7 @@ func (h honest) DiffID() (v1.Hash, error) { return h.diffID, nil }
 
 func imageOfLayers(t testing.TB, all ...v1.Layer) v1.Image {
 	t.Helper()
-	img := e2e.Must(mutate.AppendLayers(empty.Image, all...))(t)
-	return img
+	return e2e.Must(mutate.AppendLayers(empty.Image, all...))(t)
 }
 
 // imageOf returns an image of layers, the bottom layer first.

@@ -83,8 +83,7 @@ func unpack(t testing.TB, img v1.Image, o rootfs.Options) (*rootfs.Root, error) 
 // mustUnpack unpacks an image into a new store.
 func mustUnpack(t testing.TB, img v1.Image, shared bool) string {
 	t.Helper()
-	root := e2e.Must(unpack(t, img, rootfs.Options{Dir: storeDir(t), Shared: shared}))(t)
-	return root.Path
+	return e2e.Must(unpack(t, img, rootfs.Options{Dir: storeDir(t), Shared: shared}))(t).Path
 }
 
 // storeDir returns a directory for a store. It is removed at the end of the

@@ -108,9 +108,7 @@ func TestFailureIsNotShared(t *testing.T) {
 			return root.Release()
 		})
 	}
-	if err := e2e.Await(t, g.Wait); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Await(t, g.Wait))
 }
 
 // startStuck starts a process, and returns when it is in the middle of unpacking.
@@ -137,8 +135,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 // leftovers returns the directories of incomplete roots.
 func leftovers(t *testing.T, dir string) []string {
 	t.Helper()
-	all := e2e.Must(filepath.Glob(filepath.Join(dir, "roots/sha256/*/partial")))(t)
-	return all
+	return e2e.Must(filepath.Glob(filepath.Join(dir, "roots/sha256/*/partial")))(t)
 }
 
 func TestKilledWhileUnpacking(t *testing.T) {
@@ -196,9 +193,7 @@ func TestKilledWhileOthersWait(t *testing.T) {
 		t.Errorf("a root was pruned while a process unpacked it: %+v, %v", got, err)
 	}
 	kill(t, cmd)
-	if err := e2e.Receive(t, done); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Receive(t, done))
 }
 
 func TestPrune(t *testing.T) {
@@ -288,9 +283,7 @@ func TestPruneWhileUsed(t *testing.T) {
 	})
 	err := e2e.Await(t, using.Wait)
 	close(ended)
-	if err := errors.Join(err, g.Wait()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, errors.Join(err, g.Wait()))
 }
 
 // TestReadOnlyStore checks that a read-only store returns its roots.
@@ -338,9 +331,7 @@ func TestEntryOfAnother(t *testing.T) {
 				} else if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := unpack(t, img, o); err == nil || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-				}
+				e2e.ErrorHas(t, tc.reason, e2e.Err(unpack(t, img, o)), tc.want)
 			})
 		}
 	}
@@ -354,11 +345,7 @@ func TestNoExec(t *testing.T) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { e2e.NoError(t, syscall.Unmount(dir, 0)) })
 	_, err := unpack(t, imageOf(t, []tar.Header{file("a", "x")}), rootfs.Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "is mounted noexec") || hint.Of(err) == "" {
 		t.Errorf("got %v", err)

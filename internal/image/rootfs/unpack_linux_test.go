@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -97,9 +98,7 @@ func TestUnpack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, shared := range []bool{false, true} {
 				got := contentOf(t, mustUnpack(t, imageOf(t, tc.layers...), shared))
-				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("%s, shared %t (-want +got):\n%s", tc.reason, shared, diff)
-				}
+				e2e.Equal(t, fmt.Sprintf("%s, shared %t", tc.reason, shared), tc.want, got)
 			}
 		})
 	}
@@ -238,8 +237,7 @@ func TestStoreIsClosedToOthers(t *testing.T) {
 func TestConfig(t *testing.T) {
 	want := v1.Config{Entrypoint: []string{"/fn"}, Env: []string{"A=b"}, User: "65532"}
 	img := e2e.Must(mutate.Config(imageOf(t, []tar.Header{file("fn", "x")}), want))(t)
-	root := e2e.Must(unpack(t, img, rootfs.Options{Dir: storeDir(t)}))(t)
-	e2e.Equal(t, "result", want, root.Config)
+	e2e.Equal(t, "result", want, e2e.Must(unpack(t, img, rootfs.Options{Dir: storeDir(t)}))(t).Config)
 }
 
 func TestCompressions(t *testing.T) {
@@ -302,8 +300,7 @@ func TestSharedFiles(t *testing.T) {
 	lower := []tar.Header{file("lib/a", "a"), file("lib/b", "b"), link("c", "lib/a")}
 	var roots []string
 	for _, top := range [][]tar.Header{{file("src", "1")}, {file("lib/a", "2"), whiteout("lib/.wh.b"), hardLink("d", "c"), file("c", "x")}} {
-		root := e2e.Must(unpack(t, imageOf(t, lower, top), rootfs.Options{Dir: dir, Shared: true}))(t)
-		roots = append(roots, root.Path)
+		roots = append(roots, e2e.Must(unpack(t, imageOf(t, lower, top), rootfs.Options{Dir: dir, Shared: true}))(t).Path)
 	}
 	base := e2e.Must(unpack(t, imageOf(t, lower), rootfs.Options{Dir: dir}))(t)
 	for root, want := range map[string][]string{

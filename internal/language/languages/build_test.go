@@ -84,11 +84,7 @@ func base(t *testing.T, fn bool) v1.ImageIndex {
 func serve(t *testing.T, idx v1.ImageIndex) name.Reference {
 	t.Helper()
 	handler := e2e.Must(registry.Open(t.TempDir()))(t)
-	t.Cleanup(func() {
-		if err := handler.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { e2e.NoError(t, handler.Close()) })
 	ref := e2e.Must(name.ParseReference(remotetest.Serve(t, handler)+"/base:latest", name.Insecure))(t)
 	e2e.NoError(t, remote.WriteIndex(ref, idx, remote.WithContext(t.Context())))
 	return ref
@@ -113,11 +109,7 @@ func (c cached) build(t *testing.T, src language.Source, pull image.Options) (*l
 	opts.Progress = pull.Progress
 	built, err := l.Build(t.Context(), src, opts)
 	if err == nil {
-		t.Cleanup(func() {
-			if err := built.Images.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { e2e.NoError(t, built.Images.Close()) })
 	}
 	return built, err
 }
@@ -210,9 +202,7 @@ func TestBuild(t *testing.T) {
 				t.Fatalf("%s: got %d images", tc.reason, len(built.Images.All))
 			}
 			img := built.Images.All[0]
-			if err := validate.Image(img); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, validate.Image(img))
 			config := e2e.Must(img.ConfigFile())(t)
 			var history []string
 			for _, h := range config.History {
@@ -253,15 +243,12 @@ func TestBuildIsRepeatable(t *testing.T) {
 			built := e2e.Must(from.build(t, src, image.Options{Offline: i > 0}))(t)
 			var digests []v1.Hash
 			for _, img := range built.Images.All {
-				digest := e2e.Must(img.Digest())(t)
-				digests = append(digests, digest)
+				digests = append(digests, e2e.Must(img.Digest())(t))
 			}
 			if first == nil {
 				first = digests
 			}
-			if diff := cmp.Diff(first, digests); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
+			e2e.Equal(t, name, first, digests)
 		}
 	}
 }
@@ -289,9 +276,7 @@ func TestBuildRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			e2e.WriteFiles(t, dir, tc.files)
-			if _, err := from.build(t, language.Source{Dir: dir, Project: true}, image.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(from.build(t, language.Source{Dir: dir, Project: true}, image.Options{})), tc.want)
 		})
 	}
 }
@@ -331,8 +316,7 @@ func TestMaterials(t *testing.T) {
 	for name, files := range map[string]map[string]string{"go": goSource, "templates": templates, "kcl": {"kcl.mod": "", "main.k": ""}} {
 		dir := t.TempDir()
 		e2e.WriteFiles(t, dir, files)
-		built := e2e.Must(from.build(t, language.Source{Dir: dir, Project: true}, image.Options{}))(t)
-		got := built.Materials
+		got := e2e.Must(from.build(t, language.Source{Dir: dir, Project: true}, image.Options{}))(t).Materials
 		if name == "go" {
 			last := got[len(got)-1]
 			if !strings.HasPrefix(last.PURL, "pkg:golang/stdlib@1.") || last.Name != "stdlib" {
@@ -340,8 +324,6 @@ func TestMaterials(t *testing.T) {
 			}
 			got = got[:len(got)-1]
 		}
-		if diff := cmp.Diff(bases, got); diff != "" {
-			t.Errorf("base images of %s (-want +got):\n%s", name, diff)
-		}
+		e2e.Equal(t, "base images of "+name, bases, got)
 	}
 }

@@ -163,9 +163,7 @@ func TestGitignoreAbove(t *testing.T) {
 				e2e.NoError(t, os.Mkdir(filepath.Join(top, ".git"), 0o755))
 			}
 			files := e2e.Must(installed(t, filepath.Join(top, "functions", "fn"), hatch, map[string]string{"my_fn/main.py": "", "my_fn/a.log": ""}))(t)
-			if got := !slices.Contains(files, "my_fn/a.log"); got != tc.want {
-				t.Errorf("%s: a.log is left out: got %v, want %v", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason+": a.log is left out", tc.want, !slices.Contains(files, "my_fn/a.log"))
 		})
 	}
 }

@@ -59,9 +59,7 @@ func TestFetchResumes(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if err := built.Images.Close(); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, built.Images.Close())
 			if got, want := strings.Join(asked, ","), strings.Join(tc.want, ","); got != want || len(asked) != len(tc.want) {
 				t.Errorf("%s: the ranges of the requests are %q, want %q", tc.reason, asked, tc.want)
 			}

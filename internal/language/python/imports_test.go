@@ -142,13 +142,11 @@ func TestBaseOfOlderCache(t *testing.T) {
 	e2e.WriteFiles(t, dir, map[string]string{"requirements.txt": pinned(wheels)})
 	url := serve(t, false, "", wheels...).URL + "/simple"
 	for range 2 {
-		built := e2e.Must(build(t, dir, language.Artifacts{Dir: cache, Index: url}))(t)
-		e2e.NoError(t, built.Images.Close())
+		e2e.NoError(t, e2e.Must(build(t, dir, language.Artifacts{Dir: cache, Index: url}))(t).Images.Close())
 		files := e2e.Must(filepath.Glob(filepath.Join(cache, "python", "bases", "*")))(t)
 		e2e.Equal(t, "bases in the cache", len(platforms), len(files))
 		for _, file := range files {
-			text := e2e.Must(os.ReadFile(file))(t)
-			before, _, ok := strings.Cut(string(text), `,"Modules":{}`)
+			before, _, ok := strings.Cut(string(e2e.Must(os.ReadFile(file))(t)), `,"Modules":{}`)
 			e2e.Equal(t, "the description has the modules", true, ok)
 			e2e.WriteFile(t, file, before+"}")
 		}

@@ -29,8 +29,7 @@ func TestParsePage(t *testing.T) {
 	at := e2e.Must(url.Parse(pageURL))(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := e2e.Must(python.ParsePage(at, tc.mediaType, []byte(tc.page)))(t)
-			e2e.Equal(t, tc.reason, want, got)
+			e2e.Equal(t, tc.reason, want, e2e.Must(python.ParsePage(at, tc.mediaType, []byte(tc.page)))(t))
 		})
 	}
 	if _, err := python.ParsePage(at, jsonType, []byte("<html>")); err == nil {

@@ -106,8 +106,7 @@ func base(t testing.TB) *runtimeimage.Images {
 		}))(t)
 		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{User: "nonroot"}, l), p, v1.Config{User: "nonroot:nonroot"}))
 	}
-	images := e2e.Must(runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()}))(t)
-	return images
+	return e2e.Must(runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()}))(t)
 }
 
 const manifest = `[build-system]

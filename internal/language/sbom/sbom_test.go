@@ -21,8 +21,7 @@ func layer(t *testing.T, files map[string]string) v1.Layer {
 	for name, text := range files {
 		raw[name] = []byte(text)
 	}
-	l := e2e.Must(remotetest.Layer(raw))(t)
-	return l
+	return e2e.Must(remotetest.Layer(raw))(t)
 }
 
 func TestDebian(t *testing.T) {
@@ -66,9 +65,7 @@ func TestDebianLimit(t *testing.T) {
 	large := strings.Repeat(" ", 33<<20)
 	img := remotetest.Image(t, v1.Config{}, layer(t, map[string]string{"var/lib/dpkg/status.d/a": large}), layer(t, map[string]string{"var/lib/dpkg/status.d/b": large}))
 	const want = `the files of packages, such as "var/lib/dpkg/status.d/b", are larger than the limit of 64 MiB`
-	if _, err := sbom.Debian(t.Context(), []v1.Image{img}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got error %v, want %q", err, want)
-	}
+	e2e.ErrorHas(t, "sbom.Debian", e2e.Err(sbom.Debian(t.Context(), []v1.Image{img})), want)
 }
 
 // A document has a package for each material with its checksum, and the same bytes for the

@@ -97,8 +97,7 @@ func (f *function) add(t testing.TB, at, version string, files map[string]string
 func (f *function) save(t testing.TB) {
 	t.Helper()
 	for name, value := range map[string]object{"package.json": f.manifest, "package-lock.json": {"lockfileVersion": 3, "packages": f.lock}} {
-		data := e2e.Must(json.MarshalIndent(value, "", "  "))(t)
-		f.write(t, name, string(data))
+		f.write(t, name, string(e2e.Must(json.MarshalIndent(value, "", "  "))(t)))
 	}
 }
 
@@ -147,8 +146,7 @@ func (f *function) build(t testing.TB, src language.Source) (*language.Result, e
 func (f *function) mustBuild(t testing.TB, src language.Source) *language.Result {
 	t.Helper()
 	f.save(t)
-	r := e2e.Must(f.build(t, src))(t)
-	return r
+	return e2e.Must(f.build(t, src))(t)
 }
 
 // contents returns the files and links of an image's layers, one map for each layer.
@@ -185,8 +183,7 @@ func contents(t testing.TB, img v1.Image) []map[string]string {
 
 func digestOf(t testing.TB, img v1.Image) v1.Hash {
 	t.Helper()
-	h := e2e.Must(img.Digest())(t)
-	return h
+	return e2e.Must(img.Digest())(t)
 }
 
 func names(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }

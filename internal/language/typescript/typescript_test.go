@@ -141,9 +141,7 @@ func TestBuildNative(t *testing.T) {
 			"function/node_modules/sharp/index.js", "function/node_modules/sharp/package.json",
 			"function/node_modules/tool/index.js", "function/node_modules/tool/package.json",
 		}
-		if diff := cmp.Diff(want, names(layers[0])); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", cpu, diff)
-		}
+		e2e.Equal(t, cpu, want, names(layers[0]))
 		if code := layers[1]["function/dist/main.mjs"]; !strings.Contains(code, `from "sharp"`) || strings.Contains(code, `from "pure"`) {
 			t.Errorf("%s: got\n%s", cpu, code)
 		}
@@ -167,9 +165,7 @@ func TestBuildLibc(t *testing.T) {
 		r := f.mustBuild(t, src)
 		layers := contents(t, r.Images.All[0])
 		got := slices.DeleteFunc(names(layers[len(layers)-2]), func(name string) bool { return !strings.HasSuffix(name, ".node") })
-		if diff := cmp.Diff([]string{"function/node_modules/@sharp/" + want + "/x.node"}, got); diff != "" {
-			t.Errorf("base image with %s (-want +got):\n%s", file, diff)
-		}
+		e2e.Equal(t, "base image with "+file, []string{"function/node_modules/@sharp/" + want + "/x.node"}, got)
 	}
 }
 
@@ -193,12 +189,9 @@ func TestBuildWithoutBundle(t *testing.T) {
 	e2e.Equal(t, "source", []string{"function/dist/main.js", "function/package.json"}, names(layers[1]))
 	var both [2]*v1.Manifest
 	for i := range both {
-		m := e2e.Must(r.Images.All[i].Manifest())(t)
-		both[i] = m
+		both[i] = e2e.Must(r.Images.All[i].Manifest())(t)
 	}
-	if diff := cmp.Diff(both[0].Layers, both[1].Layers); diff != "" {
-		t.Errorf("layers (-amd64 +arm64):\n%s", diff)
-	}
+	e2e.Equal(t, "layers", both[0].Layers, both[1].Layers)
 	if len(r.Materials) != 4+len(src.Base.All) {
 		t.Errorf("got %d materials: %v", len(r.Materials), r.Materials)
 	}

@@ -65,18 +65,13 @@ func file(t testing.TB, data []byte) string {
 func open(t testing.TB, path string) *archive.File {
 	t.Helper()
 	f := e2e.Must(archive.Open(t.Context(), path))(t)
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
 	return f
 }
 
 func digest(t testing.TB, a oci.Artifact) v1.Hash {
 	t.Helper()
-	h := e2e.Must(a.Digest())(t)
-	return h
+	return e2e.Must(a.Digest())(t)
 }
 
 // A written file is read as the same artifact, and written again as the same file.
@@ -113,13 +108,9 @@ func assertValid(t *testing.T, a oci.Artifact) {
 	t.Helper()
 	switch a := a.(type) {
 	case v1.Image:
-		if err := validate.Image(a); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Image(a))
 	case v1.ImageIndex:
-		if err := validate.Index(a); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Index(a))
 	}
 }
 
@@ -140,14 +131,10 @@ func TestOthersRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := file(t, write(t, tc.a))
 			docker := e2e.Must(tarball.ImageFromPath(path, nil))(t)
-			if err := validate.Image(docker); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, validate.Image(docker))
 			assertSameConfig(t, docker, tc.docker)
 			idx := e2e.Must(layout.ImageIndexFromPath(untar(t, path)))(t)
-			if err := validate.Index(idx); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, validate.Index(idx))
 			m := e2e.Must(idx.IndexManifest())(t)
 			if len(m.Manifests) != 1 || m.Manifests[0].Digest != digest(t, tc.a) {
 				t.Errorf("%s: got %v, want %s alone", tc.reason, m.Manifests, digest(t, tc.a))
@@ -185,8 +172,7 @@ func untar(t *testing.T, path string) string {
 	entries(t, path, func(h *tar.Header, r io.Reader) {
 		to := filepath.Join(dir, filepath.FromSlash(h.Name))
 		e2e.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
-		data := e2e.Must(io.ReadAll(r))(t)
-		e2e.NoError(t, os.WriteFile(to, data, 0o644))
+		e2e.NoError(t, os.WriteFile(to, e2e.Must(io.ReadAll(r))(t), 0o644))
 	})
 	return dir
 }

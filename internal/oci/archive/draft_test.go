@@ -118,8 +118,7 @@ func contents(t *testing.T, f *os.File) []byte {
 
 func sizeOf(t *testing.T, f *os.File) int64 {
 	t.Helper()
-	info := e2e.Must(f.Stat())(t)
-	return info.Size()
+	return e2e.Must(f.Stat())(t).Size()
 }
 
 // A failed layer leaves nothing, not even in the padding of the next layer.

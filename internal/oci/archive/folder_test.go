@@ -20,11 +20,7 @@ import (
 func openFolder(t *testing.T, dir string) *archive.Folder {
 	t.Helper()
 	f := e2e.Must(archive.OpenFolder(dir))(t)
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
 	return f
 }
 
@@ -49,13 +45,9 @@ func TestOpenFolder(t *testing.T) {
 			}
 			switch a := a.(type) {
 			case v1.Image:
-				if err := validate.Image(a); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, validate.Image(a))
 			case v1.ImageIndex:
-				if err := validate.Index(a); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, validate.Index(a))
 			}
 		})
 	}
@@ -64,8 +56,7 @@ func TestOpenFolder(t *testing.T) {
 // A folder with several images, as buildx writes it, is read as an index.
 func TestOpenFolderOfSeveral(t *testing.T) {
 	images := []v1.Image{image(t, "linux", "amd64"), image(t, "linux", "arm64")}
-	a := e2e.Must(openFolder(t, remotetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context()))(t)
-	idx, ok := a.(v1.ImageIndex)
+	idx, ok := e2e.Must(openFolder(t, remotetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context()))(t).(v1.ImageIndex)
 	if !ok {
 		t.Fatal("it is not an index")
 	}
@@ -154,19 +145,14 @@ func TestOpenFolderReadsLate(t *testing.T) {
 	if !ok {
 		t.Fatal("it is not an image")
 	}
-	layers := e2e.Must(opened.Layers())(t)
-	rc := e2e.Must(layers[0].Compressed())(t)
+	rc := e2e.Must(e2e.Must(opened.Layers())(t)[0].Compressed())(t)
 	defer rc.Close()
-	if _, err := io.Copy(io.Discard, rc); err == nil || !strings.Contains(err.Error(), "other content") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "io.Copy", e2e.Err(io.Copy(io.Discard, rc)), "other content")
 }
 
 func TestOpenFolderOfFile(t *testing.T) {
 	path := file(t, []byte("hello"))
-	if _, err := archive.OpenFolder(path); err == nil || !strings.Contains(err.Error(), "expected a directory, got a file") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "archive.OpenFolder", e2e.Err(archive.OpenFolder(path)), "expected a directory, got a file")
 	gone := filepath.Join(t.TempDir(), "gone")
 	if _, err := archive.OpenFolder(gone); err == nil || !strings.Contains(err.Error(), gone) || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("got %v", err)

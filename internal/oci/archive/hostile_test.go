@@ -140,9 +140,7 @@ func TestOpenRefusesGarbage(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Fatalf("%s: got %v, want %q and the file in it", tc.reason, err, tc.want)
 			}
-			if got := hint.Of(err) != ""; got != tc.hint {
-				t.Errorf("%s: has a hint: got %v, want %v", tc.reason, got, tc.hint)
-			}
+			e2e.Equal(t, tc.reason+": has a hint", tc.hint, hint.Of(err) != "")
 		})
 	}
 }

@@ -32,8 +32,7 @@ func gzipped(t testing.TB, data []byte) []byte {
 
 func zstandard(t testing.TB, data []byte) []byte {
 	t.Helper()
-	zw := e2e.Must(zstd.NewWriter(nil))(t)
-	return zw.EncodeAll(data, nil)
+	return e2e.Must(zstd.NewWriter(nil))(t).EncodeAll(data, nil)
 }
 
 // archives returns archives of all kinds.
@@ -76,9 +75,7 @@ func TestReadIsOpen(t *testing.T) {
 				if !bytes.Equal(write(t, got.Artifact), write(t, want.Artifact)) {
 					t.Error("written again it differs")
 				}
-				if err := got.Close(); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, got.Close())
 			})
 		}
 	}
@@ -88,8 +85,7 @@ func TestReadIsOpen(t *testing.T) {
 func TestReadCompresses(t *testing.T) {
 	d, _ := draft(t)
 	f := e2e.Must(archive.Read(t.Context(), bytes.NewReader(archives(t)["Unordered"]), d))(t)
-	layers := e2e.Must(f.Artifact.(v1.Image).Layers())(t)
-	for i, l := range layers {
+	for i, l := range e2e.Must(f.Artifact.(v1.Image).Layers())(t) {
 		id := e2e.Must(l.DiffID())(t)
 		if l, ok := d.Compressed(id); !ok || l.Blob.DiffID != id || l.Blob.Digest == id {
 			t.Errorf("layer %d: got %+v, %v", i, l.Blob, ok)
@@ -165,9 +161,7 @@ func TestReadBomb(t *testing.T) {
 	}
 	d, f := draft(t)
 	_, err := archive.Read(t.Context(), io.MultiReader(in...), d)
-	if err == nil || !strings.Contains(err.Error(), "the archive unpacks to more than 200 times its size") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "archive.Read", err, "the archive unpacks to more than 200 times its size")
 	if n := sizeOf(t, f); n != 0 {
 		t.Errorf("%d bytes of it are left", n)
 	}

@@ -22,11 +22,7 @@ import (
 func openTagged(t *testing.T, path string) []archive.Tagged {
 	t.Helper()
 	f := e2e.Must(archive.OpenTagged(t.Context(), path))(t)
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
 	return f.Images
 }
 
@@ -116,7 +112,5 @@ func TestOpenTaggedRefuses(t *testing.T) {
 	if _, err := io.Copy(io.Discard, rc); !errors.As(err, new(*oci.MismatchError)) {
 		t.Errorf("got %v, want an error about the digest", err)
 	}
-	if err := rc.Close(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, rc.Close())
 }

@@ -42,9 +42,7 @@ status: {ready: "yes", conditions: []}
 	if strings.Contains(text, "compositionRef") {
 		t.Errorf("the XRD has a field of Crossplane: %s", text)
 	}
-	if _, err := generate.XRD(t.Context(), p, "xr.yaml", generate.XRDOptions{}); err == nil || !strings.Contains(err.Error(), "already defines kind Policy") {
-		t.Errorf("an XRD that exists is not replaced: got %v", err)
-	}
+	e2e.ErrorHas(t, "an XRD that exists is not replaced", e2e.Err(generate.XRD(t.Context(), p, "xr.yaml", generate.XRDOptions{})), "already defines kind Policy")
 	composition := e2e.Must(generate.Composition(t.Context(), p, xrd, generate.APIOptions{Name: "fast"}))(t)
 	want := `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
@@ -66,9 +64,7 @@ spec:
 	if _, _, err := generate.Function(t.Context(), p, generate.FunctionOptions{Name: "compose", Language: "go-templating", Pipeline: composition}); err != nil {
 		t.Error(err)
 	}
-	if _, err := generate.Composition(t.Context(), p, composition, generate.APIOptions{}); err == nil || !strings.Contains(err.Error(), "expected a CompositeResourceDefinition, got Composition") {
-		t.Errorf("a Composition is not for a Composition: got %v", err)
-	}
+	e2e.ErrorHas(t, "a Composition is not for a Composition", e2e.Err(generate.Composition(t.Context(), p, composition, generate.APIOptions{})), "expected a CompositeResourceDefinition, got Composition")
 }
 
 func TestCompositionAddsItsDependency(t *testing.T) {
@@ -122,8 +118,7 @@ func TestXR(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := e2e.Must(manifest.Objects("in.yaml", []byte(tc.in)))(t)
-			xr, err := generate.XR(objects[0], tc.options)
+			xr, err := generate.XR(e2e.Must(manifest.Objects("in.yaml", []byte(tc.in)))(t)[0], tc.options)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}

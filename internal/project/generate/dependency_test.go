@@ -142,9 +142,7 @@ func TestSchemasNotLocked(t *testing.T) {
 		Open:    func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") },
 		Skipped: func(text string) { t.Errorf("skipped: %s", text) },
 	})
-	if err == nil || !strings.Contains(err.Error(), `:7: "127.0.0.1:1/p v1" is not in the lock file "l"`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "generate.Schemas", err, `:7: "127.0.0.1:1/p v1" is not in the lock file "l"`)
 }
 
 // With a lock, APIs are read from the locked commit and only with the locked content, in a render,
@@ -199,9 +197,7 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		content[path] = was
 	}
 	l.APIs = l.APIs[:2]
-	if err := schemas(l); err == nil || !strings.Contains(err.Error(), `:9: "k8s:v1.33.0" is not in the lock file "l"`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "schemas", schemas(l), `:9: "k8s:v1.33.0" is not in the lock file "l"`)
 }
 
 // commit adds a CRD with a field to a git repository, on the branch main, and returns the commit.
@@ -281,9 +277,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		e2e.NoError(t, err)
 	}
 	apiOnly := project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org/p", APIOnly: true}}
-	if err := generate.AddDependency(t.Context(), open(t, path), apiOnly, f); err == nil || !strings.Contains(err.Error(), "for their APIs only") {
-		t.Errorf("a package that upbound.yaml would install was added: got %v", err)
-	}
+	e2e.ErrorHas(t, "a package that upbound.yaml would install was added", generate.AddDependency(t.Context(), open(t, path), apiOnly, f), "for their APIs only")
 	want := "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - k8s:\n      version: v1.33.0\n    type: k8s\n  - http:\n      url: " + server.URL + "/crd.yaml\n    type: crd\n"
 	e2e.Equal(t, "project file", want, e2e.ReadFile(t, path))
 	for file, want := range map[string]string{
@@ -298,12 +292,8 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	}
 	// All dependencies are in the lock file, so a build fetches nothing.
 	server.Close()
-	if err := generate.Schemas(t.Context(), open(t, path), generate.SchemaOptions{Open: func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") }}); err != nil {
-		t.Error(err)
-	}
-	if err := generate.UpdateSchemas(t.Context(), open(t, path), f); err == nil || !strings.Contains(err.Error(), "crd.yaml") {
-		t.Errorf("an update must fetch the file again, got %v", err)
-	}
+	e2e.NoError(t, generate.Schemas(t.Context(), open(t, path), generate.SchemaOptions{Open: func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") }}))
+	e2e.ErrorHas(t, "an update must fetch the file again", generate.UpdateSchemas(t.Context(), open(t, path), f), "crd.yaml")
 }
 
 // The hint of an error of a server is about the server.

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project/models"
@@ -50,9 +48,7 @@ func TestJSON(t *testing.T) {
 		t.Fatalf("got the files %q, want %q: %v", got, want, err)
 	}
 	for i, path := range want {
-		if diff := cmp.Diff(e2e.ReadFile(t, path), e2e.ReadFile(t, got[i])); diff != "" {
-			t.Errorf("%s differs from the crossplane CLI's (-want +got):\n%s", filepath.Base(path), diff)
-		}
+		e2e.Equal(t, filepath.Base(path)+" differs from the crossplane CLI's", e2e.ReadFile(t, path), e2e.ReadFile(t, got[i]))
 	}
 }
 
@@ -62,9 +58,7 @@ func TestGo(t *testing.T) {
 	var want map[string]struct{ Decls []string }
 	e2e.NoError(t, json.Unmarshal([]byte(e2e.ReadFile(t, golden+"build-models-go/outline.json")), &want))
 	for name, w := range want {
-		if diff := cmp.Diff(w.Decls, outline(t, filepath.Join(to.Dir, "go", name))); diff != "" {
-			t.Errorf("%s has other declarations than the crossplane CLI's (-want +got):\n%s", name, diff)
-		}
+		e2e.Equal(t, name+" has other declarations than the crossplane CLI's", w.Decls, outline(t, filepath.Join(to.Dir, "go", name)))
 	}
 }
 

@@ -83,8 +83,7 @@ func (h history) put(t *testing.T, o interface {
 	t.Helper()
 	encoded := h.NewEncodedObject()
 	e2e.NoError(t, o.Encode(encoded))
-	hash := e2e.Must(h.SetEncodedObject(encoded))(t)
-	return hash
+	return e2e.Must(h.SetEncodedObject(encoded))(t)
 }
 
 // A server answers git's smart HTTP protocol for one repository.

@@ -104,8 +104,7 @@ func write(t *testing.T, path string, config any) string {
 	t.Helper()
 	text, ok := config.(string)
 	if !ok {
-		b := e2e.Must(json.Marshal(config))(t)
-		text = string(b)
+		text = string(e2e.Must(json.Marshal(config))(t))
 	}
 	e2e.WriteFile(t, path, text)
 	return path
@@ -115,8 +114,7 @@ func write(t *testing.T, path string, config any) string {
 // of the credential.
 func resolve(t *testing.T, k authn.Keychain, repository string) (authn.AuthConfig, string, error) {
 	t.Helper()
-	repo := e2e.Must(name.NewRepository(repository))(t)
-	auth, err := authn.Resolve(t.Context(), k, repo)
+	auth, err := authn.Resolve(t.Context(), k, e2e.Must(name.NewRepository(repository))(t))
 	if err != nil {
 		return authn.AuthConfig{}, "", err
 	}

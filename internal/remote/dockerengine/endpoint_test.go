@@ -139,22 +139,14 @@ func TestFindSocket(t *testing.T) {
 	}
 	podman, desktop, rootless := env.RuntimeDir+"/podman/podman.sock", env.Home+"/.docker/run/docker.sock", env.RuntimeDir+"/docker.sock"
 	listen(t, podman, false)
-	if got := find(); got != "unix://"+podman {
-		t.Errorf("podman alone: got %s", got)
-	}
+	e2e.Equal(t, "podman alone", "unix://"+podman, find())
 	listen(t, desktop, true)
-	if got := find(); got != "unix://"+podman {
-		t.Errorf("podman has a listener: got %s", got)
-	}
+	e2e.Equal(t, "podman has a listener", "unix://"+podman, find())
 	listen(t, rootless, false)
-	if got := find(); got != "unix://"+rootless {
-		t.Errorf("rootless Docker: got %s", got)
-	}
+	e2e.Equal(t, "rootless Docker", "unix://"+rootless, find())
 	for _, path := range []string{podman, rootless} {
 		e2e.NoError(t, os.Remove(path))
 	}
 	write(t, "not a socket", podman)
-	if got := find(); got != "unix://"+desktop {
-		t.Errorf("a socket without a listener is the last choice: got %s", got)
-	}
+	e2e.Equal(t, "a socket without a listener is the last choice", "unix://"+desktop, find())
 }

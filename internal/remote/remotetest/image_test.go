@@ -30,8 +30,7 @@ func TestTar(t *testing.T) {
 			break
 		}
 		e2e.NoError(t, err)
-		text := e2e.Must(io.ReadAll(r))(t)
-		fmt.Fprintf(&got, "%s %o %q, ", h.Name, h.Mode, text)
+		fmt.Fprintf(&got, "%s %o %q, ", h.Name, h.Mode, e2e.Must(io.ReadAll(r))(t))
 	}
 	if want := `a 755 "", b 755 "content", `; got.String() != want {
 		t.Errorf("got %s want %s", got.String(), want)

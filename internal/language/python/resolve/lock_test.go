@@ -223,8 +223,7 @@ func requirements(t testing.TB, all ...string) []resolve.Requirement {
 	t.Helper()
 	var parsed []resolve.Requirement
 	for _, text := range all {
-		r := e2e.Must(resolve.ParseRequirement(text))(t)
-		parsed = append(parsed, r)
+		parsed = append(parsed, e2e.Must(resolve.ParseRequirement(text))(t))
 	}
 	return parsed
 }
@@ -268,8 +267,7 @@ func TestChoose(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			lock := e2e.Must(parse(tc.file, tc.text))(t)
-			choices := e2e.Must(lock.Choose("pyproject.toml", requirements(t, tc.required...), tc.target))(t)
+			choices := e2e.Must(e2e.Must(parse(tc.file, tc.text))(t).Choose("pyproject.toml", requirements(t, tc.required...), tc.target))(t)
 			var got []string
 			for _, c := range choices {
 				if c.Wheel.Name == "" {

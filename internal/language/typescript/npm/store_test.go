@@ -192,9 +192,7 @@ func TestGetBomb(t *testing.T) {
 	e2e.NoError(t, tar.NewWriter(zip).WriteHeader(&tar.Header{Name: "package/x", Size: 3 << 30}))
 	e2e.NoError(t, zip.Close())
 	_, err := get(t, open(t, serve(t, buf.Bytes()), ""), packageOf(buf.Bytes()))
-	if err == nil || !strings.Contains(err.Error(), "larger than 2 GiB") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "get", err, "larger than 2 GiB")
 }
 
 func TestGetWeakDigest(t *testing.T) {
@@ -213,9 +211,7 @@ func TestGetWeakDigest(t *testing.T) {
 		t.Errorf("got %q", warnings)
 	}
 	p.Integrity += " " + integrity(nil)
-	if _, err := get(t, s, p); err == nil || !strings.Contains(err.Error(), "sha512:") {
-		t.Errorf("of several digests, the strongest is checked: got %v", err)
-	}
+	e2e.ErrorHas(t, "of several digests, the strongest is checked", e2e.Err(get(t, s, p)), "sha512:")
 }
 
 func TestGetOffline(t *testing.T) {
@@ -340,9 +336,7 @@ func TestGetLocal(t *testing.T) {
 		t.Error(err)
 	}
 	p.Integrity = integrity([]byte("other"))
-	if _, err := s.Get(t.Context(), []*npm.Package{p}, dir, dir); err == nil || !strings.Contains(err.Error(), "outside of the project") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "Get", e2e.Err(s.Get(t.Context(), []*npm.Package{p}, dir, dir)), "outside of the project")
 }
 
 // FuzzGet checks that no tarball writes outside of its folder.
