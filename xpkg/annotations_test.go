@@ -1,11 +1,11 @@
 package xpkg_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/static"
@@ -63,19 +63,11 @@ func TestBuildAnnotates(t *testing.T) {
 			maps.Copy(want, tc.want)
 			for _, platforms := range [][]string{nil, {"linux/amd64"}, {"linux/amd64", "linux/arm64"}} {
 				a := buildWith(t, pkg, xpkg.BuildOptions{Created: created, Annotations: tc.flags}, platforms...)
-				images, err := xpkg.Images(a)
-				e2e.NoError(t, err)
-				for _, i := range images {
-					if diff := cmp.Diff(want, manifestOf(t, i.Image).Annotations); diff != "" {
-						t.Errorf("%s: %v (-want +got):\n%s", tc.reason, platforms, diff)
-					}
+				for _, i := range e2e.Must(xpkg.Images(a))(t) {
+					e2e.Equal(t, fmt.Sprintf("%s: %v", tc.reason, platforms), want, manifestOf(t, i.Image).Annotations)
 				}
 				if idx, ok := a.(v1.ImageIndex); ok {
-					m, err := idx.IndexManifest()
-					e2e.NoError(t, err)
-					if diff := cmp.Diff(want, m.Annotations); diff != "" {
-						t.Errorf("%s: index (-want +got):\n%s", tc.reason, diff)
-					}
+					e2e.Equal(t, tc.reason+": index", want, e2e.Must(idx.IndexManifest())(t).Annotations)
 				}
 			}
 		})
@@ -88,9 +80,7 @@ func buildWith(t *testing.T, pkg *xpkg.Package, opts xpkg.BuildOptions, platform
 	for _, p := range platforms {
 		runtimes = append(runtimes, runtimeFor(t, p))
 	}
-	a, err := xpkg.Build(pkg, runtimes, opts)
-	e2e.NoError(t, err)
-	return a
+	return e2e.Must(xpkg.Build(pkg, runtimes, opts))(t)
 }
 
 // Build keeps the annotations of a runtime image about its base image, and drops
@@ -99,19 +89,14 @@ func TestBuildKeepsTheBase(t *testing.T) {
 	const oci = "org.opencontainers.image."
 	amd := withAnnotations(t, map[string]string{oci + "base.name": "example.org/base:1", oci + "base.digest": "sha256:1", oci + "title": "runtime", "x": "y"}, runtimeFor(t, "linux/amd64"))
 	arm := withAnnotations(t, map[string]string{oci + "base.name": "example.org/base:1", oci + "base.digest": "sha256:2"}, runtimeFor(t, "linux/arm64"))
-	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{amd, arm}, xpkg.BuildOptions{Created: created})
-	e2e.NoError(t, err)
-	m, err := a.(v1.ImageIndex).IndexManifest()
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{amd, arm}, xpkg.BuildOptions{Created: created}))(t)
+	m := e2e.Must(a.(v1.ImageIndex).IndexManifest())(t)
 	want := map[string]string{oci + "created": "2026-01-02T03:04:05Z", oci + "title": "fn", oci + "base.name": "example.org/base:1"}
 	e2e.Equal(t, "index", want, m.Annotations)
-	images, err := xpkg.Images(a)
-	e2e.NoError(t, err)
+	images := e2e.Must(xpkg.Images(a))(t)
 	for i, digest := range []string{"sha256:1", "sha256:2"} {
 		want[oci+"base.digest"] = digest
-		if diff := cmp.Diff(want, manifestOf(t, images[i].Image).Annotations); diff != "" {
-			t.Errorf("image %d (-want +got):\n%s", i, diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("image %d", i), want, manifestOf(t, images[i].Image).Annotations)
 	}
 }
 
@@ -126,9 +111,7 @@ func TestBuildRefusesAnnotations(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := xpkg.Build(aPackage("Function", "fn"), nil, xpkg.BuildOptions{Annotations: map[string]string{tc.key: tc.value}})
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
 }
@@ -153,9 +136,7 @@ func TestBuildExtensions(t *testing.T) {
 	}
 	e2e.Equal(t, "annotations", want, marks)
 	e2e.Equal(t, "labels", want, labels)
-	if err := validate.Image(a.(v1.Image), validate.Fast); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Image(a.(v1.Image), validate.Fast))
 }
 
 // Build refuses an extension that would hide a file that the function needs.
@@ -176,9 +157,7 @@ func TestBuildRefusesOverlays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runtime := withConfig(t, runtimeFor(t, "linux/amd64"), `"config":`+tc.config)
 			_, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{runtime}, xpkg.BuildOptions{Extensions: []xpkg.ExtensionLayer{extensionOf(tc.folder)}})
-			if got := err != nil && strings.Contains(err.Error(), `extension folder "`+tc.folder); got != tc.want {
-				t.Errorf("%s: got %v, refused should be %v", tc.reason, err, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, err != nil && strings.Contains(err.Error(), `extension folder "`+tc.folder))
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -34,18 +35,13 @@ func aPackage(kind, name string) *xpkg.Package {
 // runtimeFor returns a runtime image of random layers with Docker's types.
 func runtimeFor(t testing.TB, platform string) v1.Image {
 	t.Helper()
-	img, err := random.Image(2000, 2)
-	e2e.NoError(t, err)
-	config, err := img.ConfigFile()
-	e2e.NoError(t, err)
-	p, err := v1.ParsePlatform(platform)
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(2000, 2))(t)
+	config := e2e.Must(img.ConfigFile())(t)
+	p := e2e.Must(v1.ParsePlatform(platform))(t)
 	config.OS, config.Architecture, config.Variant, config.OSVersion = p.OS, p.Architecture, p.Variant, p.OSVersion
 	config.Config.Labels = map[string]string{"keep": "me"}
 	config.Config.Entrypoint = []string{"/function"}
-	if img, err = mutate.ConfigFile(img, config); err != nil {
-		t.Fatal(err)
-	}
+	img = e2e.Must(mutate.ConfigFile(img, config))(t)
 	return img
 }
 
@@ -55,23 +51,17 @@ func build(t testing.TB, pkg *xpkg.Package, platforms ...string) xpkg.Artifact {
 	for _, p := range platforms {
 		runtimes = append(runtimes, runtimeFor(t, p))
 	}
-	a, err := xpkg.Build(pkg, runtimes, xpkg.BuildOptions{Created: created})
-	e2e.NoError(t, err)
-	return a
+	return e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{Created: created}))(t)
 }
 
 func manifestOf(t testing.TB, img v1.Image) *v1.Manifest {
 	t.Helper()
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
-	return m
+	return e2e.Must(img.Manifest())(t)
 }
 
 func configOf(t testing.TB, img v1.Image) *v1.ConfigFile {
 	t.Helper()
-	c, err := img.ConfigFile()
-	e2e.NoError(t, err)
-	return c
+	return e2e.Must(img.ConfigFile())(t)
 }
 
 // A package without a runtime is an image for the platform that the control plane pulls.
@@ -82,9 +72,7 @@ func TestBuildWithoutRuntime(t *testing.T) {
 	if !ok {
 		t.Fatal("want an image")
 	}
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Image(img))
 	m, c := manifestOf(t, img), configOf(t, img)
 	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
 		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
@@ -107,14 +95,10 @@ func TestBuildWithoutRuntime(t *testing.T) {
 // assertFile fails unless layer i contains only this file, without owner or time.
 func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 	t.Helper()
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	rc, err := layers[i].Uncompressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(e2e.Must(img.Layers())(t)[i].Uncompressed())(t)
 	defer rc.Close()
 	tr := tar.NewReader(rc)
-	h, err := tr.Next()
-	e2e.NoError(t, err)
+	h := e2e.Must(tr.Next())(t)
 	if h.Name != name || h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
 		t.Errorf("layer %d: got header %+v, want %s", i, h, name)
 	}
@@ -129,12 +113,8 @@ func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 // Build keeps the layers and settings of the runtime.
 func TestBuildKeepsRuntime(t *testing.T) {
 	base := runtimeFor(t, "linux/arm/v7")
-	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{Created: created})
-	e2e.NoError(t, err)
-	img := a.(v1.Image)
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
+	img := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{Created: created}))(t).(v1.Image)
+	e2e.NoError(t, validate.Image(img))
 	was, is := manifestOf(t, base), manifestOf(t, img)
 	if len(is.Layers) != len(was.Layers)+1 {
 		t.Fatalf("got %d layers, want one more than %d", len(is.Layers), len(was.Layers))
@@ -157,10 +137,8 @@ func TestBuildKeepsRuntime(t *testing.T) {
 // Build keeps fields of a config that the Go types do not have.
 func TestBuildKeepsUnknownSettings(t *testing.T) {
 	base := withConfig(t, runtimeFor(t, "linux/amd64"), `"config":{"StopTimeout":7,"Big":12345678901234567890},"container_config":{"a":"<b>"}`)
-	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{})
-	e2e.NoError(t, err)
-	raw, err := a.(v1.Image).RawConfigFile()
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{}))(t)
+	raw := e2e.Must(a.(v1.Image).RawConfigFile())(t)
 	for _, want := range []string{`"StopTimeout":7`, `"Big":12345678901234567890`, `"created":"1970-01-01T00:00:00Z"`} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("%s is not in %s", want, raw)
@@ -188,18 +166,13 @@ func TestBuildIndex(t *testing.T) {
 	if !ok {
 		t.Fatal("want an index")
 	}
-	if err := validate.Index(idx); err != nil {
-		t.Error(err)
-	}
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	e2e.NoError(t, validate.Index(idx))
+	m := e2e.Must(idx.IndexManifest())(t)
 	if m.MediaType != types.OCIImageIndex || len(m.Manifests) != len(platforms) {
 		t.Fatalf("got %s of %d images", m.MediaType, len(m.Manifests))
 	}
 	for i, want := range platforms {
-		if got := m.Manifests[i].Platform.String(); got != want {
-			t.Errorf("image %d: got %s, want %s", i, got, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("image %d", i), want, m.Manifests[i].Platform.String())
 	}
 }
 
@@ -220,9 +193,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := xpkg.Build(pkg, tc.runtimes, xpkg.BuildOptions{}); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(xpkg.Build(pkg, tc.runtimes, xpkg.BuildOptions{})), tc.want)
 		})
 	}
 }
@@ -238,8 +209,7 @@ func (c configured) RawConfigFile() ([]byte, error) { return c.raw, nil }
 // withConfig returns img with a config that has these JSON fields.
 func withConfig(t *testing.T, img v1.Image, fields string) v1.Image {
 	t.Helper()
-	raw, err := json.Marshal(configOf(t, img).RootFS)
-	e2e.NoError(t, err)
+	raw := e2e.Must(json.Marshal(configOf(t, img).RootFS))(t)
 	return configured{img, []byte(`{"os":"linux","architecture":"amd64","rootfs":` + string(raw) + `,` + fields + `}`)}
 }
 
@@ -253,12 +223,8 @@ func TestBuildIsRepeatable(t *testing.T) {
 	for i := range 2 {
 		dir := t.TempDir()
 		e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML, "b.yaml": crdYAML, "examples/x.yaml": "kind: X\n"})
-		pkg, err := readDir(t, dir, xpkg.ReadOptions{ExamplesRoot: filepath.Join(dir, "examples")})
-		e2e.NoError(t, err)
-		a, err := xpkg.Build(pkg, []v1.Image{base}, xpkg.BuildOptions{Created: created})
-		e2e.NoError(t, err)
-		got, err := a.Digest()
-		e2e.NoError(t, err)
+		pkg := e2e.Must(readDir(t, dir, xpkg.ReadOptions{ExamplesRoot: filepath.Join(dir, "examples")}))(t)
+		got := e2e.Must(e2e.Must(xpkg.Build(pkg, []v1.Image{base}, xpkg.BuildOptions{Created: created}))(t).Digest())(t)
 		if i == 0 {
 			first = got
 		}
@@ -270,9 +236,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 
 func TestDefaultFileName(t *testing.T) {
 	a := build(t, aPackage("Function", "fn"))
-	digest, err := a.Digest()
-	e2e.NoError(t, err)
-	hex := digest.Hex[:12]
+	hex := e2e.Must(a.Digest())(t).Hex[:12]
 	cases := map[string]struct {
 		reason string
 		name   string

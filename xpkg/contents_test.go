@@ -31,9 +31,7 @@ func tarOf(t testing.TB, names ...string) []byte {
 			h.Typeflag, h.Size = tar.TypeDir, 0
 		}
 		e2e.NoError(t, tw.WriteHeader(h))
-		if _, err := io.WriteString(tw, strconv.Itoa(i)[:h.Size]); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(io.WriteString(tw, strconv.Itoa(i)[:h.Size]))(t)
 	}
 	e2e.NoError(t, tw.Close())
 	return b.Bytes()
@@ -46,13 +44,10 @@ func unmarked(t testing.TB, layers ...[]byte) v1.Image {
 	var all []v1.Layer
 	for _, data := range layers {
 		l := static.NewLayer(data, types.OCIUncompressedLayer)
-		d, err := oci.Describe(l)
-		e2e.NoError(t, err)
+		d := e2e.Must(oci.Describe(l))(t)
 		all, descs = append(all, l), append(descs, d)
 	}
-	img, err := oci.Assemble([]byte("{}"), descs, all...)
-	e2e.NoError(t, err)
-	return img
+	return e2e.Must(oci.Assemble([]byte("{}"), descs, all...))(t)
 }
 
 // If no layer is annotated as the base layer, PackageYAML reads the unpacked root

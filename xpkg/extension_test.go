@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -45,8 +44,7 @@ func tree(t *testing.T, paths ...string) string {
 // entries returns the mode, name and content of each entry in a layer's tar.
 func entries(t *testing.T, l v1.Layer) []string {
 	t.Helper()
-	rc, err := l.Uncompressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(l.Uncompressed())(t)
 	defer rc.Close()
 	var all []string
 	for tr := tar.NewReader(rc); ; {
@@ -55,8 +53,7 @@ func entries(t *testing.T, l v1.Layer) []string {
 			return all
 		}
 		e2e.NoError(t, err)
-		data, err := io.ReadAll(tr)
-		e2e.NoError(t, err)
+		data := e2e.Must(io.ReadAll(tr))(t)
 		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || h.ModTime.Unix() != 0 {
 			t.Errorf("%s: got %+v", h.Name, h)
 		}
@@ -67,8 +64,7 @@ func entries(t *testing.T, l v1.Layer) []string {
 func TestRead(t *testing.T) {
 	long := "docs/" + strings.Repeat("long-", 40) + "ż"
 	dir := tree(t, "readme/readme.md", "icons/icon.svg", "icons/dark/icon.svg", "icons/empty/", long, "sboms/latest -> ../readme/readme.md")
-	layers, err := xpkg.ReadExtensions(t.Context(), dir)
-	e2e.NoError(t, err)
+	layers := e2e.Must(xpkg.ReadExtensions(t.Context(), dir))(t)
 	got := map[string][]string{}
 	var order []string
 	for _, l := range layers {
@@ -95,20 +91,15 @@ func TestReadIsRepeatable(t *testing.T) {
 			e2e.NoError(t, errors.Join(os.Chmod(filepath.Join(dir, "b", "x"), 0o700), os.Chmod(filepath.Join(dir, "b"), 0o700)))
 		}
 		slices.Reverse(files)
-		layers, err := xpkg.ReadExtensions(t.Context(), dir)
-		e2e.NoError(t, err)
+		layers := e2e.Must(xpkg.ReadExtensions(t.Context(), dir))(t)
 		var digests []v1.Hash
 		for _, l := range layers {
-			d, err := l.Digest()
-			e2e.NoError(t, err)
-			digests = append(digests, d)
+			digests = append(digests, e2e.Must(l.Digest())(t))
 		}
 		if i == 0 {
 			first = digests
 		}
-		if diff := cmp.Diff(first, digests); diff != "" {
-			t.Errorf("made in another order, with other modes (-first +second):\n%s", diff)
-		}
+		e2e.Equal(t, "made in another order, with other modes", first, digests)
 	}
 }
 
@@ -164,16 +155,12 @@ func TestExtensionReadBounds(t *testing.T) {
 	dir := tree(t, "docs/a", "docs/b")
 	// A sparse file uses no disk space.
 	e2e.NoError(t, os.Truncate(filepath.Join(dir, "docs", "b"), 64<<20))
-	if _, err := xpkg.ReadExtensions(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
-		t.Errorf("got %v, want an error", err)
-	}
+	e2e.ErrorHas(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(t.Context(), dir)), "more than 64 MiB")
 	dir = tree(t, "docs/a")
 	for i := range 10_000 {
 		e2e.WriteFile(t, filepath.Join(dir, "docs", fmt.Sprint(i)), "")
 	}
-	if _, err := xpkg.ReadExtensions(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "more than 10000 files") {
-		t.Errorf("got %v, want an error", err)
-	}
+	e2e.ErrorHas(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(t.Context(), dir)), "more than 10000 files")
 }
 
 func TestExtensionReadStops(t *testing.T) {
@@ -182,7 +169,5 @@ func TestExtensionReadStops(t *testing.T) {
 	if _, err := xpkg.ReadExtensions(ctx, tree(t, "docs/a")); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	if _, err := xpkg.ReadExtensions(t.Context(), filepath.Join(t.TempDir(), "gone")); err == nil || !strings.Contains(err.Error(), "gone") {
-		t.Errorf("got %v, want an error that names the directory", err)
-	}
+	e2e.ErrorHas(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(t.Context(), filepath.Join(t.TempDir(), "gone"))), "gone")
 }

@@ -14,21 +14,17 @@ import (
 
 // A base layer is an untrusted tar, which may be compressed.
 func FuzzMetadata(f *testing.F) {
-	layers, err := build(f, aPackage("Function", "fn")).(v1.Image).Layers()
-	e2e.NoError(f, err)
+	layers := e2e.Must(build(f, aPackage("Function", "fn")).(v1.Image).Layers())(f)
 	for _, open := range []func() ([]byte, error){bytesOf(layers[0].Compressed), bytesOf(layers[0].Uncompressed)} {
-		seed, err := open()
-		e2e.NoError(f, err)
-		f.Add(seed)
+		f.Add(e2e.Must(open())(f))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		digest, size, err := v1.SHA256(bytes.NewReader(data))
 		e2e.NoError(t, err)
-		img, err := annotated(bytes.NewReader(data), v1.Descriptor{
+		img := e2e.Must(annotated(bytes.NewReader(data), v1.Descriptor{
 			MediaType: types.OCILayer, Digest: digest, Size: size,
 			Annotations: map[string]string{xpkg.Annotation: "base"},
-		})
-		e2e.NoError(t, err)
+		}))(t)
 		yaml, err := xpkg.PackageYAML(t.Context(), img)
 		if err != nil && yaml != nil {
 			t.Error("a file and an error")

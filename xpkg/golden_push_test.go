@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
@@ -23,9 +22,7 @@ func TestGoldenFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(goldenPush, name, "in", "a.xpkg")
 			img := open(t, path).(v1.Image)
-			if err := validate.Image(img); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, validate.Image(img))
 			want, got := pushed(t, name), manifestOf(t, img)
 			if got.Config.Digest != want.Config.Digest {
 				t.Errorf("config: got %s, want %s", got.Config.Digest, want.Config.Digest)
@@ -33,14 +30,10 @@ func TestGoldenFiles(t *testing.T) {
 			for i := range want.Layers {
 				want.Layers[i].MediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 			}
-			if diff := cmp.Diff(want.Layers, got.Layers); diff != "" {
-				t.Errorf("layers (-crossplane +xfn):\n%s", diff)
-			}
+			e2e.Equal(t, "layers", want.Layers, got.Layers)
 			// WriteFile writes the opened image as an OCI layout of the same package.
 			again := open(t, writeFile(t, img)).(v1.Image)
-			if diff := cmp.Diff(got, manifestOf(t, again)); diff != "" {
-				t.Errorf("written again (-was +is):\n%s", diff)
-			}
+			e2e.Equal(t, "written again", got, manifestOf(t, again))
 		})
 	}
 }

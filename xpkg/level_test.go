@@ -2,11 +2,10 @@ package xpkg_test
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -73,9 +72,7 @@ func TestReadLevels(t *testing.T) {
 				if len(pkg.Warnings) != warnings {
 					t.Errorf("level %d: got warnings %v", level, pkg.Warnings)
 				}
-				if diff := cmp.Diff("---\n"+tc.want+"---\n", string(pkg.YAML)); diff != "" {
-					t.Errorf("%s: level %d (-want +got):\n%s", tc.reason, level, diff)
-				}
+				e2e.Equal(t, fmt.Sprintf("%s: level %d", tc.reason, level), "---\n"+tc.want+"---\n", string(pkg.YAML))
 			}
 		})
 	}

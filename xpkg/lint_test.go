@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -19,41 +18,29 @@ import (
 
 func lint(t *testing.T, a xpkg.Artifact) xpkg.Report {
 	t.Helper()
-	report, err := xpkg.Lint(t.Context(), a, nil)
-	e2e.NoError(t, err)
-	return report
+	return e2e.Must(xpkg.Lint(t.Context(), a, nil))(t)
 }
 
 // changed returns img with the parts that change modified.
 func changed(t *testing.T, img v1.Image, change func(*oci.Parts)) v1.Image {
 	t.Helper()
-	p, err := oci.PartsOf(img)
-	e2e.NoError(t, err)
+	p := e2e.Must(oci.PartsOf(img))(t)
 	p.Descriptors, p.Layers = slices.Clone(p.Descriptors), slices.Clone(p.Layers)
 	change(&p)
-	if img, err = oci.Assemble(p.Config, p.Descriptors, p.Layers...); err != nil {
-		t.Fatal(err)
-	}
+	img = e2e.Must(oci.Assemble(p.Config, p.Descriptors, p.Layers...))(t)
 	return img
 }
 
 // reindexed returns idx with the manifest that change modified.
 func reindexed(t *testing.T, idx v1.ImageIndex, change func(*v1.IndexManifest)) v1.ImageIndex {
 	t.Helper()
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(idx.IndexManifest())(t)
 	var children []oci.Artifact
 	for _, d := range m.Manifests {
-		c, err := oci.Child(idx, d)
-		e2e.NoError(t, err)
-		children = append(children, c)
+		children = append(children, e2e.Must(oci.Child(idx, d))(t))
 	}
 	change(m)
-	raw, err := json.Marshal(m)
-	e2e.NoError(t, err)
-	if idx, err = oci.Index(raw, children...); err != nil {
-		t.Fatal(err)
-	}
+	idx = e2e.Must(oci.Index(e2e.Must(json.Marshal(m))(t), children...))(t)
 	return idx
 }
 
@@ -96,12 +83,10 @@ func TestLintFinds(t *testing.T) {
 		return pkg
 	}
 	text := strings.Repeat("no tar", 1000)
-	notTar, err := imageOf(strings.NewReader(text), hashOf(t, text), int64(len(text)))
-	e2e.NoError(t, err)
+	notTar := e2e.Must(imageOf(strings.NewReader(text), hashOf(t, text), int64(len(text))))(t)
 	changedBytes := func(p *oci.Parts) {
 		d := p.Descriptors[0]
-		l, err := oci.Layer(bytes.NewReader(bytes.Repeat([]byte{0}, int(d.Size))), oci.Blob{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType})
-		e2e.NoError(t, err)
+		l := e2e.Must(oci.Layer(bytes.NewReader(bytes.Repeat([]byte{0}, int(d.Size))), oci.Blob{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}))(t)
 		p.Layers[0] = l
 	}
 	cases := map[string]struct {
@@ -152,9 +137,7 @@ func TestLintFinds(t *testing.T) {
 				}
 				got = append(got, rule)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s%v", tc.reason, diff, report.Problems)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -173,9 +156,7 @@ func withExamples(pkg *xpkg.Package, text string) *xpkg.Package {
 
 func must(t *testing.T, make func() (xpkg.Artifact, error)) xpkg.Artifact {
 	t.Helper()
-	a, err := make()
-	e2e.NoError(t, err)
-	return a
+	return e2e.Must(make())(t)
 }
 
 // joined returns idx with img appended.
@@ -223,9 +204,7 @@ func TestLintStops(t *testing.T) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	broken := changed(t, a.(v1.Image), func(p *oci.Parts) {
-		l, err := oci.Layer(unreadable{}, oci.Blob{Digest: p.Descriptors[0].Digest, Size: p.Descriptors[0].Size})
-		e2e.NoError(t, err)
-		p.Layers[0] = l
+		p.Layers[0] = e2e.Must(oci.Layer(unreadable{}, oci.Blob{Digest: p.Descriptors[0].Digest, Size: p.Descriptors[0].Size}))(t)
 	})
 	if _, err := xpkg.Lint(t.Context(), broken, nil); !errors.Is(err, errUnreadable) {
 		t.Errorf("got %v, want %v", err, errUnreadable)
@@ -246,9 +225,7 @@ func (unreadable) ReadAt([]byte, int64) (int, error) { return 0, errUnreadable }
 // The last progress report has all bytes as done.
 func TestLintProgress(t *testing.T) {
 	var done, total int64
-	if _, err := xpkg.Lint(t.Context(), build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"), func(_ string, d, t int64) { done, total = d, t }); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(xpkg.Lint(t.Context(), build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"), func(_ string, d, t int64) { done, total = d, t }))(t)
 	if total == 0 || done != total {
 		t.Errorf("the last report has %d of %d bytes", done, total)
 	}

@@ -37,13 +37,8 @@ func writeFile(t testing.TB, a xpkg.Artifact) string {
 
 func open(t testing.TB, path string) xpkg.Artifact {
 	t.Helper()
-	f, err := xpkg.Open(t.Context(), path)
-	e2e.NoError(t, err)
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	f := e2e.Must(xpkg.Open(t.Context(), path))(t)
+	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
 	return f.Artifact
 }
 
@@ -64,12 +59,9 @@ func TestThroughRegistry(t *testing.T) {
 			pkg := aPackage("Function", "fn")
 			pkg.Examples = []byte("kind: A\n")
 			path := writeFile(t, build(t, pkg, tc.platforms...))
-			ref, err := name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + strings.ToLower(testName) + ":v1")
-			e2e.NoError(t, err)
+			ref := e2e.Must(name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + strings.ToLower(testName) + ":v1"))(t)
 			pulled := push(t, ref, open(t, path))
-			images, err := xpkg.Images(pulled)
-			e2e.NoError(t, err)
-			for _, i := range images {
+			for _, i := range e2e.Must(xpkg.Images(pulled))(t) {
 				if got, err := xpkg.PackageYAML(t.Context(), i.Image); err != nil || !bytes.Equal(got, pkg.YAML) {
 					t.Errorf("package.yaml: got %q, %v", got, err)
 				}
@@ -91,14 +83,10 @@ func push(t *testing.T, ref name.Tag, a xpkg.Artifact) xpkg.Artifact {
 	switch a := a.(type) {
 	case v1.ImageIndex:
 		e2e.NoError(t, remote.WriteIndex(ref, a))
-		idx, err := remote.Index(ref)
-		e2e.NoError(t, err)
-		return idx
+		return e2e.Must(remote.Index(ref))(t)
 	case v1.Image:
 		e2e.NoError(t, remote.Write(ref, a))
-		img, err := remote.Image(ref)
-		e2e.NoError(t, err)
-		return img
+		return e2e.Must(remote.Image(ref))(t)
 	default:
 		t.Fatalf("got a %T", a)
 		return nil
@@ -114,21 +102,15 @@ func TestOpenIncumbentsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "docker.xpkg")
 	e2e.NoError(t, tarball.WriteToFile(path, name.MustParseReference("a:v1"), plain(t, built)))
 	got := open(t, path).(v1.Image)
-	if err := validate.Image(got); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Image(got))
 	e2e.Equal(t, "layers", manifestOf(t, built).Layers, manifestOf(t, got).Layers)
 }
 
 // plain returns img with the same config and no annotations.
 func plain(t *testing.T, img v1.Image) v1.Image {
 	t.Helper()
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	bare, err := mutate.AppendLayers(empty.Image, layers...)
-	e2e.NoError(t, err)
-	bare, err = mutate.ConfigFile(bare, configOf(t, img))
-	e2e.NoError(t, err)
+	bare := e2e.Must(mutate.AppendLayers(empty.Image, e2e.Must(img.Layers())(t)...))(t)
+	bare = e2e.Must(mutate.ConfigFile(bare, configOf(t, img)))(t)
 	return bare
 }
 
@@ -161,9 +143,7 @@ func TestMetadataRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pkg := aPackage("Function", "fn")
 			pkg.YAML = []byte(tc.yaml)
-			if _, err := xpkg.Metadata(t.Context(), build(t, pkg).(v1.Image)); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(xpkg.Metadata(t.Context(), build(t, pkg).(v1.Image))), tc.want)
 		})
 	}
 }
@@ -172,10 +152,7 @@ func TestMetadataRefuses(t *testing.T) {
 // package.yaml.
 func TestPackageYAMLChecksTheDigest(t *testing.T) {
 	img := build(t, aPackage("Function", "fn")).(v1.Image)
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	data, err := bytesOf(layers[0].Uncompressed)()
-	e2e.NoError(t, err)
+	data := e2e.Must(bytesOf(e2e.Must(img.Layers())(t)[0].Uncompressed)())(t)
 	right, size, err := v1.SHA256(bytes.NewReader(data))
 	e2e.NoError(t, err)
 	desc := v1.Descriptor{Digest: right, Size: size, MediaType: types.OCIUncompressedLayer, Annotations: map[string]string{xpkg.Annotation: "base"}}
@@ -186,9 +163,7 @@ func TestPackageYAMLChecksTheDigest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := bytes.Clone(data)
 			changed[len(changed)-1] ^= byte(tc.change)
-			img, err := annotated(bytes.NewReader(changed), desc)
-			e2e.NoError(t, err)
-			got, err := xpkg.PackageYAML(t.Context(), img)
+			got, err := xpkg.PackageYAML(t.Context(), e2e.Must(annotated(bytes.NewReader(changed), desc))(t))
 			if tc.want == "" && err != nil || tc.want != "" && (got != nil || err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %q, %v, want %q", got, err, tc.want)
 			}
@@ -247,10 +222,8 @@ func TestJoin(t *testing.T) {
 	nowhere := plain(t, build(t, fn, "linux/amd64").(v1.Image))
 	config := configOf(t, nowhere)
 	config.OS, config.Architecture = "", ""
-	nowhere, err := mutate.ConfigFile(nowhere, config)
-	e2e.NoError(t, err)
-	annotated, err := xpkg.Annotate(amd64, map[string]string{"a": "b"})
-	e2e.NoError(t, err)
+	nowhere = e2e.Must(mutate.ConfigFile(nowhere, config))(t)
+	annotated := e2e.Must(xpkg.Annotate(amd64, map[string]string{"a": "b"}))(t)
 	cases := map[string]struct {
 		reason string
 		files  []xpkg.Target
@@ -271,19 +244,14 @@ func TestJoin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, err := xpkg.Join(t.Context(), tc.files)
 			for _, want := range tc.err {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: got %v, want it to contain %q", tc.reason, err, want)
-				}
+				e2e.ErrorHas(t, tc.reason, err, want)
 			}
 			if tc.err != nil {
 				return
 			}
 			e2e.NoError(t, err)
-			if err := validate.Index(a.(v1.ImageIndex)); err != nil {
-				t.Error(err)
-			}
-			images, err := xpkg.Images(a)
-			e2e.NoError(t, err)
+			e2e.NoError(t, validate.Index(a.(v1.ImageIndex)))
+			images := e2e.Must(xpkg.Images(a))(t)
 			var got []string
 			for _, i := range images {
 				got = append(got, i.Platform.String())
@@ -307,19 +275,14 @@ func TestOthersFindMarks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pkg := aPackage("Function", "fn")
 			path := writeFile(t, build(t, pkg, platforms...))
-			docker, err := tarball.ImageFromPath(path, nil)
-			e2e.NoError(t, err)
+			docker := e2e.Must(tarball.ImageFromPath(path, nil))(t)
 			layers := manifestOf(t, docker).Layers
 			if got := configOf(t, docker).Config.Labels["io.crossplane.xpkg:"+layers[len(layers)-1].Digest.String()]; got != "base" {
 				t.Errorf("the label of the base layer is %q", got)
 			}
 			dir := t.TempDir()
-			if _, err := layout.Write(dir, index(t, open(t, path))); err != nil {
-				t.Fatal(err)
-			}
-			idx, err := layout.ImageIndexFromPath(dir)
-			e2e.NoError(t, err)
-			images, err := xpkg.Images(idx)
+			e2e.Must(layout.Write(dir, index(t, open(t, path))))(t)
+			images, err := xpkg.Images(e2e.Must(layout.ImageIndexFromPath(dir))(t))
 			if err != nil || len(images) != len(platforms) {
 				t.Fatalf("got %d images, %v", len(images), err)
 			}

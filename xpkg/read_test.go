@@ -36,9 +36,7 @@ func memory(t testing.TB, files map[string]string) afero.Fs {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
 	for name, text := range files {
-		if err := afero.WriteFile(fsys, name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(fsys, name, []byte(text), 0o644))
 	}
 	return fsys
 }
@@ -49,18 +47,11 @@ func TestReadObjects(t *testing.T) {
 		"package/input/crd.yaml":  "---\n---\n# the input\n" + crdYAML,
 		"package/notes.txt":       "not YAML: [",
 	})
-	got, err := xpkg.Read(t.Context(), fsys, "package", xpkg.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := e2e.Must(xpkg.Read(t.Context(), fsys, "package", xpkg.ReadOptions{}))(t)
 	wantMeta := xpkg.Object{Path: filepath.Join("package", "crossplane.yaml"), Line: 3, APIVersion: "meta.pkg.crossplane.io/v1", Kind: "Function", Name: "fn"}
-	if diff := cmp.Diff(wantMeta, got.Meta); diff != "" {
-		t.Errorf("metadata (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "metadata", wantMeta, got.Meta)
 	want := []xpkg.Object{{Path: filepath.Join("package", "input", "crd.yaml"), Line: 4, APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "inputs.fn.test"}}
-	if diff := cmp.Diff(want, got.Objects); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "objects", want, got.Objects)
 	if got.Examples != nil {
 		t.Errorf("got examples %q, want none", got.Examples)
 	}
@@ -130,10 +121,7 @@ func TestReadTakesEmptyValues(t *testing.T) {
 // Read leaves out the examples, but not files with similar names.
 func TestReadKeepsSiblingsOfExamples(t *testing.T) {
 	fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/examples-crd.yaml": crdYAML, "p/examples/a.yaml": "kind: A\n"})
-	got, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "./p/examples"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := e2e.Must(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "./p/examples"}))(t)
 	if len(got.Objects) != 1 || string(got.Examples) != "kind: A\n\n...\n\n---\n" {
 		t.Errorf("got %d objects and the examples %q", len(got.Objects), got.Examples)
 	}
@@ -154,9 +142,7 @@ func TestReadMissesExamples(t *testing.T) {
 
 func TestReadRefusesPatterns(t *testing.T) {
 	_, err := xpkg.Read(t.Context(), memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{Ignore: []string{"[a"}})
-	if err == nil || !strings.Contains(err.Error(), `"[a"`) {
-		t.Errorf("got %v, want an error that names the pattern", err)
-	}
+	e2e.ErrorHas(t, "xpkg.Read", err, `"[a"`)
 }
 
 func TestReadHints(t *testing.T) {
@@ -231,9 +217,7 @@ func TestReadLinks(t *testing.T) {
 			dir := t.TempDir()
 			e2e.WriteFiles(t, dir, map[string]string{"p/crossplane.yaml": functionYAML, "p/sub/real.txt": crdYAML, "secret.yaml": crdYAML})
 			for from, to := range tc.links {
-				if err := os.Symlink(strings.ReplaceAll(to, "{root}", dir), filepath.Join(dir, from)); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, os.Symlink(strings.ReplaceAll(to, "{root}", dir), filepath.Join(dir, from)))
 			}
 			_, err := readDir(t, filepath.Join(dir, "p"), xpkg.ReadOptions{Ignore: []string{tc.ignore}})
 			if tc.want == "" && err != nil {
@@ -277,9 +261,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				t.Fatalf("package.yaml cannot be read: %v\n%s", err, pkg.YAML)
 			}
-			if diff := cmp.Diff(string(pkg.YAML), string(again.YAML)); diff != "" {
-				t.Errorf("reading package.yaml changes it:\n%s", diff)
-			}
+			e2e.Equal(t, "reading package.yaml changes it", string(pkg.YAML), string(again.YAML))
 		}
 	})
 }

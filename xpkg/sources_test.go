@@ -35,13 +35,9 @@ func TestReadSources(t *testing.T) {
 		t.Errorf("got examples %q, want %q", pkg.Examples, want)
 	}
 	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", append(sources, xpkg.Source{Path: "c.yaml", Data: []byte("kind: Secret\napiVersion: v1\n")}), memory(t, nil), xpkg.ReadOptions{})
-	if err == nil || !strings.Contains(err.Error(), "c.yaml:1: kind Secret of v1") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "xpkg.ReadSources", err, "c.yaml:1: kind Secret of v1")
 	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", sources[:1], memory(t, nil), xpkg.ReadOptions{})
-	if err == nil || !strings.Contains(err.Error(), `project "c" contains no package metadata`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "xpkg.ReadSources", err, `project "c" contains no package metadata`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := xpkg.ReadSources(ctx, "it", sources, memory(t, nil), xpkg.ReadOptions{}); !errors.Is(err, context.Canceled) {
@@ -51,17 +47,14 @@ func TestReadSources(t *testing.T) {
 
 // Docker images have no annotations of their own, no times, and no platform without a runtime.
 func TestBuildDocker(t *testing.T) {
-	a, err := xpkg.Build(aPackage("Configuration", "c"), nil, xpkg.BuildOptions{Docker: true, Created: created, Annotations: map[string]string{"a": "b"}})
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Build(aPackage("Configuration", "c"), nil, xpkg.BuildOptions{Docker: true, Created: created, Annotations: map[string]string{"a": "b"}}))(t)
 	img := a.(v1.Image)
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(img.Manifest())(t)
 	const dockerManifest, dockerConfig = "application/vnd.docker.distribution.manifest.v2+json", "application/vnd.docker.container.image.v1+json"
 	if m.MediaType != dockerManifest || m.Config.MediaType != dockerConfig || len(m.Annotations) > 0 || m.Layers[0].MediaType != "application/vnd.docker.image.rootfs.diff.tar.gzip" || m.Layers[0].Annotations[xpkg.Annotation] != xpkg.BaseMark {
 		t.Errorf("got %+v", m)
 	}
-	raw, err := img.RawConfigFile()
-	e2e.NoError(t, err)
+	raw := e2e.Must(img.RawConfigFile())(t)
 	var got map[string]any
 	e2e.NoError(t, json.Unmarshal(raw, &got))
 	const none = "0001-01-01T00:00:00Z"

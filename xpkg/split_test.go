@@ -22,8 +22,7 @@ func at(path string) func(xpkg.Artifact) (string, error) {
 func TestSplit(t *testing.T) {
 	dir := t.TempDir()
 	a := build(t, aPackage("Function", "fn"), "linux/arm64/v8", "linux/arm/v7", "linux/arm/v6", "windows/amd64:10.0.1")
-	targets, err := xpkg.Split(a, at(filepath.Join(dir, "hello.v1.xpkg")))
-	e2e.NoError(t, err)
+	targets := e2e.Must(xpkg.Split(a, at(filepath.Join(dir, "hello.v1.xpkg"))))(t)
 	e2e.NoError(t, xpkg.WriteFiles(t.Context(), targets, nil))
 	var names []string
 	var files []xpkg.Target
@@ -32,10 +31,8 @@ func TestSplit(t *testing.T) {
 		files = append(files, xpkg.Target{Path: f.Path, Artifact: open(t, f.Path)})
 	}
 	e2e.Equal(t, "names", []string{"hello.v1-linux-arm64-v8.xpkg", "hello.v1-linux-arm-v7.xpkg", "hello.v1-linux-arm-v6.xpkg", "hello.v1-windows-amd64-10.0.1.xpkg"}, names)
-	joined, err := xpkg.Join(t.Context(), files)
-	e2e.NoError(t, err)
-	want, err := a.Digest()
-	e2e.NoError(t, err)
+	joined := e2e.Must(xpkg.Join(t.Context(), files))(t)
+	want := e2e.Must(a.Digest())(t)
 	if got, err := joined.Digest(); err != nil || got != want {
 		t.Errorf("joined: got %s, %v, want %s", got, err, want)
 	}
@@ -55,28 +52,21 @@ func TestSplitRefuses(t *testing.T) {
 	if err != nil || targets[0].Path != "a-..-..-x-y-amd64.xpkg" {
 		t.Errorf("got %v, %v, want a name without slashes", targets, err)
 	}
-	if _, err := xpkg.Split(odd(t, "", "amd64"), at("a.xpkg")); err == nil || !strings.Contains(err.Error(), "the image has no platform") {
-		t.Errorf("got %v, want an error", err)
-	}
-	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{odd(t, "a-b", "c"), odd(t, "a", "b-c")}, xpkg.BuildOptions{})
-	e2e.NoError(t, err)
-	if _, err := xpkg.Split(a, at("a.xpkg")); err == nil || !strings.Contains(err.Error(), `two images would be the file "a-a-b-c.xpkg"`) {
-		t.Errorf("got %v, want an error", err)
-	}
+	e2e.ErrorHas(t, "xpkg.Split", e2e.Err(xpkg.Split(odd(t, "", "amd64"), at("a.xpkg"))), "the image has no platform")
+	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{odd(t, "a-b", "c"), odd(t, "a", "b-c")}, xpkg.BuildOptions{}))(t)
+	e2e.ErrorHas(t, "xpkg.Split", e2e.Err(xpkg.Split(a, at("a.xpkg"))), `two images would be the file "a-a-b-c.xpkg"`)
 }
 
 // odd returns an image with the platform os/arch, which may be invalid.
 func odd(t *testing.T, os, arch string) v1.Image {
 	t.Helper()
-	img, err := oci.Assemble([]byte(`{"os":"`+os+`","architecture":"`+arch+`","rootfs":{"type":"layers","diff_ids":[]}}`), nil)
-	e2e.NoError(t, err)
+	img := e2e.Must(oci.Assemble([]byte(`{"os":"`+os+`","architecture":"`+arch+`","rootfs":{"type":"layers","diff_ids":[]}}`), nil))(t)
 	return img
 }
 
 // If one of the files cannot be written, WriteFiles writes none.
 func TestWriteFilesIsAllOrNothing(t *testing.T) {
-	images, err := xpkg.Images(build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64", "linux/s390x"))
-	e2e.NoError(t, err)
+	images := e2e.Must(xpkg.Images(build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64", "linux/s390x")))(t)
 	failed := errors.New("the disk is full")
 	for broken := range images {
 		dir := t.TempDir()

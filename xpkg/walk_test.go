@@ -1,13 +1,13 @@
 package xpkg_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -37,9 +37,7 @@ func TestReadOrder(t *testing.T) {
 		files["p/"+name] = "not read: ["
 	}
 	files["p/empty.yaml"] = ""
-	pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off})
-	e2e.NoError(t, err)
-	e2e.Equal(t, "order", want, names(pkg))
+	e2e.Equal(t, "order", want, names(e2e.Must(xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)))
 }
 
 func TestReadIgnores(t *testing.T) {
@@ -72,8 +70,7 @@ func TestReadIgnores(t *testing.T) {
 			for _, name := range []string{"a.yaml", "b.yaml", "sub/a.yaml"} {
 				files["p/"+name] = crd(name)
 			}
-			pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Ignore: []string{tc.pattern}, Lint: xpkg.Off})
-			e2e.NoError(t, err)
+			pkg := e2e.Must(xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Ignore: []string{tc.pattern}, Lint: xpkg.Off}))(t)
 			e2e.Equal(t, tc.reason, tc.want, names(pkg))
 		})
 	}
@@ -81,12 +78,11 @@ func TestReadIgnores(t *testing.T) {
 
 // Read leaves out what .xpkgignore lists, and objects of xfn.
 func TestReadLeavesOut(t *testing.T) {
-	pkg, err := xpkg.Read(t.Context(), memory(t, map[string]string{
+	pkg := e2e.Must(xpkg.Read(t.Context(), memory(t, map[string]string{
 		"p/crossplane.yaml": functionYAML, "p/a.yaml": crd("a.yaml"), "p/tests/b.yaml": "not read: [", "p/sub/c.yaml": crd("c.yaml"),
 		"p/.xpkgignore": "tests/\n/c.yaml\n",
 		"p/suite.yaml":  "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n---\n" + crd("d.yaml"),
-	}), "p", xpkg.ReadOptions{Lint: xpkg.Off})
-	e2e.NoError(t, err)
+	}), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)
 	e2e.Equal(t, "names", []string{"a.yaml", "c.yaml", "d.yaml"}, names(pkg))
 }
 
@@ -108,8 +104,7 @@ func TestReadExamplesRoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n", "p/ex/sub/b.yaml": "kind: A\n"})
 			e2e.NoError(t, fsys.Mkdir("p/none", 0o755))
-			pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: tc.root, ExamplesOptional: true, Ignore: []string{"ex"}})
-			e2e.NoError(t, err)
+			pkg := e2e.Must(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: tc.root, ExamplesOptional: true, Ignore: []string{"ex"}}))(t)
 			if string(pkg.Examples) != tc.want || (pkg.Examples == nil) != tc.none {
 				t.Errorf("%s: got %q, want %q", tc.reason, pkg.Examples, tc.want)
 			}
@@ -158,22 +153,17 @@ func TestReadRefusesUnreadableFiles(t *testing.T) {
 func TestReadBounds(t *testing.T) {
 	dir := t.TempDir()
 	e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML})
-	f, err := os.Create(filepath.Join(dir, "huge.yaml"))
-	e2e.NoError(t, err)
+	f := e2e.Must(os.Create(filepath.Join(dir, "huge.yaml")))(t)
 	e2e.NoError(t, f.Truncate(200<<20+1))
 	e2e.NoError(t, f.Close())
 	if _, err := readDir(t, dir, xpkg.ReadOptions{}); err == nil || !strings.Contains(err.Error(), "huge.yaml") || !strings.Contains(err.Error(), "200 MiB") {
 		t.Errorf("got %v, want an error about the size of huge.yaml", err)
 	}
 	e2e.NoError(t, os.Truncate(filepath.Join(dir, "huge.yaml"), 80<<20+1))
-	if _, err := readDir(t, dir, xpkg.ReadOptions{Lint: xpkg.Off}); err == nil || !strings.Contains(err.Error(), "huge.yaml:1: the document has more than 80 MiB") {
-		t.Errorf("got %v, want an error about the size of the document", err)
-	}
+	e2e.ErrorHas(t, "readDir", e2e.Err(readDir(t, dir, xpkg.ReadOptions{Lint: xpkg.Off})), "huge.yaml:1: the document has more than 80 MiB")
 	deep := dir + strings.Repeat("/d", 102)
 	e2e.NoError(t, os.MkdirAll(deep, 0o755))
-	if _, err := readDir(t, dir, xpkg.ReadOptions{Ignore: []string{"huge.yaml"}}); err == nil || !strings.Contains(err.Error(), "nested") {
-		t.Errorf("got %v, want an error about the depth", err)
-	}
+	e2e.ErrorHas(t, "readDir", e2e.Err(readDir(t, dir, xpkg.ReadOptions{Ignore: []string{"huge.yaml"}})), "nested")
 }
 
 // A link may be absolute or relative, and so may the root.
@@ -182,8 +172,7 @@ func TestReadFollowsLinksInside(t *testing.T) {
 	pkg := filepath.Join(dir, "package")
 	e2e.WriteFiles(t, pkg, map[string]string{"crossplane.yaml": functionYAML, "src/crd.yaml": crd("real"), "sub/x.txt": ""})
 	t.Chdir(pkg)
-	cwd, err := os.Getwd()
-	e2e.NoError(t, err)
+	cwd := e2e.Must(os.Getwd())(t)
 	for name, target := range map[string]string{
 		"absolute.yaml": filepath.Join(cwd, "src", "crd.yaml"),
 		"relative.yaml": filepath.Join("src", "crd.yaml"),
@@ -200,9 +189,7 @@ func TestReadFollowsLinksInside(t *testing.T) {
 			t.Errorf("root %q: %v", root, err)
 			continue
 		}
-		if diff := cmp.Diff([]string{"real", "real", "real", "real", "real"}, names(got)); diff != "" {
-			t.Errorf("root %q (-want +got):\n%s", root, diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("root %q", root), []string{"real", "real", "real", "real", "real"}, names(got))
 	}
 	t.Chdir("sub")
 	if _, err := readDir(t, "..", xpkg.ReadOptions{Lint: xpkg.Off}); err != nil {

@@ -141,9 +141,7 @@ func TestWriteStreams(t *testing.T) {
 	const size = 64 << 20
 	digest, _, err := v1.SHA256(io.LimitReader(zeros{}, size))
 	e2e.NoError(t, err)
-	img, err := imageOf(&bounded{t: t, most: 1 << 20}, digest, size)
-	e2e.NoError(t, err)
-	info, err := os.Stat(writeFile(t, img))
+	info, err := os.Stat(writeFile(t, e2e.Must(imageOf(&bounded{t: t, most: 1 << 20}, digest, size))(t)))
 	if err != nil || info.Size() < size {
 		t.Errorf("got %v bytes, %v", info.Size(), err)
 	}

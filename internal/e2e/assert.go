@@ -16,6 +16,19 @@ func NoError(t testing.TB, err error) {
 	}
 }
 
+// Must returns a function that returns value, and stops the test unless err is nil. The call
+// for a function f is e2e.Must(f())(t).
+func Must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		NoError(t, err)
+		return value
+	}
+}
+
+// Err returns the error of a function with two results, as in e2e.Err(f()).
+func Err[T any](_ T, err error) error { return err }
+
 // Equal fails the test unless got equals want, by the rules of cmp.Diff. The message begins with
 // reason.
 func Equal(t testing.TB, reason string, want, got any, opts ...cmp.Option) {

@@ -16,11 +16,8 @@ import (
 // user, locks the same file as the processes of this user.
 func TestShareOfOtherUser(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "blobs")
-	d, err := image.OpenBlobDir(path)
-	e2e.NoError(t, err)
-	lock, err := d.Seize(t.Context())
-	e2e.NoError(t, err)
-	e2e.NoError(t, lock.Close())
+	d := e2e.Must(image.OpenBlobDir(path))(t)
+	e2e.NoError(t, e2e.Must(d.Seize(t.Context()))(t).Close())
 	for dir, mode := range map[string]os.FileMode{filepath.Dir(filepath.Dir(path)): 0o755, filepath.Dir(path): 0o755, path: 0o555} {
 		e2e.NoError(t, os.Chmod(dir, mode))
 	}

@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -64,22 +64,16 @@ func half(t *testing.T, dir string) (kill func()) {
 
 func held(t *testing.T, d *image.BlobDir) map[string]bool {
 	t.Helper()
-	use, err := d.Seize(t.Context())
-	e2e.NoError(t, err)
+	use := e2e.Must(d.Seize(t.Context()))(t)
 	defer func() { e2e.NoError(t, use.Close()) }()
-	names, err := d.Held()
-	e2e.NoError(t, err)
-	return names
+	return e2e.Must(d.Held())(t)
 }
 
 func sweep(t *testing.T, d *image.BlobDir, keep map[v1.Hash]bool, dry bool) image.Usage {
 	t.Helper()
-	use, err := d.Seize(t.Context())
-	e2e.NoError(t, err)
+	use := e2e.Must(d.Seize(t.Context()))(t)
 	defer func() { e2e.NoError(t, use.Close()) }()
-	u, err := d.Sweep(keep, dry)
-	e2e.NoError(t, err)
-	return u
+	return e2e.Must(d.Sweep(keep, dry))(t)
 }
 
 // The partial file of a killed process is resumed. Other processes keep the
@@ -133,9 +127,7 @@ func TestSweep(t *testing.T) {
 	want := image.Usage{Blobs: 1, Bytes: 4, Leftovers: 2, LeftoverBytes: 8}
 	keep := map[v1.Hash]bool{kept.Digest: true}
 	for _, dry := range []bool{true, false} {
-		if diff := cmp.Diff(want, sweep(t, d, keep, dry)); diff != "" {
-			t.Errorf("dry %v (-want +got):\n%s", dry, diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("dry %v", dry), want, sweep(t, d, keep, dry))
 	}
 	if got := sweep(t, d, keep, false); got != (image.Usage{}) {
 		t.Errorf("a second Sweep removed %+v", got)
@@ -143,8 +135,7 @@ func TestSweep(t *testing.T) {
 	if !d.Has(kept.Digest, kept.Size) || d.Has(gone.Digest, gone.Size) {
 		t.Error("Sweep removed a blob in keep, or kept another")
 	}
-	left, err := filepath.Glob(filepath.Join(dir, "*", "*", "notes.txt"))
-	e2e.NoError(t, err)
+	left := e2e.Must(filepath.Glob(filepath.Join(dir, "*", "*", "notes.txt")))(t)
 	if len(left) != 1 {
 		t.Errorf("Sweep removed a file of the user: %v", left)
 	}
@@ -155,16 +146,13 @@ func TestBlobDirLocks(t *testing.T) {
 	d := openBlobDir(t, t.TempDir())
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	first, err := d.Share(t.Context())
-	e2e.NoError(t, err)
-	second, err := d.Share(t.Context())
-	e2e.NoError(t, err)
+	first := e2e.Must(d.Share(t.Context()))(t)
+	second := e2e.Must(d.Share(t.Context()))(t)
 	if _, err := d.Seize(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("Seize of a shared directory: got %v", err)
 	}
 	e2e.NoError(t, errors.Join(first.Close(), second.Close()))
-	all, err := d.Seize(t.Context())
-	e2e.NoError(t, err)
+	all := e2e.Must(d.Seize(t.Context()))(t)
 	if _, err := d.Share(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("Share of a seized directory: got %v", err)
 	}

@@ -23,9 +23,7 @@ import (
 
 func openBlobDir(t testing.TB, path string) *image.BlobDir {
 	t.Helper()
-	d, err := image.OpenBlobDir(path)
-	e2e.NoError(t, err)
-	return d
+	return e2e.Must(image.OpenBlobDir(path))(t)
 }
 
 var content = bytes.Repeat([]byte("0123456789abcdef"), 10_000)
@@ -117,9 +115,7 @@ func TestFetchBlob(t *testing.T) {
 // A digest that is not a SHA-256 sum is an error.
 func TestFetchBlobOtherDigest(t *testing.T) {
 	other := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha512", Hex: strings.Repeat("0", 128)}}
-	if err := openBlobDir(t, t.TempDir()).Fetch(t.Context(), other, nil, nil); err == nil || !strings.Contains(err.Error(), "not a SHA-256 sum") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "Fetch", openBlobDir(t, t.TempDir()).Fetch(t.Context(), other, nil, nil), "not a SHA-256 sum")
 }
 
 // Concurrent fetches of one blob succeed and leave no partial files.
@@ -241,7 +237,5 @@ func TestPeek(t *testing.T) {
 func TestOpenBlobsInFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	e2e.NoError(t, os.WriteFile(file, nil, 0o600))
-	if _, err := image.OpenBlobDir(file); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("got %v, want an error that names the file", err)
-	}
+	e2e.ErrorHas(t, "image.OpenBlobDir", e2e.Err(image.OpenBlobDir(file)), file)
 }

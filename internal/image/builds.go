@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -18,12 +17,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// buildsFolder has the images that were built from source: an OCI image layout in a folder
-// for each image, by the digest of its manifest.
-const buildsFolder = "builds"
+// BuildsFolder has the images that were built from source: an OCI image layout in a folder
+// for each image, by the digest of its manifest. The time of a folder is that of its last use.
+const BuildsFolder = "builds"
 
 // IsBuild reports whether path is a folder that Save returned for the cache in dir.
-func IsBuild(dir, path string) bool { return filepath.Dir(path) == filepath.Join(dir, buildsFolder) }
+func IsBuild(dir, path string) bool { return filepath.Dir(path) == filepath.Join(dir, BuildsFolder) }
 
 // Save stores img as an OCI image layout and returns the folder. It links blobs that the Store
 // has, instead of copying them. If the folder exists, Save writes nothing.
@@ -32,7 +31,7 @@ func (s *Store) Save(ctx context.Context, img v1.Image) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	at := filepath.Join(s.dir, buildsFolder, digest.Hex)
+	at := filepath.Join(s.dir, BuildsFolder, digest.Hex)
 	if fsx.Touch(at) == nil {
 		return at, nil
 	}
@@ -112,57 +111,4 @@ func (s *Store) link(ctx context.Context, l v1.Layer, d v1.Descriptor, path stri
 	}
 	_, err = io.Copy(f, oci.Reader(ctx, rc))
 	return errors.Join(err, f.Close())
-}
-
-// Builds counts the images that Save stored, or that PruneBuilds removed. Bytes is their
-// size, including blobs that the Store has, too.
-type Builds struct {
-	Images int
-	Bytes  int64
-}
-
-// Builds returns the images that Save stored.
-func (s *Store) Builds() (Builds, error) {
-	return s.builds(func(string, time.Time) (bool, error) { return true, nil })
-}
-
-// PruneBuilds removes the images that Save stored or found last before a time. With dry set,
-// it removes nothing, and returns what it would remove.
-func (s *Store) PruneBuilds(before time.Time, dry bool) (Builds, error) {
-	return s.builds(func(path string, used time.Time) (bool, error) {
-		if !used.Before(before) || dry {
-			return used.Before(before), nil
-		}
-		return true, os.RemoveAll(path)
-	})
-}
-
-// builds counts the images for which count returns true.
-func (s *Store) builds(count func(path string, used time.Time) (bool, error)) (all Builds, err error) {
-	folder := filepath.Join(s.dir, buildsFolder)
-	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return all, fmt.Errorf("listing the built images: %w", fsx.Cause(err))
-	}
-	for _, e := range entries {
-		path, size := filepath.Join(folder, e.Name()), int64(0)
-		_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-			if info, infoErr := d.Info(); err == nil && infoErr == nil && d.Type().IsRegular() {
-				size += info.Size()
-			}
-			return nil
-		})
-		info, err := e.Info()
-		if err != nil {
-			continue // Another process removed it.
-		}
-		ok, err := count(path, info.ModTime())
-		if err != nil {
-			return all, fmt.Errorf("pruning the built images: %w", fsx.Cause(err))
-		}
-		if ok {
-			all.Images, all.Bytes = all.Images+1, all.Bytes+size
-		}
-	}
-	return all, nil
 }

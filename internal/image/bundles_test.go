@@ -2,7 +2,6 @@ package image_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -58,8 +57,6 @@ func TestBundles(t *testing.T) {
 			t.Errorf("%s: %v", reason, err)
 		}
 		err = image.RequireAttestations(t.Context(), digest, []string{"https://spdx.dev/Document"}, by, client)
-		if err == nil || !strings.Contains(err.Error(), `none of its 1 attestations is of type "https://spdx.dev/Document"`) {
-			t.Errorf("%s: got error %v", reason, err)
-		}
+		e2e.ErrorHas(t, reason, err, `none of its 1 attestations is of type "https://spdx.dev/Document"`)
 	}
 }

@@ -38,27 +38,21 @@ type large struct {
 
 func newLarge(t *testing.T) large {
 	t.Helper()
-	f, err := xpkg.Open(t.Context(), packages(t)["Image"])
-	e2e.NoError(t, err)
+	f := e2e.Must(xpkg.Open(t.Context(), packages(t)["Image"]))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	img, ok := f.Artifact.(v1.Image)
 	if !ok {
 		t.Fatalf("got %T, want an image", f.Artifact)
 	}
 	for range 3 {
-		l, err := random.Layer(5<<18, types.OCILayer)
-		e2e.NoError(t, err)
-		img, err = mutate.AppendLayers(img, l)
-		e2e.NoError(t, err)
+		img = e2e.Must(mutate.AppendLayers(img, e2e.Must(random.Layer(5<<18, types.OCILayer))(t)))(t)
 	}
 	path := filepath.Join(t.TempDir(), "large.xpkg")
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, img, nil))
-	data, err := os.ReadFile(path)
-	e2e.NoError(t, err)
+	data := e2e.Must(os.ReadFile(path))(t)
 	// The layers of the file are compressed already. Those of package random would be compressed
 	// again whenever they are read.
-	stored, err := xpkg.Open(t.Context(), path)
-	e2e.NoError(t, err)
+	stored := e2e.Must(xpkg.Open(t.Context(), path))(t)
 	t.Cleanup(func() { _ = stored.Close() })
 	if img, ok = stored.Artifact.(v1.Image); !ok {
 		t.Fatalf("got %T, want an image", stored.Artifact)
@@ -112,8 +106,7 @@ func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string
 	}
 	holds(t, path, want)
 	// The next pull resumes or ignores the files that a failed pull left.
-	_, err := image.File(t.Context(), parse(t, remotetest.Serve(t, inner)), path, image.Options{})
-	e2e.NoError(t, err)
+	e2e.Must(image.File(t.Context(), parse(t, remotetest.Serve(t, inner)), path, image.Options{}))(t)
 	holds(t, path, pkg.bytes)
 	return proxy.Done(), pullErr
 }
@@ -131,14 +124,11 @@ func checkClear(t *testing.T, err error) {
 // files that a pull can resume may exist.
 func holds(t *testing.T, path string, want []byte) {
 	t.Helper()
-	got, err := os.ReadFile(path)
-	e2e.NoError(t, err)
+	got := e2e.Must(os.ReadFile(path))(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("the file has %d bytes, want %d", len(got), len(want))
 	}
-	entries, err := os.ReadDir(filepath.Dir(path))
-	e2e.NoError(t, err)
-	for _, e := range entries {
+	for _, e := range e2e.Must(os.ReadDir(filepath.Dir(path)))(t) {
 		if e.Name() != filepath.Base(path) && !fsx.IsTemporary(e.Name()) {
 			t.Errorf("an unexpected file is left: %q", e.Name())
 		}
@@ -214,11 +204,9 @@ func (s *stopWriter) Write(p []byte) (int, error) {
 func TestGoesOn(t *testing.T) {
 	needsKeeping(t)
 	pkg := newLarge(t)
-	layers, err := pkg.image.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(pkg.image.Layers())(t)
 	last := layers[len(layers)-1]
-	size, err := last.Size()
-	e2e.NoError(t, err)
+	size := e2e.Must(last.Size())(t)
 	const half = 600 << 10
 	cases := map[string]struct {
 		reason string
@@ -229,10 +217,8 @@ func TestGoesOn(t *testing.T) {
 		"Whole":   {"all downloaded bytes are used", func(*testing.T, string) {}, size - half + 4<<10},
 		"Shorter": {"a truncated file is resumed where it ends", func(t *testing.T, left string) { e2e.NoError(t, os.Truncate(left, 2<<20)) }, int64(len(pkg.bytes)) - 2<<20 + 4<<10},
 		"Spoilt": {"a wrong blob is fetched again, with all that follow", func(t *testing.T, left string) {
-			f, err := os.OpenFile(left, os.O_RDWR, 0)
-			e2e.NoError(t, err)
-			_, err = f.WriteAt([]byte("spoilt"), 2<<20)
-			e2e.NoError(t, err)
+			f := e2e.Must(os.OpenFile(left, os.O_RDWR, 0))(t)
+			e2e.Must(f.WriteAt([]byte("spoilt"), 2<<20))(t)
 			e2e.NoError(t, f.Close())
 		}, int64(len(pkg.bytes)) - 5<<18},
 		"Rubbish": {"a file that is not an archive is ignored", func(t *testing.T, left string) { e2e.NoError(t, os.WriteFile(left, []byte("rubbish"), 0o600)) }, int64(len(pkg.bytes))},
@@ -247,15 +233,13 @@ func TestGoesOn(t *testing.T) {
 			if err == nil || !strings.Contains(string(hint.Of(err)), "it continues after the first") {
 				t.Fatalf("got %v, hint %q", err, hint.Of(err))
 			}
-			left, err := os.ReadDir(filepath.Dir(path))
-			e2e.NoError(t, err)
+			left := e2e.Must(os.ReadDir(filepath.Dir(path)))(t)
 			if len(left) != 1 {
 				t.Fatalf("left: %v", left)
 			}
 			tc.change(t, filepath.Join(filepath.Dir(path), left[0].Name()))
 			counted := &asked{Handler: inner}
-			_, err = image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{})
-			e2e.NoError(t, err)
+			e2e.Must(image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{}))(t)
 			holds(t, path, pkg.bytes)
 			if counted.bytes > tc.most {
 				t.Errorf("%s: %d bytes were fetched, want at most %d", tc.reason, counted.bytes, tc.most)
@@ -282,8 +266,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 	counted := &asked{Handler: inner}
-	_, err = image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{})
-	e2e.NoError(t, err)
+	e2e.Must(image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{}))(t)
 	holds(t, path, pkg.bytes)
 	if counted.bytes > 5<<18+4<<10 {
 		t.Errorf("%d bytes were fetched, want those of one layer", counted.bytes)
@@ -294,8 +277,7 @@ func TestInterrupted(t *testing.T) {
 // corrupted is not kept.
 func TestFlippedLayer(t *testing.T) {
 	pkg := newLarge(t)
-	layers, err := pkg.image.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(pkg.image.Layers())(t)
 	last := "/blobs/" + digestOf(t, layers[len(layers)-1]).String()
 	ofLast := func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, last) }
 	for reason, n := range map[string]int{"once": 1, "always": 99} {
@@ -313,9 +295,7 @@ func TestFlippedLayer(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), "other content than its digest says") {
-			t.Errorf("%s: got %v", reason, err)
-		}
+		e2e.ErrorHas(t, reason, err, "other content than its digest says")
 		holds(t, path, []byte("old"))
 		if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
 			t.Errorf("%s: left: %v, %v", reason, left, err)

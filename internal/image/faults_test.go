@@ -24,8 +24,7 @@ import (
 // the layer and the tag is stored.
 func TestImageErrors(t *testing.T) {
 	img := imageFor(t, "linux/amd64")
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(img.Layers())(t)
 	layer := digestOf(t, layers[1]).String()
 	ofLayer := func(r *http.Request) bool {
 		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/blobs/"+layer)
@@ -99,8 +98,7 @@ func TestFailedPullKeepsTheOld(t *testing.T) {
 	e2e.NoError(t, ggcr.Write(tag, old))
 	s := openStore(t, t.TempDir())
 	r := on(tag, "linux/amd64", t)
-	_, err := s.Image(t.Context(), r, quick())
-	e2e.NoError(t, err)
+	e2e.Must(s.Image(t.Context(), r, quick()))(t)
 	e2e.NoError(t, ggcr.Write(tag, imageFor(t, "linux/amd64")))
 	broken.Store(true)
 	always := r
@@ -108,9 +106,7 @@ func TestFailedPullKeepsTheOld(t *testing.T) {
 	if _, err := s.Image(t.Context(), always, quick()); err == nil {
 		t.Error("the image was returned without its blobs")
 	}
-	got, err := s.Image(t.Context(), r, offline())
-	e2e.NoError(t, err)
-	same(t, got, old)
+	same(t, e2e.Must(s.Image(t.Context(), r, offline()))(t), old)
 }
 
 // only is a keychain that returns the same login for every registry.
@@ -141,9 +137,7 @@ func TestRedirect(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.BasicAuth(registry, "gold", "s3cret"))
 	login := &authn.Basic{Username: "gold", Password: "s3cret"}
 	options := image.Options{Remote: remote.New(remote.Options{Keychain: only{login}})}
-	got, err := openStore(t, t.TempDir()).Image(t.Context(), on(parse(t, host), "linux/amd64", t), options)
-	e2e.NoError(t, err)
-	same(t, got, img)
+	same(t, e2e.Must(openStore(t, t.TempDir()).Image(t.Context(), on(parse(t, host), "linux/amd64", t), options))(t), img)
 	if redirected.Load() == 0 || told.Load() != 0 {
 		t.Errorf("of %d requests that were redirected, %d had credentials", redirected.Load(), told.Load())
 	}
@@ -159,39 +153,32 @@ func TestDamagedLayer(t *testing.T) {
 	s, r := openStore(t, dir), on(tag, "linux/amd64", t)
 	got, err := s.Image(t.Context(), r, quick())
 	e2e.NoError(t, err)
-	layers, err := got.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(got.Layers())(t)
 	file := blobFile(dir, digestOf(t, layers[0]))
-	data, err := os.ReadFile(file)
-	e2e.NoError(t, err)
+	data := e2e.Must(os.ReadFile(file))(t)
 	data[len(data)/2] ^= 1
 	e2e.NoError(t, os.WriteFile(file, data, 0o600))
-	rc, err := layers[0].Compressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(layers[0].Compressed())(t)
 	_, err = io.Copy(io.Discard, rc)
 	e2e.NoError(t, rc.Close())
 	if err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("got %v", err)
 	}
-	got, err = s.Image(t.Context(), r, quick())
-	e2e.NoError(t, err)
+	got = e2e.Must(s.Image(t.Context(), r, quick()))(t)
 	same(t, got, img)
 	// The digest of a cached manifest is verified each time the manifest is read.
 	e2e.NoError(t, os.WriteFile(blobFile(dir, digestOf(t, img)), bytes.Repeat([]byte("x"), 100), 0o600))
 	if _, err := s.Image(t.Context(), r, offline()); !errors.As(err, new(*image.MissingError)) {
 		t.Errorf("a damaged manifest: got %v", err)
 	}
-	_, err = s.Image(t.Context(), r, quick())
-	e2e.NoError(t, err)
+	e2e.Must(s.Image(t.Context(), r, quick()))(t)
 }
 
 // The bytes before a broken connection are not fetched again.
 func TestResume(t *testing.T) {
 	inner := remotetest.Handler()
 	img := imageFor(t, "linux/amd64")
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	layer := digestOf(t, layers[0]).String()
+	layer := digestOf(t, e2e.Must(img.Layers())(t)[0]).String()
 	var asked []string
 	tag := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 1, func(r *http.Request) bool {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/blobs/"+layer) {
@@ -201,9 +188,7 @@ func TestResume(t *testing.T) {
 		return true
 	}, cut(inner))))
 	e2e.NoError(t, ggcr.Write(tag, img))
-	got, err := openStore(t, t.TempDir()).Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	e2e.NoError(t, err)
-	same(t, got, img)
+	same(t, e2e.Must(openStore(t, t.TempDir()).Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t), img)
 	if len(asked) != 2 || asked[0] != "" || !strings.HasPrefix(asked[1], "bytes=") {
 		t.Errorf("the layer was requested with ranges %q, want none and then the rest", asked)
 	}

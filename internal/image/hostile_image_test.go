@@ -45,9 +45,7 @@ func edited(t *testing.T, change func(m, config, layer map[string]any)) []raw {
 	layer, _ := layers[0].(map[string]any)
 	c, _ := m["config"].(map[string]any)
 	change(m, c, layer)
-	text, err := json.Marshal(m)
-	e2e.NoError(t, err)
-	return []raw{config, {string(text), img.mediaType}}
+	return []raw{config, {string(e2e.Must(json.Marshal(m))(t)), img.mediaType}}
 }
 
 // The manifest and config of an image are validated before they are used.

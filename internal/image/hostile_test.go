@@ -127,8 +127,7 @@ func TestHostile(t *testing.T) {
 
 // An image that is not a package is not written.
 func TestNoPackage(t *testing.T) {
-	img, err := random.Image(100, 1)
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(100, 1))(t)
 	for reason, a := range map[string]ggcr.Taggable{
 		"an image":          img,
 		"an index of image": mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}}),

@@ -41,8 +41,7 @@ func TestKilled(t *testing.T) {
 	needsKeeping(t)
 	pkg, inner := newLarge(t), remotetest.Handler()
 	e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
-	layers, err := pkg.image.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(pkg.image.Layers())(t)
 	last := digestOf(t, layers[len(layers)-1]).String()
 	stalling := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, last) {
@@ -60,8 +59,7 @@ func TestKilled(t *testing.T) {
 	c.Kill(t)
 	holds(t, path, []byte("old"))
 	counted := &asked{Handler: inner}
-	_, err = image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{})
-	e2e.NoError(t, err)
+	e2e.Must(image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{}))(t)
 	holds(t, path, pkg.bytes)
 	if most := int64(len(pkg.bytes)) - 2<<20 + 4<<10; counted.bytes > most {
 		t.Errorf("%d bytes were fetched, want at most %d", counted.bytes, most)

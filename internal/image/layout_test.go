@@ -33,8 +33,7 @@ func TestOpenLocal(t *testing.T) {
 	idx := indexFor(t, "linux/amd64", "linux/arm64")
 	m, err := idx.IndexManifest()
 	e2e.NoError(t, err)
-	arm, err := idx.Image(m.Manifests[1].Digest)
-	e2e.NoError(t, err)
+	arm := e2e.Must(idx.Image(m.Manifests[1].Digest))(t)
 	file := filepath.Join(t.TempDir(), "index.xpkg")
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), file, idx, nil))
 	saved := filepath.Join(t.TempDir(), "saved.tar")
@@ -53,8 +52,7 @@ func TestOpenLocal(t *testing.T) {
 		if what != "docker save" { // A Docker archive contains no manifest.
 			same(t, img, arm)
 		}
-		got, err := img.ConfigName()
-		e2e.NoError(t, err)
+		got := e2e.Must(img.ConfigName())(t)
 		if want, err := arm.ConfigName(); err != nil || got != want {
 			t.Errorf("%s: got config %s, want %s", what, got, want)
 		}
@@ -71,8 +69,7 @@ func TestOpenLocal(t *testing.T) {
 
 func TestOpenLocalErrors(t *testing.T) {
 	img := imageFor(t, "linux/amd64")
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(img.Layers())(t)
 	spoil := func(change func(dir string)) string {
 		dir := remotetest.Layout(t, img)
 		change(dir)
@@ -128,12 +125,8 @@ func FuzzLayout(f *testing.F) {
 		if err != nil {
 			return
 		}
-		layers, err := img.Layers()
-		e2e.NoError(t, err)
-		for _, l := range layers {
-			rc, err := l.Compressed()
-			e2e.NoError(t, err)
-			e2e.NoError(t, rc.Close())
+		for _, l := range e2e.Must(img.Layers())(t) {
+			e2e.NoError(t, e2e.Must(l.Compressed())(t).Close())
 		}
 	})
 }

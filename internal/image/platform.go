@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -87,10 +88,7 @@ var usual = map[string]string{"amd64": "v1", "arm": "v7", "arm64": "v8"}
 // variant runs on a processor of a higher one. For a variant that is not a number, level
 // returns NaN.
 func level(p v1.Platform) float64 {
-	variant := p.Variant
-	if variant == "" {
-		variant = usual[p.Architecture]
-	}
+	variant := cmp.Or(p.Variant, usual[p.Architecture])
 	if variant == "" {
 		return 0
 	}

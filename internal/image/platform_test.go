@@ -50,11 +50,7 @@ func TestPlatforms(t *testing.T) {
 				return
 			}
 			e2e.NoError(t, err)
-			c, err := img.ConfigFile()
-			e2e.NoError(t, err)
-			if got := c.Platform().String(); got != tc.got {
-				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.got)
-			}
+			e2e.Equal(t, tc.reason, tc.got, e2e.Must(img.ConfigFile())(t).Platform().String())
 		})
 	}
 }
@@ -72,14 +68,10 @@ func TestPlatformsOfConfigs(t *testing.T) {
 	e2e.NoError(t, ggcr.Push(tag, idx))
 	s := openStore(t, t.TempDir())
 	for _, o := range []image.Options{quick(), offline()} {
-		img, err := s.Image(t.Context(), on(tag, "linux/arm64", t), o)
-		e2e.NoError(t, err)
-		same(t, img, want)
+		same(t, e2e.Must(s.Image(t.Context(), on(tag, "linux/arm64", t), o))(t), want)
 	}
 	_, err := s.Image(t.Context(), on(tag, "linux/s390x", t), quick())
-	if err == nil || !strings.Contains(err.Error(), "only for linux/amd64, linux/arm64") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "Image", err, "only for linux/amd64, linux/arm64")
 }
 
 // An image without an index must have the requested platform, or no platform.
@@ -87,13 +79,8 @@ func TestPlatformOfAnImage(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, ggcr.Write(tag, imageFor(t, "linux/s390x")))
 	s := openStore(t, t.TempDir())
-	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick()); err == nil || !strings.Contains(err.Error(), "only for linux/s390x") {
-		t.Errorf("got %v", err)
-	}
-	img, err := random.Image(10, 1)
-	e2e.NoError(t, err)
+	e2e.ErrorHas(t, "Image", e2e.Err(s.Image(t.Context(), on(tag, "linux/amd64", t), quick())), "only for linux/s390x")
+	img := e2e.Must(random.Image(10, 1))(t)
 	e2e.NoError(t, ggcr.Write(tag, img))
-	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	e2e.NoError(t, err)
-	same(t, got, img)
+	same(t, e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t), img)
 }

@@ -94,30 +94,23 @@ func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 	return reached
 }
 
-// Old selects the references that Prune removes.
-type Old struct {
-	// All selects every reference.
-	All bool
-	// Before selects the references that were last used before this time.
-	Before time.Time
-}
-
-// Prune removes old references, blobs that no other reference needs, and files that killed
-// processes left. It keeps the images that any process's open Store has returned. With dry
-// set, Prune removes nothing and returns what it would remove.
-func (s *Store) Prune(ctx context.Context, old Old, dry bool) (removed Info, err error) {
+// Prune removes the references that were last used before a time, blobs that no other
+// reference needs, and files that killed processes left. It keeps the images that any
+// process's open Store has returned. With dry set, Prune removes nothing and returns what it
+// would remove.
+func (s *Store) Prune(ctx context.Context, before time.Time, dry bool) (removed Info, err error) {
 	use, err := s.blobs.Seize(ctx)
 	if err != nil {
 		return removed, err
 	}
 	defer func() { err = errors.Join(err, use.Close()) }()
-	if removed, err = s.prune(ctx, old, dry); err != nil {
+	if removed, err = s.prune(ctx, before, dry); err != nil {
 		return removed, fmt.Errorf("pruning the cache: %w", err)
 	}
 	return removed, nil
 }
 
-func (s *Store) prune(ctx context.Context, old Old, dry bool) (removed Info, err error) {
+func (s *Store) prune(ctx context.Context, before time.Time, dry bool) (removed Info, err error) {
 	inUse, err := s.blobs.Held()
 	if err != nil {
 		return removed, err
@@ -133,7 +126,7 @@ func (s *Store) prune(ctx context.Context, old Old, dry bool) (removed Info, err
 	for _, k := range records {
 		reach := s.reach(ctx, k.Digest)
 		used := slices.ContainsFunc(slices.Collect(maps.Keys(reach)), func(h v1.Hash) bool { return inUse[h.Hex] })
-		if (old.All || k.used.Before(old.Before)) && !used {
+		if k.used.Before(before) && !used {
 			removed.Refs = append(removed.Refs, s.ref(ctx, k))
 			paths = append(paths, k.path)
 			continue

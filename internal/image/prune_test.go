@@ -87,15 +87,12 @@ type puller struct {
 
 func start(t *testing.T, dir string, ref name.Reference) puller {
 	t.Helper()
-	exe, err := os.Executable()
-	e2e.NoError(t, err)
+	exe := e2e.Must(os.Executable())(t)
 	cmd := exec.CommandContext(e2e.Context(t), exe)
 	cmd.Env = append(os.Environ(), childEnv+"="+dir+" "+ref.Name())
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	e2e.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	e2e.NoError(t, err)
+	in := e2e.Must(cmd.StdinPipe())(t)
+	out := e2e.Must(cmd.StdoutPipe())(t)
 	e2e.NoError(t, cmd.Start())
 	return puller{cmd, in, bufio.NewScanner(out)}
 }
@@ -117,11 +114,9 @@ func (p puller) end(t *testing.T) {
 	e2e.NoError(t, e2e.Await(t, p.cmd.Wait))
 }
 
-func prune(t *testing.T, s *image.Store, old image.Old, dry bool) image.Info {
+func prune(t *testing.T, s *image.Store, before time.Time, dry bool) image.Info {
 	t.Helper()
-	removed, err := s.Prune(t.Context(), old, dry)
-	e2e.NoError(t, err)
-	return removed
+	return e2e.Must(s.Prune(t.Context(), before, dry))(t)
 }
 
 func names(refs []image.Ref) string {
@@ -138,24 +133,18 @@ func names(refs []image.Ref) string {
 func two(t *testing.T, dir string) []image.Request {
 	t.Helper()
 	host := remotetest.Serve(t, remotetest.Handler())
-	s, err := image.Open(dir)
-	e2e.NoError(t, err)
+	s := e2e.Must(image.Open(dir))(t)
 	var requests []image.Request
 	for _, repo := range []string{"a", "b"} {
 		ref := mustRef(t, host+"/"+repo+":v1")
 		e2e.NoError(t, ggcr.Push(ref, indexFor(t, "linux/amd64", "linux/arm64")))
 		r := on(ref, "linux/amd64", t)
-		_, err := s.Image(t.Context(), r, quick())
-		e2e.NoError(t, err)
+		e2e.Must(s.Image(t.Context(), r, quick()))(t)
 		requests = append(requests, r)
 	}
-	info, err := s.Info(t.Context())
-	e2e.NoError(t, err)
-	files, err := filepath.Glob(filepath.Join(dir, "refs", "*.json"))
-	e2e.NoError(t, err)
-	for _, f := range files {
-		raw, err := os.ReadFile(f)
-		e2e.NoError(t, err)
+	info := e2e.Must(s.Info(t.Context()))(t)
+	for _, f := range e2e.Must(filepath.Glob(filepath.Join(dir, "refs", "*.json")))(t) {
+		raw := e2e.Must(os.ReadFile(f))(t)
 		if strings.Contains(string(raw), info.Refs[0].Reference) {
 			hourAgo := time.Now().Add(-time.Hour)
 			e2e.NoError(t, os.Chtimes(f, hourAgo, hourAgo))
@@ -169,8 +158,7 @@ func TestInfo(t *testing.T) {
 	dir := t.TempDir()
 	before := time.Now().Add(-time.Second)
 	two(t, dir)
-	info, err := openStore(t, dir).Info(t.Context())
-	e2e.NoError(t, err)
+	info := e2e.Must(openStore(t, dir).Info(t.Context()))(t)
 	// Each image has an index, a manifest, a config and two layers.
 	if names(info.Refs) != "a:v1 b:v1" || info.Blobs != 10 || info.Leftovers != 0 || info.Refs[0].Bytes+info.Refs[1].Bytes != info.Bytes {
 		t.Errorf("got %+v", info)
@@ -178,25 +166,23 @@ func TestInfo(t *testing.T) {
 	if info.Refs[0].Resolved.Before(before) || info.Refs[1].Used.Before(before) || !info.Refs[0].Used.Before(before) {
 		t.Errorf("got times %+v", info.Refs)
 	}
-	empty, err := openStore(t, t.TempDir()).Info(t.Context())
-	e2e.NoError(t, err)
-	e2e.Equal(t, "an empty cache", image.Info{}, empty)
+	e2e.Equal(t, "an empty cache", image.Info{}, e2e.Must(openStore(t, t.TempDir()).Info(t.Context()))(t))
 }
 
 func TestPrune(t *testing.T) {
-	ago := func(d time.Duration) image.Old { return image.Old{Before: time.Now().Add(-d)} }
+	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	cases := map[string]struct {
 		reason string
-		old    image.Old
+		before time.Time
 		hold   bool // whether an open Store has returned the first image
 		gone   string
 		blobs  int
 	}{
-		"Nothing":   {"blobs of references are kept", image.Old{}, false, "", 0},
+		"Nothing":   {"blobs of references are kept", time.Time{}, false, "", 0},
 		"Old":       {"an old reference is removed", ago(time.Minute), false, "a:v1", 5},
 		"NotSoOld":  {"a recently used reference is kept", ago(2 * time.Hour), false, "", 0},
-		"All":       {"all references are removed", image.Old{All: true}, false, "a:v1 b:v1", 10},
-		"InUse":     {"images of a running process are kept", image.Old{All: true}, true, "b:v1", 5},
+		"All":       {"all references are removed", ago(-time.Hour), false, "a:v1 b:v1", 10},
+		"InUse":     {"images of a running process are kept", ago(-time.Hour), true, "b:v1", 5},
 		"UsedAgain": {"a used reference is not old", ago(time.Minute), true, "", 0},
 	}
 	for name, tc := range cases {
@@ -204,12 +190,11 @@ func TestPrune(t *testing.T) {
 			dir := t.TempDir()
 			requests := two(t, dir)
 			if tc.hold {
-				_, err := openStore(t, dir).Image(t.Context(), requests[0], offline())
-				e2e.NoError(t, err)
+				e2e.Must(openStore(t, dir).Image(t.Context(), requests[0], offline()))(t)
 			}
 			s := openStore(t, dir)
 			for _, dry := range []bool{true, false} {
-				removed := prune(t, s, tc.old, dry)
+				removed := prune(t, s, tc.before, dry)
 				if names(removed.Refs) != tc.gone || removed.Blobs != tc.blobs {
 					t.Errorf("%s: dry %v: removed %+v, want %q and %d blobs", tc.reason, dry, removed, tc.gone, tc.blobs)
 				}
@@ -217,9 +202,7 @@ func TestPrune(t *testing.T) {
 			for _, r := range requests {
 				_, last, _ := strings.Cut(r.Reference.Name(), "/")
 				_, err := s.Image(t.Context(), r, offline())
-				if gone := strings.Contains(tc.gone, last); gone != (err != nil) {
-					t.Errorf("%s: %s: got %v", tc.reason, last, err)
-				}
+				e2e.Equal(t, tc.reason+": "+last, err != nil, strings.Contains(tc.gone, last))
 			}
 		})
 	}
@@ -229,16 +212,14 @@ func TestPrune(t *testing.T) {
 func TestPruneLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
-	s, err := image.Open(dir)
-	e2e.NoError(t, err)
+	s := e2e.Must(image.Open(dir))(t)
 	r := on(tag, "linux/amd64", t)
 	r.Policy = image.Always
 	for range 2 {
 		e2e.NoError(t, ggcr.Write(tag, imageFor(t, "linux/amd64")))
-		_, err := s.Image(t.Context(), r, quick())
-		e2e.NoError(t, err)
+		e2e.Must(s.Image(t.Context(), r, quick()))(t)
 	}
-	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
+	if removed := prune(t, s, time.Time{}, false); removed.Blobs != 0 {
 		t.Errorf("%d blobs of a held image were removed", removed.Blobs)
 	}
 	e2e.NoError(t, s.Close())
@@ -248,7 +229,7 @@ func TestPruneLeftovers(t *testing.T) {
 		e2e.NoError(t, os.WriteFile(filepath.Join(dir, "refs", f), []byte("{"), 0o600))
 	}
 	s = openStore(t, dir)
-	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 4 || len(removed.Refs) != 0 {
+	if removed := prune(t, s, time.Time{}, false); removed.Blobs != 4 || len(removed.Refs) != 0 {
 		t.Errorf("got %+v, want the blobs of the previous image of the tag", removed)
 	}
 	for _, f := range broken {
@@ -260,8 +241,7 @@ func TestPruneLeftovers(t *testing.T) {
 		t.Error("a file that does not belong to the cache was removed")
 	}
 	r.Policy = image.Never
-	_, err = s.Image(t.Context(), r, quick())
-	e2e.NoError(t, err)
+	e2e.Must(s.Image(t.Context(), r, quick()))(t)
 }
 
 // Prune keeps an image of an index if another image of the index is invalid.
@@ -271,8 +251,7 @@ func TestPruneInvalidSibling(t *testing.T) {
 	img := imageFor(t, "linux/arm64")
 	digest := digestOf(t, img)
 	e2e.NoError(t, ggcr.Write(tag.Context().Digest(digest.String()), img))
-	size, err := img.Size()
-	e2e.NoError(t, err)
+	size := e2e.Must(img.Size())(t)
 	bad := raw{`{"config": {}, "manifests": []}`, types.OCIManifestSchema1}
 	e2e.NoError(t, ggcr.Put(tag.Context().Digest(bad.digest()), bad))
 	e2e.NoError(t, ggcr.Put(tag, raw{fmt.Sprintf(`{"schemaVersion": 2, "manifests": [
@@ -280,15 +259,13 @@ func TestPruneInvalidSibling(t *testing.T) {
 		{"mediaType": %q, "digest": %q, "size": %d, "platform": {"os": "linux", "architecture": "arm64"}}]}`,
 		bad.mediaType, bad.digest(), len(bad.text), bad.mediaType, digest, size), types.OCIImageIndex}))
 	dir := t.TempDir()
-	s, err := image.Open(dir)
-	e2e.NoError(t, err)
+	s := e2e.Must(image.Open(dir))(t)
 	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick()); err == nil {
 		t.Error("the invalid image was pulled")
 	}
-	_, err = s.Image(t.Context(), on(tag, "linux/arm64", t), quick())
-	e2e.NoError(t, err)
+	e2e.Must(s.Image(t.Context(), on(tag, "linux/arm64", t), quick()))(t)
 	e2e.NoError(t, s.Close())
-	if removed := prune(t, openStore(t, dir), image.Old{}, false); removed.Blobs != 0 {
+	if removed := prune(t, openStore(t, dir), time.Time{}, false); removed.Blobs != 0 {
 		t.Errorf("Prune removed %+v of an image in the cache", removed)
 	}
 }
@@ -296,8 +273,7 @@ func TestPruneInvalidSibling(t *testing.T) {
 // Concurrent processes pull the same image from xfn's own registry. Prune keeps the image
 // while processes use it.
 func TestProcesses(t *testing.T) {
-	h, err := registry.Open(t.TempDir())
-	e2e.NoError(t, err)
+	h := e2e.Must(registry.Open(t.TempDir()))(t)
 	t.Cleanup(func() { e2e.NoError(t, h.Close()) })
 	tag := parse(t, remotetest.Serve(t, h))
 	img := imageFor(t, "linux/amd64")
@@ -311,17 +287,15 @@ func TestProcesses(t *testing.T) {
 		p.says(t, "pulled")
 	}
 	s := openStore(t, dir)
-	if removed := prune(t, s, image.Old{All: true}, false); removed.Blobs != 0 || len(removed.Refs) != 0 || removed.Leftovers != 0 {
+	if removed := prune(t, s, time.Now().Add(time.Hour), false); removed.Blobs != 0 || len(removed.Refs) != 0 || removed.Leftovers != 0 {
 		t.Errorf("four running processes lost %+v", removed)
 	}
-	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline())
-	e2e.NoError(t, err)
-	same(t, got, img)
+	same(t, e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), offline()))(t), img)
 	e2e.NoError(t, s.Close())
 	for _, p := range all {
 		p.end(t)
 	}
-	if removed := prune(t, s, image.Old{All: true}, false); removed.Blobs != 4 || names(removed.Refs) != "gold/package:v1.0.0" {
+	if removed := prune(t, s, time.Now().Add(time.Hour), false); removed.Blobs != 4 || names(removed.Refs) != "gold/package:v1.0.0" {
 		t.Errorf("after the processes ended, Prune removed %+v", removed)
 	}
 }
@@ -329,11 +303,9 @@ func TestProcesses(t *testing.T) {
 // A killed pull leaves no incomplete blob, and the next one resumes it.
 func TestKilledPull(t *testing.T) {
 	inner := remotetest.Handler()
-	img, err := random.Image(1<<16, 1)
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(1<<16, 1))(t)
 	img = withPlatform(t, img, "linux/amd64")
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(img.Layers())(t)
 	stalled := digestOf(t, layers[0])
 	killed := make(chan struct{})
 	var ranges atomic.Value
@@ -366,14 +338,12 @@ func TestKilledPull(t *testing.T) {
 	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline()); !errors.As(err, new(*image.MissingError)) {
 		t.Errorf("offline: got %v", err)
 	}
-	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	e2e.NoError(t, err)
-	same(t, got, img)
+	same(t, e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t), img)
 	if r, _ := ranges.Load().(string); !strings.HasPrefix(r, "bytes=") {
 		t.Errorf("the layer was requested with range %q, want the missing bytes", r)
 	}
 	e2e.NoError(t, s.Close())
-	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
+	if removed := prune(t, s, time.Time{}, false); removed.Blobs != 0 {
 		t.Errorf("blobs of the image were removed: %+v", removed)
 	}
 	if info, err := s.Info(t.Context()); err != nil || info.Leftovers != 0 {

@@ -34,13 +34,11 @@ func packages(t *testing.T) map[string]string {
 	t.Helper()
 	var named []xpkg.Target
 	for _, file := range []string{"a.xpkg", "b.xpkg"} {
-		f, err := xpkg.Open(t.Context(), filepath.Join("testdata/golden/multi-verbose/in", file))
-		e2e.NoError(t, err)
+		f := e2e.Must(xpkg.Open(t.Context(), filepath.Join("testdata/golden/multi-verbose/in", file)))(t)
 		t.Cleanup(func() { _ = f.Close() })
 		named = append(named, xpkg.Target{Path: file, Artifact: f.Artifact})
 	}
-	idx, err := xpkg.Join(t.Context(), named)
-	e2e.NoError(t, err)
+	idx := e2e.Must(xpkg.Join(t.Context(), named))(t)
 	files := map[string]string{}
 	for name, a := range map[string]xpkg.Artifact{"Image": named[0].Artifact, "Index": idx} {
 		files[name] = filepath.Join(t.TempDir(), "pushed.xpkg")
@@ -52,21 +50,16 @@ func packages(t *testing.T) map[string]string {
 // send pushes a file and returns its reference and digest.
 func send(t *testing.T, host, file string) (name.Tag, v1.Hash) {
 	t.Helper()
-	f, err := xpkg.Open(t.Context(), file)
-	e2e.NoError(t, err)
+	f := e2e.Must(xpkg.Open(t.Context(), file))(t)
 	defer func() { e2e.NoError(t, f.Close()) }()
 	ref := parse(t, host)
 	e2e.NoError(t, ggcr.Push(ref, f.Artifact))
-	h, err := f.Artifact.Digest()
-	e2e.NoError(t, err)
-	return ref, h
+	return ref, e2e.Must(f.Artifact.Digest())(t)
 }
 
 func parse(t testing.TB, host string) name.Tag {
 	t.Helper()
-	ref, err := remote.ParseTag("gold/package:v1.0.0", host)
-	e2e.NoError(t, err)
-	return ref
+	return e2e.Must(remote.ParseTag("gold/package:v1.0.0", host))(t)
 }
 
 // A pulled file has the pushed bytes, by tag and by digest.
@@ -74,8 +67,7 @@ func TestFile(t *testing.T) {
 	for name, file := range packages(t) {
 		t.Run(name, func(t *testing.T) {
 			tag, digest := send(t, remotetest.Serve(t, remotetest.Handler()), file)
-			want, err := os.ReadFile(file)
-			e2e.NoError(t, err)
+			want := e2e.Must(os.ReadFile(file))(t)
 			byTag, byDigest := pulled(t, tag, digest), pulled(t, tag.Digest(digest.String()), digest)
 			if !bytes.Equal(byTag, want) {
 				t.Error("another file came back by tag")
@@ -92,21 +84,18 @@ func pulled(t *testing.T, ref name.Reference, digest v1.Hash) []byte {
 	path := filepath.Join(t.TempDir(), "pulled.xpkg")
 	var mu sync.Mutex
 	var last progress.Event
-	a, err := image.File(t.Context(), ref, path, image.Options{Progress: func(e progress.Event) {
+	a := e2e.Must(image.File(t.Context(), ref, path, image.Options{Progress: func(e progress.Event) {
 		mu.Lock()
 		last = e
 		mu.Unlock()
-	}})
-	e2e.NoError(t, err)
+	}}))(t)
 	if got, err := a.Digest(); err != nil || got != digest {
 		t.Errorf("got digest %s (%v), want %s", got, err, digest)
 	}
 	if last.Total == 0 || last.Done != last.Total {
 		t.Errorf("the last event is %+v", last)
 	}
-	b, err := os.ReadFile(path)
-	e2e.NoError(t, err)
-	return b
+	return e2e.Must(os.ReadFile(path))(t)
 }
 
 // A tag that moves during a pull does not change the pulled artifact.
@@ -114,8 +103,7 @@ func TestArtifactStays(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.Handler())
 	files := packages(t)
 	ref, digest := send(t, host, files["Index"])
-	a, err := image.Artifact(t.Context(), ref, image.Options{})
-	e2e.NoError(t, err)
+	a := e2e.Must(image.Artifact(t.Context(), ref, image.Options{}))(t)
 	send(t, host, files["Image"])
 	idx, ok := a.(v1.ImageIndex)
 	if !ok {
@@ -205,9 +193,7 @@ func reset(http.Handler) http.HandlerFunc { return remotetest.Reset }
 func TestNotThere(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	_, err := image.Artifact(t.Context(), ref, image.Options{})
-	if err == nil || !strings.Contains(err.Error(), `has no "gold/package:v1.0.0"`) {
-		t.Errorf("got %v, want the reference", err)
-	}
+	e2e.ErrorHas(t, "image.Artifact", err, `has no "gold/package:v1.0.0"`)
 }
 
 type odd struct{ v1.Layer }
@@ -218,19 +204,14 @@ func TestNoImage(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, ggcr.Put(ref, odd{static.NewLayer(nil, "application/odd")}))
 	_, err := image.Artifact(t.Context(), ref, image.Options{})
-	if err == nil || !strings.Contains(err.Error(), `neither an image nor an index, but "application/odd"`) {
-		t.Errorf("got %v, want the media type", err)
-	}
+	e2e.ErrorHas(t, "image.Artifact", err, `neither an image nor an index, but "application/odd"`)
 }
 
 // A pulled artifact keeps Docker's media types.
 func TestDockerTypes(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
-	img, err := random.Image(100, 1)
-	e2e.NoError(t, err)
-	e2e.NoError(t, ggcr.Write(ref, img))
-	a, err := image.Artifact(t.Context(), ref, image.Options{})
-	e2e.NoError(t, err)
+	e2e.NoError(t, ggcr.Write(ref, e2e.Must(random.Image(100, 1))(t)))
+	a := e2e.Must(image.Artifact(t.Context(), ref, image.Options{}))(t)
 	if mt, err := a.MediaType(); err != nil || mt != types.DockerManifestSchema2 {
 		t.Errorf("got %s (%v)", mt, err)
 	}

@@ -34,20 +34,16 @@ func TestResolve(t *testing.T) {
 		one.Context().Digest(digestOf(t, img).String()): {Digest: digestOf(t, img), Platforms: []string{"linux/arm64"}},
 	}
 	for ref, want := range want {
-		got, err := store.Resolve(t.Context(), ref, quick())
-		e2e.NoError(t, err)
+		got := e2e.Must(store.Resolve(t.Context(), ref, quick()))(t)
 		e2e.Equal(t, ref.String(), want, got)
 	}
 	if _, err := store.Resolve(t.Context(), index, offline()); err == nil || !strings.Contains(string(hint.Of(err)), "once without {offline}") || !strings.Contains(err.Error(), index.Name()) {
 		t.Errorf("a tag that was never pulled: got %v", err)
 	}
-	_, err := store.Image(t.Context(), on(index, "linux/arm64", t), quick())
-	e2e.NoError(t, err)
+	e2e.Must(store.Image(t.Context(), on(index, "linux/arm64", t), quick()))(t)
 	g.closed.Store(true)
 	asked := g.asked.Load()
-	got, err := store.Resolve(t.Context(), index, offline())
-	e2e.NoError(t, err)
-	e2e.Equal(t, "offline", want[index], got)
+	e2e.Equal(t, "offline", want[index], e2e.Must(store.Resolve(t.Context(), index, offline()))(t))
 	if g.asked.Load() != asked {
 		t.Error("a registry was asked offline")
 	}
@@ -57,12 +53,8 @@ func TestResolveRefuses(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.Handler())
 	store := openStore(t, t.TempDir())
 	absent := mustRef(t, host+"/a/b:v1")
-	if _, err := store.Resolve(t.Context(), absent, quick()); err == nil || !strings.Contains(err.Error(), `has no "a/b:v1"`) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := store.Resolve(t.Context(), mustRef(t, remotetest.Nobody(t)+"/a/b:v1"), quick()); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "Resolve", e2e.Err(store.Resolve(t.Context(), absent, quick())), `has no "a/b:v1"`)
+	e2e.ErrorHas(t, "Resolve", e2e.Err(store.Resolve(t.Context(), mustRef(t, remotetest.Nobody(t)+"/a/b:v1"), quick())), "cannot be reached")
 }
 
 // A pinned reference is pulled by its digest, from the cache if possible,
@@ -84,9 +76,7 @@ func TestPin(t *testing.T) {
 	for _, policy := range []image.Policy{image.IfNotPresent, image.Always, image.Never} {
 		r := on(tag, "linux/amd64", t)
 		r.Policy = policy
-		img, err := openStore(t, dir).Image(t.Context(), r, pinned)
-		e2e.NoError(t, err)
-		same(t, img, before)
+		same(t, e2e.Must(openStore(t, dir).Image(t.Context(), r, pinned))(t), before)
 		g.closed.Store(true) // The first request fetched all blobs, so the others need no registry.
 	}
 	g.closed.Store(false)
@@ -123,8 +113,7 @@ func TestTags(t *testing.T) {
 		}
 	}
 	store := openStore(t, t.TempDir())
-	_, err = store.Image(t.Context(), image.Request{Reference: repo.Tag("v2")}, quick())
-	e2e.NoError(t, err)
+	e2e.Must(store.Image(t.Context(), image.Request{Reference: repo.Tag("v2")}, quick()))(t)
 	cached := image.CachedTags{Store: store}
 	if all, err := cached.List(t.Context(), repo.Registry.Repo("other")); err == nil || !strings.Contains(err.Error(), "is in the cache") {
 		t.Errorf("another repository: got %q, %v", all, err)
@@ -163,8 +152,7 @@ func TestRewrite(t *testing.T) {
 		t.Errorf("got the artifact %v, %v", a, err)
 	}
 	store := openStore(t, t.TempDir())
-	_, err := store.Image(t.Context(), image.Request{Reference: ref}, o)
-	e2e.NoError(t, err)
+	e2e.Must(store.Image(t.Context(), image.Request{Reference: ref}, o))(t)
 	for _, o := range []image.Options{o, offline()} {
 		if got, err := store.Resolve(t.Context(), ref, o); err != nil || got.Digest != digestOf(t, img) {
 			t.Errorf("got %v, %v, want the digest of the mirror", got, err)
@@ -205,9 +193,7 @@ func TestTagsPages(t *testing.T) {
 			if len(all) != tc.want || (err == nil) != (tc.err == "") || err != nil && (!strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), host+"/a/b")) {
 				t.Errorf("%s: got %d tags, %v", tc.reason, len(all), err)
 			}
-			if _, err := (image.Tags{Remote: client}).Has(t.Context(), mustRef(t, remotetest.Nobody(t)+"/a/b:v1").Context().Tag("v1")); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
-				t.Errorf("got %v", err)
-			}
+			e2e.ErrorHas(t, "Has", e2e.Err((image.Tags{Remote: client}).Has(t.Context(), mustRef(t, remotetest.Nobody(t)+"/a/b:v1").Context().Tag("v1"))), "cannot be reached")
 		})
 	}
 }

@@ -31,8 +31,7 @@ import (
 
 func openStore(t testing.TB, dir string) *image.Store {
 	t.Helper()
-	s, err := image.Open(dir)
-	e2e.NoError(t, err)
+	s := e2e.Must(image.Open(dir))(t)
 	t.Cleanup(func() { e2e.NoError(t, s.Close()) })
 	return s
 }
@@ -40,27 +39,21 @@ func openStore(t testing.TB, dir string) *image.Store {
 // imageFor returns an image of two random layers for a platform.
 func imageFor(t testing.TB, platform string) v1.Image {
 	t.Helper()
-	img, err := random.Image(1<<16, 2)
-	e2e.NoError(t, err)
-	return withPlatform(t, img, platform)
+	return withPlatform(t, e2e.Must(random.Image(1<<16, 2))(t), platform)
 }
 
 func withPlatform(t testing.TB, img v1.Image, platform string) v1.Image {
 	t.Helper()
-	c, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	c := e2e.Must(img.ConfigFile())(t)
 	p := parsePlatform(t, platform)
 	c.OS, c.Architecture, c.Variant = p.OS, p.Architecture, p.Variant
-	img, err = mutate.ConfigFile(img, c)
-	e2e.NoError(t, err)
+	img = e2e.Must(mutate.ConfigFile(img, c))(t)
 	return img
 }
 
 func parsePlatform(t testing.TB, s string) v1.Platform {
 	t.Helper()
-	p, err := v1.ParsePlatform(s)
-	e2e.NoError(t, err)
-	return *p
+	return *e2e.Must(v1.ParsePlatform(s))(t)
 }
 
 // indexFor returns an index of an image for each platform.
@@ -76,9 +69,7 @@ func indexFor(t testing.TB, platforms ...string) v1.ImageIndex {
 
 func digestOf(t testing.TB, d interface{ Digest() (v1.Hash, error) }) v1.Hash {
 	t.Helper()
-	h, err := d.Digest()
-	e2e.NoError(t, err)
-	return h
+	return e2e.Must(d.Digest())(t)
 }
 
 // same checks that got equals want and is readable.
@@ -123,10 +114,7 @@ func TestImage(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, g))
 	idx := indexFor(t, "linux/amd64", "linux/arm64")
 	e2e.NoError(t, ggcr.Push(tag, idx))
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
-	want, err := idx.Image(m.Manifests[1].Digest)
-	e2e.NoError(t, err)
+	want := e2e.Must(idx.Image(e2e.Must(idx.IndexManifest())(t).Manifests[1].Digest))(t)
 	for what, ref := range map[string]name.Reference{
 		"a tag":              tag,
 		"an index's digest":  tag.Digest(digestOf(t, idx).String()),
@@ -136,8 +124,7 @@ func TestImage(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			g.closed.Store(false)
 			dir := t.TempDir()
-			img, err := openStore(t, dir).Image(t.Context(), on(ref, "linux/arm64", t), quick())
-			e2e.NoError(t, err)
+			img := e2e.Must(openStore(t, dir).Image(t.Context(), on(ref, "linux/arm64", t), quick()))(t)
 			same(t, img, want)
 
 			g.closed.Store(true)
@@ -145,14 +132,11 @@ func TestImage(t *testing.T) {
 			for _, p := range []image.Policy{"", image.IfNotPresent, image.Never} {
 				r := on(ref, "linux/arm64", t)
 				r.Policy = p
-				img, err := openStore(t, dir).Image(t.Context(), r, quick())
-				e2e.NoError(t, err)
-				same(t, img, want)
+				same(t, e2e.Must(openStore(t, dir).Image(t.Context(), r, quick()))(t), want)
 			}
 			r := on(ref, "linux/arm64", t)
 			r.Policy = image.Always
-			img, err = openStore(t, dir).Image(t.Context(), r, offline())
-			e2e.NoError(t, err)
+			img = e2e.Must(openStore(t, dir).Image(t.Context(), r, offline()))(t)
 			same(t, img, want)
 			if n := g.asked.Load() - asked; n != 0 {
 				t.Errorf("the registry was asked %d times", n)
@@ -166,9 +150,7 @@ func TestImage(t *testing.T) {
 
 func mustRef(t testing.TB, s string) name.Reference {
 	t.Helper()
-	ref, err := remote.ParseReference(s, "")
-	e2e.NoError(t, err)
-	return ref
+	return e2e.Must(remote.ParseReference(s, ""))(t)
 }
 
 // The image of a tag can be read by its digest.
@@ -177,11 +159,8 @@ func TestDigestOfATag(t *testing.T) {
 	img := imageFor(t, "linux/amd64")
 	e2e.NoError(t, ggcr.Write(tag, img))
 	s := openStore(t, t.TempDir())
-	_, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	e2e.NoError(t, err)
-	got, err := s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline())
-	e2e.NoError(t, err)
-	same(t, got, img)
+	e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
+	same(t, e2e.Must(s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline()))(t), img)
 	if info, err := s.Info(t.Context()); err != nil || len(info.Refs) != 2 {
 		t.Errorf("got %+v, %v, want two references", info, err)
 	}
@@ -199,9 +178,7 @@ func TestTagMoves(t *testing.T) {
 		want   v1.Image
 	}{{image.IfNotPresent, before}, {image.IfNotPresent, before}, {image.Always, after}, {image.IfNotPresent, after}} {
 		r.Policy = step.policy
-		got, err := s.Image(t.Context(), r, quick())
-		e2e.NoError(t, err)
-		same(t, got, step.want)
+		same(t, e2e.Must(s.Image(t.Context(), r, quick()))(t), step.want)
 		e2e.NoError(t, ggcr.Write(tag, after))
 	}
 }
@@ -211,14 +188,10 @@ func TestTagGetsAPlatform(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, ggcr.Push(tag, indexFor(t, "linux/amd64")))
 	s := openStore(t, t.TempDir())
-	_, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
-	e2e.NoError(t, err)
+	e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
 	e2e.NoError(t, ggcr.Push(tag, indexFor(t, "linux/amd64", "linux/arm64")))
-	if _, err := s.Image(t.Context(), on(tag, "linux/arm64", t), offline()); err == nil || !strings.Contains(err.Error(), "only for linux/amd64") {
-		t.Errorf("offline: got %v", err)
-	}
-	_, err = s.Image(t.Context(), on(tag, "linux/arm64", t), quick())
-	e2e.NoError(t, err)
+	e2e.ErrorHas(t, "offline", e2e.Err(s.Image(t.Context(), on(tag, "linux/arm64", t), offline())), "only for linux/amd64")
+	e2e.Must(s.Image(t.Context(), on(tag, "linux/arm64", t), quick()))(t)
 }
 
 // A MissingError names all missing images, and nothing is fetched.
@@ -232,13 +205,11 @@ func TestMissing(t *testing.T) {
 	half := imageFor(t, "linux/amd64")
 	e2e.NoError(t, ggcr.Write(partly.(name.Tag), half))
 	for _, r := range []name.Reference{there, partly} {
-		_, err := openStore(t, dir).Image(t.Context(), on(r, "linux/amd64", t), quick())
-		e2e.NoError(t, err)
+		e2e.Must(openStore(t, dir).Image(t.Context(), on(r, "linux/amd64", t), quick()))(t)
 	}
 	layers, err := half.Layers()
 	e2e.NoError(t, err)
-	size, err := layers[0].Size()
-	e2e.NoError(t, err)
+	size := e2e.Must(layers[0].Size())(t)
 	e2e.NoError(t, os.Remove(blobFile(dir, digestOf(t, layers[0]))))
 	asked := g.asked.Load()
 
@@ -271,8 +242,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("the registry was asked %d times", n)
 	}
 	// Missing blobs are fetched by digest: the tag is not resolved again.
-	_, err = openStore(t, dir).Image(t.Context(), requests[2], quick())
-	e2e.NoError(t, err)
+	e2e.Must(openStore(t, dir).Image(t.Context(), requests[2], quick()))(t)
 }
 
 func blobFile(dir string, h v1.Hash) string { return filepath.Join(dir, "blobs", "sha256", h.Hex) }
@@ -293,10 +263,7 @@ func TestShared(t *testing.T) {
 	base := imageFor(t, "linux/amd64")
 	var requests []image.Request
 	for _, repo := range []string{"a", "b", "c"} {
-		top, err := random.Layer(1000, types.OCILayer)
-		e2e.NoError(t, err)
-		img, err := mutate.AppendLayers(base, top)
-		e2e.NoError(t, err)
+		img := e2e.Must(mutate.AppendLayers(base, e2e.Must(random.Layer(1000, types.OCILayer))(t)))(t)
 		ref := mustRef(t, host+"/"+repo+":v1")
 		e2e.NoError(t, ggcr.Write(ref, img))
 		requests = append(requests, on(ref, "linux/amd64", t))
@@ -311,8 +278,7 @@ func TestShared(t *testing.T) {
 		}
 	}
 	s := openStore(t, t.TempDir())
-	images, err := s.Images(t.Context(), requests, o)
-	e2e.NoError(t, err)
+	images := e2e.Must(s.Images(t.Context(), requests, o))(t)
 	if len(images) != 3 || len(gets) != 8 {
 		t.Errorf("got %d images after %d requests for blobs, want 3 and 8", len(images), len(gets))
 	}
@@ -332,7 +298,5 @@ func TestParsePolicy(t *testing.T) {
 			t.Errorf("%q: got %q, %v", in, got, err)
 		}
 	}
-	if _, err := image.ParsePolicy("always"); err == nil || !strings.Contains(err.Error(), `"always"`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "image.ParsePolicy", e2e.Err(image.ParsePolicy("always")), `"always"`)
 }

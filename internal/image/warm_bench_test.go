@@ -17,14 +17,10 @@ func BenchmarkWarm(b *testing.B) {
 	e2e.NoError(b, ggcr.Push(tag, indexFor(b, "linux/amd64", "linux/arm64")))
 	dir := b.TempDir()
 	r := on(tag, "linux/amd64", b)
-	if _, err := openStore(b, dir).Image(b.Context(), r, quick()); err != nil {
-		b.Fatal(err)
-	}
+	e2e.Must(openStore(b, dir).Image(b.Context(), r, quick()))(b)
 	for b.Loop() {
-		s, err := image.Open(dir)
-		e2e.NoError(b, err)
-		_, err = s.Image(b.Context(), r, offline())
-		e2e.NoError(b, err)
+		s := e2e.Must(image.Open(dir))(b)
+		e2e.Must(s.Image(b.Context(), r, offline()))(b)
 		e2e.NoError(b, s.Close())
 	}
 }

@@ -17,8 +17,7 @@ func TestCache(t *testing.T) {
 	past := time.Now().Add(-time.Hour)
 	for _, name := range []string{"wheels/old", "wheels/.xfn-aaaaaaaaaaaaaaaaaaaaaaaaaa.tmp", "layers/used", "mine/old"} {
 		path := filepath.Join(dir, cache.Name, name)
-		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("content"), 0o600), os.Chtimes(path, past, past))
-		e2e.NoError(t, err)
+		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("content"), 0o600), os.Chtimes(path, past, past)))
 	}
 	e2e.NoError(t, os.Chtimes(filepath.Join(dir, cache.Name, "layers", "used"), time.Now(), time.Now()))
 	one, two := language.Usage{Entries: 1, Bytes: 7}, language.Usage{Entries: 2, Bytes: 14}
@@ -41,8 +40,7 @@ func TestPruneKeepsLocked(t *testing.T) {
 	cache, dir := language.Cache{Name: "go", Folders: []string{"programs"}, Lock: "lock"}, t.TempDir()
 	entry := filepath.Join(dir, "go/programs/used")
 	e2e.NoError(t, errors.Join(os.MkdirAll(entry, 0o700), os.WriteFile(filepath.Join(entry, "lock"), nil, 0o600)))
-	f, err := os.OpenFile(filepath.Join(entry, "lock"), os.O_RDWR, 0)
-	e2e.NoError(t, err)
+	f := e2e.Must(os.OpenFile(filepath.Join(entry, "lock"), os.O_RDWR, 0))(t)
 	if locked, err := fsx.TryLock(f, fsx.SharedLock); err != nil || !locked {
 		t.Fatalf("TryLock: %v, %v", locked, err)
 	}

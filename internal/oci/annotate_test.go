@@ -22,20 +22,13 @@ func (i unknownField) RawManifest() ([]byte, error) {
 func TestAnnotate(t *testing.T) {
 	src, _ := randomImage(t)
 	want := map[string]string{"a": "b", "empty": "", "text": "one, <two>"}
-	img, err := oci.Annotate(unknownField{src}, want)
-	e2e.NoError(t, err)
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
-	e2e.Equal(t, "annotations", want, m.Annotations)
+	img := e2e.Must(oci.Annotate(unknownField{src}, want))(t)
+	e2e.NoError(t, validate.Image(img))
+	e2e.Equal(t, "annotations", want, e2e.Must(img.Manifest())(t).Annotations)
 	if got := string(raw(t, img.RawManifest)); !strings.Contains(got, `"later":{"n":12345678901234567890}`) {
 		t.Errorf("an unknown field was removed: %s", got)
 	}
-	if img, err = oci.Annotate(img, nil); err != nil {
-		t.Fatal(err)
-	}
+	img = e2e.Must(oci.Annotate(img, nil))(t)
 	if got := string(raw(t, img.RawManifest)); strings.Contains(got, "annotations") {
 		t.Errorf("without annotations the manifest has the field: %s", got)
 	}

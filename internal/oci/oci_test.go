@@ -28,37 +28,27 @@ import (
 
 func raw(t *testing.T, get func() ([]byte, error)) []byte {
 	t.Helper()
-	data, err := get()
-	e2e.NoError(t, err)
-	return data
+	return e2e.Must(get())(t)
 }
 
 func randomImage(t *testing.T) (v1.Image, []v1.Layer) {
 	t.Helper()
-	img, err := imagesource.Image(100, 3)
-	e2e.NoError(t, err)
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	return img, layers
+	img := e2e.Must(imagesource.Image(100, 3))(t)
+	return img, e2e.Must(img.Layers())(t)
 }
 
 // An image that is assembled from the parts of another image has the same digest.
 func TestImage(t *testing.T) {
 	want, layers := randomImage(t)
-	got, err := oci.Image(raw(t, want.RawManifest), raw(t, want.RawConfigFile), layers...)
-	e2e.NoError(t, err)
-	if err := validate.Image(got); err != nil {
-		t.Error(err)
-	}
+	got := e2e.Must(oci.Image(raw(t, want.RawManifest), raw(t, want.RawConfigFile), layers...))(t)
+	e2e.NoError(t, validate.Image(got))
 	assertSame(t, got, want)
 }
 
 func assertSame(t *testing.T, got, want oci.Artifact) {
 	t.Helper()
-	g, err := oci.Describe(got)
-	e2e.NoError(t, err)
-	w, err := oci.Describe(want)
-	e2e.NoError(t, err)
+	g := e2e.Must(oci.Describe(got))(t)
+	w := e2e.Must(oci.Describe(want))(t)
 	if g.Digest != w.Digest || g.Size != w.Size || g.MediaType != w.MediaType {
 		t.Errorf("got %v, want %v", g, w)
 	}
@@ -87,8 +77,7 @@ func TestImageRefuses(t *testing.T) {
 
 func TestImageLacksLayer(t *testing.T) {
 	src, layers := randomImage(t)
-	img, err := oci.Image(raw(t, src.RawManifest), raw(t, src.RawConfigFile), layers...)
-	e2e.NoError(t, err)
+	img := e2e.Must(oci.Image(raw(t, src.RawManifest), raw(t, src.RawConfigFile), layers...))(t)
 	if _, err := img.LayerByDigest(v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}); err == nil {
 		t.Error("found a layer that the image does not have")
 	}
@@ -98,18 +87,13 @@ func TestAssemble(t *testing.T) {
 	src, layers := randomImage(t)
 	var descs []v1.Descriptor
 	for _, l := range layers {
-		desc, err := oci.Describe(l)
-		e2e.NoError(t, err)
+		desc := e2e.Must(oci.Describe(l))(t)
 		desc.Annotations = map[string]string{"a": "b"}
 		descs = append(descs, desc)
 	}
-	img, err := oci.Assemble(raw(t, src.RawConfigFile), descs, layers...)
-	e2e.NoError(t, err)
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	img := e2e.Must(oci.Assemble(raw(t, src.RawConfigFile), descs, layers...))(t)
+	e2e.NoError(t, validate.Image(img))
+	m := e2e.Must(img.Manifest())(t)
 	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
 		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
 	}
@@ -125,22 +109,14 @@ func TestIndex(t *testing.T) {
 	inner := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img})
 	want := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img}, mutate.IndexAddendum{Add: inner})
 	manifest := raw(t, want.RawManifest)
-	got, err := oci.Index(manifest, img, inner)
-	e2e.NoError(t, err)
-	if err := validate.Index(got); err != nil {
-		t.Error(err)
-	}
+	got := e2e.Must(oci.Index(manifest, img, inner))(t)
+	e2e.NoError(t, validate.Index(got))
 	assertSame(t, got, want)
-	m, err := got.IndexManifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(got.IndexManifest())(t)
 	for i, want := range []oci.Artifact{img, inner} {
-		c, err := oci.Child(got, m.Manifests[i])
-		e2e.NoError(t, err)
-		assertSame(t, c, want)
+		assertSame(t, e2e.Must(oci.Child(got, m.Manifests[i]))(t), want)
 	}
-	if _, err := oci.Index(manifest, img); err == nil || !strings.Contains(err.Error(), "is missing") {
-		t.Errorf("a missing child: got %v", err)
-	}
+	e2e.ErrorHas(t, "a missing child", e2e.Err(oci.Index(manifest, img)), "is missing")
 	if _, err := oci.Index([]byte("no"), img); err == nil {
 		t.Error("an index must be JSON")
 	}
@@ -172,9 +148,7 @@ func TestLayerChecks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l, err := oci.Layer(bytes.NewReader(data), oci.Blob{Digest: tc.digest, Size: tc.size})
-			e2e.NoError(t, err)
-			got, err := readAll(l.Compressed())
+			got, err := readAll(e2e.Must(oci.Layer(bytes.NewReader(data), oci.Blob{Digest: tc.digest, Size: tc.size}))(t).Compressed())
 			if tc.want == "" {
 				if err != nil || !bytes.Equal(got, data) {
 					t.Errorf("%s: got %q, %v", tc.reason, got, err)
@@ -197,8 +171,7 @@ func readAll(rc io.ReadCloser, err error) ([]byte, error) {
 func TestVerifyRefusesMore(t *testing.T) {
 	digest, _, err := v1.SHA256(strings.NewReader("ab"))
 	e2e.NoError(t, err)
-	r, err := oci.Verify(io.NopCloser(strings.NewReader("abc")), digest, 2)
-	e2e.NoError(t, err)
+	r := e2e.Must(oci.Verify(io.NopCloser(strings.NewReader("abc")), digest, 2))(t)
 	if got, err := io.ReadAll(r); err == nil || !strings.Contains(err.Error(), "longer") {
 		t.Errorf("got %q, %v, want an error", got, err)
 	}
@@ -206,17 +179,13 @@ func TestVerifyRefusesMore(t *testing.T) {
 
 func TestCompressor(t *testing.T) {
 	data := make([]byte, 5<<20)
-	if _, err := rand.Read(data[:1<<20]); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(rand.Read(data[:1<<20]))(t)
 	want, blob := compress(t, data)
-	l, err := oci.Layer(bytes.NewReader(want), blob)
-	e2e.NoError(t, err)
+	l := e2e.Must(oci.Layer(bytes.NewReader(want), blob))(t)
 	if err := validate.Layer(l); err == nil {
 		t.Error("the validator accepts a layer that is not a tar")
 	}
-	zr, err := gzip.NewReader(bytes.NewReader(want))
-	e2e.NoError(t, err)
+	zr := e2e.Must(gzip.NewReader(bytes.NewReader(want)))(t)
 	if got, err := io.ReadAll(zr); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("the content changed: %v", err)
 	}
@@ -246,9 +215,7 @@ func compress(t *testing.T, data []byte) ([]byte, oci.Blob) {
 	// writes.
 	for rest := data; len(rest) > 0; {
 		n := min(len(rest), 1+len(rest)%70000)
-		if _, err := zw.Write(rest[:n]); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(zw.Write(rest[:n]))(t)
 		rest = rest[n:]
 	}
 	e2e.NoError(t, zw.Close())
@@ -259,9 +226,7 @@ func TestReader(t *testing.T) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := oci.Reader(ctx, strings.NewReader("abc"))
-	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(io.ReadFull(r, make([]byte, 1)))(t)
 	cancel(stopped)
 	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, stopped) {
 		t.Errorf("got %v, want %v", err, stopped)
@@ -272,8 +237,7 @@ func TestReader(t *testing.T) {
 func TestLayerIsReadAtOnce(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 10_000)
 	stored, blob := compress(t, data)
-	l, err := oci.Layer(bytes.NewReader(stored), blob)
-	e2e.NoError(t, err)
+	l := e2e.Must(oci.Layer(bytes.NewReader(stored), blob))(t)
 	g, _ := errgroup.WithContext(t.Context())
 	for n := range 8 {
 		g.Go(func() error {
@@ -289,9 +253,7 @@ func TestLayerIsReadAtOnce(t *testing.T) {
 			return err
 		})
 	}
-	if err := e2e.Await(t, g.Wait); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Await(t, g.Wait))
 }
 
 // full is a full disk.
@@ -319,9 +281,7 @@ func FuzzVerify(f *testing.F) {
 		if !honest {
 			digest.Hex = strings.Repeat("0", 64)
 		}
-		r, err := oci.Verify(io.NopCloser(iotest.OneByteReader(bytes.NewReader(data))), digest, size)
-		e2e.NoError(t, err)
-		_, err = io.ReadAll(r)
+		_, err = io.ReadAll(e2e.Must(oci.Verify(io.NopCloser(iotest.OneByteReader(bytes.NewReader(data))), digest, size))(t))
 		if good := honest && size == int64(len(data)); (err == nil) != good {
 			t.Errorf("valid is %v, got %v", good, err)
 		}

@@ -40,6 +40,24 @@ func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
 	return &Tar{Reader(ctx, plain), left, plain, stored}, nil
 }
 
+// ReadLayers calls do for each entry of the layers of an untrusted image, the lowest layer first,
+// until do returns an error. do may read the content of the entry. Layers that unpack to more
+// than MaxUnpacked bytes are an error.
+func ReadLayers(ctx context.Context, img v1.Image, do func(h *tar.Header, content io.Reader) error) error {
+	layers, err := img.Layers()
+	left := int64(MaxUnpacked)
+	for _, l := range layers {
+		if err != nil {
+			break
+		}
+		var in *Tar
+		if in, err = Plain(ctx, l, &left); err == nil {
+			err = errors.Join(ReadTar(in, do), in.Close())
+		}
+	}
+	return err
+}
+
 // ReadTar calls do for each entry of a tar, in order, until do returns an error. do may read
 // the content of the entry.
 func ReadTar(in io.Reader, do func(h *tar.Header, content io.Reader) error) error {

@@ -20,8 +20,7 @@ import (
 func TestPlain(t *testing.T) {
 	data := bytes.Repeat([]byte("some text, "), 1000)
 	zipped, _ := compress(t, data)
-	zw, err := zstd.NewWriter(nil)
-	e2e.NoError(t, err)
+	zw := e2e.Must(zstd.NewWriter(nil))(t)
 	size := int64(len(data))
 	cases := map[string]struct {
 		reason string
@@ -71,8 +70,7 @@ func readPlain(ctx context.Context, l v1.Layer, left *int64) (data []byte, err e
 func TestPlainStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	left := int64(100)
-	rc, err := oci.Plain(ctx, static.NewLayer([]byte("text"), types.OCILayer), &left)
-	e2e.NoError(t, err)
+	rc := e2e.Must(oci.Plain(ctx, static.NewLayer([]byte("text"), types.OCILayer), &left))(t)
 	defer rc.Close()
 	cancel()
 	if _, err := rc.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {

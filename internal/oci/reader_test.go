@@ -63,8 +63,7 @@ func TestAhead(t *testing.T) {
 func TestAheadStops(t *testing.T) {
 	source := &counted{Reader: bytes.NewReader(randomBytes(8 << 20))}
 	ahead, stop := oci.Ahead(source)
-	_, err := io.CopyN(io.Discard, ahead, 1000)
-	e2e.NoError(t, err)
+	e2e.Must(io.CopyN(io.Discard, ahead, 1000))(t)
 	stop()
 	stop() // A second call does nothing.
 	reads := source.reads
@@ -102,8 +101,7 @@ func TestVerifyLarge(t *testing.T) {
 				"oci.Copy": func(w io.Writer, r io.Reader) (int64, error) { return oci.Copy(t.Context(), w, r) },
 			} {
 				var copied bytes.Buffer
-				r, err := oci.Verify(io.NopCloser(iotest.HalfReader(bytes.NewReader(content))), digest, int64(size))
-				e2e.NoError(t, err)
+				r := e2e.Must(oci.Verify(io.NopCloser(iotest.HalfReader(bytes.NewReader(content))), digest, int64(size)))(t)
 				n, err := copyAll(&copied, r)
 				if mismatch := new(oci.MismatchError); errors.As(err, &mismatch) != (changed >= 0) || (err == nil) != (changed < 0) {
 					t.Errorf("%s of %d bytes, of which byte %d was changed: got %v", name, size, changed, err)

@@ -106,19 +106,14 @@ func bases(t testing.TB, architectures ...string) func(context.Context, string, 
 
 func build(t testing.TB, path string, o project.Options) (*project.Set, error) {
 	t.Helper()
-	p, err := project.Read(t.Context(), path)
-	e2e.NoError(t, err)
+	p := e2e.Must(project.Read(t.Context(), path))(t)
 	if o.Base == nil {
 		o.Base = bases(t, "amd64", "arm64")
 	}
 	o.Images.TempDir = t.TempDir()
 	set, err := project.Build(t.Context(), p, o)
 	if err == nil {
-		t.Cleanup(func() {
-			if err := set.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { e2e.NoError(t, set.Close()) })
 	}
 	return set, err
 }
@@ -126,8 +121,7 @@ func build(t testing.TB, path string, o project.Options) (*project.Set, error) {
 // built builds a project and returns the path of its file.
 func built(t testing.TB, path string) string {
 	t.Helper()
-	set, err := build(t, path, project.Options{})
-	e2e.NoError(t, err)
+	set := e2e.Must(build(t, path, project.Options{}))(t)
 	file := filepath.Join(t.TempDir(), "demo.xpkg")
 	e2e.NoError(t, set.WriteFile(t.Context(), file, nil))
 	return file
@@ -136,10 +130,8 @@ func built(t testing.TB, path string) string {
 // The file depends only on the content of the project: not on times, on the order in which
 // files were made, or on the directory.
 func TestBuildIsReproducible(t *testing.T) {
-	a, err := os.ReadFile(built(t, lay(t, files(nil), false)))
-	e2e.NoError(t, err)
-	b, err := os.ReadFile(built(t, lay(t, files(nil), true)))
-	e2e.NoError(t, err)
+	a := e2e.Must(os.ReadFile(built(t, lay(t, files(nil), false))))(t)
+	b := e2e.Must(os.ReadFile(built(t, lay(t, files(nil), true))))(t)
 	if string(a) != string(b) {
 		t.Errorf("two builds of the same files differ: %d and %d bytes", len(a), len(b))
 	}
@@ -149,12 +141,9 @@ func TestBuildIsReproducible(t *testing.T) {
 func TestBuildKeepsDigestsOfTheUser(t *testing.T) {
 	const zeros = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 	described := strings.Replace(crossplane, "  repository:", "  description: pin it by @"+zeros+"\n  repository:", 1)
-	set, err := build(t, lay(t, files(map[string]string{project.File: described}), false), project.Options{})
-	e2e.NoError(t, err)
-	text, err := xpkg.PackageYAML(t.Context(), set.Configuration)
-	e2e.NoError(t, err)
-	digest, err := set.Functions[0].Index.Digest()
-	e2e.NoError(t, err)
+	set := e2e.Must(build(t, lay(t, files(map[string]string{project.File: described}), false), project.Options{}))(t)
+	text := e2e.Must(xpkg.PackageYAML(t.Context(), set.Configuration))(t)
+	digest := e2e.Must(set.Functions[0].Index.Digest())(t)
 	for _, want := range []string{"pin it by @" + zeros, "version: " + digest.String()} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("package.yaml does not contain %q:\n%s", want, text)
@@ -208,9 +197,7 @@ func TestBuildRefuses(t *testing.T) {
 // A base image must have each platform of the function.
 func TestBuildNeedsTheBaseOfEachPlatform(t *testing.T) {
 	_, err := build(t, lay(t, files(nil), false), project.Options{Base: bases(t, "amd64")})
-	if err == nil || !strings.Contains(err.Error(), "arm64") {
-		t.Errorf("got %v, want an error about arm64", err)
-	}
+	e2e.ErrorHas(t, "build", err, "arm64")
 	set, err := build(t, lay(t, files(nil), false), project.Options{Base: bases(t, "amd64"), Platforms: []v1.Platform{{OS: "linux", Architecture: "amd64"}}})
 	if err != nil || len(set.Functions) != 1 || len(set.Functions[0].Images) != 1 {
 		t.Errorf("got %v, %v, want one image for the given platform", set, err)
@@ -281,9 +268,7 @@ func TestBuildChecksArchitecturesOfTarballs(t *testing.T) {
 	tarball := filepath.Join(filepath.Dir(path), "c-arm64.tar")
 	e2e.NoError(t, archive.WriteTagged(t.Context(), tarball, []archive.Tagged{{Tag: "a:b", Image: img}}, nil))
 	_, err := build(t, path, project.Options{})
-	if err == nil || !strings.Contains(err.Error(), `is for architecture "amd64", expected "arm64"`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "build", err, `is for architecture "amd64", expected "arm64"`)
 }
 
 // Whatever the crossplane CLI leaves out without a message is a warning with the file.
@@ -330,9 +315,7 @@ func TestLint(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := lay(t, files(tc.files), false)
-			p, err := project.Read(t.Context(), path)
-			e2e.NoError(t, err)
-			report, err := project.Lint(t.Context(), p, project.Options{Lint: xpkg.Warn})
+			report, err := project.Lint(t.Context(), e2e.Must(project.Read(t.Context(), path))(t), project.Options{Lint: xpkg.Warn})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -365,8 +348,7 @@ func TestBuildManyFiles(t *testing.T) {
 
 // Lint returns errors that are not problems of the content.
 func TestLintFails(t *testing.T) {
-	p, err := project.Read(t.Context(), lay(t, files(nil), false))
-	e2e.NoError(t, err)
+	p := e2e.Must(project.Read(t.Context(), lay(t, files(nil), false)))(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
 	cancel(stop)

@@ -99,16 +99,13 @@ func (r *reader) schemasPath() {
 }
 
 // local adds a problem for a path that leaves the project.
-func (r *reader) local(field, dir string) bool {
+func (r *reader) local(field, dir string) {
 	switch clean := path.Clean(dir); {
 	case path.IsAbs(dir):
 		r.fail(field, "%s is %q, but the path must be relative", field, dir)
 	case clean == ".." || strings.HasPrefix(clean, "../"):
 		r.fail(field, "%s is %q, but the path must be in the project's directory", field, dir)
-	default:
-		return true
 	}
-	return false
 }
 
 // knownArchitectures are those of Linux in Go, which are the names in OCI images.

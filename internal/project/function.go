@@ -127,10 +127,7 @@ func (b *builder) content(ctx context.Context, f Function) (*xpkg.Package, error
 func (b *builder) source(ctx context.Context, f Function, lang language.Language) (_ []v1.Image, _ []language.Material, err error) {
 	p := b.project
 	src := language.Source{Dir: p.FunctionDir(f), Root: p.Root, Project: true, Platforms: b.platforms(), Artifacts: b.Artifacts}
-	reference := lang.ProjectBase
-	if reference == "" {
-		reference = lang.Base
-	}
+	reference := cmp.Or(lang.ProjectBase, lang.Base)
 	if err := lang.CheckSource(ctx, src, b.Images.Progress); err != nil {
 		return nil, nil, err
 	}

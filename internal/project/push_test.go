@@ -31,30 +31,19 @@ func fetch(ctx context.Context, ref name.Reference) (xpkg.Artifact, error) {
 
 func open(t *testing.T, file, repository string) *project.Set {
 	t.Helper()
-	set, err := project.Open(t.Context(), file, repository)
-	e2e.NoError(t, err)
-	t.Cleanup(func() {
-		if err := set.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	set := e2e.Must(project.Open(t.Context(), file, repository))(t)
+	t.Cleanup(func() { e2e.NoError(t, set.Close()) })
 	return set
 }
 
 func tag(t *testing.T, ref string) name.Tag {
 	t.Helper()
-	parsed, err := name.NewTag(ref)
-	e2e.NoError(t, err)
-	return parsed
+	return e2e.Must(name.NewTag(ref))(t)
 }
 
 func digest(t *testing.T, ref name.Reference) string {
 	t.Helper()
-	a, err := fetch(t.Context(), ref)
-	e2e.NoError(t, err)
-	d, err := a.Digest()
-	e2e.NoError(t, err)
-	return d.String()
+	return e2e.Must(e2e.Must(fetch(t.Context(), ref))(t).Digest())(t).String()
 }
 
 // A registry has the same manifests after a push of xfn as after one of the crossplane CLI,
@@ -79,21 +68,16 @@ func TestPushPullAndCopy(t *testing.T) {
 	}
 
 	copied := address + "/mirror/demo"
-	set, err := project.Fetched(t.Context(), tag(t, repository+":v1"), fetch)
-	e2e.NoError(t, err)
-	if _, err := project.Copy(t.Context(), set, tag(t, repository+":v1"), tag(t, copied+":v2"), 2, push.CopyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	set := e2e.Must(project.Fetched(t.Context(), tag(t, repository+":v1"), fetch))(t)
+	e2e.Must(project.Copy(t.Context(), set, tag(t, repository+":v1"), tag(t, copied+":v2"), 2, push.CopyOptions{}))(t)
 	for of, m := range want {
 		if got := digest(t, tag(t, copied+strings.TrimPrefix(of, repository)+":v2")); got != digestOf(m.raw) {
 			t.Errorf("the copy of %s is at %s, want %s", of, got, digestOf(m.raw))
 		}
 	}
-	bytes, err := os.ReadFile(file)
-	e2e.NoError(t, err)
+	bytes := e2e.Must(os.ReadFile(file))(t)
 	for _, from := range []string{repository + ":v1", copied + ":v2"} {
-		set, err := project.Fetched(t.Context(), tag(t, from), fetch)
-		e2e.NoError(t, err)
+		set := e2e.Must(project.Fetched(t.Context(), tag(t, from), fetch))(t)
 		path := filepath.Join(t.TempDir(), "pulled.xpkg")
 		e2e.NoError(t, set.WriteFile(t.Context(), path, nil))
 		if pulled, err := os.ReadFile(path); err != nil || string(pulled) != string(bytes) {
@@ -157,8 +141,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestFetchedRefuses(t *testing.T) {
 	address := remotetest.Serve(t, remotetest.Embedded(t))
 	set := open(t, built(t, lay(t, at(address), false)), "")
-	plain, err := xpkg.Build(&xpkg.Package{Meta: xpkg.Object{Kind: "Configuration", Name: "c"}, YAML: []byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: c}\n")}, nil, xpkg.BuildOptions{})
-	e2e.NoError(t, err)
+	plain := e2e.Must(xpkg.Build(&xpkg.Package{Meta: xpkg.Object{Kind: "Configuration", Name: "c"}, YAML: []byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: c}\n")}, nil, xpkg.BuildOptions{}))(t)
 	for _, tc := range []struct {
 		reason   string
 		artifact xpkg.Artifact
@@ -168,9 +151,7 @@ func TestFetchedRefuses(t *testing.T) {
 		{"a Configuration that xfn xpkg build wrote is one package", plain, "it has neither functions of a project nor the annotations"},
 	} {
 		ref := tag(t, address+"/a/b:v1")
-		if _, err := push.Artifact(t.Context(), ref, tc.artifact, push.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(push.Artifact(t.Context(), ref, tc.artifact, push.Options{}))(t)
 		_, err := project.Fetched(t.Context(), ref, fetch)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), "xfn xpkg pull") {
 			t.Errorf("%s: got %v (hint %q), want %q", tc.reason, err, hint.Of(err), tc.want)

@@ -293,9 +293,7 @@ func TestRewritten(t *testing.T) {
 		"a.example.org/z":    "b.example.org/z",
 		"e.example.org/z":    "e.example.org/z",
 	} {
-		if got := p.Rewritten(from); got != want {
-			t.Errorf("%s: got %s, want %s", from, got, want)
-		}
+		e2e.Equal(t, from, want, p.Rewritten(from))
 	}
 }
 
@@ -306,15 +304,11 @@ func TestFunctionRef(t *testing.T) {
 		"127.0.0.1:5061/gold/basic":      "gold-basiccompose",
 		"acme/demo":                      "acme-democompose",
 	} {
-		if got := (&project.Project{Repository: repository}).FunctionRef("compose"); got != want {
-			t.Errorf("%s: got %q, want %q", repository, got, want)
-		}
+		e2e.Equal(t, repository, want, (&project.Project{Repository: repository}).FunctionRef("compose"))
 	}
 }
 
 // A project file that is not a regular file, such as a pipe, is an error and is not opened.
 func TestReadDirectory(t *testing.T) {
-	if _, err := project.Read(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "expected a file, got ") {
-		t.Errorf("got %v, want an error about the kind of file", err)
-	}
+	e2e.ErrorHas(t, "project.Read", e2e.Err(project.Read(t.Context(), t.TempDir())), "expected a file, got ")
 }

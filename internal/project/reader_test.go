@@ -64,12 +64,11 @@ func pushCLI(t *testing.T, path, repository string) (map[string]pushedManifest, 
 	}
 	for repo, list := range children {
 		slices.SortFunc(list, func(a, b any) int { return cmp.Compare(a.(indexEntry).Digest, b.(indexEntry).Digest) })
-		raw, err := json.Marshal(struct {
+		raw := e2e.Must(json.Marshal(struct {
 			SchemaVersion int    `json:"schemaVersion"`
 			MediaType     string `json:"mediaType"`
 			Manifests     []any  `json:"manifests"`
-		}{2, "application/vnd.oci.image.index.v1+json", list})
-		e2e.NoError(t, err)
+		}{2, "application/vnd.oci.image.index.v1+json", list}))(t)
 		all[repo] = pushedManifest{"application/vnd.oci.image.index.v1+json", raw}
 	}
 	return all, packageYAML
@@ -78,8 +77,7 @@ func pushCLI(t *testing.T, path, repository string) (map[string]pushedManifest, 
 // readTar returns the files of a tar, and checks their attributes.
 func readTar(t *testing.T, path string) map[string][]byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	e2e.NoError(t, err)
+	data := e2e.Must(os.ReadFile(path))(t)
 	files := map[string][]byte{}
 	last := ""
 	for tr := tar.NewReader(bytes.NewReader(data)); ; {
@@ -91,9 +89,7 @@ func readTar(t *testing.T, path string) map[string][]byte {
 		if h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 0 || files[h.Name] != nil {
 			t.Errorf("%s has mode %o, owner %d:%d and time %s, or occurs twice", h.Name, h.Mode, h.Uid, h.Gid, h.ModTime)
 		}
-		if files[h.Name], err = io.ReadAll(tr); err != nil {
-			t.Fatal(err)
-		}
+		files[h.Name] = e2e.Must(io.ReadAll(tr))(t)
 		last = h.Name
 	}
 	if last != "manifest.json" {
@@ -147,8 +143,7 @@ func manifestOf(t *testing.T, files map[string][]byte, config string, layers []s
 		}
 		m.Layers = append(m.Layers, l)
 	}
-	raw, err := json.Marshal(m)
-	e2e.NoError(t, err)
+	raw = e2e.Must(json.Marshal(m))(t)
 	return raw, base
 }
 
@@ -165,8 +160,7 @@ func descriptorOf(t *testing.T, raw, config []byte) indexEntry {
 // fileIn returns a file of a layer.
 func fileIn(t *testing.T, layer []byte, name string) string {
 	t.Helper()
-	zr, err := gzip.NewReader(bytes.NewReader(layer))
-	e2e.NoError(t, err)
+	zr := e2e.Must(gzip.NewReader(bytes.NewReader(layer)))(t)
 	for tr := tar.NewReader(zr); ; {
 		h, err := tr.Next()
 		if err != nil {
@@ -175,9 +169,7 @@ func fileIn(t *testing.T, layer []byte, name string) string {
 		if h.Name != name {
 			continue
 		}
-		data, err := io.ReadAll(tr)
-		e2e.NoError(t, err)
-		return string(data)
+		return string(e2e.Must(io.ReadAll(tr))(t))
 	}
 }
 

@@ -23,15 +23,12 @@ func TestFunctionDocuments(t *testing.T) {
   - {source: Tarball, tarball: {name: other, pathPrefix: images/o}}
 `
 	path := lay(t, files(map[string]string{project.File: text, "images/o-amd64.tar.gz": "x"}), false)
-	p, err := project.Read(t.Context(), path)
-	e2e.NoError(t, err)
+	p := e2e.Must(project.Read(t.Context(), path))(t)
 	docs, err := p.FunctionDocuments("amd64")
 	if err != nil || len(docs) != 3 {
 		t.Fatalf("got %d documents, %v, want 3", len(docs), err)
 	}
-	metadata, err := docs[0].Object()
-	e2e.NoError(t, err)
-	dependencies, err := lock.Functions(docs[0], metadata)
+	dependencies, err := lock.Functions(docs[0], e2e.Must(docs[0].Object())(t))
 	if want := (lock.Dependency{Package: "registry.example.org/f", Version: "v2", Path: path, Line: 8}); err != nil || len(dependencies) != 1 || dependencies[0] != want {
 		t.Errorf("got %v, %v, want %v", dependencies, err, want)
 	}
@@ -40,16 +37,13 @@ func TestFunctionDocuments(t *testing.T) {
 			t.Errorf("got %s on line %d, want %s on line %d", got, docs[i+1].Line, want, 12+i)
 		}
 	}
-	if _, err := p.FunctionDocuments("arm64"); err == nil || !strings.Contains(err.Error(), `architecture "arm64"`) {
-		t.Errorf("got %v, want an error about the missing tarball", err)
-	}
+	e2e.ErrorHas(t, "FunctionDocuments", e2e.Err(p.FunctionDocuments("arm64")), `architecture "arm64"`)
 }
 
 // The Composition and the XRD of a type may be in one file.
 func TestAPIsFor(t *testing.T) {
 	path := lay(t, files(map[string]string{"apis/definition.yaml": "", "apis/composition.yaml": "", "apis/all.yaml": xrd + "---\n" + composition}), false)
-	p, err := project.Read(t.Context(), path)
-	e2e.NoError(t, err)
+	p := e2e.Must(project.Read(t.Context(), path))(t)
 	apis, err := p.APIsFor("example.org/v1", "App")
 	all := filepath.Join(filepath.Dir(path), "apis", "all.yaml")
 	if err != nil || apis.Composition.Position() != all+":14" || apis.XRD.Position() != all+":1" || apis.Claim {

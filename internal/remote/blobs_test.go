@@ -30,8 +30,7 @@ func serveBlob(w http.ResponseWriter, r *http.Request) {
 
 func openBlob(t *testing.T, o remote.Options, host string, content []byte, from int64) ([]byte, error) {
 	t.Helper()
-	repo, err := name.NewRepository(host + "/gold/image")
-	e2e.NoError(t, err)
+	repo := e2e.Must(name.NewRepository(host + "/gold/image"))(t)
 	o.UserAgent = "xfn/v0.1.0"
 	c := fast(o)
 	b, err := c.Repository(t.Context(), repo)

@@ -39,10 +39,8 @@ func fast(o remote.Options) *remote.Client {
 // reference, and the error as Client.Explain describes it.
 func push(t *testing.T, c *remote.Client, host string) (name.Tag, error) {
 	t.Helper()
-	ref, err := remote.ParseTag(host+"/gold/image:v1.0.0", "")
-	e2e.NoError(t, err)
-	img, err := random.Image(1<<16, 2)
-	e2e.NoError(t, err)
+	ref := e2e.Must(remote.ParseTag(host+"/gold/image:v1.0.0", ""))(t)
+	img := e2e.Must(random.Image(1<<16, 2))(t)
 	u, err := c.Uploader(t.Context(), ref.Context())
 	if err == nil {
 		err = write(t.Context(), u, ref.TagStr(), img)
@@ -171,9 +169,7 @@ func TestUserAgent(t *testing.T) {
 		mu.Unlock()
 		inner.ServeHTTP(w, r)
 	}))
-	if _, err := push(t, fast(remote.Options{UserAgent: "xfn/v0.1.0"}), host); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(push(t, fast(remote.Options{UserAgent: "xfn/v0.1.0"}), host))(t)
 	if len(agents) != 1 || !agents["xfn/v0.1.0"] {
 		t.Errorf("got user agents %v, want xfn/v0.1.0 alone", agents)
 	}

@@ -139,9 +139,7 @@ func TestPausesAreReported(t *testing.T) {
 	}))
 	var got recorder
 	c := remote.New(remote.Options{Progress: got.record, Sleep: func(context.Context, time.Duration) error { return nil }})
-	if _, err := push(t, c, host); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(push(t, c, host))(t)
 	want := fmt.Sprintf("registry %q answered 503 Service Unavailable; trying again in 7s (2 of 3)", host)
 	if !slices.Contains(got.lines, want) {
 		t.Errorf("got %q, want %q", got.lines, want)
@@ -157,9 +155,7 @@ func TestSourcesAreReported(t *testing.T) {
 	o.Progress = got.record
 	c := fast(o)
 	for _, host := range []string{one, two, one, two} {
-		if _, err := push(t, c, host); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(push(t, c, host))(t)
 	}
 	e2e.Equal(t, "result", []string{one + ": no credentials", two + ": credentials of ~/config.json"}, got.lines)
 }

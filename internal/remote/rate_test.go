@@ -136,10 +136,8 @@ func TestMinRate(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				c := remote.New(remote.Options{Transport: tc.serve, MinRate: tc.minRate})
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://registry.example.org/v2/a/blobs/b", nil)
-				e2e.NoError(t, err)
-				resp, err := c.RoundTrip(req)
-				e2e.NoError(t, err)
+				req := e2e.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://registry.example.org/v2/a/blobs/b", nil))(t)
+				resp := e2e.Must(c.RoundTrip(req))(t)
 				defer resp.Body.Close()
 				got, err := io.Copy(io.Discard, resp.Body)
 				var timeout net.Error

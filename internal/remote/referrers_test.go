@@ -87,9 +87,7 @@ func TestReferrers(t *testing.T) {
 			if err == nil && (len(got.Manifests) != tc.want || got.Listed != tc.listed) {
 				t.Errorf("%s: got %d, listed %v", tc.reason, len(got.Manifests), got.Listed)
 			}
-			up, err := c.Uploader(t.Context(), repo)
-			e2e.NoError(t, err)
-			same, err := up.Referrers(t.Context(), subject)
+			same, err := e2e.Must(c.Uploader(t.Context(), repo))(t).Referrers(t.Context(), subject)
 			if err == nil && (len(same.Manifests) != tc.want || same.Listed != tc.listed) || (err == nil) != (tc.err == "") {
 				t.Errorf("%s: the pusher gets %+v, %v", tc.reason, same, err)
 			}
@@ -104,8 +102,7 @@ func TestFallbackTag(t *testing.T) {
 		"sha512:" + strings.Repeat("a", 128): "sha512-" + strings.Repeat("a", 121),
 	}
 	for digest, want := range cases {
-		h, err := v1.NewHash(digest)
-		e2e.NoError(t, err)
+		h := e2e.Must(v1.NewHash(digest))(t)
 		if got := remote.FallbackTag(h); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -22,12 +22,9 @@ import (
 // blobsOf logs in to the repository gold/image of the registry at host.
 func blobsOf(t *testing.T, host string) (*remote.Client, *remote.Repository, name.Repository) {
 	t.Helper()
-	repo, err := name.NewRepository(host + "/gold/image")
-	e2e.NoError(t, err)
+	repo := e2e.Must(name.NewRepository(host + "/gold/image"))(t)
 	c := fast(remote.Options{})
-	b, err := c.Repository(t.Context(), repo)
-	e2e.NoError(t, err)
-	return c, b, repo
+	return c, e2e.Must(c.Repository(t.Context(), repo))(t), repo
 }
 
 func descOf(t *testing.T, content []byte) v1.Descriptor {
@@ -99,9 +96,7 @@ func TestStream(t *testing.T) {
 			c, b, repo := blobsOf(t, remotetest.Serve(t, steps(&asked, tc.serve...)))
 			rc := b.Stream(t.Context(), descOf(t, blob), tc.from)
 			got, err := io.ReadAll(rc)
-			if closeErr := rc.Close(); closeErr != nil {
-				t.Error(closeErr)
-			}
+			e2e.NoError(t, rc.Close())
 			checkError(t, tc.reason, c.Explain(repo.Tag("v1"), err), tc.err, "")
 			if err == nil && !bytes.Equal(got, blob[tc.from:]) {
 				t.Errorf("%s: got %d bytes", tc.reason, len(got))

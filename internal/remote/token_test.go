@@ -76,10 +76,8 @@ func TestTokensExpire(t *testing.T) {
 			e := &expiring{next: remotetest.Embedded(t), refused: map[string]string{}}
 			host := remotetest.Serve(t, e)
 			c := fast(remote.Options{Keychain: keys{authn.FromConfig(login)}})
-			u, err := c.Uploader(t.Context(), repository(t, host, "gold/image"))
-			e2e.NoError(t, err)
-			img, err := random.Image(100, 6)
-			e2e.NoError(t, err)
+			u := e2e.Must(c.Uploader(t.Context(), repository(t, host, "gold/image")))(t)
+			img := e2e.Must(random.Image(100, 6))(t)
 			ref := repository(t, host, "gold/image").Tag("v1")
 			if err := write(t.Context(), u, ref.TagStr(), img); err != nil {
 				t.Fatal(c.Explain(ref, err))

@@ -46,9 +46,7 @@ func blobOf(t *testing.T, data []byte) remote.Blob {
 
 func repository(t *testing.T, host, path string) name.Repository {
 	t.Helper()
-	repo, err := name.NewRepository(host + "/" + path)
-	e2e.NoError(t, err)
-	return repo
+	return e2e.Must(name.NewRepository(host + "/" + path))(t)
 }
 
 // upload uploads b to the repository gold/image of the registry at host, as a push does.
@@ -74,8 +72,7 @@ func uploadTo(ctx context.Context, c *remote.Client, repo name.Repository, b rem
 // checkStored checks that the registry at host has a blob with the content want.
 func checkStored(t *testing.T, host string, want []byte) {
 	t.Helper()
-	resp, err := http.Get("http://" + host + "/v2/gold/image/blobs/" + blobOf(t, want).Digest.String())
-	e2e.NoError(t, err)
+	resp := e2e.Must(http.Get("http://" + host + "/v2/gold/image/blobs/" + blobOf(t, want).Digest.String()))(t)
 	defer resp.Body.Close()
 	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the registry has %d other bytes (%s, %v)", len(got), resp.Status, err)

@@ -1,8 +1,8 @@
 package runtimeimage
 
 import (
-	"archive/tar"
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -31,8 +31,8 @@ const (
 
 // minimal returns one base image for each platform. It contains only the files that a
 // static program needs.
-func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image, error) {
-	l, err := s.draft.Compress(func(w io.Writer) error { return writeTar(w, baseFiles()) })
+func (s *spool) minimal(ctx context.Context, platforms []v1.Platform, created time.Time) ([]v1.Image, error) {
+	l, err := s.draft.Compress(func(w io.Writer) error { return WriteTar(ctx, w, baseFiles()) })
 	if err != nil {
 		return nil, err
 	}
@@ -54,22 +54,12 @@ func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image,
 	return images, nil
 }
 
-// A file is a file in a layer or, if its name ends in "/", a directory.
-type file struct {
-	name string
-	mode int64
-	data []byte
-}
-
-func baseFiles() []file {
-	return []file{
-		{"etc/", 0o755, nil},
-		{"etc/group", 0o644, []byte(group)},
-		{"etc/passwd", 0o644, []byte(passwd)},
-		{"etc/ssl/", 0o755, nil},
-		{"etc/ssl/certs/", 0o755, nil},
-		{certificates, 0o644, roots()},
-		{"tmp/", 0o1777, nil},
+func baseFiles() []TarFile {
+	return []TarFile{
+		NewTarFile("etc/group", 0o644, []byte(group)),
+		NewTarFile("etc/passwd", 0o644, []byte(passwd)),
+		NewTarFile(certificates, 0o644, roots()),
+		{Path: "tmp/", Mode: 0o1777},
 	}
 }
 
@@ -84,29 +74,4 @@ func roots() []byte {
 		}
 	}
 	return all.Bytes()
-}
-
-// writeTar writes a tar with these files. Root owns all of them, and their modification
-// time is zero.
-func writeTar(w io.Writer, files []file) error {
-	tw := tar.NewWriter(w)
-	for _, f := range files {
-		if err := tw.WriteHeader(header(f.name, f.mode, int64(len(f.data)))); err != nil {
-			return fmt.Errorf("adding %s: %w", f.name, err)
-		}
-		if _, err := tw.Write(f.data); err != nil {
-			return fmt.Errorf("adding %s: %w", f.name, err)
-		}
-	}
-	return tw.Close()
-}
-
-// header returns the tar header of a file, or of a directory if name ends in "/". The
-// format is USTAR, or PAX if size is 8 GiB or more.
-func header(name string, mode, size int64) *tar.Header {
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: size}
-	if name[len(name)-1] == '/' {
-		h.Typeflag = tar.TypeDir
-	}
-	return h
 }

@@ -3,7 +3,6 @@ package runtimeimage
 import (
 	"archive/tar"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -37,15 +36,9 @@ func (f folders) header(name string) *tar.Header {
 
 // scan lists the files of a base image that the tree is laid over.
 func (t *tree) scan(ctx context.Context, base v1.Image) (*scan, error) {
-	layers, err := base.Layers()
-	if err != nil {
+	s := &scan{ours: t.kinds(), theirs: map[string]entry{}}
+	if err := oci.ReadLayers(ctx, base, s.add); err != nil {
 		return nil, fmt.Errorf("reading the base image's layers: %w", err)
-	}
-	s := &scan{ours: t.kinds(), theirs: map[string]entry{}, left: oci.MaxUnpacked}
-	for _, l := range layers {
-		if err := s.layer(ctx, l); err != nil {
-			return nil, fmt.Errorf("reading the base image's layers: %w", err)
-		}
 	}
 	return s, nil
 }
@@ -71,7 +64,6 @@ type scan struct {
 	// partial is true if the image has more than maxFiles files: theirs then lacks files
 	// that are not in ours.
 	partial bool
-	left    int64
 }
 
 // An entry is a file in an image.
@@ -83,28 +75,21 @@ type entry struct {
 
 func (e entry) isDir() bool { return e.kind == tar.TypeDir || e.kind == 0 }
 
-// layer updates s.theirs with the files that a layer adds and deletes.
-func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
-	in, err := oci.Plain(ctx, l, &s.left)
-	if err != nil {
-		return err
+// add updates s.theirs with a file that a layer adds or deletes.
+func (s *scan) add(h *tar.Header, _ io.Reader) error {
+	name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
+	dir, base := path.Split(name)
+	switch {
+	case base == deleted+deleted+".opq":
+		s.forget(dir)
+	case strings.HasPrefix(base, deleted):
+		gone := dir + strings.TrimPrefix(base, deleted)
+		delete(s.theirs, gone)
+		s.forget(gone + "/")
+	default:
+		s.set(name, entry{h.Typeflag, h.Linkname, folder{h.Mode & 0o7777, h.Uid, h.Gid}})
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	return oci.ReadTar(in, func(h *tar.Header, _ io.Reader) error {
-		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
-		dir, base := path.Split(name)
-		switch {
-		case base == deleted+deleted+".opq":
-			s.forget(dir)
-		case strings.HasPrefix(base, deleted):
-			gone := dir + strings.TrimPrefix(base, deleted)
-			delete(s.theirs, gone)
-			s.forget(gone + "/")
-		default:
-			s.set(name, entry{h.Typeflag, h.Linkname, folder{h.Mode & 0o7777, h.Uid, h.Gid}})
-		}
-		return nil
-	})
+	return nil
 }
 
 // set adds a file and the directories that lead to it. The files of a directory that the

@@ -1,6 +1,7 @@
 package runtimeimage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,9 +77,7 @@ func (d Dir) read(ctx context.Context, opts Options) (*dirTree, error) {
 	if d.Base == nil {
 		return nil, errors.New("no base image is given")
 	}
-	if d.Workdir == "" {
-		d.Workdir = DefaultWorkdir
-	}
+	d.Workdir = cmp.Or(d.Workdir, DefaultWorkdir)
 	if path.Clean(d.Workdir) != d.Workdir || !path.IsAbs(d.Workdir) {
 		return nil, fmt.Errorf("expected a clean, absolute path in the image as the working directory, got %q", d.Workdir)
 	}

@@ -48,13 +48,10 @@ func baseOf(t *testing.T, config v1.Config, layers []v1.Layer, platforms ...v1.P
 	t.Helper()
 	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range platforms {
-		img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
-		e2e.NoError(t, err)
+		img := e2e.Must(mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...))(t)
 		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: remotetest.Configured(t, img, p, config)})
 	}
-	images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), runtimeimage.Options{TempDir: t.TempDir()})
-	e2e.NoError(t, err)
-	return images
+	return e2e.Must(runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), runtimeimage.Options{TempDir: t.TempDir()}))(t)
 }
 
 // scratch returns a minimal base image.
@@ -87,8 +84,7 @@ func files(t *testing.T, texts map[string]string) string {
 func fromDir(t *testing.T, d runtimeimage.Dir) []v1.Image {
 	t.Helper()
 	opts := options(t)
-	images, err := runtimeimage.FromDir(t.Context(), d, opts)
-	e2e.NoError(t, err)
+	images := e2e.Must(runtimeimage.FromDir(t.Context(), d, opts))(t)
 	t.Cleanup(func() {
 		if err := images.Close(); err != nil {
 			t.Error(err)
@@ -122,8 +118,7 @@ func TestFromDir(t *testing.T) {
 		if err := validate.Image(images[i]); err != nil {
 			t.Error(err)
 		}
-		config, err := images[i].ConfigFile()
-		e2e.NoError(t, err)
+		config := e2e.Must(images[i].ConfigFile())(t)
 		want := v1.Config{
 			User: "nonroot:nonroot", Entrypoint: python, WorkingDir: "/function",
 			Env: []string{"PATH=/usr/bin", "LANG=en", "A=b=c"}, Labels: map[string]string{"a": "1", "b": "3", "c": "4"},
@@ -152,10 +147,8 @@ func TestFromDir(t *testing.T) {
 // assertOneLayer fails the test unless all images share the layer that FromDir added.
 func assertOneLayer(t *testing.T, images []v1.Image) {
 	t.Helper()
-	a, err := images[0].Manifest()
-	e2e.NoError(t, err)
-	b, err := images[1].Manifest()
-	e2e.NoError(t, err)
+	a := e2e.Must(images[0].Manifest())(t)
+	b := e2e.Must(images[1].Manifest())(t)
 	if len(a.Layers) != 2 || a.Layers[1].Digest != b.Layers[1].Digest {
 		t.Errorf("got layers %v and %v", a.Layers, b.Layers)
 	}
@@ -174,9 +167,7 @@ func TestFromDirIsRepeatable(t *testing.T) {
 	layer := tarLayer(t, member{name: "usr/", kind: tar.TypeDir, mode: 0o755})
 	for _, dir := range []string{first, second} {
 		img := fromDir(t, runtimeimage.Dir{Path: dir, Base: baseOf(t, v1.Config{}, []v1.Layer{layer}, amd64), Entrypoint: python})[0]
-		h, err := img.Digest()
-		e2e.NoError(t, err)
-		digests = append(digests, h)
+		digests = append(digests, e2e.Must(img.Digest())(t))
 	}
 	if digests[0] != digests[1] {
 		t.Errorf("got %s and %s", digests[0], digests[1])
@@ -189,17 +180,14 @@ func TestFromDirBesideThePackage(t *testing.T) {
 	dir := files(t, map[string]string{"main.py": "x"})
 	opts := options(t)
 	opts.Beside = dir
-	images, err := runtimeimage.FromDir(t.Context(), runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, opts)
-	e2e.NoError(t, err)
+	images := e2e.Must(runtimeimage.FromDir(t.Context(), runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, opts))(t)
 	got, _ := contents(t, images.All[0])
 	for name := range got {
 		if name != "usr" && name != "usr/bin/python3" && name != "function" && name != "function/main.py" {
 			t.Errorf("the image has %q", name)
 		}
 	}
-	if err := images.Close(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, images.Close())
 }
 
 // FromDir replaces the user of a base image only if that user is root.
@@ -209,8 +197,7 @@ func TestFromDirUser(t *testing.T) {
 		"1000": "1000", "nonroot": "nonroot", "10:0": "10:0",
 	} {
 		base := baseOf(t, v1.Config{User: user}, []v1.Layer{tarLayer(t)}, amd64)
-		config, err := fromDir(t, runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Base: base, Entrypoint: python})[0].ConfigFile()
-		e2e.NoError(t, err)
+		config := e2e.Must(fromDir(t, runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Base: base, Entrypoint: python})[0].ConfigFile())(t)
 		if config.Config.User != want {
 			t.Errorf("%q: got %q, want %q", user, config.Config.User, want)
 		}
@@ -258,8 +245,7 @@ func TestFromDirBeneath(t *testing.T) {
 				return
 			}
 			img := fromDir(t, d)[0]
-			layers, err := img.Layers()
-			e2e.NoError(t, err)
+			layers := e2e.Must(img.Layers())(t)
 			got := directories(t, layers[len(layers)-1])
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
@@ -269,8 +255,7 @@ func TestFromDirBeneath(t *testing.T) {
 // directories returns the modes of the directories in a layer, by name.
 func directories(t *testing.T, l v1.Layer) map[string]int64 {
 	t.Helper()
-	rc, err := l.Uncompressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(l.Uncompressed())(t)
 	defer rc.Close()
 	modes := map[string]int64{}
 	for tr := tar.NewReader(rc); ; {
@@ -369,9 +354,7 @@ func TestFromDirPrograms(t *testing.T) {
 func TestFromDirWithoutBase(t *testing.T) {
 	opts := options(t)
 	_, err := runtimeimage.FromDir(t.Context(), runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Entrypoint: python}, opts)
-	if err == nil || !strings.Contains(err.Error(), "no base image") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "runtimeimage.FromDir", err, "no base image")
 	e2e.Empty(t, opts.TempDir)
 }
 

@@ -45,9 +45,7 @@ func TestFromEngine(t *testing.T) {
 		if got, err := img.ConfigName(); err != nil || got != id {
 			t.Errorf("%s: got config %s, %v, want %s", asked, got, err, id)
 		}
-		digest, err := img.Digest()
-		e2e.NoError(t, err)
-		digests = append(digests, digest)
+		digests = append(digests, e2e.Must(img.Digest())(t))
 		if err := images.Close(); err != nil {
 			t.Error(err)
 		}

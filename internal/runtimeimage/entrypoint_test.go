@@ -76,8 +76,7 @@ func TestFromDirLeavesOut(t *testing.T) {
 		"tests/a.py": "", "a.log": "", ".xpkgignore": "/tests\n*.log\n",
 	})
 	images := fromDir(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python})
-	layers, err := images[0].Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(images[0].Layers())(t)
 	want := []string{"function/", "function/lib/", "function/lib/a.py", "function/main.py"}
 	e2e.Equal(t, "members", want, memberNames(t, layers[len(layers)-1]))
 }
@@ -85,8 +84,7 @@ func TestFromDirLeavesOut(t *testing.T) {
 // memberNames returns the names of the members of a layer, in order.
 func memberNames(t *testing.T, l v1.Layer) (names []string) {
 	t.Helper()
-	rc, err := l.Uncompressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(l.Uncompressed())(t)
 	defer rc.Close()
 	tr := tar.NewReader(rc)
 	h, err := tr.Next()

@@ -86,9 +86,7 @@ func project(t *testing.T) string {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
 	var layers []v1.Layer
 	for _, name := range []string{"a", "b"} {
-		l, err := remotetest.Layer(map[string][]byte{name: data})
-		e2e.NoError(t, err)
-		layers = append(layers, l)
+		layers = append(layers, e2e.Must(remotetest.Layer(map[string][]byte{name: data}))(t))
 	}
 	saved := []byte(e2e.ReadFile(t, writeArchive(t, remotetest.Image(t, v1.Config{}, layers...))))
 	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn}\nspec: {}\n"
@@ -118,9 +116,7 @@ func TestKilledBuild(t *testing.T) {
 			old := fmt.Sprint("old file ", at)
 			e2e.WriteFile(t, filepath.Join(dir, "out", "out.xpkg"), old)
 			killAt(t, dir, at)
-			if got := e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")); got != old {
-				t.Errorf("the old file is gone: got %d bytes", len(got))
-			}
+			e2e.Equal(t, "the old file is gone", old, e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")))
 			if left := e2e.Names(t, filepath.Join(dir, "temp")); at > 1 && len(left) == 0 {
 				t.Error("no temporary file exists: the process was not killed during the build")
 			}
@@ -155,19 +151,13 @@ func TestFullDisk(t *testing.T) {
 			if err := syscall.Mount("tmpfs", out, "tmpfs", 0, "size="+size); err != nil {
 				t.Skipf("no disk can be mounted here: %v", err)
 			}
-			defer func() {
-				if err := syscall.Unmount(out, 0); err != nil {
-					t.Error(err)
-				}
-			}()
+			defer func() { e2e.NoError(t, syscall.Unmount(out, 0)) }()
 			e2e.WriteFile(t, filepath.Join(out, "out.xpkg"), "old")
 			err := buildIn(t.Context(), dir, nil)
 			if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".tmp") {
 				t.Errorf("got %v, want one sentence about the disk", err)
 			}
-			if got := e2e.ReadFile(t, filepath.Join(out, "out.xpkg")); got != "old" {
-				t.Errorf("the old file is gone: got %d bytes", len(got))
-			}
+			e2e.Equal(t, "the old file is gone", "old", e2e.ReadFile(t, filepath.Join(out, "out.xpkg")))
 			if left := slices.Concat(e2e.Names(t, out), e2e.Names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
 				t.Errorf("left behind: %v", left)
 			}

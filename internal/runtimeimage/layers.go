@@ -59,7 +59,7 @@ type Target struct {
 // by one empty entry for each layer. The caller must close the images.
 func FromLayers(ctx context.Context, l Layered, opts Options) (*Images, error) {
 	return create(l.Base, opts, func(s *spool) (*Images, error) {
-		targets, err := s.targets(l, opts)
+		targets, err := s.targets(ctx, l, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func FromLayers(ctx context.Context, l Layered, opts Options) (*Images, error) {
 }
 
 // targets returns the platforms to make images for.
-func (s *spool) targets(l Layered, opts Options) ([]Target, error) {
+func (s *spool) targets(ctx context.Context, l Layered, opts Options) ([]Target, error) {
 	if l.Base != nil && len(l.Platforms) == 0 {
 		return l.Base.targets()
 	}
@@ -88,7 +88,7 @@ func (s *spool) targets(l Layered, opts Options) ([]Target, error) {
 	}
 	all := make([]Target, len(l.Platforms))
 	if l.Base == nil {
-		bases, err := s.minimal(l.Platforms, opts.Created)
+		bases, err := s.minimal(ctx, l.Platforms, opts.Created)
 		for i, base := range bases {
 			all[i] = Target{Platform: l.Platforms[i], Base: base}
 		}

@@ -42,12 +42,9 @@ func TestFromLayout(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			opts := options(t)
-			images, err := runtimeimage.FromLayout(t.Context(), tc.dir, opts)
-			e2e.NoError(t, err)
+			images := e2e.Must(runtimeimage.FromLayout(t.Context(), tc.dir, opts))(t)
 			assertImages(t, images.All, tc.want...)
-			if err := images.Close(); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, images.Close())
 			e2e.Empty(t, opts.TempDir)
 		})
 	}
@@ -100,12 +97,9 @@ func TestPlatforms(t *testing.T) {
 	}
 	variant := func(v string) v1.Image {
 		img := image(t, "arm")
-		config, err := img.ConfigFile()
-		e2e.NoError(t, err)
+		config := e2e.Must(img.ConfigFile())(t)
 		config.Variant = v
-		if img, err = mutate.ConfigFile(img, config); err != nil {
-			t.Fatal(err)
-		}
+		img = e2e.Must(mutate.ConfigFile(img, config))(t)
 		return img
 	}
 	a, b, v6, v7 := image(t, "amd64"), image(t, "arm64"), variant("v6"), variant("v7")

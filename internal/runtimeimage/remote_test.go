@@ -29,9 +29,7 @@ func client() *remote.Client {
 
 func reference(t *testing.T, text string) name.Reference {
 	t.Helper()
-	ref, err := remote.ParseReference(text, "")
-	e2e.NoError(t, err)
-	return ref
+	return e2e.Must(remote.ParseReference(text, ""))(t)
 }
 
 // FromRemote does not change the digests of an image or an index. It pulls by tag and by
@@ -47,14 +45,12 @@ func TestFromRemote(t *testing.T) {
 			a, b := image(t, "amd64"), image(t, "arm64")
 			idx := indexOf(a, b)
 			e2e.NoError(t, errors.Join(ggcr.WriteIndex(reference(t, repo+":index"), idx), ggcr.Write(reference(t, repo+":image"), a)))
-			digest, err := idx.Digest()
-			e2e.NoError(t, err)
+			digest := e2e.Must(idx.Digest())(t)
 			for ref, want := range map[string][]v1.Image{
 				":index": {a, b}, ":image": {a}, "@" + digest.String(): {a, b}, ":other@" + digest.String(): {a, b},
 			} {
 				opts := options(t)
-				images, err := runtimeimage.FromRemote(t.Context(), client(), reference(t, repo+ref), opts)
-				e2e.NoError(t, err)
+				images := e2e.Must(runtimeimage.FromRemote(t.Context(), client(), reference(t, repo+ref), opts))(t)
 				assertImages(t, images.All, want...)
 				if err := images.Close(); err != nil {
 					t.Error(err)
@@ -80,12 +76,10 @@ func TestFromRemotePlatform(t *testing.T) {
 	e2e.NoError(t, ggcr.WriteIndex(ref, indexOf(a, b)))
 	opts := options(t)
 	opts.Platforms = []v1.Platform{arm64}
-	images, err := runtimeimage.FromRemote(t.Context(), client(), ref, opts)
-	e2e.NoError(t, err)
+	images := e2e.Must(runtimeimage.FromRemote(t.Context(), client(), ref, opts))(t)
 	defer images.Close()
 	assertImages(t, images.All, b)
-	m, err := b.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(b.Manifest())(t)
 	if got, want := blobs.Load(), int64(2+len(m.Layers)); got != want {
 		t.Errorf("got %d blobs, want %d: two configs and the layers of one image", got, want)
 	}
@@ -96,8 +90,7 @@ func TestFromRemotePinned(t *testing.T) {
 	ref := reference(t, remotetest.Serve(t, remotetest.Embedded(t))+"/a/b:v1")
 	before, after := image(t, "amd64"), image(t, "arm64")
 	e2e.NoError(t, errors.Join(ggcr.Write(ref, before), ggcr.Write(ref, after)))
-	digest, err := before.Digest()
-	e2e.NoError(t, err)
+	digest := e2e.Must(before.Digest())(t)
 	opts, refused := options(t), errors.New("it is not locked")
 	opts.Pin = func(r name.Reference) (name.Reference, error) {
 		if r.Name() != ref.Name() {
@@ -105,8 +98,7 @@ func TestFromRemotePinned(t *testing.T) {
 		}
 		return ref.Context().Digest(digest.String()), nil
 	}
-	images, err := runtimeimage.FromRemote(t.Context(), client(), ref, opts)
-	e2e.NoError(t, err)
+	images := e2e.Must(runtimeimage.FromRemote(t.Context(), client(), ref, opts))(t)
 	defer images.Close()
 	assertImages(t, images.All, before)
 	if _, err := runtimeimage.FromRemote(t.Context(), client(), ref.Context().Tag("v2"), opts); !errors.Is(err, refused) {
@@ -155,9 +147,7 @@ func TestFromRemoteLayers(t *testing.T) {
 		},
 	}
 	img := image(t, "amd64")
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
-	layer := m.Layers[0].Digest
+	layer := e2e.Must(img.Manifest())(t).Layers[0].Digest
 	for want, spoil := range spoilt {
 		t.Run(want, func(t *testing.T) {
 			inner := remotetest.Handler()

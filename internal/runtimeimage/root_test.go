@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
@@ -64,17 +62,13 @@ func TestFromRoot(t *testing.T) {
 		if !runtimeimage.IsRoot(path) {
 			t.Errorf("%s is a root file system", path)
 		}
-		images, err := runtimeimage.FromRoot(t.Context(), path, runtimeimage.Options{TempDir: t.TempDir()})
-		e2e.NoError(t, err)
+		images := e2e.Must(runtimeimage.FromRoot(t.Context(), path, runtimeimage.Options{TempDir: t.TempDir()}))(t)
 		defer images.Close()
 		config, err := images.All[0].ConfigFile()
 		if err != nil || config.Architecture != "arm64" {
 			t.Errorf("%s: got config %+v, %v", path, config, err)
 		}
-		layers, err := images.All[0].Layers()
-		e2e.NoError(t, err)
-		r, err := layers[0].Uncompressed()
-		e2e.NoError(t, err)
+		r := e2e.Must(e2e.Must(images.All[0].Layers())(t)[0].Uncompressed())(t)
 		var got []string
 		for tr := tar.NewReader(r); ; {
 			h, err := tr.Next()
@@ -87,9 +81,7 @@ func TestFromRoot(t *testing.T) {
 				t.Errorf("%s has the wrong time or owner: %+v", h.Name, h)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: entries (-want +got):\n%s", path, diff)
-		}
+		e2e.Equal(t, path+": entries", want, got)
 	}
 }
 

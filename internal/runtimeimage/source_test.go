@@ -64,8 +64,7 @@ func buildGo(ctx context.Context, src language.Source, opts runtimeimage.Options
 
 func fromSource(t *testing.T, dir string, opts runtimeimage.Options, platforms ...v1.Platform) []v1.Image {
 	t.Helper()
-	images, err := buildGo(t.Context(), language.Source{Dir: dir, Platforms: platforms}, opts)
-	e2e.NoError(t, err)
+	images := e2e.Must(buildGo(t.Context(), language.Source{Dir: dir, Platforms: platforms}, opts))(t)
 	t.Cleanup(func() {
 		if err := images.Close(); err != nil {
 			t.Error(err)
@@ -98,9 +97,7 @@ func contents(t *testing.T, img v1.Image) (map[string]entry, map[string][]byte) 
 			t.Errorf("%s has a time: %v", h.Name, h.ModTime)
 		}
 		entries[h.Name] = entry{h.Mode, h.Size, h.Uid, h.Gid, h.Typeflag}
-		if data[h.Name], err = io.ReadAll(tr); err != nil {
-			t.Fatal(err)
-		}
+		data[h.Name] = e2e.Must(io.ReadAll(tr))(t)
 	}
 }
 
@@ -125,8 +122,7 @@ func TestGoSource(t *testing.T) {
 		if err := validate.Image(images[i]); err != nil {
 			t.Error(err)
 		}
-		config, err := images[i].ConfigFile()
-		e2e.NoError(t, err)
+		config := e2e.Must(images[i].ConfigFile())(t)
 		want := v1.Config{
 			Entrypoint: []string{"/function"}, User: "65532", WorkingDir: "/",
 			Env:          []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
@@ -180,8 +176,7 @@ func assertSharedBase(t *testing.T, images []v1.Image) {
 	t.Helper()
 	var digests []v1.Hash
 	for _, img := range images {
-		m, err := img.Manifest()
-		e2e.NoError(t, err)
+		m := e2e.Must(img.Manifest())(t)
 		if len(m.Layers) != 2 {
 			t.Fatalf("got %d layers, want 2", len(m.Layers))
 		}
@@ -194,13 +189,11 @@ func assertSharedBase(t *testing.T, images []v1.Image) {
 
 func TestGoSourceIsRepeatable(t *testing.T) {
 	first := fromSource(t, source(t, program), options(t), amd64)[0]
-	want, err := first.Digest()
-	e2e.NoError(t, err)
+	want := e2e.Must(first.Digest())(t)
 	procs := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(procs)
 	again := fromSource(t, source(t, program), options(t), amd64)[0]
-	got, err := again.Digest()
-	e2e.NoError(t, err)
+	got := e2e.Must(again.Digest())(t)
 	if got != want {
 		t.Errorf("another directory, on one processor: got %s, want %s", got, want)
 	}
@@ -244,22 +237,17 @@ func TestGoSourceStops(t *testing.T) {
 func assertPackaged(t *testing.T, images []v1.Image) {
 	t.Helper()
 	pkg := &xpkg.Package{YAML: []byte("---\napiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\n---\n")}
-	a, err := xpkg.Build(pkg, images, xpkg.BuildOptions{Created: created})
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Build(pkg, images, xpkg.BuildOptions{Created: created}))(t)
 	path := filepath.Join(t.TempDir(), "fn.xpkg")
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, a, nil))
-	f, err := xpkg.Open(t.Context(), path)
-	e2e.NoError(t, err)
+	f := e2e.Must(xpkg.Open(t.Context(), path))(t)
 	defer f.Close()
 	idx, ok := f.Artifact.(v1.ImageIndex)
 	if !ok {
 		t.Fatalf("got a %T, want an index", f.Artifact)
 	}
-	if err := validate.Index(idx); err != nil {
-		t.Error(err)
-	}
-	found, err := xpkg.Images(f.Artifact)
-	e2e.NoError(t, err)
+	e2e.NoError(t, validate.Index(idx))
+	found := e2e.Must(xpkg.Images(f.Artifact))(t)
 	for i, want := range []v1.Platform{amd64, arm64} {
 		e2e.Equal(t, "platform", &want, found[i].Platform)
 	}
@@ -272,17 +260,13 @@ func TestGoSourceOnBase(t *testing.T) {
 		User: "0", Entrypoint: []string{"/bin/sh"}, Cmd: []string{"-c", "x"}, WorkingDir: "/w", Env: []string{"A=b"},
 	}, []v1.Layer{tarLayer(t, member{name: "etc/", kind: tar.TypeDir, mode: 0o755})}, amd64, arm64)
 	opts := options(t)
-	images, err := buildGo(t.Context(), language.Source{
+	images := e2e.Must(buildGo(t.Context(), language.Source{
 		Dir: dir, Platforms: []v1.Platform{arm64}, Base: base,
 		LDFlags: "-X main.text=set-by-a-flag", GoFlags: []string{"-tags=x"}, Labels: map[string]string{"k": "v=w"},
-	}, opts)
-	e2e.NoError(t, err)
+	}, opts))(t)
 	img := images.All[0]
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
-	config, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	e2e.NoError(t, validate.Image(img))
+	config := e2e.Must(img.ConfigFile())(t)
 	want := v1.Config{
 		User: "65532", Entrypoint: []string{"/function"}, WorkingDir: "/w", Env: []string{"A=b"},
 		Labels: map[string]string{"k": "v=w"}, ExposedPorts: map[string]struct{}{"9443/tcp": {}},
@@ -295,9 +279,7 @@ func TestGoSourceOnBase(t *testing.T) {
 	if len(got) != 3 || !bytes.Contains(data["function"], []byte("set-by-a-flag")) {
 		t.Errorf("got %v", got)
 	}
-	if err := images.Close(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, images.Close())
 	e2e.Empty(t, opts.TempDir)
 }
 
@@ -316,8 +298,7 @@ func TestGoSourceOnBaseWithoutConfig(t *testing.T) {
 	img, err := oci.Assemble([]byte("null"), nil)
 	e2e.NoError(t, err)
 	opts := options(t)
-	base, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, img), opts)
-	e2e.NoError(t, err)
+	base := e2e.Must(runtimeimage.FromTarball(t.Context(), writeArchive(t, img), opts))(t)
 	_, err = buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
 	if want := "config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)

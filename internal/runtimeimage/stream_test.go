@@ -34,9 +34,7 @@ func digestsOf(t *testing.T, images *runtimeimage.Images, err error) string {
 		if err := validate.Image(img); err != nil {
 			t.Error(err)
 		}
-		h, err := img.Digest()
-		e2e.NoError(t, err)
-		all = append(all, h.String())
+		all = append(all, e2e.Must(img.Digest())(t).String())
 	}
 	return strings.Join(all, " ")
 }
@@ -46,9 +44,7 @@ func plainImage(t *testing.T, arch string) v1.Image {
 	t.Helper()
 	var layers []v1.Layer
 	for _, name := range []string{"a", "b", arch} {
-		l, err := remotetest.Layer(map[string][]byte{name: bytes.Repeat([]byte(name), 100_000)})
-		e2e.NoError(t, err)
-		layers = append(layers, l)
+		layers = append(layers, e2e.Must(remotetest.Layer(map[string][]byte{name: bytes.Repeat([]byte(name), 100_000)}))(t))
 	}
 	return remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layers...), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{})
 }
@@ -66,8 +62,7 @@ func TestFromTarballCompressed(t *testing.T) {
 		zw := gzip.NewWriter(&zipped)
 		_, err = zw.Write(data)
 		e2e.NoError(t, errors.Join(err, zw.Close()))
-		enc, err := zstd.NewWriter(nil)
-		e2e.NoError(t, err)
+		enc := e2e.Must(zstd.NewWriter(nil))(t)
 		for how, stored := range map[string][]byte{"Gzip": zipped.Bytes(), "Zstd": enc.EncodeAll(data, nil)} {
 			t.Run(name+how, func(t *testing.T) {
 				var last progress.Event
@@ -101,11 +96,9 @@ func TestWriteFileIsTheSame(t *testing.T) {
 			dir := t.TempDir()
 			opts := options(t)
 			opts.Beside = dir
-			images, err := runtimeimage.FromTarball(t.Context(), path, opts)
-			e2e.NoError(t, err)
+			images := e2e.Must(runtimeimage.FromTarball(t.Context(), path, opts))(t)
 			defer images.Close()
-			a, err := xpkg.Build(pkg, images.All, xpkg.BuildOptions{Created: created})
-			e2e.NoError(t, err)
+			a := e2e.Must(xpkg.Build(pkg, images.All, xpkg.BuildOptions{Created: created}))(t)
 			var files []string
 			for i, write := range []func(string) error{
 				func(path string) error { return xpkg.WriteFile(t.Context(), path, a, nil) },
@@ -138,8 +131,7 @@ func TestEngineIsTarball(t *testing.T) {
 	const name = "xfn.test/same:v1"
 	dockerenginetest.Load(t, engine, name, plainImage(t, "amd64"))
 	path := filepath.Join(t.TempDir(), "saved.tar")
-	f, err := os.Create(path)
-	e2e.NoError(t, err)
+	f := e2e.Must(os.Create(path))(t)
 	e2e.NoError(t, errors.Join(engine.Save(t.Context(), name, f, nil), f.Close()))
 	fromFile, err := runtimeimage.FromTarball(t.Context(), path, options(t))
 	want := digestsOf(t, fromFile, err)

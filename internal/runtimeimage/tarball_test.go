@@ -40,13 +40,10 @@ func write(t *testing.T, data []byte) string {
 
 func image(t *testing.T, arch string) v1.Image {
 	t.Helper()
-	img, err := random.Image(1000, 2)
-	e2e.NoError(t, err)
-	config, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(1000, 2))(t)
+	config := e2e.Must(img.ConfigFile())(t)
 	config.OS, config.Architecture = "linux", arch
-	img, err = mutate.ConfigFile(mutate.MediaType(img, types.OCIManifestSchema1), config)
-	e2e.NoError(t, err)
+	img = e2e.Must(mutate.ConfigFile(mutate.MediaType(img, types.OCIManifestSchema1), config))(t)
 	return img
 }
 
@@ -54,8 +51,7 @@ func image(t *testing.T, arch string) v1.Image {
 func TestFromTarballIndex(t *testing.T) {
 	a, b := image(t, "amd64"), image(t, "arm64")
 	idx := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: a}, mutate.IndexAddendum{Add: b})
-	images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), options(t))
-	e2e.NoError(t, err)
+	images := e2e.Must(runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), options(t)))(t)
 	defer images.Close()
 	if len(images.All) != 2 {
 		t.Fatalf("got %d images, want 2", len(images.All))
@@ -70,10 +66,8 @@ func TestFromTarballIndex(t *testing.T) {
 
 func assertSameLayers(t *testing.T, got, want v1.Image) {
 	t.Helper()
-	g, err := got.Manifest()
-	e2e.NoError(t, err)
-	w, err := want.Manifest()
-	e2e.NoError(t, err)
+	g := e2e.Must(got.Manifest())(t)
+	w := e2e.Must(want.Manifest())(t)
 	if len(g.Layers) != len(w.Layers) {
 		t.Fatalf("got %d layers, want %d", len(g.Layers), len(w.Layers))
 	}
@@ -125,14 +119,9 @@ func TestFromTarballRefuses(t *testing.T) {
 // FromTarball compresses an uncompressed layer once, even if two images share it. The
 // layer must match the diff ID in the config.
 func TestFromTarballCompressesOnce(t *testing.T) {
-	layer, err := random.Layer(5000, types.OCIUncompressedLayer)
-	e2e.NoError(t, err)
-	rc, err := layer.Uncompressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(e2e.Must(random.Layer(5000, types.OCIUncompressedLayer))(t).Uncompressed())(t)
 	var plain bytes.Buffer
-	if _, err := plain.ReadFrom(rc); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(plain.ReadFrom(rc))(t)
 	cases := map[string]struct {
 		reason string
 		diffID string
@@ -180,13 +169,11 @@ func sum(t *testing.T, data []byte) v1.Hash {
 func plainIndex(t *testing.T, layer []byte, diffID string) v1.ImageIndex {
 	t.Helper()
 	digest := sum(t, layer)
-	l, err := oci.Layer(bytes.NewReader(layer), oci.Blob{Digest: digest, Size: int64(len(layer)), MediaType: types.OCIUncompressedLayer})
-	e2e.NoError(t, err)
+	l := e2e.Must(oci.Layer(bytes.NewReader(layer), oci.Blob{Digest: digest, Size: int64(len(layer)), MediaType: types.OCIUncompressedLayer}))(t)
 	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range []string{"amd64", "arm64"} {
 		config := `{"os":"linux","architecture":"` + arch + `","rootfs":{"type":"layers","diff_ids":["` + diffID + `"]}}`
-		img, err := oci.Assemble([]byte(config), []v1.Descriptor{{MediaType: types.OCIUncompressedLayer, Digest: digest, Size: int64(len(layer))}}, l)
-		e2e.NoError(t, err)
+		img := e2e.Must(oci.Assemble([]byte(config), []v1.Descriptor{{MediaType: types.OCIUncompressedLayer, Digest: digest, Size: int64(len(layer))}}, l))(t)
 		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img})
 	}
 	return idx
@@ -207,13 +194,11 @@ func TestFromTarballStops(t *testing.T) {
 // IDs in the config.
 func TestFromTarballWrongDiffID(t *testing.T) {
 	img := image(t, "amd64")
-	config, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	config := e2e.Must(img.ConfigFile())(t)
 	config = config.DeepCopy()
 	ids := config.RootFS.DiffIDs
 	ids[0], ids[1] = ids[1], ids[0]
-	lying, err := mutate.ConfigFile(img, config)
-	e2e.NoError(t, err)
+	lying := e2e.Must(mutate.ConfigFile(img, config))(t)
 	for reason, tc := range map[string]struct {
 		img  v1.Image
 		want string

@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -86,13 +87,11 @@ func (a Authority) certify(ctx context.Context, t Token) (*PrivateKey, error) {
 	if err := json.Unmarshal(resp.Body, &got); err != nil {
 		return nil, errors.New("the response is not valid JSON")
 	}
-	if got.Embedded == nil {
-		got.Embedded = got.Detached
-	}
-	if got.Embedded == nil {
+	made := cmp.Or(got.Embedded, got.Detached)
+	if made == nil {
 		return nil, errors.New("the response has no certificate")
 	}
-	return certified(key, public, got.Embedded.Chain.Certificates)
+	return certified(key, public, made.Chain.Certificates)
 }
 
 // certified returns key with its certificate, the first of chain.

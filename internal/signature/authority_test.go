@@ -28,11 +28,9 @@ func TestCertify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := remotetest.ServeAuthority(t)
-			token, err := signature.ParseToken(a.Token(subject, time.Hour) + "\n")
-			e2e.NoError(t, err)
+			token := e2e.Must(signature.ParseToken(a.Token(subject, time.Hour) + "\n"))(t)
 			tc.change(a, &token)
-			u, err := signature.ParseServerURL(a.URL)
-			e2e.NoError(t, err)
+			u := e2e.Must(signature.ParseServerURL(a.URL))(t)
 			key, err := signature.Authority{Server: signature.Server{URL: u}}.Certify(t.Context(), token)
 			switch {
 			case tc.want == "" && (err != nil || !strings.HasPrefix(string(key.Certificate()), "-----BEGIN CERTIFICATE-----\n")):
@@ -114,8 +112,7 @@ func TestErrorsWithoutSecrets(t *testing.T) {
 		http.Error(w, "denied: "+strings.Repeat("x", 100)+secret, http.StatusForbidden)
 	}))
 	t.Cleanup(server.Close)
-	u, err := signature.ParseServerURL(server.URL)
-	e2e.NoError(t, err)
+	u := e2e.Must(signature.ParseServerURL(server.URL))(t)
 	_, certify := signature.Authority{Server: signature.Server{URL: u}}.Certify(t.Context(), signature.Token{Raw: secret, Subject: "x"})
 	env := map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": server.URL, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": secret}
 	_, _, ambient := signature.Ambient(t.Context(), func(key string) string { return env[key] }, nil)

@@ -47,9 +47,7 @@ func TestAppend(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			img := must[v1.Image](t)(signature.Append(tc.base, a))
-			if err := validate.Image(img, validate.Fast); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, validate.Image(img, validate.Fast))
 			got := must[[]signature.Signature](t)(signature.Read(img))
 			e2e.Equal(t, tc.reason, tc.want, got)
 			m := must[*v1.Manifest](t)(img.Manifest())
@@ -173,8 +171,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil || len(all) > 1 || len(all) == 1 && mediaType != string(kind) {
 			t.Fatalf("%d signatures, error %v", len(all), err)
 		}
-		next, err := signature.Append(img, signature.Signature{Payload: payload, Value: []byte("a")})
-		e2e.NoError(t, err)
+		next := e2e.Must(signature.Append(img, signature.Signature{Payload: payload, Value: []byte("a")}))(t)
 		if more, err := signature.Read(next); err == nil && len(more) != len(all)+1 {
 			t.Errorf("%d signatures became %d", len(all), len(more))
 		}

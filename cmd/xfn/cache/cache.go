@@ -50,37 +50,26 @@ func stores() []store {
 		{
 			"images",
 			func(ctx context.Context, dir string) (content, error) {
-				return images(stored(dir, func(s *image.Store) (image.Info, error) { return s.Info(ctx) }))
+				return images(dir, func(s *image.Store) (image.Info, error) { return s.Info(ctx) })
 			},
 			func(ctx context.Context, dir string, o old) (content, error) {
-				return images(stored(dir, func(s *image.Store) (image.Info, error) {
-					return s.Prune(ctx, image.Old{All: o.all, Before: o.before}, o.dry)
-				}))
+				return images(dir, func(s *image.Store) (image.Info, error) { return s.Prune(ctx, o.before, o.dry) })
 			},
 		},
-		{
-			"builds", // images of functions that were built from source
-			func(_ context.Context, dir string) (content, error) {
-				return builds(stored(dir, (*image.Store).Builds))
-			},
-			func(_ context.Context, dir string, o old) (content, error) {
-				return builds(stored(dir, func(s *image.Store) (image.Builds, error) { return s.PruneBuilds(o.time(), o.dry) }))
-			},
-		},
+		languageStore(language.Cache{Name: image.BuildsFolder, Folders: []string{"."}, Noun: "built image"}),
 		{
 			"roots", // unpacked images, which can be unpacked again from cached images
 			func(ctx context.Context, dir string) (content, error) { return roots(rootfs.Used(ctx, dir)) },
 			func(ctx context.Context, dir string, o old) (content, error) {
-				return roots(rootfs.Prune(ctx, dir, o.time(), o.dry))
+				return roots(rootfs.Prune(ctx, dir, o.before, o.dry))
 			},
 		},
 		languageStore(golang.Cache()), languageStore(npm.Cache()), languageStore(python.Cache()), languageStore(typescript.Cache()),
 	}
 }
 
-// old selects the entries of a store to prune.
+// old selects the entries of a store to prune: those that were last used before a time.
 type old struct {
-	all    bool
 	before time.Time
 	dry    bool
 }
@@ -127,37 +116,22 @@ func contents(of func(store) (content, error)) ([]content, error) {
 	return all, nil
 }
 
-// stored calls do with the images in a cache.
-func stored[T any](dir string, do func(*image.Store) (T, error)) (result T, err error) {
+// images returns what do returns for the images in a cache.
+func images(dir string, do func(*image.Store) (image.Info, error)) (_ content, err error) {
 	s, err := image.Open(dir)
 	if err != nil {
-		return result, err
+		return content{}, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return do(s)
-}
-
-func images(info image.Info, err error) (content, error) {
+	info, err := do(s)
 	return content{Files: info.Blobs, Bytes: info.Bytes, Leftovers: info.Leftovers, LeftoverBytes: info.LeftoverBytes, Entries: info.Refs}, err
-}
-
-func builds(b image.Builds, err error) (content, error) {
-	return content{Files: b.Images, Bytes: b.Bytes, noun: "built image"}, err
 }
 
 func roots(u rootfs.Usage, err error) (content, error) {
 	return content{Files: u.Roots, Bytes: u.Bytes, noun: "unpacked image"}, err
 }
 
-// time returns the time before which an entry must have been used last to be pruned.
-func (o old) time() time.Time {
-	if o.all {
-		return time.Now().AddDate(1, 0, 0)
-	}
-	return o.before
-}
-
-// languageStore returns the store with the packages of a language.
+// languageStore returns the store with the packages of a language, or with the images that were built.
 func languageStore(c language.Cache) store {
 	counted := func(u language.Usage, err error) (content, error) {
 		return content{Files: u.Entries, Bytes: u.Bytes, noun: c.Noun}, err
@@ -166,7 +140,7 @@ func languageStore(c language.Cache) store {
 		c.Name,
 		func(ctx context.Context, dir string) (content, error) { return counted(c.Used(ctx, dir)) },
 		func(ctx context.Context, dir string, o old) (content, error) {
-			return counted(c.Prune(ctx, dir, o.time(), o.dry))
+			return counted(c.Prune(ctx, dir, o.before, o.dry))
 		},
 	}
 }

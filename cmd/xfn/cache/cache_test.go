@@ -114,8 +114,7 @@ func TestOlderThan(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	here, err := os.Getwd()
-	e2e.NoError(t, err)
+	here := e2e.Must(os.Getwd())(t)
 	if got, err := (flags.Cache{CacheDir: "mine"}).Path(); err != nil || got != filepath.Join(here, "mine") {
 		t.Errorf("got %q, %v", got, err)
 	}

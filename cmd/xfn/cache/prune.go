@@ -47,8 +47,11 @@ func (c *PruneCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.T
 	if err != nil {
 		return err
 	}
-	o := old{all: c.All, dry: c.DryRun}
-	if c.OlderThan > 0 {
+	o := old{dry: c.DryRun}
+	switch {
+	case c.All:
+		o.before = time.Now().AddDate(1, 0, 0)
+	case c.OlderThan > 0:
 		o.before = time.Now().Add(-time.Duration(c.OlderThan))
 	}
 	all, err := contents(func(s store) (content, error) { return s.prune(ctx, dir, o) })

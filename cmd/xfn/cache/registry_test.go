@@ -32,14 +32,11 @@ import (
 
 // An address in use is an error before the directory is created.
 func TestAddressTaken(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	dir := filepath.Join(t.TempDir(), "registry")
 	c := cache.RegistryServeCmd{Dir: dir, Address: l.Addr().String()}
-	if err := c.Run(t.Context(), &terminal.Terminal{}); err == nil || !strings.Contains(err.Error(), c.Address) {
-		t.Errorf("got %v, want an error that names %s", err, c.Address)
-	}
+	e2e.ErrorHas(t, "Run", c.Run(t.Context(), &terminal.Terminal{}), c.Address)
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the directory was created (%v)", err)
 	}
@@ -48,14 +45,11 @@ func TestAddressTaken(t *testing.T) {
 // A directory that another registry uses is an error before the address is printed.
 func TestDirTaken(t *testing.T) {
 	dir := t.TempDir()
-	first, err := registry.Open(dir)
-	e2e.NoError(t, err)
+	first := e2e.Must(registry.Open(dir))(t)
 	defer func() { _ = first.Close() }()
 	var out strings.Builder
 	c := cache.RegistryServeCmd{Dir: dir, Address: "127.0.0.1:0"}
-	if err := c.Run(t.Context(), &terminal.Terminal{Stdout: &out}); err == nil || !strings.Contains(err.Error(), "another registry uses the directory") {
-		t.Errorf("got %v, want an error about the other registry", err)
-	}
+	e2e.ErrorHas(t, "Run", c.Run(t.Context(), &terminal.Terminal{Stdout: &out}), "another registry uses the directory")
 	if out.Len() > 0 {
 		t.Errorf("it printed %q", &out)
 	}
@@ -90,10 +84,8 @@ func TestTLSAndUsers(t *testing.T) {
 	// The password is "secret".
 	write(t, users, "alice:$2y$04$ZbSdjicnueeIbNByPZ3FAeaCZhL4AAZe6YvGDRFrLSKkdsh8u279m\n")
 	address, stop := serve(t, cache.RegistryServeCmd{Address: "127.0.0.1:0", TLSCertsDir: certs, Htpasswd: users})
-	ref, err := name.NewTag(address + "/a:v1")
-	e2e.NoError(t, err)
-	img, err := random.Image(1<<10, 1)
-	e2e.NoError(t, err)
+	ref := e2e.Must(name.NewTag(address + "/a:v1"))(t)
+	img := e2e.Must(random.Image(1<<10, 1))(t)
 	trust := remote.WithTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}})
 	login := remote.WithAuth(&authn.Basic{Username: "alice", Password: "secret"})
 	if err := remote.Write(ref, img, login); err == nil {
@@ -103,12 +95,9 @@ func TestTLSAndUsers(t *testing.T) {
 		t.Error("a push without a password is accepted")
 	}
 	e2e.NoError(t, remote.Write(ref, img, trust, login))
-	got, err := remote.Image(ref, trust, login)
-	e2e.NoError(t, err)
-	e2e.NoError(t, validate.Image(got))
+	e2e.NoError(t, validate.Image(e2e.Must(remote.Image(ref, trust, login))(t)))
 	stop()
-	left, err := os.ReadDir(temp)
-	e2e.NoError(t, err)
+	left := e2e.Must(os.ReadDir(temp))(t)
 	if len(left) > 0 {
 		t.Errorf("files remain after the stop: %v", left)
 	}
@@ -155,8 +144,7 @@ func serve(t *testing.T, c cache.RegistryServeCmd) (address string, stop func())
 		_ = w.CloseWithError(err)
 		ended <- err
 	}()
-	line, err := bufio.NewReader(r).ReadString('\n')
-	e2e.NoError(t, err)
+	line := e2e.Must(bufio.NewReader(r).ReadString('\n'))(t)
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := e2e.Receive(t, ended); err != nil {
@@ -177,8 +165,7 @@ func certificates(t *testing.T) (dir string, pool *x509.CertPool) {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()
-	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
-	e2e.NoError(t, err)
+	key := e2e.Must(x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey))(t)
 	dir = t.TempDir()
 	write(t, filepath.Join(dir, "tls.crt"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
 	write(t, filepath.Join(dir, "tls.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))

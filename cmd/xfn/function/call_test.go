@@ -76,8 +76,7 @@ func TestInsecureBeatsCertificates(t *testing.T) {
 }
 
 func TestCallTakesTooLong(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	listener := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -91,9 +90,7 @@ func TestCallTakesTooLong(t *testing.T) {
 		t.Errorf("got %q, %v", out, err)
 	}
 	cancel()
-	if err := e2e.Receive(t, done); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Receive(t, done))
 }
 
 // TestCallPrints checks values that JSON and YAML could change.

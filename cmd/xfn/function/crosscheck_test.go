@@ -56,7 +56,6 @@ func TestCrosscheck(t *testing.T) {
 // those that the real function answers with an error.
 func requestsIn(t *testing.T, pattern string) []string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(pattern, "*", "request.yaml"))
-	e2e.NoError(t, err)
+	paths := e2e.Must(filepath.Glob(filepath.Join(pattern, "*", "request.yaml")))(t)
 	return slices.DeleteFunc(paths, func(p string) bool { return strings.Contains(p, "-grpc-error") })
 }

@@ -35,10 +35,7 @@ func TestMain(m *testing.M) {
 // packageOf writes a package whose function has this behavior.
 func packageOf(t *testing.T, b functiontest.Behavior) string {
 	t.Helper()
-	program, err := functiontest.BuildChild()
-	e2e.NoError(t, err)
-	layer, err := remotetest.Layer(map[string][]byte{"child": program})
-	e2e.NoError(t, err)
+	layer := e2e.Must(remotetest.Layer(map[string][]byte{"child": e2e.Must(functiontest.BuildChild())(t)}))(t)
 	img := remotetest.Image(t, v1.Config{
 		Entrypoint: []string{"/child"}, Cmd: functiontest.ChildArgs(b, ""), Env: []string{"SAY=greeting: of the image"},
 	}, layer)
@@ -93,8 +90,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 // runCall calls a function whose input has the response to return.
 func runCall(t *testing.T, target string) (*fnv1.RunFunctionResponse, error) {
 	t.Helper()
-	client, err := grpc.Dial(target, grpc.Options{})
-	e2e.NoError(t, err)
+	client := e2e.Must(grpc.Dial(target, grpc.Options{}))(t)
 	defer client.Close()
 	req := &fnv1.RunFunctionRequest{}
 	e2e.NoError(t, protojson.Unmarshal([]byte(`{"input": {"response": {"meta": {"tag": "hi"}}}}`), req))
@@ -180,9 +176,7 @@ func TestRunFails(t *testing.T) {
 			cmd := function.RunCmd{Image: packageOf(t, tc.behavior), Address: tc.address}
 			cmd.Network = tc.network
 			r := start(t, cmd)
-			if _, err := r.ended(); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(r.ended()), tc.want)
 			if r.target != "" {
 				t.Errorf("it said that it listens on %q", r.target)
 			}

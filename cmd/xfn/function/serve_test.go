@@ -52,8 +52,7 @@ func served(t *testing.T, cmd function.ServeCmd) string {
 
 func connect(t *testing.T, target string) runner.Runner {
 	t.Helper()
-	client, err := grpc.Dial(target, grpc.Options{})
-	e2e.NoError(t, err)
+	client := e2e.Must(grpc.Dial(target, grpc.Options{}))(t)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -174,9 +173,7 @@ func TestServeMessageSize(t *testing.T) {
 	cmd.Tag = "main"
 	client := connect(t, served(t, cmd))
 	large := &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: strings.Repeat("x", 2<<20)}}
-	if _, err := client.RunFunction(t.Context(), "f", large); err == nil || !strings.Contains(err.Error(), "accepts at most 1048576") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "RunFunction", e2e.Err(client.RunFunction(t.Context(), "f", large)), "accepts at most 1048576")
 }
 
 // TestGoldenErrorOverGRPC compares a served builtin with the original function where that
@@ -245,8 +242,7 @@ func TestServeAddresses(t *testing.T) {
 // but neither a socket that is served nor a file.
 func TestServeOverDeadSocket(t *testing.T) {
 	dir := t.TempDir()
-	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})
-	e2e.NoError(t, err)
+	dead := e2e.Must(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"}))(t)
 	dead.SetUnlinkOnClose(false)
 	e2e.NoError(t, dead.Close())
 	served(t, function.ServeCmd{Name: "dummy", Address: "unix://" + filepath.Join(dir, "dead"), Insecure: true})
@@ -254,9 +250,7 @@ func TestServeOverDeadSocket(t *testing.T) {
 	for _, name := range []string{"dead", "file"} {
 		cmd := function.ServeCmd{Name: "dummy", Address: "unix:" + filepath.Join(dir, name), Insecure: true}
 		err := cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr))
-		if err == nil || !strings.Contains(err.Error(), "address already in use") {
-			t.Errorf("%s: got %v", name, err)
-		}
+		e2e.ErrorHas(t, name, err, "address already in use")
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(text) != "precious" {
 		t.Errorf("the file is %q, %v", text, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -162,6 +163,6 @@ func (c *CleanCacheCmd) Run(ctx context.Context, term *terminal.Terminal) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	_, err = store.Prune(ctx, image.Old{All: true}, false)
+	_, err = store.Prune(ctx, time.Now().AddDate(1, 0, 0), false)
 	return err
 }

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -37,14 +38,8 @@ Examples:
 
 // Run creates the project.
 func (c *InitCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal) error {
-	o := generate.InitOptions{Dir: c.Directory, Name: c.Name, Dialect: project.Dialect(c.Dialect)}
-	if o.Dir == "" {
-		o.Dir = c.Name
-	}
-	repository := c.Repository
-	if repository == "" {
-		repository = c.Name
-	}
+	o := generate.InitOptions{Dir: cmp.Or(c.Directory, c.Name), Name: c.Name, Dialect: project.Dialect(c.Dialect)}
+	repository := cmp.Or(c.Repository, c.Name)
 	registry := strings.TrimSuffix(c.Registry, "/")
 	end, again := strings.CutPrefix(repository, registry+"/")
 	if host, rest, _ := strings.Cut(repository, "/"); !flags.IsGiven(kctx, "registry") && rest != "" && strings.Contains(host, ".") {

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -53,10 +54,7 @@ func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err != nil {
 		return err
 	}
-	file := c.PackageFile
-	if file == "" {
-		file = path.Base(ref.Context().RepositoryStr()) + ".xpkg"
-	}
+	file := cmp.Or(c.PackageFile, path.Base(ref.Context().RepositoryStr())+".xpkg")
 	if err := set.WriteFile(ctx, file, term.Progress); err != nil {
 		return client.Explain(ref, err)
 	}

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	packages "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
@@ -106,10 +108,7 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
 		return err
 	}
-	file := c.PackageFile
-	if file == "" {
-		file = filepath.Join(p.Root, c.OutputDir, p.Name+".xpkg")
-	}
+	file := cmp.Or(c.PackageFile, filepath.Join(p.Root, c.OutputDir, p.Name+".xpkg"))
 	set, err := project.Open(ctx, file, p.Repository)
 	if err != nil {
 		if c.PackageFile == "" && hint.Of(err) == "" {

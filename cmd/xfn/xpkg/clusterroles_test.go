@@ -76,8 +76,7 @@ spec:
 			}
 			root := filepath.Join(dir, "root")
 			rule := command.LintClusterRoles([]string{root, filepath.Join(dir, "examples"), filepath.Join(dir, "none")}, false)
-			pkg, err := xpkg.Read(t.Context(), afero.NewOsFs(), root, xpkg.ReadOptions{Lint: xpkg.Warn, Ignore: []string{"role.yaml"}, Rules: []xpkg.Rule{rule}})
-			e2e.NoError(t, err)
+			pkg := e2e.Must(xpkg.Read(t.Context(), afero.NewOsFs(), root, xpkg.ReadOptions{Lint: xpkg.Warn, Ignore: []string{"role.yaml"}, Rules: []xpkg.Rule{rule}}))(t)
 			var got []string
 			for _, p := range pkg.Warnings {
 				if p.Rule == "cluster-role" && p.Warning && !p.Refused {

@@ -64,8 +64,7 @@ func folder(t *testing.T, files map[string]string) afero.Fs {
 // read reads a package, and returns the problems of the rule.
 func read(t *testing.T, files map[string]string) (*xpkg.Package, []string) {
 	t.Helper()
-	pkg, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{lint}})
-	e2e.NoError(t, err)
+	pkg := e2e.Must(xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{lint}}))(t)
 	return pkg, texts(pkg.Warnings)
 }
 
@@ -122,10 +121,7 @@ func TestLevels(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("got %q", found)
 	}
-	artifact, err := xpkg.Build(pkg, nil, xpkg.BuildOptions{})
-	e2e.NoError(t, err)
-	report, err := xpkg.Lint(t.Context(), artifact, nil, lint)
-	e2e.NoError(t, err)
+	report := e2e.Must(xpkg.Lint(t.Context(), e2e.Must(xpkg.Build(pkg, nil, xpkg.BuildOptions{}))(t), nil, lint))(t)
 	if got := texts(report.Problems); len(got) != 1 || !strings.HasPrefix(got[0], "package.yaml:") || !strings.HasSuffix(got[0], misspelt) {
 		t.Errorf("got %q", got)
 	}

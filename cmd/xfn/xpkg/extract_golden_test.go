@@ -36,8 +36,7 @@ func TestGoldenExtract(t *testing.T) {
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("found no cases: %v", err)
 	}
-	goldenDir, err := filepath.Abs(golden)
-	e2e.NoError(t, err)
+	goldenDir := e2e.Must(filepath.Abs(golden))(t)
 	for _, c := range cases {
 		t.Run(c.Name(), func(t *testing.T) {
 			dir := filepath.Join(goldenDir, "extract", c.Name())
@@ -78,13 +77,11 @@ func TestGoldenExtract(t *testing.T) {
 func extract(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
 	c := &cmd.ExtractCmd{}
-	parser, err := kong.New(c)
-	e2e.NoError(t, err)
+	parser := e2e.Must(kong.New(c))(t)
 	if _, err := parser.Parse(args); err != nil {
 		return "", err
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	e2e.NoError(t, err)
+	null := e2e.Must(os.OpenFile(os.DevNull, os.O_RDWR, 0))(t)
 	defer null.Close()
 	term := terminal.New(null, null, null)
 	var out bytes.Buffer
@@ -120,18 +117,14 @@ func writeCase(t *testing.T, goldenDir, name, path string) {
 func buildCase(t *testing.T, goldenDir, name string) xpkg.Artifact {
 	t.Helper()
 	in := filepath.Join(goldenDir, "build", name, "in")
-	pkg, err := xpkg.Read(t.Context(), afero.NewOsFs(), filepath.Join(in, "package"), xpkg.ReadOptions{})
-	e2e.NoError(t, err)
+	pkg := e2e.Must(xpkg.Read(t.Context(), afero.NewOsFs(), filepath.Join(in, "package"), xpkg.ReadOptions{}))(t)
 	var runtimes []v1.Image
 	if tar := filepath.Join(in, "rt.tar"); len(matches(t, tar)) > 0 {
-		all, err := runtimeimage.FromTarball(t.Context(), tar, runtimeimage.Options{TempDir: t.TempDir()})
-		e2e.NoError(t, err)
+		all := e2e.Must(runtimeimage.FromTarball(t.Context(), tar, runtimeimage.Options{TempDir: t.TempDir()}))(t)
 		t.Cleanup(func() { _ = all.Close() })
 		runtimes = all.All
 	}
-	a, err := xpkg.Build(pkg, runtimes, xpkg.BuildOptions{})
-	e2e.NoError(t, err)
-	return a
+	return e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{}))(t)
 }
 
 // goldenRegistry serves a registry with the packages of the extract cases, and returns
@@ -147,11 +140,7 @@ func goldenRegistry(t *testing.T, goldenDir string) string {
 		"p-multi-no-platform":  indexOf(function, "", ""),
 		"p-file-plain-image":   plain(t),
 	} {
-		ref, err := remote.ParseTag("gold/"+name+":v1.0.0", host)
-		e2e.NoError(t, err)
-		if _, err := push.Artifact(t.Context(), ref, a, push.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(push.Artifact(t.Context(), e2e.Must(remote.ParseTag("gold/"+name+":v1.0.0", host))(t), a, push.Options{}))(t)
 	}
 	return host
 }
@@ -176,9 +165,7 @@ func indexOf(img v1.Image, platforms ...string) v1.ImageIndex {
 // plain returns an image that is not a package.
 func plain(t *testing.T) v1.Image {
 	t.Helper()
-	img, err := random.Image(1024, 2)
-	e2e.NoError(t, err)
-	return img
+	return e2e.Must(random.Image(1024, 2))(t)
 }
 
 // giveEngine loads an image that is not a package into the Docker engine.
@@ -190,19 +177,12 @@ func giveEngine(t *testing.T, name string) {
 
 func matches(t *testing.T, pattern string) []string {
 	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	e2e.NoError(t, err)
-	return paths
+	return e2e.Must(filepath.Glob(pattern))(t)
 }
 
 func unzipped(t *testing.T, path string) string {
 	t.Helper()
-	f, err := os.Open(path)
-	e2e.NoError(t, err)
+	f := e2e.Must(os.Open(path))(t)
 	defer f.Close()
-	zr, err := gzip.NewReader(f)
-	e2e.NoError(t, err)
-	data, err := io.ReadAll(zr)
-	e2e.NoError(t, err)
-	return string(data)
+	return string(e2e.Must(io.ReadAll(e2e.Must(gzip.NewReader(f))(t)))(t))
 }

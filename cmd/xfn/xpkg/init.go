@@ -10,6 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	scaffold "github.com/xfn-dev/xfn/init"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/templates"
 )
@@ -95,8 +96,9 @@ func (c *InitCmd) consent(ctx context.Context, term *terminal.Terminal, res scaf
 // ask prints a question and returns its answer. Without a terminal, it prints the
 // question only if standard input has an answer.
 func ask(ctx context.Context, term *terminal.Terminal, question string) (answer scaffold.Answer, err error) {
+	answered := func() (scaffold.Answer, error) { return scaffold.ReadAnswer(term.Stdin) }
 	if !term.Interactive() {
-		if answer, err = answered(ctx, term.Stdin); errors.Is(err, io.EOF) {
+		if answer, err = proc.Await(ctx, answered); errors.Is(err, io.EOF) {
 			return answer, err
 		}
 	}
@@ -104,24 +106,7 @@ func ask(ctx context.Context, term *terminal.Terminal, question string) (answer 
 		return scaffold.No, fmt.Errorf("asking whether to run init.sh: %w", writeErr)
 	}
 	if term.Interactive() {
-		return answered(ctx, term.Stdin)
+		return proc.Await(ctx, answered)
 	}
 	return answer, err
-}
-
-// answered reads an answer, and stops waiting when ctx is done.
-func answered(ctx context.Context, stdin io.Reader) (scaffold.Answer, error) {
-	var answer scaffold.Answer
-	read := make(chan error, 1)
-	go func() {
-		var err error
-		answer, err = scaffold.ReadAnswer(stdin)
-		read <- err
-	}()
-	select {
-	case err := <-read:
-		return answer, err
-	case <-ctx.Done():
-		return scaffold.No, context.Cause(ctx)
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
@@ -121,26 +122,15 @@ func askPassword(ctx context.Context, t *terminal.Terminal, prompt string) ([]by
 		return nil, fmt.Errorf("reading a password from the terminal: %w", err)
 	}
 	fmt.Fprint(t.Stderr(), prompt)
-	type answer struct {
-		text []byte
-		err  error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		text, err := term.ReadPassword(fd)
-		answers <- answer{text, err}
-	}()
-	var a answer
-	select {
-	case a = <-answers:
-	case <-ctx.Done():
-		a.err = errors.Join(context.Cause(ctx), term.Restore(fd, before))
+	text, err := proc.Await(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
+	if ctx.Err() != nil {
+		err = errors.Join(err, term.Restore(fd, before))
 	}
 	fmt.Fprintln(t.Stderr())
-	if a.err != nil {
-		return nil, fmt.Errorf("reading a password from the terminal: %w", a.err)
+	if err != nil {
+		return nil, fmt.Errorf("reading a password from the terminal: %w", err)
 	}
-	return a.text, nil
+	return text, nil
 }
 
 // readSecret reads a small file, or stdin if path is "-".

@@ -29,14 +29,17 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 	if err != nil {
 		return nil, err
 	}
-	if lang.Name != "go" && (f.Ldflags != "" || len(f.GoFlags) > 0) {
-		return nil, &terminal.UsageError{Err: fmt.Errorf("--ldflags and --go-flags are for Go, but the language of %q is %s", f.EmbedRuntimeSource, lang.Name)}
-	}
-	if lang.Name != "typescript" && f.NoBundle {
-		return nil, &terminal.UsageError{Err: fmt.Errorf("--no-bundle is for TypeScript, but the language of %q is %s", f.EmbedRuntimeSource, lang.Name)}
-	}
-	if lang.Name != "python" && f.IndexURL != "" {
-		return nil, &terminal.UsageError{Err: fmt.Errorf("--index-url is for Python, but the language of %q is %s", f.EmbedRuntimeSource, lang.Name)}
+	for _, flag := range []struct {
+		given          bool
+		language, text string
+	}{
+		{f.Ldflags != "" || len(f.GoFlags) > 0, "go", "--ldflags and --go-flags are for Go"},
+		{f.NoBundle, "typescript", "--no-bundle is for TypeScript"},
+		{f.IndexURL != "", "python", "--index-url is for Python"},
+	} {
+		if flag.given && lang.Name != flag.language {
+			return nil, &terminal.UsageError{Err: fmt.Errorf("%s, but the language of %q is %s", flag.text, f.EmbedRuntimeSource, lang.Name)}
+		}
 	}
 	root, err := language.Root(f.EmbedRuntimeSource)
 	if err != nil {

@@ -1,6 +1,7 @@
 package xpkg
 
 import (
+	"cmp"
 	"context"
 	"path"
 
@@ -38,10 +39,7 @@ func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
-	file := c.PackageFile
-	if file == "" {
-		file = path.Base(ref.Context().RepositoryStr()) + ".xpkg"
-	}
+	file := cmp.Or(c.PackageFile, path.Base(ref.Context().RepositoryStr())+".xpkg")
 	artifact, err := image.File(ctx, ref, file, image.Options{Remote: c.PatientClient(p, c.Patience), Progress: term.Progress})
 	if err != nil {
 		return err

@@ -45,14 +45,11 @@ func packageFile(t *testing.T, text string) string {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
 	e2e.NoError(t, w.WriteHeader(&tar.Header{Name: "package.yaml", Size: int64(len(text)), Mode: 0o644}))
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(w.Write([]byte(text)))(t)
 	e2e.NoError(t, w.Close())
-	img, err := mutate.Append(empty.Image, mutate.Addendum{
+	img := e2e.Must(mutate.Append(empty.Image, mutate.Addendum{
 		Layer: static.NewLayer(layer.Bytes(), types.OCIUncompressedLayer), Annotations: map[string]string{xpkg.Annotation: "base"},
-	})
-	e2e.NoError(t, err)
+	}))(t)
 	path := t.TempDir() + "/a.xpkg"
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, img, nil))
 	return path
@@ -61,8 +58,7 @@ func packageFile(t *testing.T, text string) string {
 // printed returns the output of run on a terminal of so many columns, 0 for a pipe.
 func printed(t *testing.T, columns int, run func(*terminal.Terminal) error) string {
 	t.Helper()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	e2e.NoError(t, err)
+	null := e2e.Must(os.OpenFile(os.DevNull, os.O_RDWR, 0))(t)
 	defer null.Close()
 	term := terminal.New(null, null, null)
 	var out bytes.Buffer
@@ -129,9 +125,7 @@ func TestInspectPlainImage(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
-	if _, err := extract(t, "--from-xpkg", path); err == nil || !strings.Contains(err.Error(), "the image is not a package") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "extract", e2e.Err(extract(t, "--from-xpkg", path)), "the image is not a package")
 }
 
 // Without a platform, extract reads a single image of any platform, and from an
@@ -140,10 +134,7 @@ func TestExtractPlatform(t *testing.T) {
 	fn := buildCase(t, golden, "meta-fn-v1").(v1.Image)
 	alone, several := t.TempDir()+"/alone.xpkg", t.TempDir()+"/several.xpkg"
 	idx := indexOf(fn, "linux/arm64")
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
-	arm, err := idx.Image(m.Manifests[0].Digest)
-	e2e.NoError(t, err)
+	arm := e2e.Must(idx.Image(e2e.Must(idx.IndexManifest())(t).Manifests[0].Digest))(t)
 	for path, a := range map[string]xpkg.Artifact{alone: arm, several: indexOf(fn, "linux/arm64", "linux/riscv64")} {
 		e2e.NoError(t, xpkg.WriteFile(t.Context(), path, a, nil))
 	}

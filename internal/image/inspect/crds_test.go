@@ -36,15 +36,9 @@ func publish(t *testing.T, host, at string, docs ...string) {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
 	e2e.NoError(t, afero.WriteFile(fsys, "pkg/all.yaml", []byte(strings.Join(docs, "\n---\n")), 0o600))
-	pkg, err := xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{Lint: xpkg.Off})
-	e2e.NoError(t, err)
-	a, err := xpkg.Build(pkg, nil, xpkg.BuildOptions{})
-	e2e.NoError(t, err)
-	ref, err := remote.ParseTag(at, host)
-	e2e.NoError(t, err)
-	if _, err := push.Artifact(t.Context(), ref, a, push.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	pkg := e2e.Must(xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{Lint: xpkg.Off}))(t)
+	a := e2e.Must(xpkg.Build(pkg, nil, xpkg.BuildOptions{}))(t)
+	e2e.Must(push.Artifact(t.Context(), e2e.Must(remote.ParseTag(at, host))(t), a, push.Options{}))(t)
 }
 
 func TestCollectCRDs(t *testing.T) {
@@ -101,12 +95,11 @@ func TestCollectCRDsTwice(t *testing.T) {
 		e2e.WriteFile(t, path, text)
 	}
 	var warnings []string
-	all, err := inspect.CollectCRDs(t.Context(), []string{dir}, inspect.CRDOptions{Progress: func(e progress.Event) {
+	all := e2e.Must(inspect.CollectCRDs(t.Context(), []string{dir}, inspect.CRDOptions{Progress: func(e progress.Event) {
 		if e.Kind == progress.Warning {
 			warnings = append(warnings, e.Text)
 		}
-	}})
-	e2e.NoError(t, err)
+	}}))(t)
 	if len(all) != 1 || all[0].Kind != "A" || all[0].Storage() != "v1" {
 		t.Errorf("got %+v", all)
 	}
@@ -131,17 +124,14 @@ func TestCollectCRDsOffline(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Path != "a.yaml" || all[0].Line != 1 {
 		t.Errorf("got %+v, %v", all, err)
 	}
-	if _, err := inspect.CollectCRDs(t.Context(), []string{"registry.example.org/a/b:v1"}, inspect.CRDOptions{Offline: true}); err == nil || !strings.Contains(err.Error(), "nothing is fetched offline") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "inspect.CollectCRDs", e2e.Err(inspect.CollectCRDs(t.Context(), []string{"registry.example.org/a/b:v1"}, inspect.CRDOptions{Offline: true})), "nothing is fetched offline")
 }
 
 // Collect passes errors to Faulty, and returns the CRDs of all valid documents.
 func TestCollectFaulty(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crdText("as") + "\n---\na: b: c\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n---\n" + crdText("bs"))}
 	var told []string
-	all, err := inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r, Faulty: func(err error) { told = append(told, err.Error()) }})
-	e2e.NoError(t, err)
+	all := e2e.Must(inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r, Faulty: func(err error) { told = append(told, err.Error()) }}))(t)
 	want := []string{`standard input:3: mapping values are not allowed in this context: found ": c" in a value`, "standard input:5: spec.group is missing"}
 	if diff := cmp.Diff(want, told); diff != "" || len(all) != 2 {
 		t.Errorf("got %d definitions (-want +got):\n%s", len(all), diff)

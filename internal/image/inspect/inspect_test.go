@@ -45,28 +45,20 @@ func packageOf(t *testing.T, files map[string]string, runtimes ...v1.Image) xpkg
 	for name, text := range files {
 		e2e.NoError(t, afero.WriteFile(fsys, "pkg/"+name, []byte(text), 0o600))
 	}
-	pkg, err := xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{ExamplesRoot: "pkg/examples", ExamplesOptional: true, Lint: xpkg.Off})
-	e2e.NoError(t, err)
-	a, err := xpkg.Build(pkg, runtimes, xpkg.BuildOptions{})
-	e2e.NoError(t, err)
-	return a
+	pkg := e2e.Must(xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{ExamplesRoot: "pkg/examples", ExamplesOptional: true, Lint: xpkg.Off}))(t)
+	return e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{}))(t)
 }
 
 // runtimeFor returns a runtime image for a platform, with its own layer.
 func runtimeFor(t *testing.T, platform string) v1.Image {
 	t.Helper()
-	img, err := random.Image(4096, 1)
-	e2e.NoError(t, err)
-	p, err := v1.ParsePlatform(platform)
-	e2e.NoError(t, err)
-	c, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(4096, 1))(t)
+	p := e2e.Must(v1.ParsePlatform(platform))(t)
+	c := e2e.Must(img.ConfigFile())(t)
 	c = c.DeepCopy()
 	c.OS, c.Architecture, c.Variant = p.OS, p.Architecture, p.Variant
 	c.Config.Entrypoint = []string{"/fn"}
-	if img, err = mutate.ConfigFile(img, c); err != nil {
-		t.Fatal(err)
-	}
+	img = e2e.Must(mutate.ConfigFile(img, c))(t)
 	return img
 }
 
@@ -76,9 +68,7 @@ func tarOf(t *testing.T, name, text string) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	e2e.NoError(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o644}))
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(w.Write([]byte(text)))(t)
 	e2e.NoError(t, w.Close())
 	return b.Bytes()
 }
@@ -107,10 +97,8 @@ func TestArtifact(t *testing.T) {
 		"crd.yaml":         `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: inputs.example.org}, spec: {group: example.org, scope: Namespaced, names: {kind: Input, plural: inputs}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`,
 		"examples/xr.yaml": "{apiVersion: example.org/v1, kind: Example, metadata: {name: a}}",
 	}, runtimeFor(t, "linux/arm64"), runtimeFor(t, "linux/amd64"))
-	d, err := inspect.Artifact(t.Context(), a, inspect.Options{})
-	e2e.NoError(t, err)
-	raw, err := json.Marshal(d)
-	e2e.NoError(t, err)
+	d := e2e.Must(inspect.Artifact(t.Context(), a, inspect.Options{}))(t)
+	raw := e2e.Must(json.Marshal(d))(t)
 	for _, want := range []string{
 		`"kind":"Function"`, `"crossplane":"\u003e=v2.0.0"`,
 		`"dependsOn":[{"kind":"Function","package":"example.org/a","version":"v1"},{"apiVersion":"pkg.crossplane.io/v1","kind":"Provider","package":"example.org/b","version":"\u003e=v1"}]`,
@@ -146,15 +134,11 @@ func TestArtifactFetchesNoMore(t *testing.T) {
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	ref, err := name.ParseReference(host + "/acme/fn:v1")
-	e2e.NoError(t, err)
+	ref := e2e.Must(name.ParseReference(host + "/acme/fn:v1"))(t)
 	a := packageOf(t, map[string]string{"crossplane.yaml": metadata}, runtimeFor(t, "linux/amd64"), runtimeFor(t, "linux/arm64"))
 	e2e.NoError(t, ggcr.WriteIndex(ref, a.(v1.ImageIndex)))
 	blobs = nil
-	idx, err := ggcr.Index(ref)
-	e2e.NoError(t, err)
-	d, err := inspect.Artifact(t.Context(), idx, inspect.Options{})
-	e2e.NoError(t, err)
+	d := e2e.Must(inspect.Artifact(t.Context(), e2e.Must(ggcr.Index(ref))(t), inspect.Options{}))(t)
 	counts := map[string]int{}
 	for _, b := range blobs {
 		counts[b]++
@@ -211,8 +195,7 @@ func TestArtifactNotes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d, err := inspect.Artifact(t.Context(), tc.a, inspect.Options{Search: tc.search})
-			e2e.NoError(t, err)
+			d := e2e.Must(inspect.Artifact(t.Context(), tc.a, inspect.Options{Search: tc.search}))(t)
 			got := ""
 			if d.Package != nil {
 				got = d.Package.Name
@@ -233,9 +216,7 @@ func TestArtifactErrors(t *testing.T) {
 		"apiVersion: v1\nkind: List":  "no object of meta.pkg.crossplane.io",
 		metadata + "---\n" + metadata: "more than one metadata object",
 	} {
-		if _, err := inspect.Artifact(t.Context(), layered(t, text, "base"), inspect.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %q", text, err, want)
-		}
+		e2e.ErrorHas(t, text, e2e.Err(inspect.Artifact(t.Context(), layered(t, text, "base"), inspect.Options{})), want)
 	}
 	if _, err := inspect.Artifact(t.Context(), empty.Index, inspect.Options{}); err == nil {
 		t.Error("got no error for an empty index")
@@ -244,8 +225,7 @@ func TestArtifactErrors(t *testing.T) {
 
 func TestWriteLayer(t *testing.T) {
 	img := layered(t, metadata, "", "base")
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(img.Manifest())(t)
 	first, second := m.Layers[0].Digest, m.Layers[1].Digest
 	for name, want := range map[string]string{
 		first.String(): metadata, first.Hex[:8]: metadata, "sha256:" + first.Hex[:12]: metadata, "base": metadata + "#\n", second.Hex: metadata + "#\n",
@@ -276,18 +256,13 @@ func TestExamples(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	add := mutate.Addendum{Layer: static.NewLayer(tarOf(t, "other", ""), types.OCIUncompressedLayer), Annotations: map[string]string{xpkg.Annotation: "upbound"}}
-	img, err := mutate.Append(empty.Image, add)
-	e2e.NoError(t, err)
-	if _, err := xpkg.Examples(t.Context(), img); err == nil || !strings.Contains(err.Error(), "no .up/examples.yaml") {
-		t.Errorf("got %v", err)
-	}
+	img := e2e.Must(mutate.Append(empty.Image, add))(t)
+	e2e.ErrorHas(t, "xpkg.Examples", e2e.Err(xpkg.Examples(t.Context(), img)), "no .up/examples.yaml")
 }
 
 func describe(t *testing.T, a xpkg.Artifact) inspect.Description {
 	t.Helper()
-	d, err := inspect.Artifact(t.Context(), a, inspect.Options{Search: true})
-	e2e.NoError(t, err)
-	return d
+	return e2e.Must(inspect.Artifact(t.Context(), a, inspect.Options{Search: true}))(t)
 }
 
 func TestCompare(t *testing.T) {

@@ -160,9 +160,7 @@ func TestResolveFails(t *testing.T) {
 		}
 	}
 	_, err := lock.Dependency{Package: "acme/f:v1", Version: ">=v1"}.Resolve(t.Context(), tags{nil, &lists, nil}, parse)
-	if err == nil || !strings.Contains(err.Error(), "acme/f:v1") {
-		t.Errorf("a package with a tag: got %v", err)
-	}
+	e2e.ErrorHas(t, "a package with a tag", err, "acme/f:v1")
 }
 
 func TestMetadata(t *testing.T) {
@@ -173,9 +171,7 @@ func TestMetadata(t *testing.T) {
 	for path, want := range map[string]string{
 		"root": "root/crossplane.yaml", "root/crossplane.yaml": "root/crossplane.yaml", "functions": "functions", "absent": "absent", "-": "-",
 	} {
-		if got := filepath.ToSlash(lock.Metadata(fsys, path)); got != want {
-			t.Errorf("%q: got %q, want %q", path, got, want)
-		}
+		e2e.Equal(t, path, want, filepath.ToSlash(lock.Metadata(fsys, path)))
 	}
 }
 
@@ -184,8 +180,6 @@ func TestIsPath(t *testing.T) {
 		".": true, "..": true, "./f": true, "../f": true, "f.xpkg": true,
 		"registry.example.org/acme/f:v1": false, "acme/f": false, "": false, ".hidden": false,
 	} {
-		if got := lock.IsPath(pkg); got != want {
-			t.Errorf("%q: got %v", pkg, got)
-		}
+		e2e.Equal(t, pkg, want, lock.IsPath(pkg))
 	}
 }

@@ -27,9 +27,7 @@ func TestPin(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			ref, err := remote.ParseReference(tc.ref, "")
-			e2e.NoError(t, err)
-			got, err := l.Pin(ref)
+			got, err := l.Pin(e2e.Must(remote.ParseReference(tc.ref, ""))(t))
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.HasPrefix(string(hint.Of(err)), "run xfn lock") {
 					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
@@ -86,9 +84,7 @@ func TestClosure(t *testing.T) {
 			for _, i := range images {
 				got = append(got, i.Reference)
 			}
-			if all := strings.Join(got, " "); all != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, all, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.Join(got, " "))
 		})
 	}
 }

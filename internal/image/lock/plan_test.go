@@ -37,13 +37,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	r, err := registry.Open(t.TempDir())
-	e2e.NoError(t, err)
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	r := e2e.Must(registry.Open(t.TempDir()))(t)
+	t.Cleanup(func() { e2e.NoError(t, r.Close()) })
 	w := &world{images: map[string]string{}, depends: map[string][]lock.Dependency{}, fsys: afero.NewMemMapFs()}
 	w.host = remotetest.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		w.asked.Add(1)
@@ -55,14 +50,9 @@ func newWorld(t *testing.T) *world {
 // push moves a tag to a new image.
 func (w *world) push(t *testing.T, tag string) {
 	t.Helper()
-	img, err := random.Image(16, 1)
-	e2e.NoError(t, err)
-	ref, err := w.parse(tag)
-	e2e.NoError(t, err)
-	e2e.NoError(t, ggcr.Write(ref, img))
-	h, err := img.Digest()
-	e2e.NoError(t, err)
-	w.images[tag] = h.String()
+	img := e2e.Must(random.Image(16, 1))(t)
+	e2e.NoError(t, ggcr.Write(e2e.Must(w.parse(tag))(t), img))
+	w.images[tag] = e2e.Must(img.Digest())(t).String()
 	w.asked.Store(0)
 }
 
@@ -76,20 +66,16 @@ func (w *world) sources() lock.Sources {
 func (w *world) wants(t *testing.T, text string, bases ...string) []lock.Want {
 	t.Helper()
 	e2e.NoError(t, afero.WriteFile(w.fsys, "file.yaml", []byte(text), 0o600))
-	wants, err := w.sources().Collect(t.Context(), "file.yaml")
-	e2e.NoError(t, err)
+	wants := e2e.Must(w.sources().Collect(t.Context(), "file.yaml"))(t)
 	for _, b := range bases {
-		base, err := w.sources().Base(b)
-		e2e.NoError(t, err)
-		wants = append(wants, base)
+		wants = append(wants, e2e.Must(w.sources().Base(b))(t))
 	}
 	return wants
 }
 
 func (w *world) resolve(t *testing.T, p lock.Plan) (*lock.Lock, error) {
 	t.Helper()
-	store, err := image.Open(t.TempDir())
-	e2e.NoError(t, err)
+	store := e2e.Must(image.Open(t.TempDir()))(t)
 	defer store.Close()
 	client := remote.New(remote.Options{RetryWait: time.Millisecond})
 	dependencies := func(_ context.Context, ref name.Reference) ([]lock.Dependency, error) {
@@ -137,8 +123,7 @@ func TestLockAPIs(t *testing.T) {
 	}
 	digests[crds], digests[k8s] = strings.Repeat("b", 40), two
 	first.Path = "l"
-	got, err := resolver.Resolve(t.Context(), first.Plan([]lock.Want{lock.API(crds), lock.API(k8s)}, func(i lock.Image) bool { return i.Named("https://git.example.org/acme/crds") }))
-	e2e.NoError(t, err)
+	got := e2e.Must(resolver.Resolve(t.Context(), first.Plan([]lock.Want{lock.API(crds), lock.API(k8s)}, func(i lock.Image) bool { return i.Named("https://git.example.org/acme/crds") })))(t)
 	e2e.Equal(t, "a named API is resolved again, and others are kept", []string{crds.Package + " main " + digests[crds], want[1]}, w.lines(got))
 	if c := lock.Compare(first, got); len(c.Updated) != 1 || c.Kept != 1 {
 		t.Errorf("got the changes %+v", c)
@@ -176,8 +161,7 @@ func TestLock(t *testing.T) {
 		was[tag] = digest
 	}
 	text := function("acme/g:v1") + function("acme/g:v1") + function("./source") + function("acme/f:v1.1.0") + metadata("acme/f", ">=v1.0.0")
-	first, err := w.resolve(t, (&lock.Lock{}).Plan(w.wants(t, text, "base:v1", "acme/g:v1"), nil))
-	e2e.NoError(t, err)
+	first := e2e.Must(w.resolve(t, (&lock.Lock{}).Plan(w.wants(t, text, "base:v1", "acme/g:v1"), nil)))(t)
 	want := []string{
 		"acme/g:v1 " + was["acme/g:v1"], "acme/f:v1.1.0 " + was["acme/f:v1.1.0"], "acme/f:v1.1.0 >=v1.0.0 " + was["acme/f:v1.1.0"],
 		"base:v1 " + was["base:v1"], "acme/g:v1 " + was["acme/g:v1"],
@@ -208,14 +192,12 @@ func TestLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w.asked.Store(0)
 			wants := w.wants(t, tc.text, tc.bases...)
-			got, err := w.resolve(t, first.Plan(wants, tc.again))
-			e2e.NoError(t, err)
+			got := e2e.Must(w.resolve(t, first.Plan(wants, tc.again)))(t)
 			e2e.Equal(t, tc.reason, tc.want, w.lines(got))
 			if (w.asked.Load() > 0) != tc.asks {
 				t.Errorf("%s: the registry was asked %d times", tc.reason, w.asked.Load())
 			}
-			text, err := got.Encode()
-			e2e.NoError(t, err)
+			text := e2e.Must(got.Encode())(t)
 			if _, err := lock.Parse("l", text); err != nil {
 				t.Errorf("the encoded lock cannot be parsed: %v", err)
 			}
@@ -234,12 +216,9 @@ func TestLockPackages(t *testing.T) {
 	w.depends[c] = []lock.Dependency{{Package: "acme/p", Version: ">=v1"}}
 	w.depends[p] = []lock.Dependency{{Package: "acme/q", Version: q}, {Package: "acme/c", Version: ">=v1"}} // A cycle.
 	of := func(pkg, version string) []lock.Want {
-		want, err := w.sources().Package(lock.Dependency{Package: pkg, Version: version})
-		e2e.NoError(t, err)
-		return []lock.Want{want}
+		return []lock.Want{e2e.Must(w.sources().Package(lock.Dependency{Package: pkg, Version: version}))(t)}
 	}
-	first, err := w.resolve(t, (&lock.Lock{}).Plan(of("acme/c", ">=v1"), nil))
-	e2e.NoError(t, err)
+	first := e2e.Must(w.resolve(t, (&lock.Lock{}).Plan(of("acme/c", ">=v1"), nil)))(t)
 	wantC, wantP, wantQ := "acme/c:v1.0.0 >=v1 "+c, "acme/p:v1.0.0 >=v1 "+p, "acme/q@"+q+" "+q+" "+q
 	if diff := cmp.Diff([]string{wantC, wantP, wantQ}, w.lines(first)); diff != "" {
 		t.Fatalf("made (-want +got):\n%s", diff)
@@ -266,9 +245,7 @@ func TestLockPackages(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w.asked.Store(0)
-			got, err := w.resolve(t, first.Plan(tc.wants, tc.again))
-			e2e.NoError(t, err)
-			e2e.Equal(t, tc.reason, tc.want, w.lines(got))
+			e2e.Equal(t, tc.reason, tc.want, w.lines(e2e.Must(w.resolve(t, first.Plan(tc.wants, tc.again)))(t)))
 			if (w.asked.Load() > 0) != tc.asks {
 				t.Errorf("%s: the registry was asked %d times", tc.reason, w.asked.Load())
 			}
@@ -331,9 +308,7 @@ func TestCollect(t *testing.T) {
 			for _, w := range wants {
 				got = append(got, w.String())
 			}
-			if all := strings.ReplaceAll(strings.Join(got, ", "), w.host+"/", ""); all != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, all, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.ReplaceAll(strings.Join(got, ", "), w.host+"/", ""))
 		})
 	}
 	if _, err := w.sources().Base("python"); err == nil {

@@ -44,10 +44,7 @@ func BenchmarkUnpack(b *testing.B) {
 
 // programs returns 50 MB of compiled programs.
 func programs(b *testing.B) string {
-	self, err := os.Executable()
-	e2e.NoError(b, err)
-	one, err := os.ReadFile(self)
-	e2e.NoError(b, err)
+	one := e2e.Must(os.ReadFile(e2e.Must(os.Executable())(b)))(b)
 	all := slices.Repeat(one, 1+50_000_000/len(one))
 	return string(all[:50_000_000])
 }

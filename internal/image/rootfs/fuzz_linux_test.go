@@ -64,9 +64,7 @@ func assertContained(t *testing.T, img v1.Image) {
 		return
 	}
 	assertPlain(t, root.Path)
-	if err := root.Release(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, root.Release())
 }
 
 // plainOf returns a layer decompressed, or unchanged if that fails.
@@ -100,7 +98,7 @@ func (u unverified) Compressed() (io.ReadCloser, error) {
 // assertPlain fails the test if a root contains dangerous files.
 func assertPlain(t testing.TB, root string) {
 	t.Helper()
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+	e2e.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -109,6 +107,5 @@ func assertPlain(t testing.TB, root string) {
 			t.Errorf("%q has mode %v", path, info.Mode())
 		}
 		return err
-	})
-	e2e.NoError(t, err)
+	}))
 }

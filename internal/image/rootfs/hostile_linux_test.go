@@ -37,9 +37,7 @@ func newOutside(t testing.TB) outside {
 // assertUntouched fails the test if anything outside of the store changed.
 func (o outside) assertUntouched(t testing.TB) {
 	t.Helper()
-	entries, err := os.ReadDir(o.top)
-	e2e.NoError(t, err)
-	for _, e := range entries {
+	for _, e := range e2e.Must(os.ReadDir(o.top))(t) {
 		if e.Name() != "store" && e.Name() != "outside" {
 			t.Errorf("%q was created on the host", e.Name())
 		}
@@ -58,9 +56,7 @@ func assertRefused(t testing.TB, img v1.Image, want string, limits rootfs.Limits
 	t.Helper()
 	o := newOutside(t)
 	_, err := unpack(t, img, rootfs.Options{Dir: o.store, Limits: limits})
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want an error with %q", err, want)
-	}
+	e2e.ErrorHas(t, "unpack", err, want)
 	assertNoRoot(t, o.store)
 	o.assertUntouched(t)
 }
@@ -80,8 +76,7 @@ func TestHostilePathTraversal(t *testing.T) {
 func TestHostileAbsoluteNames(t *testing.T) {
 	o := newOutside(t)
 	img := imageOf(t, []tar.Header{file(o.target+"/secret", "evil"), dir(o.top + "/evil/")})
-	root, err := unpack(t, img, rootfs.Options{Dir: o.store})
-	e2e.NoError(t, err)
+	root := e2e.Must(unpack(t, img, rootfs.Options{Dir: o.store}))(t)
 	if got, err := os.ReadFile(filepath.Join(root.Path, o.target, "secret")); string(got) != "evil" {
 		t.Errorf("an absolute name is relative to the root: got %q, %v", got, err)
 	}
@@ -101,8 +96,7 @@ func TestHostileAbsoluteLink(t *testing.T) {
 			whiteout(".wh.d"),
 			{Typeflag: tar.TypeFifo, Name: "e"},
 		})
-	root, err := unpack(t, img, rootfs.Options{Dir: o.store})
-	e2e.NoError(t, err)
+	root := e2e.Must(unpack(t, img, rootfs.Options{Dir: o.store}))(t)
 	if got, want := contentOf(t, root.Path), []string{"a=evil", "b/", "c -> " + secret}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -170,8 +164,7 @@ func TestHostileHardLinkToSymlink(t *testing.T) {
 		[]tar.Header{link("l", secret), hardLink("h", "l")},
 		[]tar.Header{file("h", "evil")},
 		[]tar.Header{hardLink("again", "l")})
-	root, err := unpack(t, img, rootfs.Options{Dir: o.store})
-	e2e.NoError(t, err)
+	root := e2e.Must(unpack(t, img, rootfs.Options{Dir: o.store}))(t)
 	if got, want := contentOf(t, root.Path), []string{"again -> " + secret, "h=evil", "l -> " + secret}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -193,8 +186,7 @@ func TestHostileSparseStaysSparse(t *testing.T) {
 	if taken := sys.Blocks * 512; info.Size() != size || taken > 1<<20 {
 		t.Errorf("got a file of %d bytes that uses %d on disk", info.Size(), taken)
 	}
-	f, err := os.Open(filepath.Join(root, "big"))
-	e2e.NoError(t, err)
+	f := e2e.Must(os.Open(filepath.Join(root, "big")))(t)
 	defer f.Close()
 	end := make([]byte, 2)
 	if _, err := f.ReadAt(end, size-2); err != nil || string(end) != "\x00x" {
@@ -302,8 +294,7 @@ func TestHostileType(t *testing.T) {
 // content does not match the config. Both are detected only at the end of the layer.
 func TestHostileBadDigest(t *testing.T) {
 	good, bad := pack(t, file("a", "good")), pack(t, file("a", "evil"))
-	l, err := oci.Layer(bytes.NewReader(bad), oci.Blob{Digest: digestOf(t, good), Size: int64(len(good)), MediaType: types.OCILayer})
-	e2e.NoError(t, err)
+	l := e2e.Must(oci.Layer(bytes.NewReader(bad), oci.Blob{Digest: digestOf(t, good), Size: int64(len(good)), MediaType: types.OCILayer}))(t)
 	img := imageOfLayers(t, honest{l, digestOf(t, good)})
 	assertRefused(t, img, "has other content than its digest says", rootfs.Limits{})
 
@@ -316,12 +307,10 @@ func TestHostileBadDigest(t *testing.T) {
 
 func TestHostileConfig(t *testing.T) {
 	img := imageOf(t, []tar.Header{file("a", "x")})
-	config, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	config := e2e.Must(img.ConfigFile())(t)
 	config = config.DeepCopy()
 	config.RootFS.DiffIDs = nil
-	img, err = mutate.ConfigFile(img, config)
-	e2e.NoError(t, err)
+	img = e2e.Must(mutate.ConfigFile(img, config))(t)
 	assertRefused(t, img, "the image has 1 layers, but the config lists 0", rootfs.Limits{})
 }
 

@@ -50,9 +50,7 @@ func pack(t testing.TB, entries ...tar.Header) []byte {
 			h.Size = int64(len(content))
 		}
 		e2e.NoError(t, w.WriteHeader(&h))
-		if _, err := w.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(w.Write([]byte(content)))(t)
 	}
 	e2e.NoError(t, w.Close())
 	return buf.Bytes()
@@ -63,9 +61,7 @@ func zip(t testing.TB, plain []byte) []byte {
 	t.Helper()
 	buf := &bytes.Buffer{}
 	w := gzip.NewWriter(buf)
-	if _, err := w.Write(plain); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(w.Write(plain))(t)
 	e2e.NoError(t, w.Close())
 	return buf.Bytes()
 }
@@ -81,10 +77,9 @@ func digestOf(t testing.TB, data []byte) v1.Hash {
 // plain.
 func layerOf(t testing.TB, plain, stored []byte) v1.Layer {
 	t.Helper()
-	l, err := oci.Layer(bytes.NewReader(stored), oci.Blob{
+	l := e2e.Must(oci.Layer(bytes.NewReader(stored), oci.Blob{
 		Digest: digestOf(t, stored), Size: int64(len(stored)), DiffID: digestOf(t, plain), MediaType: types.OCILayer,
-	})
-	e2e.NoError(t, err)
+	}))(t)
 	return honest{l, digestOf(t, plain)}
 }
 
@@ -98,9 +93,7 @@ func (h honest) DiffID() (v1.Hash, error) { return h.diffID, nil }
 
 func imageOfLayers(t testing.TB, all ...v1.Layer) v1.Image {
 	t.Helper()
-	img, err := mutate.AppendLayers(empty.Image, all...)
-	e2e.NoError(t, err)
-	return img
+	return e2e.Must(mutate.AppendLayers(empty.Image, all...))(t)
 }
 
 // imageOf returns an image of layers, the bottom layer first.

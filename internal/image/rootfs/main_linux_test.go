@@ -83,9 +83,7 @@ func unpack(t testing.TB, img v1.Image, o rootfs.Options) (*rootfs.Root, error) 
 // mustUnpack unpacks an image into a new store.
 func mustUnpack(t testing.TB, img v1.Image, shared bool) string {
 	t.Helper()
-	root, err := unpack(t, img, rootfs.Options{Dir: storeDir(t), Shared: shared})
-	e2e.NoError(t, err)
-	return root.Path
+	return e2e.Must(unpack(t, img, rootfs.Options{Dir: storeDir(t), Shared: shared}))(t).Path
 }
 
 // storeDir returns a directory for a store. It is removed at the end of the
@@ -109,7 +107,7 @@ func unlock(path string, d fs.DirEntry, err error) error {
 func contentOf(t testing.TB, dir string) []string {
 	t.Helper()
 	var all []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	e2e.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == dir {
 			return err
 		}
@@ -117,8 +115,7 @@ func contentOf(t testing.TB, dir string) []string {
 		what, err := describe(path, d)
 		all = append(all, name+what)
 		return err
-	})
-	e2e.NoError(t, err)
+	}))
 	slices.Sort(all)
 	return all
 }
@@ -148,8 +145,7 @@ func assertNoRoot(t testing.TB, store string) {
 
 func statOf(t testing.TB, path string) (os.FileInfo, *syscall.Stat_t) {
 	t.Helper()
-	info, err := os.Lstat(path)
-	e2e.NoError(t, err)
+	info := e2e.Must(os.Lstat(path))(t)
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		t.Fatal("no stat")

@@ -77,12 +77,9 @@ func TestUnpackedOnce(t *testing.T) {
 func TestSameLayersShareARoot(t *testing.T) {
 	dir := storeDir(t)
 	plain := pack(t, file("a", "x"))
-	one, err := unpack(t, imageOfLayers(t, layerOf(t, plain, plain)), rootfs.Options{Dir: dir})
-	e2e.NoError(t, err)
-	two, err := unpack(t, imageOfLayers(t, layerOf(t, plain, zip(t, plain))), rootfs.Options{Dir: dir})
-	e2e.NoError(t, err)
-	other, err := unpack(t, imageOf(t, []tar.Header{file("a", "y")}), rootfs.Options{Dir: dir})
-	e2e.NoError(t, err)
+	one := e2e.Must(unpack(t, imageOfLayers(t, layerOf(t, plain, plain)), rootfs.Options{Dir: dir}))(t)
+	two := e2e.Must(unpack(t, imageOfLayers(t, layerOf(t, plain, zip(t, plain))), rootfs.Options{Dir: dir}))(t)
+	other := e2e.Must(unpack(t, imageOf(t, []tar.Header{file("a", "y")}), rootfs.Options{Dir: dir}))(t)
 	if one.Path != two.Path || one.Path == other.Path {
 		t.Errorf("got %q, %q and %q", one.Path, two.Path, other.Path)
 	}
@@ -111,20 +108,16 @@ func TestFailureIsNotShared(t *testing.T) {
 			return root.Release()
 		})
 	}
-	if err := e2e.Await(t, g.Wait); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Await(t, g.Wait))
 }
 
 // startStuck starts a process, and returns when it is in the middle of unpacking.
 func startStuck(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(e2e.Context(t), os.Args[0], isStuck, dir)
-	stdin, err := cmd.StdinPipe()
-	e2e.NoError(t, err)
+	stdin := e2e.Must(cmd.StdinPipe())(t)
 	t.Cleanup(func() { _ = stdin.Close() })
-	out, err := cmd.StdoutPipe()
-	e2e.NoError(t, err)
+	out := e2e.Must(cmd.StdoutPipe())(t)
 	cmd.Stderr = os.Stderr
 	e2e.NoError(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "half\n" {
@@ -142,9 +135,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 // leftovers returns the directories of incomplete roots.
 func leftovers(t *testing.T, dir string) []string {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(dir, "roots/sha256/*/partial"))
-	e2e.NoError(t, err)
-	return all
+	return e2e.Must(filepath.Glob(filepath.Join(dir, "roots/sha256/*/partial")))(t)
 }
 
 func TestKilledWhileUnpacking(t *testing.T) {
@@ -202,17 +193,14 @@ func TestKilledWhileOthersWait(t *testing.T) {
 		t.Errorf("a root was pruned while a process unpacked it: %+v, %v", got, err)
 	}
 	kill(t, cmd)
-	if err := e2e.Receive(t, done); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Receive(t, done))
 }
 
 func TestPrune(t *testing.T) {
 	dir := storeDir(t)
 	kill(t, startStuck(t, dir))
 	old := imageOf(t, described(), []tar.Header{file("a", "12345"), file("locked/below/g", "")})
-	root, err := rootfs.Unpack(t.Context(), old, rootfs.Options{Dir: dir})
-	e2e.NoError(t, err)
+	root := e2e.Must(rootfs.Unpack(t.Context(), old, rootfs.Options{Dir: dir}))(t)
 	if got, err := rootfs.Used(t.Context(), dir); err != nil || got != (rootfs.Usage{Roots: 1, Bytes: 5}) {
 		t.Errorf("Used(): got %+v, %v", got, err)
 	}
@@ -295,9 +283,7 @@ func TestPruneWhileUsed(t *testing.T) {
 	})
 	err := e2e.Await(t, using.Wait)
 	close(ended)
-	if err := errors.Join(err, g.Wait()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, errors.Join(err, g.Wait()))
 }
 
 // TestReadOnlyStore checks that a read-only store returns its roots.
@@ -345,9 +331,7 @@ func TestEntryOfAnother(t *testing.T) {
 				} else if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := unpack(t, img, o); err == nil || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-				}
+				e2e.ErrorHas(t, tc.reason, e2e.Err(unpack(t, img, o)), tc.want)
 			})
 		}
 	}
@@ -361,11 +345,7 @@ func TestNoExec(t *testing.T) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { e2e.NoError(t, syscall.Unmount(dir, 0)) })
 	_, err := unpack(t, imageOf(t, []tar.Header{file("a", "x")}), rootfs.Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "is mounted noexec") || hint.Of(err) == "" {
 		t.Errorf("got %v", err)
@@ -382,11 +362,9 @@ func TestAsUser(t *testing.T) {
 		t.Skip("this user is an ordinary user already")
 	}
 	const nobody = 65534
-	home, err := os.MkdirTemp("", "rootfs")
-	e2e.NoError(t, err)
+	home := e2e.Must(os.MkdirTemp("", "rootfs"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	self, err := os.ReadFile(os.Args[0])
-	e2e.NoError(t, err)
+	self := e2e.Must(os.ReadFile(os.Args[0]))(t)
 	binary := filepath.Join(home, "test")
 	e2e.NoError(t, errors.Join(os.WriteFile(binary, self, 0o755), os.Chmod(binary, 0o755), os.Chown(home, nobody, nobody)))
 	cmd := exec.CommandContext(e2e.Context(t), "/bin/sh", "-c", `umask 077 && exec "$0" "$@"`,

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -97,9 +98,7 @@ func TestUnpack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, shared := range []bool{false, true} {
 				got := contentOf(t, mustUnpack(t, imageOf(t, tc.layers...), shared))
-				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("%s, shared %t (-want +got):\n%s", tc.reason, shared, diff)
-				}
+				e2e.Equal(t, fmt.Sprintf("%s, shared %t", tc.reason, shared), tc.want, got)
 			}
 		})
 	}
@@ -137,11 +136,9 @@ func TestAttributes(t *testing.T) {
 
 func assertAttributes(t *testing.T, root string) {
 	t.Helper()
-	if err := filepath.WalkDir(filepath.Join(root, "locked"), unlockAfter(t, map[string]fs.FileMode{
+	e2e.NoError(t, filepath.WalkDir(filepath.Join(root, "locked"), unlockAfter(t, map[string]fs.FileMode{
 		"locked": fs.ModeDir, "below": fs.ModeDir | 0o555, "f": 0, "g": 0o644,
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	at := int64(1_700_000_000)
 	cases := map[string]struct {
 		reason string
@@ -210,8 +207,7 @@ func assertOwner(t *testing.T, shared bool) {
 	t.Helper()
 	dir := storeDir(t)
 	img := imageOf(t, described(), []tar.Header{{Typeflag: tar.TypeSymlink, Name: "link", Linkname: "/etc/passwd", Uid: 1, Gid: 2}})
-	root, err := unpack(t, img, rootfs.Options{Dir: dir, Owner: &rootfs.Owner{UID: 100_000, GID: 300_000}, Shared: shared})
-	e2e.NoError(t, err)
+	root := e2e.Must(unpack(t, img, rootfs.Options{Dir: dir, Owner: &rootfs.Owner{UID: 100_000, GID: 300_000}, Shared: shared}))(t)
 	for name, want := range map[string][2]uint32{
 		"..":       {0, 0}, // the directory that contains the root, whose owner is not mapped
 		".":        {100_007, 300_008},
@@ -225,8 +221,7 @@ func assertOwner(t *testing.T, shared bool) {
 			t.Errorf("%q: got %d:%d, want %v", name, got.Uid, got.Gid, want)
 		}
 	}
-	mine, err := unpack(t, img, rootfs.Options{Dir: dir})
-	e2e.NoError(t, err)
+	mine := e2e.Must(unpack(t, img, rootfs.Options{Dir: dir}))(t)
 	if _, got := statOf(t, filepath.Join(mine.Path, "tmp/f")); mine.Path == root.Path || got.Uid != uint32(os.Getuid()) {
 		t.Errorf("without an owner: got %q owned by %d", mine.Path, got.Uid)
 	}
@@ -241,17 +236,13 @@ func TestStoreIsClosedToOthers(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	want := v1.Config{Entrypoint: []string{"/fn"}, Env: []string{"A=b"}, User: "65532"}
-	img, err := mutate.Config(imageOf(t, []tar.Header{file("fn", "x")}), want)
-	e2e.NoError(t, err)
-	root, err := unpack(t, img, rootfs.Options{Dir: storeDir(t)})
-	e2e.NoError(t, err)
-	e2e.Equal(t, "result", want, root.Config)
+	img := e2e.Must(mutate.Config(imageOf(t, []tar.Header{file("fn", "x")}), want))(t)
+	e2e.Equal(t, "result", want, e2e.Must(unpack(t, img, rootfs.Options{Dir: storeDir(t)}))(t).Config)
 }
 
 func TestCompressions(t *testing.T) {
 	plain := pack(t, file("a", "x"))
-	zw, err := zstd.NewWriter(nil)
-	e2e.NoError(t, err)
+	zw := e2e.Must(zstd.NewWriter(nil))(t)
 	for name, stored := range map[string][]byte{"None": plain, "Gzip": zip(t, plain), "Zstd": zw.EncodeAll(plain, nil)} {
 		t.Run(name, func(t *testing.T) {
 			got := contentOf(t, mustUnpack(t, imageOfLayers(t, layerOf(t, plain, stored)), false))
@@ -267,9 +258,7 @@ func TestProgress(t *testing.T) {
 	img := imageOf(t, []tar.Header{file("a", "x")}, []tar.Header{file("b", "y")})
 	o := rootfs.Options{Dir: storeDir(t), Progress: func(e progress.Event) { events = append(events, e) }}
 	for range 2 { // The second call finds the root unpacked.
-		if _, err := unpack(t, img, o); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(unpack(t, img, o))(t)
 	}
 	done := int64(0)
 	for _, e := range events {
@@ -311,12 +300,9 @@ func TestSharedFiles(t *testing.T) {
 	lower := []tar.Header{file("lib/a", "a"), file("lib/b", "b"), link("c", "lib/a")}
 	var roots []string
 	for _, top := range [][]tar.Header{{file("src", "1")}, {file("lib/a", "2"), whiteout("lib/.wh.b"), hardLink("d", "c"), file("c", "x")}} {
-		root, err := unpack(t, imageOf(t, lower, top), rootfs.Options{Dir: dir, Shared: true})
-		e2e.NoError(t, err)
-		roots = append(roots, root.Path)
+		roots = append(roots, e2e.Must(unpack(t, imageOf(t, lower, top), rootfs.Options{Dir: dir, Shared: true}))(t).Path)
 	}
-	base, err := unpack(t, imageOf(t, lower), rootfs.Options{Dir: dir})
-	e2e.NoError(t, err)
+	base := e2e.Must(unpack(t, imageOf(t, lower), rootfs.Options{Dir: dir}))(t)
 	for root, want := range map[string][]string{
 		base.Path: {"c -> lib/a", "lib/", "lib/a=a", "lib/b=b"},
 		roots[0]:  {"c -> lib/a", "lib/", "lib/a=a", "lib/b=b", "src=1"},

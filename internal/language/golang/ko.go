@@ -2,6 +2,7 @@ package golang
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,11 +64,8 @@ func koHistory(importPath, comment string) v1.History {
 // for them.
 func (c *compiler) koData(ctx context.Context) (runtimeimage.Layer, error) {
 	folder := runtimeimage.Folder{
-		Dir: filepath.Join(c.Dir, "kodata"), Root: c.Root, At: koData, FollowLinks: true, Parents: true,
+		Dir: filepath.Join(c.Dir, "kodata"), Root: cmp.Or(c.Root, c.Dir), At: koData, FollowLinks: true, Parents: true,
 		Mode: koMode, FileMode: koMode, FilesOnly: true,
-	}
-	if folder.Root == "" {
-		folder.Root = c.Dir
 	}
 	switch entries, err := os.ReadDir(folder.Dir); {
 	case err == nil && len(entries) == 0, errors.Is(err, fs.ErrNotExist):

@@ -38,13 +38,11 @@ var platforms = []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux"
 // layer returns a layer with one file, compressed or not.
 func layer(t *testing.T, file string, compressed bool) v1.Layer {
 	t.Helper()
-	data, err := remotetest.Tar(map[string][]byte{file: []byte("base")})
-	e2e.NoError(t, err)
+	data := e2e.Must(remotetest.Tar(map[string][]byte{file: []byte("base")}))(t)
 	if !compressed {
 		return static.NewLayer(data, types.OCIUncompressedLayer)
 	}
-	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, tarball.WithMediaType(types.OCILayer))
-	e2e.NoError(t, err)
+	l := e2e.Must(tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, tarball.WithMediaType(types.OCILayer)))(t)
 	return l
 }
 
@@ -72,15 +70,11 @@ func base(t *testing.T, fn bool) v1.ImageIndex {
 				})
 			}
 		}
-		img, err := mutate.Append(img, add...)
-		e2e.NoError(t, err)
-		file, err := img.ConfigFile()
-		e2e.NoError(t, err)
+		img = e2e.Must(mutate.Append(img, add...))(t)
+		file := e2e.Must(img.ConfigFile())(t)
 		file = file.DeepCopy()
 		file.OS, file.Architecture, file.Config, file.Author = p.OS, p.Architecture, config, "base author"
-		if img, err = mutate.ConfigFile(img, file); err != nil {
-			t.Fatal(err)
-		}
+		img = e2e.Must(mutate.ConfigFile(img, file))(t)
 		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &p}})
 	}
 	return idx
@@ -89,15 +83,9 @@ func base(t *testing.T, fn bool) v1.ImageIndex {
 // serve pushes the base image to a registry and returns its reference.
 func serve(t *testing.T, idx v1.ImageIndex) name.Reference {
 	t.Helper()
-	handler, err := registry.Open(t.TempDir())
-	e2e.NoError(t, err)
-	t.Cleanup(func() {
-		if err := handler.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	ref, err := name.ParseReference(remotetest.Serve(t, handler)+"/base:latest", name.Insecure)
-	e2e.NoError(t, err)
+	handler := e2e.Must(registry.Open(t.TempDir()))(t)
+	t.Cleanup(func() { e2e.NoError(t, handler.Close()) })
+	ref := e2e.Must(name.ParseReference(remotetest.Serve(t, handler)+"/base:latest", name.Insecure))(t)
 	e2e.NoError(t, remote.WriteIndex(ref, idx, remote.WithContext(t.Context())))
 	return ref
 }
@@ -116,17 +104,12 @@ func (c cached) build(t *testing.T, src language.Source, pull image.Options) (*l
 	if err != nil {
 		return nil, err
 	}
-	l, err := languages.Detect(src.Dir)
-	e2e.NoError(t, err)
+	l := e2e.Must(languages.Detect(src.Dir))(t)
 	src.Base, src.Platforms = images, platforms
 	opts.Progress = pull.Progress
 	built, err := l.Build(t.Context(), src, opts)
 	if err == nil {
-		t.Cleanup(func() {
-			if err := built.Images.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { e2e.NoError(t, built.Images.Close()) })
 	}
 	return built, err
 }
@@ -134,8 +117,7 @@ func (c cached) build(t *testing.T, src language.Source, pull image.Options) (*l
 // listing returns the entries of a layer, a line each: type, mode, owner and name.
 func listing(t *testing.T, l v1.Layer) []string {
 	t.Helper()
-	rc, err := l.Uncompressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(l.Uncompressed())(t)
 	defer rc.Close()
 	var all []string
 	for tr := tar.NewReader(rc); ; {
@@ -220,17 +202,13 @@ func TestBuild(t *testing.T) {
 				t.Fatalf("%s: got %d images", tc.reason, len(built.Images.All))
 			}
 			img := built.Images.All[0]
-			if err := validate.Image(img); err != nil {
-				t.Error(err)
-			}
-			config, err := img.ConfigFile()
-			e2e.NoError(t, err)
+			e2e.NoError(t, validate.Image(img))
+			config := e2e.Must(img.ConfigFile())(t)
 			var history []string
 			for _, h := range config.History {
 				history = append(history, h.CreatedBy)
 			}
-			layers, err := img.Layers()
-			e2e.NoError(t, err)
+			layers := e2e.Must(img.Layers())(t)
 			var got [][]string
 			for _, l := range layers[1:] {
 				got = append(got, listing(t, l))
@@ -262,20 +240,15 @@ func TestBuildIsRepeatable(t *testing.T) {
 			if name == "kcl" {
 				src.Dir, src.Root = filepath.Join(dir, "functions", "fn"), dir
 			}
-			built, err := from.build(t, src, image.Options{Offline: i > 0})
-			e2e.NoError(t, err)
+			built := e2e.Must(from.build(t, src, image.Options{Offline: i > 0}))(t)
 			var digests []v1.Hash
 			for _, img := range built.Images.All {
-				digest, err := img.Digest()
-				e2e.NoError(t, err)
-				digests = append(digests, digest)
+				digests = append(digests, e2e.Must(img.Digest())(t))
 			}
 			if first == nil {
 				first = digests
 			}
-			if diff := cmp.Diff(first, digests); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
+			e2e.Equal(t, name, first, digests)
 		}
 	}
 }
@@ -303,9 +276,7 @@ func TestBuildRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			e2e.WriteFiles(t, dir, tc.files)
-			if _, err := from.build(t, language.Source{Dir: dir, Project: true}, image.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(from.build(t, language.Source{Dir: dir, Project: true}, image.Options{})), tc.want)
 		})
 	}
 }
@@ -321,9 +292,7 @@ func TestBuildWarns(t *testing.T) {
 		}
 	}
 	from := cached{serve(t, base(t, true)), t.TempDir()}
-	if _, err := from.build(t, language.Source{Dir: dir}, image.Options{Progress: report}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(from.build(t, language.Source{Dir: dir}, image.Options{Progress: report}))(t)
 	if len(warnings) != 1 || !strings.Contains(warnings[0], filepath.Join(dir, "model")) {
 		t.Errorf("got the warnings %q", warnings)
 	}
@@ -334,8 +303,7 @@ func TestBuildWarns(t *testing.T) {
 func TestMaterials(t *testing.T) {
 	idx := base(t, true)
 	from := cached{serve(t, idx), t.TempDir()}
-	manifests, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	manifests := e2e.Must(idx.IndexManifest())(t)
 	repository := from.ref.Context().Name()
 	var bases []language.Material
 	for _, m := range manifests.Manifests {
@@ -348,9 +316,7 @@ func TestMaterials(t *testing.T) {
 	for name, files := range map[string]map[string]string{"go": goSource, "templates": templates, "kcl": {"kcl.mod": "", "main.k": ""}} {
 		dir := t.TempDir()
 		e2e.WriteFiles(t, dir, files)
-		built, err := from.build(t, language.Source{Dir: dir, Project: true}, image.Options{})
-		e2e.NoError(t, err)
-		got := built.Materials
+		got := e2e.Must(from.build(t, language.Source{Dir: dir, Project: true}, image.Options{}))(t).Materials
 		if name == "go" {
 			last := got[len(got)-1]
 			if !strings.HasPrefix(last.PURL, "pkg:golang/stdlib@1.") || last.Name != "stdlib" {
@@ -358,8 +324,6 @@ func TestMaterials(t *testing.T) {
 			}
 			got = got[:len(got)-1]
 		}
-		if diff := cmp.Diff(bases, got); diff != "" {
-			t.Errorf("base images of %s (-want +got):\n%s", name, diff)
-		}
+		e2e.Equal(t, "base images of "+name, bases, got)
 	}
 }

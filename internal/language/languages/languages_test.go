@@ -180,8 +180,7 @@ func TestUnused(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		e2e.WriteFiles(t, dir, tc.files)
-		l, err := languages.Detect(dir)
-		e2e.NoError(t, err)
+		l := e2e.Must(languages.Detect(dir))(t)
 		if got := l.Unused(dir); got != tc.want && (tc.want == "" || !strings.HasSuffix(got, tc.want)) {
 			t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 		}

@@ -25,8 +25,7 @@ func installed(t *testing.T, dir, pyproject string, source map[string]string) ([
 		return nil, err
 	}
 	defer built.Images.Close()
-	layers, err := built.Images.All[0].Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(built.Images.All[0].Layers())(t)
 	var all []string
 	for name := range entries(t, layers[len(layers)-1]) {
 		all = append(all, strings.TrimPrefix(name, "fn_x86_64/lib/python3.13/site-packages/"))
@@ -163,11 +162,8 @@ func TestGitignoreAbove(t *testing.T) {
 			if tc.repository {
 				e2e.NoError(t, os.Mkdir(filepath.Join(top, ".git"), 0o755))
 			}
-			files, err := installed(t, filepath.Join(top, "functions", "fn"), hatch, map[string]string{"my_fn/main.py": "", "my_fn/a.log": ""})
-			e2e.NoError(t, err)
-			if got := !slices.Contains(files, "my_fn/a.log"); got != tc.want {
-				t.Errorf("%s: a.log is left out: got %v, want %v", tc.reason, got, tc.want)
-			}
+			files := e2e.Must(installed(t, filepath.Join(top, "functions", "fn"), hatch, map[string]string{"my_fn/main.py": "", "my_fn/a.log": ""}))(t)
+			e2e.Equal(t, tc.reason+": a.log is left out", tc.want, !slices.Contains(files, "my_fn/a.log"))
 		})
 	}
 }

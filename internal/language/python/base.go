@@ -67,31 +67,16 @@ func (s *store) readBase(ctx context.Context, img v1.Image, arch string) (b base
 // have one of them, the last layer decides.
 func scanBase(ctx context.Context, img v1.Image, arch string) (base, error) {
 	b := base{Target: resolve.Target{Arch: arch, LibcMajor: 2, LibcMinor: 17}, Modules: map[string]bool{}}
-	layers, err := img.Layers()
+	err := oci.ReadLayers(ctx, img, func(h *tar.Header, content io.Reader) error {
+		return b.file(strings.TrimPrefix(path.Clean("/"+h.Name), "/"), h, content)
+	})
 	if err != nil {
 		return b, err
-	}
-	left := int64(oci.MaxUnpacked)
-	for _, l := range layers {
-		if err := b.scan(ctx, l, &left); err != nil {
-			return b, err
-		}
 	}
 	if b.Interpreter == "" {
 		return b, hint.Wrap(errors.New("it has no program /usr/bin/python3.X"), "use a base image with Python 3")
 	}
 	return b, nil
-}
-
-func (b *base) scan(ctx context.Context, l v1.Layer, left *int64) (err error) {
-	in, err := oci.Plain(ctx, l, left)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	return oci.ReadTar(in, func(h *tar.Header, content io.Reader) error {
-		return b.file(strings.TrimPrefix(path.Clean("/"+h.Name), "/"), h, content)
-	})
 }
 
 // file reads the versions from one file of a layer.

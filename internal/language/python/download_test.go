@@ -59,9 +59,7 @@ func TestFetchResumes(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if err := built.Images.Close(); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, built.Images.Close())
 			if got, want := strings.Join(asked, ","), strings.Join(tc.want, ","); got != want || len(asked) != len(tc.want) {
 				t.Errorf("%s: the ranges of the requests are %q, want %q", tc.reason, asked, tc.want)
 			}
@@ -72,12 +70,7 @@ func TestFetchResumes(t *testing.T) {
 // leave leaves a file for fsx.Resume.
 func leave(t *testing.T, dir, key string, data []byte) {
 	t.Helper()
-	f, err := fsx.Resume(dir, key)
-	e2e.NoError(t, err)
-	if _, err := f.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	f := e2e.Must(fsx.Resume(dir, key))(t)
+	e2e.Must(f.Write(data))(t)
+	e2e.Must(f.Keep())(t)
 }

@@ -40,20 +40,17 @@ func warningsOf(t *testing.T, files map[string]string, env ...string) []string {
 	e2e.WriteFiles(t, dir, own)
 	var all []any
 	for _, p := range platforms {
-		l, err := remotetest.Layer(below)
-		e2e.NoError(t, err)
+		l := e2e.Must(remotetest.Layer(below))(t)
 		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{}, l), p, v1.Config{Env: env}))
 	}
-	images, err := runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()})
-	e2e.NoError(t, err)
+	images := e2e.Must(runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()}))(t)
 	src := language.Source{Dir: dir, Platforms: platforms, Base: images, Artifacts: language.Artifacts{Dir: t.TempDir(), Index: serve(t, false, "", wheels...).URL + "/simple"}}
 	var got []string
-	built, err := python.Build(t.Context(), src, runtimeimage.Options{TempDir: t.TempDir(), Progress: func(e progress.Event) {
+	built := e2e.Must(python.Build(t.Context(), src, runtimeimage.Options{TempDir: t.TempDir(), Progress: func(e progress.Event) {
 		if e.Kind == progress.Warning {
 			got = append(got, strings.TrimPrefix(e.Text, dir+"/"))
 		}
-	}})
-	e2e.NoError(t, err)
+	}}))(t)
 	e2e.NoError(t, built.Images.Close())
 	return got
 }
@@ -145,16 +142,11 @@ func TestBaseOfOlderCache(t *testing.T) {
 	e2e.WriteFiles(t, dir, map[string]string{"requirements.txt": pinned(wheels)})
 	url := serve(t, false, "", wheels...).URL + "/simple"
 	for range 2 {
-		built, err := build(t, dir, language.Artifacts{Dir: cache, Index: url})
-		e2e.NoError(t, err)
-		e2e.NoError(t, built.Images.Close())
-		files, err := filepath.Glob(filepath.Join(cache, "python", "bases", "*"))
-		e2e.NoError(t, err)
+		e2e.NoError(t, e2e.Must(build(t, dir, language.Artifacts{Dir: cache, Index: url}))(t).Images.Close())
+		files := e2e.Must(filepath.Glob(filepath.Join(cache, "python", "bases", "*")))(t)
 		e2e.Equal(t, "bases in the cache", len(platforms), len(files))
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			e2e.NoError(t, err)
-			before, _, ok := strings.Cut(string(text), `,"Modules":{}`)
+			before, _, ok := strings.Cut(string(e2e.Must(os.ReadFile(file))(t)), `,"Modules":{}`)
 			e2e.Equal(t, "the description has the modules", true, ok)
 			e2e.WriteFile(t, file, before+"}")
 		}

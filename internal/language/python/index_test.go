@@ -26,13 +26,10 @@ func TestParsePage(t *testing.T) {
 			{"filename": "click-8.4.1-py3-none-any.whl", "url": "/files/click-8.4.1-py3-none-any.whl", "hashes": {"sha256": "` + sum + `"}, "yanked": false},
 			{"filename": "old.whl", "url": "old.whl", "hashes": {}}]}`},
 	}
-	at, err := url.Parse(pageURL)
-	e2e.NoError(t, err)
+	at := e2e.Must(url.Parse(pageURL))(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := python.ParsePage(at, tc.mediaType, []byte(tc.page))
-			e2e.NoError(t, err)
-			e2e.Equal(t, tc.reason, want, got)
+			e2e.Equal(t, tc.reason, want, e2e.Must(python.ParsePage(at, tc.mediaType, []byte(tc.page)))(t))
 		})
 	}
 	if _, err := python.ParsePage(at, jsonType, []byte("<html>")); err == nil {
@@ -44,8 +41,7 @@ func TestParsePage(t *testing.T) {
 func FuzzParsePage(f *testing.F) {
 	f.Add("text/html", `<a href="a-1.whl#sha256=00">a</a>`)
 	f.Add(jsonType, `{"files": [{"filename": "a", "url": "b", "hashes": {"sha256": "00"}}]}`)
-	at, err := url.Parse(pageURL)
-	e2e.NoError(f, err)
+	at := e2e.Must(url.Parse(pageURL))(f)
 	f.Fuzz(func(t *testing.T, mediaType, page string) {
 		all, _ := python.ParsePage(at, mediaType, []byte(page))
 		for _, file := range all {

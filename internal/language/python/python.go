@@ -186,11 +186,14 @@ func (b *builder) read() (err error) {
 // folders.
 func (b *builder) requirements() []resolve.Requirement {
 	var all []resolve.Requirement
-	for _, p := range append([]*project{b.project}, b.local...) {
+	for _, p := range b.projects() {
 		all = append(all, p.required...)
 	}
 	return all
 }
+
+// projects returns the project and its source folders.
+func (b *builder) projects() []*project { return append([]*project{b.project}, b.local...) }
 
 // layers returns the layers for a platform: the environment with its packages, then the
 // source.
@@ -203,7 +206,7 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) (_ []runtim
 	if err != nil {
 		return nil, c, err
 	}
-	for _, p := range append([]*project{b.project}, b.local...) {
+	for _, p := range b.projects() {
 		if !p.requiresPython.Match(base.Full()) {
 			return nil, c, fmt.Errorf("%s requires Python %s, but the base image has %s", p.file, p.requiresPython, base.Full())
 		}
@@ -254,7 +257,7 @@ func environment(prefix string, base base) []File {
 	cfg := fmt.Sprintf("home = %s\ninclude-system-site-packages = false\nversion = %s\n", path.Dir(base.Interpreter), base.Full())
 	all := []File{NewFile(path.Join(prefix, "pyvenv.cfg"), 0o644, []byte(cfg))}
 	for _, name := range []string{"python", "python3", "python" + base.Python()} {
-		all = append(all, File{Path: path.Join(prefix, "bin", name), Link: base.Interpreter})
+		all = append(all, File{TarFile: runtimeimage.TarFile{Path: path.Join(prefix, "bin", name), Link: base.Interpreter}})
 	}
 	return all
 }
@@ -303,7 +306,7 @@ func (b *builder) use(c resolve.Choice, file resolve.File, f io.Closer) {
 // the set has no others there.
 func (b *builder) installSource(l Layout, all *FileSet) ([]File, error) {
 	var source FileSet
-	for _, p := range append([]*project{b.project}, b.local...) {
+	for _, p := range b.projects() {
 		files, err := p.install(l)
 		if err != nil {
 			return nil, err

@@ -100,16 +100,13 @@ func base(t testing.TB) *runtimeimage.Images {
 	t.Helper()
 	var all []any
 	for _, p := range platforms {
-		l, err := remotetest.Layer(map[string][]byte{
+		l := e2e.Must(remotetest.Layer(map[string][]byte{
 			"usr/bin/python3.13":                       []byte("\x7fELF\x003.13.5\x00"),
 			"usr/lib/" + p.Architecture + "/libc.so.6": []byte("\x00GNU C Library (Debian GLIBC 2.41-12) stable release version 2.41.\n"),
-		})
-		e2e.NoError(t, err)
+		}))(t)
 		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{User: "nonroot"}, l), p, v1.Config{User: "nonroot:nonroot"}))
 	}
-	images, err := runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()})
-	e2e.NoError(t, err)
-	return images
+	return e2e.Must(runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()}))(t)
 }
 
 const manifest = `[build-system]
@@ -193,8 +190,7 @@ func build(t testing.TB, dir string, a language.Artifacts, env ...string) (*lang
 // entries returns the text of each file in a layer, and the target of each link.
 func entries(t testing.TB, l v1.Layer) map[string]string {
 	t.Helper()
-	r, err := l.Uncompressed()
-	e2e.NoError(t, err)
+	r := e2e.Must(l.Uncompressed())(t)
 	defer r.Close()
 	all := map[string]string{}
 	for tr := tar.NewReader(r); ; {
@@ -203,8 +199,7 @@ func entries(t testing.TB, l v1.Layer) map[string]string {
 			return all
 		}
 		e2e.NoError(t, err)
-		data, err := io.ReadAll(tr)
-		e2e.NoError(t, err)
+		data := e2e.Must(io.ReadAll(tr))(t)
 		if h.Typeflag != tar.TypeDir {
 			all[h.Name] = h.Linkname + string(data)
 		}
@@ -216,13 +211,11 @@ func TestBuild(t *testing.T) {
 	idx := serve(t, false, "", wheels...)
 	dir := source(t, manifest)
 	e2e.WriteFiles(t, dir, map[string]string{"pylock.toml": pylock(idx.URL, wheels)})
-	built, err := build(t, dir, language.Artifacts{Dir: t.TempDir()})
-	e2e.NoError(t, err)
+	built := e2e.Must(build(t, dir, language.Artifacts{Dir: t.TempDir()}))(t)
 	defer built.Images.Close()
 	for i, machine := range []string{"x86_64", "aarch64"} {
 		img := built.Images.All[i]
-		config, err := img.ConfigFile()
-		e2e.NoError(t, err)
+		config := e2e.Must(img.ConfigFile())(t)
 		site := "fn_" + machine + "/lib/python3.13/site-packages/"
 		if got := config.Config; got.Entrypoint[0] != "/"+site+"bin/function" || got.WorkingDir != "/" || got.User != "nonroot:nonroot" {
 			t.Errorf("the config is %+v", got)
@@ -273,11 +266,9 @@ func TestSameBytes(t *testing.T) {
 		t.Helper()
 		dir := source(t, manifest)
 		e2e.WriteFiles(t, dir, map[string]string{"requirements.txt": pinned(wheels), "function/main.py": main})
-		built, err := build(t, dir, a)
-		e2e.NoError(t, err)
+		built := e2e.Must(build(t, dir, a))(t)
 		defer built.Images.Close()
-		layers, err := built.Images.All[0].Layers()
-		e2e.NoError(t, err)
+		layers := e2e.Must(built.Images.All[0].Layers())(t)
 		image, errImage := built.Images.All[0].Digest()
 		packages, errLayer := layers[1].Digest()
 		e2e.NoError(t, errors.Join(errImage, errLayer))

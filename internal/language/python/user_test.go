@@ -24,12 +24,9 @@ func TestUser(t *testing.T) {
 	for project, want := range map[bool]string{false: "nonroot", true: "nonroot:nonroot"} {
 		images := base(t)
 		for i, img := range images.All {
-			file, err := img.ConfigFile()
-			e2e.NoError(t, err)
-			images.All[i] = remotetest.Configured(t, img, *file.Platform(), v1.Config{User: "nonroot"})
+			images.All[i] = remotetest.Configured(t, img, *e2e.Must(img.ConfigFile())(t).Platform(), v1.Config{User: "nonroot"})
 		}
-		built, err := python.Build(t.Context(), language.Source{Dir: dir, Project: project, Platforms: platforms, Base: images, Artifacts: language.Artifacts{Dir: cache}}, runtimeimage.Options{TempDir: t.TempDir()})
-		e2e.NoError(t, err)
+		built := e2e.Must(python.Build(t.Context(), language.Source{Dir: dir, Project: project, Platforms: platforms, Base: images, Artifacts: language.Artifacts{Dir: cache}}, runtimeimage.Options{TempDir: t.TempDir()}))(t)
 		config, err := built.Images.All[0].ConfigFile()
 		e2e.NoError(t, errors.Join(err, built.Images.Close()))
 		if config.Config.User != want {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
 // Limits of one wheel.
@@ -205,7 +206,7 @@ func (w *wheel) install() ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		file := File{Path: path.Join(w.layout.Site, at), Mode: 0o644, Size: int64(f.UncompressedSize64), Digest: digest, Open: f.Open}
+		file := File{Digest: digest, TarFile: runtimeimage.TarFile{Path: path.Join(w.layout.Site, at), Mode: 0o644, Size: int64(f.UncompressedSize64), Open: f.Open}}
 		if script || f.Mode()&0o111 != 0 {
 			file.Mode = 0o755
 		}

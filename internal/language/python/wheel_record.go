@@ -14,20 +14,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// A File is a file, or a symbolic link, of an installation.
+// A File is a file, or a symbolic link, of an installation. Its content may differ from Digest.
 type File struct {
-	// Path is the path in the image, without a leading slash.
-	Path string
-	Mode int64
-	Size int64
+	runtimeimage.TarFile
 	// Digest is the digest of the content as in RECORD: "sha256=" and base64.
 	Digest string
-	// Link is the target of a symbolic link. It has no content.
-	Link string
-	// Open returns the content, which may differ from Digest.
-	Open func() (io.ReadCloser, error)
 	// Source is the path in the project, with slashes. It is empty for other files.
 	Source string
 }
@@ -35,10 +30,7 @@ type File struct {
 // NewFile returns a file with this content.
 func NewFile(name string, mode int64, data []byte) File {
 	sum := sha256.Sum256(data)
-	return File{
-		Path: name, Mode: mode, Size: int64(len(data)), Digest: "sha256=" + base64.RawURLEncoding.EncodeToString(sum[:]),
-		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
-	}
+	return File{TarFile: runtimeimage.NewTarFile(name, mode, data), Digest: "sha256=" + base64.RawURLEncoding.EncodeToString(sum[:])}
 }
 
 // hashes are the algorithms that RECORD may use: SHA-256 or better.

@@ -1,17 +1,15 @@
 package python
 
 import (
-	"archive/tar"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"path"
-	"slices"
 	"strings"
 
-	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
 // Limits of all files in a layer, as of a directory that becomes a layer.
@@ -73,53 +71,41 @@ func (s *FileSet) Files() ([]File, error) {
 // folders that lead to them. Root owns all entries, and their times are zero. WriteTar
 // verifies the content by the digests of the files.
 func WriteTar(ctx context.Context, w io.Writer, files []File) error {
-	tw := tar.NewWriter(w)
-	made := map[string]bool{}
-	for _, f := range files {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		var parents []string
-		for dir := path.Dir(f.Path); dir != "." && !made[dir]; dir = path.Dir(dir) {
-			made[dir] = true
-			parents = append(parents, dir)
-		}
-		for _, dir := range slices.Backward(parents) {
-			if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}); err != nil {
-				return fmt.Errorf("adding %q: %w", dir, err)
-			}
-		}
-		if err := f.write(ctx, tw); err != nil {
-			return fmt.Errorf("adding %q: %w", "/"+f.Path, err)
+	all := make([]runtimeimage.TarFile, len(files))
+	for i, f := range files {
+		if all[i] = f.TarFile; f.Link == "" {
+			all[i].Open = f.openVerified
 		}
 	}
-	return tw.Close()
+	return runtimeimage.WriteTar(ctx, w, all)
 }
 
-func (f File) write(ctx context.Context, tw *tar.Writer) (err error) {
-	if f.Link != "" {
-		return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: f.Path, Linkname: f.Link, Mode: 0o777})
-	}
-	if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Mode: f.Mode, Size: f.Size}); err != nil {
-		return err
-	}
-	h, want, err := newHash(f.Digest)
+// openVerified returns the content, whose reader returns errDigest at the end if the digest differs.
+func (f File) openVerified() (io.ReadCloser, error) {
+	sum, want, err := newHash(f.Digest)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := f.Open()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	n, err := io.Copy(tw, io.TeeReader(io.LimitReader(oci.Reader(ctx, r), f.Size), h))
-	if err != nil {
-		return err
+	return &verifier{r, sum, want}, nil
+}
+
+type verifier struct {
+	io.ReadCloser
+	sum  hash.Hash
+	want string
+}
+
+func (v *verifier) Read(p []byte) (int, error) {
+	n, err := v.ReadCloser.Read(p)
+	v.sum.Write(p[:n])
+	if err == io.EOF && base64.RawURLEncoding.EncodeToString(v.sum.Sum(nil)) != v.want {
+		err = errDigest
 	}
-	if n != f.Size || base64.RawURLEncoding.EncodeToString(h.Sum(nil)) != want {
-		return errDigest
-	}
-	return nil
+	return n, err
 }
 
 // keyOf returns a text that is equal for equal lists of files.

@@ -73,7 +73,7 @@ func install(data []byte) ([]python.File, error) {
 }
 
 func TestInstall(t *testing.T) {
-	files, err := install(pack(t, meta,
+	files := e2e.Must(install(pack(t, meta,
 		entry{name: "demo/__init__.py", text: "x = 1\n"},
 		entry{name: "demo/run.sh", text: "#!/bin/sh\n", mode: 0o755},
 		entry{name: "demo/__pycache__/a.cpython-313.pyc", text: "compiled"},
@@ -85,8 +85,7 @@ func TestInstall(t *testing.T) {
 		entry{name: meta + "WHEEL", text: wheelRow},
 		entry{name: meta + "METADATA", text: "Name: demo\nVersion: 1.0\n"},
 		entry{name: meta + "entry_points.txt", text: "[console_scripts]\ndemo = demo.main:app.cli [extra]\n# x = y\n[other]\nz = no script\n"},
-	))
-	e2e.NoError(t, err)
+	)))(t)
 	var out bytes.Buffer
 	e2e.NoError(t, python.WriteTar(t.Context(), &out, files))
 	got := map[string]string{}
@@ -96,8 +95,7 @@ func TestInstall(t *testing.T) {
 			break
 		}
 		e2e.NoError(t, err)
-		data, err := io.ReadAll(tr)
-		e2e.NoError(t, err)
+		data := e2e.Must(io.ReadAll(tr))(t)
 		if h.Uid != 0 || h.ModTime.Unix() != 0 {
 			t.Errorf("%s has the owner %d and the time %s", h.Name, h.Uid, h.ModTime)
 		}
@@ -168,9 +166,7 @@ func TestBomb(t *testing.T) {
 		_, err = w.Write([]byte{0})
 	}
 	e2e.NoError(t, errors.Join(err, z.Close()))
-	if _, err := install(b.Bytes()); err == nil || !strings.Contains(err.Error(), "larger than 4 GiB") {
-		t.Errorf("got error %v", err)
-	}
+	e2e.ErrorHas(t, "install", e2e.Err(install(b.Bytes())), "larger than 4 GiB")
 }
 
 func TestInstallManyFiles(t *testing.T) {
@@ -193,12 +189,9 @@ func TestContentIsVerified(t *testing.T) {
 		sum := sha256.Sum256([]byte(text))
 		return fmt.Sprintf("%s,sha256=%s,\n", name, base64.RawURLEncoding.EncodeToString(sum[:]))
 	}
-	files, err := install(archive(t, entry{name: "a.py", text: "changed"}, entry{name: meta + "WHEEL", text: wheelRow},
-		entry{name: meta + "RECORD", text: row("a.py", "original") + row(meta+"WHEEL", wheelRow)}))
-	e2e.NoError(t, err)
-	if err := python.WriteTar(t.Context(), io.Discard, files); err == nil || !strings.Contains(err.Error(), `adding "/fn/site-packages/a.py": the content differs`) {
-		t.Errorf("the content of a.py differs from its digest, got error %v", err)
-	}
+	files := e2e.Must(install(archive(t, entry{name: "a.py", text: "changed"}, entry{name: meta + "WHEEL", text: wheelRow},
+		entry{name: meta + "RECORD", text: row("a.py", "original") + row(meta+"WHEEL", wheelRow)})))(t)
+	e2e.ErrorHas(t, "the content of a.py differs from its digest", python.WriteTar(t.Context(), io.Discard, files), `adding "/fn/site-packages/a.py": the content differs`)
 }
 
 func TestSet(t *testing.T) {

@@ -31,13 +31,10 @@ func TestWorkspace(t *testing.T) {
 			"[[package]]\nname='click'\nversion='8.4.1'\nsource={path='" + wheels[0].name + "'}\nwheels=[{filename='" + wheels[0].name + "', hash='sha256:" + wheels[0].sum() + "'}]\n",
 	})
 	dir := filepath.Join(top, "functions", "fn")
-	root, err := language.Root(dir)
-	e2e.NoError(t, err)
-	built, err := python.Build(t.Context(), language.Source{Dir: dir, Root: root, Platforms: platforms[:1], Base: base(t), Artifacts: language.Artifacts{Dir: t.TempDir(), Index: "https://index.example.org/simple", Offline: true}}, runtimeimage.Options{TempDir: t.TempDir()})
-	e2e.NoError(t, err)
+	root := e2e.Must(language.Root(dir))(t)
+	built := e2e.Must(python.Build(t.Context(), language.Source{Dir: dir, Root: root, Platforms: platforms[:1], Base: base(t), Artifacts: language.Artifacts{Dir: t.TempDir(), Index: "https://index.example.org/simple", Offline: true}}, runtimeimage.Options{TempDir: t.TempDir()}))(t)
 	defer built.Images.Close()
-	layers, err := built.Images.All[0].Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(built.Images.All[0].Layers())(t)
 	const site = "fn_x86_64/lib/python3.13/site-packages/"
 	packages, own := entries(t, layers[1]), entries(t, layers[2])
 	for name, files := range map[string]map[string]string{"click/__init__.py": packages, "models/a.py": own, "function/main.py": own} {

@@ -66,13 +66,17 @@ func Provenance(s Subject, c Command, parameters map[string]any, materials []lan
 		}
 		p.BuildDefinition.ResolvedDependencies = append(p.BuildDefinition.ResolvedDependencies, r)
 	}
+	return s.statement("the provenance", signature.Provenance, p)
+}
+
+// statement returns the Statement that the package has a predicate, which is called what.
+func (s Subject) statement(what, predicateType string, p any) ([]byte, error) {
 	predicate, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the provenance: %w", err)
+	if err == nil {
+		predicate, err = signature.Statement(s.Name, s.Digest, predicateType, predicate)
 	}
-	text, err := signature.Statement(s.Name, s.Digest, signature.Provenance, predicate)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the provenance: %w", err)
+		return nil, fmt.Errorf("encoding %s: %w", what, err)
 	}
-	return append(text, '\n'), nil
+	return append(predicate, '\n'), nil
 }

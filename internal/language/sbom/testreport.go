@@ -1,8 +1,6 @@
 package sbom
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -26,13 +24,5 @@ func TestReport(s Subject, passed []string, files map[string]string) ([]byte, er
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		p.Configuration = append(p.Configuration, resource{Name: path, Digest: map[string]string{"sha256": files[path]}})
 	}
-	predicate, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the test report: %w", err)
-	}
-	text, err := signature.Statement(s.Name, s.Digest, signature.TestResult, predicate)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the test report: %w", err)
-	}
-	return append(text, '\n'), nil
+	return s.statement("the test report", signature.TestResult, p)
 }

@@ -1,6 +1,7 @@
 package typescript
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,12 +83,7 @@ func (b *builder) makeBundle(ctx context.Context, t *tree) (_ *bundle, err error
 	return done, nil
 }
 
-func (b *builder) tempDir() string {
-	if b.opts.TempDir != "" {
-		return b.opts.TempDir
-	}
-	return os.TempDir()
-}
+func (b *builder) tempDir() string { return cmp.Or(b.opts.TempDir, os.TempDir()) }
 
 // options returns the options of esbuild for a file of the project.
 func (v *view) options(entry string) api.BuildOptions {

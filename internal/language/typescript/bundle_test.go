@@ -1,6 +1,7 @@
 package typescript_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,9 +95,7 @@ func TestBundleIsTheSame(t *testing.T) {
 			f := forms(t, more)
 			f.manifest["type"] = kind
 			text, file := code(t, f)
-			if split := strings.Contains(text, "__xfnPackage"); split != (more == "") {
-				t.Errorf("%s with %q: got a joined bundle: %t", kind, more, split)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s with %q", kind, more), more == "", strings.Contains(text, "__xfnPackage"))
 			out, err := exec.CommandContext(t.Context(), node, "--enable-source-maps", file).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%s with %q: %v\n%s", kind, more, err, out)
@@ -123,8 +122,7 @@ func TestBundleKeepsPackages(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("kept %q, %v", files, err)
 	}
-	data, err := os.ReadFile(files[0])
-	e2e.NoError(t, err)
+	data := e2e.Must(os.ReadFile(files[0]))(t)
 	for _, tc := range []struct {
 		reason, content string
 		used            bool
@@ -139,9 +137,7 @@ func TestBundleKeepsPackages(t *testing.T) {
 		if got := build(); got != want {
 			t.Errorf("%s: got the image %s, want %s", tc.reason, got, want)
 		}
-		if used := os.SameFile(before, stat(t, files[0])); used != tc.used {
-			t.Errorf("%s: got %t", tc.reason, used)
-		}
+		e2e.Equal(t, tc.reason, tc.used, os.SameFile(before, stat(t, files[0])))
 	}
 	f.write(t, "src/first.ts", "console.log(\"changed\");\n")
 	before := stat(t, files[0])
@@ -152,9 +148,7 @@ func TestBundleKeepsPackages(t *testing.T) {
 
 func stat(t *testing.T, file string) os.FileInfo {
 	t.Helper()
-	info, err := os.Stat(file)
-	e2e.NoError(t, err)
-	return info
+	return e2e.Must(os.Stat(file))(t)
 }
 
 func TestBundleOfEverything(t *testing.T) {

@@ -79,9 +79,7 @@ func (f *function) add(t testing.TB, at, version string, files map[string]string
 	}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		e2e.NoError(t, w.WriteHeader(&tar.Header{Name: "package/" + file, Mode: 0o644, Size: int64(len(files[file]))}))
-		if _, err := io.WriteString(w, files[file]); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(io.WriteString(w, files[file]))(t)
 	}
 	e2e.NoError(t, errors.Join(w.Close(), zip.Close()))
 	sum := sha512.Sum512(buf.Bytes())
@@ -99,9 +97,7 @@ func (f *function) add(t testing.TB, at, version string, files map[string]string
 func (f *function) save(t testing.TB) {
 	t.Helper()
 	for name, value := range map[string]object{"package.json": f.manifest, "package-lock.json": {"lockfileVersion": 3, "packages": f.lock}} {
-		data, err := json.MarshalIndent(value, "", "  ")
-		e2e.NoError(t, err)
-		f.write(t, name, string(data))
+		f.write(t, name, string(e2e.Must(json.MarshalIndent(value, "", "  "))(t)))
 	}
 }
 
@@ -150,20 +146,16 @@ func (f *function) build(t testing.TB, src language.Source) (*language.Result, e
 func (f *function) mustBuild(t testing.TB, src language.Source) *language.Result {
 	t.Helper()
 	f.save(t)
-	r, err := f.build(t, src)
-	e2e.NoError(t, err)
-	return r
+	return e2e.Must(f.build(t, src))(t)
 }
 
 // contents returns the files and links of an image's layers, one map for each layer.
 func contents(t testing.TB, img v1.Image) []map[string]string {
 	t.Helper()
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(img.Layers())(t)
 	var all []map[string]string
 	for _, l := range layers {
-		rc, err := l.Uncompressed()
-		e2e.NoError(t, err)
+		rc := e2e.Must(l.Uncompressed())(t)
 		files, last := map[string]string{}, ""
 		for tr := tar.NewReader(rc); ; {
 			h, err := tr.Next()
@@ -179,8 +171,7 @@ func contents(t testing.TB, img v1.Image) []map[string]string {
 			if h.Uid != 0 || !h.ModTime.Equal(time.Unix(0, 0)) || h.Mode != 0o755 && h.Mode != 0o644 && h.Linkname == "" {
 				t.Errorf("%q has the owner %d, the time %v and the mode %o", h.Name, h.Uid, h.ModTime, h.Mode)
 			}
-			data, err := io.ReadAll(tr)
-			e2e.NoError(t, err)
+			data := e2e.Must(io.ReadAll(tr))(t)
 			if h.Typeflag != tar.TypeDir {
 				files[h.Name] = string(data) + h.Linkname
 			}
@@ -192,9 +183,7 @@ func contents(t testing.TB, img v1.Image) []map[string]string {
 
 func digestOf(t testing.TB, img v1.Image) v1.Hash {
 	t.Helper()
-	h, err := img.Digest()
-	e2e.NoError(t, err)
-	return h
+	return e2e.Must(img.Digest())(t)
 }
 
 func names(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }

@@ -1,10 +1,7 @@
 package typescript
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
-	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -49,81 +45,25 @@ func (b *builder) bundleLayers(ctx context.Context, t *tree) ([]runtimeimage.Lay
 		layers = append(layers, layer)
 	}
 	at := path.Join(folder, b.from, bundleFile)
-	files := []member{{name: at, data: made.code}, {name: at + ".map", data: made.sourceMap}}
+	files := []runtimeimage.TarFile{runtimeimage.NewTarFile(at, 0o644, made.code), runtimeimage.NewTarFile(at+".map", 0o644, made.sourceMap)}
 	return append(layers, layerOf(ctx, "bundle "+t.key, files)), bundleFile, nil
 }
 
-// A member is a file of a layer. It has data, or the path of a file, or the target of a
-// symbolic link.
-type member struct {
-	name       string
-	data       []byte
-	file, link string
-}
-
 // layerOf returns a layer with these files and the folders that they are in.
-func layerOf(ctx context.Context, key string, files []member) runtimeimage.Layer {
-	return runtimeimage.Layer{Key: key, Write: func(w io.Writer) error { return writeTar(ctx, w, files) }}
+func layerOf(ctx context.Context, key string, files []runtimeimage.TarFile) runtimeimage.Layer {
+	slices.SortFunc(files, func(a, b runtimeimage.TarFile) int {
+		return slices.Compare(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))
+	})
+	return runtimeimage.Layer{Key: key, Write: func(w io.Writer) error { return runtimeimage.WriteTar(ctx, w, files) }}
 }
 
-// writeTar writes a tar with these files, sorted, and the folders that they are in. Root
-// owns all of them, and their modification time is zero.
-func writeTar(ctx context.Context, w io.Writer, files []member) error {
-	slices.SortFunc(files, func(a, b member) int { return slices.Compare(strings.Split(a.name, "/"), strings.Split(b.name, "/")) })
-	tw := tar.NewWriter(w)
-	made := map[string]bool{".": true}
-	for _, f := range files {
-		if err := writeFolders(tw, made, path.Dir(f.name)); err != nil {
-			return err
-		}
-		if err := f.write(ctx, tw); err != nil {
-			return fmt.Errorf("adding %q: %w", f.name, fsx.Cause(err))
-		}
+// fileOf returns the file of a layer, with the name there, for a regular file.
+func fileOf(name, file string, info fs.FileInfo) runtimeimage.TarFile {
+	f := runtimeimage.TarFile{Path: name, Mode: 0o644, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(file) }}
+	if info.Mode()&0o100 != 0 {
+		f.Mode = 0o755
 	}
-	return tw.Close()
-}
-
-// writeFolders writes the headers of a folder and its parents, unless made has them.
-func writeFolders(tw *tar.Writer, made map[string]bool, dir string) error {
-	if made[dir] {
-		return nil
-	}
-	if err := writeFolders(tw, made, path.Dir(dir)); err != nil {
-		return err
-	}
-	made[dir] = true
-	return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755})
-}
-
-func (m member) write(ctx context.Context, tw *tar.Writer) (err error) {
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: m.name, Mode: 0o644, Size: int64(len(m.data))}
-	var content io.Reader = bytes.NewReader(m.data)
-	switch {
-	case m.link != "":
-		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, m.link, 0o777
-	case m.file != "":
-		f, err := os.Open(m.file)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		if !info.Mode().IsRegular() {
-			return errors.New("expected a regular file")
-		}
-		if h.Size = info.Size(); info.Mode()&0o100 != 0 {
-			h.Mode = 0o755
-		}
-		content = io.LimitReader(oci.Reader(ctx, f), h.Size)
-	}
-	if err := tw.WriteHeader(h); err != nil {
-		return err
-	}
-	_, err = io.Copy(tw, content)
-	return err
+	return f
 }
 
 // packagesLayer returns a layer with packages in node_modules.
@@ -137,7 +77,7 @@ func (b *builder) packagesLayer(ctx context.Context, t *tree, all []*npm.Package
 		case p.Bundled:
 		case p.Link:
 			up := strings.Repeat("../", strings.Count(p.At, "/"))
-			files.all = append(files.all, member{name: at, link: up + p.Folder})
+			files.all = append(files.all, runtimeimage.TarFile{Path: at, Link: up + p.Folder})
 			dir := filepath.Join(b.lockDir, filepath.FromSlash(p.Folder))
 			if err := files.add(ctx, dir, path.Join(folder, p.Folder), func(name string) bool { return name != "dist" && leftOut(name) }); err != nil {
 				return runtimeimage.Layer{}, err
@@ -153,7 +93,7 @@ func (b *builder) packagesLayer(ctx context.Context, t *tree, all []*npm.Package
 
 // A collector lists the files of a layer.
 type collector struct {
-	all  []member
+	all  []runtimeimage.TarFile
 	size int64
 }
 
@@ -181,7 +121,7 @@ func (c *collector) add(ctx context.Context, dir, at string, skip func(name stri
 			return fmt.Errorf("the files of the function are more than %d, or larger than %d GiB", maxFiles, maxBytes>>30)
 		}
 		rel, err := filepath.Rel(dir, file)
-		c.all = append(c.all, member{name: path.Join(at, filepath.ToSlash(rel)), file: file})
+		c.all = append(c.all, fileOf(path.Join(at, filepath.ToSlash(rel)), file, info))
 		return err
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -35,37 +36,15 @@ func hasNode(ctx context.Context, img v1.Image) (bool, error) {
 }
 
 // find reads the layers of an image up to the first file that is accepted.
-func find(ctx context.Context, img v1.Image, accepted func(h *tar.Header) bool) (found bool, err error) {
-	layers, err := img.Layers()
-	left := int64(oci.MaxUnpacked)
-	for _, l := range layers {
-		if err == nil && !found {
-			found, err = findIn(ctx, l, &left, accepted)
-		}
-	}
-	if err != nil {
-		err = fmt.Errorf("reading the base image: %w", err)
-	}
-	return found, err
-}
-
-// errFound stops the reading of a layer.
-var errFound = errors.New("found")
-
-// findIn reads a layer up to the first file that is accepted.
-func findIn(ctx context.Context, l v1.Layer, left *int64, accepted func(h *tar.Header) bool) (found bool, err error) {
-	in, err := oci.Plain(ctx, l, left)
-	if err != nil {
-		return false, err
-	}
-	err = oci.ReadTar(in, func(h *tar.Header, _ io.Reader) error {
+func find(ctx context.Context, img v1.Image, accepted func(h *tar.Header) bool) (bool, error) {
+	err := oci.ReadLayers(ctx, img, func(h *tar.Header, _ io.Reader) error {
 		if accepted(h) {
-			return errFound
+			return fs.SkipAll
 		}
 		return nil
 	})
-	if errors.Is(err, errFound) {
-		found, err = true, nil
+	if err == nil || errors.Is(err, fs.SkipAll) {
+		return err != nil, nil
 	}
-	return found, errors.Join(err, in.Close())
+	return false, fmt.Errorf("reading the base image: %w", err)
 }

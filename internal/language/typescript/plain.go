@@ -29,7 +29,12 @@ func (b *builder) plainLayers(ctx context.Context, t *tree) ([]runtimeimage.Laye
 		return nil, "", err
 	}
 	at, files := path.Join(folder, b.from), &collector{}
-	files.all = append(files.all, member{name: path.Join(at, npm.ManifestFile), file: filepath.Join(b.dir, npm.ManifestFile)})
+	manifest := filepath.Join(b.dir, npm.ManifestFile)
+	info, err := os.Stat(manifest)
+	if err != nil {
+		return nil, "", fsx.Cause(err)
+	}
+	files.all = append(files.all, fileOf(path.Join(at, npm.ManifestFile), manifest, info))
 	main := entry
 	if slices.Contains(typeScript, path.Ext(entry)) {
 		if main, err = b.compiledFile(entry); err != nil {

@@ -52,8 +52,7 @@ func TestBuild(t *testing.T) {
 		t.Fatalf("got %d images", len(r.Images.All))
 	}
 	for i, want := range []v1.Platform{amd64, arm64} {
-		c, err := r.Images.All[i].ConfigFile()
-		e2e.NoError(t, err)
+		c := e2e.Must(r.Images.All[i].ConfigFile())(t)
 		config := v1.Config{
 			Entrypoint: []string{"/nodejs/bin/node", "--enable-source-maps", "dist/main.mjs"}, WorkingDir: "/function", User: "65532",
 			ExposedPorts: map[string]struct{}{"9443/tcp": {}}, Labels: map[string]string{"a": "b"},
@@ -142,9 +141,7 @@ func TestBuildNative(t *testing.T) {
 			"function/node_modules/sharp/index.js", "function/node_modules/sharp/package.json",
 			"function/node_modules/tool/index.js", "function/node_modules/tool/package.json",
 		}
-		if diff := cmp.Diff(want, names(layers[0])); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", cpu, diff)
-		}
+		e2e.Equal(t, cpu, want, names(layers[0]))
 		if code := layers[1]["function/dist/main.mjs"]; !strings.Contains(code, `from "sharp"`) || strings.Contains(code, `from "pure"`) {
 			t.Errorf("%s: got\n%s", cpu, code)
 		}
@@ -160,20 +157,15 @@ func TestBuildLibc(t *testing.T) {
 		f.add(t, "node_modules/@sharp/"+libc, "1.0.0", map[string]string{"x.node": libc}, object{"optional": true, "libc": []string{libc}})
 	}
 	for file, want := range map[string]string{"lib/x86_64-linux-gnu/libc.so.6": "glibc", "lib/ld-musl-x86_64.so.1": "musl", "bin/static": "glibc"} {
-		layer, err := remotetest.Layer(map[string][]byte{"etc/passwd": nil, file: nil})
-		e2e.NoError(t, err)
+		layer := e2e.Must(remotetest.Layer(map[string][]byte{"etc/passwd": nil, file: nil}))(t)
 		src := f.source(t)
 		for i, img := range src.Base.All {
-			if src.Base.All[i], err = mutate.AppendLayers(img, layer); err != nil {
-				t.Fatal(err)
-			}
+			src.Base.All[i] = e2e.Must(mutate.AppendLayers(img, layer))(t)
 		}
 		r := f.mustBuild(t, src)
 		layers := contents(t, r.Images.All[0])
 		got := slices.DeleteFunc(names(layers[len(layers)-2]), func(name string) bool { return !strings.HasSuffix(name, ".node") })
-		if diff := cmp.Diff([]string{"function/node_modules/@sharp/" + want + "/x.node"}, got); diff != "" {
-			t.Errorf("base image with %s (-want +got):\n%s", file, diff)
-		}
+		e2e.Equal(t, "base image with "+file, []string{"function/node_modules/@sharp/" + want + "/x.node"}, got)
 	}
 }
 
@@ -197,13 +189,9 @@ func TestBuildWithoutBundle(t *testing.T) {
 	e2e.Equal(t, "source", []string{"function/dist/main.js", "function/package.json"}, names(layers[1]))
 	var both [2]*v1.Manifest
 	for i := range both {
-		m, err := r.Images.All[i].Manifest()
-		e2e.NoError(t, err)
-		both[i] = m
+		both[i] = e2e.Must(r.Images.All[i].Manifest())(t)
 	}
-	if diff := cmp.Diff(both[0].Layers, both[1].Layers); diff != "" {
-		t.Errorf("layers (-amd64 +arm64):\n%s", diff)
-	}
+	e2e.Equal(t, "layers", both[0].Layers, both[1].Layers)
 	if len(r.Materials) != 4+len(src.Base.All) {
 		t.Errorf("got %d materials: %v", len(r.Materials), r.Materials)
 	}
@@ -320,8 +308,7 @@ func TestBuildRefuses(t *testing.T) {
 			src.Base = nil
 		}, "no base image with Node.js", ""},
 		"NoNode": {"the program must be in the base image", func(t *testing.T, _ *function, src *language.Source) {
-			layer, err := remotetest.Layer(map[string][]byte{"node/README": nil})
-			e2e.NoError(t, err)
+			layer := e2e.Must(remotetest.Layer(map[string][]byte{"node/README": nil}))(t)
 			src.Base.All[1] = remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), arm64, v1.Config{Entrypoint: []string{"/function"}})
 		}, "the base image: it has no program node", "with Node.js"},
 		"NoDist": {"without a bundle, tsc must have run", func(_ *testing.T, _ *function, src *language.Source) {

@@ -30,18 +30,12 @@ import (
 // image returns an image of random layers. Its first layer occurs twice.
 func image(t testing.TB, os, arch string) v1.Image {
 	t.Helper()
-	img, err := random.Image(3000, 2)
-	e2e.NoError(t, err)
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	img, err = mutate.Append(img, mutate.Addendum{Layer: layers[0], Annotations: map[string]string{"again": "yes"}})
-	e2e.NoError(t, err)
-	config, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(3000, 2))(t)
+	layers := e2e.Must(img.Layers())(t)
+	img = e2e.Must(mutate.Append(img, mutate.Addendum{Layer: layers[0], Annotations: map[string]string{"again": "yes"}}))(t)
+	config := e2e.Must(img.ConfigFile())(t)
 	config.OS, config.Architecture = os, arch
-	if img, err = mutate.ConfigFile(img, config); err != nil {
-		t.Fatal(err)
-	}
+	img = e2e.Must(mutate.ConfigFile(img, config))(t)
 	return img
 }
 
@@ -70,21 +64,14 @@ func file(t testing.TB, data []byte) string {
 
 func open(t testing.TB, path string) *archive.File {
 	t.Helper()
-	f, err := archive.Open(t.Context(), path)
-	e2e.NoError(t, err)
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	f := e2e.Must(archive.Open(t.Context(), path))(t)
+	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
 	return f
 }
 
 func digest(t testing.TB, a oci.Artifact) v1.Hash {
 	t.Helper()
-	h, err := a.Digest()
-	e2e.NoError(t, err)
-	return h
+	return e2e.Must(a.Digest())(t)
 }
 
 // A written file is read as the same artifact, and written again as the same file.
@@ -121,13 +108,9 @@ func assertValid(t *testing.T, a oci.Artifact) {
 	t.Helper()
 	switch a := a.(type) {
 	case v1.Image:
-		if err := validate.Image(a); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Image(a))
 	case v1.ImageIndex:
-		if err := validate.Index(a); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Index(a))
 	}
 }
 
@@ -147,19 +130,12 @@ func TestOthersRead(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := file(t, write(t, tc.a))
-			docker, err := tarball.ImageFromPath(path, nil)
-			e2e.NoError(t, err)
-			if err := validate.Image(docker); err != nil {
-				t.Error(err)
-			}
+			docker := e2e.Must(tarball.ImageFromPath(path, nil))(t)
+			e2e.NoError(t, validate.Image(docker))
 			assertSameConfig(t, docker, tc.docker)
-			idx, err := layout.ImageIndexFromPath(untar(t, path))
-			e2e.NoError(t, err)
-			if err := validate.Index(idx); err != nil {
-				t.Error(err)
-			}
-			m, err := idx.IndexManifest()
-			e2e.NoError(t, err)
+			idx := e2e.Must(layout.ImageIndexFromPath(untar(t, path)))(t)
+			e2e.NoError(t, validate.Index(idx))
+			m := e2e.Must(idx.IndexManifest())(t)
 			if len(m.Manifests) != 1 || m.Manifests[0].Digest != digest(t, tc.a) {
 				t.Errorf("%s: got %v, want %s alone", tc.reason, m.Manifests, digest(t, tc.a))
 			}
@@ -169,10 +145,8 @@ func TestOthersRead(t *testing.T) {
 
 func assertSameConfig(t *testing.T, got, want v1.Image) {
 	t.Helper()
-	g, err := got.ConfigName()
-	e2e.NoError(t, err)
-	w, err := want.ConfigName()
-	e2e.NoError(t, err)
+	g := e2e.Must(got.ConfigName())(t)
+	w := e2e.Must(want.ConfigName())(t)
 	if g != w {
 		t.Errorf("Docker reads the image %s, want %s", g, w)
 	}
@@ -180,8 +154,7 @@ func assertSameConfig(t *testing.T, got, want v1.Image) {
 
 func entries(t *testing.T, path string, each func(*tar.Header, io.Reader)) {
 	t.Helper()
-	f, err := os.Open(path)
-	e2e.NoError(t, err)
+	f := e2e.Must(os.Open(path))(t)
 	defer f.Close()
 	for tr := tar.NewReader(f); ; {
 		h, err := tr.Next()
@@ -199,9 +172,7 @@ func untar(t *testing.T, path string) string {
 	entries(t, path, func(h *tar.Header, r io.Reader) {
 		to := filepath.Join(dir, filepath.FromSlash(h.Name))
 		e2e.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
-		data, err := io.ReadAll(r)
-		e2e.NoError(t, err)
-		e2e.NoError(t, os.WriteFile(to, data, 0o644))
+		e2e.NoError(t, os.WriteFile(to, e2e.Must(io.ReadAll(r))(t), 0o644))
 	})
 	return dir
 }
@@ -210,8 +181,7 @@ func untar(t *testing.T, path string) string {
 // depend on this machine.
 func TestLayoutOfFile(t *testing.T) {
 	img := image(t, "linux", "amd64")
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(img.Manifest())(t)
 	var names []string
 	entries(t, file(t, write(t, img)), func(h *tar.Header, _ io.Reader) {
 		names = append(names, h.Name)

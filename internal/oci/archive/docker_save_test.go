@@ -69,8 +69,7 @@ func assertLayers(t *testing.T, img v1.Image, want ...string) {
 		t.Fatalf("got %d layers, %v, want %d", len(layers), err, len(want))
 	}
 	for i, l := range layers {
-		rc, err := l.Uncompressed()
-		e2e.NoError(t, err)
+		rc := e2e.Must(l.Uncompressed())(t)
 		if got, err := io.ReadAll(rc); err != nil || string(got) != want[i] {
 			t.Errorf("layer %d: got %q, %v", i, got, err)
 		}
@@ -97,9 +96,7 @@ func TestOpenRefusesTheRest(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := archive.Open(t.Context(), file(t, tarOf(t, tc.members...))); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(archive.Open(t.Context(), file(t, tarOf(t, tc.members...)))), tc.want)
 		})
 	}
 }
@@ -115,9 +112,7 @@ func TestRoundTripOfOtherArtifacts(t *testing.T) {
 	again := file(t, write(t, f.Artifact))
 	held := map[string]string{}
 	entries(t, again, func(h *tar.Header, r io.Reader) {
-		data, err := io.ReadAll(r)
-		e2e.NoError(t, err)
-		held[h.Name] = string(data)
+		held[h.Name] = string(e2e.Must(io.ReadAll(r))(t))
 	})
 	for _, text := range []string{idx, signature, config, content, manifest, imageConfig} {
 		if held[blob(text).name] != text {
@@ -147,10 +142,8 @@ func (hugeLayer) Uncompressed() (io.ReadCloser, error) { return nil, errRead }
 
 // A layer of 8 GiB can be written, although USTAR headers allow only smaller files.
 func TestWriteHugeLayer(t *testing.T) {
-	d, err := partial.Descriptor(hugeLayer{})
-	e2e.NoError(t, err)
-	img, err := oci.Assemble([]byte(`{"rootfs":{"type":"layers","diff_ids":["`+d.Digest.String()+`"]}}`), []v1.Descriptor{*d}, hugeLayer{})
-	e2e.NoError(t, err)
+	d := e2e.Must(partial.Descriptor(hugeLayer{}))(t)
+	img := e2e.Must(oci.Assemble([]byte(`{"rootfs":{"type":"layers","diff_ids":["`+d.Digest.String()+`"]}}`), []v1.Descriptor{*d}, hugeLayer{}))(t)
 	if err := archive.Write(t.Context(), io.Discard, img, "", nil); !errors.Is(err, errRead) {
 		t.Errorf("got %v, want the layer to be read once its header is written", err)
 	}

@@ -21,8 +21,7 @@ import (
 
 func draft(t testing.TB) (*archive.Draft, *os.File) {
 	t.Helper()
-	f, err := os.Create(filepath.Join(t.TempDir(), "draft"))
-	e2e.NoError(t, err)
+	f := e2e.Must(os.Create(filepath.Join(t.TempDir(), "draft")))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	return archive.NewDraft(f), f
 }
@@ -31,11 +30,10 @@ func draft(t testing.TB) (*archive.Draft, *os.File) {
 func compressed(t testing.TB, d *archive.Draft, name string, size int) v1.Layer {
 	t.Helper()
 	data := tarOf(t, member{name: name, text: string(make([]byte, size))})
-	l, err := d.Compress(func(w io.Writer) error {
+	l := e2e.Must(d.Compress(func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
-	})
-	e2e.NoError(t, err)
+	}))(t)
 	return l
 }
 
@@ -43,17 +41,11 @@ func compressed(t testing.TB, d *archive.Draft, name string, size int) v1.Layer 
 // annotated as a base layer.
 func imageOf(t testing.TB, arch string, own v1.Layer, layers ...v1.Layer) v1.Image {
 	t.Helper()
-	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
-	e2e.NoError(t, err)
-	if img, err = mutate.Append(img, mutate.Addendum{Layer: own, Annotations: map[string]string{archive.Mark: "base"}}); err != nil {
-		t.Fatal(err)
-	}
-	config, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	img := e2e.Must(mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...))(t)
+	img = e2e.Must(mutate.Append(img, mutate.Addendum{Layer: own, Annotations: map[string]string{archive.Mark: "base"}}))(t)
+	config := e2e.Must(img.ConfigFile())(t)
 	config.OS, config.Architecture = "linux", arch
-	if img, err = mutate.ConfigFile(img, config); err != nil {
-		t.Fatal(err)
-	}
+	img = e2e.Must(mutate.ConfigFile(img, config))(t)
 	return img
 }
 
@@ -126,9 +118,7 @@ func contents(t *testing.T, f *os.File) []byte {
 
 func sizeOf(t *testing.T, f *os.File) int64 {
 	t.Helper()
-	info, err := f.Stat()
-	e2e.NoError(t, err)
-	return info.Size()
+	return e2e.Must(f.Stat())(t).Size()
 }
 
 // A failed layer leaves nothing, not even in the padding of the next layer.
@@ -173,9 +163,7 @@ func TestDraftCopy(t *testing.T) {
 			r := io.NopCloser(bytes.NewReader([]byte(text)))
 			var err error
 			if tc.digest != (v1.Hash{}) {
-				if r, err = oci.Verify(r, tc.digest, blob.Size); err != nil {
-					t.Fatal(err)
-				}
+				r = e2e.Must(oci.Verify(r, tc.digest, blob.Size))(t)
 			}
 			l, err := d.Copy(t.Context(), r, blob)
 			if (err != nil) != tc.fails {

@@ -19,13 +19,8 @@ import (
 
 func openFolder(t *testing.T, dir string) *archive.Folder {
 	t.Helper()
-	f, err := archive.OpenFolder(dir)
-	e2e.NoError(t, err)
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	f := e2e.Must(archive.OpenFolder(dir))(t)
+	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
 	return f
 }
 
@@ -44,20 +39,15 @@ func TestOpenFolder(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a, err := openFolder(t, tc.dir).Artifact(t.Context())
-			e2e.NoError(t, err)
+			a := e2e.Must(openFolder(t, tc.dir).Artifact(t.Context()))(t)
 			if tc.want != nil && digest(t, a) != digest(t, tc.want) {
 				t.Errorf("%s: got %s, want %s", tc.reason, digest(t, a), digest(t, tc.want))
 			}
 			switch a := a.(type) {
 			case v1.Image:
-				if err := validate.Image(a); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, validate.Image(a))
 			case v1.ImageIndex:
-				if err := validate.Index(a); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, validate.Index(a))
 			}
 		})
 	}
@@ -66,14 +56,11 @@ func TestOpenFolder(t *testing.T) {
 // A folder with several images, as buildx writes it, is read as an index.
 func TestOpenFolderOfSeveral(t *testing.T) {
 	images := []v1.Image{image(t, "linux", "amd64"), image(t, "linux", "arm64")}
-	a, err := openFolder(t, remotetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context())
-	e2e.NoError(t, err)
-	idx, ok := a.(v1.ImageIndex)
+	idx, ok := e2e.Must(openFolder(t, remotetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context()))(t).(v1.ImageIndex)
 	if !ok {
 		t.Fatal("it is not an index")
 	}
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(idx.IndexManifest())(t)
 	if len(m.Manifests) != 2 {
 		t.Fatalf("got %d images, want 2", len(m.Manifests))
 	}
@@ -86,8 +73,7 @@ func TestOpenFolderOfSeveral(t *testing.T) {
 
 func TestOpenFolderRefuses(t *testing.T) {
 	img := image(t, "linux", "amd64")
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(img.Manifest())(t)
 	layer, manifest := "blobs/sha256/"+m.Layers[0].Digest.Hex, "blobs/sha256/"+digest(t, img).Hex
 	cases := map[string]struct {
 		reason string
@@ -152,30 +138,21 @@ func TestOpenFolderReadsLate(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	dir := remotetest.Layout(t, img)
 	f := openFolder(t, dir)
-	a, err := f.Artifact(t.Context())
-	e2e.NoError(t, err)
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	a := e2e.Must(f.Artifact(t.Context()))(t)
+	m := e2e.Must(img.Manifest())(t)
 	e2e.NoError(t, os.WriteFile(filepath.Join(dir, "blobs/sha256", m.Layers[0].Digest.Hex), make([]byte, m.Layers[0].Size), 0o600))
 	opened, ok := a.(v1.Image)
 	if !ok {
 		t.Fatal("it is not an image")
 	}
-	layers, err := opened.Layers()
-	e2e.NoError(t, err)
-	rc, err := layers[0].Compressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(e2e.Must(opened.Layers())(t)[0].Compressed())(t)
 	defer rc.Close()
-	if _, err := io.Copy(io.Discard, rc); err == nil || !strings.Contains(err.Error(), "other content") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "io.Copy", e2e.Err(io.Copy(io.Discard, rc)), "other content")
 }
 
 func TestOpenFolderOfFile(t *testing.T) {
 	path := file(t, []byte("hello"))
-	if _, err := archive.OpenFolder(path); err == nil || !strings.Contains(err.Error(), "expected a directory, got a file") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "archive.OpenFolder", e2e.Err(archive.OpenFolder(path)), "expected a directory, got a file")
 	gone := filepath.Join(t.TempDir(), "gone")
 	if _, err := archive.OpenFolder(gone); err == nil || !strings.Contains(err.Error(), gone) || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("got %v", err)

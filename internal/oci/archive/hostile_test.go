@@ -34,9 +34,7 @@ func tarOf(t testing.TB, members ...member) []byte {
 		}
 		h := &tar.Header{Typeflag: m.kind, Name: m.name, Size: int64(len(m.text)), Linkname: m.link, Mode: 0o644}
 		e2e.NoError(t, tw.WriteHeader(h))
-		if _, err := io.WriteString(tw, m.text); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(io.WriteString(tw, m.text))(t)
 	}
 	e2e.NoError(t, tw.Close())
 	return b.Bytes()
@@ -142,9 +140,7 @@ func TestOpenRefusesGarbage(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Fatalf("%s: got %v, want %q and the file in it", tc.reason, err, tc.want)
 			}
-			if got := hint.Of(err) != ""; got != tc.hint {
-				t.Errorf("%s: has a hint: got %v, want %v", tc.reason, got, tc.hint)
-			}
+			e2e.Equal(t, tc.reason+": has a hint", tc.hint, hint.Of(err) != "")
 		})
 	}
 }

@@ -43,9 +43,7 @@ func TestOpenBounds(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := archive.Open(t.Context(), file(t, tc.data)); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(archive.Open(t.Context(), file(t, tc.data))), tc.want)
 		})
 	}
 }
@@ -77,11 +75,8 @@ func checksum(data []byte) []byte {
 func TestOpenDockerLayerTypes(t *testing.T) {
 	layer := tarOf(t, member{name: "a", text: "b"})
 	var zipped bytes.Buffer
-	zw, err := zstd.NewWriter(&zipped)
-	e2e.NoError(t, err)
-	if _, err := zw.Write(layer); err != nil {
-		t.Fatal(err)
-	}
+	zw := e2e.Must(zstd.NewWriter(&zipped))(t)
+	e2e.Must(zw.Write(layer))(t)
 	e2e.NoError(t, zw.Close())
 	cases := map[string]struct {
 		reason string
@@ -97,14 +92,12 @@ func TestOpenDockerLayerTypes(t *testing.T) {
 			f := open(t, file(t, tarOf(t,
 				member{name: "manifest.json", text: `[{"Config":"c","Layers":["l"]}]`},
 				member{name: "c", text: config}, member{name: "l", text: tc.stored})))
-			layers, err := f.Artifact.(v1.Image).Layers()
-			e2e.NoError(t, err)
+			layers := e2e.Must(f.Artifact.(v1.Image).Layers())(t)
 			got, err := oneDescriptor(layers)
 			if err != nil || got.MediaType != tc.want || got.Digest.Hex != sha(tc.stored) || got.Size != int64(len(tc.stored)) {
 				t.Errorf("%s: got %v, %v", tc.reason, got, err)
 			}
-			rc, err := layers[0].Uncompressed()
-			e2e.NoError(t, err)
+			rc := e2e.Must(layers[0].Uncompressed())(t)
 			if data, err := io.ReadAll(rc); err != nil || !bytes.Equal(data, layer) {
 				t.Errorf("the content differs: %v", err)
 			}

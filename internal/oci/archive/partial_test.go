@@ -14,8 +14,7 @@ import (
 
 // In a partially written archive each blob is at its final offset.
 func TestReadPartial(t *testing.T) {
-	img, err := random.Image(3000, 3)
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(3000, 3))(t)
 	var whole bytes.Buffer
 	e2e.NoError(t, archive.Write(t.Context(), &whole, img, "", nil))
 	data := whole.Bytes()
@@ -49,8 +48,7 @@ func extent(b *io.SectionReader) (at, size int64) {
 
 // ReadPartial returns no blob that is outside of the file.
 func FuzzReadPartial(f *testing.F) {
-	img, err := random.Image(1000, 1)
-	e2e.NoError(f, err)
+	img := e2e.Must(random.Image(1000, 1))(f)
 	var whole bytes.Buffer
 	e2e.NoError(f, archive.Write(f.Context(), &whole, img, "", nil))
 	f.Add(whole.Bytes())

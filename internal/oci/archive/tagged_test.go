@@ -21,13 +21,8 @@ import (
 
 func openTagged(t *testing.T, path string) []archive.Tagged {
 	t.Helper()
-	f, err := archive.OpenTagged(t.Context(), path)
-	e2e.NoError(t, err)
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	f := e2e.Must(archive.OpenTagged(t.Context(), path))(t)
+	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
 	return f.Images
 }
 
@@ -38,8 +33,7 @@ func TestWriteTagged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.xpkg")
 	e2e.NoError(t, archive.WriteTagged(t.Context(), path, all, nil))
 	for _, want := range all {
-		tag, err := name.NewTag(want.Tag)
-		e2e.NoError(t, err)
+		tag := e2e.Must(name.NewTag(want.Tag))(t)
 		got, err := tarball.ImageFromPath(path, &tag)
 		if err == nil {
 			err = validate.Image(got)
@@ -68,13 +62,11 @@ func TestWriteTagged(t *testing.T) {
 
 // A layer with a wrong digest leaves no file.
 func TestWriteTaggedChecksLayers(t *testing.T) {
-	p, err := oci.PartsOf(image(t, "linux", "amd64"))
-	e2e.NoError(t, err)
+	p := e2e.Must(oci.PartsOf(image(t, "linux", "amd64")))(t)
 	for i, l := range p.Layers {
 		p.Layers[i] = flippedLayer{l}
 	}
-	img, err := oci.Assemble(p.Config, p.Descriptors, p.Layers...)
-	e2e.NoError(t, err)
+	img := e2e.Must(oci.Assemble(p.Config, p.Descriptors, p.Layers...))(t)
 	path := filepath.Join(t.TempDir(), "a.xpkg")
 	if err := archive.WriteTagged(t.Context(), path, []archive.Tagged{{Tag: "a:b", Image: img}}, nil); !errors.As(err, new(*oci.MismatchError)) {
 		t.Errorf("got %v, want an error about the digest", err)
@@ -112,17 +104,13 @@ func TestOpenTaggedRefuses(t *testing.T) {
 	wrong := sha("other") + ".tar.gz"
 	diffID := strings.Replace(config, sha("x"), sha(layer), 1)
 	images := openTagged(t, file(t, tarOf(t, entry(`["a:b"]`, wrong), member{name: "c", text: diffID}, member{name: wrong, text: string(gzipped(t, []byte(layer)))})))
-	layers, err := images[0].Image.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(images[0].Image.Layers())(t)
 	if got, err := layers[0].Digest(); err != nil || got != (v1.Hash{Algorithm: "sha256", Hex: sha("other")}) {
 		t.Errorf("the digest is %s, %v, want that of the name", got, err)
 	}
-	rc, err := layers[0].Compressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(layers[0].Compressed())(t)
 	if _, err := io.Copy(io.Discard, rc); !errors.As(err, new(*oci.MismatchError)) {
 		t.Errorf("got %v, want an error about the digest", err)
 	}
-	if err := rc.Close(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, rc.Close())
 }

@@ -37,12 +37,9 @@ func overwrite(t *testing.T, path, text string) {
 	t.Helper()
 	data := e2e.ReadFile(t, path)
 	changed := strings.Replace(data, text, text[:len(text)-1]+"!", 1)
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	e2e.NoError(t, err)
+	f := e2e.Must(os.OpenFile(path, os.O_WRONLY, 0))(t)
 	defer f.Close()
-	if _, err := f.WriteString(changed); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(f.WriteString(changed))(t)
 }
 
 // The config and layers of a Docker archive's image are available without reading the
@@ -78,10 +75,7 @@ func TestUnhashedChanges(t *testing.T) {
 	img := imageIn(t, path)
 	before := digest(t, img)
 	overwrite(t, path, "content")
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	rc, err := layers[0].Compressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(e2e.Must(img.Layers())(t)[0].Compressed())(t)
 	if _, err := io.Copy(io.Discard, rc); err == nil {
 		t.Errorf("a layer of %s was read although its content changed after its digest was computed", before)
 	}
@@ -90,8 +84,7 @@ func TestUnhashedChanges(t *testing.T) {
 func TestUnhashedStops(t *testing.T) {
 	layer := string(tarOf(t, member{name: "a", text: "content"}))
 	ctx, cancel := context.WithCancel(t.Context())
-	f, err := archive.Open(ctx, saved(t, layer, sha(layer)))
-	e2e.NoError(t, err)
+	f := e2e.Must(archive.Open(ctx, saved(t, layer, sha(layer))))(t)
 	t.Cleanup(func() { f.Close() })
 	cancel()
 	if _, err := f.Artifact.Digest(); !errors.Is(err, context.Canceled) {

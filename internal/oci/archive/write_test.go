@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -20,13 +19,12 @@ func TestWriteReportsBytes(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	var b bytes.Buffer
 	var last progress.Event
-	err := archive.Write(t.Context(), &b, img, "writing it", func(e progress.Event) {
+	e2e.NoError(t, archive.Write(t.Context(), &b, img, "writing it", func(e progress.Event) {
 		if e.Kind != progress.Bytes || e.Text != "writing it" || e.Done < last.Done {
 			t.Errorf("got %v after %v", e, last)
 		}
 		last = e
-	})
-	e2e.NoError(t, err)
+	}))
 	if last.Done == 0 || last.Done != last.Total {
 		t.Errorf("the last event is %v", last)
 	}
@@ -43,20 +41,12 @@ func TestWriteStops(t *testing.T) {
 // A layer with a wrong digest is not written.
 func TestWriteChecksLayers(t *testing.T) {
 	good := image(t, "linux", "amd64")
-	layers, err := good.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(good.Layers())(t)
 	for i, l := range layers {
 		layers[i] = flippedLayer{l}
 	}
-	manifest, err := good.RawManifest()
-	e2e.NoError(t, err)
-	config, err := good.RawConfigFile()
-	e2e.NoError(t, err)
-	img, err := oci.Image(manifest, config, layers...)
-	e2e.NoError(t, err)
-	if err := archive.Write(t.Context(), io.Discard, img, "", nil); err == nil || !strings.Contains(err.Error(), "other content") {
-		t.Errorf("got %v, want an error about the content", err)
-	}
+	img := e2e.Must(oci.Image(e2e.Must(good.RawManifest())(t), e2e.Must(good.RawConfigFile())(t), layers...))(t)
+	e2e.ErrorHas(t, "archive.Write", archive.Write(t.Context(), io.Discard, img, "", nil), "other content")
 }
 
 // A flippedLayer is a layer with one wrong bit.

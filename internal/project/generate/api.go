@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/project"
 )
 
@@ -51,10 +53,7 @@ func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptio
 	}
 	group, _, _ := unstructured.NestedString(obj, "spec", "group")
 	kind, _, _ := unstructured.NestedString(obj, "spec", "names", "kind")
-	plural, _, _ := unstructured.NestedString(obj, "spec", "names", "plural")
-	if o.Plural != "" {
-		plural = o.Plural
-	}
+	plural := cmp.Or(o.Plural, fieldpath.Text(obj, "spec", "names", "plural"))
 	version := referenceable(obj)
 	if group == "" || kind == "" || plural == "" || version == "" {
 		return "", &manifest.Error{Path: xrd, Line: doc.Lines().Of("spec"), Err: errors.New("expected an XRD with a group, a kind, a plural, and a version that is served and referenceable")}
@@ -104,9 +103,7 @@ func referenceable(xrd map[string]any) string {
 // newFile returns the path of a new file in the directory of APIs. A file that exists is an
 // error.
 func newFile(p *project.Project, given, standard string) (string, error) {
-	if given == "" {
-		given = standard
-	}
+	given = cmp.Or(given, standard)
 	if !filepath.IsLocal(given) {
 		return "", fmt.Errorf("the path %q must be in the directory of APIs", given)
 	}

@@ -24,8 +24,7 @@ spec: {size: small, count: 3, ratio: 1.5, "on": true, "no": null, list: [], port
 status: {ready: "yes", conditions: []}
 `})
 	p := open(t, filepath.Join(dir, project.File))
-	xrd, err := generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.XRDOptions{})
-	e2e.NoError(t, err)
+	xrd := e2e.Must(generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.XRDOptions{}))(t)
 	if want := filepath.Join(dir, "apis", "policies", "definition.yaml"); xrd != want {
 		t.Errorf("got the file %s, want %s", xrd, want)
 	}
@@ -43,11 +42,8 @@ status: {ready: "yes", conditions: []}
 	if strings.Contains(text, "compositionRef") {
 		t.Errorf("the XRD has a field of Crossplane: %s", text)
 	}
-	if _, err := generate.XRD(t.Context(), p, "xr.yaml", generate.XRDOptions{}); err == nil || !strings.Contains(err.Error(), "already defines kind Policy") {
-		t.Errorf("an XRD that exists is not replaced: got %v", err)
-	}
-	composition, err := generate.Composition(t.Context(), p, xrd, generate.APIOptions{Name: "fast"})
-	e2e.NoError(t, err)
+	e2e.ErrorHas(t, "an XRD that exists is not replaced", e2e.Err(generate.XRD(t.Context(), p, "xr.yaml", generate.XRDOptions{})), "already defines kind Policy")
+	composition := e2e.Must(generate.Composition(t.Context(), p, xrd, generate.APIOptions{Name: "fast"}))(t)
 	want := `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
 metadata:
@@ -68,9 +64,7 @@ spec:
 	if _, _, err := generate.Function(t.Context(), p, generate.FunctionOptions{Name: "compose", Language: "go-templating", Pipeline: composition}); err != nil {
 		t.Error(err)
 	}
-	if _, err := generate.Composition(t.Context(), p, composition, generate.APIOptions{}); err == nil || !strings.Contains(err.Error(), "expected a CompositeResourceDefinition, got Composition") {
-		t.Errorf("a Composition is not for a Composition: got %v", err)
-	}
+	e2e.ErrorHas(t, "a Composition is not for a Composition", e2e.Err(generate.Composition(t.Context(), p, composition, generate.APIOptions{})), "expected a CompositeResourceDefinition, got Composition")
 }
 
 func TestCompositionAddsItsDependency(t *testing.T) {
@@ -92,9 +86,7 @@ spec:
   - {name: v1, served: true, referenceable: true}
 `})
 			path := filepath.Join(dir, project.File)
-			if _, err := generate.Composition(t.Context(), open(t, path), filepath.Join(dir, "xrd.yaml"), generate.APIOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			e2e.Must(generate.Composition(t.Context(), open(t, path), filepath.Join(dir, "xrd.yaml"), generate.APIOptions{}))(t)
 			e2e.Equal(t, tc.reason, tc.want, e2e.ReadFile(t, path))
 		})
 	}
@@ -126,9 +118,7 @@ func TestXR(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, err := manifest.Objects("in.yaml", []byte(tc.in))
-			e2e.NoError(t, err)
-			xr, err := generate.XR(objects[0], tc.options)
+			xr, err := generate.XR(e2e.Must(manifest.Objects("in.yaml", []byte(tc.in)))(t)[0], tc.options)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}

@@ -142,9 +142,7 @@ func TestSchemasNotLocked(t *testing.T) {
 		Open:    func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") },
 		Skipped: func(text string) { t.Errorf("skipped: %s", text) },
 	})
-	if err == nil || !strings.Contains(err.Error(), `:7: "127.0.0.1:1/p v1" is not in the lock file "l"`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "generate.Schemas", err, `:7: "127.0.0.1:1/p v1" is not in the lock file "l"`)
 }
 
 // With a lock, APIs are read from the locked commit and only with the locked content, in a render,
@@ -165,14 +163,12 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		store, err := image.Open(t.TempDir())
 		return &generate.Fetcher{Store: store, HTTP: server.Client(), Kubernetes: server.URL}, err
 	}
-	f, err := fetcher()
-	e2e.NoError(t, err)
+	f := e2e.Must(fetcher())(t)
 	defer f.Store.Close()
 	l := &lock.Lock{Path: "l"}
 	for _, d := range p.Dependencies {
 		api := generate.LockedDependency(p, d)
-		digest, err := f.APIDigest(t.Context(), api)
-		e2e.NoError(t, err)
+		digest := e2e.Must(f.APIDigest(t.Context(), api))(t)
 		l.APIs = append(l.APIs, lock.Image{Reference: api.Package, Constraint: api.Version, Digest: digest})
 	}
 	if l.APIs[0].Digest != first {
@@ -201,9 +197,7 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		content[path] = was
 	}
 	l.APIs = l.APIs[:2]
-	if err := schemas(l); err == nil || !strings.Contains(err.Error(), `:9: "k8s:v1.33.0" is not in the lock file "l"`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "schemas", schemas(l), `:9: "k8s:v1.33.0" is not in the lock file "l"`)
 }
 
 // commit adds a CRD with a field to a git repository, on the branch main, and returns the commit.
@@ -211,9 +205,7 @@ func commit(t *testing.T, dir, field string) string {
 	t.Helper()
 	repo, err := git.PlainOpen(dir)
 	if err != nil {
-		if repo, err = git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: plumbing.Main}}); err != nil {
-			t.Fatal(err)
-		}
+		repo = e2e.Must(git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: plumbing.Main}}))(t)
 	}
 	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: configs.example.org}\nspec:\n  group: example.org\n  names: {kind: Config, plural: configs}\n  scope: Cluster\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {" + field + ": {type: string}}}}}\n"
 	e2e.WriteFile(t, filepath.Join(dir, "crd.yaml"), text)
@@ -222,8 +214,7 @@ func commit(t *testing.T, dir, field string) string {
 		_, err = tree.Add("crd.yaml")
 	}
 	e2e.NoError(t, err)
-	hash, err := tree.Commit(field, &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}})
-	e2e.NoError(t, err)
+	hash := e2e.Must(tree.Commit(field, &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}}))(t)
 	return hash.String()
 }
 
@@ -258,8 +249,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	defer server.Close()
 	dir := files(t, map[string]string{project.UpboundFile: "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - {type: k8s, k8s: {version: v1.32.0}} # old\n"})
 	path := filepath.Join(dir, project.UpboundFile)
-	d, err := generate.ParseDependency(server.URL+"/crd.yaml", generate.DependencyOptions{})
-	e2e.NoError(t, err)
+	d := e2e.Must(generate.ParseDependency(server.URL+"/crd.yaml", generate.DependencyOptions{}))(t)
 	silent := &generate.Fetcher{HTTP: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return nil, os.ErrDeadlineExceeded
 	}}}}
@@ -287,9 +277,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		e2e.NoError(t, err)
 	}
 	apiOnly := project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org/p", APIOnly: true}}
-	if err := generate.AddDependency(t.Context(), open(t, path), apiOnly, f); err == nil || !strings.Contains(err.Error(), "for their APIs only") {
-		t.Errorf("a package that upbound.yaml would install was added: got %v", err)
-	}
+	e2e.ErrorHas(t, "a package that upbound.yaml would install was added", generate.AddDependency(t.Context(), open(t, path), apiOnly, f), "for their APIs only")
 	want := "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - k8s:\n      version: v1.33.0\n    type: k8s\n  - http:\n      url: " + server.URL + "/crd.yaml\n    type: crd\n"
 	e2e.Equal(t, "project file", want, e2e.ReadFile(t, path))
 	for file, want := range map[string]string{
@@ -304,12 +292,8 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	}
 	// All dependencies are in the lock file, so a build fetches nothing.
 	server.Close()
-	if err := generate.Schemas(t.Context(), open(t, path), generate.SchemaOptions{Open: func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") }}); err != nil {
-		t.Error(err)
-	}
-	if err := generate.UpdateSchemas(t.Context(), open(t, path), f); err == nil || !strings.Contains(err.Error(), "crd.yaml") {
-		t.Errorf("an update must fetch the file again, got %v", err)
-	}
+	e2e.NoError(t, generate.Schemas(t.Context(), open(t, path), generate.SchemaOptions{Open: func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") }}))
+	e2e.ErrorHas(t, "an update must fetch the file again", generate.UpdateSchemas(t.Context(), open(t, path), f), "crd.yaml")
 }
 
 // The hint of an error of a server is about the server.

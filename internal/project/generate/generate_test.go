@@ -36,9 +36,7 @@ func files(t *testing.T, all map[string]string) string {
 
 func open(t *testing.T, path string) *project.Project {
 	t.Helper()
-	p, err := project.Read(t.Context(), path)
-	e2e.NoError(t, err)
-	return p
+	return e2e.Must(project.Read(t.Context(), path))(t)
 }
 
 const (
@@ -143,8 +141,7 @@ func TestFunctionRefuses(t *testing.T) {
 func TestAddStepToOperations(t *testing.T) {
 	const text = "# first\nkind: ConfigMap\napiVersion: v1\n---\napiVersion: ops.crossplane.io/v1alpha1\nkind: CronOperation\nspec:\n  schedule: '* * * * *' # each minute\n  operationTemplate:\n    spec:\n      pipeline:\n      - step: one\n        functionRef: {name: other}\n"
 	dir := files(t, map[string]string{"op.yaml": text})
-	edit, err := generate.AddStep(t.Context(), filepath.Join(dir, "op.yaml"), "new", "acme-new")
-	e2e.NoError(t, err)
+	edit := e2e.Must(generate.AddStep(t.Context(), filepath.Join(dir, "op.yaml"), "new", "acme-new"))(t)
 	want := strings.Replace(text, "      - step: one\n", "      - functionRef:\n          name: acme-new\n        step: new\n      - step: one\n", 1)
 	if string(edit.Data) != want {
 		t.Errorf("got\n%s\nwant\n%s", edit.Data, want)
@@ -154,8 +151,7 @@ func TestAddStepToOperations(t *testing.T) {
 func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	e2e.NoError(t, os.MkdirAll(filepath.Join(dir, ".git"), 0o755))
-	path, err := generate.Init(t.Context(), generate.InitOptions{Dir: dir, Name: "demo", Repository: "registry.example.org/acme/demo", Dialect: project.Upbound})
-	e2e.NoError(t, err)
+	path := e2e.Must(generate.Init(t.Context(), generate.InitOptions{Dir: dir, Name: "demo", Repository: "registry.example.org/acme/demo", Dialect: project.Upbound}))(t)
 	// Bare y is a boolean in YAML.
 	y, err := generate.Init(t.Context(), generate.InitOptions{Dir: filepath.Join(dir, "functions", "y"), Name: "y", Repository: "registry.example.org/y"})
 	if err != nil || open(t, y).Name != "y" {
@@ -176,9 +172,7 @@ func TestFunctionRefusesLinks(t *testing.T) {
 			t.Skipf("links cannot be made: %v", err)
 		}
 		_, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), generate.FunctionOptions{Name: "a", Language: "go"})
-		if err == nil || !strings.Contains(err.Error(), "a link that leads out of the project") {
-			t.Errorf("%s: got %v, want an error about the link", link, err)
-		}
+		e2e.ErrorHas(t, link, err, "a link that leads out of the project")
 		if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
 			t.Errorf("%s: got %v, %v outside of the project, want nothing", link, entries, err)
 		}

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,9 +134,7 @@ func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 	if len(validation.IsDNS1035Label(x.version.Version)) > 0 {
 		return x, &fieldError{"apiVersion", fmt.Errorf("apiVersion: %q is not a version, expected one such as v1 or v1alpha1", x.version.Version)}
 	}
-	if x.plural == "" {
-		x.plural = pluralOf(x.kind)
-	}
+	x.plural = cmp.Or(x.plural, pluralOf(x.kind))
 	status, _ := obj["status"].(map[string]any)
 	if o.SimpleSchema {
 		x.scope = "Namespaced"

@@ -24,7 +24,7 @@ func schemaOf(t *testing.T, text string) (string, error) {
 }
 
 func TestSimpleSchema(t *testing.T) {
-	got, err := schemaOf(t, `spec:
+	got := e2e.Must(schemaOf(t, `spec:
   name: string | required=true immutable=true description="My \"name\""
   mode: string | enum="a, b" default="a"
   replicas: integer | default=3 minimum=1 | maximum=10
@@ -43,8 +43,7 @@ customTypes:
   Person: {id: string | required=true}
 additionalPrinterColumns:
 - {name: Mode, type: string, jsonPath: .spec.mode}
-`)
-	e2e.NoError(t, err)
+`))(t)
 	want := `apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
 metadata:
@@ -175,9 +174,7 @@ func TestSimpleSchemaRefuses(t *testing.T) {
 		"NoSpec":  {"an XR has a spec", "status: {}", "schema.yaml:1: spec is missing: expected an XR with an apiVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := schemaOf(t, tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(schemaOf(t, tc.text)), tc.want)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -61,12 +62,7 @@ func (a *annotation) of(s *Schema, name string) string {
 	case s.Type == "object":
 		return a.object(s, name)
 	}
-	for _, key := range []string{s.Type + "/" + s.Format, s.Type} {
-		if t := a.scalars[key]; t != "" {
-			return t
-		}
-	}
-	return a.unknown
+	return cmp.Or(a.scalars[s.Type+"/"+s.Format], a.scalars[s.Type], a.unknown)
 }
 
 // isOpen reports whether objects have further fields besides those that the schema names.

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -102,9 +103,7 @@ func (d Definitions) add(obj map[string]any) error {
 		if spec.Spec.Group == "" || spec.Spec.Names.Kind == "" {
 			return fmt.Errorf("spec.group and spec.names.kind must not be empty")
 		}
-		if spec.Spec.Names.ListKind == "" {
-			spec.Spec.Names.ListKind = spec.Spec.Names.Kind + "List"
-		}
+		listKind := cmp.Or(spec.Spec.Names.ListKind, spec.Spec.Names.Kind+"List")
 		for _, v := range spec.Spec.Versions {
 			gvk := groupVersionKind{spec.Spec.Group, v.Name, spec.Spec.Names.Kind}
 			root := v.Schema.OpenAPIV3Schema
@@ -117,7 +116,7 @@ func (d Definitions) add(obj map[string]any) error {
 			root.embed()
 			root.native(gvk)
 			d[gvk.name()] = root
-			d[gvk.with(spec.Spec.Names.ListKind).name()] = list(gvk, spec.Spec.Names.ListKind, spec.Spec.Names.Plural)
+			d[gvk.with(listKind).name()] = list(gvk, listKind, spec.Spec.Names.Plural)
 		}
 	}
 	return nil

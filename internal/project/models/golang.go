@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"go/format"
@@ -192,10 +193,7 @@ func (g *golang) scalar(s *Schema, name string) string {
 		"boolean": "bool", "integer": "int", "integer/int32": "int32", "integer/int64": "int64",
 		"number": "float32", "number/double": "float64",
 	}
-	basic, ok := t[s.Type+"/"+s.Format]
-	if !ok {
-		basic = t[s.Type]
-	}
+	basic := cmp.Or(t[s.Type+"/"+s.Format], t[s.Type])
 	if len(s.Enum) == 0 || s.Type == "boolean" || s.Type == "number" || basic == "time.Time" {
 		return basic
 	}

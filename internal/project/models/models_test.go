@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project/models"
@@ -44,16 +42,13 @@ func generate(t *testing.T, to models.Target, sources ...models.Source) {
 func TestJSON(t *testing.T) {
 	to := models.Target{Dir: t.TempDir(), Languages: []string{models.JSON}}
 	generate(t, to, source(t, golden+"build-apis/in/apis/app/definition.yaml"))
-	want, err := filepath.Glob(golden + "build-apis/out/schemas/json/*")
-	e2e.NoError(t, err)
+	want := e2e.Must(filepath.Glob(golden + "build-apis/out/schemas/json/*"))(t)
 	got, err := filepath.Glob(to.Dir + "/json/*")
 	if err != nil || len(got) != len(want) || len(got) == 0 {
 		t.Fatalf("got the files %q, want %q: %v", got, want, err)
 	}
 	for i, path := range want {
-		if diff := cmp.Diff(e2e.ReadFile(t, path), e2e.ReadFile(t, got[i])); diff != "" {
-			t.Errorf("%s differs from the crossplane CLI's (-want +got):\n%s", filepath.Base(path), diff)
-		}
+		e2e.Equal(t, filepath.Base(path)+" differs from the crossplane CLI's", e2e.ReadFile(t, path), e2e.ReadFile(t, got[i]))
 	}
 }
 
@@ -63,9 +58,7 @@ func TestGo(t *testing.T) {
 	var want map[string]struct{ Decls []string }
 	e2e.NoError(t, json.Unmarshal([]byte(e2e.ReadFile(t, golden+"build-models-go/outline.json")), &want))
 	for name, w := range want {
-		if diff := cmp.Diff(w.Decls, outline(t, filepath.Join(to.Dir, "go", name))); diff != "" {
-			t.Errorf("%s has other declarations than the crossplane CLI's (-want +got):\n%s", name, diff)
-		}
+		e2e.Equal(t, name+" has other declarations than the crossplane CLI's", w.Decls, outline(t, filepath.Join(to.Dir, "go", name)))
 	}
 }
 
@@ -73,8 +66,7 @@ func TestGo(t *testing.T) {
 func outline(t *testing.T, path string) []string {
 	t.Helper()
 	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, path, nil, 0)
-	e2e.NoError(t, err)
+	f := e2e.Must(parser.ParseFile(fset, path, nil, 0))(t)
 	var all []string
 	add := func(prefix string, node any) {
 		var b bytes.Buffer

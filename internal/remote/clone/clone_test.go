@@ -9,7 +9,6 @@ import (
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -30,12 +29,7 @@ func read(t *testing.T, o clone.Options) (got, error) {
 	if err != nil {
 		return got{}, err
 	}
-	tree, err := object.GetTree(s.Objects, s.Tree)
-	e2e.NoError(t, err)
-	f, err := tree.File("v")
-	e2e.NoError(t, err)
-	text, err := f.Contents()
-	e2e.NoError(t, err)
+	text := e2e.Must(e2e.Must(e2e.Must(object.GetTree(s.Objects, s.Tree))(t).File("v"))(t).Contents())(t)
 	if len(s.Commit) != 40 {
 		t.Errorf("commit %q is not a full hash", s.Commit)
 	}
@@ -97,8 +91,7 @@ func checkError(t *testing.T, reason, want string, err error) {
 func TestLocalRefs(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		dir := t.TempDir()
-		repo, err := git.PlainInit(dir, bare)
-		e2e.NoError(t, err)
+		repo := e2e.Must(git.PlainInit(dir, bare))(t)
 		for name, tc := range refCases(newHistory(t, repo.Storer)) {
 			t.Run(map[bool]string{true: "Bare", false: "WorkTree"}[bare]+name, func(t *testing.T) {
 				t.Setenv("PATH", "") // without a git binary
@@ -144,12 +137,8 @@ func TestTransfersLittle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newMemoryHistory(t)
 			s := &server{objects: h, shallow: tc.shallow, anyHash: tc.anyHash}
-			if _, err := read(t, clone.Options{URL: s.start(t), Ref: tc.ref(h)}); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, s.sent); diff != "" {
-				t.Errorf("%s: objects in each pack (-want, +got):\n%s", tc.reason, diff)
-			}
+			e2e.Must(read(t, clone.Options{URL: s.start(t), Ref: tc.ref(h)}))(t)
+			e2e.Equal(t, tc.reason+": objects in each pack", tc.want, s.sent)
 		})
 	}
 }
@@ -168,30 +157,22 @@ func TestHeads(t *testing.T) {
 			e2e.NoError(t, h.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, "refs/heads/none")))
 		}, got{}, `no branch, tag or commit "HEAD"`},
 		"TagOfATree": {"a tag of a tree is refused", func(t *testing.T, h history) {
-			c, err := object.GetCommit(h, h.first)
-			e2e.NoError(t, err)
-			h.refer(t, map[string]plumbing.Hash{"refs/heads/main": c.TreeHash})
+			h.refer(t, map[string]plumbing.Hash{"refs/heads/main": e2e.Must(object.GetCommit(h, h.first))(t).TreeHash})
 		}, got{}, "is a tree and not a commit"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			repo, err := git.PlainInit(dir, true)
-			e2e.NoError(t, err)
-			h := newHistory(t, repo.Storer)
+			h := newHistory(t, e2e.Must(git.PlainInit(dir, true))(t).Storer)
 			tc.change(t, h)
 			g, err := read(t, clone.Options{URL: dir})
-			if diff := cmp.Diff(tc.want, g); diff != "" {
-				t.Errorf("%s, locally (-want, +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason+", locally", tc.want, g)
 			checkError(t, tc.reason, tc.err, err)
 			if name == "TagOfATree" {
 				return // The server of the test cannot send a tree without a commit.
 			}
 			g, err = read(t, clone.Options{URL: (&server{objects: h, shallow: true, anyHash: true}).start(t)})
-			if diff := cmp.Diff(tc.want, g); diff != "" {
-				t.Errorf("%s, by http (-want, +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason+", by http", tc.want, g)
 			checkError(t, tc.reason, tc.err, err)
 		})
 	}
@@ -199,12 +180,8 @@ func TestHeads(t *testing.T) {
 
 func TestLocalPlaces(t *testing.T) {
 	root := t.TempDir()
-	repo, err := git.PlainInit(filepath.Join(root, "bare.git"), true)
-	e2e.NoError(t, err)
-	newHistory(t, repo.Storer)
-	if _, err := git.PlainInit(filepath.Join(root, "empty"), false); err != nil {
-		t.Fatal(err)
-	}
+	newHistory(t, e2e.Must(git.PlainInit(filepath.Join(root, "bare.git"), true))(t).Storer)
+	e2e.Must(git.PlainInit(filepath.Join(root, "empty"), false))(t)
 	e2e.NoError(t, os.Mkdir(filepath.Join(root, "plain"), 0o755))
 	t.Chdir(root)
 	slashed := filepath.ToSlash(root)
@@ -278,9 +255,7 @@ func TestRedact(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if g := clone.Redact(tc.url); g != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, g, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, clone.Redact(tc.url))
 		})
 	}
 }

@@ -50,8 +50,7 @@ func TestLimit(t *testing.T) {
 
 // A server that accepts connections and never answers is an error.
 func TestSilentServer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	for _, url := range []string{"http://%s/x.git", "git://%s/x.git"} {
 		_, err := clone.Commit(t.Context(), clone.Options{URL: fmt.Sprintf(url, l.Addr()), AnswerTimeout: time.Millisecond})
@@ -101,9 +100,7 @@ func TestEmptyServer(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var last progress.Event
 	url := (&server{objects: newMemoryHistory(t), shallow: true}).start(t)
-	if _, err := read(t, clone.Options{URL: url, Progress: func(e progress.Event) { last = e }}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(read(t, clone.Options{URL: url, Progress: func(e progress.Event) { last = e }}))(t)
 	if last.Kind != progress.Bytes || last.Done == 0 || last.Done != last.Total {
 		t.Errorf("the last event must have all bytes: got %+v", last)
 	}

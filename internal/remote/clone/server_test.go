@@ -68,14 +68,10 @@ func (h history) commit(t *testing.T, text string, parents ...plumbing.Hash) plu
 	t.Helper()
 	blob := h.NewEncodedObject()
 	blob.SetType(plumbing.BlobObject)
-	w, err := blob.Writer()
-	e2e.NoError(t, err)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	w := e2e.Must(blob.Writer())(t)
+	e2e.Must(w.Write([]byte(text)))(t)
 	e2e.NoError(t, w.Close())
-	v, err := h.SetEncodedObject(blob)
-	e2e.NoError(t, err)
+	v := e2e.Must(h.SetEncodedObject(blob))(t)
 	tree := h.put(t, &object.Tree{Entries: []object.TreeEntry{{Name: "v", Mode: filemode.Regular, Hash: v}}})
 	return h.put(t, &object.Commit{Author: who(), Committer: who(), Message: text + "\n", TreeHash: tree, ParentHashes: parents})
 }
@@ -87,9 +83,7 @@ func (h history) put(t *testing.T, o interface {
 	t.Helper()
 	encoded := h.NewEncodedObject()
 	e2e.NoError(t, o.Encode(encoded))
-	hash, err := h.SetEncodedObject(encoded)
-	e2e.NoError(t, err)
-	return hash
+	return e2e.Must(h.SetEncodedObject(encoded))(t)
 }
 
 // A server answers git's smart HTTP protocol for one repository.

@@ -106,8 +106,7 @@ func TestHelperErrors(t *testing.T) {
 
 // A canceled context stops a running credential helper.
 func TestHelperIsCancelled(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -118,8 +117,7 @@ func TestHelperIsCancelled(t *testing.T) {
 		}
 	}()
 	k := credentials.New(helped(t, map[string]string{"credsStore": "xyz"}, modeVar+"=hangs", dialVar+"="+l.Addr().String()))
-	repo, err := name.NewRepository("registry.example.org/a")
-	e2e.NoError(t, err)
+	repo := e2e.Must(name.NewRepository("registry.example.org/a"))(t)
 	if _, err := k.ResolveContext(ctx, repo); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

@@ -85,8 +85,7 @@ func playHelper() int {
 // name of the credential helper.
 func installHelper(t *testing.T) string {
 	t.Helper()
-	self, err := os.Executable()
-	e2e.NoError(t, err)
+	self := e2e.Must(os.Executable())(t)
 	dir, file := t.TempDir(), helper
 	if runtime.GOOS == "windows" {
 		file += ".exe"
@@ -105,9 +104,7 @@ func write(t *testing.T, path string, config any) string {
 	t.Helper()
 	text, ok := config.(string)
 	if !ok {
-		b, err := json.Marshal(config)
-		e2e.NoError(t, err)
-		text = string(b)
+		text = string(e2e.Must(json.Marshal(config))(t))
 	}
 	e2e.WriteFile(t, path, text)
 	return path
@@ -117,14 +114,11 @@ func write(t *testing.T, path string, config any) string {
 // of the credential.
 func resolve(t *testing.T, k authn.Keychain, repository string) (authn.AuthConfig, string, error) {
 	t.Helper()
-	repo, err := name.NewRepository(repository)
-	e2e.NoError(t, err)
-	auth, err := authn.Resolve(t.Context(), k, repo)
+	auth, err := authn.Resolve(t.Context(), k, e2e.Must(name.NewRepository(repository))(t))
 	if err != nil {
 		return authn.AuthConfig{}, "", err
 	}
-	config, err := authn.Authorization(t.Context(), auth)
-	e2e.NoError(t, err)
+	config := e2e.Must(authn.Authorization(t.Context(), auth))(t)
 	if auth == authn.Anonymous {
 		return *config, "", nil
 	}

@@ -100,8 +100,7 @@ func TestFind(t *testing.T) {
 func listen(t *testing.T, path string, dead bool) {
 	t.Helper()
 	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	e2e.NoError(t, err)
+	l := e2e.Must(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
 	if dead {
 		_ = l.Close()
@@ -140,22 +139,14 @@ func TestFindSocket(t *testing.T) {
 	}
 	podman, desktop, rootless := env.RuntimeDir+"/podman/podman.sock", env.Home+"/.docker/run/docker.sock", env.RuntimeDir+"/docker.sock"
 	listen(t, podman, false)
-	if got := find(); got != "unix://"+podman {
-		t.Errorf("podman alone: got %s", got)
-	}
+	e2e.Equal(t, "podman alone", "unix://"+podman, find())
 	listen(t, desktop, true)
-	if got := find(); got != "unix://"+podman {
-		t.Errorf("podman has a listener: got %s", got)
-	}
+	e2e.Equal(t, "podman has a listener", "unix://"+podman, find())
 	listen(t, rootless, false)
-	if got := find(); got != "unix://"+rootless {
-		t.Errorf("rootless Docker: got %s", got)
-	}
+	e2e.Equal(t, "rootless Docker", "unix://"+rootless, find())
 	for _, path := range []string{podman, rootless} {
 		e2e.NoError(t, os.Remove(path))
 	}
 	write(t, "not a socket", podman)
-	if got := find(); got != "unix://"+desktop {
-		t.Errorf("a socket without a listener is the last choice: got %s", got)
-	}
+	e2e.Equal(t, "a socket without a listener is the last choice", "unix://"+desktop, find())
 }

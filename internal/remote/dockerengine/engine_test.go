@@ -42,8 +42,7 @@ func TestMain(m *testing.M) {
 // negotiates the version with the real engine.
 func TestNegotiation(t *testing.T) {
 	e := dockerenginetest.Open(t)
-	version, err := e.ServerVersion(t.Context(), client.ServerVersionOptions{})
-	e2e.NoError(t, err)
+	version := e2e.Must(e.ServerVersion(t.Context(), client.ServerVersionOptions{}))(t)
 	if got := e.ClientVersion(); got > version.APIVersion && len(got) >= len(version.APIVersion) {
 		t.Errorf("got %s, but the engine supports %s", got, version.APIVersion)
 	}
@@ -77,8 +76,7 @@ func open(t *testing.T, host string) (*dockerengine.Engine, error) {
 }
 
 func TestOpenFails(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	nobody := l.Addr().String()
 	_ = l.Close()
 	missing := filepath.Join(t.TempDir(), "docker.sock")
@@ -109,13 +107,11 @@ func TestPermission(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change the user")
 	}
-	dir, err := os.MkdirTemp("", "p")
-	e2e.NoError(t, err)
+	dir := e2e.Must(os.MkdirTemp("", "p"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	e2e.NoError(t, os.Chmod(dir, 0o755))
 	socket := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("unix", socket))(t)
 	defer l.Close()
 	self := filepath.Join(dir, "self")
 	copyFile(t, self)
@@ -188,7 +184,7 @@ func TestExplain(t *testing.T) {
 // TestPullProgress checks that the progress of a pull is the sum of all layers, and ends
 // with the total.
 func TestPullProgress(t *testing.T) {
-	e, err := open(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+	e := e2e.Must(open(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		for _, line := range []string{
 			`{"status":"Downloading","id":"a","progressDetail":{"current":1,"total":10}}`,
 			`{"status":"Downloading","id":"b","progressDetail":{"current":5,"total":20}}`,
@@ -200,8 +196,7 @@ func TestPullProgress(t *testing.T) {
 				fmt.Fprintln(w, line)
 			}
 		}
-	}))
-	e2e.NoError(t, err)
+	})))(t)
 	var told []string
 	e2e.NoError(t, e.Pull(t.Context(), "x", registry.AuthConfig{}, func(ev progress.Event) { told = append(told, fmt.Sprint(ev.Text, " ", ev.Done, "/", ev.Total)) }))
 	if got, want := strings.Join(told, ", "), "pulling x 1/10, pulling x 6/30, pulling x 15/30, pulling x 30/30"; got != want {
@@ -220,8 +215,7 @@ func TestTagFor(t *testing.T) {
 }
 
 func TestMachine(t *testing.T) {
-	e, err := open(t, serve(t, func(http.ResponseWriter, *http.Request) {}))
-	e2e.NoError(t, err)
+	e := e2e.Must(open(t, serve(t, func(http.ResponseWriter, *http.Request) {})))(t)
 	if got := e.Machine(); got != "" || e.Forwards() {
 		t.Errorf("a loopback address is this machine: got %q", got)
 	}

@@ -89,15 +89,13 @@ func TestDistribution(t *testing.T) {
 			if tc.method == http.MethodDelete {
 				path = "/v2/a/manifests/sha256:" + strings.Repeat("0", 64)
 			}
-			req, err := http.NewRequestWithContext(t.Context(), tc.method, tc.scheme+"://"+tc.distribution.Start(t)+path, nil)
-			e2e.NoError(t, err)
+			req := e2e.Must(http.NewRequestWithContext(t.Context(), tc.method, tc.scheme+"://"+tc.distribution.Start(t)+path, nil))(t)
 			if tc.login {
 				req.SetBasicAuth("gold", "s3cret")
 			}
 			client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 			defer client.CloseIdleConnections()
-			resp, err := client.Do(req)
-			e2e.NoError(t, err)
+			resp := e2e.Must(client.Do(req))(t)
 			_ = resp.Body.Close()
 			if resp.StatusCode != tc.want {
 				t.Errorf("%s: got %s, want %d", tc.reason, resp.Status, tc.want)

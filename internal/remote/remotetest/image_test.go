@@ -19,8 +19,7 @@ import (
 var files = map[string][]byte{"b": []byte("content"), "a": nil}
 
 func TestTar(t *testing.T) {
-	content, err := remotetest.Tar(files)
-	e2e.NoError(t, err)
+	content := e2e.Must(remotetest.Tar(files))(t)
 	if !bytes.HasSuffix(content, make([]byte, 1024)) {
 		t.Error("the tar has no end-of-archive marker")
 	}
@@ -31,9 +30,7 @@ func TestTar(t *testing.T) {
 			break
 		}
 		e2e.NoError(t, err)
-		text, err := io.ReadAll(r)
-		e2e.NoError(t, err)
-		fmt.Fprintf(&got, "%s %o %q, ", h.Name, h.Mode, text)
+		fmt.Fprintf(&got, "%s %o %q, ", h.Name, h.Mode, e2e.Must(io.ReadAll(r))(t))
 	}
 	if want := `a 755 "", b 755 "content", `; got.String() != want {
 		t.Errorf("got %s want %s", got.String(), want)
@@ -41,11 +38,9 @@ func TestTar(t *testing.T) {
 }
 
 func TestImage(t *testing.T) {
-	layer, err := remotetest.Layer(files)
-	e2e.NoError(t, err)
+	layer := e2e.Must(remotetest.Layer(files))(t)
 	img := remotetest.Image(t, v1.Config{Entrypoint: []string{"/b"}}, layer)
-	file, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	file := e2e.Must(img.ConfigFile())(t)
 	if file.OS != "linux" || file.Architecture != runtime.GOARCH || len(file.Config.Entrypoint) != 1 || len(file.RootFS.DiffIDs) != 1 {
 		t.Errorf("unexpected config %+v", file)
 	}

@@ -223,9 +223,7 @@ func requirements(t testing.TB, all ...string) []resolve.Requirement {
 	t.Helper()
 	var parsed []resolve.Requirement
 	for _, text := range all {
-		r, err := resolve.ParseRequirement(text)
-		e2e.NoError(t, err)
-		parsed = append(parsed, r)
+		parsed = append(parsed, e2e.Must(resolve.ParseRequirement(text))(t))
 	}
 	return parsed
 }
@@ -269,10 +267,7 @@ func TestChoose(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			lock, err := parse(tc.file, tc.text)
-			e2e.NoError(t, err)
-			choices, err := lock.Choose("pyproject.toml", requirements(t, tc.required...), tc.target)
-			e2e.NoError(t, err)
+			choices := e2e.Must(e2e.Must(parse(tc.file, tc.text))(t).Choose("pyproject.toml", requirements(t, tc.required...), tc.target))(t)
 			var got []string
 			for _, c := range choices {
 				if c.Wheel.Name == "" {
@@ -373,8 +368,7 @@ func TestDirectories(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			lock, err := parse(tc.file, tc.text)
-			e2e.NoError(t, err)
+			lock := e2e.Must(parse(tc.file, tc.text))(t)
 			lock.From = tc.from
 			e2e.Equal(t, tc.reason, tc.want, lock.Directories())
 		})

@@ -35,8 +35,7 @@ func TestParseRequirement(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, err := resolve.ParseRequirement(tc.text)
-			e2e.NoError(t, err)
+			r := e2e.Must(resolve.ParseRequirement(tc.text))(t)
 			got := parts{r.Name, r.Extras, r.Specifiers.String(), r.URL, r.Marker.String(), r.Text}
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
@@ -123,8 +122,7 @@ func TestTags(t *testing.T) {
 }
 
 func TestWheelNames(t *testing.T) {
-	w, err := resolve.ParseWheelName("Pydantic_Core-2.41.5-1abc-cp313-cp313-manylinux_2_17_x86_64.manylinux2014_x86_64.whl")
-	e2e.NoError(t, err)
+	w := e2e.Must(resolve.ParseWheelName("Pydantic_Core-2.41.5-1abc-cp313-cp313-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"))(t)
 	if w.Name != "pydantic-core" || w.Version.String() != "2.41.5" || w.Build != 1 || len(w.Tags) != 2 || !debian.Supports(w.Tags) {
 		t.Errorf("got %+v", w)
 	}

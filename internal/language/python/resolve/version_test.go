@@ -36,9 +36,7 @@ func TestVersionOrder(t *testing.T) {
 
 func version(t *testing.T, text string) resolve.Version {
 	t.Helper()
-	v, err := resolve.ParseVersion(text)
-	e2e.NoError(t, err)
-	return v
+	return e2e.Must(resolve.ParseVersion(text))(t)
 }
 
 func TestParseVersionRefuses(t *testing.T) {

@@ -1,6 +1,7 @@
 package npm
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func ReadConfig(project string, env []string) (*Config, error) {
 		}
 	}
 	user, global := c.values["userconfig"], c.values["globalconfig"]
-	if home := homeOf(env); user == "" && home != "" {
+	if home := cmp.Or(proc.Getenv(env, "HOME"), proc.Getenv(env, "USERPROFILE")); user == "" && home != "" {
 		user = filepath.Join(home, ".npmrc")
 	}
 	for _, file := range []string{filepath.Join(project, ".npmrc"), user, global} {
@@ -66,13 +67,6 @@ func cutPrefix(s, prefix string) (string, bool) {
 		return s, false
 	}
 	return s[len(prefix):], true
-}
-
-func homeOf(env []string) string {
-	if home := proc.Getenv(env, "HOME"); home != "" {
-		return home
-	}
-	return proc.Getenv(env, "USERPROFILE")
 }
 
 // set adds a setting, unless it exists.

@@ -48,8 +48,7 @@ func TestRegistry(t *testing.T) {
 			for _, v := range tc.env {
 				env = append(env, fill(v))
 			}
-			config, err := npm.ReadConfig(project, env)
-			e2e.NoError(t, err)
+			config := e2e.Must(npm.ReadConfig(project, env))(t)
 			p := tc.p
 			p.At, p.Version, p.Integrity, p.Resolved = "node_modules/a", "1.0.0", integrity(nil), fill(p.Resolved)
 			s := &npm.Store{Dir: t.TempDir(), Config: config, Tries: 1}
@@ -66,7 +65,5 @@ func TestRegistry(t *testing.T) {
 func TestReadConfigRefuses(t *testing.T) {
 	dir := t.TempDir()
 	e2e.NoError(t, os.Mkdir(filepath.Join(dir, ".npmrc"), 0o700))
-	if _, err := npm.ReadConfig(dir, nil); err == nil || !strings.Contains(err.Error(), ".npmrc") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "npm.ReadConfig", e2e.Err(npm.ReadConfig(dir, nil)), ".npmrc")
 }

@@ -21,23 +21,17 @@ func lockOf(t testing.TB, packages object) *npm.Lock {
 	if packages[""] == nil {
 		packages[""] = object{"name": "fn"}
 	}
-	l, err := npm.ParseLock(encoded(t, object{"lockfileVersion": 3, "packages": packages}))
-	e2e.NoError(t, err)
-	return l
+	return e2e.Must(npm.ParseLock(encoded(t, object{"lockfileVersion": 3, "packages": packages})))(t)
 }
 
 func manifestOf(t testing.TB, content object) *npm.Manifest {
 	t.Helper()
-	m, err := npm.ParseManifest(encoded(t, content))
-	e2e.NoError(t, err)
-	return m
+	return e2e.Must(npm.ParseManifest(encoded(t, content)))(t)
 }
 
 func encoded(t testing.TB, value any) []byte {
 	t.Helper()
-	data, err := json.MarshalIndent(value, "", "  ")
-	e2e.NoError(t, err)
-	return data
+	return e2e.Must(json.MarshalIndent(value, "", "  "))(t)
 }
 
 func TestParseLockRefuses(t *testing.T) {
@@ -233,14 +227,11 @@ func TestTreeOfWorkspace(t *testing.T) {
 	})
 	m := manifestOf(t, object{"dependencies": object{"a": "1", "b": "1"}})
 	e2e.NoError(t, lock.Check("functions/f", m))
-	all, err := lock.Tree("functions/f", m, npm.TargetOf("amd64"))
-	e2e.NoError(t, err)
+	all := e2e.Must(lock.Tree("functions/f", m, npm.TargetOf("amd64")))(t)
 	if len(all) != 2 || all[0].At != "functions/f/node_modules/a" || all[1].At != "node_modules/b" {
 		t.Errorf("got %v", all)
 	}
-	if err := lock.Check("functions/g", m); err == nil || !strings.Contains(err.Error(), `no project "functions/g"`) {
-		t.Errorf("a folder that is not a workspace: got %v", err)
-	}
+	e2e.ErrorHas(t, "a folder that is not a workspace", lock.Check("functions/g", m), `no project "functions/g"`)
 }
 
 // FuzzLock checks that locations in an accepted lock file cannot leave its folder, except

@@ -22,8 +22,7 @@ func TestPrune(t *testing.T) {
 	if u, err := cache.Used(t.Context(), dir); err != nil || u != (language.Usage{}) {
 		t.Errorf("a missing folder: got %v, %v", u, err)
 	}
-	u, err := get(t, s, packageOf(data))
-	e2e.NoError(t, err)
+	u := e2e.Must(get(t, s, packageOf(data)))(t)
 	used, err := cache.Used(t.Context(), dir)
 	if err != nil || used.Entries != 1 || used.Bytes == 0 {
 		t.Errorf("got %v, %v", used, err)

@@ -43,9 +43,7 @@ func tarball(t testing.TB, headers ...tar.Header) []byte {
 		}
 		h.Size = int64(len(content))
 		e2e.NoError(t, w.WriteHeader(&h))
-		if _, err := io.WriteString(w, content); err != nil {
-			t.Fatal(err)
-		}
+		e2e.Must(io.WriteString(w, content))(t)
 	}
 	e2e.NoError(t, w.Close())
 	e2e.NoError(t, zip.Close())
@@ -65,8 +63,7 @@ func open(t *testing.T, server *httptest.Server, npmrc string) *npm.Store {
 		npmrc = "registry=" + server.URL + "\n" + strings.ReplaceAll(npmrc, "{host}", strings.TrimPrefix(server.URL, "http://"))
 	}
 	e2e.NoError(t, os.WriteFile(filepath.Join(project, ".npmrc"), []byte(npmrc), 0o600))
-	config, err := npm.ReadConfig(project, []string{"TOKEN=s3cret"})
-	e2e.NoError(t, err)
+	config := e2e.Must(npm.ReadConfig(project, []string{"TOKEN=s3cret"}))(t)
 	return &npm.Store{Dir: filepath.Join(t.TempDir(), "npm"), Config: config, Tries: 3}
 }
 
@@ -105,7 +102,7 @@ func get(t *testing.T, s *npm.Store, p *npm.Package) (npm.Unpacked, error) {
 func treeOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	e2e.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -117,8 +114,7 @@ func treeOf(t *testing.T, dir string) map[string]string {
 		rel, _ := filepath.Rel(dir, path)
 		all[filepath.ToSlash(rel)] = fmt.Sprintf("%v %s", info.Mode()&0o500, data)
 		return err
-	})
-	e2e.NoError(t, err)
+	}))
 	return all
 }
 
@@ -130,8 +126,7 @@ func TestGet(t *testing.T) {
 	)
 	server := serve(t, data)
 	s := open(t, server, "")
-	u, err := get(t, s, packageOf(data))
-	e2e.NoError(t, err)
+	u := e2e.Must(get(t, s, packageOf(data)))(t)
 	want := map[string]string{
 		"package.json": "-r-------- package/package.json", "lib/run": "-r-x------ package/lib/run", "binding.gyp": "-r-------- other-root/binding.gyp",
 		"deep/er/x.node": "-r-------- package/deep/er/x.node", "twice": "-r-x------ ./package/twice",
@@ -197,9 +192,7 @@ func TestGetBomb(t *testing.T) {
 	e2e.NoError(t, tar.NewWriter(zip).WriteHeader(&tar.Header{Name: "package/x", Size: 3 << 30}))
 	e2e.NoError(t, zip.Close())
 	_, err := get(t, open(t, serve(t, buf.Bytes()), ""), packageOf(buf.Bytes()))
-	if err == nil || !strings.Contains(err.Error(), "larger than 2 GiB") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "get", err, "larger than 2 GiB")
 }
 
 func TestGetWeakDigest(t *testing.T) {
@@ -213,16 +206,12 @@ func TestGetWeakDigest(t *testing.T) {
 			warnings = append(warnings, e.Text)
 		}
 	}
-	if _, err := get(t, s, p); err != nil {
-		t.Fatal(err)
-	}
+	e2e.Must(get(t, s, p))(t)
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "a@1.0.0 has only a SHA-1 digest") {
 		t.Errorf("got %q", warnings)
 	}
 	p.Integrity += " " + integrity(nil)
-	if _, err := get(t, s, p); err == nil || !strings.Contains(err.Error(), "sha512:") {
-		t.Errorf("of several digests, the strongest is checked: got %v", err)
-	}
+	e2e.ErrorHas(t, "of several digests, the strongest is checked", e2e.Err(get(t, s, p)), "sha512:")
 }
 
 func TestGetOffline(t *testing.T) {
@@ -347,9 +336,7 @@ func TestGetLocal(t *testing.T) {
 		t.Error(err)
 	}
 	p.Integrity = integrity([]byte("other"))
-	if _, err := s.Get(t.Context(), []*npm.Package{p}, dir, dir); err == nil || !strings.Contains(err.Error(), "outside of the project") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "Get", e2e.Err(s.Get(t.Context(), []*npm.Package{p}, dir, dir)), "outside of the project")
 }
 
 // FuzzGet checks that no tarball writes outside of its folder.

@@ -1,6 +1,7 @@
 package npm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,10 +27,7 @@ var cpus = map[string]string{"amd64": "x64", "386": "ia32", "ppc64le": "ppc64", 
 
 // TargetOf returns the target of Linux on a processor, in Go's terms (GOARCH).
 func TargetOf(arch string) Target {
-	if cpu := cpus[arch]; cpu != "" {
-		arch = cpu
-	}
-	return Target{OS: "linux", CPU: arch}
+	return Target{OS: "linux", CPU: cmp.Or(cpus[arch], arch)}
 }
 
 func (t Target) String() string { return strings.TrimSuffix(t.OS+"/"+t.CPU+"/"+t.Libc, "/") }
@@ -247,12 +245,9 @@ func (r *resolver) add(at string) (err error) {
 		return fmt.Errorf("the dependency %s %s", r.lock.label(at), why)
 	}
 	p := &Package{
-		At: at, Import: nameOf(at), Name: e.Name, Version: e.Version, Resolved: e.Resolved, Integrity: e.Integrity,
+		At: at, Import: nameOf(at), Name: cmp.Or(e.Name, nameOf(at)), Version: e.Version, Resolved: e.Resolved, Integrity: e.Integrity,
 		Link: e.Link, Bundled: e.InBundle && e.Integrity == "", InstallScript: e.HasInstallScript,
 		Specific: len(e.OS)+len(e.CPU)+len(e.Libc) > 0,
-	}
-	if p.Name == "" {
-		p.Name = p.Import
 	}
 	if e.Link {
 		p.Folder, p.Resolved = e.Resolved, ""
