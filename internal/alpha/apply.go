@@ -1,9 +1,7 @@
 package alpha
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -67,9 +65,7 @@ func (r *reconcile) references() []any {
 			refs = append(refs, reference(c.observed))
 		}
 	}
-	key := func(ref any) string { return reconciler.TextOf(ref, "apiVersion", "kind", "name") }
-	slices.SortStableFunc(refs, func(a, b any) int { return cmp.Compare(key(a), key(b)) })
-	return refs
+	return reconciler.SortReferences(refs, "apiVersion", "kind", "name")
 }
 
 func reference(u *unstructured.Unstructured) map[string]any {

@@ -111,15 +111,15 @@ func (f *autoReadyFunction) run(ctx context.Context, _ string, req *fnv1.RunFunc
 
 // input decodes the input, and sets the time to live in rsp.
 func (f *autoReadyFunction) input(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) (*AutoReadyInput, error) {
-	in := &AutoReadyInput{}
 	if !f.hasInput {
-		return in, nil
+		return &AutoReadyInput{}, nil
 	}
 	if f.TTL != nil {
 		rsp.Meta.Ttl = durationpb.New(*f.TTL)
 	}
-	if err := sdk.Decode(req.GetInput(), in); err != nil {
-		return nil, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
+	in, err := sdk.Input[AutoReadyInput](req)
+	if err != nil {
+		return nil, err
 	}
 	if in.TTL != "" {
 		ttl, err := time.ParseDuration(in.TTL)

@@ -60,9 +60,9 @@ func dummyFault(fatal string, input []byte) (field, text string) {
 // map entries are replaced. An invalid input is a fatal result.
 func runDummy(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
-	in := &Response{}
-	if err := sdk.Decode(req.GetInput(), in); err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)), nil
+	in, err := sdk.Input[Response](req)
+	if err != nil {
+		return sdk.Fatal(rsp, err), nil
 	}
 	overlay := &fnv1.RunFunctionResponse{}
 	if err := protojson.Unmarshal(in.Response, overlay); err != nil {

@@ -71,9 +71,9 @@ type sequencerFunction struct {
 // of all desired resources.
 func (f *sequencerFunction) run(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
-	in := &SequencerInput{}
-	if err := sdk.Decode(req.GetInput(), in, sdk.Absent(f.version, sequencerMeasured, sequencerSince)...); err != nil {
-		return sdk.Fatal(rsp, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)), nil
+	in, err := sdk.Input[SequencerInput](req, sdk.Absent(f.version, sequencerMeasured, sequencerSince)...)
+	if err != nil {
+		return sdk.Fatal(rsp, err), nil
 	}
 	if in.CacheTTL != "" {
 		ttl, err := time.ParseDuration(in.CacheTTL)
@@ -83,7 +83,7 @@ func (f *sequencerFunction) run(ctx context.Context, name string, req *fnv1.RunF
 		rsp.Meta.Ttl = durationpb.New(ttl)
 	}
 	s := newSequencing(f, in, req, rsp)
-	err := s.run(ctx)
+	err = s.run(ctx)
 	var call callError
 	switch {
 	case ctx.Err() != nil:

@@ -38,17 +38,16 @@ const statusTransformerMeasured = "v0.5.1"
 // newStatusTransformer returns function-status-transformer as it is in a version. It caches decoded
 // inputs and compiled patterns.
 func newStatusTransformer(version string) function.Runner {
-	t := &statusTransformerFunction{absent: sdk.Absent(version, statusTransformerMeasured, map[string]string{
+	t := &statusTransformerFunction{}
+	t.inputs.Lacks = sdk.Absent(version, statusTransformerMeasured, map[string]string{
 		"statusConditionHooks[].matchers[].includeCompositeAsResource": "v0.4.0-0",
 		"statusConditionHooks[].matchers[].includeExtraResources":      "v0.5.0-0",
-	})}
+	})
 	return function.RunnerFunc(t.run)
 }
 
 type statusTransformerFunction struct {
-	// absent are the paths of the fields that the imitated version does not have.
-	absent   []string
-	inputs   sdk.Memo[sdk.Sum, *StatusTransformation]
+	inputs   sdk.Inputs[StatusTransformation]
 	patterns sdk.Memo[string, *spec.Expression]
 }
 
@@ -56,12 +55,9 @@ type statusTransformerFunction struct {
 func (t *statusTransformerFunction) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	defer proc.EnterStep(ctx, function.Step(ctx))()
 	r := &statusTransformation{statusTransformerFunction: t, req: req, rsp: sdk.To(req), set: map[string]bool{}}
-	in, err := t.inputs.Get(sdk.SumOf(req.GetInput()), func() (*StatusTransformation, error) {
-		in := &StatusTransformation{}
-		return in, sdk.Decode(req.GetInput(), in, t.absent...)
-	})
+	in, err := t.inputs.Of(req)
 	if err != nil {
-		r.fail("InputFailure", fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err))
+		r.fail("InputFailure", err)
 		return r.rsp, nil
 	}
 	for i, hook := range in.StatusConditionHooks {

@@ -2,7 +2,6 @@ package composition
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,20 +53,13 @@ func (all Inputs) Named(function string, gk kschema.GroupKind) (Input, bool) {
 	named := func(in Input) bool {
 		return in.Function == function || in.Function == strings.TrimPrefix(function, "crossplane-contrib-")
 	}
-	if in, ok := all.first(func(in Input) bool { return named(in) && in.GroupKind() == gk }); ok {
+	if in, ok := first(all, func(in Input) bool { return named(in) && in.GroupKind() == gk }); ok {
 		return in, true
 	}
-	return all.first(named)
+	return first(all, named)
 }
 
 // InGroup returns the first input of an API group.
 func (all Inputs) InGroup(group string) (Input, bool) {
-	return all.first(func(in Input) bool { return in.Group == group })
-}
-
-func (all Inputs) first(is func(Input) bool) (Input, bool) {
-	if i := slices.IndexFunc(all, is); i >= 0 {
-		return all[i], true
-	}
-	return Input{}, false
+	return first(all, func(in Input) bool { return in.Group == group })
 }

@@ -87,11 +87,12 @@ func (l *Library) ClaimOf(gvk kschema.GroupVersionKind) (schema.XRD, bool) {
 	return first(l.xrds, func(x schema.XRD) bool { return x.Offers(gvk) })
 }
 
-func first(xrds []schema.XRD, is func(schema.XRD) bool) (schema.XRD, bool) {
-	if i := slices.IndexFunc(xrds, is); i >= 0 {
-		return xrds[i], true
+// first returns the first element for which is returns true.
+func first[T any](all []T, is func(T) bool) (found T, ok bool) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
 	}
-	return schema.XRD{}, false
+	return found, false
 }
 
 // For returns the Compositions that are for XRs of this apiVersion and kind.

@@ -49,17 +49,10 @@ func (d Document) BooleanKeys() []*Error {
 		return nil
 	}
 	var found []*Error
-	var walk func(node *yamlv3.Node)
-	walk = func(node *yamlv3.Node) {
-		for i, child := range node.Content {
-			if node.Kind == yamlv3.MappingNode && i%2 == 0 && isBoolean(child) {
-				found = append(found, &Error{d.Path, d.Line + child.Line - 1, fmt.Errorf("the key %s", meaning(child))})
-			}
-			walk(child)
+	for node, isKey := range nodesIn(parseNodes(d.Text)) {
+		if isKey && isBoolean(node) {
+			found = append(found, &Error{d.Path, d.Line + node.Line - 1, fmt.Errorf("the key %s", meaning(node))})
 		}
-	}
-	if root := parseNodes(d.Text); root != nil {
-		walk(root)
 	}
 	return found
 }

@@ -254,45 +254,23 @@ func (d Document) wrongTag(text string) int {
 // oddKey returns the line of the first object key that is not a scalar, or 0. YAML parsers
 // read the template "{{ .name }}" as such a key.
 func (d Document) oddKey() int {
-	var doc yamlv3.Node
-	if err := yamlv3.Unmarshal(d.Text, &doc); err != nil {
-		return 0
+	for node, isKey := range nodesIn(parseNodes(d.Text)) {
+		if isKey && node.Kind != yamlv3.ScalarNode && node.Kind != yamlv3.AliasNode {
+			return node.Line
+		}
 	}
-	return oddKeyIn(&doc)
+	return 0
 }
 
 // infinite returns the first value that is infinite or not a number, or nil.
 func (d Document) infinite() *yamlv3.Node {
-	var find func(n *yamlv3.Node) *yamlv3.Node
-	find = func(n *yamlv3.Node) *yamlv3.Node {
-		text := strings.ToLower(strings.TrimLeft(n.Value, "+-"))
-		if n.Kind == yamlv3.ScalarNode && n.Style == 0 && (text == ".inf" || text == ".nan") {
-			return n
+	for node := range nodesIn(parseNodes(d.Text)) {
+		text := strings.ToLower(strings.TrimLeft(node.Value, "+-"))
+		if node.Kind == yamlv3.ScalarNode && node.Style == 0 && (text == ".inf" || text == ".nan") {
+			return node
 		}
-		for _, child := range n.Content {
-			if found := find(child); found != nil {
-				return found
-			}
-		}
-		return nil
-	}
-	if root := parseNodes(d.Text); root != nil {
-		return find(root)
 	}
 	return nil
-}
-
-func oddKeyIn(n *yamlv3.Node) int {
-	for i, child := range n.Content {
-		isKey := n.Kind == yamlv3.MappingNode && i%2 == 0
-		if isKey && child.Kind != yamlv3.ScalarNode && child.Kind != yamlv3.AliasNode {
-			return child.Line
-		}
-		if line := oddKeyIn(child); line > 0 {
-			return line
-		}
-	}
-	return 0
 }
 
 // cutLine splits the text of a YAML error into a line number and the message without the

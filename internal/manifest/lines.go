@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"sort"
 	"strconv"
 	"strings"
@@ -72,6 +73,28 @@ func parseNodes(text []byte) *yamlv3.Node {
 	return doc.Content[0]
 }
 
+// nodesIn yields root, which may be nil, and the nodes in it, in their order. The bool is true for a
+// key of an object.
+func nodesIn(root *yamlv3.Node) iter.Seq2[*yamlv3.Node, bool] {
+	return func(yield func(*yamlv3.Node, bool) bool) {
+		var visit func(node *yamlv3.Node, isKey bool) bool
+		visit = func(node *yamlv3.Node, isKey bool) bool {
+			if !yield(node, isKey) {
+				return false
+			}
+			for i, child := range node.Content {
+				if !visit(child, node.Kind == yamlv3.MappingNode && i%2 == 0) {
+					return false
+				}
+			}
+			return true
+		}
+		if root != nil {
+			visit(root, false)
+		}
+	}
+}
+
 // element returns the element of a list at an index, or nil if there is none.
 func (l Lines) element(list *yamlv3.Node, index int) *yamlv3.Node {
 	if len(l.chunks) == 0 && index >= 0 && index < len(list.Content) {
@@ -118,18 +141,13 @@ func (l Lines) parse(n, index int) *yamlv3.Node {
 		if list == nil || len(list.Content) != k.elements {
 			return nil
 		}
-		moveDown(list, bytes.Count(l.doc.Text[:k.start], []byte("\n")))
+		above := bytes.Count(l.doc.Text[:k.start], []byte("\n"))
+		for node := range nodesIn(list) {
+			node.Line += above
+		}
 		l.parsed.index, l.parsed.list = n, list
 	}
 	return l.parsed.list.Content[index]
-}
-
-// moveDown adds lines to the lines of a node and of all nodes in it.
-func moveDown(node *yamlv3.Node, lines int) {
-	node.Line += lines
-	for _, n := range node.Content {
-		moveDown(n, lines)
-	}
 }
 
 // Of returns the line in the file, counted from 1, of a field's key or a list's

@@ -90,7 +90,6 @@ type definer struct {
 		Versions   []struct {
 			Name   string
 			Served bool
-			Schema *struct{}
 		}
 	}
 }

@@ -69,17 +69,13 @@ func New(o Options) function.Runner {
 }
 
 func newRunner(o Options) *runner {
-	return &runner{folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), source: o.Source, read: o.Read, search: o.Search, settings: o.Settings, features: featuresOf(o.Version), progress: o.Progress}
+	return &runner{Options: o, folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), features: featuresOf(o.Version)}
 }
 
 type runner struct {
+	Options
 	folders  []string
-	source   string
-	read     func(path, text string)
-	search   func(path string)
-	settings Settings
 	features features
-	progress progress.Func
 	programs sdk.Memo[programKey, *program]
 	// places are those of errors, by their texts and inputs.
 	places sdk.Memo[placeKey, place]
@@ -99,8 +95,8 @@ func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctio
 	go func() {
 		defer proc.EnterStep(ctx, function.Step(ctx))()
 		rsp := sdk.To(req)
-		if r.settings.TTL != nil {
-			rsp.Meta.Ttl = durationpb.New(*r.settings.TTL)
+		if r.TTL != nil {
+			rsp.Meta.Ttl = durationpb.New(*r.TTL)
 		}
 		done <- outcome{rsp, r.answer(ctx, req, rsp)}
 	}()
@@ -135,12 +131,12 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 		return fmt.Errorf("invalid function input: %w", err)
 	}
 	for _, one := range parts {
-		if r.read != nil && one.at.File != "" {
-			r.read(one.at.File, one.text)
+		if r.Read != nil && one.at.File != "" {
+			r.Read(one.at.File, one.text)
 		}
 	}
 	if in.Options == nil {
-		in.Options = r.settings.DefaultOptions
+		in.Options = r.DefaultOptions
 	}
 	key := newProgramKey(parts.text(), in, r.features)
 	coverage := sdk.CoverageOf(ctx)

@@ -105,7 +105,7 @@ func (r *runner) whole(in *GoTemplate, all parts) sdk.Location {
 	case in.Source == fileSystemSource:
 		return sdk.Location{Field: "fileSystem.dirPath", Line: 1}
 	default:
-		return sdk.Location{File: cmp.Or(r.source, r.settings.DefaultSource)}
+		return sdk.Location{File: cmp.Or(r.Source, r.DefaultSource)}
 	}
 }
 

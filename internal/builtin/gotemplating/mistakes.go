@@ -34,7 +34,7 @@ func (r *runner) warn(ctx context.Context, all []mistake, o written) {
 		text := fmt.Sprintf("pipeline step %q: %s", function.Step(ctx), m.text)
 		_, _ = r.warned.Get(text, func() (bool, error) {
 			at, _ := o.locate(ctx, m.offset(o.text))
-			r.progress.Warn(text + manifest.At(at.Place(ctx)))
+			r.Progress.Warn(text + manifest.At(at.Place(ctx)))
 			return true, nil
 		})
 	}

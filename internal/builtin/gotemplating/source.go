@@ -51,14 +51,14 @@ func (r *runner) parts(ctx context.Context, in *GoTemplate, values *structpb.Str
 
 // defaultParts returns the template of an input without a source.
 func (r *runner) defaultParts(ctx context.Context) (all parts, err error) {
-	dir := r.settings.DefaultSource
+	dir := r.DefaultSource
 	switch {
-	case r.source != "":
-		dir = r.source
+	case r.Source != "":
+		dir = r.Source
 		all, err = readTree(ctx, dir, ".", dir)
 	case dir == "":
 		return nil, errors.New("source is required")
-	case !r.settings.AnyFolder:
+	case !r.AnyFolder:
 		return r.files(ctx, &fileSystem{DirPath: dir})
 	case hidden(filepath.Base(filepath.FromSlash(dir))):
 		return nil, nil
@@ -142,8 +142,8 @@ func (r *runner) readFolder(ctx context.Context, folder, dirPath string) (parts,
 	if err != nil {
 		return nil, err
 	}
-	if r.search != nil {
-		r.search(filepath.Join(folder, inside))
+	if r.Search != nil {
+		r.Search(filepath.Join(folder, inside))
 	}
 	return readTree(ctx, folder, inside, dirPath)
 }

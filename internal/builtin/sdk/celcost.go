@@ -41,12 +41,10 @@ func (celCosts) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 
 // compared returns the weight of a comparison of containers, or 0 for other comparisons,
 // whose cost is correct in cel-go.
 func compared(l, r ref.Val) uint64 {
-	switch {
-	case isContainer(l) && isContainer(r):
+	if isContainer(l) && isContainer(r) {
 		return weigh(l) + weigh(r)
-	default:
-		return 0
 	}
+	return 0
 }
 
 // searched returns the weight of a search in a list. A list can be longer than its cost,

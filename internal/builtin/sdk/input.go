@@ -255,13 +255,16 @@ type Inputs[T any] struct {
 // Of returns the input in a request, which must not be changed. The text of an error is the
 // message of the fatal result.
 func (i *Inputs[T]) Of(req *fnv1.RunFunctionRequest) (*T, error) {
-	return i.memo.Get(SumOf(req.GetInput()), func() (*T, error) {
-		in := new(T)
-		if err := Decode(req.GetInput(), in, i.Lacks...); err != nil {
-			return nil, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
-		}
-		return in, nil
-	})
+	return i.memo.Get(SumOf(req.GetInput()), func() (*T, error) { return Input[T](req, i.Lacks...) })
+}
+
+// Input decodes the input in a request, like Inputs.Of. lacks are those of Inputs.
+func Input[T any](req *fnv1.RunFunctionRequest, lacks ...string) (*T, error) {
+	in := new(T)
+	if err := Decode(req.GetInput(), in, lacks...); err != nil {
+		return nil, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
+	}
+	return in, nil
 }
 
 // A Sum is the SHA-256 digest of an input.

@@ -61,7 +61,7 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 	for _, name := range unreadyNames(got.Desired) {
 		out.Results = append(out.Results, event("Normal", "ComposeResources", fmt.Sprintf("Composed resource %q is not yet ready", name)))
 	}
-	doc := compositeDocument(in, xr, got, sorted(refs))
+	doc := compositeDocument(in, xr, got, SortReferences(refs, "apiVersion", "kind", "name", "namespace"))
 	if itself != nil {
 		delete(doc, "spec") // This resource replaces the references, which Crossplane writes first.
 	}
@@ -233,8 +233,9 @@ func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 	return claim
 }
 
-// sorted returns the resource references sorted by the concatenation of their fields.
-func sorted(refs []any) []any {
+// SortReferences sorts references to resources by the concatenation of the texts of fields, as
+// Crossplane does, and returns them.
+func SortReferences(refs []any, fields ...string) []any {
 	type keyed struct {
 		key string
 		ref any
@@ -242,22 +243,15 @@ func sorted(refs []any) []any {
 	list := make([]keyed, len(refs))
 	for i, ref := range refs {
 		list[i].ref = ref
-		list[i].key = TextOf(ref, "apiVersion", "kind", "name", "namespace")
+		for _, field := range fields {
+			list[i].key += fieldpath.Text(ref, field)
+		}
 	}
 	slices.SortStableFunc(list, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
 	for i := range list {
 		refs[i] = list[i].ref
 	}
 	return refs
-}
-
-// TextOf returns the texts of fields of a reference, one after the other. Crossplane sorts
-// references by it.
-func TextOf(ref any, fields ...string) (text string) {
-	for _, field := range fields {
-		text += fieldpath.Text(ref, field)
-	}
-	return text
 }
 
 // initialEvents returns the events that Crossplane emits before the pipeline runs: that the

@@ -46,13 +46,11 @@ func (v ClassicVersion) render(ctx context.Context, run function.Runner, in Inpu
 func (v ClassicVersion) pipeline(in Input, state *fnv1.State) pipelineInput {
 	p := pipelineInput{Steps: in.Composition.Spec.Pipeline, Validated: in.Validated, Observed: state, Context: in.Context}
 	all := slices.Concat(in.Required, in.Extra)
-	if v.Capabilities {
-		p.Meta = func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) { return capabilities(), nil }
-	}
-	if v.Credentials {
+	if v >= classicV1_20 {
 		p.Secret = in.Credentials.Secret
 	}
-	if v.Requirements {
+	if v >= classicV2_2 {
+		p.Meta = func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) { return capabilities(), nil }
 		p.Requirements = Requirements{Bootstrap: in.Required.ByName, Dynamic: all.ByName, Schema: in.findSchema}
 	} else {
 		p.Requirements = Requirements{Dynamic: all.InOrder, OnlyExtra: true, Off: in.NoExtraResources}
@@ -88,33 +86,31 @@ func (v ClassicVersion) assemble(in Input, got *outcome) (*Output, error) {
 }
 
 func (v ClassicVersion) adopt(u, xr *unstructured.Unstructured, name string) error {
-	if v.Namespaces {
-		forceNamespace(u, xr)
-	}
 	l := labels{composite: xr.GetName()}
-	if v.Nested {
+	if v >= classicV2_2 {
+		forceNamespace(u, xr)
 		l = labelsOf(xr)
 	} else if ref, ok, _ := unstructured.NestedStringMap(xr.Object, "spec", "claimRef"); ok {
 		l.claimName, l.claimNamespace = ref["name"], ref["namespace"]
 	}
-	if !v.Nested || u.GetName() == "" && u.GetGenerateName() == "" {
+	if v < classicV2_2 || u.GetName() == "" && u.GetGenerateName() == "" {
 		u.SetGenerateName(l.composite + "-")
 	}
 	l.mark(u, name)
 	return SetController(u, xr)
 }
 
-// composite returns the desired XR with the identity of the input XR. If
-// v.Conditions is set, it adds the condition Ready and those of functions.
+// composite returns the desired XR with the identity of the input XR. Since
+// v1.20, it adds the condition Ready and those of functions.
 func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *unstructured.Unstructured {
 	xr := body(got.Desired.GetComposite())
 	xr.SetAPIVersion(in.GetAPIVersion())
 	xr.SetKind(in.GetKind())
 	xr.SetName(in.GetName())
-	if v.Namespaces {
+	if v >= classicV2_2 {
 		xr.SetNamespace(in.GetNamespace())
 	}
-	if !v.Conditions {
+	if v < classicV1_20 {
 		return xr
 	}
 	status, ok := xr.Object["status"].(map[string]any)
@@ -124,7 +120,7 @@ func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *
 	}
 	cs := ParseConditions(status["conditions"])
 	own := fnv1.Ready_READY_UNSPECIFIED
-	if v.CompositeReady {
+	if v >= classicV2_2 {
 		own = got.Desired.GetComposite().GetReady()
 	}
 	cs.Set(ready(own, got.Desired))

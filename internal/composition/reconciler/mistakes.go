@@ -90,8 +90,9 @@ var knownAnnotations = []string{
 // metadataFields are the fields of metadata, which all kinds have.
 var metadataFields = strings.Fields("annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels managedFields name namespace ownerReferences resourceVersion selfLink uid")
 
-// A metadataMistake describes a mistake in metadata. field is the path to which it refers.
-type metadataMistake struct{ field, key, text string }
+// A mistake describes a mistake in a field of a desired resource. key is the last element of the path, or
+// a name in metadata.
+type mistake struct{ field, key, text string }
 
 // dotted returns the name that v, an entry of labels or annotations, probably has: that with the names of
 // the objects in it, because a path has a dot in the name. It returns name if v is no such object.
@@ -108,11 +109,11 @@ func dotted(name string, v *structpb.Value) string {
 // metadataMistakes describes mistakes in the new metadata of a desired resource: fields that no
 // object has, labels and annotations that an API server refuses, values that are not text, for which
 // Crossplane removes all entries, and annotations whose names are similar to known ones.
-func metadataMistakes(before, after *structpb.Struct) (found []metadataMistake) {
+func metadataMistakes(before, after *structpb.Struct) (found []mistake) {
 	old, is := metadataOf(before), metadataOf(after)
 	for _, field := range slices.Sorted(maps.Keys(is)) {
 		if _, had := old[field]; !had && !slices.Contains(metadataFields, field) {
-			found = append(found, metadataMistake{"metadata", field, fmt.Sprintf("sets metadata.%s, which no object has%s", field, hint.DidYouMean(hint.Nearest(field, metadataFields)))})
+			found = append(found, mistake{"metadata", field, fmt.Sprintf("sets metadata.%s, which no object has%s", field, hint.DidYouMean(hint.Nearest(field, metadataFields)))})
 		}
 	}
 	for _, field := range []string{"labels", "annotations"} {
@@ -124,7 +125,7 @@ func metadataMistakes(before, after *structpb.Struct) (found []metadataMistake) 
 			switch v := entries[name].GetKind().(type) {
 			case *structpb.Value_StringValue:
 				if reason := invalidEntry(field, name, v.StringValue); reason != "" {
-					found = append(found, metadataMistake{"metadata", name, fmt.Sprintf("sets metadata.%s[%s] to %q, which an API server refuses: %s", field, name, v.StringValue, reason)})
+					found = append(found, mistake{"metadata", name, fmt.Sprintf("sets metadata.%s[%s] to %q, which an API server refuses: %s", field, name, v.StringValue, reason)})
 				}
 			case *structpb.Value_NullValue:
 			case *structpb.Value_StructValue:
@@ -132,12 +133,12 @@ func metadataMistakes(before, after *structpb.Struct) (found []metadataMistake) 
 				if full := dotted(name, entries[name]); full != name {
 					next, path = fmt.Sprintf("for a name with a dot, write the path metadata.%s[%s]", field, full), "metadata."+field+"."+full
 				}
-				found = append(found, metadataMistake{path, name, fmt.Sprintf("sets metadata.%s[%s] to an object, so Crossplane removes all %[1]s: %[3]s", field, name, next)})
+				found = append(found, mistake{path, name, fmt.Sprintf("sets metadata.%s[%s] to an object, so Crossplane removes all %[1]s: %[3]s", field, name, next)})
 			default:
-				found = append(found, metadataMistake{"metadata", name, fmt.Sprintf("sets metadata.%s[%s] to a value that is not text, so Crossplane removes all %[1]s: write it in quotes", field, name)})
+				found = append(found, mistake{"metadata", name, fmt.Sprintf("sets metadata.%s[%s] to a value that is not text, so Crossplane removes all %[1]s: write it in quotes", field, name)})
 			}
 			if near := hint.Misspelled(name, knownAnnotations); field == "annotations" && near != "" {
-				found = append(found, metadataMistake{"metadata", name, fmt.Sprintf("sets the annotation %s, which has no effect%s", name, hint.DidYouMean(near))})
+				found = append(found, mistake{"metadata", name, fmt.Sprintf("sets the annotation %s, which has no effect%s", name, hint.DidYouMean(near))})
 			}
 		}
 	}
@@ -199,13 +200,10 @@ func kindMistake(r *structpb.Struct) (text, field string) {
 	return fmt.Sprintf("is of kind %s of %s, which no API server has%s", kind, apiVersion, hint.DidYouMean(near)), field
 }
 
-// A fieldMistake describes a mistake in a field. key is the last element of its path.
-type fieldMistake struct{ field, key, text string }
-
 // fieldMistakes describes the fields of r, a desired resource of a kind of Kubernetes, that an API server
 // refuses or drops: values of a wrong type, and fields that the kind does not have. It leaves out
 // metadata, which metadataMistakes checks, and texts with a placeholder.
-func fieldMistakes(r *structpb.Struct) (found []fieldMistake) {
+func fieldMistakes(r *structpb.Struct) (found []mistake) {
 	apiVersion, name := r.GetFields()["apiVersion"].GetStringValue(), r.GetFields()["kind"].GetStringValue()
 	if !schema.HasNoXRs(kschema.FromAPIVersionAndKind(apiVersion, name).GroupVersion()) {
 		return nil // Looking for a kind of Kubernetes takes up to a millisecond.
@@ -221,9 +219,9 @@ func fieldMistakes(r *structpb.Struct) (found []fieldMistake) {
 		switch {
 		case strings.HasPrefix(f.Field, "metadata"), isText && placeholderIn(text) != "":
 		case !f.Unknown:
-			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("is %s that an API server refuses: %s", hint.An(name), f)})
+			found = append(found, mistake{f.Field, key, fmt.Sprintf("is %s that an API server refuses: %s", hint.An(name), f)})
 		default:
-			found = append(found, fieldMistake{f.Field, key, fmt.Sprintf("has the field %s, which %s of %s does not have%s", f.Field, hint.An(name), apiVersion, cmp.Or(misplaced(kind, obj, f.Field), hint.DidYouMean(f.Nearest)))})
+			found = append(found, mistake{f.Field, key, fmt.Sprintf("has the field %s, which %s of %s does not have%s", f.Field, hint.An(name), apiVersion, cmp.Or(misplaced(kind, obj, f.Field), hint.DidYouMean(f.Nearest)))})
 		}
 	}
 	return found

@@ -163,14 +163,13 @@ func (o *Output) addOperation(op *unstructured.Unstructured, got *outcome) error
 			refs = append(refs, ref)
 		}
 	}
-	key := func(ref any) string { return TextOf(ref, "apiVersion", "kind", "namespace", "name") }
-	slices.SortStableFunc(refs, func(a, b any) int { return cmp.Compare(key(a), key(b)) })
-	slices.SortStableFunc(o.Composed, func(a, b map[string]any) int {
-		ref := func(obj map[string]any) any { return appliedReference(&unstructured.Unstructured{Object: obj}) }
-		return cmp.Compare(key(ref(a)), key(ref(b)))
-	})
+	key := func(obj map[string]any) string {
+		u := &unstructured.Unstructured{Object: obj}
+		return u.GetAPIVersion() + u.GetKind() + u.GetNamespace() + u.GetName()
+	}
+	slices.SortStableFunc(o.Composed, func(a, b map[string]any) int { return cmp.Compare(key(a), key(b)) })
 	if len(refs) > 0 {
-		status["appliedResourceRefs"] = refs
+		status["appliedResourceRefs"] = SortReferences(refs, "apiVersion", "kind", "namespace", "name")
 	}
 	return nil
 }
