@@ -46,11 +46,13 @@ func (v ClassicVersion) render(ctx context.Context, run function.Runner, in Inpu
 func (v ClassicVersion) pipeline(in Input, state *fnv1.State) pipelineInput {
 	p := pipelineInput{Steps: in.Composition.Spec.Pipeline, Validated: in.Validated, Observed: state, Context: in.Context}
 	all := slices.Concat(in.Required, in.Extra)
-	if v >= classicV1_20 {
+	if v.Capabilities {
+		p.Meta = func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) { return capabilities(), nil }
+	}
+	if v.Credentials {
 		p.Secret = in.Credentials.Secret
 	}
-	if v >= classicV2_2 {
-		p.Meta = func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) { return capabilities(), nil }
+	if v.Requirements {
 		p.Requirements = Requirements{Bootstrap: in.Required.ByName, Dynamic: all.ByName, Schema: in.findSchema}
 	} else {
 		p.Requirements = Requirements{Dynamic: all.InOrder, OnlyExtra: true, Off: in.NoExtraResources}
@@ -86,31 +88,33 @@ func (v ClassicVersion) assemble(in Input, got *outcome) (*Output, error) {
 }
 
 func (v ClassicVersion) adopt(u, xr *unstructured.Unstructured, name string) error {
-	l := labels{composite: xr.GetName()}
-	if v >= classicV2_2 {
+	if v.Namespaces {
 		forceNamespace(u, xr)
+	}
+	l := labels{composite: xr.GetName()}
+	if v.Nested {
 		l = labelsOf(xr)
 	} else if ref, ok, _ := unstructured.NestedStringMap(xr.Object, "spec", "claimRef"); ok {
 		l.claimName, l.claimNamespace = ref["name"], ref["namespace"]
 	}
-	if v < classicV2_2 || u.GetName() == "" && u.GetGenerateName() == "" {
+	if !v.Nested || u.GetName() == "" && u.GetGenerateName() == "" {
 		u.SetGenerateName(l.composite + "-")
 	}
 	l.mark(u, name)
 	return SetController(u, xr)
 }
 
-// composite returns the desired XR with the identity of the input XR. Since
-// v1.20, it adds the condition Ready and those of functions.
+// composite returns the desired XR with the identity of the input XR. If
+// v.Conditions is set, it adds the condition Ready and those of functions.
 func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *unstructured.Unstructured {
 	xr := body(got.Desired.GetComposite())
 	xr.SetAPIVersion(in.GetAPIVersion())
 	xr.SetKind(in.GetKind())
 	xr.SetName(in.GetName())
-	if v >= classicV2_2 {
+	if v.Namespaces {
 		xr.SetNamespace(in.GetNamespace())
 	}
-	if v < classicV1_20 {
+	if !v.Conditions {
 		return xr
 	}
 	status, ok := xr.Object["status"].(map[string]any)
@@ -120,7 +124,7 @@ func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *
 	}
 	cs := ParseConditions(status["conditions"])
 	own := fnv1.Ready_READY_UNSPECIFIED
-	if v >= classicV2_2 {
+	if v.CompositeReady {
 		own = got.Desired.GetComposite().GetReady()
 	}
 	cs.Set(ready(own, got.Desired))

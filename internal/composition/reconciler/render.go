@@ -50,7 +50,7 @@ type Output struct {
 // Render reconciles the composite resource once, as the version v of Crossplane
 // does. A result of severity FATAL is returned as a *function.FatalError.
 func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Output, error) {
-	if v.Classic != notClassic {
+	if v.Classic != nil {
 		return v.Classic.render(ctx, run, in)
 	}
 	xr, err := setup(in)
@@ -80,8 +80,9 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 type Version struct {
 	// Checks are the checks of the input, which are made before any function runs.
 	Checks
-	// Classic is the version if its `crossplane render` does not use the reconciler, or 0.
-	Classic ClassicVersion
+	// Classic describes a version whose `crossplane render` does not use the
+	// reconciler. It is nil for other versions.
+	Classic *ClassicVersion
 }
 
 // Checks are the differences in how versions of Crossplane read and check the
@@ -105,20 +106,26 @@ type Checks struct {
 	EmptyXR bool
 }
 
-// A ClassicVersion is a version of the classic `crossplane render`. A later one is greater.
-type ClassicVersion int
-
-const (
-	notClassic ClassicVersion = iota
-	classicV1_14
-	// classicV1_20 passes Secrets to functions, and writes conditions to the XR.
-	classicV1_20
-	// classicV2_2 also sends the engine's capabilities to functions, supports required resources and
-	// schemas, uses the readiness that functions set on the XR, and puts composed resources into the
-	// XR's namespace. It reads their name prefix and claim from the XR's labels. Earlier versions use
-	// the XR's name and spec.claimRef.
-	classicV2_2
-)
+// A ClassicVersion lists how versions of the classic `crossplane render` differ.
+// Each field, if true, enables the described behavior.
+type ClassicVersion struct {
+	// Capabilities sends the engine's capabilities to functions.
+	Capabilities bool
+	// Conditions writes conditions to the XR.
+	Conditions bool
+	// CompositeReady uses the readiness that functions set on the XR.
+	CompositeReady bool
+	// Namespaces puts composed resources into the XR's namespace, and includes
+	// this namespace in the output XR.
+	Namespaces bool
+	// Nested reads the name prefix and the claim of composed resources from the
+	// XR's labels. If Nested is false, they are the XR's name and spec.claimRef.
+	Nested bool
+	// Requirements supports required resources and schemas.
+	Requirements bool
+	// Credentials passes Secrets to functions.
+	Credentials bool
+}
 
 // VersionOf returns the Version for a profile of package render, by the profile's name.
 func VersionOf(profile string) (Version, error) {
@@ -135,18 +142,21 @@ func VersionOf(profile string) (Version, error) {
 		return Version{Checks: Checks{Match: true, Selector: selector, Refuse: invalid, XRDKind: true}}, nil
 	case "classic":
 		return Version{
-			Checks:  Checks{Match: true, Selector: selector, Refuse: invalid, LastRequired: true, ContextFirst: true},
-			Classic: classicV2_2,
+			Checks: Checks{Match: true, Selector: selector, Refuse: invalid, LastRequired: true, ContextFirst: true},
+			Classic: &ClassicVersion{
+				Capabilities: true, Conditions: true, CompositeReady: true, Namespaces: true,
+				Nested: true, Requirements: true, Credentials: true,
+			},
 		}, nil
 	case "v1.20":
 		return Version{
 			Checks:  Checks{Match: true, Selector: legacySelector, Refuse: invalidSpec, LastRequired: true, ContextFirst: true, JSONContext: true},
-			Classic: classicV1_20,
+			Classic: &ClassicVersion{Conditions: true, Credentials: true},
 		}, nil
 	case "v1.14":
 		return Version{
 			Checks:  Checks{Refuse: invalidSpec, LastRequired: true, ContextFirst: true, JSONContext: true, EmptyXR: true},
-			Classic: classicV1_14,
+			Classic: &ClassicVersion{},
 		}, nil
 	case "alpha":
 		return Version{Checks: Checks{Match: true, Selector: legacySelector, XRDKind: true}}, nil
