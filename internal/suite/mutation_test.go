@@ -90,12 +90,9 @@ spec: {package: xpkg.crossplane.io/crossplane-contrib/function-go-templating:v0.
 
 func mutations(t *testing.T, ctx context.Context, o suite.Options, m suite.MutationOptions) ([]suite.Mutation, error) {
 	t.Helper()
-	suites, err := suite.Load(ctx, o.Config.Reader, []string{"mutated.test.yaml"})
-	e2e.NoError(t, err)
-	items, err := suite.Plan(suites, suite.Selection{})
-	e2e.NoError(t, err)
+	items := planned(t, loaded(t, o, "mutated.test.yaml"), suite.Selection{})
 	var all []suite.Mutation
-	err = suite.Mutate(ctx, items, o, m, func(one suite.Mutation) error {
+	err := suite.Mutate(ctx, items, o, m, func(one suite.Mutation) error {
 		all = append(all, one)
 		return nil
 	})
@@ -188,12 +185,9 @@ func TestMutateErrors(t *testing.T) {
 	stop := errors.New("stop")
 	o := options(example(t, mutated))
 	o.Parallel = 1
-	suites, err := suite.Load(ctx, o.Config.Reader, []string{"mutated.test.yaml"})
-	e2e.NoError(t, err)
-	items, err := suite.Plan(suites, suite.Selection{})
-	e2e.NoError(t, err)
+	items := planned(t, loaded(t, o, "mutated.test.yaml"), suite.Selection{})
 	n := 0
-	err = suite.Mutate(ctx, items, o, suite.MutationOptions{}, func(suite.Mutation) error {
+	err := suite.Mutate(ctx, items, o, suite.MutationOptions{}, func(suite.Mutation) error {
 		if n++; n == 3 {
 			cancel(stop)
 		}
@@ -348,10 +342,7 @@ func TestMutateTemplateFiles(t *testing.T) {
 func BenchmarkMutants(b *testing.B) {
 	text := e2e.ReadFile(b, "../../examples/bucket/bucket.test.yaml")
 	o := options(example(b, map[string]string{"bucket.test.yaml": text}))
-	suites, err := suite.Load(b.Context(), o.Config.Reader, []string{"bucket.test.yaml"})
-	e2e.NoError(b, err)
-	items, err := suite.Plan(suites, suite.Selection{})
-	e2e.NoError(b, err)
+	items := planned(b, loaded(b, o, "bucket.test.yaml"), suite.Selection{})
 	const times = 10
 	benchtest.Measure(b, "Mutants", benchtest.Jobs{XFN: func(string) benchtest.Cost {
 		n := 0

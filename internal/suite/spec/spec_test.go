@@ -181,7 +181,7 @@ cases:
 	for _, c := range s.Cases {
 		names = append(names, c.Name)
 	}
-	e2e.Equal(t, "the texts", []string{"size 1", "size two", "rows/1", "rows/2"}, names)
+	e2e.Equal(t, "the names of the cases", []string{"size 1", "size two", "rows/1", "rows/2"}, names)
 	f, err := s.Cases[0].Spec()
 	e2e.NoError(t, err)
 	want := map[string]any{"one": []any{"a", "b"}, "text": `${each.size} is 1, ["a","b"]`, "other": "${size}"}
