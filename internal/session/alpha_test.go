@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
@@ -116,9 +114,9 @@ func TestAlphaMany(t *testing.T) {
 	in := alphaInputs
 	in.AllDocuments = true
 	got, err := names(t, s, in)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(here.images) != 40 {
-		t.Errorf("got error %v, %d calls (-want +got):\n%s", err, len(here.images), diff)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "the rendered resources", want, got)
+	e2e.Equal(t, "calls", 40, len(here.images))
 }
 
 // TestAlphaEnvironment: the environment is the value of a context key. If

@@ -10,11 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/spf13/afero"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -102,9 +99,7 @@ func (r *shelf) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Inst
 	defer r.mu.Unlock()
 	r.started = append(r.started, fn.Name+" "+fn.Package)
 	return &runtimes.Instance{
-		Runner: function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-			return &fnv1.RunFunctionResponse{Desired: proto.CloneOf(req.GetDesired())}, nil
-		}),
+		Runner: unchanged,
 		Detail: "from " + fn.Package,
 		Stop: func(context.Context) error {
 			r.mu.Lock()
