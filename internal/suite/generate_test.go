@@ -116,8 +116,7 @@ func TestShrink(t *testing.T) {
 		text, err := json.Marshal(xr)
 		return err == nil && strings.Contains(string(text), ": ")
 	}))
+	e2e.NoError(t, err)
 	want := `{"apiVersion":"example.org/v1","kind":"XThing","metadata":{"name":"xr","namespace":"default"},"spec":{"num":2,"tags":[": "]}}`
-	if err != nil || string(text) != want {
-		t.Errorf("got  %s\nwant %s: %v", text, want, err)
-	}
+	e2e.Equal(t, "the smallest resource", want, string(text))
 }

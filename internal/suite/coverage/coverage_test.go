@@ -94,9 +94,8 @@ func recorded(t *testing.T, steps, mocked string, hits ...sdk.Point) *coverage.R
 		return &fnv1.RunFunctionResponse{}, nil
 	}), func(step string) bool { return step == mocked })
 	for _, step := range strings.Fields(steps) {
-		if _, err := runner.RunFunction(function.WithStep(t.Context(), step), "f", &fnv1.RunFunctionRequest{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := runner.RunFunction(function.WithStep(t.Context(), step), "f", &fnv1.RunFunctionRequest{})
+		e2e.NoError(t, err)
 	}
 	return r
 }

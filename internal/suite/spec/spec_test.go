@@ -80,9 +80,8 @@ func TestCaseErrors(t *testing.T) {
 				defaults = "defaults: {expect: {passes: '${each.size}'}}"
 			}
 			s := parse(t, defaults+"\ncases:\n- {name: good, expect: {passes: 1}}\n"+tc.text+"\n")
-			if _, err := s.Cases[0].Spec(); err != nil {
-				t.Errorf("got error %v of another case", err)
-			}
+			_, err := s.Cases[0].Spec()
+			e2e.NoError(t, err)
 			c := s.Cases[1]
 			if _, err := c.Spec(); c.Name != tc.name || fmt.Sprint(err) != tc.want {
 				t.Errorf("%s: got case %q with\n%v\nwant\n%s", tc.reason, c.Name, err, tc.want)
@@ -192,9 +191,9 @@ cases:
 	if err != nil || !ok || xr.File != "other.yaml" || cmp.Diff(map[string]any{"spec": map[string]any{"size": "two"}}, xr.Patch) != "" {
 		t.Errorf("got %+v, %v as XR of the defaults", xr, err)
 	}
-	if f, err = s.Cases[3].Spec(); err != nil || f.XRD.File != "2.yaml" {
-		t.Errorf("got %q, %v for a row that is not an object", f.XRD.File, err)
-	}
+	f, err = s.Cases[3].Spec()
+	e2e.NoError(t, err)
+	e2e.Equal(t, "a row that is not an object", "2.yaml", f.XRD.File)
 }
 
 // TestPosition checks that an inherited field has the line of the defaults.
@@ -233,9 +232,7 @@ cases:
 	} {
 		e2e.Equal(t, strings.Join(path, "."), want, c.Position(path...))
 	}
-	if c.Line() != 8 {
-		t.Errorf("got line %d for the case", c.Line())
-	}
+	e2e.Equal(t, "the line of the case", 8, c.Line())
 }
 
 // FuzzParse checks that decoding the cases of a parsed suite does not panic.
