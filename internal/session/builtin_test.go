@@ -79,8 +79,7 @@ func TestVersionOfPackage(t *testing.T) {
 			s := open(t, session.Config{}, map[string]string{
 				"composition.yaml": strings.Replace(steps("function-go-templating"), "{response: {}}", "{source: Inline, inline: {template: '# x'}, ttl: 5m}", 1), "functions.yaml": fn("function-go-templating", "crossplane-contrib/function-go-templating"+tc.pkg, ""),
 			})
-			_, err := renderOne(t.Context(), s, inputs)
-			e2e.WantError(t, tc.reason, err, tc.want)
+			e2e.WantError(t, tc.reason, e2e.Err(renderOne(t.Context(), s, inputs)), tc.want)
 		})
 	}
 }
@@ -181,8 +180,7 @@ func TestBuiltinSettings(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, session.Config{BuiltinOptions: builtin.Options{Settings: tc.settings}, Annotations: tc.annotations}, map[string]string{"composition.yaml": templated(tc.input), "functions.yaml": tc.functions})
-			_, err := renderOne(t.Context(), s, inputs)
-			e2e.WantError(t, tc.reason, err, tc.want)
+			e2e.WantError(t, tc.reason, e2e.Err(renderOne(t.Context(), s, inputs)), tc.want)
 		})
 	}
 }

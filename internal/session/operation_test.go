@@ -60,16 +60,14 @@ func TestOperationGolden(t *testing.T) {
 // and with the applied resources in a fixed order.
 func comparable(t *testing.T, text string) []string {
 	t.Helper()
-	docs, err := manifest.Objects("stdout", []byte(text))
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifest.Objects("stdout", []byte(text)))(t)
 	spec := fieldpath.Map(docs[0], "spec")
 	spec["pipeline"] = slices.DeleteFunc(fieldpath.List(spec, "pipeline"), func(step any) bool {
 		return fieldpath.Text(step, "functionRef", "name") == "crossplane-render-context"
 	})
 	var out []string
 	for _, doc := range docs {
-		raw, err := json.Marshal(doc)
-		e2e.NoError(t, err)
+		raw := e2e.Must(json.Marshal(doc))(t)
 		out = append(out, string(raw))
 	}
 	slices.SortStableFunc(out[1:], func(a, b string) int {

@@ -35,8 +35,7 @@ func TestXprinGolden(t *testing.T) {
 	}
 	e2e.NoError(t, err)
 	fsys := afero.NewCopyOnWriteFs(afero.NewBasePathFs(afero.NewOsFs(), filepath.Join(dir, "in")), afero.NewMemMapFs())
-	text, err := afero.ReadFile(fsys, "a_xprin.yaml")
-	e2e.NoError(t, err)
+	text := e2e.Must(afero.ReadFile(fsys, "a_xprin.yaml"))(t)
 	text = regexp.MustCompile(`(?s)  hooks:.*?  assertions:`).ReplaceAll(text, []byte("  assertions:"))
 	e2e.NoError(t, afero.WriteFile(fsys, "a_xprin.yaml", text, 0o644))
 	o := options(fsys)

@@ -208,8 +208,7 @@ func TestFuzzErrors(t *testing.T) {
 	}
 	other := fuzzed(thing("a", "", ""))
 	other["xrd.yaml"] = strings.ReplaceAll(other["xrd.yaml"], "XThing", "XOther")
-	_, err := fuzz(t, t.Context(), other, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 1})
-	e2e.ErrorHas(t, "an XRD of another kind", err, "no case tests a Composition for XOther")
+	e2e.ErrorHas(t, "an XRD of another kind", e2e.Err(fuzz(t, t.Context(), other, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 1})), "no case tests a Composition for XOther")
 }
 
 // TestFuzzStops checks that what was found is returned if the context ends.
@@ -239,8 +238,7 @@ func TestSaveFindings(t *testing.T) {
 	if err != nil || len(got.Findings) != 1 {
 		t.Fatalf("got %v: %v", got, err)
 	}
-	text, err := suite.SaveFindings("saved/found.yaml", "xrd.yaml", got.Findings)
-	e2e.NoError(t, err)
+	text := e2e.Must(suite.SaveFindings("saved/found.yaml", "xrd.yaml", got.Findings))(t)
 	e2e.NoError(t, afero.WriteFile(fsys, "saved/found.yaml", text, 0o644))
 	o := options(fsys)
 	outcomes := runItems(t, planned(t, loaded(t, o, "saved"), suite.Selection{}), o)

@@ -62,8 +62,7 @@ func TestLoad(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
-	_, err := suite.Load(t.Context(), manifest.Reader{FS: example(t, nil)}, []string{"."})
-	e2e.ErrorIs(t, "a folder without suites", err, suite.ErrNone)
+	e2e.ErrorIs(t, "a folder without suites", e2e.Err(suite.Load(t.Context(), manifest.Reader{FS: example(t, nil)}, []string{"."})), suite.ErrNone)
 }
 
 // TestBrokenSuite checks the outcome of an invalid suite, which has all errors.
@@ -112,6 +111,5 @@ func TestLoadCanceled(t *testing.T) {
 	end := make(chan struct{})
 	defer close(end)
 	fsys := stuckFS{afero.NewMemMapFs(), func() { cancel(why); <-end }}
-	_, err := suite.Load(ctx, manifest.Reader{FS: fsys}, []string{"suite.yaml"})
-	e2e.ErrorIs(t, "the cause of the context", err, why)
+	e2e.ErrorIs(t, "the cause of the context", e2e.Err(suite.Load(ctx, manifest.Reader{FS: fsys}, []string{"suite.yaml"})), why)
 }

@@ -50,16 +50,12 @@ func options(fsys afero.Fs) suite.Options {
 // loaded returns the suites at a path.
 func loaded(t testing.TB, o suite.Options, path string) []*suite.Suite {
 	t.Helper()
-	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{path})
-	e2e.NoError(t, err)
-	return suites
+	return e2e.Must(suite.Load(t.Context(), o.Config.Reader, []string{path}))(t)
 }
 
 func planned(t testing.TB, suites []*suite.Suite, sel suite.Selection) []suite.Item {
 	t.Helper()
-	items, err := suite.Plan(suites, sel)
-	e2e.NoError(t, err)
-	return items
+	return e2e.Must(suite.Plan(suites, sel))(t)
 }
 
 // run loads and runs all cases below the working directory.

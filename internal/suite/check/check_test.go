@@ -17,18 +17,13 @@ import (
 
 func value(t *testing.T, text string) map[string]any {
 	t.Helper()
-	obj, err := manifest.Document{Path: "x", Line: 1, Text: []byte(text)}.Object()
-	e2e.NoError(t, err)
-	return obj
+	return e2e.Must(manifest.Document{Path: "x", Line: 1, Text: []byte(text)}.Object())(t)
 }
 
 func form(t *testing.T, expect string) spec.CaseSpec {
 	t.Helper()
-	s, err := spec.Parse(manifest.Document{Path: "s.yaml", Line: 1, Text: []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- name: a\n  expect: " + expect)})
-	e2e.NoError(t, err)
-	f, err := s.Cases[0].Spec()
-	e2e.NoError(t, err)
-	return f
+	s := e2e.Must(spec.Parse(manifest.Document{Path: "s.yaml", Line: 1, Text: []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- name: a\n  expect: " + expect)}))(t)
+	return e2e.Must(s.Cases[0].Spec())(t)
 }
 
 func composed(t *testing.T, name, kind, rest string) map[string]any {

@@ -21,9 +21,7 @@ func document(text string) manifest.Document {
 
 func parse(t *testing.T, text string) *spec.Suite {
 	t.Helper()
-	s, err := spec.Parse(document(head + text))
-	e2e.NoError(t, err)
-	return s
+	return e2e.Must(spec.Parse(document(head + text)))(t)
 }
 
 // TestParseErrors checks that all errors of a suite are returned together, each
@@ -80,8 +78,7 @@ func TestCaseErrors(t *testing.T) {
 				defaults = "defaults: {expect: {passes: '${each.size}'}}"
 			}
 			s := parse(t, defaults+"\ncases:\n- {name: good, expect: {passes: 1}}\n"+tc.text+"\n")
-			_, err := s.Cases[0].Spec()
-			e2e.NoError(t, err)
+			e2e.NoError(t, e2e.Err(s.Cases[0].Spec()))
 			c := s.Cases[1]
 			if _, err := c.Spec(); c.Name != tc.name || fmt.Sprint(err) != tc.want {
 				t.Errorf("%s: got case %q with\n%v\nwant\n%s", tc.reason, c.Name, err, tc.want)
@@ -181,8 +178,7 @@ cases:
 		names = append(names, c.Name)
 	}
 	e2e.Equal(t, "the names of the cases", []string{"size 1", "size two", "rows/1", "rows/2"}, names)
-	f, err := s.Cases[0].Spec()
-	e2e.NoError(t, err)
+	f := e2e.Must(s.Cases[0].Spec())(t)
 	want := map[string]any{"one": []any{"a", "b"}, "text": `${each.size} is 1, ["a","b"]`, "other": "${size}"}
 	e2e.Equal(t, "context", want, f.Context)
 	e2e.Equal(t, "the value of a whole variable must keep its type", int64(1), f.Expect.Resources["bolt-1"].Fields["spec.size"].Value.Any)
@@ -191,8 +187,7 @@ cases:
 	if err != nil || !ok || xr.File != "other.yaml" || cmp.Diff(map[string]any{"spec": map[string]any{"size": "two"}}, xr.Patch) != "" {
 		t.Errorf("got %+v, %v as XR of the defaults", xr, err)
 	}
-	f, err = s.Cases[3].Spec()
-	e2e.NoError(t, err)
+	f = e2e.Must(s.Cases[3].Spec())(t)
 	e2e.Equal(t, "a row that is not an object", "2.yaml", f.XRD.File)
 }
 
