@@ -51,8 +51,7 @@ func TestApply(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			live, desired, previous := object(t, tc.live), object(t, tc.desired), object(t, tc.previous)
-			got, err := apply(nil, "owner", live, desired, previous)
-			e2e.NoError(t, err)
+			got := e2e.Must(apply(nil, "owner", live, desired, previous))(t)
 			e2e.Equal(t, tc.reason, object(t, tc.want), got.after)
 			for text, in := range map[string]map[string]any{tc.live: live, tc.desired: desired, tc.previous: previous} {
 				e2e.Equal(t, tc.reason+": an argument was changed", object(t, text), in)

@@ -29,8 +29,7 @@ const widgets = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceD
 // TestApplySchema: an apply merges lists and maps by the schema of the kind, and removes the
 // fields that Crossplane managed.
 func TestApplySchema(t *testing.T) {
-	defined, err := schema.Define(object(t, widgets))
-	e2e.NoError(t, err)
+	defined := e2e.Must(schema.Define(object(t, widgets)))(t)
 	types := schema.Definitions{defined[0].GroupKind: defined[0]}
 	service := func(fields string) string { return `{"apiVersion":"v1","kind":"Service",` + fields + `}` }
 	widget := func(fields string) string { return `{"apiVersion":"gold.test/v1","kind":"Widget",` + fields + `}` }
@@ -130,8 +129,7 @@ func TestApplySchema(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := apply(types, owner, object(t, tc.live), object(t, tc.desired), object(t, tc.previous))
-			e2e.NoError(t, err)
+			got := e2e.Must(apply(types, owner, object(t, tc.live), object(t, tc.desired), object(t, tc.previous)))(t)
 			e2e.Equal(t, tc.reason, object(t, tc.want), got.after["spec"])
 			e2e.Equal(t, tc.reason, tc.guess, got.guess)
 		})
@@ -176,8 +174,7 @@ func TestApplySecret(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := apply(nil, owner, object(t, tc.live), object(t, tc.desired), object(t, tc.previous))
-			e2e.NoError(t, err)
+			got := e2e.Must(apply(nil, owner, object(t, tc.live), object(t, tc.desired), object(t, tc.previous)))(t)
 			e2e.Equal(t, tc.reason, object(t, tc.want), got.after)
 			e2e.Equal(t, tc.reason, tc.guess, got.guess)
 		})

@@ -188,8 +188,7 @@ func (b *bench) next() (dev.Round, bool) {
 // text returns the text of a round as one line, without the path of the folder.
 func (b *bench) text(r dev.Round) string {
 	b.Helper()
-	sections, err := dev.Text{}.Sections(r)
-	e2e.NoError(b, err)
+	sections := e2e.Must(dev.Text{}.Sections(r))(b)
 	// The text is joined to one line, because the texts of suites are wrapped.
 	text := strings.Join(strings.Fields(strings.Join(slices.Concat(sections...), "\n")), " ")
 	return strings.ReplaceAll(text, b.dir+string(filepath.Separator), "")

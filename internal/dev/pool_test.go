@@ -110,9 +110,7 @@ func pool(runtime string, s *starter) (*dev.Pool, runtimes.Runtime) {
 
 func begin(t *testing.T, r runtimes.Runtime, name, pkg string) *runtimes.Instance {
 	t.Helper()
-	i, err := r.Start(t.Context(), runtimes.Function{Name: name, Package: pkg})
-	e2e.NoError(t, err)
-	return i
+	return e2e.Must(r.Start(t.Context(), runtimes.Function{Name: name, Package: pkg}))(t)
 }
 
 func TestKeep(t *testing.T) {
@@ -171,8 +169,7 @@ func TestKeys(t *testing.T) {
 		{Name: "a", Package: "./b"},
 		{Name: "a", Package: "./a", Annotations: map[string]string{"k": "v"}},
 	} {
-		_, err := r.Start(t.Context(), fn)
-		e2e.NoError(t, err)
+		e2e.NoError(t, e2e.Err(r.Start(t.Context(), fn)))
 	}
 	begin(t, k.Runtime("Docker", s), "a", "./a")
 	s.want(t, "functions that differ in any field are started separately", "start a 1", "start a 2", "start a 3", "start a 4")
@@ -183,8 +180,7 @@ func TestFailedStart(t *testing.T) {
 	s := &starter{fail: errors.New("it does not compile")}
 	k, r := pool("Process", s)
 	fn := runtimes.Function{Name: "a", Package: "./a"}
-	_, err := r.Start(t.Context(), fn)
-	e2e.ErrorIs(t, "a function that does not compile", err, s.fail)
+	e2e.ErrorIs(t, "a function that does not compile", e2e.Err(r.Start(t.Context(), fn)), s.fail)
 	e2e.Equal(t, "functions that fail to start are watched", []string{"./a"}, k.Packages())
 	e2e.Equal(t, "unstarted", []string{"a"}, k.Unstarted())
 	if k.Begin(); k.Unstarted() != nil {

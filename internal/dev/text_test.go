@@ -102,8 +102,7 @@ func TestSections(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			sections, err := tc.text.Sections(tc.round)
-			e2e.NoError(t, err)
+			sections := e2e.Must(tc.text.Sections(tc.round))(t)
 			got := strings.Join(dev.Fit(sections, 1000, 1000, ""), "\n")
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
@@ -115,10 +114,8 @@ func TestSections(t *testing.T) {
 func TestSectionsInColor(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("word ", 40))
 	r := dev.Round{N: 2, Rendered: &dev.Rendering{Err: errors.New(long)}, Warnings: []string{long}}
-	plain, err := dev.Text{Columns: 40}.Sections(r)
-	e2e.NoError(t, err)
-	colored, err := dev.Text{Columns: 40, Color: true}.Sections(r)
-	e2e.NoError(t, err)
+	plain := e2e.Must(dev.Text{Columns: 40}.Sections(r))(t)
+	colored := e2e.Must(dev.Text{Columns: 40, Color: true}.Sections(r))(t)
 	text := strings.Join(slices.Concat(colored...), "\n")
 	e2e.Has(t, "the text in color", text, "\x1b[31mnot rendered\x1b[0m")
 	for _, l := range slices.Concat(plain...) {

@@ -35,8 +35,7 @@ func artifacts(t *testing.T) string {
 	if dir == "" {
 		return t.TempDir()
 	}
-	dir, err := filepath.Abs(dir)
-	e2e.NoError(t, err)
+	dir = e2e.Must(filepath.Abs(dir))(t)
 	e2e.NoError(t, os.MkdirAll(dir, 0o755))
 	return dir
 }
@@ -46,8 +45,7 @@ func browse(t *testing.T, file string, args ...string) string {
 	t.Helper()
 	// Not b.TempDir: child processes of the browser may still write to the profile
 	// after the browser has exited, so removing it may fail.
-	profile, err := os.MkdirTemp("", "chromium-*")
-	e2e.NoError(t, err)
+	profile := e2e.Must(os.MkdirTemp("", "chromium-*"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(profile) })
 	args = append([]string{
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

@@ -60,9 +60,7 @@ func parse(t testing.TB, text string) map[string]any {
 
 func toJSON(t testing.TB, text string) []byte {
 	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	e2e.NoError(t, err)
-	return raw
+	return e2e.Must(yaml.YAMLToJSON([]byte(text)))(t)
 }
 
 const one = `desired: {resources: {a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: x}}}}}`
@@ -218,8 +216,7 @@ func TestTraceOfManyCalls(t *testing.T) {
 }
 
 func TestTraceOfNothing(t *testing.T) {
-	b, err := json.Marshal(report.Record(answers(), ticking()).Trace("xr"))
-	e2e.NoError(t, err)
+	b := e2e.Must(json.Marshal(report.Record(answers(), ticking()).Trace("xr")))(t)
 	e2e.Equal(t, "an empty trace", `{"xr":"xr","steps":[]}`, string(b))
 }
 
@@ -276,8 +273,7 @@ func TestTraceOfOddValues(t *testing.T) {
 	_, err := rec.RunFunction(t.Context(), "f", nil)
 	e2e.NoError(t, err)
 	trace := rec.Trace("xr")
-	_, err = json.Marshal(trace)
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(json.Marshal(trace)))
 	for _, c := range trace.Steps[0].Changes {
 		if c.Name == "" {
 			t.Error("a resource without a name is recorded as the XR")
@@ -302,11 +298,9 @@ func TestRecorderIsSafe(t *testing.T) {
 }
 
 func TestTraceIsStable(t *testing.T) {
-	first, err := json.Marshal(everyday(t))
-	e2e.NoError(t, err)
+	first := e2e.Must(json.Marshal(everyday(t)))(t)
 	for range 20 {
-		again, err := json.Marshal(everyday(t))
-		e2e.NoError(t, err)
+		again := e2e.Must(json.Marshal(everyday(t)))(t)
 		e2e.Equal(t, "two traces of the same calls differ", string(first), string(again))
 	}
 }
@@ -342,8 +336,7 @@ func BenchmarkTrace(b *testing.B) {
 				rec := report.Record(answers(rsps...), time.Now)
 				for i := range rsps {
 					ctx := function.WithStep(b.Context(), fmt.Sprint(i))
-					_, err := rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{Desired: states[i]})
-					e2e.NoError(b, err)
+					e2e.NoError(b, e2e.Err(rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{Desired: states[i]})))
 				}
 				if got := rec.Trace("xr").Steps[1].Changes; len(got) != n {
 					b.Fatalf("got %d changes, want %d", len(got), n)

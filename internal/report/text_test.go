@@ -97,8 +97,7 @@ func TestText(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	b, err := json.MarshalIndent(everyday(t), "", "  ")
-	e2e.NoError(t, err)
+	b := e2e.Must(json.MarshalIndent(everyday(t), "", "  "))(t)
 	golden(t, "trace.json", append(b, '\n'))
 	var back report.Trace
 	e2e.NoError(t, json.Unmarshal(b, &back))

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
@@ -62,8 +60,7 @@ func served(t *testing.T, r alpha.ContainerRunner) string {
 	if runtime.GOOS == "linux" {
 		network, address, prefix = "unix", "@xfn-test-"+strings.ReplaceAll(t.TempDir(), "/", "-"), "unix-abstract:"
 	}
-	lis, err := net.Listen(network, address)
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen(network, address))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- containergrpc.Serve(ctx, lis, r) }()
@@ -85,8 +82,7 @@ func TestAlphaRunners(t *testing.T) {
 	})
 	in := alphaInputs
 	in.Observed = []string{"observed.yaml"}
-	got, err := renderOne(t.Context(), s, in)
-	e2e.NoError(t, err)
+	got := e2e.Must(renderOne(t.Context(), s, in))(t)
 	e2e.Equal(t, "calls of the local runner", []string{"here acme/a", "here " + filepath.Join("lib", "fn.xpkg")}, here.images)
 	e2e.Equal(t, "calls of the remote runner", []string{"there acme/b"}, there.images)
 	want := []session.Run{
@@ -115,10 +111,9 @@ func TestAlphaMany(t *testing.T) {
 	s := open(t, session.Config{Containers: here}, map[string]string{"xr.yaml": all.String(), "lib/composition.yaml": calling("image: a")})
 	in := alphaInputs
 	in.AllDocuments = true
-	got, err := names(t, s, in)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(here.images) != 40 {
-		t.Errorf("got error %v, %d calls (-want +got):\n%s", err, len(here.images), diff)
-	}
+	got := e2e.Must(names(t, s, in))(t)
+	e2e.Equal(t, "the rendered resources", want, got)
+	e2e.Equal(t, "calls", 40, len(here.images))
 }
 
 // TestAlphaEnvironment: the environment is the value of a context key. If
@@ -220,7 +215,6 @@ spec:
 	files := map[string]string{"xr.yaml": strings.Replace(xr, "{size: 3}", "{}", 1), "lib/composition.yaml": old, "xrd.yaml": xrd}
 	in := alphaInputs
 	in.XRD = "xrd.yaml"
-	got, err := renderOne(t.Context(), open(t, session.Config{}, files), in)
-	e2e.NoError(t, err)
+	got := e2e.Must(renderOne(t.Context(), open(t, session.Config{}, files), in))(t)
 	e2e.Equal(t, "the spec of the composed resource", map[string]any{"size": int64(9)}, got.Composed[0]["spec"])
 }

@@ -79,8 +79,7 @@ func TestVersionOfPackage(t *testing.T) {
 			s := open(t, session.Config{}, map[string]string{
 				"composition.yaml": strings.Replace(steps("function-go-templating"), "{response: {}}", "{source: Inline, inline: {template: '# x'}, ttl: 5m}", 1), "functions.yaml": fn("function-go-templating", "crossplane-contrib/function-go-templating"+tc.pkg, ""),
 			})
-			_, err := renderOne(t.Context(), s, inputs)
-			e2e.WantError(t, tc.reason, err, tc.want)
+			e2e.WantError(t, tc.reason, e2e.Err(renderOne(t.Context(), s, inputs)), tc.want)
 		})
 	}
 }
@@ -89,7 +88,7 @@ func TestVersionOfPackage(t *testing.T) {
 func TestUnknownField(t *testing.T) {
 	s := open(t, session.Config{}, map[string]string{"composition.yaml": patched("{resources: [{name: thing, bases: {}}]}")})
 	_, err := renderOne(t.Context(), s, inputs)
-	e2e.ErrorHas(t, "an input of another kind", err, "cannot get Function input: cannot get function input *v1beta1.Resources")
+	e2e.ErrorHas(t, "an unknown field", err, "cannot get Function input: cannot get function input *v1beta1.Resources")
 	if got := string(hint.Of(err)); !strings.Contains(got, "resources[0].bases") || !strings.Contains(got, "{package}") {
 		t.Errorf("got the hint %q", got)
 	}
@@ -181,8 +180,7 @@ func TestBuiltinSettings(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, session.Config{BuiltinOptions: builtin.Options{Settings: tc.settings}, Annotations: tc.annotations}, map[string]string{"composition.yaml": templated(tc.input), "functions.yaml": tc.functions})
-			_, err := renderOne(t.Context(), s, inputs)
-			e2e.WantError(t, tc.reason, err, tc.want)
+			e2e.WantError(t, tc.reason, e2e.Err(renderOne(t.Context(), s, inputs)), tc.want)
 		})
 	}
 }

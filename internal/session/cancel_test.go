@@ -31,8 +31,7 @@ func TestRenderIsCanceled(t *testing.T) {
 		return nil, errors.New("the render waited for the function")
 	})
 	s := open(t, session.Config{Functions: "f.yaml", Runners: function.Mux{"f": stuck}}, map[string]string{"c.yaml": steps("f"), "f.yaml": fn("f", "example.org/f:v1", "")})
-	err := s.Render(ctx, session.Inputs{XRs: []string{"xr.yaml"}, Composition: "c.yaml"}, func(r session.Result) error { return r.Err })
-	e2e.ErrorIs(t, "the cause of the context", err, why)
+	e2e.ErrorIs(t, "the cause of the context", s.Render(ctx, session.Inputs{XRs: []string{"xr.yaml"}, Composition: "c.yaml"}, func(r session.Result) error { return r.Err }), why)
 }
 
 // TestDumpIsCanceled checks that Render returns while it reads a large dump of a cluster.
@@ -85,8 +84,7 @@ func TestTimeoutWithoutBuilds(t *testing.T) {
 				defer cancel()
 				time.AfterFunc(tc.build, func() { close(rt.open) })
 				began := time.Now()
-				_, err := renderOne(ctx, s, inputs)
-				e2e.WantError(t, tc.reason, err, tc.want)
+				e2e.WantError(t, tc.reason, e2e.Err(renderOne(ctx, s, inputs)), tc.want)
 				e2e.Equal(t, tc.reason, tc.took, time.Since(began).Round(time.Second))
 				e2e.NoError(t, s.Close(t.Context()))
 			})

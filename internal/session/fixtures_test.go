@@ -42,10 +42,8 @@ kind: ObserveFixtures
 fixtures:
 - {match: {apiVersion: v1, kind: Pod}, ready: true}
 `
-	docs, err := manifest.Split("f.yaml", []byte(text))
-	e2e.NoError(t, err)
-	got, err := session.ParseFixtures(docs)
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifest.Split("f.yaml", []byte(text)))(t)
+	got := e2e.Must(session.ParseFixtures(docs))(t)
 	yes, no := true, false
 	want := []session.Fixture{
 		{Position: "f.yaml:6", From: 1, Match: session.FixtureMatch{Resource: "bucket"}, Ready: &no},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,7 +46,7 @@ var engines = map[render.Profile][]string{
 // result. It compares the output byte for byte, and whether the render failed.
 // In profiles V2 and Classic it also compares the recorded requests to functions.
 func TestGolden(t *testing.T) {
-	known := differences(t)
+	known, _ := differences(t)
 	for profile, versions := range engines {
 		for _, engine := range versions {
 			results, err := filepath.Glob(filepath.Join(goldenDir, "render*", "*", engine+".stdout"))
@@ -69,22 +70,27 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// differences returns the golden cases whose output differs on purpose, as "CASE ENGINE".
-func differences(t *testing.T) map[string]bool {
-	b := []byte(e2e.ReadFile(t, "../../testdata/golden/differences.yaml"))
+// differences returns the golden cases whose output differs on purpose, as "CASE ENGINE", and those
+// of Operations.
+func differences(t *testing.T) (renders, operations map[string]bool) {
+	t.Helper()
 	var listed struct {
-		Render []struct{ Cases, Engines []string }
+		Render    []struct{ Cases, Engines []string }
+		Operation []struct{ Case string }
 	}
-	e2e.NoError(t, yaml.Unmarshal(b, &listed))
-	known := map[string]bool{}
+	e2e.NoError(t, yaml.Unmarshal([]byte(e2e.ReadFile(t, goldenDir, "differences.yaml")), &listed))
+	renders, operations = map[string]bool{}, map[string]bool{}
 	for _, d := range listed.Render {
 		for _, name := range d.Cases {
 			for _, engine := range d.Engines {
-				known[name+" "+engine] = true
+				renders[name+" "+engine] = true
 			}
 		}
 	}
-	return known
+	for _, d := range listed.Operation {
+		operations[d.Case] = true
+	}
+	return renders, operations
 }
 
 type golden struct {
@@ -103,9 +109,7 @@ func (g golden) run(t *testing.T, profile render.Profile) {
 		Runtime:   session.Development,
 		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Development: stage{t, runner, &sync.Map{}}},
 	})
-	t.Cleanup(func() {
-		e2e.NoError(t, s.Close(context.WithoutCancel(t.Context())))
-	})
+	t.Cleanup(func() { e2e.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 	var stdout bytes.Buffer
 	r, err := renderOne(t.Context(), s, in)
 	if err == nil {
@@ -181,8 +185,7 @@ func (g golden) runner(t *testing.T) (function.Runner, func() int) {
 	if g.engine == "v1.20" || g.engine == "v1.14" || !g.has(g.engine+".calls.jsonl") {
 		return known, func() int { return 0 }
 	}
-	replay, err := newReplayer(strings.NewReader(g.read(t, g.engine+".calls.jsonl")))
-	e2e.NoError(t, err)
+	replay := newReplayer(t, g.read(t, g.engine+".calls.jsonl"))
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		if known[name] == nil {
 			return replay.RunFunction(ctx, name, req)
@@ -204,11 +207,16 @@ func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
 		XRs: []string{"xr.yaml"}, Composition: "composition.yaml",
 		ContextFiles: map[string]string{}, ContextValues: map[string]string{},
 	}
-	var p render.Include
-	lines := strings.Split(strings.TrimSpace(g.read(t, "args")), "\n")
+	p := parseArgs(t, strings.Split(strings.TrimSpace(g.read(t, "args")), "\n"), &in)
+	return in, p
+}
+
+// parseArgs adds the inputs that lines of arguments name to in.
+func parseArgs(t *testing.T, lines []string, in *session.Inputs) (p render.Include) {
+	t.Helper()
 	for i := 0; i < len(lines); i++ {
 		flag, value, long := strings.Cut(lines[i], "=")
-		if !long && (flag == "-o" || flag == "-e" || flag == "--xrd") {
+		if !long && slices.Contains([]string{"-o", "-e", "-w", "--xrd", "--function-credentials", "--context-values"}, flag) {
 			i++
 			value = lines[i]
 		}
@@ -233,6 +241,8 @@ func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
 			in.Credentials = append(in.Credentials, value)
 		case "--xrd":
 			in.XRD = value
+		case "-w":
+			in.Watched = value
 		case "--context-files":
 			k, v, _ := strings.Cut(value, "=")
 			in.ContextFiles[k] = v
@@ -243,7 +253,7 @@ func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
 			t.Fatalf("this test does not support an argument of the case: %s", lines[i])
 		}
 	}
-	return in, p
+	return p
 }
 
 func (g golden) has(name string) bool {
@@ -252,6 +262,5 @@ func (g golden) has(name string) bool {
 }
 
 func (g golden) read(t *testing.T, name string) string {
-	b := e2e.ReadFile(t, g.dir, name)
-	return b
+	return e2e.ReadFile(t, g.dir, name)
 }

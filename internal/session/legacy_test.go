@@ -138,8 +138,7 @@ func TestLegacyFunctions(t *testing.T) {
 			var messages log
 			tc.config.Progress = messages.record
 			s := open(t, tc.config, map[string]string{"composition.yaml": tc.composition, "functions.yaml": tc.functions})
-			_, err := renderOne(t.Context(), s, inputs)
-			e2e.WantError(t, tc.reason, err, tc.wantErr)
+			e2e.WantError(t, tc.reason, e2e.Err(renderOne(t.Context(), s, inputs)), tc.wantErr)
 			e2e.Equal(t, tc.reason, tc.want, messages.lines)
 		})
 	}
@@ -161,8 +160,7 @@ func TestLegacyStrict(t *testing.T) {
 		{render.V1_20, old + lost, ""}, // This Crossplane has the field.
 	} {
 		in.Profile = tc.profile
-		_, err := renderOne(t.Context(), open(t, session.Config{}, map[string]string{"composition.yaml": tc.text}), in)
-		e2e.WantError(t, string(tc.profile), err, tc.want)
+		e2e.WantError(t, string(tc.profile), e2e.Err(renderOne(t.Context(), open(t, session.Config{}, map[string]string{"composition.yaml": tc.text}), in)), tc.want)
 	}
 }
 
@@ -182,8 +180,7 @@ func TestLegacyLibrary(t *testing.T) {
 	e2e.Equal(t, "the rendered resources", []string{"alpha", "beta"}, got)
 	e2e.Equal(t, "how often the conversion was reported", 1, strings.Count(strings.Join(messages.lines, "\n"), "of mode Resources"))
 	in.XRs = []string{"other.yaml"}
-	_, err = renderOne(t.Context(), s, in)
-	e2e.ErrorHas(t, "an alpha function", err, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
+	e2e.ErrorHas(t, "an alpha function", e2e.Err(renderOne(t.Context(), s, in)), "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
 }
 
 // FuzzLegacy: a converted legacy Composition is a valid pipeline, and its input

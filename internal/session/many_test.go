@@ -88,8 +88,7 @@ func TestOrderAndBound(t *testing.T) {
 		return &fnv1.RunFunctionResponse{}, nil
 	})
 	s := open(t, session.Config{Runners: function.Mux{"f": busy}}, map[string]string{"composition.yaml": steps("f"), "many.yaml": many(200)})
-	got, err := names(t, s, session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"})
-	e2e.NoError(t, err)
+	got := e2e.Must(names(t, s, session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"}))(t)
 	for i, name := range got {
 		if want := fmt.Sprintf("x%d", i); name != want {
 			t.Fatalf("result %d is %s", i, name)

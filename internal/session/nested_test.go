@@ -54,11 +54,8 @@ func defining(version, kind string, more ...string) string {
 
 func libraryOf(t *testing.T, texts []string) *composition.Library {
 	t.Helper()
-	docs, err := manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n")))
-	e2e.NoError(t, err)
-	l, err := composition.Load(docs)
-	e2e.NoError(t, err)
-	return l
+	docs := e2e.Must(manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n"))))(t)
+	return e2e.Must(composition.Load(docs))(t)
 }
 
 // A nesting contains the data from which renderAll creates a family.
@@ -214,8 +211,7 @@ func TestNested(t *testing.T) {
 			u := object(t, tc.xr)
 			before := u.DeepCopy()
 			n := nestingOf(t, tc.library...)
-			got, err := renderAll(t.Context(), n, u)
-			e2e.NoError(t, err)
+			got := e2e.Must(renderAll(t.Context(), n, u))(t)
 			e2e.Equal(t, tc.reason, tc.want, summary(got))
 			e2e.Equal(t, "the input was changed", before, u)
 			again, err := renderAll(t.Context(), n, u)
@@ -232,8 +228,7 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 		composing("XWidget", part("a", "XGadget", "status: {lies: true}")), defining("v1", "XWidget", "claimNames: {kind: Widget}"),
 		composing("XGadget", part("bolt", "Bolt")), defining("v2", "XGadget"),
 	)
-	all, err := renderAll(t.Context(), n, object(t, "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop, namespace: retail}, spec: {}}"))
-	e2e.NoError(t, err)
+	all := e2e.Must(renderAll(t.Context(), n, object(t, "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop, namespace: retail}, spec: {}}")))(t)
 	if len(all) != 2 {
 		t.Fatalf("got %v", summary(all))
 	}
@@ -259,8 +254,7 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 
 func TestNestedDefaults(t *testing.T) {
 	n := nestingOf(t, composing("XWidget", part("a", "XGadget", "spec: {}")), composing("XGadget"), defining("v2", "XGadget"))
-	all, err := renderAll(t.Context(), n, object(t, widget))
-	e2e.NoError(t, err)
+	all := e2e.Must(renderAll(t.Context(), n, object(t, widget)))(t)
 	if size, _, _ := unstructured.NestedFieldNoCopy(all[1].Full, "spec", "size"); size != float64(7) && size != int64(7) {
 		t.Errorf("the XRD's default of a composed XR was not applied: got %v", size)
 	}

@@ -14,12 +14,12 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
-	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -29,7 +29,7 @@ import (
 // own helper steps, and applied resources in a random order, which are not compared.
 func TestOperationGolden(t *testing.T) {
 	t.Parallel()
-	known := operationDifferences(t)
+	_, known := differences(t)
 	cases, err := filepath.Glob(filepath.Join(goldenDir, "operation", "*", "args"))
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("found %d cases: %v", len(cases), err)
@@ -56,37 +56,18 @@ func TestOperationGolden(t *testing.T) {
 	}
 }
 
-func operationDifferences(t *testing.T) map[string]bool {
-	t.Helper()
-	b := []byte(e2e.ReadFile(t, goldenDir, "differences.yaml"))
-	var listed struct {
-		Operation []struct{ Case, Differs string }
-	}
-	e2e.NoError(t, yaml.Unmarshal(b, &listed))
-	known := map[string]bool{}
-	for _, d := range listed.Operation {
-		known[d.Case] = true
-	}
-	return known
-}
-
 // comparable returns documents without the steps that the crossplane CLI adds to the pipeline,
 // and with the applied resources in a fixed order.
 func comparable(t *testing.T, text string) []string {
 	t.Helper()
-	docs, err := manifest.Objects("stdout", []byte(text))
-	e2e.NoError(t, err)
-	spec, _ := docs[0]["spec"].(map[string]any)
-	steps, _ := spec["pipeline"].([]any)
-	spec["pipeline"] = slices.DeleteFunc(steps, func(s any) bool {
-		step, _ := s.(map[string]any)
-		ref, _ := step["functionRef"].(map[string]any)
-		return ref["name"] == "crossplane-render-context"
+	docs := e2e.Must(manifest.Objects("stdout", []byte(text)))(t)
+	spec := fieldpath.Map(docs[0], "spec")
+	spec["pipeline"] = slices.DeleteFunc(fieldpath.List(spec, "pipeline"), func(step any) bool {
+		return fieldpath.Text(step, "functionRef", "name") == "crossplane-render-context"
 	})
 	var out []string
 	for _, doc := range docs {
-		raw, err := json.Marshal(doc)
-		e2e.NoError(t, err)
+		raw := e2e.Must(json.Marshal(doc))(t)
 		out = append(out, string(raw))
 	}
 	slices.SortStableFunc(out[1:], func(a, b string) int {
@@ -103,30 +84,8 @@ func operationInputs(t *testing.T, args string) (in session.Inputs, include rend
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(args), "\n")
 	in = session.Inputs{Operation: lines[2], ContextValues: map[string]string{}}
-	for i := 4; i < len(lines); i++ {
-		switch lines[i] {
-		case "-r":
-			include.Results = true
-		case "-c":
-			include.Context = true
-		case "-o", "--crossplane-binary={core}":
-		case "-e":
-			i++
-			in.Required = append(in.Required, lines[i])
-		case "-w":
-			i++
-			in.Watched = lines[i]
-		case "--function-credentials":
-			i++
-			in.Credentials = append(in.Credentials, lines[i])
-		case "--context-values":
-			i++
-			key, value, _ := strings.Cut(lines[i], "=")
-			in.ContextValues[key] = value
-		default:
-			t.Fatalf("this test does not support an argument of the case: %s", lines[i])
-		}
-	}
+	ours := slices.DeleteFunc(lines[4:], func(line string) bool { return line == "-o" || line == "--crossplane-binary={core}" })
+	include = parseArgs(t, ours, &in)
 	return in, include
 }
 
@@ -136,9 +95,7 @@ func renderOperation(t *testing.T, dir string, in session.Inputs) (session.Resul
 		Reader: manifest.Reader{FS: afero.NewBasePathFs(afero.NewOsFs(), dir)}, Functions: "functions.yaml",
 		Runners: function.Mux{"echo": function.RunnerFunc(echo)},
 	})
-	t.Cleanup(func() {
-		e2e.NoError(t, s.Close(context.WithoutCancel(t.Context())))
-	})
+	t.Cleanup(func() { e2e.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 	return renderOne(t.Context(), s, in)
 }
 

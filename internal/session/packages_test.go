@@ -59,8 +59,7 @@ func TestCapabilities(t *testing.T) {
 			warnings, err := renderDescribed(t, &described{capabilities: tc.capabilities}, fn("f", "example.org/f:v1", ""), false)
 			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, strings.Join(warnings, "\n"))
-			_, err = renderDescribed(t, &described{capabilities: tc.capabilities}, fn("f", "example.org/f:v1", ""), true)
-			e2e.WantError(t, tc.reason+" (strict)", err, tc.want)
+			e2e.WantError(t, tc.reason+" (strict)", e2e.Err(renderDescribed(t, &described{capabilities: tc.capabilities}, fn("f", "example.org/f:v1", ""), true)), tc.want)
 		})
 	}
 }
@@ -80,8 +79,7 @@ func TestUnknownAnnotations(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			functions := strings.Replace(fn("f", "example.org/f:v1", "Docker"), prefix+"runtime: Docker", tc.annotations, 1)
-			warnings, err := renderDescribed(t, &described{}, functions, false)
-			e2e.NoError(t, err)
+			warnings := e2e.Must(renderDescribed(t, &described{}, functions, false))(t)
 			e2e.Equal(t, tc.reason, tc.want, warnings)
 		})
 	}
@@ -96,6 +94,5 @@ func TestVerifyRefused(t *testing.T) {
 			return "", fmt.Errorf("%s refuses %s", runtime, fn.Package)
 		},
 	}, map[string]string{"composition.yaml": steps("f"), "functions.yaml": fn("f", "example.org/f:v1", "")})
-	_, err := renderOne(t.Context(), s, inputs)
-	e2e.ErrorHas(t, "a refused package", err, "Docker refuses example.org/f:v1")
+	e2e.ErrorHas(t, "a refused package", e2e.Err(renderOne(t.Context(), s, inputs)), "Docker refuses example.org/f:v1")
 }

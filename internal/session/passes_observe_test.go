@@ -25,8 +25,7 @@ func secondObserved(t *testing.T, req render.Request, response, fixtureList stri
 		}
 		return response
 	})
-	_, err := session.RenderPasses(t.Context(), run, req, 2, parsedFixtures(t, fixtureList))
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(session.RenderPasses(t.Context(), run, req, 2, parsedFixtures(t, fixtureList))))
 	return second
 }
 
@@ -134,8 +133,7 @@ func TestDeletedIsForgotten(t *testing.T) {
 			}
 			return `{"desired": {"resources": {"b": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt", "metadata": {"name": "b"}}}}}}`
 		})
-		_, err := session.RenderPasses(t.Context(), run, req, 4, nil)
-		e2e.NoError(t, err)
+		e2e.NoError(t, e2e.Err(session.RenderPasses(t.Context(), run, req, 4, nil)))
 		e2e.Equal(t, string(profile), []bool{true, true, false, false}, statuses)
 	}
 }
@@ -151,8 +149,7 @@ func TestFieldThatGoes(t *testing.T) {
 			}
 			return `{"desired": {"resources": {` + boltJSON("a", `{"late": 1}`) + `}}}`
 		})
-		_, err := session.RenderPasses(t.Context(), run, passRequest(t, profile), 3, nil)
-		e2e.NoError(t, err)
+		e2e.NoError(t, e2e.Err(session.RenderPasses(t.Context(), run, passRequest(t, profile), 3, nil)))
 		want := []any{nil, map[string]any{"early": 1.0}, map[string]any{"late": 1.0}}
 		e2e.Equal(t, string(profile), want, specs)
 	}
@@ -245,8 +242,7 @@ func TestPassesPaused(t *testing.T) {
 		passObject(t, `{apiVersion: v1, kind: A, metadata: {name: a, annotations: {crossplane.io/composition-resource-name: a}}}`),
 	}
 	run := passRunner(t, func(*fnv1.State, int) string { t.Error("a function was called"); return "{}" })
-	got, err := session.RenderPasses(t.Context(), run, req, 9, nil)
-	e2e.NoError(t, err)
+	got := e2e.Must(session.RenderPasses(t.Context(), run, req, 9, nil))(t)
 	if got.Passes != 2 || !got.Settled {
 		t.Errorf("got %d passes, changing %v", got.Passes, got.Changing)
 	}

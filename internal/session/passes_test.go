@@ -103,17 +103,14 @@ func asJSON(v any) string {
 
 func passObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
-	obj, err := manifest.Document{Path: "test", Line: 1, Text: []byte(text)}.Object()
-	e2e.NoError(t, err)
+	obj := e2e.Must(manifest.Document{Path: "test", Line: 1, Text: []byte(text)}.Object())(t)
 	return &unstructured.Unstructured{Object: obj}
 }
 
 func parsedFixtures(t testing.TB, list string) []session.Fixture {
 	t.Helper()
 	text := "apiVersion: xfn.dev/v1alpha1\nkind: ObserveFixtures\nfixtures:\n" + list + "\n"
-	fs, err := session.ParseFixtures([]manifest.Document{{Path: "f.yaml", Line: 1, Text: []byte(text)}})
-	e2e.NoError(t, err)
-	return fs
+	return e2e.Must(session.ParseFixtures([]manifest.Document{{Path: "f.yaml", Line: 1, Text: []byte(text)}}))(t)
 }
 
 const passXR = `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, labels: {mine: "1"}}, spec: {size: 3}}`
@@ -227,10 +224,8 @@ func TestRenderPasses(t *testing.T) {
 }
 
 func TestFixturesExample(t *testing.T) {
-	docs, err := manifestOf("testdata/fixtures.yaml")
-	e2e.NoError(t, err)
-	fs, err := session.ParseFixtures(docs)
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifestOf("testdata/fixtures.yaml"))(t)
+	fs := e2e.Must(session.ParseFixtures(docs))(t)
 	bucket := func(observed *fnv1.State, _ int) string {
 		desired := `"bucket": {"resource": {"apiVersion": "s3.aws.m.upbound.io/v1beta1", "kind": "Bucket"}}`
 		if isReady(observed, "bucket") {
@@ -241,8 +236,7 @@ func TestFixturesExample(t *testing.T) {
 		}
 		return `{"desired": {"resources": {` + desired + `}}}`
 	}
-	got, err := session.RenderPasses(t.Context(), passRunner(t, bucket), passRequest(t, render.V2), 9, fs)
-	e2e.NoError(t, err)
+	got := e2e.Must(session.RenderPasses(t.Context(), passRunner(t, bucket), passRequest(t, render.V2), 9, fs))(t)
 	if got.Passes != 4 || !got.Settled || got.Unused != nil || len(got.Composed) != 2 {
 		t.Fatalf("got %d passes, settled %t, unused %v, composed %v", got.Passes, got.Settled, got.Unused, got.Composed)
 	}
@@ -273,8 +267,7 @@ func TestPassErrors(t *testing.T) {
 	e2e.ErrorIs(t, "a resource without a spec", err, render.ErrNoSpec)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancelling := func(observed *fnv1.State, call int) string { cancel(); return oscillator(observed, call) }
-	_, err = session.RenderPasses(ctx, passRunner(t, cancelling), passRequest(t, render.V2), 1<<30, nil)
-	e2e.ErrorIs(t, "a render that is canceled", err, context.Canceled)
+	e2e.ErrorIs(t, "a render that is canceled", e2e.Err(session.RenderPasses(ctx, passRunner(t, cancelling), passRequest(t, render.V2), 1<<30, nil)), context.Canceled)
 }
 
 // TestFull: with Request.Full, the XR has its own fields and the status of the
@@ -291,8 +284,7 @@ func TestPassesFull(t *testing.T) {
 	for _, profile := range passProfiles {
 		req := passRequest(t, profile)
 		req.Full = true
-		got, err := session.RenderPasses(t.Context(), passRunner(t, forgetful), req, 9, nil)
-		e2e.NoError(t, err)
+		got := e2e.Must(session.RenderPasses(t.Context(), passRunner(t, forgetful), req, 9, nil))(t)
 		_, early, _ := unstructured.NestedFieldNoCopy(got.XR, "status", "early")
 		_, late, _ := unstructured.NestedFieldNoCopy(got.XR, "status", "late")
 		size, _, _ := unstructured.NestedFieldNoCopy(got.XR, "spec", "size")
@@ -320,8 +312,7 @@ func TestPassesKeepInput(t *testing.T) {
 		req, fs := state()
 		var outputs [2]string
 		for i := range outputs {
-			r, err := session.RenderPasses(t.Context(), passRunner(t, sequencer), req, 9, fs)
-			e2e.NoError(t, err)
+			r := e2e.Must(session.RenderPasses(t.Context(), passRunner(t, sequencer), req, 9, fs))(t)
 			outputs[i] = asJSON(r)
 		}
 		e2e.Equal(t, string(profile)+": two runs differ", outputs[0], outputs[1])
@@ -356,8 +347,7 @@ func TestReadySince(t *testing.T) {
 				}
 				return fmt.Sprintf(`{"desired": {"resources": {"a": {"ready": %q, "resource": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"call": "%d"}}}}}}`, ready, call)
 			}
-			got, err := session.RenderPasses(t.Context(), passRunner(t, thing), passRequest(t, render.V2), len(tc.ready), nil)
-			e2e.NoError(t, err)
+			got := e2e.Must(session.RenderPasses(t.Context(), passRunner(t, thing), passRequest(t, render.V2), len(tc.ready), nil))(t)
 			if got.Passes != len(tc.ready) || got.ReadySince != tc.want {
 				t.Errorf("%s: got %d of %d passes, want %d", tc.reason, got.ReadySince, got.Passes, tc.want)
 			}

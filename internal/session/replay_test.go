@@ -1,18 +1,18 @@
 package session_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"strings"
 	"sync"
+	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
@@ -32,26 +32,18 @@ type recordedCall struct {
 	Error    json.RawMessage `json:"error"`
 }
 
-// newReplayer returns a replayer of the recorded calls in r, which has one JSON
+// newReplayer returns a replayer of the recorded calls in a text, which has one JSON
 // object per line. A call must have the recorded function and request; fields
 // that intercept.Mask masks may differ.
-func newReplayer(r io.Reader) (*replayer, error) {
+func newReplayer(t *testing.T, text string) *replayer {
+	t.Helper()
 	p := &replayer{}
-	lines := bufio.NewReader(r)
-	for n := 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(line) == 0 {
-			return p, nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("reading recorded call %d: %w", n, err)
-		}
+	for line := range strings.Lines(text) {
 		var c recordedCall
-		if err := json.Unmarshal(line, &c); err != nil {
-			return nil, fmt.Errorf("reading recorded call %d: %w", n, err)
-		}
+		e2e.NoError(t, json.Unmarshal([]byte(line), &c))
 		p.calls = append(p.calls, c)
 	}
+	return p
 }
 
 // RunFunction returns the next recorded response, with the tag of the request.

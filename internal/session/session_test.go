@@ -10,11 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/spf13/afero"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -102,9 +99,7 @@ func (r *shelf) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Inst
 	defer r.mu.Unlock()
 	r.started = append(r.started, fn.Name+" "+fn.Package)
 	return &runtimes.Instance{
-		Runner: function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-			return &fnv1.RunFunctionResponse{Desired: proto.CloneOf(req.GetDesired())}, nil
-		}),
+		Runner: unchanged,
 		Detail: "from " + fn.Package,
 		Stop: func(context.Context) error {
 			r.mu.Lock()
@@ -185,8 +180,7 @@ func TestOnlyUsedFunctionsStartOnceAndAllStop(t *testing.T) {
 		"composition.yaml": steps("a", "b", "a"), "functions.yaml": fn("a", "./a.xpkg", "") + fn("b", "./b.xpkg", "") + fn("unused", "./c.xpkg", ""),
 	})
 	for range 3 {
-		_, err := renderOne(t.Context(), s, inputs)
-		e2e.NoError(t, err)
+		e2e.NoError(t, e2e.Err(renderOne(t.Context(), s, inputs)))
 	}
 	e2e.NoError(t, s.Close(t.Context()))
 	slices.Sort(rt.started)
@@ -217,8 +211,7 @@ func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 	close(rt.open)
 	e2e.NoError(t, e2e.Receive(t, second))
 	e2e.NoError(t, s.Close(t.Context()))
-	_, err := renderOne(t.Context(), s, inputs)
-	e2e.ErrorHas(t, "after Close", err, "the session is closed")
+	e2e.ErrorHas(t, "after Close", e2e.Err(renderOne(t.Context(), s, inputs)), "the session is closed")
 }
 
 // gate is a Runtime that starts functions only after the channel open is
@@ -250,8 +243,7 @@ func TestOneFailedStartEndsTheOthers(t *testing.T) {
 	s := open(t, session.Config{Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: rt}}, map[string]string{
 		"composition.yaml": steps("a", "b", "c"), "functions.yaml": fn("a", "./a.xpkg", "") + fn("b", "./b.xpkg", "") + fn("c", "./c.xpkg", ""),
 	})
-	_, err := renderOne(t.Context(), s, inputs)
-	e2e.ErrorHas(t, "a function that exits", err, `starting function "b": it exited at once: exit status 3`)
+	e2e.ErrorHas(t, "a function that exits", e2e.Err(renderOne(t.Context(), s, inputs)), `starting function "b": it exited at once: exit status 3`)
 	e2e.NoError(t, s.Close(t.Context()))
 }
 
@@ -259,8 +251,7 @@ func TestNotes(t *testing.T) {
 	composition := strings.Replace(steps("function-dummy"), "{response: {}}", "{apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {}}", 1)
 	var messages log
 	s := open(t, session.Config{Packages: map[string]string{"typo": "x.xpkg"}, Progress: messages.record}, map[string]string{"xr.yaml": xr + "---\na: b\n", "composition.yaml": composition})
-	_, err := renderOne(t.Context(), s, inputs)
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(renderOne(t.Context(), s, inputs)))
 	want := []string{
 		"note: xr.yaml has several documents; only the first is used",
 		`warning: no step uses function "typo", for which a package is given`,
@@ -318,8 +309,7 @@ func TestBadInput(t *testing.T) {
 				tc.in.XRs = inputs.XRs
 			}
 			tc.in.Composition = cmp.Or(tc.in.Composition, inputs.Composition)
-			_, err := renderOne(t.Context(), open(t, session.Config{}, files), tc.in)
-			e2e.ErrorHas(t, tc.reason, err, tc.want)
+			e2e.ErrorHas(t, tc.reason, e2e.Err(renderOne(t.Context(), open(t, session.Config{}, files), tc.in)), tc.want)
 		})
 	}
 }

@@ -43,8 +43,7 @@ func TestSteps(t *testing.T) {
 			for _, step := range tc.answered {
 				in.Steps[step] = answer(&asked)
 			}
-			_, err := renderOne(t.Context(), s, in)
-			e2e.NoError(t, err)
+			e2e.NoError(t, e2e.Err(renderOne(t.Context(), s, in)))
 			e2e.Equal(t, tc.reason+": requests", tc.asked, asked)
 			e2e.Equal(t, tc.reason+": starts", tc.started, fns.started)
 		})

@@ -35,8 +35,7 @@ func TestXprinGolden(t *testing.T) {
 	}
 	e2e.NoError(t, err)
 	fsys := afero.NewCopyOnWriteFs(afero.NewBasePathFs(afero.NewOsFs(), filepath.Join(dir, "in")), afero.NewMemMapFs())
-	text, err := afero.ReadFile(fsys, "a_xprin.yaml")
-	e2e.NoError(t, err)
+	text := e2e.Must(afero.ReadFile(fsys, "a_xprin.yaml"))(t)
 	text = regexp.MustCompile(`(?s)  hooks:.*?  assertions:`).ReplaceAll(text, []byte("  assertions:"))
 	e2e.NoError(t, afero.WriteFile(fsys, "a_xprin.yaml", text, 0o644))
 	o := options(fsys)
@@ -296,14 +295,13 @@ func TestConvert(t *testing.T) {
 	o := options(fsys)
 	o.Config.Runners = function.Mux{"function-literal": functiontest.Literal()}
 	before := run(t, o, suite.Selection{})
-	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"tests"})
-	if err != nil || len(suites) != 1 || !suites[0].IsForeign() {
-		t.Fatalf("got %v, %v", suites, err)
+	suites := loaded(t, o, "tests")
+	if len(suites) != 1 || !suites[0].IsForeign() {
+		t.Fatalf("got %v", suites)
 	}
 	path, converted, err := suite.Convert(suites[0])
-	if err != nil || path != filepath.FromSlash("tests/test-a/main.xfn.yaml") {
-		t.Fatalf("got %s, %v", path, err)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "the path", filepath.FromSlash("tests/test-a/main.xfn.yaml"), path)
 	e2e.NoError(t, afero.WriteFile(fsys, path, converted, 0o644))
 	e2e.NoError(t, fsys.Remove("tests/test-a/main.yaml"))
 	after := run(t, o, suite.Selection{})

@@ -108,11 +108,7 @@ func fuzz(t *testing.T, ctx context.Context, files map[string]string, f suite.Fu
 
 func fuzzWith(t *testing.T, ctx context.Context, o suite.Options, f suite.FuzzOptions) (suite.Fuzzed, error) {
 	t.Helper()
-	suites, err := suite.Load(ctx, o.Config.Reader, []string{"fuzzed.test.yaml"})
-	e2e.NoError(t, err)
-	items, err := suite.Plan(suites, suite.Selection{})
-	e2e.NoError(t, err)
-	return suite.Fuzz(ctx, items, o, f)
+	return suite.Fuzz(ctx, planned(t, loaded(t, o, "fuzzed.test.yaml"), suite.Selection{}), o, f)
 }
 
 // TestFuzz checks that each planted fault is found within a number of generated composite
@@ -212,9 +208,7 @@ func TestFuzzErrors(t *testing.T) {
 	}
 	other := fuzzed(thing("a", "", ""))
 	other["xrd.yaml"] = strings.ReplaceAll(other["xrd.yaml"], "XThing", "XOther")
-	if _, err := fuzz(t, t.Context(), other, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 1}); err == nil || !strings.Contains(err.Error(), "no case tests a Composition for XOther") {
-		t.Errorf("an XRD of another kind: got error %v", err)
-	}
+	e2e.ErrorHas(t, "an XRD of another kind", e2e.Err(fuzz(t, t.Context(), other, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 1})), "no case tests a Composition for XOther")
 }
 
 // TestFuzzStops checks that what was found is returned if the context ends.
@@ -244,21 +238,12 @@ func TestSaveFindings(t *testing.T) {
 	if err != nil || len(got.Findings) != 1 {
 		t.Fatalf("got %v: %v", got, err)
 	}
-	text, err := suite.SaveFindings("saved/found.yaml", "xrd.yaml", got.Findings)
-	e2e.NoError(t, err)
+	text := e2e.Must(suite.SaveFindings("saved/found.yaml", "xrd.yaml", got.Findings))(t)
 	e2e.NoError(t, afero.WriteFile(fsys, "saved/found.yaml", text, 0o644))
 	o := options(fsys)
-	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"saved"})
-	e2e.NoError(t, err)
-	items, err := suite.Plan(suites, suite.Selection{})
-	e2e.NoError(t, err)
-	var outcomes []suite.Outcome
-	err = suite.Run(t.Context(), items, o, func(out suite.Outcome) error {
-		outcomes = append(outcomes, out)
-		return nil
-	})
-	if err != nil || len(outcomes) != 1 || len(outcomes[0].Failures) != 1 || !strings.Contains(outcomes[0].Failures[0].Text, "spec.count: Invalid value: 20") {
-		t.Errorf("got %+v: %v\n%s", outcomes, err, text)
+	outcomes := runItems(t, planned(t, loaded(t, o, "saved"), suite.Selection{}), o)
+	if len(outcomes) != 1 || len(outcomes[0].Failures) != 1 || !strings.Contains(outcomes[0].Failures[0].Text, "spec.count: Invalid value: 20") {
+		t.Errorf("got %+v\n%s", outcomes, text)
 	}
 }
 

@@ -26,9 +26,7 @@ spec:
   - {name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, required: [spec], properties: {spec: `+spec+`}}}}
 `))
 	e2e.NoError(t, err)
-	g, err := suite.NewGenerator(t.Context(), docs[0], "example.org/v1", seed)
-	e2e.NoError(t, err)
-	return g
+	return e2e.Must(suite.NewGenerator(t.Context(), docs[0], "example.org/v1", seed))(t)
 }
 
 // TestGenerator checks that a hundred resources of each schema are valid, that the same seed makes the
@@ -68,16 +66,14 @@ func TestGenerator(t *testing.T) {
 			g, other := newGenerator(t, tc.spec, 1), newGenerator(t, tc.spec, 1)
 			var all strings.Builder
 			for n := range 100 {
-				xr, err := g.XR(t.Context(), n)
-				e2e.NoError(t, err)
+				xr := e2e.Must(g.XR(t.Context(), n))(t)
 				if faults := g.Faults(t.Context(), xr); len(faults) > 0 {
 					t.Fatalf("%s: %v is invalid: %s", tc.reason, xr, faults[0])
 				}
 				if same, err := other.XR(t.Context(), n); err != nil || !reflect.DeepEqual(xr, same) {
 					t.Errorf("%s: the same seed makes %v and %v: %v", tc.reason, xr, same, err)
 				}
-				text, err := json.Marshal(xr)
-				e2e.NoError(t, err)
+				text := e2e.Must(json.Marshal(xr))(t)
 				all.Write(text)
 			}
 			for _, want := range tc.want {
@@ -116,8 +112,7 @@ func TestShrink(t *testing.T) {
 		text, err := json.Marshal(xr)
 		return err == nil && strings.Contains(string(text), ": ")
 	}))
+	e2e.NoError(t, err)
 	want := `{"apiVersion":"example.org/v1","kind":"XThing","metadata":{"name":"xr","namespace":"default"},"spec":{"num":2,"tags":[": "]}}`
-	if err != nil || string(text) != want {
-		t.Errorf("got  %s\nwant %s: %v", text, want, err)
-	}
+	e2e.Equal(t, "the smallest resource", want, string(text))
 }

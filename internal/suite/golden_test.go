@@ -11,8 +11,7 @@ import (
 // TestCheckInside has relative and absolute paths of one suite's folder.
 func TestCheckInside(t *testing.T) {
 	t.Chdir(t.TempDir())
-	wd, err := os.Getwd()
-	e2e.NoError(t, err)
+	wd := e2e.Must(os.Getwd())(t)
 	e2e.NoError(t, os.Mkdir("suite", 0o755))
 	e2e.NoError(t, os.Symlink(filepath.Join(wd, "suite", "real.yaml"), filepath.Join("suite", "link.yaml")))
 	e2e.NoError(t, os.Symlink(filepath.Join(wd, "a.yaml"), filepath.Join("suite", "out.yaml")))

@@ -62,9 +62,7 @@ func TestLoad(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
-	if _, err := suite.Load(t.Context(), manifest.Reader{FS: example(t, nil)}, []string{"."}); !errors.Is(err, suite.ErrNone) {
-		t.Errorf("got %v, want ErrNone", err)
-	}
+	e2e.ErrorIs(t, "a folder without suites", e2e.Err(suite.Load(t.Context(), manifest.Reader{FS: example(t, nil)}, []string{"."})), suite.ErrNone)
 }
 
 // TestBrokenSuite checks the outcome of an invalid suite, which has all errors.
@@ -86,12 +84,8 @@ func TestLoadLink(t *testing.T) {
 		"link/...": {filepath.Join(dir, "link", "sub", "s.yaml")},
 		"":         {filepath.Join(dir, "real", "sub", "s.yaml")},
 	} {
-		suites, err := suite.Load(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, []string{filepath.Join(dir, path)})
-		if err != nil {
-			t.Errorf("%q: %v", path, err)
-		}
 		var got []string
-		for _, s := range suites {
+		for _, s := range loaded(t, options(afero.NewOsFs()), filepath.Join(dir, path)) {
 			got = append(got, s.Path)
 		}
 		e2e.Equal(t, path, want, got)
@@ -117,7 +111,5 @@ func TestLoadCanceled(t *testing.T) {
 	end := make(chan struct{})
 	defer close(end)
 	fsys := stuckFS{afero.NewMemMapFs(), func() { cancel(why); <-end }}
-	if _, err := suite.Load(ctx, manifest.Reader{FS: fsys}, []string{"suite.yaml"}); !errors.Is(err, why) {
-		t.Errorf("got error %v, want the cause of the context", err)
-	}
+	e2e.ErrorIs(t, "the cause of the context", e2e.Err(suite.Load(ctx, manifest.Reader{FS: fsys}, []string{"suite.yaml"})), why)
 }

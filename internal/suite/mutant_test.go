@@ -91,12 +91,9 @@ func TestMutants(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			docs, err := manifest.Split("c.yaml", []byte(tc.composition))
-			e2e.NoError(t, err)
-			all, err := suite.Mutants(docs[0])
-			e2e.NoError(t, err)
-			was, err := docs[0].Object()
-			e2e.NoError(t, err)
+			docs := e2e.Must(manifest.Split("c.yaml", []byte(tc.composition)))(t)
+			all := e2e.Must(suite.Mutants(docs[0]))(t)
+			was := e2e.Must(docs[0].Object())(t)
 			var got []string
 			for _, m := range all {
 				e2e.Has(t, "docs/how-to/test.md lacks an operator", guide, fmt.Sprintf("| `%s` | ", m.Operator))

@@ -90,12 +90,9 @@ spec: {package: xpkg.crossplane.io/crossplane-contrib/function-go-templating:v0.
 
 func mutations(t *testing.T, ctx context.Context, o suite.Options, m suite.MutationOptions) ([]suite.Mutation, error) {
 	t.Helper()
-	suites, err := suite.Load(ctx, o.Config.Reader, []string{"mutated.test.yaml"})
-	e2e.NoError(t, err)
-	items, err := suite.Plan(suites, suite.Selection{})
-	e2e.NoError(t, err)
+	items := planned(t, loaded(t, o, "mutated.test.yaml"), suite.Selection{})
 	var all []suite.Mutation
-	err = suite.Mutate(ctx, items, o, m, func(one suite.Mutation) error {
+	err := suite.Mutate(ctx, items, o, m, func(one suite.Mutation) error {
 		all = append(all, one)
 		return nil
 	})
@@ -106,18 +103,15 @@ func mutations(t *testing.T, ctx context.Context, o suite.Options, m suite.Mutat
 // mutant.
 func TestMutate(t *testing.T) {
 	fsys := example(t, mutated)
-	all, err := mutations(t, t.Context(), options(fsys), suite.MutationOptions{})
-	e2e.NoError(t, err)
-	docs, err := manifest.Split("mutated.yaml", []byte(mutated["mutated.yaml"]))
-	e2e.NoError(t, err)
+	all := e2e.Must(mutations(t, t.Context(), options(fsys), suite.MutationOptions{}))(t)
+	docs := e2e.Must(manifest.Split("mutated.yaml", []byte(mutated["mutated.yaml"])))(t)
 	byHand, err := suite.Mutants(docs[0])
 	if err != nil || len(byHand) != len(all) || len(all) < 15 {
 		t.Fatalf("got %d mutants, want %d, at least 15: %v", len(all), len(byHand), err)
 	}
 	counts := map[suite.MutantStatus]int{}
 	for i, m := range byHand {
-		text, err := json.Marshal(m.Composition())
-		e2e.NoError(t, err)
+		text := e2e.Must(json.Marshal(m.Composition()))(t)
 		files := map[string]string{"mutated.test.yaml": mutated["mutated.test.yaml"], "functions.yaml": mutated["functions.yaml"], "mutated.yaml": string(text)}
 		status := suite.Killed
 		if failed := failures(run(t, options(example(t, files)), suite.Selection{})); failed == 0 {
@@ -155,8 +149,7 @@ func TestMutateSome(t *testing.T) {
 	names := func(o suite.MutationOptions, parallel int) []string {
 		opts := options(example(t, mutated))
 		opts.Parallel = parallel
-		all, err := mutations(t, t.Context(), opts, o)
-		e2e.NoError(t, err)
+		all := e2e.Must(mutations(t, t.Context(), opts, o))(t)
 		var names []string
 		for _, m := range all {
 			names = append(names, fmt.Sprint(m.Line, m.Operator, m.Field, m.Status, m.Case))
@@ -181,19 +174,14 @@ func TestMutateErrors(t *testing.T) {
 		"mutated.yaml": mutated["mutated.yaml"], "functions.yaml": mutated["functions.yaml"],
 		"mutated.test.yaml": strings.Replace(mutated["mutated.test.yaml"], "spec.region: us", "spec.region: eu", 1),
 	})
-	if _, err := mutations(t, t.Context(), options(broken), suite.MutationOptions{}); err == nil || !strings.Contains(err.Error(), "the case mutated/region fails without a mutant: ") {
-		t.Errorf("a case that fails: got error %v", err)
-	}
+	e2e.ErrorHas(t, "a case that fails", e2e.Err(mutations(t, t.Context(), options(broken), suite.MutationOptions{})), "the case mutated/region fails without a mutant: ")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	o := options(example(t, mutated))
 	o.Parallel = 1
-	suites, err := suite.Load(ctx, o.Config.Reader, []string{"mutated.test.yaml"})
-	e2e.NoError(t, err)
-	items, err := suite.Plan(suites, suite.Selection{})
-	e2e.NoError(t, err)
+	items := planned(t, loaded(t, o, "mutated.test.yaml"), suite.Selection{})
 	n := 0
-	err = suite.Mutate(ctx, items, o, suite.MutationOptions{}, func(suite.Mutation) error {
+	err := suite.Mutate(ctx, items, o, suite.MutationOptions{}, func(suite.Mutation) error {
 		if n++; n == 3 {
 			cancel(stop)
 		}
@@ -222,8 +210,7 @@ func TestMutateInputs(t *testing.T) {
 ` + thing("b", "-b", "\n  count: 3\n") + `
 {{ end }}
 {{ if eq "same" ($spec.size | default "") }}{{ end }}`
-	all, err := mutations(t, t.Context(), options(example(t, withXRD(template))), suite.MutationOptions{Inputs: 20, Seed: 1})
-	e2e.NoError(t, err)
+	all := e2e.Must(mutations(t, t.Context(), options(example(t, withXRD(template))), suite.MutationOptions{Inputs: 20, Seed: 1}))(t)
 	got := map[string]string{}
 	for _, m := range all {
 		spec, _ := json.Marshal(m.Input["spec"])
@@ -253,8 +240,7 @@ func TestMutateTimeout(t *testing.T) {
 			return next.RunFunction(ctx, name, req)
 		})
 	}
-	all, err := mutations(t, t.Context(), o, suite.MutationOptions{})
-	e2e.NoError(t, err)
+	all := e2e.Must(mutations(t, t.Context(), o, suite.MutationOptions{}))(t)
 	for _, m := range all {
 		if hangs := strings.HasSuffix(m.Field, "base.spec.private"); hangs != (m.Status == suite.TimedOut) {
 			t.Errorf("%s of %s: got %s", m.Operator, m.Field, m.Status)
@@ -269,8 +255,7 @@ func TestMutateKnown(t *testing.T) {
 	files := maps.Clone(mutated)
 	files["required.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	files["mutated.test.yaml"] = strings.Replace(files["mutated.test.yaml"], "defaults: {", "defaults: {required: required.yaml, ", 1)
-	all, err := mutations(t, t.Context(), options(example(t, files)), suite.MutationOptions{})
-	e2e.NoError(t, err)
+	all := e2e.Must(mutations(t, t.Context(), options(example(t, files)), suite.MutationOptions{}))(t)
 	known := map[string]suite.Verdict{}
 	for _, m := range all {
 		known[m.Key] = suite.Verdict{Status: suite.Killed, Case: "known"}
@@ -348,10 +333,7 @@ func TestMutateTemplateFiles(t *testing.T) {
 func BenchmarkMutants(b *testing.B) {
 	text := e2e.ReadFile(b, "../../examples/bucket/bucket.test.yaml")
 	o := options(example(b, map[string]string{"bucket.test.yaml": text}))
-	suites, err := suite.Load(b.Context(), o.Config.Reader, []string{"bucket.test.yaml"})
-	e2e.NoError(b, err)
-	items, err := suite.Plan(suites, suite.Selection{})
-	e2e.NoError(b, err)
+	items := planned(b, loaded(b, o, "bucket.test.yaml"), suite.Selection{})
 	const times = 10
 	benchtest.Measure(b, "Mutants", benchtest.Jobs{XFN: func(string) benchtest.Cost {
 		n := 0

@@ -8,15 +8,13 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
 // TestPlan selects, repeats and shards.
 func TestPlan(t *testing.T) {
 	fsys := example(t, map[string]string{"s.yaml": head + "metadata: {name: s}\ncases: [{name: a}, {name: b}, {name: ab}]"})
-	suites, err := suite.Load(t.Context(), manifest.Reader{FS: fsys}, []string{"."})
-	e2e.NoError(t, err)
+	suites := loaded(t, options(fsys), ".")
 	names := func(sel suite.Selection) string {
 		items, err := suite.Plan(suites, sel)
 		if err != nil {
@@ -40,9 +38,7 @@ func TestPlan(t *testing.T) {
 		e2e.Equal(t, fmt.Sprintf("%+v", sel), want, names(sel))
 	}
 	for text, want := range map[string]string{"2/4": "", "1/1": "", "0/4": "invalid shard 0/4", "5/4": "invalid shard 5/4", "x": `"x" is not a shard`, "1/x": "is not a shard", "0/0": "invalid shard 0/0", "-1/-1": "invalid shard"} {
-		if _, err := suite.ParseShard(text); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: got %v", text, err)
-		}
+		e2e.WantError(t, text, e2e.Err(suite.ParseShard(text)), want)
 	}
 }
 
@@ -74,11 +70,11 @@ func TestShards(t *testing.T) {
 	}
 	const n = 10_000
 	o := options(example(t, map[string]string{"s.yaml": generated(n)}))
-	suites, more := loaded(t, o), loaded(t, options(example(t, map[string]string{"s.yaml": generated(n + 1)})))
+	suites, more := loaded(t, o, "."), loaded(t, options(example(t, map[string]string{"s.yaml": generated(n + 1)})), ".")
 	for _, count := range []int{4, 16} {
 		seen := map[string]bool{}
 		for index := range count {
-			shard := suite.Shard{Index: index + 1, Count: count}
+			shard := suite.Selection{Shard: suite.Shard{Index: index + 1, Count: count}}
 			items := planned(t, suites, shard)
 			if mean := n / count; len(items) < mean*85/100 || len(items) > mean*115/100 {
 				t.Errorf("shard %d of %d has %d cases, which is not about %d", index+1, count, len(items), mean)
@@ -101,8 +97,8 @@ func TestShards(t *testing.T) {
 func TestShardsHaveTheSameOutcomes(t *testing.T) {
 	const n, count = 1000, 4
 	o := options(example(t, map[string]string{"s.yaml": generated(n)}))
-	suites := loaded(t, o)
-	want := outcomes(t, o, planned(t, suites, suite.Shard{}))
+	suites := loaded(t, o, ".")
+	want := outcomes(t, o, planned(t, suites, suite.Selection{}))
 	tally := map[suite.Status]int{}
 	for _, s := range want {
 		tally[s]++
@@ -110,36 +106,20 @@ func TestShardsHaveTheSameOutcomes(t *testing.T) {
 	e2e.Equal(t, "in one shard", map[suite.Status]int{suite.Failed: n / 100, suite.Skipped: n / 100, suite.Passed: n - n/50}, tally)
 	got := map[string]suite.Status{}
 	for index := range count {
-		maps.Copy(got, outcomes(t, o, planned(t, suites, suite.Shard{Index: index + 1, Count: count})))
+		maps.Copy(got, outcomes(t, o, planned(t, suites, suite.Selection{Shard: suite.Shard{Index: index + 1, Count: count}})))
 	}
 	e2e.Equal(t, fmt.Sprintf("in %d shards", count), want, got)
-}
-
-func loaded(t *testing.T, o suite.Options) []*suite.Suite {
-	t.Helper()
-	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"."})
-	e2e.NoError(t, err)
-	return suites
-}
-
-func planned(t *testing.T, suites []*suite.Suite, shard suite.Shard) []suite.Item {
-	t.Helper()
-	items, err := suite.Plan(suites, suite.Selection{Shard: shard})
-	e2e.NoError(t, err)
-	return items
 }
 
 // outcomes returns the statuses of items, which have unique names.
 func outcomes(t *testing.T, o suite.Options, items []suite.Item) map[string]suite.Status {
 	t.Helper()
 	got := map[string]suite.Status{}
-	err := suite.Run(t.Context(), items, o, func(out suite.Outcome) error {
+	for _, out := range runItems(t, items, o) {
 		if _, twice := got[out.Name()]; twice {
 			t.Errorf("%s ran twice", out.Name())
 		}
 		got[out.Name()] = out.Status
-		return nil
-	})
-	e2e.NoError(t, err)
+	}
 	return got
 }

@@ -143,8 +143,7 @@ func TestJSONReport(t *testing.T) {
 	if d.Passed != 2 || d.Failed != 2 || d.Skipped != 1 || len(d.Cases) != 5 {
 		t.Errorf("got %+v", d)
 	}
-	got, err := json.Marshal(d.Cases[1])
-	e2e.NoError(t, err)
+	got := e2e.Must(json.Marshal(d.Cases[1]))(t)
 	want := `{"suite":"one","case":"bad","path":"one.yaml","line":9,"status":"failed","seconds":0.02,"failures":[` +
 		`{"path":"one.yaml","line":12,"text":"bolt: spec.size: want 1, got 2 and so many more words that they do not fit into one line","resource":"bolt","field":"spec.size","step":"make"},` +
 		`{"path":"one.yaml","line":13,"text":"two\n::error::lines\u001b[31m","hint":"look"},` +

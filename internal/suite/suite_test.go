@@ -13,7 +13,6 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/function"
@@ -48,20 +47,30 @@ func options(fsys afero.Fs) suite.Options {
 	return suite.Options{Config: session.Config{Reader: manifest.Reader{FS: fsys}}, Now: time.Now}
 }
 
+// loaded returns the suites at a path.
+func loaded(t testing.TB, o suite.Options, path string) []*suite.Suite {
+	t.Helper()
+	return e2e.Must(suite.Load(t.Context(), o.Config.Reader, []string{path}))(t)
+}
+
+func planned(t testing.TB, suites []*suite.Suite, sel suite.Selection) []suite.Item {
+	t.Helper()
+	return e2e.Must(suite.Plan(suites, sel))(t)
+}
+
 // run loads and runs all cases below the working directory.
 func run(t testing.TB, o suite.Options, sel suite.Selection) []suite.Outcome {
 	t.Helper()
-	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"."})
-	e2e.NoError(t, err)
-	items, err := suite.Plan(suites, sel)
-	e2e.NoError(t, err)
-	var all []suite.Outcome
-	if err := suite.Run(t.Context(), items, o, func(out suite.Outcome) error {
+	return runItems(t, planned(t, loaded(t, o, "."), sel), o)
+}
+
+func runItems(t testing.TB, items []suite.Item, o suite.Options) (all []suite.Outcome) {
+	t.Helper()
+	err := suite.Run(t.Context(), items, o, func(out suite.Outcome) error {
 		all = append(all, out)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	e2e.NoError(t, err)
 	return all
 }
 
@@ -575,20 +584,16 @@ func TestInterrupted(t *testing.T) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		})}
-		suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"s.yaml"})
-		e2e.NoError(t, err)
-		items, err := suite.Plan(suites, suite.Selection{})
-		e2e.NoError(t, err)
+		items := planned(t, loaded(t, o, "s.yaml"), suite.Selection{})
 		var got []string
 		var text strings.Builder
 		report := suite.TextReport{W: &text}
-		err = suite.Run(ctx, items, o, func(out suite.Outcome) error {
+		err := suite.Run(ctx, items, o, func(out suite.Outcome) error {
 			got = append(got, fmt.Sprintf("%s %s: %s", out.Name(), out.Status, out.Reason))
 			return report.Add(out)
 		})
-		if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.cause) {
-			t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
-		}
+		e2e.ErrorIs(t, tc.reason, err, tc.cause)
+		e2e.Equal(t, tc.reason, tc.want, got)
 		if err := report.End(0); err != nil || !strings.Contains(text.String(), " not run, ") || !strings.Contains(text.String(), "\nFAIL (3 cases, ") && !strings.HasPrefix(text.String(), "FAIL s.yaml (3 cases, 3 not run") {
 			t.Errorf("%s: the report is %v\n%s", tc.reason, err, text.String())
 		}

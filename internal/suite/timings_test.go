@@ -100,8 +100,7 @@ func TestSplitOfAMonorepo(t *testing.T) {
 	}
 	t.Parallel()
 	const machines = 200
-	n, err := strconv.Atoi(cmp.Or(os.Getenv("XFN_SCALE"), "100000"))
-	e2e.NoError(t, err)
+	n := e2e.Must(strconv.Atoi(cmp.Or(os.Getenv("XFN_SCALE"), "100000")))(t)
 	items := named(n, func(i int) string { return fmt.Sprint("case ", i) })
 	for seed := range uint64(2) {
 		random := rand.New(rand.NewPCG(seed, 22))
@@ -116,8 +115,7 @@ func TestSplitOfAMonorepo(t *testing.T) {
 			}
 		}
 		recorded.WriteString("]}")
-		timings, err := suite.ReadTimings(strings.NewReader(recorded.String()))
-		e2e.NoError(t, err)
+		timings := e2e.Must(suite.ReadTimings(strings.NewReader(recorded.String())))(t)
 		split := timings.Split(items, machines)
 		if again := timings.Split(items, machines); split.Digest() != again.Digest() {
 			t.Errorf("seed %d: the same times give two splits", seed)

@@ -16,8 +16,7 @@ import (
 // shortDir returns a directory with a path short enough for sockets.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "l")
-	e2e.NoError(t, err)
+	dir := e2e.Must(os.MkdirTemp("", "l"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -35,8 +34,7 @@ func TestAt(t *testing.T) {
 			if name == "Abstract" && runtime.GOOS != "linux" {
 				t.Skip("only Linux has abstract sockets")
 			}
-			l, err := flags.ListenAt(t.Context(), tc.address)
-			e2e.NoError(t, err)
+			l := e2e.Must(flags.ListenAt(t.Context(), tc.address))(t)
 			if got := flags.DialTarget(l.Addr()); !strings.HasPrefix(got, tc.want) || strings.HasSuffix(got, ":0") {
 				t.Errorf("%s: got %s", tc.reason, got)
 			}
@@ -55,8 +53,7 @@ func TestAt(t *testing.T) {
 // Listen replaces the socket of a killed process, but not a regular file.
 func TestOnDeadSocket(t *testing.T) {
 	dir := shortDir(t)
-	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})
-	e2e.NoError(t, err)
+	dead := e2e.Must(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"}))(t)
 	dead.SetUnlinkOnClose(false)
 	e2e.NoError(t, dead.Close())
 	l, err := flags.Listen(t.Context(), "unix", filepath.Join(dir, "dead"))
@@ -67,6 +64,5 @@ func TestOnDeadSocket(t *testing.T) {
 	_, err = flags.Listen(t.Context(), "unix", file)
 	e2e.ErrorHas(t, "on a file", err, "address already in use")
 	e2e.Equal(t, "the file", "precious", e2e.ReadFile(t, file))
-	_, err = flags.Listen(t.Context(), "tcp", "")
-	e2e.ErrorHas(t, "without an address", err, `listening on "": the address is empty`)
+	e2e.ErrorHas(t, "without an address", e2e.Err(flags.Listen(t.Context(), "tcp", "")), `listening on "": the address is empty`)
 }

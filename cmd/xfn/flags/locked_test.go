@@ -16,8 +16,7 @@ const digest = "sha256:111111111111111111111111111111111111111111111111111111111
 func TestLockUse(t *testing.T) {
 	t.Parallel()
 	const reference = "registry.example.org/fn:v1"
-	ref, err := remote.ParseReference(reference, "")
-	e2e.NoError(t, err)
+	ref := e2e.Must(remote.ParseReference(reference, ""))(t)
 	l := flags.Lock{Locked: true, LockFile: filepath.Join(t.TempDir(), "absent.lock")}
 	l.Use(&lock.Lock{Functions: []lock.Image{{Reference: reference, Digest: digest}}})
 	e2e.NoError(t, l.Load())
@@ -42,8 +41,7 @@ func TestLockAllow(t *testing.T) {
 			var l flags.Lock
 			l.Use(&lock.Lock{Functions: []lock.Image{{Reference: "registry.example.org/fn:v1", Digest: digest}}})
 			l.Allow("registry.example.org/other:v3")
-			ref, err := remote.ParseReference(tc.image, "")
-			e2e.NoError(t, err)
+			ref := e2e.Must(remote.ParseReference(tc.image, ""))(t)
 			got, err := l.Pin()(ref)
 			if (err != nil) != (tc.want == "") || err == nil && got.Name() != tc.want {
 				t.Errorf("%s: got %v and error %v, want %q", tc.reason, got, err, tc.want)
@@ -56,8 +54,7 @@ func TestLockAllow(t *testing.T) {
 // the Lock allows later, as --require-verified does with a verified digest.
 func TestLockAllowLater(t *testing.T) {
 	t.Parallel()
-	ref, err := remote.ParseReference("registry.example.org/fn@"+digest, "")
-	e2e.NoError(t, err)
+	ref := e2e.Must(remote.ParseReference("registry.example.org/fn@"+digest, ""))(t)
 	l := flags.Lock{Locked: true}
 	l.Use(&lock.Lock{})
 	e2e.NoError(t, l.Load())

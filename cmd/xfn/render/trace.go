@@ -51,11 +51,7 @@ func title(r session.Result) string {
 	if r.LastPass == nil {
 		return r.Source
 	}
-	name := fieldpath.Text(r.XR, "metadata", "name")
-	if ns := fieldpath.Text(r.XR, "metadata", "namespace"); ns != "" {
-		name = ns + "/" + name
-	}
-	return fmt.Sprintf("%v %s", r.XR["kind"], name)
+	return named(fmt.Sprint(r.XR["kind"]), fieldpath.Text(r.XR, "metadata", "namespace"), fieldpath.Text(r.XR, "metadata", "name"))
 }
 
 func (t *tracer) finish() error {

@@ -41,8 +41,7 @@ func TestErrorIsNoCommand(t *testing.T) {
 		false: "xfn: error: a::b\n            ::add-mask::x\n",
 	} {
 		path := filepath.Join(t.TempDir(), "stderr")
-		f, err := os.Create(path)
-		e2e.NoError(t, err)
+		f := e2e.Must(os.Create(path))(t)
 		term := &Terminal{stderr: f, actions: actions}
 		term.Error("xfn", errors.New("a::b\n::add-mask::x"))
 		e2e.NoError(t, f.Close())

@@ -20,10 +20,8 @@ import (
 func streams(t *testing.T) (*terminal.Terminal, func() string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stderr")
-	stderr, err := os.Create(path)
-	e2e.NoError(t, err)
-	stdin, err := os.Open(os.DevNull)
-	e2e.NoError(t, err)
+	stderr := e2e.Must(os.Create(path))(t)
+	stdin := e2e.Must(os.Open(os.DevNull))(t)
 	t.Cleanup(func() {
 		_ = stderr.Close()
 		_ = stdin.Close()
@@ -157,8 +155,7 @@ func TestForcedColor(t *testing.T) {
 			t.Setenv("NO_COLOR", tc.no)
 			term, read := streams(t)
 			term.Fault(errors.New("no such file"))
-			other, err := os.Create(filepath.Join(t.TempDir(), "trace"))
-			e2e.NoError(t, err)
+			other := e2e.Must(os.Create(filepath.Join(t.TempDir(), "trace")))(t)
 			defer other.Close()
 			if term.Colour(term.Stdout) != tc.want || strings.Contains(read(), "\x1b[") != tc.want || term.Colour(other) {
 				t.Errorf("%s: got %q", tc.reason, read())

@@ -50,8 +50,7 @@ func TestAttestChanged(t *testing.T) {
 			all.files.Record(suite)
 			all.all[0].passed["suite/case"] = true
 			tc.change(t, pkg, suite)
-			err = all.write(t.Context())
-			e2e.WantError(t, tc.reason, err, tc.want)
+			e2e.WantError(t, tc.reason, all.write(t.Context()), tc.want)
 			if _, statErr := os.Stat(report); (statErr == nil) != (tc.want == "") {
 				t.Errorf("%s: the report exists: %t", tc.reason, statErr == nil)
 			}

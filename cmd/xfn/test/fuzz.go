@@ -64,7 +64,6 @@ func (c *Cmd) writeFuzz(term *terminal.Terminal, out suite.Fuzzed) error {
 	if len(out.Unchecked) > 0 {
 		term.Warn("not validated, because these kinds have no schema: " + strings.Join(out.Unchecked, ", ") + "; add it to schemas in the suite")
 	}
-	var err error
 	if c.Format == "json" {
 		return terminal.WriteJSON(term.Stdout, out)
 	}
@@ -72,7 +71,7 @@ func (c *Cmd) writeFuzz(term *terminal.Terminal, out suite.Fuzzed) error {
 	for _, f := range out.Findings {
 		fmt.Fprintf(&b, "FAIL %s %s: %s with %d of the inputs of %s, first number %d\n    %s\n", f.Composition, f.Name, f.Kind, f.Count, f.Case, f.Input, f.Text)
 		var xr bytes.Buffer
-		if err = manifest.Write(&xr, f.XR); err != nil {
+		if err := manifest.Write(&xr, f.XR); err != nil {
 			return err
 		}
 		for line := range strings.Lines(xr.String()) {

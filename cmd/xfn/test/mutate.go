@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"strconv"
 
 	"github.com/alecthomas/kong"
 
@@ -34,17 +33,14 @@ const mutationInputs = 20
 // mutants is a flag with an optional number as its value.
 type mutants struct {
 	on bool
-	n  int
+	n  positive
 }
 
 // Decode accepts --flag and --flag=N.
-func (m *mutants) Decode(ctx *kong.DecodeContext) (err error) {
+func (m *mutants) Decode(ctx *kong.DecodeContext) error {
 	m.on = true
 	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken {
-		text := ctx.Scan.Pop().String()
-		if m.n, err = strconv.Atoi(text); err != nil || m.n < 1 {
-			return fmt.Errorf("expected a positive number, got %q", text)
-		}
+		return m.n.UnmarshalText([]byte(ctx.Scan.Pop().String()))
 	}
 	return nil
 }
@@ -89,7 +85,7 @@ func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, version strin
 		return err
 	}
 	verdicts := map[string]suite.Verdict{}
-	err = suite.Mutate(ctx, items, o, suite.MutationOptions{Most: c.Mutate.n, Seed: c.Seed, Inputs: mutationInputs, Version: version, Known: known}, func(m suite.Mutation) error {
+	err = suite.Mutate(ctx, items, o, suite.MutationOptions{Most: int(c.Mutate.n), Seed: c.Seed, Inputs: mutationInputs, Version: version, Known: known}, func(m suite.Mutation) error {
 		doc.add(m)
 		if m.Status != suite.TimedOut { // Another timeout may give another verdict.
 			verdicts[m.Key] = m.Verdict

@@ -39,8 +39,7 @@ func entryPath(t testing.TB, r function.Runner, dir string) string {
 // store.go describes. The key is in the name of the file at path.
 func file(t testing.TB, path string, expires int64, response []byte) []byte {
 	t.Helper()
-	key, err := hex.DecodeString(strings.TrimSuffix(filepath.Base(path), ".response"))
-	e2e.NoError(t, err)
+	key := e2e.Must(hex.DecodeString(strings.TrimSuffix(filepath.Base(path), ".response")))(t)
 	b := append([]byte("xfnrsp1\n"), key...)
 	b = binary.BigEndian.AppendUint64(b, uint64(expires))
 	b = binary.BigEndian.AppendUint64(b, uint64(len(response)))
@@ -51,9 +50,7 @@ func file(t testing.TB, path string, expires int64, response []byte) []byte {
 
 func marshal(t testing.TB, rsp *fnv1.RunFunctionResponse) []byte {
 	t.Helper()
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(rsp)
-	e2e.NoError(t, err)
-	return b
+	return e2e.Must(proto.MarshalOptions{Deterministic: true}.Marshal(rsp))(t)
 }
 
 // TestReading: the cache uses or ignores a file, depending on its content.
@@ -171,8 +168,7 @@ func TestPrune(t *testing.T) {
 			path := filepath.Join(t.TempDir(), tc.name)
 			e2e.WriteFile(t, path, string(tc.content(path)))
 			e2e.NoError(t, os.Chtimes(path, noon.Add(-tc.age), noon.Add(-tc.age)))
-			removed, err := intercept.PruneCache(t.Context(), filepath.Dir(path), noon)
-			e2e.NoError(t, err)
+			removed := e2e.Must(intercept.PruneCache(t.Context(), filepath.Dir(path), noon))(t)
 			if gone := len(e2e.Names(t, filepath.Dir(path))) == 0; gone != tc.wantRemoved || removed == 1 != tc.wantRemoved {
 				t.Errorf("%s: the file is removed: %t, with %d removed files", tc.reason, gone, removed)
 			}
@@ -224,7 +220,6 @@ func FuzzEntry(f *testing.F) {
 		if hit := len(calls.Calls()) == 0; hit && rsp.GetMeta().GetTtl().AsDuration() <= 0 {
 			t.Errorf("a response without a TTL was used: %v", rsp)
 		}
-		_, err := intercept.PruneCache(t.Context(), dir, noon)
-		e2e.NoError(t, err)
+		e2e.NoError(t, e2e.Err(intercept.PruneCache(t.Context(), dir, noon)))
 	})
 }

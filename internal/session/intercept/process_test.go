@@ -92,8 +92,7 @@ var large = function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunF
 
 func child(t *testing.T, dir, kind string) *exec.Cmd {
 	t.Helper()
-	exe, err := os.Executable()
-	e2e.NoError(t, err)
+	exe := e2e.Must(os.Executable())(t)
 	cmd := exec.CommandContext(e2e.Context(t), exe)
 	cmd.Env = append(os.Environ(), childDir+"="+dir, childKind+"="+kind)
 	return cmd
@@ -127,9 +126,7 @@ func TestKilledProcess(t *testing.T) {
 			e2e.NoError(t, right(t.Context(), r, i))
 		}
 	}
-	if _, err := intercept.PruneCache(t.Context(), dir, time.Now().Add(48*time.Hour)); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Err(intercept.PruneCache(t.Context(), dir, time.Now().Add(48*time.Hour))))
 	if left := e2e.Names(t, dir); len(left) > 0 {
 		t.Errorf("these files are never removed: %q", left)
 	}
@@ -138,8 +135,7 @@ func TestKilledProcess(t *testing.T) {
 // kill starts a child process and kills it after it has reported three rounds.
 func kill(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	out, err := cmd.StdoutPipe()
-	e2e.NoError(t, err)
+	out := e2e.Must(cmd.StdoutPipe())(t)
 	e2e.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	for range 3 {

@@ -29,8 +29,7 @@ func callRequest(t *testing.T, text string) *fnv1.RunFunctionRequest {
 // record records a call of function f in step.
 func record(t *testing.T, r function.Runner, dir, step, text string) {
 	t.Helper()
-	_, err := intercept.Record(dir, r).RunFunction(function.WithStep(t.Context(), step), "f", callRequest(t, text))
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(intercept.Record(dir, r).RunFunction(function.WithStep(t.Context(), step), "f", callRequest(t, text))))
 }
 
 // replay replays the call of function f in step.
@@ -140,8 +139,7 @@ func TestNearest(t *testing.T) {
 	if !errors.As(err, &miss) {
 		t.Fatalf("got %v", err)
 	}
-	want, err := intercept.Mask(callRequest(t, similar))
-	e2e.NoError(t, err)
+	want := e2e.Must(intercept.Mask(callRequest(t, similar)))(t)
 	e2e.Equal(t, "the most similar call", want, miss.Recorded)
 }
 
@@ -160,12 +158,10 @@ func TestReplayRefuses(t *testing.T) {
 				t.Fatalf("got the files %v, %v", files, err)
 			}
 			e2e.WriteFile(t, files[0], tc.content)
-			_, err = replay(t, dir, "s", first)
-			e2e.ErrorHas(t, tc.reason, err, tc.want)
+			e2e.ErrorHas(t, tc.reason, e2e.Err(replay(t, dir, "s", first)), tc.want)
 		})
 	}
-	_, err := replay(t, filepath.Join(t.TempDir(), "none"), "s", first)
-	e2e.ErrorHas(t, "a missing folder", err, "opening recording")
+	e2e.ErrorHas(t, "a missing folder", e2e.Err(replay(t, filepath.Join(t.TempDir(), "none"), "s", first)), "opening recording")
 }
 
 // TestRecordRefuses: a call fails if it cannot be written to a file. A call
@@ -178,8 +174,7 @@ func TestRecordRefuses(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = intercept.Record(dir, new(counter)).RunFunction(ctx, "f", callRequest(t, first))
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(intercept.Record(dir, new(counter)).RunFunction(ctx, "f", callRequest(t, first))))
 	e2e.Empty(t, dir)
 }
 
@@ -195,8 +190,7 @@ func TestRecordSimilarNames(t *testing.T) {
 		record(t, echo, dir, step, first)
 	}
 	for _, step := range steps {
-		rsp, err := replay(t, dir, step, first)
-		e2e.NoError(t, err)
+		rsp := e2e.Must(replay(t, dir, step, first))(t)
 		e2e.Equal(t, "the response of the step", step, rsp.GetResults()[0].GetMessage())
 	}
 }

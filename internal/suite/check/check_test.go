@@ -17,18 +17,13 @@ import (
 
 func value(t *testing.T, text string) map[string]any {
 	t.Helper()
-	obj, err := manifest.Document{Path: "x", Line: 1, Text: []byte(text)}.Object()
-	e2e.NoError(t, err)
-	return obj
+	return e2e.Must(manifest.Document{Path: "x", Line: 1, Text: []byte(text)}.Object())(t)
 }
 
 func form(t *testing.T, expect string) spec.CaseSpec {
 	t.Helper()
-	s, err := spec.Parse(manifest.Document{Path: "s.yaml", Line: 1, Text: []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- name: a\n  expect: " + expect)})
-	e2e.NoError(t, err)
-	f, err := s.Cases[0].Spec()
-	e2e.NoError(t, err)
-	return f
+	s := e2e.Must(spec.Parse(manifest.Document{Path: "s.yaml", Line: 1, Text: []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- name: a\n  expect: " + expect)}))(t)
+	return e2e.Must(s.Cases[0].Spec())(t)
 }
 
 func composed(t *testing.T, name, kind, rest string) map[string]any {
@@ -124,14 +119,7 @@ func TestCheck(t *testing.T) {
 			c := check.Checker{Expressions: &check.Env{}}
 			var got []string
 			for _, f := range c.Check(t.Context(), form(t, tc.expect), subject(t)) {
-				at := ""
-				for _, p := range f.Path {
-					if at != "" && p[0] != '[' {
-						at += "."
-					}
-					at += p
-				}
-				got = append(got, at+": "+f.Text)
+				got = append(got, manifest.JoinPath(f.Path)+": "+f.Text)
 			}
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
@@ -210,6 +198,13 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+func texts(all []check.Failure) (out []string) {
+	for _, f := range all {
+		out = append(out, f.Text)
+	}
+	return out
+}
+
 // TestValid reports violations of a schema with the object and the step.
 func TestValid(t *testing.T) {
 	c := check.Checker{Validate: func(_ context.Context, _ []spec.Source, objects []map[string]any, ignore []string) ([]check.Fault, error) {
@@ -219,18 +214,12 @@ func TestValid(t *testing.T) {
 		return []check.Fault{{1, "spec.turns", "spec.turns: must be a string", false}, {0, "", "is odd", false}, {check.OfComposition, "spec", "Composition at c.yaml:3: spec: is old", false}}, nil
 	}}
 	for expect, want := range map[string][]string{
-		"{valid: true}":           {"bolt: spec.turns: must be a string (set by step tune)", "composite resource: is odd", "Composition at c.yaml:3: spec: is old"},
-		"{valid: false}":          nil,
-		"{valid: {ignore: Bolt}}": nil,
-		"{valid: {all: true, ignore: [Bolt]}}": {
-			"ignored [Bolt] of 4",
-		},
+		"{valid: true}":                        {"bolt: spec.turns: must be a string (set by step tune)", "composite resource: is odd", "Composition at c.yaml:3: spec: is old"},
+		"{valid: false}":                       nil,
+		"{valid: {ignore: Bolt}}":              nil,
+		"{valid: {all: true, ignore: [Bolt]}}": {"ignored [Bolt] of 4"},
 	} {
-		var got []string
-		for _, f := range c.Check(t.Context(), form(t, expect), subject(t)) {
-			got = append(got, f.Text)
-		}
-		e2e.Equal(t, expect, want, got)
+		e2e.Equal(t, expect, want, texts(c.Check(t.Context(), form(t, expect), subject(t))))
 	}
 	c.Validate = func(context.Context, []spec.Source, []map[string]any, []string) ([]check.Fault, error) {
 		return []check.Fault{{check.OfComposition, "", "Composition at c.yaml:3: is old", false}}, nil
@@ -244,15 +233,11 @@ func TestValid(t *testing.T) {
 func TestNothingComposed(t *testing.T) {
 	c := check.Checker{Expressions: &check.Env{}}
 	got := c.Check(t.Context(), form(t, "{resources: {a: {}}, count: {total: 1}, results: [{step: x}], ready: true, cel: size(resources) == 0, passes: 1}"), &check.Subject{XR: map[string]any{}, Passes: 4})
-	var texts []string
-	for _, f := range got {
-		texts = append(texts, f.Text)
-	}
 	want := []string{
 		`there is no resource "a": nothing is composed`, "want 1 resource in total, got 0: nothing is composed",
 		"there is no result of step x: functions returned no results", "the composite resource is not ready", "after 4 passes, resources still change",
 	}
-	e2e.Equal(t, "result", want, texts)
+	e2e.Equal(t, "result", want, texts(got))
 }
 
 // TestReadyLate reports readiness that comes too late, even if the last pass is ready.
@@ -267,11 +252,7 @@ func TestReadyLate(t *testing.T) {
 		"{ready: {after: 2}}":            {"the composite resource is ready after 3 passes, want 2"},
 		"{ready: {after: 2, xr: false}}": {"the composite resource is ready"},
 	} {
-		var got []string
-		for _, f := range c.Check(t.Context(), form(t, expect), s()) {
-			got = append(got, f.Text)
-		}
-		e2e.Equal(t, expect, want, got)
+		e2e.Equal(t, expect, want, texts(c.Check(t.Context(), form(t, expect), s())))
 	}
 }
 

@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite/check"
-	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
 // TestChecked lists the fields of two composed resources that an expectation looks at.
@@ -48,15 +46,9 @@ func TestChecked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			docs, err := manifest.Split("s.yaml", []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- {name: a, xr: x.yaml, composition: c.yaml, expect: "+tc.expect+"}\n"))
-			e2e.NoError(t, err)
-			suite, err := spec.Parse(docs[0])
-			e2e.NoError(t, err)
-			form, err := suite.Cases[0].Spec()
-			e2e.NoError(t, err)
 			one, two := composed("one", `{"spec": {"a": {"b": 1, "c": 2}, "l": [{"x": 1}], "t": {"e.org/k": 1}}}`), composed("two", `{"spec": {"a": {"b": 1}}}`)
 			s := &check.Subject{XR: map[string]any{"kind": "XR"}, Composed: []map[string]any{one, two}, Documents: []map[string]any{one, two}}
-			checked := check.Checker{Expressions: &check.Env{}}.Checked(form, s)
+			checked := check.Checker{Expressions: &check.Env{}}.Checked(form(t, tc.expect), s)
 			var got []string
 			for _, path := range fields {
 				if checked("one", path) {

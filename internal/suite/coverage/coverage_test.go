@@ -60,16 +60,13 @@ spec:
 
 func parse(t *testing.T, path, text string) manifest.Document {
 	t.Helper()
-	docs, err := manifest.Split(path, []byte(text))
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifest.Split(path, []byte(text)))(t)
 	return docs[0]
 }
 
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
-	obj, err := parse(t, "object.yaml", text).Object()
-	e2e.NoError(t, err)
-	return obj
+	return e2e.Must(parse(t, "object.yaml", text).Object())(t)
 }
 
 // points are the points of the step called one.
@@ -94,9 +91,7 @@ func recorded(t *testing.T, steps, mocked string, hits ...sdk.Point) *coverage.R
 		return &fnv1.RunFunctionResponse{}, nil
 	}), func(step string) bool { return step == mocked })
 	for _, step := range strings.Fields(steps) {
-		if _, err := runner.RunFunction(function.WithStep(t.Context(), step), "f", &fnv1.RunFunctionRequest{}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(runner.RunFunction(function.WithStep(t.Context(), step), "f", &fnv1.RunFunctionRequest{})))
 	}
 	return r
 }
@@ -149,8 +144,7 @@ func TestText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			entry, err := composition.Decode(parse(t, "c.yaml", composed))
-			e2e.NoError(t, err)
+			entry := e2e.Must(composition.Decode(parse(t, "c.yaml", composed)))(t)
 			var c coverage.Collector
 			for i, r := range tc.recorders {
 				one := coverage.Case{Composition: entry, Recorder: r}
@@ -181,8 +175,7 @@ func TestText(t *testing.T) {
 // TestFiles checks the lines of the reports for CI, and that the page escapes the Composition.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	entry, err := composition.Decode(parse(t, "c.yaml", strings.Replace(composed, "{name: things}", `{name: "<b>"}`, 1)))
-	e2e.NoError(t, err)
+	entry := e2e.Must(composition.Decode(parse(t, "c.yaml", strings.Replace(composed, "{name: things}", `{name: "<b>"}`, 1))))(t)
 	var c coverage.Collector
 	c.Add(coverage.Case{Composition: entry, Recorder: recorded(t, "one", "", points[0], points[1])})
 	for name, tc := range map[string]struct {

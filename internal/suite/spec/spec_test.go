@@ -21,9 +21,7 @@ func document(text string) manifest.Document {
 
 func parse(t *testing.T, text string) *spec.Suite {
 	t.Helper()
-	s, err := spec.Parse(document(head + text))
-	e2e.NoError(t, err)
-	return s
+	return e2e.Must(spec.Parse(document(head + text)))(t)
 }
 
 // TestParseErrors checks that all errors of a suite are returned together, each
@@ -80,9 +78,7 @@ func TestCaseErrors(t *testing.T) {
 				defaults = "defaults: {expect: {passes: '${each.size}'}}"
 			}
 			s := parse(t, defaults+"\ncases:\n- {name: good, expect: {passes: 1}}\n"+tc.text+"\n")
-			if _, err := s.Cases[0].Spec(); err != nil {
-				t.Errorf("got error %v of another case", err)
-			}
+			e2e.NoError(t, e2e.Err(s.Cases[0].Spec()))
 			c := s.Cases[1]
 			if _, err := c.Spec(); c.Name != tc.name || fmt.Sprint(err) != tc.want {
 				t.Errorf("%s: got case %q with\n%v\nwant\n%s", tc.reason, c.Name, err, tc.want)
@@ -181,9 +177,8 @@ cases:
 	for _, c := range s.Cases {
 		names = append(names, c.Name)
 	}
-	e2e.Equal(t, "the texts", []string{"size 1", "size two", "rows/1", "rows/2"}, names)
-	f, err := s.Cases[0].Spec()
-	e2e.NoError(t, err)
+	e2e.Equal(t, "the names of the cases", []string{"size 1", "size two", "rows/1", "rows/2"}, names)
+	f := e2e.Must(s.Cases[0].Spec())(t)
 	want := map[string]any{"one": []any{"a", "b"}, "text": `${each.size} is 1, ["a","b"]`, "other": "${size}"}
 	e2e.Equal(t, "context", want, f.Context)
 	e2e.Equal(t, "the value of a whole variable must keep its type", int64(1), f.Expect.Resources["bolt-1"].Fields["spec.size"].Value.Any)
@@ -192,9 +187,8 @@ cases:
 	if err != nil || !ok || xr.File != "other.yaml" || cmp.Diff(map[string]any{"spec": map[string]any{"size": "two"}}, xr.Patch) != "" {
 		t.Errorf("got %+v, %v as XR of the defaults", xr, err)
 	}
-	if f, err = s.Cases[3].Spec(); err != nil || f.XRD.File != "2.yaml" {
-		t.Errorf("got %q, %v for a row that is not an object", f.XRD.File, err)
-	}
+	f = e2e.Must(s.Cases[3].Spec())(t)
+	e2e.Equal(t, "a row that is not an object", "2.yaml", f.XRD.File)
 }
 
 // TestPosition checks that an inherited field has the line of the defaults.
@@ -233,9 +227,7 @@ cases:
 	} {
 		e2e.Equal(t, strings.Join(path, "."), want, c.Position(path...))
 	}
-	if c.Line() != 8 {
-		t.Errorf("got line %d for the case", c.Line())
-	}
+	e2e.Equal(t, "the line of the case", 8, c.Line())
 }
 
 // FuzzParse checks that decoding the cases of a parsed suite does not panic.
