@@ -102,9 +102,7 @@ func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 	if h.Name != name || h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
 		t.Errorf("layer %d: got header %+v, want %s", i, h, name)
 	}
-	if data, err := io.ReadAll(tr); err != nil || string(data) != content {
-		t.Errorf("layer %d: got %q, %v, want %q", i, data, err, content)
-	}
+	e2e.Equal(t, fmt.Sprintf("layer %d", i), content, string(e2e.Must(io.ReadAll(tr))(t)))
 	if h, err := tr.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("layer %d: got another file %v, %v", i, h, err)
 	}
@@ -228,9 +226,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 		if i == 0 {
 			first = got
 		}
-		if got != first {
-			t.Errorf("another directory: got %s, want %s", got, first)
-		}
+		e2e.Equal(t, "another directory", first, got)
 	}
 }
 
@@ -253,10 +249,7 @@ func TestDefaultFileName(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := xpkg.DefaultFileName(aPackage("Function", tc.name), a)
-			if err != nil || got != tc.want+".xpkg" {
-				t.Errorf("%s: got %q, %v, want %q", tc.reason, got, err, tc.want+".xpkg")
-			}
+			e2e.Equal(t, tc.reason, tc.want+".xpkg", e2e.Must(xpkg.DefaultFileName(aPackage("Function", tc.name), a))(t))
 		})
 	}
 }

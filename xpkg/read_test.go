@@ -278,10 +278,7 @@ func TestReadTakesStyles(t *testing.T) {
 		"Percent":  strings.Replace(functionYAML, "name: fn", "name: fn\n  annotations: {a: \"b\n%c\"}", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			pkg, err := xpkg.Read(t.Context(), memory(t, map[string]string{"p/crossplane.yaml": text}), "p", xpkg.ReadOptions{})
-			if err != nil || pkg.Meta.Name != "fn" {
-				t.Errorf("got %+v, %v", pkg, err)
-			}
+			e2e.Equal(t, "xpkg.Read", "fn", e2e.Must(xpkg.Read(t.Context(), memory(t, map[string]string{"p/crossplane.yaml": text}), "p", xpkg.ReadOptions{}))(t).Meta.Name)
 		})
 	}
 }

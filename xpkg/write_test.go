@@ -76,13 +76,9 @@ func TestKilledWrite(t *testing.T) {
 	old := []byte("the old file")
 	e2e.NoError(t, os.WriteFile(path, old, 0o644))
 	child, line := functiontest.Start(t, childEnv+"="+path)
-	if line != "writing" {
-		t.Errorf("the child printed %q", line)
-	}
+	e2e.Equal(t, "what the child printed", "writing", line)
 	child.Kill(t)
-	if got := []byte(e2e.ReadFile(t, path)); !bytes.Equal(got, old) {
-		t.Errorf("the old file changed: got %d bytes", len(got))
-	}
+	e2e.Equal(t, "the old file", old, []byte(e2e.ReadFile(t, path)))
 }
 
 // A write that fails leaves only the old file.
@@ -96,9 +92,7 @@ func TestFailedWrite(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	if got := []byte(e2e.ReadFile(t, path)); string(got) != "old" {
-		t.Errorf("the old file changed: got %d bytes", len(got))
-	}
+	e2e.Equal(t, "the old file", "old", e2e.ReadFile(t, path))
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("got %v, %v, want only the old file", entries, err)
@@ -113,9 +107,7 @@ func TestWriteOverItsSource(t *testing.T) {
 	path := writeFile(t, build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"))
 	want := []byte(e2e.ReadFile(t, path))
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, open(t, path), nil))
-	if !bytes.Equal([]byte(e2e.ReadFile(t, path)), want) {
-		t.Error("the file changed")
-	}
+	e2e.Equal(t, "the file changed", want, []byte(e2e.ReadFile(t, path)))
 }
 
 func TestWriteFileMode(t *testing.T) {

@@ -93,12 +93,8 @@ func TestFetchBlob(t *testing.T) {
 			}
 			var moved int64
 			err := d.Fetch(t.Context(), desc, tc.source.open, func(n int64) { moved += n })
-			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
-			}
-			if fmt.Sprint(tc.source.asked) != fmt.Sprint(tc.asked) {
-				t.Errorf("%s: requested offsets %v, want %v", tc.reason, tc.source.asked, tc.asked)
-			}
+			e2e.WantError(t, tc.reason, err, tc.err)
+			e2e.Equal(t, tc.reason+": requested offsets", fmt.Sprint(tc.asked), fmt.Sprint(tc.source.asked))
 			if d.Has(desc.Digest, size) != (tc.err == "") {
 				t.Errorf("%s: the blob exists: %v", tc.reason, tc.err != "")
 			}
@@ -140,9 +136,7 @@ func TestFetchBlobAtOnce(t *testing.T) {
 		})
 	}
 	e2e.NoError(t, e2e.Await(t, g.Wait))
-	if u, err := openBlobDir(t, dir).Usage(); err != nil || u != (image.Usage{Blobs: 1, Bytes: desc.Size}) {
-		t.Errorf("got %+v, %v", u, err)
-	}
+	e2e.Equal(t, "Usage", image.Usage{Blobs: 1, Bytes: desc.Size}, e2e.Must(openBlobDir(t, dir).Usage())(t))
 }
 
 func TestFetchBlobIsCancelled(t *testing.T) {

@@ -185,21 +185,12 @@ func TestCompressor(t *testing.T) {
 	if err := validate.Layer(l); err == nil {
 		t.Error("the validator accepts a layer that is not a tar")
 	}
-	zr := e2e.Must(gzip.NewReader(bytes.NewReader(want)))(t)
-	if got, err := io.ReadAll(zr); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("the content changed: %v", err)
-	}
-	if got, err := readAll(l.Uncompressed()); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("the layer's content changed: %v", err)
-	}
-	if id, err := partial.UncompressedSize(l); err != nil || id != int64(len(data)) {
-		t.Errorf("size: got %d, %v", id, err)
-	}
+	e2e.Equal(t, "the content", data, e2e.Must(io.ReadAll(e2e.Must(gzip.NewReader(bytes.NewReader(want)))(t)))(t))
+	e2e.Equal(t, "the layer's content", data, e2e.Must(readAll(l.Uncompressed()))(t))
+	e2e.Equal(t, "size", int64(len(data)), e2e.Must(partial.UncompressedSize(l))(t))
 	// The gzip header must equal that of the crossplane CLI: no name, no time, the fastest
 	// level, an unknown operating system.
-	if head := want[:10]; !bytes.Equal(head, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}) {
-		t.Errorf("header: got %x", head)
-	}
+	e2e.Equal(t, "header", []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}, want[:10])
 	procs := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(procs)
 	if again, _ := compress(t, data); !bytes.Equal(again, want) {

@@ -131,10 +131,7 @@ func built(t testing.TB, path string) string {
 // files were made, or on the directory.
 func TestBuildIsReproducible(t *testing.T) {
 	a := e2e.Must(os.ReadFile(built(t, lay(t, files(nil), false))))(t)
-	b := e2e.Must(os.ReadFile(built(t, lay(t, files(nil), true))))(t)
-	if string(a) != string(b) {
-		t.Errorf("two builds of the same files differ: %d and %d bytes", len(a), len(b))
-	}
+	e2e.Equal(t, "two builds of the same files", string(e2e.Must(os.ReadFile(built(t, lay(t, files(nil), true))))(t)), string(a))
 }
 
 // A digest of zeros in a description is not taken for that of a function.
@@ -340,10 +337,7 @@ func TestBuildManyFiles(t *testing.T) {
 	for i := range 2000 {
 		all[fmt.Sprintf("apis/%d/%d.yaml", i%50, i)] = strings.Replace(composition, "name: apps}", fmt.Sprintf("name: apps-%d}", i), 1)
 	}
-	set, err := build(t, lay(t, all, false), project.Options{})
-	if err != nil || set.Objects != 2002 {
-		t.Errorf("got %v, %v, want 2002 objects", set, err)
-	}
+	e2e.Equal(t, "build", 2002, e2e.Must(build(t, lay(t, all, false), project.Options{}))(t).Objects)
 }
 
 // Lint returns errors that are not problems of the content.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -101,9 +100,7 @@ func TestStream(t *testing.T) {
 			if err == nil && !bytes.Equal(got, blob[tc.from:]) {
 				t.Errorf("%s: got %d bytes", tc.reason, len(got))
 			}
-			if !slices.Equal(asked, tc.asked) {
-				t.Errorf("%s: asked for ranges %q, want %q", tc.reason, asked, tc.asked)
-			}
+			e2e.Equal(t, tc.reason+": ranges", tc.asked, asked)
 		})
 	}
 }

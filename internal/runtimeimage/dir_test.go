@@ -198,9 +198,7 @@ func TestFromDirUser(t *testing.T) {
 	} {
 		base := baseOf(t, v1.Config{User: user}, []v1.Layer{tarLayer(t)}, amd64)
 		config := e2e.Must(fromDir(t, runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Base: base, Entrypoint: python})[0].ConfigFile())(t)
-		if config.Config.User != want {
-			t.Errorf("%q: got %q, want %q", user, config.Config.User, want)
-		}
+		e2e.Equal(t, user, want, config.Config.User)
 	}
 }
 

@@ -79,10 +79,7 @@ func TestFromRemotePlatform(t *testing.T) {
 	images := e2e.Must(runtimeimage.FromRemote(t.Context(), client(), ref, opts))(t)
 	defer images.Close()
 	assertImages(t, images.All, b)
-	m := e2e.Must(b.Manifest())(t)
-	if got, want := blobs.Load(), int64(2+len(m.Layers)); got != want {
-		t.Errorf("got %d blobs, want %d: two configs and the layers of one image", got, want)
-	}
+	e2e.Equal(t, "requests for two configs and the layers of one image", int64(2+len(e2e.Must(b.Manifest())(t).Layers)), blobs.Load())
 }
 
 // FromRemote pulls a pinned tag by its locked digest.

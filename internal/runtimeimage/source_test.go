@@ -193,10 +193,7 @@ func TestGoSourceIsRepeatable(t *testing.T) {
 	procs := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(procs)
 	again := fromSource(t, source(t, program), options(t), amd64)[0]
-	got := e2e.Must(again.Digest())(t)
-	if got != want {
-		t.Errorf("another directory, on one processor: got %s, want %s", got, want)
-	}
+	e2e.Equal(t, "another directory, on one processor", want, e2e.Must(again.Digest())(t))
 }
 
 func TestGoSourceRefuses(t *testing.T) {

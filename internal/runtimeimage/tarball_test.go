@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,9 +73,7 @@ func assertSameLayers(t *testing.T, got, want v1.Image) {
 		t.Fatalf("got %d layers, want %d", len(g.Layers), len(w.Layers))
 	}
 	for i := range g.Layers {
-		if g.Layers[i].Digest != w.Layers[i].Digest {
-			t.Errorf("layer %d: got %s, want %s", i, g.Layers[i].Digest, w.Layers[i].Digest)
-		}
+		e2e.Equal(t, fmt.Sprintf("layer %d", i), w.Layers[i].Digest, g.Layers[i].Digest)
 	}
 }
 
@@ -212,8 +211,6 @@ func TestFromTarballWrongDiffID(t *testing.T) {
 		if err == nil {
 			err = images.Close()
 		}
-		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: got %v", reason, err)
-		}
+		e2e.WantError(t, reason, err, tc.want)
 	}
 }

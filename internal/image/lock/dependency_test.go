@@ -41,9 +41,7 @@ func TestFunctions(t *testing.T) {
 				t.Fatalf("the object is not metadata: %v", err)
 			}
 			got, err := lock.Functions(doc, obj)
-			if text(err) != tc.err {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
-			}
+			e2e.Equal(t, tc.reason, tc.err, text(err))
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
@@ -142,9 +140,7 @@ func TestResolve(t *testing.T) {
 			if err == nil && ref.Name() != "registry.example.org/acme/f"+tc.want {
 				t.Errorf("%s: got %s, want %s", tc.reason, ref, tc.want)
 			}
-			if lists != tc.lists {
-				t.Errorf("%s: tags were listed %d times, want %d", tc.reason, lists, tc.lists)
-			}
+			e2e.Equal(t, tc.reason+": lists of tags", tc.lists, lists)
 		})
 	}
 }

@@ -141,9 +141,7 @@ func TestLockAPIs(t *testing.T) {
 	if err == nil || err.Error() != `p:7: "https://example.org/crd.yaml" is not in the lock file "l"` {
 		t.Errorf("got %v", err)
 	}
-	if got := string(hint.Of(err)); got != "run xfn lock conf p, and review its changes" {
-		t.Errorf("the hint must name the files of the lock, and the file that it lacks, got %q", got)
-	}
+	e2e.Equal(t, "the hint must name the files of the lock, and the file that it lacks", "run xfn lock conf p, and review its changes", string(hint.Of(err)))
 	first.Files = append(first.Files, "p")
 	if _, err := first.APIDigest(url); string(hint.Of(err)) != "run xfn lock, and review its changes" {
 		t.Errorf("the lock is about the file, got the hint %q", hint.Of(err))
@@ -301,9 +299,7 @@ func TestCollect(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			wants, err := w.sources().Collect(t.Context(), tc.path)
-			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
-				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
-			}
+			e2e.WantError(t, tc.reason, err, tc.err)
 			var got []string
 			for _, w := range wants {
 				got = append(got, w.String())

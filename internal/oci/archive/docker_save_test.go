@@ -47,17 +47,13 @@ func TestOpenDockerSave(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := open(t, file(t, tarOf(t, append(tc.members, blob(config), blob(layer))...)))
-			if f.Docker != tc.docker {
-				t.Errorf("%s: read as a Docker archive: got %v, want %v", tc.reason, f.Docker, tc.docker)
-			}
+			e2e.Equal(t, tc.reason+": read as a Docker archive", tc.docker, f.Docker)
 			img, ok := f.Artifact.(v1.Image)
 			if !ok {
 				t.Fatalf("%s: got a %T, want an image", tc.reason, f.Artifact)
 			}
 			assertLayers(t, img, layer)
-			if raw, err := img.RawConfigFile(); err != nil || string(raw) != config {
-				t.Errorf("%s: the config is %s, %v", tc.reason, raw, err)
-			}
+			e2e.Equal(t, tc.reason+": the config", config, string(e2e.Must(img.RawConfigFile())(t)))
 		})
 	}
 }
@@ -70,9 +66,7 @@ func assertLayers(t *testing.T, img v1.Image, want ...string) {
 	}
 	for i, l := range layers {
 		rc := e2e.Must(l.Uncompressed())(t)
-		if got, err := io.ReadAll(rc); err != nil || string(got) != want[i] {
-			t.Errorf("layer %d: got %q, %v", i, got, err)
-		}
+		e2e.Equal(t, fmt.Sprintf("layer %d", i), want[i], string(e2e.Must(io.ReadAll(rc))(t)))
 	}
 }
 
@@ -122,9 +116,7 @@ func TestRoundTripOfOtherArtifacts(t *testing.T) {
 	if want := `[{"Config":"` + blob(imageConfig).name + `","RepoTags":null,"Layers":[]}]`; held["manifest.json"] != want {
 		t.Errorf("docker load would load %s, want %s", held["manifest.json"], want)
 	}
-	if got := digest(t, open(t, again).Artifact); got != digest(t, f.Artifact) {
-		t.Errorf("written again, the digest is %s, want %s", got, digest(t, f.Artifact))
-	}
+	e2e.Equal(t, "written again", digest(t, f.Artifact), digest(t, open(t, again).Artifact))
 }
 
 var errRead = errors.New("the layer was read")

@@ -48,10 +48,7 @@ func overwrite(t *testing.T, path, text string) {
 func TestUnhashed(t *testing.T) {
 	layer := string(tarOf(t, member{name: "a", text: "content"}))
 	img := imageIn(t, saved(t, layer, sha("another layer")))
-	config, err := img.ConfigFile()
-	if err != nil || config.RootFS.DiffIDs[0].Hex != sha("another layer") {
-		t.Fatalf("ConfigFile(): got %v, %v", config, err)
-	}
+	e2e.Equal(t, "ConfigFile()", sha("another layer"), e2e.Must(img.ConfigFile())(t).RootFS.DiffIDs[0].Hex)
 	if _, err := img.ConfigName(); err != nil {
 		t.Errorf("ConfigName(): %v", err)
 	}

@@ -171,9 +171,7 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		digest := e2e.Must(f.APIDigest(t.Context(), api))(t)
 		l.APIs = append(l.APIs, lock.Image{Reference: api.Package, Constraint: api.Version, Digest: digest})
 	}
-	if l.APIs[0].Digest != first {
-		t.Errorf("got commit %s, want %s", l.APIs[0].Digest, first)
-	}
+	e2e.Equal(t, "the commit", first, l.APIs[0].Digest)
 	schemas := func(l *lock.Lock) error {
 		return generate.Schemas(t.Context(), p, generate.SchemaOptions{ForRender: true, Lock: l, Open: fetcher, Skipped: func(text string) { t.Errorf("skipped: %s", text) }})
 	}

@@ -268,19 +268,13 @@ func TestGenerateUsesTheLockFile(t *testing.T) {
 	}
 	s.Version = "sha256:2"
 	generate(t, to, s)
-	if calls != 2 {
-		t.Error("a source with another version was not read")
-	}
+	e2e.Equal(t, "a source with another version was not read", 2, calls)
 	e2e.NoError(t, os.Mkdir(to.Folder(models.JSON), 0o755))
 	to.Languages = append(to.Languages, models.Python)
 	generate(t, to, s)
-	if calls != 3 {
-		t.Error("a source was not read for another language")
-	}
+	e2e.Equal(t, "a source was not read for another language", 3, calls)
 	want := "{\n  \"packages\": {\n    \"xpkg://registry.example.org/p:v1\": \"sha256:2\"\n  }\n}\n"
-	if got := e2e.ReadFile(t, filepath.Join(to.Dir, models.LockFile)); got != want {
-		t.Errorf("got the lock file %s, want %s", got, want)
-	}
+	e2e.Equal(t, "the lock file", want, e2e.ReadFile(t, filepath.Join(to.Dir, models.LockFile)))
 }
 
 // After a crash of the machine, a file may be empty although the lock file names its source.

@@ -55,9 +55,7 @@ func TestSilentServer(t *testing.T) {
 	for _, url := range []string{"http://%s/x.git", "git://%s/x.git"} {
 		_, err := clone.Commit(t.Context(), clone.Options{URL: fmt.Sprintf(url, l.Addr()), AnswerTimeout: time.Millisecond})
 		e2e.ErrorHas(t, url, err, "the git server did not answer within 1ms")
-		if hint.Of(err) != clone.CheckNetwork {
-			t.Errorf("%s: got the hint %q", url, hint.Of(err))
-		}
+		e2e.Equal(t, url, clone.CheckNetwork, hint.Of(err))
 	}
 }
 

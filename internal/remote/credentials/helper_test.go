@@ -139,9 +139,7 @@ func TestHelperIsAskedOnce(t *testing.T) {
 		})
 	}
 	e2e.Wait(t, &wg)
-	if n := len(calls(t, s)); n != 1 {
-		t.Errorf("it ran %d times", n)
-	}
+	e2e.Equal(t, "the number of runs", 1, len(calls(t, s)))
 	now = now.Add(6 * time.Minute)
 	if _, _, err := resolve(t, k, "registry.example.org/a"); err != nil || len(calls(t, s)) != 2 {
 		t.Errorf("it ran %d times, %v", len(calls(t, s)), err)

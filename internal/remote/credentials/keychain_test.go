@@ -136,9 +136,7 @@ func TestNewline(t *testing.T) {
 	} {
 		_, source, err := resolve(t, credentials.New(tc.sources), tc.repo)
 		e2e.NoError(t, err)
-		if credentials.EndsWithNewline(source) != tc.want {
-			t.Errorf("%s: got %q", reason, source)
-		}
+		e2e.Equal(t, reason, tc.want, credentials.EndsWithNewline(source))
 	}
 }
 

@@ -123,9 +123,7 @@ func TestCheck(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := lock.Check("", manifestOf(t, object{tc.field: object{tc.name: tc.now}}))
-			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.WantError(t, tc.reason, err, tc.want)
 		})
 	}
 }
