@@ -3,7 +3,6 @@ package xpkg_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -189,9 +188,7 @@ func TestOpenStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	path := writeFile(t, build(t, aPackage("Function", "fn")))
 	cancel()
-	if _, err := xpkg.Open(ctx, path); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "xpkg.Open", e2e.Err(xpkg.Open(ctx, path)), context.Canceled)
 }
 
 // Images leaves out the attestations of BuildKit and other artifacts that are not images.

@@ -3,7 +3,6 @@ package xpkg_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -165,9 +164,7 @@ func TestReadHints(t *testing.T) {
 func TestReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := xpkg.Read(ctx, memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "xpkg.Read", e2e.Err(xpkg.Read(ctx, memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{})), context.Canceled)
 }
 
 // stopping is a file system that cancels a context before examples are read.
@@ -188,9 +185,7 @@ func TestReadStopsInRules(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	fsys := stopping{memory(t, map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML}), cancel}
 	opts := xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true, Lint: xpkg.Warn}
-	if _, err := xpkg.Read(ctx, fsys, ".", opts); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "xpkg.Read", e2e.Err(xpkg.Read(ctx, fsys, ".", opts)), context.Canceled)
 }
 
 func TestReadLinks(t *testing.T) {

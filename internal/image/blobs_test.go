@@ -95,9 +95,7 @@ func TestFetchBlob(t *testing.T) {
 			err := d.Fetch(t.Context(), desc, tc.source.open, func(n int64) { moved += n })
 			e2e.WantError(t, tc.reason, err, tc.err)
 			e2e.Equal(t, tc.reason+": requested offsets", fmt.Sprint(tc.asked), fmt.Sprint(tc.source.asked))
-			if d.Has(desc.Digest, size) != (tc.err == "") {
-				t.Errorf("%s: the blob exists: %v", tc.reason, tc.err != "")
-			}
+			e2e.Equal(t, tc.reason+": the blob exists", tc.err == "", d.Has(desc.Digest, size))
 			if tc.err == "" && moved != size {
 				t.Errorf("%s: %d bytes were reported, want %d", tc.reason, moved, size)
 			}
@@ -175,9 +173,7 @@ func TestDamagedBlob(t *testing.T) {
 			spoil := func() { e2e.NoError(t, os.WriteFile(path, damage([]byte("the content")), 0o600)) }
 
 			spoil()
-			if _, err := d.Read(desc.Digest, 100); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("read: got %v", err)
-			}
+			e2e.ErrorIs(t, "read", e2e.Err(d.Read(desc.Digest, 100)), fs.ErrNotExist)
 			put(t, d, []byte("the content"))
 			spoil()
 			rc, err := d.Open(desc.Digest, desc.Size)
@@ -187,9 +183,7 @@ func TestDamagedBlob(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "the cache was damaged") || hint.Of(err) == "" {
 				t.Errorf("open: got %v", err)
 			}
-			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the damaged blob exists: %v", err)
-			}
+			e2e.ErrorIs(t, "the damaged blob exists", e2e.Err(os.Stat(path)), fs.ErrNotExist)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package image_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -220,8 +219,6 @@ func TestCancelled(t *testing.T) {
 	})))
 	dir := t.TempDir()
 	_, err := image.File(ctx, ref, filepath.Join(dir, "p.xpkg"), image.Options{})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the cancellation", err)
-	}
+	e2e.ErrorIs(t, "image.File", err, context.Canceled)
 	e2e.Empty(t, dir)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -98,9 +99,7 @@ func TestAssemble(t *testing.T) {
 		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
 	}
 	for i, d := range m.Layers {
-		if d.Annotations["a"] != "b" {
-			t.Errorf("layer %d lost its annotation", i)
-		}
+		e2e.Equal(t, fmt.Sprintf("the annotation of layer %d", i), "b", d.Annotations["a"])
 	}
 }
 
@@ -219,9 +218,7 @@ func TestReader(t *testing.T) {
 	r := oci.Reader(ctx, strings.NewReader("abc"))
 	e2e.Must(io.ReadFull(r, make([]byte, 1)))(t)
 	cancel(stopped)
-	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, stopped) {
-		t.Errorf("got %v, want %v", err, stopped)
-	}
+	e2e.ErrorIs(t, "Read", e2e.Err(r.Read(make([]byte, 1))), stopped)
 }
 
 // Concurrent readers of a layer are independent, whatever the sizes of their reads.
@@ -256,9 +253,7 @@ func TestCompressorFullDisk(t *testing.T) {
 	want := errors.New("no space left on device")
 	zw := oci.NewCompressor(full{want})
 	_, err := zw.Write(make([]byte, 10<<20))
-	if err := errors.Join(err, zw.Close()); !errors.Is(err, want) {
-		t.Errorf("got %v, want %v", err, want)
-	}
+	e2e.ErrorIs(t, "errors.Join", errors.Join(err, zw.Close()), want)
 }
 
 // Reading a layer with untrusted bytes returns all bytes, or an error.

@@ -142,9 +142,7 @@ func TestBuildKeepsDigestsOfTheUser(t *testing.T) {
 	text := e2e.Must(xpkg.PackageYAML(t.Context(), set.Configuration))(t)
 	digest := e2e.Must(set.Functions[0].Index.Digest())(t)
 	for _, want := range []string{"pin it by @" + zeros, "version: " + digest.String()} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("package.yaml does not contain %q:\n%s", want, text)
-		}
+		e2e.Has(t, "package.yaml", string(text), want)
 	}
 }
 
@@ -346,7 +344,5 @@ func TestLintFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
 	cancel(stop)
-	if _, err := project.Lint(ctx, p, project.Options{}); !errors.Is(err, stop) {
-		t.Errorf("got %v, want %v", err, stop)
-	}
+	e2e.ErrorIs(t, "project.Lint", e2e.Err(project.Lint(ctx, p, project.Options{})), stop)
 }

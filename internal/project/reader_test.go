@@ -181,8 +181,6 @@ func TestDependsOnHasTheDigestsThatTheCLIPushes(t *testing.T) {
 	for _, function := range []string{"compose", "second"} {
 		of := repository + "_" + function
 		want := fmt.Sprintf("    package: %s\n    version: %s\n", of, digestOf(manifests[of].raw))
-		if !strings.Contains(text, want) {
-			t.Errorf("package.yaml does not have\n%s%s", want, text)
-		}
+		e2e.Has(t, "package.yaml", text, want)
 	}
 }

@@ -3,7 +3,6 @@ package runtimeimage_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -183,9 +182,7 @@ func TestFromTarballStops(t *testing.T) {
 	path := writeArchive(t, image(t, "amd64"))
 	cancel()
 	opts := options(t)
-	if _, err := runtimeimage.FromTarball(ctx, path, opts); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "runtimeimage.FromTarball", e2e.Err(runtimeimage.FromTarball(ctx, path, opts)), context.Canceled)
 	e2e.Empty(t, opts.TempDir)
 }
 

@@ -1,6 +1,7 @@
 package signature_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -44,9 +45,7 @@ func TestMadeByCosign(t *testing.T) {
 			if i == j {
 				want = 1
 			}
-			if got := k.Count([]signature.Signature{s}, cosignedDigest); got != want {
-				t.Errorf("%s made %d of signature %d, want %d", name, got, j, want)
-			}
+			e2e.Equal(t, fmt.Sprintf("signatures by %s", name), want, k.Count([]signature.Signature{s}, cosignedDigest))
 		}
 	}
 }

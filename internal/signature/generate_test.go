@@ -1,6 +1,7 @@
 package signature_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -24,9 +25,7 @@ func TestGenerate(t *testing.T) {
 		read := e2e.Must(signature.ParsePrivateKey(text, []byte(password)))(t)
 		public := e2e.Must(signature.ParsePublicKey(e2e.Must(k.Public().PEM())(t)))(t)
 		s := e2e.Must(read.Sign(repo(t), cosignedDigest))(t)
-		if n := public.Count([]signature.Signature{s}, cosignedDigest); n != 1 {
-			t.Errorf("with password %q, the public key verifies %d signatures, want 1", password, n)
-		}
+		e2e.Equal(t, fmt.Sprintf("with password %q", password), 1, public.Count([]signature.Signature{s}, cosignedDigest))
 		if _, err := signature.ParsePrivateKey(text, []byte("other")); err == nil || err.Error() != "the password is wrong" {
 			t.Errorf("with another password, the error is %v", err)
 		}

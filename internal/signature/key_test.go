@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"strings"
 	"testing"
 
@@ -155,9 +154,7 @@ func TestNoKey(t *testing.T) {
 		checkError(t, tc.reason, err, tc.want, tc.hint)
 	}
 	_, err = signature.ParsePrivateKey(block(kind, sealed), nil)
-	if !errors.Is(err, signature.ErrNoPassword) {
-		t.Errorf("a missing password is ErrNoPassword: got %v", err)
-	}
+	e2e.ErrorIs(t, "a missing password is ErrNoPassword", err, signature.ErrNoPassword)
 }
 
 func checkError(t *testing.T, reason string, err error, want, next string) {

@@ -131,9 +131,7 @@ func TestLockAPIs(t *testing.T) {
 	if _, err := resolver.Resolve(t.Context(), first.Plan([]lock.Want{lock.API(url)}, nil)); err == nil || err.Error() != `locking "https://example.org/crd.yaml": p:7: unavailable` {
 		t.Errorf("got %v", err)
 	}
-	if err := first.CheckAPI(k8s, two); !errors.Is(err, lock.ErrChanged) {
-		t.Errorf("other content must be refused, got %v", err)
-	}
+	e2e.ErrorIs(t, "other content must be refused", first.CheckAPI(k8s, two), lock.ErrChanged)
 	if err := first.CheckAPI(k8s, one); err != nil {
 		t.Errorf("the locked content must be accepted, got %v", err)
 	}
@@ -346,7 +344,5 @@ func TestCollectCanceled(t *testing.T) {
 	defer close(end)
 	stuck := func(string) ([]manifest.Document, bool) { cancel(why); <-end; return nil, true }
 	s := lock.Sources{Reader: manifest.Reader{FS: afero.NewMemMapFs(), Documents: stuck}}
-	if _, err := s.Collect(ctx, "functions.yaml"); !errors.Is(err, why) {
-		t.Errorf("got error %v, want the cause of the context", err)
-	}
+	e2e.ErrorIs(t, "Collect", e2e.Err(s.Collect(ctx, "functions.yaml")), why)
 }

@@ -174,9 +174,7 @@ func TestKilledWhileOthersWait(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough)
 	img := imageOf(t, stuckEntries())
-	if _, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: dir}); !errors.Is(err, enough) {
-		t.Errorf("while another process unpacks: got %v", err)
-	}
+	e2e.ErrorIs(t, "while another process unpacks", e2e.Err(rootfs.Unpack(ctx, img, rootfs.Options{Dir: dir})), enough)
 	done := make(chan error)
 	go func() {
 		root, err := rootfs.Unpack(t.Context(), img, rootfs.Options{Dir: dir})
@@ -228,9 +226,7 @@ func TestPruneLeftovers(t *testing.T) {
 func TestPruneNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	e2e.Equal(t, "rootfs.Prune", rootfs.Usage{}, e2e.Must(rootfs.Prune(t.Context(), dir, time.Now(), false))(t))
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Used() created the store: %v", err)
-	}
+	e2e.ErrorIs(t, "Used() created the store", e2e.Err(os.Stat(dir)), fs.ErrNotExist)
 }
 
 // TestPruneWhileUsed prunes roots while others unpack and use them. A root must

@@ -278,9 +278,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	_, err := rootfs.Unpack(ctx, imageOf(t, []tar.Header{file("a", "x")}), rootfs.Options{Dir: dir})
-	if !errors.Is(err, why) {
-		t.Errorf("got %v, want %v", err, why)
-	}
+	e2e.ErrorIs(t, "rootfs.Unpack", err, why)
 	assertNoRoot(t, dir)
 }
 

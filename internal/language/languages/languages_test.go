@@ -80,9 +80,7 @@ func TestLacks(t *testing.T) {
 		}
 		_, _, err := languages.Find(dir)
 		e2e.ErrorHas(t, tc.reason, err, tc.want)
-		if got := string(hint.Of(err)); !strings.Contains(got, tc.hint) {
-			t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.hint)
-		}
+		e2e.Has(t, tc.reason, string(hint.Of(err)), tc.hint)
 	}
 }
 

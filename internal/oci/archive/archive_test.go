@@ -226,9 +226,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 func TestOpenStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := archive.Open(ctx, file(t, write(t, image(t, "linux", "amd64")))); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "archive.Open", e2e.Err(archive.Open(ctx, file(t, write(t, image(t, "linux", "amd64"))))), context.Canceled)
 }
 
 // A truncated file is an error, unless only its padding is missing.

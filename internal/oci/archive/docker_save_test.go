@@ -109,13 +109,9 @@ func TestRoundTripOfOtherArtifacts(t *testing.T) {
 		held[h.Name] = string(e2e.Must(io.ReadAll(r))(t))
 	})
 	for _, text := range []string{idx, signature, config, content, manifest, imageConfig} {
-		if held[blob(text).name] != text {
-			t.Errorf("%q is missing", text)
-		}
+		e2e.Equal(t, "the text", text, held[blob(text).name])
 	}
-	if want := `[{"Config":"` + blob(imageConfig).name + `","RepoTags":null,"Layers":[]}]`; held["manifest.json"] != want {
-		t.Errorf("docker load would load %s, want %s", held["manifest.json"], want)
-	}
+	e2e.Equal(t, "what docker load would load", `[{"Config":"`+blob(imageConfig).name+`","RepoTags":null,"Layers":[]}]`, held["manifest.json"])
 	e2e.Equal(t, "written again", digest(t, f.Artifact), digest(t, open(t, again).Artifact))
 }
 
@@ -136,7 +132,5 @@ func (hugeLayer) Uncompressed() (io.ReadCloser, error) { return nil, errRead }
 func TestWriteHugeLayer(t *testing.T) {
 	d := e2e.Must(partial.Descriptor(hugeLayer{}))(t)
 	img := e2e.Must(oci.Assemble([]byte(`{"rootfs":{"type":"layers","diff_ids":["`+d.Digest.String()+`"]}}`), []v1.Descriptor{*d}, hugeLayer{}))(t)
-	if err := archive.Write(t.Context(), io.Discard, img, "", nil); !errors.Is(err, errRead) {
-		t.Errorf("got %v, want the layer to be read once its header is written", err)
-	}
+	e2e.ErrorIs(t, "archive.Write", archive.Write(t.Context(), io.Discard, img, "", nil), errRead)
 }

@@ -178,7 +178,5 @@ func TestDraftStops(t *testing.T) {
 	d, _ := draft(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Copy(ctx, bytes.NewReader([]byte("x")), oci.Blob{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "Copy", e2e.Err(d.Copy(ctx, bytes.NewReader([]byte("x")), oci.Blob{})), context.Canceled)
 }

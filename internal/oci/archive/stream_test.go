@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -166,9 +167,7 @@ func TestReadStops(t *testing.T) {
 	stopped := errors.New("stopped")
 	cancel(stopped)
 	d, _ := draft(t)
-	if _, err := archive.Read(ctx, bytes.NewReader(archives(t)["Ours"]), d); !errors.Is(err, stopped) {
-		t.Errorf("got %v, want %v", err, stopped)
-	}
+	e2e.ErrorIs(t, "archive.Read", e2e.Err(archive.Read(ctx, bytes.NewReader(archives(t)["Ours"]), d)), stopped)
 }
 
 // An error of the stream's reader is returned.
@@ -178,9 +177,7 @@ func TestReadReturnsReaderError(t *testing.T) {
 	for _, n := range []int{0, 300, 700, len(data) / 2, len(data) - 1024} {
 		d, _ := draft(t)
 		r := io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(broken))
-		if _, err := archive.Read(t.Context(), r, d); !errors.Is(err, broken) {
-			t.Errorf("after %d bytes: got %v", n, err)
-		}
+		e2e.ErrorIs(t, fmt.Sprintf("after %d bytes", n), e2e.Err(archive.Read(t.Context(), r, d)), broken)
 	}
 }
 

@@ -71,9 +71,7 @@ func TestWriteTaggedChecksLayers(t *testing.T) {
 	if err := archive.WriteTagged(t.Context(), path, []archive.Tagged{{Tag: "a:b", Image: img}}, nil); !errors.As(err, new(*oci.MismatchError)) {
 		t.Errorf("got %v, want an error about the digest", err)
 	}
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file exists: %v", err)
-	}
+	e2e.ErrorIs(t, "the file exists", e2e.Err(os.Stat(path)), fs.ErrNotExist)
 }
 
 func TestOpenTaggedRefuses(t *testing.T) {

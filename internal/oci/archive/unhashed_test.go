@@ -2,7 +2,6 @@ package archive_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -84,7 +83,5 @@ func TestUnhashedStops(t *testing.T) {
 	f := e2e.Must(archive.Open(ctx, saved(t, layer, sha(layer))))(t)
 	t.Cleanup(func() { f.Close() })
 	cancel()
-	if _, err := f.Artifact.Digest(); !errors.Is(err, context.Canceled) {
-		t.Errorf("Digest() after the end: got %v", err)
-	}
+	e2e.ErrorIs(t, "Digest() after the end", e2e.Err(f.Artifact.Digest()), context.Canceled)
 }

@@ -178,9 +178,7 @@ func TestSchemasLockedAPIs(t *testing.T) {
 	commit(t, repository, "other")
 	e2e.NoError(t, schemas(nil))
 	const model = "schemas/json/org-example-v1-Config.schema.json"
-	if got := e2e.ReadFile(t, dir, model); !strings.Contains(got, `"other"`) {
-		t.Errorf("without a lock, the newest commit counts, got %s", got)
-	}
+	e2e.Has(t, "without a lock, the newest commit counts", e2e.ReadFile(t, dir, model), `"other"`)
 	e2e.NoError(t, schemas(l))
 	if got := e2e.ReadFile(t, dir, model); strings.Contains(got, `"other"`) {
 		t.Errorf("with a lock, the locked commit counts, got %s", got)
@@ -284,9 +282,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		"json/models/org-example-platform-v1alpha1-App.schema.json": `"platform.example.org/v1alpha1"`,
 		".lock.json": `"k8s://v1.33.0": "v1.33.0"`,
 	} {
-		if text := e2e.ReadFile(t, dir, ".up", file); !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
-			t.Errorf("%q is not in %s:\n%s", want, file, text)
-		}
+		e2e.Has(t, file, strings.Join(strings.Fields(e2e.ReadFile(t, dir, ".up", file)), " "), want)
 	}
 	// All dependencies are in the lock file, so a build fetches nothing.
 	server.Close()

@@ -64,9 +64,7 @@ func TestFunctionRefersToModels(t *testing.T) {
 				"kcl/main.k":            "import models.org.example.platform.v1alpha1 as platformv1alpha1\n",
 				"python/pyproject.toml": tc.python, "go-templating/01-compose.yaml.gotmpl": "$schema=" + at("json") + "/index.schema.json",
 			} {
-				if text := e2e.ReadFile(t, dir, "functions", file); !strings.Contains(text, want) {
-					t.Errorf("%q is not in %s:\n%s", want, file, text)
-				}
+				e2e.Has(t, file, e2e.ReadFile(t, dir, "functions", file), want)
 			}
 			if target, err := os.Readlink(filepath.Join(dir, "functions/kcl/model")); err != nil || filepath.ToSlash(target) != at("kcl") {
 				t.Errorf("the link model has the target %q: %v", target, err)

@@ -239,19 +239,13 @@ func TestKCL(t *testing.T) {
 		"    ports?: [AppSpecPortsItem]\n", `    size: "small" | "large"` + "\n", "    target?: int | str\n", "    replicas?: int = 2\n", "    labels?: {str:str}\n",
 		"schema AppList:\n", "    items: [App]\n",
 	} {
-		if !strings.Contains(app, want) {
-			t.Errorf("%q is not in\n%s", want, app)
-		}
+		e2e.Has(t, "app", app, want)
 	}
 	gateway := e2e.ReadFile(t, to.Dir+"/kcl/org/example/import_it/gateway/v1beta1/gateway.k")
 	for _, want := range []string{`    "dash-ed"?: str`, "    $if?: bool = True", `    "$ref"?: str`, `    text?: str = r"a ${b}"`, "    [...str]: any"} {
-		if !strings.Contains(gateway, want) {
-			t.Errorf("%q is not in\n%s", want, gateway)
-		}
+		e2e.Has(t, "gateway", gateway, want)
 	}
-	if meta := e2e.ReadFile(t, to.Dir+"/kcl/k8s/apimachinery/pkg/apis/meta/v1/object_meta.k"); !strings.Contains(meta, "schema ObjectMeta:\n") {
-		t.Errorf("ObjectMeta is not in\n%s", meta)
-	}
+	e2e.Has(t, "ObjectMeta", e2e.ReadFile(t, to.Dir+"/kcl/k8s/apimachinery/pkg/apis/meta/v1/object_meta.k"), "schema ObjectMeta:\n")
 }
 
 func TestGenerateUsesTheLockFile(t *testing.T) {

@@ -115,9 +115,7 @@ func TestCancel(t *testing.T) {
 	}))
 	defer mute.Close()
 	defer close(release)
-	if _, err := clone.Commit(ctx, clone.Options{URL: mute.URL, MaxBytes: limit}); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the cause of the end", err)
-	}
+	e2e.ErrorIs(t, "clone.Commit", e2e.Err(clone.Commit(ctx, clone.Options{URL: mute.URL, MaxBytes: limit})), stop)
 }
 
 // Commit returns when the context is done, although the ssh library has no context and
@@ -142,9 +140,7 @@ func TestCancelSSH(t *testing.T) {
 		}
 	}()
 	_, err = clone.Commit(ctx, clone.Options{URL: "ssh://git:t0ken@" + l.Addr().String() + "/x", MaxBytes: limit})
-	if !errors.Is(err, stop) {
-		t.Errorf("got %v, want the cause of the end", err)
-	}
+	e2e.ErrorIs(t, "clone.Commit", err, stop)
 }
 
 // agent is an ssh-agent that does not answer.

@@ -118,9 +118,7 @@ func TestHelperIsCancelled(t *testing.T) {
 	}()
 	k := credentials.New(helped(t, map[string]string{"credsStore": "xyz"}, modeVar+"=hangs", dialVar+"="+l.Addr().String()))
 	repo := e2e.Must(name.NewRepository("registry.example.org/a"))(t)
-	if _, err := k.ResolveContext(ctx, repo); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "ResolveContext", e2e.Err(k.ResolveContext(ctx, repo)), context.Canceled)
 }
 
 // A credential helper runs once for concurrent requests to a registry, and

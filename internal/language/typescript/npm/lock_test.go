@@ -79,9 +79,7 @@ func TestParseLockRefuses(t *testing.T) {
 		e2e.Equal(t, tc.reason, true, strings.Contains(string(hint.Of(err)), tc.hint))
 	}
 	_, err := npm.ParseLock([]byte("{\n<<<<<<< HEAD\n"))
-	if !strings.Contains(string(hint.Of(err)), "merge conflict") {
-		t.Errorf("a merge conflict: got the hint %q", hint.Of(err))
-	}
+	e2e.Has(t, "a merge conflict", string(hint.Of(err)), "merge conflict")
 }
 
 func TestCheck(t *testing.T) {
