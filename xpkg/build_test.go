@@ -102,9 +102,7 @@ func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 	if h.Name != name || h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
 		t.Errorf("layer %d: got header %+v, want %s", i, h, name)
 	}
-	if data, err := io.ReadAll(tr); err != nil || string(data) != content {
-		t.Errorf("layer %d: got %q, %v, want %q", i, data, err, content)
-	}
+	e2e.Equal(t, fmt.Sprintf("layer %d", i), content, string(e2e.Must(io.ReadAll(tr))(t)))
 	if h, err := tr.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("layer %d: got another file %v, %v", i, h, err)
 	}
@@ -140,9 +138,7 @@ func TestBuildKeepsUnknownSettings(t *testing.T) {
 	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{}))(t)
 	raw := e2e.Must(a.(v1.Image).RawConfigFile())(t)
 	for _, want := range []string{`"StopTimeout":7`, `"Big":12345678901234567890`, `"created":"1970-01-01T00:00:00Z"`} {
-		if !strings.Contains(string(raw), want) {
-			t.Errorf("%s is not in %s", want, raw)
-		}
+		e2e.Has(t, "the config", string(raw), want)
 	}
 	var config struct {
 		Container map[string]string `json:"container_config"`
@@ -228,9 +224,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 		if i == 0 {
 			first = got
 		}
-		if got != first {
-			t.Errorf("another directory: got %s, want %s", got, first)
-		}
+		e2e.Equal(t, "another directory", first, got)
 	}
 }
 
@@ -253,10 +247,7 @@ func TestDefaultFileName(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := xpkg.DefaultFileName(aPackage("Function", tc.name), a)
-			if err != nil || got != tc.want+".xpkg" {
-				t.Errorf("%s: got %q, %v, want %q", tc.reason, got, err, tc.want+".xpkg")
-			}
+			e2e.Equal(t, tc.reason, tc.want+".xpkg", e2e.Must(xpkg.DefaultFileName(aPackage("Function", tc.name), a))(t))
 		})
 	}
 }

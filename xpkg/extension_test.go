@@ -166,8 +166,6 @@ func TestExtensionReadBounds(t *testing.T) {
 func TestExtensionReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := xpkg.ReadExtensions(ctx, tree(t, "docs/a")); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(ctx, tree(t, "docs/a"))), context.Canceled)
 	e2e.ErrorHas(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(t.Context(), filepath.Join(t.TempDir(), "gone"))), "gone")
 }

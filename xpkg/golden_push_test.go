@@ -24,9 +24,7 @@ func TestGoldenFiles(t *testing.T) {
 			img := open(t, path).(v1.Image)
 			e2e.NoError(t, validate.Image(img))
 			want, got := pushed(t, name), manifestOf(t, img)
-			if got.Config.Digest != want.Config.Digest {
-				t.Errorf("config: got %s, want %s", got.Config.Digest, want.Config.Digest)
-			}
+			e2e.Equal(t, "config", want.Config.Digest, got.Config.Digest)
 			for i := range want.Layers {
 				want.Layers[i].MediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 			}

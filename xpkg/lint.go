@@ -319,7 +319,7 @@ func (l *linter) diffIDs(ctx context.Context, img PlatformImage, p oci.Parts, wa
 
 // read reads a layer to its end, where its digest is checked.
 func (l *linter) read(ctx context.Context, layer v1.Layer) (got plainLayer) {
-	rc, err := oci.Plain(ctx, counted{layer, &l.progress}, &l.left)
+	rc, err := oci.Plain(ctx, oci.CountedLayer{Layer: layer, Counter: &l.progress}, &l.left)
 	if err != nil {
 		return plainLayer{err: err}
 	}
@@ -336,20 +336,6 @@ func (l *linter) read(ctx context.Context, layer v1.Layer) (got plainLayer) {
 	}
 	got.diffID, got.err = fmt.Sprintf("sha256:%x", sum.Sum(nil)), rc.Finish()
 	return got
-}
-
-// A counted layer counts its stored bytes as they are read.
-type counted struct {
-	v1.Layer
-	counter *progress.Counter
-}
-
-func (c counted) Compressed() (io.ReadCloser, error) {
-	rc, err := c.Layer.Compressed()
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.TeeReader(rc, c.counter), rc}, err
 }
 
 // marks reports layers whose annotation differs from their label, and several base

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -200,15 +199,11 @@ func TestLintStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	a := build(t, aPackage("Function", "fn"), "linux/amd64")
 	_, err := xpkg.Lint(ctx, a, func(string, int64, int64) { cancel() })
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "xpkg.Lint", err, context.Canceled)
 	broken := changed(t, a.(v1.Image), func(p *oci.Parts) {
 		p.Layers[0] = e2e.Must(oci.Layer(unreadable{}, oci.Blob{Digest: p.Descriptors[0].Digest, Size: p.Descriptors[0].Size}))(t)
 	})
-	if _, err := xpkg.Lint(t.Context(), broken, nil); !errors.Is(err, errUnreadable) {
-		t.Errorf("got %v, want %v", err, errUnreadable)
-	}
+	e2e.ErrorIs(t, "xpkg.Lint", e2e.Err(xpkg.Lint(t.Context(), broken, nil)), errUnreadable)
 }
 
 type diskError struct{}

@@ -3,7 +3,6 @@ package xpkg_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -62,17 +61,11 @@ func TestThroughRegistry(t *testing.T) {
 			ref := e2e.Must(name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + strings.ToLower(testName) + ":v1"))(t)
 			pulled := push(t, ref, open(t, path))
 			for _, i := range e2e.Must(xpkg.Images(pulled))(t) {
-				if got, err := xpkg.PackageYAML(t.Context(), i.Image); err != nil || !bytes.Equal(got, pkg.YAML) {
-					t.Errorf("package.yaml: got %q, %v", got, err)
-				}
+				e2e.Equal(t, "package.yaml", pkg.YAML, e2e.Must(xpkg.PackageYAML(t.Context(), i.Image))(t))
 				layers := manifestOf(t, i.Image).Layers
-				if got := layers[len(layers)-2].Annotations["io.crossplane.xpkg"]; got != "base" {
-					t.Errorf("the base layer in the registry is annotated %q", got)
-				}
+				e2e.Equal(t, "the annotation of the base layer in the registry", "base", layers[len(layers)-2].Annotations["io.crossplane.xpkg"])
 			}
-			if again := writeFile(t, pulled); !bytes.Equal([]byte(e2e.ReadFile(t, again)), []byte(e2e.ReadFile(t, path))) {
-				t.Errorf("%s: the pulled file differs", tc.reason)
-			}
+			e2e.Equal(t, tc.reason+": the pulled file differs", []byte(e2e.ReadFile(t, path)), []byte(e2e.ReadFile(t, writeFile(t, pulled))))
 		})
 	}
 }
@@ -119,9 +112,7 @@ func plain(t *testing.T, img v1.Image) v1.Image {
 func TestPackageYAMLOfFlattenedImage(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	bare := plain(t, build(t, pkg, "linux/amd64").(v1.Image))
-	if got, err := xpkg.PackageYAML(t.Context(), bare); err != nil || !bytes.Equal(got, pkg.YAML) {
-		t.Errorf("got %q, %v", got, err)
-	}
+	e2e.Equal(t, "xpkg.PackageYAML", pkg.YAML, e2e.Must(xpkg.PackageYAML(t.Context(), bare))(t))
 	meta, err := xpkg.Metadata(t.Context(), bare)
 	want := xpkg.Object{Path: "package.yaml", Line: 2, APIVersion: "meta.pkg.crossplane.io/v1", Kind: "Function", Name: "fn"}
 	if diff := cmp.Diff(want, meta); err != nil || diff != "" {
@@ -197,9 +188,7 @@ func TestOpenStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	path := writeFile(t, build(t, aPackage("Function", "fn")))
 	cancel()
-	if _, err := xpkg.Open(ctx, path); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "xpkg.Open", e2e.Err(xpkg.Open(ctx, path)), context.Canceled)
 }
 
 // Images leaves out the attestations of BuildKit and other artifacts that are not images.
@@ -277,9 +266,7 @@ func TestOthersFindMarks(t *testing.T) {
 			path := writeFile(t, build(t, pkg, platforms...))
 			docker := e2e.Must(tarball.ImageFromPath(path, nil))(t)
 			layers := manifestOf(t, docker).Layers
-			if got := configOf(t, docker).Config.Labels["io.crossplane.xpkg:"+layers[len(layers)-1].Digest.String()]; got != "base" {
-				t.Errorf("the label of the base layer is %q", got)
-			}
+			e2e.Equal(t, "the label of the base layer", "base", configOf(t, docker).Config.Labels["io.crossplane.xpkg:"+layers[len(layers)-1].Digest.String()])
 			dir := t.TempDir()
 			e2e.Must(layout.Write(dir, index(t, open(t, path))))(t)
 			images, err := xpkg.Images(e2e.Must(layout.ImageIndexFromPath(dir))(t))
@@ -288,9 +275,7 @@ func TestOthersFindMarks(t *testing.T) {
 			}
 			for _, i := range images {
 				layers := manifestOf(t, i.Image).Layers
-				if got := layers[len(layers)-1].Annotations["io.crossplane.xpkg"]; got != "base" {
-					t.Errorf("the base layer is annotated %q", got)
-				}
+				e2e.Equal(t, "the annotation of the base layer", "base", layers[len(layers)-1].Annotations["io.crossplane.xpkg"])
 			}
 		})
 	}

@@ -295,15 +295,7 @@ func decodeAll(path string, data []byte, decode decoder) contents {
 		found Problems
 	}
 	each := make([]result, len(docs))
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, doc := range docs {
-		g.Go(func() error {
-			each[i].decoded, each[i].ok, each[i].found = decode(doc)
-			return nil
-		})
-	}
-	_ = g.Wait() // decode returns no error.
+	proc.Each(runtime.GOMAXPROCS(0), len(docs), func(i int) { each[i].decoded, each[i].ok, each[i].found = decode(docs[i]) })
 	for _, d := range each {
 		all.found = append(all.found, d.found...)
 		if d.ok {

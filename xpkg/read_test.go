@@ -3,7 +3,6 @@ package xpkg_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -165,9 +164,7 @@ func TestReadHints(t *testing.T) {
 func TestReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := xpkg.Read(ctx, memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "xpkg.Read", e2e.Err(xpkg.Read(ctx, memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{})), context.Canceled)
 }
 
 // stopping is a file system that cancels a context before examples are read.
@@ -188,9 +185,7 @@ func TestReadStopsInRules(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	fsys := stopping{memory(t, map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML}), cancel}
 	opts := xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true, Lint: xpkg.Warn}
-	if _, err := xpkg.Read(ctx, fsys, ".", opts); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "xpkg.Read", e2e.Err(xpkg.Read(ctx, fsys, ".", opts)), context.Canceled)
 }
 
 func TestReadLinks(t *testing.T) {
@@ -278,10 +273,7 @@ func TestReadTakesStyles(t *testing.T) {
 		"Percent":  strings.Replace(functionYAML, "name: fn", "name: fn\n  annotations: {a: \"b\n%c\"}", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			pkg, err := xpkg.Read(t.Context(), memory(t, map[string]string{"p/crossplane.yaml": text}), "p", xpkg.ReadOptions{})
-			if err != nil || pkg.Meta.Name != "fn" {
-				t.Errorf("got %+v, %v", pkg, err)
-			}
+			e2e.Equal(t, "xpkg.Read", "fn", e2e.Must(xpkg.Read(t.Context(), memory(t, map[string]string{"p/crossplane.yaml": text}), "p", xpkg.ReadOptions{}))(t).Meta.Name)
 		})
 	}
 }

@@ -3,7 +3,6 @@ package xpkg_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -31,18 +30,14 @@ func TestReadSources(t *testing.T) {
 		got = append(got, o.Position())
 	}
 	e2e.Equal(t, "objects", []string{"p.yaml:1", "z/b.yaml:1", "a.yaml:1"}, got)
-	if want := "kind: X\n\n...\n\n---\n"; string(pkg.Examples) != want {
-		t.Errorf("got examples %q, want %q", pkg.Examples, want)
-	}
+	e2e.Equal(t, "the examples", "kind: X\n\n...\n\n---\n", string(pkg.Examples))
 	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", append(sources, xpkg.Source{Path: "c.yaml", Data: []byte("kind: Secret\napiVersion: v1\n")}), memory(t, nil), xpkg.ReadOptions{})
 	e2e.ErrorHas(t, "xpkg.ReadSources", err, "c.yaml:1: kind Secret of v1")
 	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", sources[:1], memory(t, nil), xpkg.ReadOptions{})
 	e2e.ErrorHas(t, "xpkg.ReadSources", err, `project "c" contains no package metadata`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := xpkg.ReadSources(ctx, "it", sources, memory(t, nil), xpkg.ReadOptions{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "xpkg.ReadSources", e2e.Err(xpkg.ReadSources(ctx, "it", sources, memory(t, nil), xpkg.ReadOptions{})), context.Canceled)
 }
 
 // Docker images have no annotations of their own, no times, and no platform without a runtime.

@@ -32,10 +32,7 @@ func TestSplit(t *testing.T) {
 	}
 	e2e.Equal(t, "names", []string{"hello.v1-linux-arm64-v8.xpkg", "hello.v1-linux-arm-v7.xpkg", "hello.v1-linux-arm-v6.xpkg", "hello.v1-windows-amd64-10.0.1.xpkg"}, names)
 	joined := e2e.Must(xpkg.Join(t.Context(), files))(t)
-	want := e2e.Must(a.Digest())(t)
-	if got, err := joined.Digest(); err != nil || got != want {
-		t.Errorf("joined: got %s, %v, want %s", got, err, want)
-	}
+	e2e.Equal(t, "joined", e2e.Must(a.Digest())(t), e2e.Must(joined.Digest())(t))
 }
 
 func TestSplitOfOne(t *testing.T) {
@@ -48,10 +45,7 @@ func TestSplitOfOne(t *testing.T) {
 // Split replaces unsafe characters of a platform in file names. Images without a
 // platform, or with the same file name, are errors.
 func TestSplitRefuses(t *testing.T) {
-	targets, err := xpkg.Split(odd(t, "../../x y", "amd64"), at("a.xpkg"))
-	if err != nil || targets[0].Path != "a-..-..-x-y-amd64.xpkg" {
-		t.Errorf("got %v, %v, want a name without slashes", targets, err)
-	}
+	e2e.Equal(t, "xpkg.Split", "a-..-..-x-y-amd64.xpkg", e2e.Must(xpkg.Split(odd(t, "../../x y", "amd64"), at("a.xpkg")))(t)[0].Path)
 	e2e.ErrorHas(t, "xpkg.Split", e2e.Err(xpkg.Split(odd(t, "", "amd64"), at("a.xpkg"))), "the image has no platform")
 	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{odd(t, "a-b", "c"), odd(t, "a", "b-c")}, xpkg.BuildOptions{}))(t)
 	e2e.ErrorHas(t, "xpkg.Split", e2e.Err(xpkg.Split(a, at("a.xpkg"))), `two images would be the file "a-a-b-c.xpkg"`)

@@ -3,7 +3,6 @@ package xpkg_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -76,13 +75,9 @@ func TestKilledWrite(t *testing.T) {
 	old := []byte("the old file")
 	e2e.NoError(t, os.WriteFile(path, old, 0o644))
 	child, line := functiontest.Start(t, childEnv+"="+path)
-	if line != "writing" {
-		t.Errorf("the child printed %q", line)
-	}
+	e2e.Equal(t, "what the child printed", "writing", line)
 	child.Kill(t)
-	if got := []byte(e2e.ReadFile(t, path)); !bytes.Equal(got, old) {
-		t.Errorf("the old file changed: got %d bytes", len(got))
-	}
+	e2e.Equal(t, "the old file", old, []byte(e2e.ReadFile(t, path)))
 }
 
 // A write that fails leaves only the old file.
@@ -93,12 +88,8 @@ func TestFailedWrite(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	// The user presses Ctrl-C after the first bytes are written.
 	err := xpkg.WriteFile(ctx, path, build(t, aPackage("Function", "fn"), "linux/amd64"), func(string, int64, int64) { cancel() })
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
-	if got := []byte(e2e.ReadFile(t, path)); string(got) != "old" {
-		t.Errorf("the old file changed: got %d bytes", len(got))
-	}
+	e2e.ErrorIs(t, "xpkg.WriteFile", err, context.Canceled)
+	e2e.Equal(t, "the old file", "old", e2e.ReadFile(t, path))
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("got %v, %v, want only the old file", entries, err)
@@ -113,9 +104,7 @@ func TestWriteOverItsSource(t *testing.T) {
 	path := writeFile(t, build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"))
 	want := []byte(e2e.ReadFile(t, path))
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, open(t, path), nil))
-	if !bytes.Equal([]byte(e2e.ReadFile(t, path)), want) {
-		t.Error("the file changed")
-	}
+	e2e.Equal(t, "the file changed", want, []byte(e2e.ReadFile(t, path)))
 }
 
 func TestWriteFileMode(t *testing.T) {

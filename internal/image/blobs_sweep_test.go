@@ -148,14 +148,10 @@ func TestBlobDirLocks(t *testing.T) {
 	cancel()
 	first := e2e.Must(d.Share(t.Context()))(t)
 	second := e2e.Must(d.Share(t.Context()))(t)
-	if _, err := d.Seize(cancelled); !errors.Is(err, context.Canceled) {
-		t.Errorf("Seize of a shared directory: got %v", err)
-	}
+	e2e.ErrorIs(t, "Seize of a shared directory", e2e.Err(d.Seize(cancelled)), context.Canceled)
 	e2e.NoError(t, errors.Join(first.Close(), second.Close()))
 	all := e2e.Must(d.Seize(t.Context()))(t)
-	if _, err := d.Share(cancelled); !errors.Is(err, context.Canceled) {
-		t.Errorf("Share of a seized directory: got %v", err)
-	}
+	e2e.ErrorIs(t, "Share of a seized directory", e2e.Err(d.Share(cancelled)), context.Canceled)
 	released := make(chan error, 1)
 	go func() { released <- d.Put(t.Context(), describe(t, content).Digest, content) }()
 	e2e.NoError(t, all.Close())

@@ -93,15 +93,9 @@ func TestFetchBlob(t *testing.T) {
 			}
 			var moved int64
 			err := d.Fetch(t.Context(), desc, tc.source.open, func(n int64) { moved += n })
-			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
-			}
-			if fmt.Sprint(tc.source.asked) != fmt.Sprint(tc.asked) {
-				t.Errorf("%s: requested offsets %v, want %v", tc.reason, tc.source.asked, tc.asked)
-			}
-			if d.Has(desc.Digest, size) != (tc.err == "") {
-				t.Errorf("%s: the blob exists: %v", tc.reason, tc.err != "")
-			}
+			e2e.WantError(t, tc.reason, err, tc.err)
+			e2e.Equal(t, tc.reason+": requested offsets", fmt.Sprint(tc.asked), fmt.Sprint(tc.source.asked))
+			e2e.Equal(t, tc.reason+": the blob exists", tc.err == "", d.Has(desc.Digest, size))
 			if tc.err == "" && moved != size {
 				t.Errorf("%s: %d bytes were reported, want %d", tc.reason, moved, size)
 			}
@@ -140,9 +134,7 @@ func TestFetchBlobAtOnce(t *testing.T) {
 		})
 	}
 	e2e.NoError(t, e2e.Await(t, g.Wait))
-	if u, err := openBlobDir(t, dir).Usage(); err != nil || u != (image.Usage{Blobs: 1, Bytes: desc.Size}) {
-		t.Errorf("got %+v, %v", u, err)
-	}
+	e2e.Equal(t, "Usage", image.Usage{Blobs: 1, Bytes: desc.Size}, e2e.Must(openBlobDir(t, dir).Usage())(t))
 }
 
 func TestFetchBlobIsCancelled(t *testing.T) {
@@ -181,9 +173,7 @@ func TestDamagedBlob(t *testing.T) {
 			spoil := func() { e2e.NoError(t, os.WriteFile(path, damage([]byte("the content")), 0o600)) }
 
 			spoil()
-			if _, err := d.Read(desc.Digest, 100); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("read: got %v", err)
-			}
+			e2e.ErrorIs(t, "read", e2e.Err(d.Read(desc.Digest, 100)), fs.ErrNotExist)
 			put(t, d, []byte("the content"))
 			spoil()
 			rc, err := d.Open(desc.Digest, desc.Size)
@@ -193,9 +183,7 @@ func TestDamagedBlob(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "the cache was damaged") || hint.Of(err) == "" {
 				t.Errorf("open: got %v", err)
 			}
-			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the damaged blob exists: %v", err)
-			}
+			e2e.ErrorIs(t, "the damaged blob exists", e2e.Err(os.Stat(path)), fs.ErrNotExist)
 		})
 	}
 }

@@ -70,9 +70,7 @@ func TestImageErrors(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
-			if _, err := os.Stat(blobFile(dir, digestOf(t, layers[1]))); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s: the blob of the layer exists: %v", tc.reason, err)
-			}
+			e2e.ErrorIs(t, tc.reason+": the blob of the layer exists", e2e.Err(os.Stat(blobFile(dir, digestOf(t, layers[1])))), fs.ErrNotExist)
 			if info, err := s.Info(t.Context()); err != nil || len(info.Refs) != 0 {
 				t.Errorf("%s: got %+v, %v, want no reference", tc.reason, info.Refs, err)
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -118,9 +117,7 @@ func TestHostile(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.err)
 			}
-			if n := blobs.Load(); n != tc.blobs {
-				t.Errorf("%s: %d blobs were asked for, want %d", tc.reason, n, tc.blobs)
-			}
+			e2e.Equal(t, tc.reason+": requests for blobs", tc.blobs, blobs.Load())
 		})
 	}
 }
@@ -139,8 +136,6 @@ func TestNoPackage(t *testing.T) {
 		if want := `pulling "` + ref.Name() + `": the image is not a package: it contains no package.yaml`; err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %q", reason, err, want)
 		}
-		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-			t.Errorf("%s: files are left: %v (%v)", reason, left, err)
-		}
+		e2e.Empty(t, dir)
 	}
 }

@@ -233,9 +233,7 @@ func TestPruneLeftovers(t *testing.T) {
 		t.Errorf("got %+v, want the blobs of the previous image of the tag", removed)
 	}
 	for _, f := range broken {
-		if _, err := os.Stat(filepath.Join(dir, "refs", f)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s exists: %v", f, err)
-		}
+		e2e.ErrorIs(t, f+" exists", e2e.Err(os.Stat(filepath.Join(dir, "refs", f))), fs.ErrNotExist)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "refs", "mine.json")); err != nil {
 		t.Error("a file that does not belong to the cache was removed")
@@ -331,9 +329,7 @@ func TestKilledPull(t *testing.T) {
 	e2e.NoError(t, p.cmd.Process.Kill())
 	_ = e2e.Await(t, p.cmd.Wait) // The process was killed, so Wait returns an error.
 	close(killed)
-	if _, err := os.Stat(blobFile(dir, stalled)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an incomplete layer exists: %v", err)
-	}
+	e2e.ErrorIs(t, "an incomplete layer exists", e2e.Err(os.Stat(blobFile(dir, stalled))), fs.ErrNotExist)
 	s := openStore(t, dir)
 	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline()); !errors.As(err, new(*image.MissingError)) {
 		t.Errorf("offline: got %v", err)
@@ -346,7 +342,5 @@ func TestKilledPull(t *testing.T) {
 	if removed := prune(t, s, time.Time{}, false); removed.Blobs != 0 {
 		t.Errorf("blobs of the image were removed: %+v", removed)
 	}
-	if info, err := s.Info(t.Context()); err != nil || info.Leftovers != 0 {
-		t.Errorf("got %+v, %v, want no leftovers", info, err)
-	}
+	e2e.Equal(t, "Info", 0, e2e.Must(s.Info(t.Context()))(t).Leftovers)
 }

@@ -1,9 +1,7 @@
 package image_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -69,12 +67,8 @@ func TestFile(t *testing.T) {
 			tag, digest := send(t, remotetest.Serve(t, remotetest.Handler()), file)
 			want := e2e.Must(os.ReadFile(file))(t)
 			byTag, byDigest := pulled(t, tag, digest), pulled(t, tag.Digest(digest.String()), digest)
-			if !bytes.Equal(byTag, want) {
-				t.Error("another file came back by tag")
-			}
-			if !bytes.Equal(byDigest, want) {
-				t.Error("another file came back by digest")
-			}
+			e2e.Equal(t, "another file came back by tag", want, byTag)
+			e2e.Equal(t, "another file came back by digest", want, byDigest)
 		})
 	}
 }
@@ -89,9 +83,7 @@ func pulled(t *testing.T, ref name.Reference, digest v1.Hash) []byte {
 		last = e
 		mu.Unlock()
 	}}))(t)
-	if got, err := a.Digest(); err != nil || got != digest {
-		t.Errorf("got digest %s (%v), want %s", got, err, digest)
-	}
+	e2e.Equal(t, "the digest", digest, e2e.Must(a.Digest())(t))
 	if last.Total == 0 || last.Done != last.Total {
 		t.Errorf("the last event is %+v", last)
 	}
@@ -110,9 +102,7 @@ func TestArtifactStays(t *testing.T) {
 		t.Fatalf("an index came back as %T", a)
 	}
 	e2e.NoError(t, validate.Index(idx))
-	if got, err := idx.Digest(); err != nil || got != digest {
-		t.Errorf("got digest %s (%v), want %s", got, err, digest)
-	}
+	e2e.Equal(t, "the digest", digest, e2e.Must(idx.Digest())(t))
 }
 
 func TestErrors(t *testing.T) {
@@ -148,9 +138,7 @@ func TestErrors(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got error %v, want %q in it", tc.reason, err, tc.err)
 			}
-			if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-				t.Errorf("%s: files are left: %v (%v)", tc.reason, left, err)
-			}
+			e2e.Empty(t, dir)
 		})
 	}
 }
@@ -212,9 +200,7 @@ func TestDockerTypes(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, ggcr.Write(ref, e2e.Must(random.Image(100, 1))(t)))
 	a := e2e.Must(image.Artifact(t.Context(), ref, image.Options{}))(t)
-	if mt, err := a.MediaType(); err != nil || mt != types.DockerManifestSchema2 {
-		t.Errorf("got %s (%v)", mt, err)
-	}
+	e2e.Equal(t, "MediaType", types.DockerManifestSchema2, e2e.Must(a.MediaType())(t))
 }
 
 // Canceling ends a stalled download and leaves no file.
@@ -233,10 +219,6 @@ func TestCancelled(t *testing.T) {
 	})))
 	dir := t.TempDir()
 	_, err := image.File(ctx, ref, filepath.Join(dir, "p.xpkg"), image.Options{})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the cancellation", err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("files are left: %v (%v)", left, err)
-	}
+	e2e.ErrorIs(t, "image.File", err, context.Canceled)
+	e2e.Empty(t, dir)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,9 +43,7 @@ func TestResolve(t *testing.T) {
 	g.closed.Store(true)
 	asked := g.asked.Load()
 	e2e.Equal(t, "offline", want[index], e2e.Must(store.Resolve(t.Context(), index, offline()))(t))
-	if g.asked.Load() != asked {
-		t.Error("a registry was asked offline")
-	}
+	e2e.Equal(t, "a registry was asked offline", asked, g.asked.Load())
 }
 
 func TestResolveRefuses(t *testing.T) {
@@ -82,9 +79,7 @@ func TestPin(t *testing.T) {
 	g.closed.Store(false)
 	a, err := image.Artifact(t.Context(), tag, pinned)
 	e2e.NoError(t, err)
-	if digestOf(t, a) != digestOf(t, before) {
-		t.Error("the current digest of the tag was pulled")
-	}
+	e2e.Equal(t, "the current digest of the tag was pulled", digestOf(t, before), digestOf(t, a))
 	other := mustRef(t, tag.Context().Name()+":other")
 	_, err = openStore(t, dir).Image(t.Context(), on(other, "linux/amd64", t), pinned)
 	_, inRegistry := image.Artifact(t.Context(), other, pinned)
@@ -103,14 +98,9 @@ func TestTags(t *testing.T) {
 	for _, tag := range []string{"v1", "v2"} {
 		e2e.NoError(t, ggcr.Write(repo.Tag(tag), img))
 	}
-	all, err := tags.List(t.Context(), repo)
-	if err != nil || !slices.Equal(all, []string{"v1", "v2"}) {
-		t.Errorf("got %q, %v", all, err)
-	}
+	e2e.Equal(t, "List", []string{"v1", "v2"}, e2e.Must(tags.List(t.Context(), repo))(t))
 	for tag, want := range map[string]bool{"v1": true, "v3": false} {
-		if got, err := tags.Has(t.Context(), repo.Tag(tag)); err != nil || got != want {
-			t.Errorf("%s: got %v, %v", tag, got, err)
-		}
+		e2e.Equal(t, tag, want, e2e.Must(tags.Has(t.Context(), repo.Tag(tag)))(t))
 	}
 	store := openStore(t, t.TempDir())
 	e2e.Must(store.Image(t.Context(), image.Request{Reference: repo.Tag("v2")}, quick()))(t)
@@ -118,13 +108,9 @@ func TestTags(t *testing.T) {
 	if all, err := cached.List(t.Context(), repo.Registry.Repo("other")); err == nil || !strings.Contains(err.Error(), "is in the cache") {
 		t.Errorf("another repository: got %q, %v", all, err)
 	}
-	if all, err := cached.List(t.Context(), repo); err != nil || !slices.Equal(all, []string{"v2"}) {
-		t.Errorf("cached: got %q, %v", all, err)
-	}
+	e2e.Equal(t, "cached", []string{"v2"}, e2e.Must(cached.List(t.Context(), repo))(t))
 	for tag, want := range map[string]bool{"v1": false, "v2": true} {
-		if got, err := cached.Has(t.Context(), repo.Tag(tag)); err != nil || got != want {
-			t.Errorf("cached %s: got %v, %v", tag, got, err)
-		}
+		e2e.Equal(t, "cached "+tag, want, e2e.Must(cached.Has(t.Context(), repo.Tag(tag)))(t))
 	}
 }
 
@@ -142,21 +128,15 @@ func TestRewrite(t *testing.T) {
 	}
 	ref := mustRef(t, "docker.io/acme/fn:v2")
 	tags := image.Tags{Remote: o.Remote, Rewrite: o.Rewrite}
-	if all, err := tags.List(t.Context(), ref.Context()); err != nil || !slices.Equal(all, []string{"v2"}) {
-		t.Errorf("got the tags %q, %v", all, err)
-	}
+	e2e.Equal(t, "List", []string{"v2"}, e2e.Must(tags.List(t.Context(), ref.Context()))(t))
 	if there, err := tags.Has(t.Context(), ref.Context().Tag("v2")); err != nil || !there {
 		t.Errorf("got %v, %v, want the tag v2", there, err)
 	}
-	if a, err := image.Artifact(t.Context(), ref, o); err != nil || digestOf(t, a) != digestOf(t, img) {
-		t.Errorf("got the artifact %v, %v", a, err)
-	}
+	e2e.Equal(t, "image.Artifact", digestOf(t, img), digestOf(t, e2e.Must(image.Artifact(t.Context(), ref, o))(t)))
 	store := openStore(t, t.TempDir())
 	e2e.Must(store.Image(t.Context(), image.Request{Reference: ref}, o))(t)
 	for _, o := range []image.Options{o, offline()} {
-		if got, err := store.Resolve(t.Context(), ref, o); err != nil || got.Digest != digestOf(t, img) {
-			t.Errorf("got %v, %v, want the digest of the mirror", got, err)
-		}
+		e2e.Equal(t, "Resolve", digestOf(t, img), e2e.Must(store.Resolve(t.Context(), ref, o))(t).Digest)
 	}
 }
 

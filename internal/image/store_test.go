@@ -138,9 +138,7 @@ func TestImage(t *testing.T) {
 			r.Policy = image.Always
 			img = e2e.Must(openStore(t, dir).Image(t.Context(), r, offline()))(t)
 			same(t, img, want)
-			if n := g.asked.Load() - asked; n != 0 {
-				t.Errorf("the registry was asked %d times", n)
-			}
+			e2e.Equal(t, "requests to the registry", int64(0), g.asked.Load()-asked)
 			if _, err := openStore(t, dir).Image(t.Context(), r, quick()); err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) {
 				t.Errorf("Always, and the registry is gone: got %v", err)
 			}
@@ -238,9 +236,7 @@ func TestMissing(t *testing.T) {
 	if err == nil || err.Error() != want || !strings.Contains(string(hint.Of(err)), "IfNotPresent") {
 		t.Errorf("got %v (hint: %s), want %s", err, hint.Of(err), want)
 	}
-	if n := g.asked.Load() - asked; n != 0 {
-		t.Errorf("the registry was asked %d times", n)
-	}
+	e2e.Equal(t, "requests to the registry", int64(0), g.asked.Load()-asked)
 	// Missing blobs are fetched by digest: the tag is not resolved again.
 	e2e.Must(openStore(t, dir).Image(t.Context(), requests[2], quick()))(t)
 }
@@ -294,9 +290,7 @@ func TestShared(t *testing.T) {
 
 func TestParsePolicy(t *testing.T) {
 	for in, want := range map[string]image.Policy{"": image.IfNotPresent, "Always": image.Always, "Never": image.Never, "IfNotPresent": image.IfNotPresent} {
-		if got, err := image.ParsePolicy(in); err != nil || got != want {
-			t.Errorf("%q: got %q, %v", in, got, err)
-		}
+		e2e.Equal(t, in, want, e2e.Must(image.ParsePolicy(in))(t))
 	}
 	e2e.ErrorHas(t, "image.ParsePolicy", e2e.Err(image.ParsePolicy("always")), `"always"`)
 }

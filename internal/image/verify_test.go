@@ -138,9 +138,7 @@ func TestArtifact(t *testing.T) {
 				t.Errorf("%s: %d of %d bytes of layers, %d in all", tc.reason, done, total, got.Bytes)
 			}
 			for _, h := range tc.layers {
-				if n := read["/v2/gold/package/blobs/"+h]; n != 1 {
-					t.Errorf("%s: layer %s was read %d times", tc.reason, h, n)
-				}
+				e2e.Equal(t, fmt.Sprintf("%s: reads of layer %s", tc.reason, h), 1, read["/v2/gold/package/blobs/"+h])
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package language_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,13 +22,9 @@ func TestCache(t *testing.T) {
 	}
 	e2e.NoError(t, os.Chtimes(filepath.Join(dir, cache.Name, "layers", "used"), time.Now(), time.Now()))
 	one, two := language.Usage{Entries: 1, Bytes: 7}, language.Usage{Entries: 2, Bytes: 14}
-	if got, err := cache.Used(t.Context(), dir); err != nil || got != two {
-		t.Errorf("got %+v, %v, want %+v", got, err, two)
-	}
+	e2e.Equal(t, "Used", two, e2e.Must(cache.Used(t.Context(), dir))(t))
 	for _, dry := range []bool{true, false} {
-		if got, err := cache.Prune(t.Context(), dir, past.Add(time.Minute), dry); err != nil || got != one {
-			t.Errorf("dry %t: got %+v, %v, want %+v", dry, got, err, one)
-		}
+		e2e.Equal(t, fmt.Sprintf("dry %t", dry), one, e2e.Must(cache.Prune(t.Context(), dir, past.Add(time.Minute), dry))(t))
 	}
 	left, err := filepath.Glob(filepath.Join(dir, cache.Name, "*", "*"))
 	if err != nil || len(left) != 3 {
@@ -45,11 +42,7 @@ func TestPruneKeepsLocked(t *testing.T) {
 		t.Fatalf("TryLock: %v, %v", locked, err)
 	}
 	later := time.Now().Add(time.Hour)
-	if got, err := cache.Prune(t.Context(), dir, later, false); err != nil || got.Entries != 0 {
-		t.Errorf("a locked entry: got %+v, %v", got, err)
-	}
+	e2e.Equal(t, "a locked entry", 0, e2e.Must(cache.Prune(t.Context(), dir, later, false))(t).Entries)
 	e2e.NoError(t, f.Close())
-	if got, err := cache.Prune(t.Context(), dir, later, false); err != nil || got.Entries != 1 {
-		t.Errorf("an entry that is not locked any more: got %+v, %v", got, err)
-	}
+	e2e.Equal(t, "an entry that is not locked any more", 1, e2e.Must(cache.Prune(t.Context(), dir, later, false))(t).Entries)
 }

@@ -57,6 +57,21 @@ func Trusted(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
 	return partial.CompressedToLayer(&layer{b, open, true})
 }
 
+// A CountedLayer writes the stored bytes that are read from it also to a counter.
+type CountedLayer struct {
+	v1.Layer
+	Counter io.Writer
+}
+
+// Compressed is Layer.Compressed with the counter.
+func (l CountedLayer) Compressed() (io.ReadCloser, error) {
+	rc, err := l.Layer.Compressed()
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(rc, l.Counter), rc}, err
+}
+
 // first returns a function that opens the first size bytes of r.
 func first(r io.ReaderAt, size int64) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(r, 0, size)), nil }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -98,9 +99,7 @@ func TestAssemble(t *testing.T) {
 		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
 	}
 	for i, d := range m.Layers {
-		if d.Annotations["a"] != "b" {
-			t.Errorf("layer %d lost its annotation", i)
-		}
+		e2e.Equal(t, fmt.Sprintf("the annotation of layer %d", i), "b", d.Annotations["a"])
 	}
 }
 
@@ -185,21 +184,12 @@ func TestCompressor(t *testing.T) {
 	if err := validate.Layer(l); err == nil {
 		t.Error("the validator accepts a layer that is not a tar")
 	}
-	zr := e2e.Must(gzip.NewReader(bytes.NewReader(want)))(t)
-	if got, err := io.ReadAll(zr); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("the content changed: %v", err)
-	}
-	if got, err := readAll(l.Uncompressed()); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("the layer's content changed: %v", err)
-	}
-	if id, err := partial.UncompressedSize(l); err != nil || id != int64(len(data)) {
-		t.Errorf("size: got %d, %v", id, err)
-	}
+	e2e.Equal(t, "the content", data, e2e.Must(io.ReadAll(e2e.Must(gzip.NewReader(bytes.NewReader(want)))(t)))(t))
+	e2e.Equal(t, "the layer's content", data, e2e.Must(readAll(l.Uncompressed()))(t))
+	e2e.Equal(t, "size", int64(len(data)), e2e.Must(partial.UncompressedSize(l))(t))
 	// The gzip header must equal that of the crossplane CLI: no name, no time, the fastest
 	// level, an unknown operating system.
-	if head := want[:10]; !bytes.Equal(head, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}) {
-		t.Errorf("header: got %x", head)
-	}
+	e2e.Equal(t, "header", []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}, want[:10])
 	procs := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(procs)
 	if again, _ := compress(t, data); !bytes.Equal(again, want) {
@@ -228,9 +218,7 @@ func TestReader(t *testing.T) {
 	r := oci.Reader(ctx, strings.NewReader("abc"))
 	e2e.Must(io.ReadFull(r, make([]byte, 1)))(t)
 	cancel(stopped)
-	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, stopped) {
-		t.Errorf("got %v, want %v", err, stopped)
-	}
+	e2e.ErrorIs(t, "Read", e2e.Err(r.Read(make([]byte, 1))), stopped)
 }
 
 // Concurrent readers of a layer are independent, whatever the sizes of their reads.
@@ -265,9 +253,7 @@ func TestCompressorFullDisk(t *testing.T) {
 	want := errors.New("no space left on device")
 	zw := oci.NewCompressor(full{want})
 	_, err := zw.Write(make([]byte, 10<<20))
-	if err := errors.Join(err, zw.Close()); !errors.Is(err, want) {
-		t.Errorf("got %v, want %v", err, want)
-	}
+	e2e.ErrorIs(t, "errors.Join", errors.Join(err, zw.Close()), want)
 }
 
 // Reading a layer with untrusted bytes returns all bytes, or an error.

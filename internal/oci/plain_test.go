@@ -41,9 +41,7 @@ func TestPlain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			left := tc.left
 			got, err := readPlain(t.Context(), static.NewLayer(tc.stored, types.OCILayer), &left)
-			if !errors.Is(err, tc.want) {
-				t.Errorf("%s: got error %v, want %v", tc.reason, err, tc.want)
-			}
+			e2e.ErrorIs(t, tc.reason, err, tc.want)
 			want := data
 			if name == "Short" {
 				want = tc.stored
@@ -51,9 +49,7 @@ func TestPlain(t *testing.T) {
 			if tc.want == nil && !bytes.Equal(got, want) {
 				t.Errorf("%s: got %d other bytes", tc.reason, len(got))
 			}
-			if left != tc.left-int64(len(got)) {
-				t.Errorf("%s: %d bytes are left, want %d", tc.reason, left, tc.left-int64(len(got)))
-			}
+			e2e.Equal(t, tc.reason+": the bytes that are left", tc.left-int64(len(got)), left)
 		})
 	}
 }
@@ -73,9 +69,7 @@ func TestPlainStops(t *testing.T) {
 	rc := e2e.Must(oci.Plain(ctx, static.NewLayer([]byte("text"), types.OCILayer), &left))(t)
 	defer rc.Close()
 	cancel()
-	if _, err := rc.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "Read", e2e.Err(rc.Read(make([]byte, 1))), context.Canceled)
 }
 
 func TestCheckDiffID(t *testing.T) {

@@ -86,16 +86,21 @@ func StreamOrdered[T, R any](ctx context.Context, limit int, items iter.Seq[T], 
 // fail, it returns the error of the first such item.
 func All[T, R any](limit int, items []T, do func(T) (R, error)) ([]R, error) {
 	results, errs := make([]R, len(items)), make([]error, len(items))
+	Each(limit, len(items), func(i int) { results[i], errs[i] = do(items[i]) })
+	return results, cmp.Or(errs...)
+}
+
+// Each calls do for the numbers below n, with at most limit calls at a time.
+func Each(limit, n int, do func(int)) {
 	var g errgroup.Group
 	g.SetLimit(limit)
-	for i, item := range items {
+	for i := range n {
 		g.Go(func() error {
-			results[i], errs[i] = do(item)
+			do(i)
 			return nil
 		})
 	}
-	_ = g.Wait() // The functions return nil and store their errors in errs.
-	return results, cmp.Or(errs...)
+	_ = g.Wait() // The functions return no error.
 }
 
 // maxMemo limits the number of keys of a Memo.

@@ -131,10 +131,7 @@ func built(t testing.TB, path string) string {
 // files were made, or on the directory.
 func TestBuildIsReproducible(t *testing.T) {
 	a := e2e.Must(os.ReadFile(built(t, lay(t, files(nil), false))))(t)
-	b := e2e.Must(os.ReadFile(built(t, lay(t, files(nil), true))))(t)
-	if string(a) != string(b) {
-		t.Errorf("two builds of the same files differ: %d and %d bytes", len(a), len(b))
-	}
+	e2e.Equal(t, "two builds of the same files", string(e2e.Must(os.ReadFile(built(t, lay(t, files(nil), true))))(t)), string(a))
 }
 
 // A digest of zeros in a description is not taken for that of a function.
@@ -145,9 +142,7 @@ func TestBuildKeepsDigestsOfTheUser(t *testing.T) {
 	text := e2e.Must(xpkg.PackageYAML(t.Context(), set.Configuration))(t)
 	digest := e2e.Must(set.Functions[0].Index.Digest())(t)
 	for _, want := range []string{"pin it by @" + zeros, "version: " + digest.String()} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("package.yaml does not contain %q:\n%s", want, text)
-		}
+		e2e.Has(t, "package.yaml", string(text), want)
 	}
 }
 
@@ -340,10 +335,7 @@ func TestBuildManyFiles(t *testing.T) {
 	for i := range 2000 {
 		all[fmt.Sprintf("apis/%d/%d.yaml", i%50, i)] = strings.Replace(composition, "name: apps}", fmt.Sprintf("name: apps-%d}", i), 1)
 	}
-	set, err := build(t, lay(t, all, false), project.Options{})
-	if err != nil || set.Objects != 2002 {
-		t.Errorf("got %v, %v, want 2002 objects", set, err)
-	}
+	e2e.Equal(t, "build", 2002, e2e.Must(build(t, lay(t, all, false), project.Options{}))(t).Objects)
 }
 
 // Lint returns errors that are not problems of the content.
@@ -352,7 +344,5 @@ func TestLintFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
 	cancel(stop)
-	if _, err := project.Lint(ctx, p, project.Options{}); !errors.Is(err, stop) {
-		t.Errorf("got %v, want %v", err, stop)
-	}
+	e2e.ErrorIs(t, "project.Lint", e2e.Err(project.Lint(ctx, p, project.Options{})), stop)
 }

@@ -12,10 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -131,7 +130,7 @@ func (c *collector) tree(dir string, kinds []string) error {
 		return nil
 	})
 	each := make([]collector, len(paths))
-	concurrently(len(paths), func(i int) {
+	proc.Each(runtime.GOMAXPROCS(0), len(paths), func(i int) {
 		each[i].root = c.root
 		each[i].file(dir, paths[i], entries[i], kinds)
 	})
@@ -182,19 +181,6 @@ func isInside(root, dir string) (exists bool, err error) {
 		return false, fmt.Errorf("reading %q: %w", dir, fsx.Cause(err))
 	}
 	return true, nil
-}
-
-// concurrently calls do for the numbers below n, several at once.
-func concurrently(n int, do func(int)) {
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		g.Go(func() error {
-			do(i)
-			return nil
-		})
-	}
-	_ = g.Wait() // The functions return no error.
 }
 
 // file collects a file below a directory.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -54,7 +56,7 @@ func (p *Project) rules(functions []Function, found xpkg.Problems) []xpkg.Rule {
 		func(context.Context, []xpkg.Document) xpkg.Problems { return found },
 		func(_ context.Context, objects []xpkg.Document) xpkg.Problems {
 			apis := make([]api, len(objects))
-			concurrently(len(objects), func(i int) { apis[i] = apiOf(objects[i]) })
+			proc.Each(runtime.GOMAXPROCS(0), len(objects), func(i int) { apis[i] = apiOf(objects[i]) })
 			return append(p.checkCalls(functions, apis), p.checkTypes(apis)...)
 		},
 	}

@@ -58,9 +58,7 @@ func TestPushPullAndCopy(t *testing.T) {
 		t.Fatalf("got %v, %v, want the results of two packages", results, err)
 	}
 	for of, m := range want {
-		if got := digest(t, tag(t, of+":v1")); got != digestOf(m.raw) {
-			t.Errorf("%s:v1 is at %s, want %s", of, got, digestOf(m.raw))
-		}
+		e2e.Equal(t, of+":v1", digestOf(m.raw), digest(t, tag(t, of+":v1")))
 	}
 	again, err := project.Push(t.Context(), open(t, file, ""), "v1", 2, push.Options{})
 	if err != nil || again[0].Sent+again[1].Sent != 0 {
@@ -71,18 +69,14 @@ func TestPushPullAndCopy(t *testing.T) {
 	set := e2e.Must(project.Fetched(t.Context(), tag(t, repository+":v1"), fetch))(t)
 	e2e.Must(project.Copy(t.Context(), set, tag(t, repository+":v1"), tag(t, copied+":v2"), 2, push.CopyOptions{}))(t)
 	for of, m := range want {
-		if got := digest(t, tag(t, copied+strings.TrimPrefix(of, repository)+":v2")); got != digestOf(m.raw) {
-			t.Errorf("the copy of %s is at %s, want %s", of, got, digestOf(m.raw))
-		}
+		e2e.Equal(t, "the copy of "+of, digestOf(m.raw), digest(t, tag(t, copied+strings.TrimPrefix(of, repository)+":v2")))
 	}
 	bytes := e2e.Must(os.ReadFile(file))(t)
 	for _, from := range []string{repository + ":v1", copied + ":v2"} {
 		set := e2e.Must(project.Fetched(t.Context(), tag(t, from), fetch))(t)
 		path := filepath.Join(t.TempDir(), "pulled.xpkg")
 		e2e.NoError(t, set.WriteFile(t.Context(), path, nil))
-		if pulled, err := os.ReadFile(path); err != nil || string(pulled) != string(bytes) {
-			t.Errorf("the file pulled from %s differs from the pushed one, %v", from, err)
-		}
+		e2e.Equal(t, "the file pulled from "+from, string(bytes), string(e2e.Must(os.ReadFile(path))(t)))
 	}
 }
 

@@ -206,9 +206,7 @@ func TestReadFindsAllProblems(t *testing.T) {
 				t.Errorf("%s: got %d problems, want %d:\n%v", tc.reason, len(lines), len(tc.want), err)
 			}
 			for _, want := range tc.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %q is not in\n%v", tc.reason, want, err)
-				}
+				e2e.Has(t, tc.reason, err.Error(), want)
 			}
 		})
 	}
@@ -247,9 +245,7 @@ func TestReadWarns(t *testing.T) {
 				t.Fatalf("%s: got warnings %v, want %q", tc.reason, text, tc.want)
 			}
 			for i, want := range tc.want {
-				if !strings.Contains(p.Warnings[i].Error(), want) {
-					t.Errorf("%s: %q is not in %q", tc.reason, want, p.Warnings[i])
-				}
+				e2e.Has(t, tc.reason, p.Warnings[i].Error(), want)
 				if at := new(*manifest.Error); !errors.As(p.Warnings[i], at) || (*at).Line == 0 {
 					t.Errorf("%s: the warning %q has no line", tc.reason, p.Warnings[i])
 				}

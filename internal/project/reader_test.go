@@ -92,9 +92,7 @@ func readTar(t *testing.T, path string) map[string][]byte {
 		files[h.Name] = e2e.Must(io.ReadAll(tr))(t)
 		last = h.Name
 	}
-	if last != "manifest.json" {
-		t.Errorf("the last file is %s, want manifest.json", last)
-	}
+	e2e.Equal(t, "the last file", "manifest.json", last)
 	return files
 }
 
@@ -132,9 +130,7 @@ func manifestOf(t *testing.T, files map[string][]byte, config string, layers []s
 	}{2, "application/vnd.docker.distribution.manifest.v2+json", blobEntry{dockerConfig, len(files[config]), config, nil}, nil}
 	for _, name := range layers {
 		l := blobEntry{"application/vnd.docker.image.rootfs.diff.tar.gzip", len(files[name]), digestOf(files[name]), nil}
-		if name != strings.TrimPrefix(l.Digest, "sha256:")+".tar.gz" {
-			t.Errorf("layer %s has the digest %s", name, l.Digest)
-		}
+		e2e.Equal(t, "the name of a layer", strings.TrimPrefix(l.Digest, "sha256:")+".tar.gz", name)
 		if mark := c.Config.Labels["io.crossplane.xpkg:"+l.Digest]; mark != "" {
 			l.Annotations = map[string]string{"io.crossplane.xpkg": mark}
 			if mark == "base" {
@@ -185,8 +181,6 @@ func TestDependsOnHasTheDigestsThatTheCLIPushes(t *testing.T) {
 	for _, function := range []string{"compose", "second"} {
 		of := repository + "_" + function
 		want := fmt.Sprintf("    package: %s\n    version: %s\n", of, digestOf(manifests[of].raw))
-		if !strings.Contains(text, want) {
-			t.Errorf("package.yaml does not have\n%s%s", want, text)
-		}
+		e2e.Has(t, "package.yaml", text, want)
 	}
 }

@@ -117,10 +117,7 @@ func TestBlobsRedirected(t *testing.T) {
 			http.Redirect(w, r, "http://"+storage+"/stored?signature=x", http.StatusTemporaryRedirect)
 		}
 	}), user, password))
-	got, err := openBlob(t, configured(t, auths(host, auth{"username": user, "password": password})), host, blob, 300)
-	if err != nil || !bytes.Equal(got, blob[300:]) {
-		t.Errorf("got %d bytes, %v", len(got), err)
-	}
+	e2e.Equal(t, "openBlob", blob[300:], e2e.Must(openBlob(t, configured(t, auths(host, auth{"username": user, "password": password})), host, blob, 300))(t))
 	if want := `"" "bytes=300-999" xfn/v0.1.0`; heard.Load() != want {
 		t.Errorf("the storage received %v, want %s", heard.Load(), want)
 	}
@@ -139,8 +136,5 @@ func TestBlobOfService(t *testing.T) {
 			http.Redirect(w, r, "/stored?service=storage", http.StatusTemporaryRedirect)
 		}
 	}))
-	got, err := openBlob(t, remote.Options{}, host, []byte(config), 0)
-	if err != nil || string(got) != config {
-		t.Errorf("got %q, %v, want %q", got, err, config)
-	}
+	e2e.Equal(t, "openBlob", config, string(e2e.Must(openBlob(t, remote.Options{}, host, []byte(config), 0))(t)))
 }

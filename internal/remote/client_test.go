@@ -145,9 +145,7 @@ func TestAs(t *testing.T) {
 		{"without credentials the access is anonymous", authn.AuthConfig{}, "asks for credentials, and none are configured"},
 	} {
 		_, err := push(t, own.As(tc.auth), host)
-		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
-		}
+		e2e.WantError(t, tc.reason, err, tc.want)
 	}
 	if _, err := push(t, own, host); err != nil {
 		t.Errorf("the client lost its own credentials: %v", err)

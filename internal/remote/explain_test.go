@@ -237,12 +237,8 @@ func TestExplain(t *testing.T) {
 			if !strings.Contains(string(hint.Of(got)), tc.hint) || (tc.hint == "") != (hint.Of(got) == "") {
 				t.Errorf("%s: got hint %q, want %q in it", tc.reason, hint.Of(got), tc.hint)
 			}
-			if !errors.Is(got, tc.err) {
-				t.Errorf("%s: the cause is not in the chain", tc.reason)
-			}
-			if again := c.Explain(ref, fmt.Errorf("reading: %w", got)); again.Error() != tc.want {
-				t.Errorf("%s: the explained error changed: %v", tc.reason, again)
-			}
+			e2e.ErrorIs(t, tc.reason+": the cause is not in the chain", got, tc.err)
+			e2e.Equal(t, tc.reason+": the explained error changed", tc.want, c.Explain(ref, fmt.Errorf("reading: %w", got)).Error())
 			checkNoSecret(t, got)
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -106,9 +105,7 @@ func TestSilence(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				if !slices.Equal(notes, want) {
-					t.Errorf("%s: got the notes %q, want %q", tc.reason, notes, want)
-				}
+				e2e.Equal(t, tc.reason, want, notes)
 			})
 		})
 	}

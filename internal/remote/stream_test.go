@@ -3,11 +3,9 @@ package remote_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -101,9 +99,7 @@ func TestStream(t *testing.T) {
 			if err == nil && !bytes.Equal(got, blob[tc.from:]) {
 				t.Errorf("%s: got %d bytes", tc.reason, len(got))
 			}
-			if !slices.Equal(asked, tc.asked) {
-				t.Errorf("%s: asked for ranges %q, want %q", tc.reason, asked, tc.asked)
-			}
+			e2e.Equal(t, tc.reason+": ranges", tc.asked, asked)
 		})
 	}
 }
@@ -113,9 +109,7 @@ func TestStreamCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	rc := b.Stream(ctx, descOf(t, blob), 0)
-	if _, err := io.ReadAll(rc); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "io.ReadAll", e2e.Err(io.ReadAll(rc)), context.Canceled)
 }
 
 func TestManifest(t *testing.T) {
@@ -157,9 +151,7 @@ func TestManifest(t *testing.T) {
 			c, b, repo := blobsOf(t, remotetest.Serve(t, tc.serve))
 			got, err := b.Manifest(t.Context(), tc.at)
 			checkError(t, tc.reason, c.Explain(repo.Tag("v1"), err), tc.err, "")
-			if remote.NotFound(err) != (title == "Missing") {
-				t.Errorf("%s: NotFound is wrong about %v", tc.reason, err)
-			}
+			e2e.Equal(t, tc.reason+": NotFound", title == "Missing", remote.NotFound(err))
 			if err == nil && (got.Digest != digest || !bytes.Equal(got.Raw, raw) || got.MediaType != "application/x-any") {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}

@@ -260,9 +260,7 @@ func TestMount(t *testing.T) {
 func TestUploadElsewhere(t *testing.T) {
 	sessions := remotetest.Embedded(t)
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" {
-			t.Errorf("%s %s has credentials", r.Method, r.URL)
-		}
+		e2e.Equal(t, fmt.Sprintf("%s %s has credentials", r.Method, r.URL), "", r.Header.Get("Authorization"))
 		sessions.ServeHTTP(w, r)
 	}))
 	host := remotetest.Serve(t, remotetest.BasicAuth(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

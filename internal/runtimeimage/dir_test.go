@@ -169,9 +169,7 @@ func TestFromDirIsRepeatable(t *testing.T) {
 		img := fromDir(t, runtimeimage.Dir{Path: dir, Base: baseOf(t, v1.Config{}, []v1.Layer{layer}, amd64), Entrypoint: python})[0]
 		digests = append(digests, e2e.Must(img.Digest())(t))
 	}
-	if digests[0] != digests[1] {
-		t.Errorf("got %s and %s", digests[0], digests[1])
-	}
+	e2e.Equal(t, "both digests", digests[1], digests[0])
 }
 
 // A package may be written into the directory that the package contains. The package's
@@ -198,9 +196,7 @@ func TestFromDirUser(t *testing.T) {
 	} {
 		base := baseOf(t, v1.Config{User: user}, []v1.Layer{tarLayer(t)}, amd64)
 		config := e2e.Must(fromDir(t, runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Base: base, Entrypoint: python})[0].ConfigFile())(t)
-		if config.Config.User != want {
-			t.Errorf("%q: got %q, want %q", user, config.Config.User, want)
-		}
+		e2e.Equal(t, user, want, config.Config.User)
 	}
 }
 
@@ -364,8 +360,6 @@ func TestFromDirStops(t *testing.T) {
 	cancel()
 	opts := options(t)
 	d := runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Base: base, Entrypoint: python}
-	if _, err := runtimeimage.FromDir(ctx, d, opts); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "runtimeimage.FromDir", e2e.Err(runtimeimage.FromDir(ctx, d, opts)), context.Canceled)
 	e2e.Empty(t, opts.TempDir)
 }

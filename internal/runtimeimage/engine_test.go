@@ -1,7 +1,6 @@
 package runtimeimage_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -42,9 +41,7 @@ func TestFromEngine(t *testing.T) {
 		if last.Text != "reading "+asked || last.Done < 7<<20 || last.Done != last.Total {
 			t.Errorf("%s: the last event is %+v", asked, last)
 		}
-		if got, err := img.ConfigName(); err != nil || got != id {
-			t.Errorf("%s: got config %s, %v, want %s", asked, got, err, id)
-		}
+		e2e.Equal(t, asked, id, e2e.Must(img.ConfigName())(t))
 		digests = append(digests, e2e.Must(img.Digest())(t))
 		if err := images.Close(); err != nil {
 			t.Error(err)
@@ -57,7 +54,5 @@ func TestFromEngine(t *testing.T) {
 	if want := `reading a runtime image from the engine: the engine does not have image "xfn.test/none:v1"`; err == nil || err.Error() != want || !strings.Contains(string(hint.Of(err)), "docker pull xfn.test/none:v1") {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
-	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	e2e.Empty(t, temp)
 }

@@ -121,9 +121,7 @@ func TestKilledBuild(t *testing.T) {
 				t.Error("no temporary file exists: the process was not killed during the build")
 			}
 			e2e.NoError(t, buildIn(t.Context(), dir, nil))
-			if got := e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")); got != want {
-				t.Error("the next build made another file")
-			}
+			e2e.Equal(t, "the next build made another file", want, e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")))
 			if left := slices.Concat(e2e.Names(t, filepath.Join(dir, "temp")), e2e.Names(t, filepath.Join(dir, "out"))); len(left) != 1 {
 				t.Errorf("got files %v, want only the package", left)
 			}
@@ -136,9 +134,7 @@ func TestKilledBuild(t *testing.T) {
 func killAt(t *testing.T, dir string, at int64) {
 	t.Helper()
 	child, line := functiontest.Start(t, buildVar+"="+dir, fmt.Sprint(stopVar, "=", at))
-	if line != "stopped" {
-		t.Errorf("the child printed %q", line)
-	}
+	e2e.Equal(t, "what the child printed", "stopped", line)
 	child.Kill(t)
 }
 

@@ -79,10 +79,7 @@ func TestFromRemotePlatform(t *testing.T) {
 	images := e2e.Must(runtimeimage.FromRemote(t.Context(), client(), ref, opts))(t)
 	defer images.Close()
 	assertImages(t, images.All, b)
-	m := e2e.Must(b.Manifest())(t)
-	if got, want := blobs.Load(), int64(2+len(m.Layers)); got != want {
-		t.Errorf("got %d blobs, want %d: two configs and the layers of one image", got, want)
-	}
+	e2e.Equal(t, "requests for two configs and the layers of one image", int64(2+len(e2e.Must(b.Manifest())(t).Layers)), blobs.Load())
 }
 
 // FromRemote pulls a pinned tag by its locked digest.
@@ -101,9 +98,7 @@ func TestFromRemotePinned(t *testing.T) {
 	images := e2e.Must(runtimeimage.FromRemote(t.Context(), client(), ref, opts))(t)
 	defer images.Close()
 	assertImages(t, images.All, before)
-	if _, err := runtimeimage.FromRemote(t.Context(), client(), ref.Context().Tag("v2"), opts); !errors.Is(err, refused) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "runtimeimage.FromRemote", e2e.Err(runtimeimage.FromRemote(t.Context(), client(), ref.Context().Tag("v2"), opts)), refused)
 }
 
 func TestFromRemoteRefuses(t *testing.T) {
@@ -123,9 +118,7 @@ func TestFromRemoteRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.ref) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
 			}
-			if !strings.Contains(string(hint.Of(err)), tc.hint) {
-				t.Errorf("%s: got the hint %q, want %q in it", tc.reason, hint.Of(err), tc.hint)
-			}
+			e2e.Has(t, tc.reason, string(hint.Of(err)), tc.hint)
 			e2e.Empty(t, opts.TempDir)
 		})
 	}
@@ -190,8 +183,6 @@ func TestFromRemoteStops(t *testing.T) {
 	ref := reference(t, host+"/a/b:v1")
 	e2e.NoError(t, ggcr.Write(ref, image(t, "amd64")))
 	opts := options(t)
-	if _, err := runtimeimage.FromRemote(ctx, client(), ref, opts); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "runtimeimage.FromRemote", e2e.Err(runtimeimage.FromRemote(ctx, client(), ref, opts)), context.Canceled)
 	e2e.Empty(t, opts.TempDir)
 }

@@ -150,9 +150,7 @@ func assertFiles(t *testing.T, img v1.Image) {
 		"function":                          {Mode: 0o755, Size: int64(len(data["function"])), Type: tar.TypeReg},
 	}
 	e2e.Equal(t, "files", want, got)
-	if !strings.Contains(string(data["etc/passwd"]), "nonroot:x:65532:65532:") {
-		t.Errorf("etc/passwd lacks the user: %q", data["etc/passwd"])
-	}
+	e2e.Has(t, "etc/passwd", string(data["etc/passwd"]), "nonroot:x:65532:65532:")
 	if !bytes.HasPrefix(data["function"], []byte("\x7fELF")) {
 		t.Error("the entrypoint is not a program")
 	}
@@ -193,10 +191,7 @@ func TestGoSourceIsRepeatable(t *testing.T) {
 	procs := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(procs)
 	again := fromSource(t, source(t, program), options(t), amd64)[0]
-	got := e2e.Must(again.Digest())(t)
-	if got != want {
-		t.Errorf("another directory, on one processor: got %s, want %s", got, want)
-	}
+	e2e.Equal(t, "another directory, on one processor", want, e2e.Must(again.Digest())(t))
 }
 
 func TestGoSourceRefuses(t *testing.T) {
@@ -227,9 +222,7 @@ func TestGoSourceStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	opts := options(t)
-	if _, err := buildGo(ctx, language.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "buildGo", e2e.Err(buildGo(ctx, language.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts)), context.Canceled)
 	e2e.Empty(t, opts.TempDir)
 }
 

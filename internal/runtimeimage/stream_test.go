@@ -117,9 +117,7 @@ func TestWriteFileIsTheSame(t *testing.T) {
 				files = append(files, e2e.ReadFile(t, path))
 			}
 			for i, f := range files {
-				if f != files[0] {
-					t.Errorf("file %d differs", i)
-				}
+				e2e.Equal(t, fmt.Sprintf("file %d", i), files[0], f)
 			}
 		})
 	}

@@ -3,7 +3,7 @@ package runtimeimage_test
 import (
 	"bytes"
 	"context"
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,9 +72,7 @@ func assertSameLayers(t *testing.T, got, want v1.Image) {
 		t.Fatalf("got %d layers, want %d", len(g.Layers), len(w.Layers))
 	}
 	for i := range g.Layers {
-		if g.Layers[i].Digest != w.Layers[i].Digest {
-			t.Errorf("layer %d: got %s, want %s", i, g.Layers[i].Digest, w.Layers[i].Digest)
-		}
+		e2e.Equal(t, fmt.Sprintf("layer %d", i), w.Layers[i].Digest, g.Layers[i].Digest)
 	}
 }
 
@@ -184,9 +182,7 @@ func TestFromTarballStops(t *testing.T) {
 	path := writeArchive(t, image(t, "amd64"))
 	cancel()
 	opts := options(t)
-	if _, err := runtimeimage.FromTarball(ctx, path, opts); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "runtimeimage.FromTarball", e2e.Err(runtimeimage.FromTarball(ctx, path, opts)), context.Canceled)
 	e2e.Empty(t, opts.TempDir)
 }
 
@@ -212,8 +208,6 @@ func TestFromTarballWrongDiffID(t *testing.T) {
 		if err == nil {
 			err = images.Close()
 		}
-		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: got %v", reason, err)
-		}
+		e2e.WantError(t, reason, err, tc.want)
 	}
 }

@@ -41,15 +41,14 @@ func TestStatement(t *testing.T) {
 func TestAttestedSignatures(t *testing.T) {
 	t.Parallel()
 	digest := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("ab", 32)}
-	k := must[*signature.PrivateKey](t)(signature.Generate())
-	text := must[[]byte](t)(signature.Statement("r", digest, "https://example.org/x", []byte("{}")))
-	signed := must[signature.Signature](t)(k.Attest(text))
+	k := e2e.Must(signature.Generate())(t)
+	signed := e2e.Must(k.Attest(e2e.Must(signature.Statement("r", digest, "https://example.org/x", []byte("{}")))(t)))(t)
 	for count, want := range map[int]int{2: 1, 16: 1, 17: 0} {
 		var envelope map[string]any
 		e2e.NoError(t, json.Unmarshal(signed.Payload, &envelope))
 		all := slices.Repeat([]any{map[string]any{"sig": "eA=="}}, count-1)
 		envelope["signatures"] = append(all, envelope["signatures"].([]any)...)
-		payload := must[[]byte](t)(json.Marshal(envelope))
+		payload := e2e.Must(json.Marshal(envelope))(t)
 		got := k.Public().Attested([]signature.Signature{{Payload: payload}}, digest)
 		if len(got["https://example.org/x"]) != want {
 			t.Errorf("an envelope whose last of %d signatures is valid has %d attestations, want %d", count, len(got), want)

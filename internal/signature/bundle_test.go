@@ -3,9 +3,12 @@ package signature_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -20,11 +23,10 @@ const signType = "https://sigstore.dev/cosign/sign/v1"
 func (k keyless) bundle(t *testing.T, of v1.Hash, predicateType string, change func(entry map[string]any)) []byte {
 	t.Helper()
 	key := k.certified(t)
-	statement := must[[]byte](t)(signature.Statement("conf", of, predicateType, []byte("{}")))
-	attested := must[signature.Signature](t)(key.Attest(statement))
+	attested := e2e.Must(key.Attest(e2e.Must(signature.Statement("conf", of, predicateType, []byte("{}")))(t)))(t)
 	var entry remotetest.Entry
 	k.log.Change = func(e *remotetest.Entry) { entry = *e }
-	must[[]byte](t)(k.client.Add(t.Context(), signature.EnvelopeEntry(attested.Payload, attested.Certificate)))
+	e2e.Must(k.client.Add(t.Context(), signature.EnvelopeEntry(attested.Payload, attested.Certificate)))(t)
 	return remotetest.Bundle(t, attested.Payload, attested.Certificate, entry, change)
 }
 
@@ -63,8 +65,8 @@ func TestBundle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newKeyless(t)
-			s := must[signature.Signature](t)(signature.ParseBundle(k.bundle(t, tc.of, tc.kind, tc.change)))
-			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(regexp.QuoteMeta(subject)), remotetest.Issuer, k.authority.Root, k.client.Key, nil))
+			s := e2e.Must(signature.ParseBundle(k.bundle(t, tc.of, tc.kind, tc.change)))(t)
+			v := e2e.Must(signature.NewIdentity(regexp.MustCompile(regexp.QuoteMeta(subject)), remotetest.Issuer, k.authority.Root, k.client.Key, nil))(t)
 			by, err := signature.Check([]signature.Signature{s}, digest, v)
 			if tc.want != "" {
 				checkError(t, tc.reason, err, tc.want, "")
@@ -103,9 +105,7 @@ func TestParseBundle(t *testing.T) {
 		"Number":   {"an index is a number", replace(`"logIndex":"1005"`, `"logIndex":"1.5"`), "the entry has an invalid number"},
 		"Entries":  {"two entries are refused", replace(`"tlogEntries":[`, `"tlogEntries":[{},`), "several log entries"},
 	} {
-		if _, err := signature.ParseBundle(tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %s: got %v, want %q", name, tc.reason, err, tc.want)
-		}
+		e2e.ErrorHas(t, fmt.Sprintf("%s: %s", name, tc.reason), e2e.Err(signature.ParseBundle(tc.text)), tc.want)
 	}
 }
 

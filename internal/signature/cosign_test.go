@@ -1,9 +1,12 @@
 package signature_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -20,31 +23,29 @@ import (
 
 func file(t testing.TB, name string) []byte {
 	t.Helper()
-	return must[[]byte](t)(os.ReadFile(filepath.Join("testdata", name)))
+	return e2e.Must(os.ReadFile(filepath.Join("testdata", name)))(t)
 }
 
 func cosigned(t testing.TB) v1.Image {
 	t.Helper()
-	return must[v1.Image](t)(oci.Image(file(t, "manifest.json"), file(t, "config.json"), static.NewLayer(file(t, "payload.json"), kind)))
+	return e2e.Must(oci.Image(file(t, "manifest.json"), file(t, "config.json"), static.NewLayer(file(t, "payload.json"), kind)))(t)
 }
 
 var cosignedDigest = v1.Hash{Algorithm: "sha256", Hex: "7e4623bbe3eadcebd175d24404ea861b89a9f2014795ffef4dbf3e1830a92c29"}
 
 func TestMadeByCosign(t *testing.T) {
-	all := must[[]signature.Signature](t)(signature.Read(cosigned(t)))
+	all := e2e.Must(signature.Read(cosigned(t)))(t)
 	if len(all) != 3 {
 		t.Fatalf("there are %d signatures, want 3", len(all))
 	}
 	for i, name := range []string{"cosign.pub", "p384.pub", "ed25519.pub"} {
-		k := must[*signature.PublicKey](t)(signature.ParsePublicKey(file(t, name)))
+		k := e2e.Must(signature.ParsePublicKey(file(t, name)))(t)
 		for j, s := range all {
 			want := 0
 			if i == j {
 				want = 1
 			}
-			if got := k.Count([]signature.Signature{s}, cosignedDigest); got != want {
-				t.Errorf("%s made %d of signature %d, want %d", name, got, j, want)
-			}
+			e2e.Equal(t, fmt.Sprintf("signatures by %s", name), want, k.Count([]signature.Signature{s}, cosignedDigest))
 		}
 	}
 }
@@ -52,18 +53,13 @@ func TestMadeByCosign(t *testing.T) {
 // An encrypted private key of cosign signs the same bytes as cosign. Append
 // keeps the signature layers of cosign.
 func TestJoinCosign(t *testing.T) {
-	k := must[*signature.PrivateKey](t)(signature.ParsePrivateKey(file(t, "cosign.key"), []byte("s3cret")))
-	s := must[signature.Signature](t)(k.Sign(repo(t), cosignedDigest))
+	s := e2e.Must(e2e.Must(signature.ParsePrivateKey(file(t, "cosign.key"), []byte("s3cret")))(t).Sign(repo(t), cosignedDigest))(t)
 	if diff := cmp.Diff(string(file(t, "payload.json")), string(s.Payload)); diff != "" {
 		t.Errorf("-cosign +ours:\n%s", diff)
 	}
-	before, img := cosigned(t), must[v1.Image](t)(signature.Append(cosigned(t), s))
-	m, old := must[*v1.Manifest](t)(img.Manifest()), must[*v1.Manifest](t)(before.Manifest())
-	if diff := cmp.Diff(old.Layers, m.Layers[:3]); diff != "" {
-		t.Errorf("cosign's layers changed, -before +after:\n%s", diff)
-	}
-	theirs := must[*signature.PublicKey](t)(signature.ParsePublicKey(file(t, "cosign.pub")))
-	if n := theirs.Count(must[[]signature.Signature](t)(signature.Read(img)), cosignedDigest); n != 2 {
-		t.Errorf("cosign's public key verifies %d signatures, want 2", n)
-	}
+	before, img := cosigned(t), e2e.Must(signature.Append(cosigned(t), s))(t)
+	m, old := e2e.Must(img.Manifest())(t), e2e.Must(before.Manifest())(t)
+	e2e.Equal(t, "cosign's layers changed", old.Layers, m.Layers[:3])
+	theirs := e2e.Must(signature.ParsePublicKey(file(t, "cosign.pub")))(t)
+	e2e.Equal(t, "the signatures that cosign's public key verifies", 2, theirs.Count(e2e.Must(signature.Read(img))(t), cosignedDigest))
 }

@@ -1,8 +1,11 @@
 package signature_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 
 	"github.com/xfn-dev/xfn/internal/signature"
 )
@@ -14,17 +17,15 @@ func TestGenerate(t *testing.T) {
 		t.Skip("it encrypts keys with scrypt")
 	}
 	for _, password := range []string{"s3cret", ""} {
-		k := must[*signature.PrivateKey](t)(signature.Generate())
-		text := must[[]byte](t)(k.Encrypt([]byte(password)))
+		k := e2e.Must(signature.Generate())(t)
+		text := e2e.Must(k.Encrypt([]byte(password)))(t)
 		if !strings.HasPrefix(string(text), "-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\n") {
 			t.Errorf("the key begins with %.50q", text)
 		}
-		read := must[*signature.PrivateKey](t)(signature.ParsePrivateKey(text, []byte(password)))
-		public := must[*signature.PublicKey](t)(signature.ParsePublicKey(must[[]byte](t)(k.Public().PEM())))
-		s := must[signature.Signature](t)(read.Sign(repo(t), cosignedDigest))
-		if n := public.Count([]signature.Signature{s}, cosignedDigest); n != 1 {
-			t.Errorf("with password %q, the public key verifies %d signatures, want 1", password, n)
-		}
+		read := e2e.Must(signature.ParsePrivateKey(text, []byte(password)))(t)
+		public := e2e.Must(signature.ParsePublicKey(e2e.Must(k.Public().PEM())(t)))(t)
+		s := e2e.Must(read.Sign(repo(t), cosignedDigest))(t)
+		e2e.Equal(t, fmt.Sprintf("with password %q", password), 1, public.Count([]signature.Signature{s}, cosignedDigest))
 		if _, err := signature.ParsePrivateKey(text, []byte("other")); err == nil || err.Error() != "the password is wrong" {
 			t.Errorf("with another password, the error is %v", err)
 		}

@@ -4,11 +4,12 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -34,20 +35,19 @@ func newKeyless(t *testing.T) keyless {
 // certified returns a key with a certificate for subject.
 func (k keyless) certified(t *testing.T) *signature.PrivateKey {
 	t.Helper()
-	u := must[*url.URL](t)(signature.ParseServerURL(k.authority.URL))
-	token := must[signature.Token](t)(signature.ParseToken(k.authority.Token(subject, time.Hour)))
-	return must[*signature.PrivateKey](t)(signature.Authority{Server: signature.Server{URL: u}}.Certify(t.Context(), token))
+	u := e2e.Must(signature.ParseServerURL(k.authority.URL))(t)
+	token := e2e.Must(signature.ParseToken(k.authority.Token(subject, time.Hour)))(t)
+	return e2e.Must(signature.Authority{Server: signature.Server{URL: u}}.Certify(t.Context(), token))(t)
 }
 
 // sign returns a signature of digest, and an attestation about it.
 func (k keyless) sign(t *testing.T) (signed, attested signature.Signature) {
 	t.Helper()
 	key := k.certified(t)
-	signed = must[signature.Signature](t)(key.Sign(repo(t), digest))
-	signed.Bundle = must[[]byte](t)(k.client.Add(t.Context(), signature.HashedEntry(signed.Payload, signed.Value, signed.Certificate)))
-	statement := must[[]byte](t)(signature.Statement("conf", digest, "https://example.org/x", []byte("{}")))
-	attested = must[signature.Signature](t)(key.Attest(statement))
-	attested.Bundle = must[[]byte](t)(k.client.Add(t.Context(), signature.EnvelopeEntry(attested.Payload, attested.Certificate)))
+	signed = e2e.Must(key.Sign(repo(t), digest))(t)
+	signed.Bundle = e2e.Must(k.client.Add(t.Context(), signature.HashedEntry(signed.Payload, signed.Value, signed.Certificate)))(t)
+	attested = e2e.Must(key.Attest(e2e.Must(signature.Statement("conf", digest, "https://example.org/x", []byte("{}")))(t)))(t)
+	attested.Bundle = e2e.Must(k.client.Add(t.Context(), signature.EnvelopeEntry(attested.Payload, attested.Certificate)))(t)
 	return signed, attested
 }
 
@@ -102,7 +102,7 @@ func TestIdentity(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&signed, &id)
 			}
-			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(id.subject), id.issuer, id.roots, id.log, nil))
+			v := e2e.Must(signature.NewIdentity(regexp.MustCompile(id.subject), id.issuer, id.roots, id.log, nil))(t)
 			by, err := signature.Check([]signature.Signature{signed}, digest, v)
 			if tc.want != "" {
 				checkError(t, tc.reason, err, tc.want, "")

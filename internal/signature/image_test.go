@@ -26,7 +26,7 @@ const key = "dev.cosignproject.cosign/signature"
 // holding returns an image with one layer, whose descriptor has these annotations.
 func holding(t testing.TB, l v1.Layer, annotations map[string]string) v1.Image {
 	t.Helper()
-	return must[v1.Image](t)(mutate.Append(empty.Image, mutate.Addendum{Layer: l, Annotations: annotations}))
+	return e2e.Must(mutate.Append(empty.Image, mutate.Addendum{Layer: l, Annotations: annotations}))(t)
 }
 
 // Append adds a signature in cosign's format, and keeps existing layers and
@@ -46,11 +46,10 @@ func TestAppend(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			img := must[v1.Image](t)(signature.Append(tc.base, a))
+			img := e2e.Must(signature.Append(tc.base, a))(t)
 			e2e.NoError(t, validate.Image(img, validate.Fast))
-			got := must[[]signature.Signature](t)(signature.Read(img))
-			e2e.Equal(t, tc.reason, tc.want, got)
-			m := must[*v1.Manifest](t)(img.Manifest())
+			e2e.Equal(t, tc.reason, tc.want, e2e.Must(signature.Read(img))(t))
+			m := e2e.Must(img.Manifest())(t)
 			last := m.Layers[len(m.Layers)-1]
 			if last.MediaType != kind || last.Annotations[key] != "YQ==" {
 				t.Errorf("%s: the layer is %+v", tc.reason, last)
@@ -60,7 +59,7 @@ func TestAppend(t *testing.T) {
 			}
 		})
 	}
-	m := must[*v1.Manifest](t)(must[v1.Image](t)(signature.Append(nil, a)).Manifest())
+	m := e2e.Must(e2e.Must(signature.Append(nil, a))(t).Manifest())(t)
 	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
 		t.Errorf("the manifest is %s with a config %s", m.MediaType, m.Config.MediaType)
 	}
@@ -103,7 +102,7 @@ func TestReadHostile(t *testing.T) {
 		"Large":    {"a payload whose size exceeds the limit is not fetched", holding(t, broken{l, 1 << 40}, signed("YQ==")), []signature.Signature{{}}, ""},
 		"Endless":  {"a payload that is larger than its size is an error", holding(t, broken{l, 2}, signed("YQ==")), nil, "expected at most 64 KiB"},
 		"Missing":  {"a missing payload is an error", holding(t, broken{l, 0}, signed("YQ==")), nil, "no such blob"},
-		"TooMany":  {"more than 1000 signatures are an error", must[v1.Image](t)(mutate.Append(empty.Image, many...)), nil, "1001 signatures, more than the limit of 1000"},
+		"TooMany":  {"more than 1000 signatures are an error", e2e.Must(mutate.Append(empty.Image, many...))(t), nil, "1001 signatures, more than the limit of 1000"},
 		"NoLayers": {"an image without layers has no signatures", empty.Image, nil, ""},
 	}
 	for name, tc := range cases {
@@ -117,8 +116,7 @@ func TestReadHostile(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
-	full := must[v1.Image](t)(mutate.Append(empty.Image, many[:1000]...))
-	_, err := signature.Append(full, signature.Signature{})
+	_, err := signature.Append(e2e.Must(mutate.Append(empty.Image, many[:1000]...))(t), signature.Signature{})
 	checkError(t, "an image has at most 1000 signatures", err, "1000 signatures already, which is the limit", "")
 }
 
@@ -136,7 +134,7 @@ func TestReadAttestationsLimit(t *testing.T) {
 	img := v1.Image(empty.Image)
 	for i := range 5 {
 		l := claimed{static.NewLayer([]byte{byte(i)}, dsse), 16 << 20}
-		img = must[v1.Image](t)(mutate.Append(img, mutate.Addendum{Layer: l, MediaType: dsse, Annotations: map[string]string{key: ""}}))
+		img = e2e.Must(mutate.Append(img, mutate.Addendum{Layer: l, MediaType: dsse, Annotations: map[string]string{key: ""}}))(t)
 		all, err := signature.ReadAttestations(img)
 		if i < 4 && (err != nil || len(all) != i+1) {
 			t.Errorf("of %d attestations, %d were read, error %v", i+1, len(all), err)
@@ -152,11 +150,11 @@ func TestMergeBundle(t *testing.T) {
 	plain := signature.Signature{Payload: []byte("{}"), Value: []byte("a")}
 	logged := plain
 	logged.Bundle = []byte("{}")
-	have := must[v1.Image](t)(signature.Append(nil, plain))
-	more := must[v1.Image](t)(signature.Append(have, logged))
-	merged := must[v1.Image](t)(signature.Merge(have, more))
-	e2e.Equal(t, "result", []signature.Signature{plain, logged}, must[[]signature.Signature](t)(signature.Read(merged)))
-	if same := must[v1.Image](t)(signature.Merge(merged, more)); same != merged {
+	have := e2e.Must(signature.Append(nil, plain))(t)
+	more := e2e.Must(signature.Append(have, logged))(t)
+	merged := e2e.Must(signature.Merge(have, more))(t)
+	e2e.Equal(t, "result", []signature.Signature{plain, logged}, e2e.Must(signature.Read(merged))(t))
+	if same := e2e.Must(signature.Merge(merged, more))(t); same != merged {
 		t.Error("a second merge changed the image")
 	}
 }

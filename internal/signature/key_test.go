@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"strings"
 	"testing"
 
@@ -23,38 +22,30 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		e2e.NoError(t, err)
-		return v
-	}
-}
-
 func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
 func pkcs8(t testing.TB, key crypto.PrivateKey) []byte {
 	t.Helper()
-	return must[[]byte](t)(x509.MarshalPKCS8PrivateKey(key))
+	return e2e.Must(x509.MarshalPKCS8PrivateKey(key))(t)
 }
 
 func public(t testing.TB, key crypto.Signer) []byte {
 	t.Helper()
-	return block("PUBLIC KEY", must[[]byte](t)(x509.MarshalPKIXPublicKey(key.Public())))
+	return block("PUBLIC KEY", e2e.Must(x509.MarshalPKIXPublicKey(key.Public()))(t))
 }
 
 func curve(t testing.TB, c elliptic.Curve) *ecdsa.PrivateKey {
 	t.Helper()
-	return must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(c, rand.Reader))
+	return e2e.Must(ecdsa.GenerateKey(c, rand.Reader))(t)
 }
 
 // seal encrypts a private key as cosign does, with the lowest scrypt cost that
 // cosign supports.
 func seal(t testing.TB, key crypto.PrivateKey, password string) []byte {
 	t.Helper()
-	return must[[]byte](t)(encrypted.EncryptWithCustomKDFParameters(pkcs8(t, key), []byte(password), encrypted.Legacy))
+	return e2e.Must(encrypted.EncryptWithCustomKDFParameters(pkcs8(t, key), []byte(password), encrypted.Legacy))(t)
 }
 
 // A key of each supported kind and format verifies its own signatures, and no
@@ -63,9 +54,9 @@ func TestKeys(t *testing.T) {
 	p256, p384, p521 := curve(t, elliptic.P256()), curve(t, elliptic.P384()), curve(t, elliptic.P521())
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	e2e.NoError(t, err)
-	rsa2048 := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 2048))
+	rsa2048 := e2e.Must(rsa.GenerateKey(rand.Reader, 2048))(t)
 	sec1 := func(k *ecdsa.PrivateKey) []byte {
-		return block("EC PRIVATE KEY", must[[]byte](t)(x509.MarshalECPrivateKey(k)))
+		return block("EC PRIVATE KEY", e2e.Must(x509.MarshalECPrivateKey(k))(t))
 	}
 	sealed := seal(t, p256, "s3cret")
 	cases := map[string]struct {
@@ -92,24 +83,20 @@ func TestKeys(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			s := must[signature.Signature](t)(k.Sign(repo(t), digest))
-			half := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, tc.key)))
+			s := e2e.Must(k.Sign(repo(t), digest))(t)
+			half := e2e.Must(signature.ParsePublicKey(public(t, tc.key)))(t)
 			for _, p := range []*signature.PublicKey{half, k.Public()} {
-				if n := p.Count([]signature.Signature{s}, digest); n != 1 {
-					t.Errorf("%s: the public key rejects the signature", tc.reason)
-				}
+				e2e.Equal(t, tc.reason+": the public key rejects the signature", 1, p.Count([]signature.Signature{s}, digest))
 			}
-			if n := other.Count([]signature.Signature{s}, digest); n != 0 {
-				t.Errorf("%s: another key accepts the signature", tc.reason)
-			}
+			e2e.Equal(t, tc.reason+": another key accepts the signature", 0, other.Count([]signature.Signature{s}, digest))
 		})
 	}
 }
 
 func TestNoKey(t *testing.T) {
 	p256 := curve(t, elliptic.P256())
-	small := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 1024))
-	x25519 := must[*ecdh.PrivateKey](t)(ecdh.X25519().GenerateKey(rand.Reader))
+	small := e2e.Must(rsa.GenerateKey(rand.Reader, 1024))(t)
+	x25519 := e2e.Must(ecdh.X25519().GenerateKey(rand.Reader))(t)
 	sealed := seal(t, p256, "s3cret")
 	const kind = "ENCRYPTED SIGSTORE PRIVATE KEY"
 	greedy := strings.Replace(string(sealed), `"N":32768`, `"N":1073741824`, 1)
@@ -167,9 +154,7 @@ func TestNoKey(t *testing.T) {
 		checkError(t, tc.reason, err, tc.want, tc.hint)
 	}
 	_, err = signature.ParsePrivateKey(block(kind, sealed), nil)
-	if !errors.Is(err, signature.ErrNoPassword) {
-		t.Errorf("a missing password is ErrNoPassword: got %v", err)
-	}
+	e2e.ErrorIs(t, "a missing password is ErrNoPassword", err, signature.ErrNoPassword)
 }
 
 func checkError(t *testing.T, reason string, err error, want, next string) {
@@ -184,7 +169,7 @@ func FuzzKey(f *testing.F) {
 	p256 := curve(f, elliptic.P256())
 	f.Add(block("PRIVATE KEY", pkcs8(f, p256)))
 	f.Add(public(f, p256))
-	f.Add(block("EC PRIVATE KEY", must[[]byte](f)(x509.MarshalECPrivateKey(p256))))
+	f.Add(block("EC PRIVATE KEY", e2e.Must(x509.MarshalECPrivateKey(p256))(f)))
 	f.Add(block("ENCRYPTED SIGSTORE PRIVATE KEY", []byte(`{"kdf":{"name":"scrypt","params":{"N":2,"r":8,"p":1},"salt":""},"cipher":{"name":"nacl/secretbox","nonce":""},"ciphertext":""}`)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		k, err := signature.ParsePrivateKey(text, []byte("s3cret"))
@@ -199,8 +184,6 @@ func FuzzKey(f *testing.F) {
 			return
 		}
 		s := e2e.Must(k.Sign(repo(t), digest))(t)
-		if k.Public().Count([]signature.Signature{s}, digest) != 1 {
-			t.Error("the public key rejects the signature")
-		}
+		e2e.Equal(t, "the public key rejects the signature", 1, k.Public().Count([]signature.Signature{s}, digest))
 	})
 }

@@ -2,7 +2,6 @@ package signature_test
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -16,16 +15,16 @@ import (
 func logEntry(t testing.TB) signature.LogEntry {
 	t.Helper()
 	k := remotetest.SignKey(t)
-	s := must[signature.Signature](t)(k.Sign(repo(t), digest))
-	return signature.HashedEntry(s.Payload, s.Value, must[[]byte](t)(k.VerifierPEM()))
+	s := e2e.Must(k.Sign(repo(t), digest))(t)
+	return signature.HashedEntry(s.Payload, s.Value, e2e.Must(k.VerifierPEM())(t))
 }
 
 func logOf(t testing.TB, served *remotetest.Log, key []byte) *signature.Log {
 	t.Helper()
 	l := &signature.Log{}
-	l.URL = must[*url.URL](t)(signature.ParseServerURL(served.URL))
+	l.URL = e2e.Must(signature.ParseServerURL(served.URL))(t)
 	if key != nil {
-		l.Key = must[*signature.LogKey](t)(signature.ParseLogKey(key))
+		l.Key = e2e.Must(signature.ParseLogKey(key))(t)
 	}
 	return l
 }
@@ -37,8 +36,8 @@ func TestLogAdd(t *testing.T) {
 	l, e := logOf(t, served, nil), logEntry(t)
 	e2e.NoError(t, l.Trust(t.Context()))
 	for range 2 {
-		bundle := must[[]byte](t)(l.Add(t.Context(), e))
-		at := must[time.Time](t)(l.Key.Verify(bundle, e))
+		bundle := e2e.Must(l.Add(t.Context(), e))(t)
+		at := e2e.Must(l.Key.Verify(bundle, e))(t)
 		if time.Since(at).Abs() > time.Hour {
 			t.Errorf("the log added the entry at %s", at)
 		}
@@ -46,9 +45,7 @@ func TestLogAdd(t *testing.T) {
 			t.Errorf("for another entry, the error is %v", err)
 		}
 	}
-	if n := served.Len(); n != 6 {
-		t.Errorf("the log has %d entries, want 6", n)
-	}
+	e2e.Equal(t, "the entries of the log", 6, served.Len())
 }
 
 // Add returns an error for each lie of a log.
@@ -119,8 +116,7 @@ func TestLogLies(t *testing.T) {
 func FuzzLogKeyVerify(f *testing.F) {
 	served := remotetest.ServeLog(f)
 	l, e := logOf(f, served, served.PEM), logEntry(f)
-	bundle := must[[]byte](f)(l.Add(f.Context(), e))
-	f.Add(bundle)
+	f.Add(e2e.Must(l.Add(f.Context(), e))(f))
 	f.Add([]byte(`{"Payload":{"logID":""}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if _, err := l.Key.Verify(text, logEntry(t)); err == nil {

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
+
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
@@ -38,8 +40,8 @@ func TestCertificateTimestamps(t *testing.T) {
 			k := newKeyless(t)
 			key, public := remotetest.ECDSAKey(t)
 			k.authority.Certificates, k.authority.ChangeTimestamp = key, tc.change
-			log := must[*signature.LogKey](t)(signature.ParseLogKey(public))
-			v := must[*signature.Identity](t)(signature.NewIdentity(regexp.MustCompile(".*"), remotetest.Issuer, k.authority.Root, k.client.Key, log))
+			log := e2e.Must(signature.ParseLogKey(public))(t)
+			v := e2e.Must(signature.NewIdentity(regexp.MustCompile(".*"), remotetest.Issuer, k.authority.Root, k.client.Key, log))(t)
 			signed, _ := k.sign(t)
 			by, err := signature.Check([]signature.Signature{signed}, digest, v)
 			if tc.want != "" {

@@ -27,7 +27,7 @@ var (
 
 func repo(t testing.TB) name.Repository {
 	t.Helper()
-	return must[name.Repository](t)(name.NewRepository("registry.example.org/acme/hello"))
+	return e2e.Must(name.NewRepository("registry.example.org/acme/hello"))(t)
 }
 
 // document is the text that cosign 2 signs. %s stands for the digest of the image.
@@ -42,7 +42,7 @@ func TestTag(t *testing.T) {
 
 // Sign creates exactly the payload that cosign creates.
 func TestSign(t *testing.T) {
-	s := must[signature.Signature](t)(remotetest.Key(t).Sign(repo(t), digest))
+	s := e2e.Must(remotetest.Key(t).Sign(repo(t), digest))(t)
 	e2e.Equal(t, "result", fmt.Sprintf(document, digest), string(s.Payload))
 }
 
@@ -53,7 +53,7 @@ func TestHashes(t *testing.T) {
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	e2e.NoError(t, err)
 	sign := func(k crypto.Signer, sum []byte, o crypto.SignerOpts) []byte {
-		return must[[]byte](t)(k.Sign(rand.Reader, sum, o))
+		return e2e.Must(k.Sign(rand.Reader, sum, o))(t)
 	}
 	p256, p384, p521 := curve(t, elliptic.P256()), curve(t, elliptic.P384()), curve(t, elliptic.P521())
 	cases := map[string]struct {
@@ -74,19 +74,17 @@ func TestHashes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			k := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, tc.key)))
-			if got := k.Count([]signature.Signature{{Payload: text, Value: tc.value}}, digest); got != tc.want {
-				t.Errorf("%s: %d signatures are valid, want %d", tc.reason, got, tc.want)
-			}
+			k := e2e.Must(signature.ParsePublicKey(public(t, tc.key)))(t)
+			e2e.Equal(t, tc.reason+": the number of valid signatures", tc.want, k.Count([]signature.Signature{{Payload: text, Value: tc.value}}, digest))
 		})
 	}
 }
 
 func TestCheck(t *testing.T) {
 	mine, yours := remotetest.Key(t), remotetest.Key(t)
-	good := must[signature.Signature](t)(mine.Sign(repo(t), digest))
-	theirs := must[signature.Signature](t)(remotetest.Key(t).Sign(repo(t), digest))
-	elsewhere := must[signature.Signature](t)(mine.Sign(repo(t), other))
+	good := e2e.Must(mine.Sign(repo(t), digest))(t)
+	theirs := e2e.Must(remotetest.Key(t).Sign(repo(t), digest))(t)
+	elsewhere := e2e.Must(mine.Sign(repo(t), other))(t)
 	tampered := signature.Signature{Payload: good.Payload, Value: append([]byte(nil), good.Value...)}
 	tampered.Value[len(tampered.Value)-1] ^= 1
 	swapped := signature.Signature{Payload: fmt.Appendf(nil, document, other), Value: good.Value}
@@ -101,7 +99,7 @@ func TestCheck(t *testing.T) {
 		"Good":       {"a signature by the key is valid", []signature.Signature{good}, digest, []*signature.PrivateKey{mine}, []int{1}, ""},
 		"Among":      {"other signatures are ignored", []signature.Signature{theirs, tampered, elsewhere, {}, good}, digest, []*signature.PrivateKey{mine}, []int{1}, ""},
 		"Any":        {"one of the keys is enough", []signature.Signature{good}, digest, []*signature.PrivateKey{yours, mine}, []int{0, 1}, ""},
-		"Twice":      {"two signatures by one key are counted twice", []signature.Signature{good, must[signature.Signature](t)(mine.Sign(repo(t), digest))}, digest, []*signature.PrivateKey{mine}, []int{2}, ""},
+		"Twice":      {"two signatures by one key are counted twice", []signature.Signature{good, e2e.Must(mine.Sign(repo(t), digest))(t)}, digest, []*signature.PrivateKey{mine}, []int{2}, ""},
 		"None":       {"a digest without signatures is an error", nil, digest, []*signature.PrivateKey{mine}, nil, digest.String() + " has no signature"},
 		"Other":      {"a signature by another key is not enough", []signature.Signature{theirs}, digest, []*signature.PrivateKey{mine}, nil, "has 1 signature, but none by the key: "},
 		"Others":     {"the error has the numbers of signatures and keys", []signature.Signature{theirs, theirs}, digest, []*signature.PrivateKey{mine, yours}, nil, "has 2 signatures, but none by any of the 2 keys: "},
@@ -133,7 +131,7 @@ func TestCheck(t *testing.T) {
 func TestOtherDocuments(t *testing.T) {
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	e2e.NoError(t, err)
-	key := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, ed)))
+	key := e2e.Must(signature.ParsePublicKey(public(t, ed)))(t)
 	cases := map[string]struct{ reason, text, want string }{
 		"File":     {"a blob that cosign sign-blob signed is rejected", "hello", "expected the JSON of a simple signing document"},
 		"Empty":    {"an empty document is rejected", "{}", `the type is ""`},
@@ -156,12 +154,12 @@ func FuzzCheck(f *testing.F) {
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	e2e.NoError(f, err)
 	keys := []signature.Verifier{
-		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, ed))),
-		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, curve(f, elliptic.P256())))),
+		e2e.Must(signature.ParsePublicKey(public(f, ed)))(f),
+		e2e.Must(signature.ParsePublicKey(public(f, curve(f, elliptic.P256()))))(f),
 	}
 	p256 := curve(f, elliptic.P256())
 	sum := sha256.Sum256([]byte(document))
-	f.Add(fmt.Appendf(nil, document, digest), must[[]byte](f)(ecdsa.SignASN1(rand.Reader, p256, sum[:])))
+	f.Add(fmt.Appendf(nil, document, digest), e2e.Must(ecdsa.SignASN1(rand.Reader, p256, sum[:]))(f))
 	f.Add(fmt.Appendf(nil, document, other), []byte{})
 	f.Fuzz(func(t *testing.T, text, value []byte) {
 		signed := signature.Signature{Payload: text, Value: ed25519.Sign(ed, text)}

@@ -72,9 +72,7 @@ func TestInfo(t *testing.T) {
 			dir := cached(t, tc.ago, tc.size)
 			lines := strings.Split(output(t, &cache.InfoCmd{Cache: dir}), "\n")
 			got := strings.Join(strings.Fields(lines[len(lines)-2]), " ")
-			if want := cachedName + " " + digest[:19] + " " + tc.want; got != want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, want)
-			}
+			e2e.Equal(t, tc.reason, cachedName+" "+digest[:19]+" "+tc.want, got)
 		})
 	}
 }
@@ -114,17 +112,12 @@ func TestOlderThan(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	here := e2e.Must(os.Getwd())(t)
-	if got, err := (flags.Cache{CacheDir: "mine"}).Path(); err != nil || got != filepath.Join(here, "mine") {
-		t.Errorf("got %q, %v", got, err)
-	}
+	e2e.Equal(t, "Path", filepath.Join(e2e.Must(os.Getwd())(t), "mine"), e2e.Must((flags.Cache{CacheDir: "mine"}).Path())(t))
 	if runtime.GOOS != "linux" {
 		t.Skip("other systems have another cache directory")
 	}
 	t.Setenv("XDG_CACHE_HOME", "/caches")
-	if got, err := (flags.Cache{}).Path(); err != nil || got != "/caches/xfn" {
-		t.Errorf("got %q, %v", got, err)
-	}
+	e2e.Equal(t, "Path", "/caches/xfn", e2e.Must((flags.Cache{}).Path())(t))
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
 	if _, err := (flags.Cache{}).Path(); err == nil {

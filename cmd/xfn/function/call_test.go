@@ -118,9 +118,7 @@ func TestCallPrints(t *testing.T) {
 				term.Stdout = &out
 				cmd := function.CallCmd{Function: "auto-ready", File: file, Format: format, Timeout: time.Minute, MaxMessageSize: 1}
 				e2e.NoError(t, cmd.Run(t.Context(), term))
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("%s: got\n%s\nwant %s", tc.reason, &out, want)
-				}
+				e2e.Has(t, tc.reason, out.String(), want)
 			}
 		})
 	}

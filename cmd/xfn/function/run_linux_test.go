@@ -130,9 +130,7 @@ func TestRun(t *testing.T) {
 				"greeting: a,b=c\n", "note: " + pkg + " in a sandbox (loopback only",
 				"note: to render with it, annotate its Function with render.crossplane.io/runtime: Development and render.crossplane.io/runtime-development-target: " + r.target + "\n",
 			} {
-				if !strings.Contains(stderr, want) {
-					t.Errorf("stderr lacks %q:\n%s", want, stderr)
-				}
+				e2e.Has(t, "stderr", stderr, want)
 			}
 			for _, pattern := range []string{"xfn-*", "s"} {
 				if left, err := filepath.Glob(filepath.Join(dir, pattern)); len(left) > 0 || err != nil {

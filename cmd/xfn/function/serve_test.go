@@ -158,10 +158,7 @@ func TestServeSettings(t *testing.T) {
 				}
 				return
 			}
-			rsp, err := connect(t, served(t, cmd)).RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{})
-			if err != nil || rsp.GetMeta().GetTtl().AsDuration().String() != tc.ttl {
-				t.Errorf("%s: got %v, %v, want the TTL %s", tc.reason, rsp, err, tc.ttl)
-			}
+			e2e.Equal(t, tc.reason, tc.ttl, e2e.Must(connect(t, served(t, cmd)).RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}))(t).GetMeta().GetTtl().AsDuration().String())
 		})
 	}
 }
@@ -252,7 +249,5 @@ func TestServeOverDeadSocket(t *testing.T) {
 		err := cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr))
 		e2e.ErrorHas(t, name, err, "address already in use")
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(text) != "precious" {
-		t.Errorf("the file is %q, %v", text, err)
-	}
+	e2e.Equal(t, "the file", "precious", string(e2e.Must(os.ReadFile(filepath.Join(dir, "file")))(t)))
 }

@@ -62,13 +62,9 @@ func TestGoldenExtract(t *testing.T) {
 			}
 			for _, name := range matches(t, filepath.Join(dir, "*.content")) {
 				file := strings.TrimSuffix(filepath.Base(name), ".content")
-				if got, want := unzipped(t, filepath.Join(work, file)), e2e.ReadFile(t, name); got != want {
-					t.Errorf("%s holds\n%s\nwant\n%s", file, got, want)
-				}
+				e2e.Equal(t, file, e2e.ReadFile(t, name), unzipped(t, filepath.Join(work, file)))
 			}
-			if got, want := len(matches(t, filepath.Join(work, "*.gz"))), len(matches(t, filepath.Join(dir, "*.content"))); got != want {
-				t.Errorf("%d files were written, want %d", got, want)
-			}
+			e2e.Equal(t, "the number of files", len(matches(t, filepath.Join(dir, "*.content"))), len(matches(t, filepath.Join(work, "*.gz"))))
 		})
 	}
 }

@@ -161,8 +161,6 @@ func TestCollectCanceled(t *testing.T) {
 			cancel(enough)
 			return []manifest.Document{{Path: "a.yaml", Line: 1, Text: text}}, true
 		}}
-		if _, err := inspect.CollectCRDs(ctx, []string{name}, inspect.CRDOptions{Files: files}); !errors.Is(err, enough) {
-			t.Errorf("a %s document: got %v", size, err)
-		}
+		e2e.ErrorIs(t, "a "+size+" document", e2e.Err(inspect.CollectCRDs(ctx, []string{name}, inspect.CRDOptions{Files: files})), enough)
 	}
 }

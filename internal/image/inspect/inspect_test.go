@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -144,13 +145,9 @@ func TestArtifactFetchesNoMore(t *testing.T) {
 		counts[b]++
 	}
 	for _, img := range d.Images {
-		if n := counts[img.Layers[0].Digest]; n != 0 {
-			t.Errorf("the runtime of %s was fetched %d times", img.Platform, n)
-		}
+		e2e.Equal(t, fmt.Sprintf("fetches of the runtime of %s", img.Platform), 0, counts[img.Layers[0].Digest])
 	}
-	if n := counts[d.Images[0].Layers[1].Digest]; n != 1 {
-		t.Errorf("the base layer was fetched %d times, want once", n)
-	}
+	e2e.Equal(t, "fetches of the base layer", 1, counts[d.Images[0].Layers[1].Digest])
 }
 
 func TestArtifactNotes(t *testing.T) {
@@ -200,9 +197,7 @@ func TestArtifactNotes(t *testing.T) {
 			if d.Package != nil {
 				got = d.Package.Name
 			}
-			if got != tc.name {
-				t.Errorf("%s: got package %q, want %q", tc.reason, got, tc.name)
-			}
+			e2e.Equal(t, tc.reason, tc.name, got)
 			if tc.note == "" && len(d.Notes) > 0 || tc.note != "" && !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, tc.note) }) {
 				t.Errorf("%s: got notes %q, want %q", tc.reason, d.Notes, tc.note)
 			}
@@ -312,9 +307,7 @@ func TestCompare(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" || d.Breaking != tc.breaking {
 				t.Errorf("%s: breaking %t, want %t (-want +got):\n%s", tc.reason, d.Breaking, tc.breaking, diff)
 			}
-			if d.Changed != (len(tc.want) > 0) {
-				t.Errorf("%s: got changed %t", tc.reason, d.Changed)
-			}
+			e2e.Equal(t, tc.reason, len(tc.want) > 0, d.Changed)
 		})
 	}
 }

@@ -41,9 +41,7 @@ func TestFunctions(t *testing.T) {
 				t.Fatalf("the object is not metadata: %v", err)
 			}
 			got, err := lock.Functions(doc, obj)
-			if text(err) != tc.err {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
-			}
+			e2e.Equal(t, tc.reason, tc.err, text(err))
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
@@ -142,9 +140,7 @@ func TestResolve(t *testing.T) {
 			if err == nil && ref.Name() != "registry.example.org/acme/f"+tc.want {
 				t.Errorf("%s: got %s, want %s", tc.reason, ref, tc.want)
 			}
-			if lists != tc.lists {
-				t.Errorf("%s: tags were listed %d times, want %d", tc.reason, lists, tc.lists)
-			}
+			e2e.Equal(t, tc.reason+": lists of tags", tc.lists, lists)
 		})
 	}
 }
@@ -155,9 +151,7 @@ func TestResolveFails(t *testing.T) {
 	broken, lists := errors.New("the registry is unreachable"), 0
 	for _, version := range []string{"v1.0.0", ">=v1"} {
 		_, err := lock.Dependency{Package: "acme/f", Version: version}.Resolve(t.Context(), tags{nil, &lists, broken}, parse)
-		if !errors.Is(err, broken) {
-			t.Errorf("%s: got %v", version, err)
-		}
+		e2e.ErrorIs(t, version, err, broken)
 	}
 	_, err := lock.Dependency{Package: "acme/f:v1", Version: ">=v1"}.Resolve(t.Context(), tags{nil, &lists, nil}, parse)
 	e2e.ErrorHas(t, "a package with a tag", err, "acme/f:v1")

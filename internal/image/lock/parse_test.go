@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -115,9 +114,7 @@ func TestEncode(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := lock.Read(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "lock.Read", e2e.Err(lock.Read(filepath.Join(dir, "absent"))), fs.ErrNotExist)
 	e2e.ErrorHas(t, "lock.Read", e2e.Err(lock.Read(dir)), dir)
 	large := filepath.Join(dir, "large")
 	e2e.NoError(t, os.WriteFile(large, bytes.Repeat([]byte("# large\n"), 1<<20), 0o600))

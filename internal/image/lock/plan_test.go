@@ -131,9 +131,7 @@ func TestLockAPIs(t *testing.T) {
 	if _, err := resolver.Resolve(t.Context(), first.Plan([]lock.Want{lock.API(url)}, nil)); err == nil || err.Error() != `locking "https://example.org/crd.yaml": p:7: unavailable` {
 		t.Errorf("got %v", err)
 	}
-	if err := first.CheckAPI(k8s, two); !errors.Is(err, lock.ErrChanged) {
-		t.Errorf("other content must be refused, got %v", err)
-	}
+	e2e.ErrorIs(t, "other content must be refused", first.CheckAPI(k8s, two), lock.ErrChanged)
 	if err := first.CheckAPI(k8s, one); err != nil {
 		t.Errorf("the locked content must be accepted, got %v", err)
 	}
@@ -141,9 +139,7 @@ func TestLockAPIs(t *testing.T) {
 	if err == nil || err.Error() != `p:7: "https://example.org/crd.yaml" is not in the lock file "l"` {
 		t.Errorf("got %v", err)
 	}
-	if got := string(hint.Of(err)); got != "run xfn lock conf p, and review its changes" {
-		t.Errorf("the hint must name the files of the lock, and the file that it lacks, got %q", got)
-	}
+	e2e.Equal(t, "the hint must name the files of the lock, and the file that it lacks", "run xfn lock conf p, and review its changes", string(hint.Of(err)))
 	first.Files = append(first.Files, "p")
 	if _, err := first.APIDigest(url); string(hint.Of(err)) != "run xfn lock, and review its changes" {
 		t.Errorf("the lock is about the file, got the hint %q", hint.Of(err))
@@ -301,9 +297,7 @@ func TestCollect(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			wants, err := w.sources().Collect(t.Context(), tc.path)
-			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
-				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
-			}
+			e2e.WantError(t, tc.reason, err, tc.err)
 			var got []string
 			for _, w := range wants {
 				got = append(got, w.String())
@@ -350,7 +344,5 @@ func TestCollectCanceled(t *testing.T) {
 	defer close(end)
 	stuck := func(string) ([]manifest.Document, bool) { cancel(why); <-end; return nil, true }
 	s := lock.Sources{Reader: manifest.Reader{FS: afero.NewMemMapFs(), Documents: stuck}}
-	if _, err := s.Collect(ctx, "functions.yaml"); !errors.Is(err, why) {
-		t.Errorf("got error %v, want the cause of the context", err)
-	}
+	e2e.ErrorIs(t, "Collect", e2e.Err(s.Collect(ctx, "functions.yaml")), why)
 }

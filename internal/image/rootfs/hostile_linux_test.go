@@ -265,9 +265,7 @@ func TestHostileManyWhiteouts(t *testing.T) {
 	for range 5000 {
 		all = append(all, whiteout("d/.wh..wh..opq"), whiteout(".wh.d"))
 	}
-	if got := len(contentOf(t, mustUnpack(t, imageOf(t, all), false))); got != 501 {
-		t.Errorf("got %d files and directories, want 501", got)
-	}
+	e2e.Equal(t, "the number of files and directories", 501, len(contentOf(t, mustUnpack(t, imageOf(t, all), false))))
 }
 
 func TestHostileManyLinks(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/oci"
-	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // layer applies the layer l to the tree. It subtracts the number of bytes of the
@@ -60,18 +59,4 @@ func (t *tree) applyAll(ctx context.Context, layer *tar.Reader) error {
 			return err
 		}
 	}
-}
-
-// A meteredLayer counts the stored (usually compressed) bytes that are read from it.
-type meteredLayer struct {
-	v1.Layer
-	count *progress.Counter
-}
-
-func (l meteredLayer) Compressed() (io.ReadCloser, error) {
-	rc, err := l.Layer.Compressed()
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.TeeReader(rc, l.count), rc}, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -175,7 +176,7 @@ func (s stack) unpack(ctx context.Context, n int, lower, dir *os.Root, o Options
 	}
 	left := t.limits.Bytes - t.content
 	for i, l := range s.layers[n:] {
-		if err := t.layer(ctx, meteredLayer{l, count}, s.diffIDs[n+i], &left); err != nil {
+		if err := t.layer(ctx, oci.CountedLayer{Layer: l, Counter: count}, s.diffIDs[n+i], &left); err != nil {
 			_ = t.leaveTo(1)
 			return fmt.Errorf("layer %d: %w", n+i+1, err)
 		}

@@ -56,9 +56,7 @@ func TestUnpackedOnce(t *testing.T) {
 		})
 	}
 	e2e.NoError(t, e2e.Await(t, g.Wait))
-	if reads.Load() != 1 {
-		t.Errorf("the layer was read %d times", reads.Load())
-	}
+	e2e.Equal(t, "reads of the layer", int32(1), reads.Load())
 	for _, r := range roots {
 		if r.Path != roots[0].Path {
 			t.Errorf("got %q and %q", r.Path, roots[0].Path)
@@ -162,9 +160,7 @@ func TestKilledWhileUnpacking(t *testing.T) {
 				t.Errorf("%s: %q was not removed", tc.reason, left)
 			}
 			want := contentOf(t, mustUnpack(t, imageOf(t, tc.then), false))
-			if got := contentOf(t, root.Path); !slices.Equal(got, want) {
-				t.Errorf("%s: got %d files and directories, want %d", tc.reason, len(got), len(want))
-			}
+			e2e.Equal(t, tc.reason, want, contentOf(t, root.Path))
 		})
 	}
 }
@@ -178,9 +174,7 @@ func TestKilledWhileOthersWait(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough)
 	img := imageOf(t, stuckEntries())
-	if _, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: dir}); !errors.Is(err, enough) {
-		t.Errorf("while another process unpacks: got %v", err)
-	}
+	e2e.ErrorIs(t, "while another process unpacks", e2e.Err(rootfs.Unpack(ctx, img, rootfs.Options{Dir: dir})), enough)
 	done := make(chan error)
 	go func() {
 		root, err := rootfs.Unpack(t.Context(), img, rootfs.Options{Dir: dir})
@@ -201,16 +195,11 @@ func TestPrune(t *testing.T) {
 	kill(t, startStuck(t, dir))
 	old := imageOf(t, described(), []tar.Header{file("a", "12345"), file("locked/below/g", "")})
 	root := e2e.Must(rootfs.Unpack(t.Context(), old, rootfs.Options{Dir: dir}))(t)
-	if got, err := rootfs.Used(t.Context(), dir); err != nil || got != (rootfs.Usage{Roots: 1, Bytes: 5}) {
-		t.Errorf("Used(): got %+v, %v", got, err)
-	}
+	e2e.Equal(t, "Used()", rootfs.Usage{Roots: 1, Bytes: 5}, e2e.Must(rootfs.Used(t.Context(), dir))(t))
 	later := time.Now().Add(time.Hour)
 	prune := func(why string, before time.Time, dry bool, want rootfs.Usage) {
 		t.Helper()
-		got, err := rootfs.Prune(t.Context(), dir, before, dry)
-		if err != nil || got != want {
-			t.Errorf("%s: got %+v, %v, want %+v", why, got, err, want)
-		}
+		e2e.Equal(t, why, want, e2e.Must(rootfs.Prune(t.Context(), dir, before, dry))(t))
 	}
 	prune("a root in use is kept", later, false, rootfs.Usage{})
 	e2e.NoError(t, root.Release())
@@ -236,12 +225,8 @@ func TestPruneLeftovers(t *testing.T) {
 
 func TestPruneNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
-	if got, err := rootfs.Prune(t.Context(), dir, time.Now(), false); err != nil || got != (rootfs.Usage{}) {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Used() created the store: %v", err)
-	}
+	e2e.Equal(t, "rootfs.Prune", rootfs.Usage{}, e2e.Must(rootfs.Prune(t.Context(), dir, time.Now(), false))(t))
+	e2e.ErrorIs(t, "Used() created the store", e2e.Err(os.Stat(dir)), fs.ErrNotExist)
 }
 
 // TestPruneWhileUsed prunes roots while others unpack and use them. A root must

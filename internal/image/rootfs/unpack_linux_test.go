@@ -278,9 +278,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	_, err := rootfs.Unpack(ctx, imageOf(t, []tar.Header{file("a", "x")}), rootfs.Options{Dir: dir})
-	if !errors.Is(err, why) {
-		t.Errorf("got %v, want %v", err, why)
-	}
+	e2e.ErrorIs(t, "rootfs.Unpack", err, why)
 	assertNoRoot(t, dir)
 }
 
@@ -314,7 +312,5 @@ func TestSharedFiles(t *testing.T) {
 	}
 	_, one := statOf(t, filepath.Join(base.Path, "lib", "b"))
 	_, other := statOf(t, filepath.Join(roots[0], "lib", "b"))
-	if one.Ino != other.Ino {
-		t.Error("the file of a shared layer was copied")
-	}
+	e2e.Equal(t, "the file of a shared layer was copied", other.Ino, one.Ino)
 }

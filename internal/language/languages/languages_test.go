@@ -80,17 +80,13 @@ func TestLacks(t *testing.T) {
 		}
 		_, _, err := languages.Find(dir)
 		e2e.ErrorHas(t, tc.reason, err, tc.want)
-		if got := string(hint.Of(err)); !strings.Contains(got, tc.hint) {
-			t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.hint)
-		}
+		e2e.Has(t, tc.reason, string(hint.Of(err)), tc.hint)
 	}
 }
 
 func TestByName(t *testing.T) {
 	for _, l := range languages.All() {
-		if got, err := languages.ByName(l.Name); err != nil || got.Name != l.Name {
-			t.Errorf("got %q, %v, want %q", got.Name, err, l.Name)
-		}
+		e2e.Equal(t, "languages.ByName", l.Name, e2e.Must(languages.ByName(l.Name))(t).Name)
 	}
 	if _, err := languages.ByName("go1"); err == nil || hint.Of(err) != "did you mean go?" {
 		t.Errorf("got %v with the hint %q", err, hint.Of(err))
@@ -157,9 +153,7 @@ func TestCheckSource(t *testing.T) {
 			tc.want = ": " + filepath.Join(dir, tc.want) // A position has the path of the file.
 		}
 		err = l.CheckSource(t.Context(), language.Source{Dir: dir, Root: dir}, nil)
-		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-		}
+		e2e.WantError(t, tc.reason, err, tc.want)
 	}
 }
 

@@ -235,9 +235,7 @@ func TestBuild(t *testing.T) {
 			t.Errorf("entry_points.txt is %q", text)
 		}
 		for name, text := range want {
-			if packages[name] != text {
-				t.Errorf("%s is %q, want %q", name, packages[name], text)
-			}
+			e2e.Equal(t, name, text, packages[name])
 		}
 		if text := own[site+"bin/function"]; !strings.HasPrefix(text, "#!/fn_"+machine+"/bin/python3.13\n") || !strings.Contains(text, "from function.main import cli\n") {
 			t.Errorf("bin/function is %q", text)
@@ -307,7 +305,5 @@ func TestSameBytes(t *testing.T) {
 	if other, _ := digests("x = 1", offline); other != image {
 		t.Errorf("the image with damaged layers in the cache is %s, want %s", other, image)
 	}
-	if n := inJSON.requests.Load() - asked; n != 0 {
-		t.Errorf("offline builds asked the index %d times", n)
-	}
+	e2e.Equal(t, "requests of offline builds to the index", int64(0), inJSON.requests.Load()-asked)
 }

@@ -2,6 +2,7 @@ package python_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -29,8 +30,6 @@ func TestUser(t *testing.T) {
 		built := e2e.Must(python.Build(t.Context(), language.Source{Dir: dir, Project: project, Platforms: platforms, Base: images, Artifacts: language.Artifacts{Dir: cache}}, runtimeimage.Options{TempDir: t.TempDir()}))(t)
 		config, err := built.Images.All[0].ConfigFile()
 		e2e.NoError(t, errors.Join(err, built.Images.Close()))
-		if config.Config.User != want {
-			t.Errorf("in a project %v: the user is %q, want %q", project, config.Config.User, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("in a project %v: the user", project), want, config.Config.User)
 	}
 }

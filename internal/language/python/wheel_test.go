@@ -214,9 +214,7 @@ func TestSet(t *testing.T) {
 			if err == nil {
 				_, err = s.Files()
 			}
-			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.WantError(t, tc.reason, err, tc.want)
 		})
 	}
 }

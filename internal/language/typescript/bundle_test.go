@@ -134,9 +134,7 @@ func TestBundleKeepsPackages(t *testing.T) {
 	} {
 		e2e.NoError(t, os.WriteFile(files[0], []byte(tc.content), 0o600))
 		before := stat(t, files[0])
-		if got := build(); got != want {
-			t.Errorf("%s: got the image %s, want %s", tc.reason, got, want)
-		}
+		e2e.Equal(t, tc.reason, want, build())
 		e2e.Equal(t, tc.reason, tc.used, os.SameFile(before, stat(t, files[0])))
 	}
 	f.write(t, "src/first.ts", "console.log(\"changed\");\n")

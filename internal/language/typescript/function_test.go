@@ -136,9 +136,7 @@ func (f *function) build(t testing.TB, src language.Source) (*language.Result, e
 				t.Error(err)
 			}
 		}
-		if left, err := os.ReadDir(opts.TempDir); err != nil || len(left) > 0 {
-			t.Errorf("left behind: %v, %v", left, err)
-		}
+		e2e.Empty(t, opts.TempDir)
 	})
 	return r, err
 }

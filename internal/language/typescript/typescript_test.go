@@ -67,9 +67,7 @@ func TestBuild(t *testing.T) {
 	}
 	code := layers[0]["function/dist/main.mjs"]
 	for _, want := range []string{"c of a", "the workspace", "createRequire", `"b"`, "sourceMappingURL=main.mjs.map"} {
-		if !strings.Contains(code, want) {
-			t.Errorf("the bundle lacks %q:\n%s", want, code)
-		}
+		e2e.Has(t, "the bundle", code, want)
 	}
 	for _, text := range []string{code, layers[0]["function/dist/main.mjs.map"]} {
 		if strings.Contains(text, f.dir) || strings.Contains(text, os.TempDir()) || strings.Contains(text, "node_modules of the project") {
@@ -241,9 +239,7 @@ func TestBuildStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	opts := f.options(t)
-	if _, err := typescript.Build(ctx, f.source(t), opts); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "typescript.Build", e2e.Err(typescript.Build(ctx, f.source(t), opts)), context.Canceled)
 }
 
 func TestBuildRefuses(t *testing.T) {
@@ -359,9 +355,7 @@ func TestBuildManyFiles(t *testing.T) {
 	}
 	src := f.source(t)
 	r := f.mustBuild(t, src)
-	if code := contents(t, r.Images.All[0])[0]["function/dist/main.mjs"]; !strings.Contains(code, "console.log(0, 42)") {
-		t.Errorf("got\n%s", code)
-	}
+	e2e.Has(t, "the bundle", contents(t, r.Images.All[0])[0]["function/dist/main.mjs"], "console.log(0, 42)")
 	src.Base, src.NoBundle = f.source(t).Base, true
 	r = f.mustBuild(t, src)
 	if files := contents(t, r.Images.All[1])[0]; len(files) != packages*(each+1) {

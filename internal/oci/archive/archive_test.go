@@ -93,13 +93,9 @@ func TestRoundTrip(t *testing.T) {
 			if f.Docker {
 				t.Error("a written file was read as a Docker archive")
 			}
-			if got, want := digest(t, f.Artifact), digest(t, tc.a); got != want {
-				t.Errorf("%s: got %s, want %s", tc.reason, got, want)
-			}
+			e2e.Equal(t, tc.reason, digest(t, tc.a), digest(t, f.Artifact))
 			assertValid(t, f.Artifact)
-			if !bytes.Equal(write(t, f.Artifact), data) {
-				t.Errorf("%s: writing it again gives another file", tc.reason)
-			}
+			e2e.Equal(t, tc.reason+": writing it again gives another file", data, write(t, f.Artifact))
 		})
 	}
 }
@@ -146,10 +142,7 @@ func TestOthersRead(t *testing.T) {
 func assertSameConfig(t *testing.T, got, want v1.Image) {
 	t.Helper()
 	g := e2e.Must(got.ConfigName())(t)
-	w := e2e.Must(want.ConfigName())(t)
-	if g != w {
-		t.Errorf("Docker reads the image %s, want %s", g, w)
-	}
+	e2e.Equal(t, "the image that Docker reads", e2e.Must(want.ConfigName())(t), g)
 }
 
 func entries(t *testing.T, path string, each func(*tar.Header, io.Reader)) {
@@ -233,9 +226,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 func TestOpenStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := archive.Open(ctx, file(t, write(t, image(t, "linux", "amd64")))); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "archive.Open", e2e.Err(archive.Open(ctx, file(t, write(t, image(t, "linux", "amd64"))))), context.Canceled)
 }
 
 // A truncated file is an error, unless only its padding is missing.

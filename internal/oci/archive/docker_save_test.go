@@ -47,17 +47,13 @@ func TestOpenDockerSave(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := open(t, file(t, tarOf(t, append(tc.members, blob(config), blob(layer))...)))
-			if f.Docker != tc.docker {
-				t.Errorf("%s: read as a Docker archive: got %v, want %v", tc.reason, f.Docker, tc.docker)
-			}
+			e2e.Equal(t, tc.reason+": read as a Docker archive", tc.docker, f.Docker)
 			img, ok := f.Artifact.(v1.Image)
 			if !ok {
 				t.Fatalf("%s: got a %T, want an image", tc.reason, f.Artifact)
 			}
 			assertLayers(t, img, layer)
-			if raw, err := img.RawConfigFile(); err != nil || string(raw) != config {
-				t.Errorf("%s: the config is %s, %v", tc.reason, raw, err)
-			}
+			e2e.Equal(t, tc.reason+": the config", config, string(e2e.Must(img.RawConfigFile())(t)))
 		})
 	}
 }
@@ -70,9 +66,7 @@ func assertLayers(t *testing.T, img v1.Image, want ...string) {
 	}
 	for i, l := range layers {
 		rc := e2e.Must(l.Uncompressed())(t)
-		if got, err := io.ReadAll(rc); err != nil || string(got) != want[i] {
-			t.Errorf("layer %d: got %q, %v", i, got, err)
-		}
+		e2e.Equal(t, fmt.Sprintf("layer %d", i), want[i], string(e2e.Must(io.ReadAll(rc))(t)))
 	}
 }
 
@@ -115,16 +109,10 @@ func TestRoundTripOfOtherArtifacts(t *testing.T) {
 		held[h.Name] = string(e2e.Must(io.ReadAll(r))(t))
 	})
 	for _, text := range []string{idx, signature, config, content, manifest, imageConfig} {
-		if held[blob(text).name] != text {
-			t.Errorf("%q is missing", text)
-		}
+		e2e.Equal(t, "the text", text, held[blob(text).name])
 	}
-	if want := `[{"Config":"` + blob(imageConfig).name + `","RepoTags":null,"Layers":[]}]`; held["manifest.json"] != want {
-		t.Errorf("docker load would load %s, want %s", held["manifest.json"], want)
-	}
-	if got := digest(t, open(t, again).Artifact); got != digest(t, f.Artifact) {
-		t.Errorf("written again, the digest is %s, want %s", got, digest(t, f.Artifact))
-	}
+	e2e.Equal(t, "what docker load would load", `[{"Config":"`+blob(imageConfig).name+`","RepoTags":null,"Layers":[]}]`, held["manifest.json"])
+	e2e.Equal(t, "written again", digest(t, f.Artifact), digest(t, open(t, again).Artifact))
 }
 
 var errRead = errors.New("the layer was read")
@@ -144,7 +132,5 @@ func (hugeLayer) Uncompressed() (io.ReadCloser, error) { return nil, errRead }
 func TestWriteHugeLayer(t *testing.T) {
 	d := e2e.Must(partial.Descriptor(hugeLayer{}))(t)
 	img := e2e.Must(oci.Assemble([]byte(`{"rootfs":{"type":"layers","diff_ids":["`+d.Digest.String()+`"]}}`), []v1.Descriptor{*d}, hugeLayer{}))(t)
-	if err := archive.Write(t.Context(), io.Discard, img, "", nil); !errors.Is(err, errRead) {
-		t.Errorf("got %v, want the layer to be read once its header is written", err)
-	}
+	e2e.ErrorIs(t, "archive.Write", archive.Write(t.Context(), io.Discard, img, "", nil), errRead)
 }

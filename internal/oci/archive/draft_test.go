@@ -95,14 +95,10 @@ func TestDraftIsWhatWriteWrites(t *testing.T) {
 				t.Fatalf("%s: got %v, %v, want %v", tc.reason, done, err, tc.want)
 			}
 			if !done {
-				if sizeOf(t, f) != before {
-					t.Errorf("%s: something was written", tc.reason)
-				}
+				e2e.Equal(t, tc.reason+": something was written", before, sizeOf(t, f))
 				return
 			}
-			if !bytes.Equal(contents(t, f), want) {
-				t.Errorf("%s: the draft differs", tc.reason)
-			}
+			e2e.Equal(t, tc.reason+": the draft differs", want, contents(t, f))
 			if again := write(t, open(t, f.Name()).Artifact); !bytes.Equal(again, want) {
 				t.Errorf("%s: read and written again it differs", tc.reason)
 			}
@@ -137,9 +133,7 @@ func TestDraftAfterFailure(t *testing.T) {
 	if done, err := d.Finish(t.Context(), a, "", nil); err != nil || !done {
 		t.Fatalf("got %v, %v", done, err)
 	}
-	if !bytes.Equal(contents(t, f), write(t, a)) {
-		t.Error("the draft differs")
-	}
+	e2e.Equal(t, "the draft differs", write(t, a), contents(t, f))
 }
 
 // A copied layer is verified, or its digest is computed.
@@ -170,9 +164,7 @@ func TestDraftCopy(t *testing.T) {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
 			if tc.fails {
-				if n := sizeOf(t, f); n != 0 {
-					t.Errorf("%d bytes are left", n)
-				}
+				e2e.Equal(t, "the bytes that are left", int64(0), sizeOf(t, f))
 				return
 			}
 			if l.Blob.Digest != digest || l.Blob.Size != int64(len(text)) {
@@ -186,7 +178,5 @@ func TestDraftStops(t *testing.T) {
 	d, _ := draft(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Copy(ctx, bytes.NewReader([]byte("x")), oci.Blob{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "Copy", e2e.Err(d.Copy(ctx, bytes.NewReader([]byte("x")), oci.Blob{})), context.Canceled)
 }

@@ -1,6 +1,7 @@
 package archive_test
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -65,9 +66,7 @@ func TestOpenFolderOfSeveral(t *testing.T) {
 		t.Fatalf("got %d images, want 2", len(m.Manifests))
 	}
 	for i, want := range images {
-		if m.Manifests[i].Digest != digest(t, want) {
-			t.Errorf("image %d: got %s, want %s", i, m.Manifests[i].Digest, digest(t, want))
-		}
+		e2e.Equal(t, fmt.Sprintf("image %d", i), digest(t, want), m.Manifests[i].Digest)
 	}
 }
 

@@ -97,10 +97,7 @@ func TestOpenDockerLayerTypes(t *testing.T) {
 			if err != nil || got.MediaType != tc.want || got.Digest.Hex != sha(tc.stored) || got.Size != int64(len(tc.stored)) {
 				t.Errorf("%s: got %v, %v", tc.reason, got, err)
 			}
-			rc := e2e.Must(layers[0].Uncompressed())(t)
-			if data, err := io.ReadAll(rc); err != nil || !bytes.Equal(data, layer) {
-				t.Errorf("the content differs: %v", err)
-			}
+			e2e.Equal(t, "the content", layer, e2e.Must(io.ReadAll(e2e.Must(layers[0].Uncompressed())(t)))(t))
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -66,15 +67,11 @@ func TestReadIsOpen(t *testing.T) {
 			t.Run(name+how, func(t *testing.T) {
 				d, _ := draft(t)
 				got := e2e.Must(archive.Read(t.Context(), iotest.HalfReader(bytes.NewReader(stored)), d))(t)
-				if got.Docker != want.Docker {
-					t.Errorf("a Docker archive: got %v, want %v", got.Docker, want.Docker)
-				}
+				e2e.Equal(t, "a Docker archive", want.Docker, got.Docker)
 				if digest(t, got.Artifact) != digest(t, want.Artifact) {
 					t.Errorf("got %s, want %s", digest(t, got.Artifact), digest(t, want.Artifact))
 				}
-				if !bytes.Equal(write(t, got.Artifact), write(t, want.Artifact)) {
-					t.Error("written again it differs")
-				}
+				e2e.Equal(t, "written again it differs", write(t, want.Artifact), write(t, got.Artifact))
 				e2e.NoError(t, got.Close())
 			})
 		}
@@ -162,9 +159,7 @@ func TestReadBomb(t *testing.T) {
 	d, f := draft(t)
 	_, err := archive.Read(t.Context(), io.MultiReader(in...), d)
 	e2e.ErrorHas(t, "archive.Read", err, "the archive unpacks to more than 200 times its size")
-	if n := sizeOf(t, f); n != 0 {
-		t.Errorf("%d bytes of it are left", n)
-	}
+	e2e.Equal(t, "the bytes of it that are left", int64(0), sizeOf(t, f))
 }
 
 func TestReadStops(t *testing.T) {
@@ -172,9 +167,7 @@ func TestReadStops(t *testing.T) {
 	stopped := errors.New("stopped")
 	cancel(stopped)
 	d, _ := draft(t)
-	if _, err := archive.Read(ctx, bytes.NewReader(archives(t)["Ours"]), d); !errors.Is(err, stopped) {
-		t.Errorf("got %v, want %v", err, stopped)
-	}
+	e2e.ErrorIs(t, "archive.Read", e2e.Err(archive.Read(ctx, bytes.NewReader(archives(t)["Ours"]), d)), stopped)
 }
 
 // An error of the stream's reader is returned.
@@ -184,9 +177,7 @@ func TestReadReturnsReaderError(t *testing.T) {
 	for _, n := range []int{0, 300, 700, len(data) / 2, len(data) - 1024} {
 		d, _ := draft(t)
 		r := io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(broken))
-		if _, err := archive.Read(t.Context(), r, d); !errors.Is(err, broken) {
-			t.Errorf("after %d bytes: got %v", n, err)
-		}
+		e2e.ErrorIs(t, fmt.Sprintf("after %d bytes", n), e2e.Err(archive.Read(t.Context(), r, d)), broken)
 	}
 }
 

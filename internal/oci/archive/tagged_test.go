@@ -71,9 +71,7 @@ func TestWriteTaggedChecksLayers(t *testing.T) {
 	if err := archive.WriteTagged(t.Context(), path, []archive.Tagged{{Tag: "a:b", Image: img}}, nil); !errors.As(err, new(*oci.MismatchError)) {
 		t.Errorf("got %v, want an error about the digest", err)
 	}
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file exists: %v", err)
-	}
+	e2e.ErrorIs(t, "the file exists", e2e.Err(os.Stat(path)), fs.ErrNotExist)
 }
 
 func TestOpenTaggedRefuses(t *testing.T) {
@@ -105,9 +103,7 @@ func TestOpenTaggedRefuses(t *testing.T) {
 	diffID := strings.Replace(config, sha("x"), sha(layer), 1)
 	images := openTagged(t, file(t, tarOf(t, entry(`["a:b"]`, wrong), member{name: "c", text: diffID}, member{name: wrong, text: string(gzipped(t, []byte(layer)))})))
 	layers := e2e.Must(images[0].Image.Layers())(t)
-	if got, err := layers[0].Digest(); err != nil || got != (v1.Hash{Algorithm: "sha256", Hex: sha("other")}) {
-		t.Errorf("the digest is %s, %v, want that of the name", got, err)
-	}
+	e2e.Equal(t, "the digest is that of the name", v1.Hash{Algorithm: "sha256", Hex: sha("other")}, e2e.Must(layers[0].Digest())(t))
 	rc := e2e.Must(layers[0].Compressed())(t)
 	if _, err := io.Copy(io.Discard, rc); !errors.As(err, new(*oci.MismatchError)) {
 		t.Errorf("got %v, want an error about the digest", err)

@@ -2,7 +2,6 @@ package archive_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -48,10 +47,7 @@ func overwrite(t *testing.T, path, text string) {
 func TestUnhashed(t *testing.T) {
 	layer := string(tarOf(t, member{name: "a", text: "content"}))
 	img := imageIn(t, saved(t, layer, sha("another layer")))
-	config, err := img.ConfigFile()
-	if err != nil || config.RootFS.DiffIDs[0].Hex != sha("another layer") {
-		t.Fatalf("ConfigFile(): got %v, %v", config, err)
-	}
+	e2e.Equal(t, "ConfigFile()", sha("another layer"), e2e.Must(img.ConfigFile())(t).RootFS.DiffIDs[0].Hex)
 	if _, err := img.ConfigName(); err != nil {
 		t.Errorf("ConfigName(): %v", err)
 	}
@@ -87,7 +83,5 @@ func TestUnhashedStops(t *testing.T) {
 	f := e2e.Must(archive.Open(ctx, saved(t, layer, sha(layer))))(t)
 	t.Cleanup(func() { f.Close() })
 	cancel()
-	if _, err := f.Artifact.Digest(); !errors.Is(err, context.Canceled) {
-		t.Errorf("Digest() after the end: got %v", err)
-	}
+	e2e.ErrorIs(t, "Digest() after the end", e2e.Err(f.Artifact.Digest()), context.Canceled)
 }

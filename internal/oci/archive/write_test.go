@@ -33,9 +33,7 @@ func TestWriteReportsBytes(t *testing.T) {
 func TestWriteStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := archive.Write(ctx, io.Discard, image(t, "linux", "amd64"), "", nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	e2e.ErrorIs(t, "archive.Write", archive.Write(ctx, io.Discard, image(t, "linux", "amd64"), "", nil), context.Canceled)
 }
 
 // A layer with a wrong digest is not written.

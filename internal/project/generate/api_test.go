@@ -35,9 +35,7 @@ status: {ready: "yes", conditions: []}
 		"ports: items: properties: a: type: number b: type: string type: object", "mixed: items: x-kubernetes-preserve-unknown-fields: true",
 		"properties: ready: type: string type: object",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in %s", want, text)
-		}
+		e2e.Has(t, "text", text, want)
 	}
 	if strings.Contains(text, "compositionRef") {
 		t.Errorf("the XRD has a field of Crossplane: %s", text)

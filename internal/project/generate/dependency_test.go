@@ -171,18 +171,14 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		digest := e2e.Must(f.APIDigest(t.Context(), api))(t)
 		l.APIs = append(l.APIs, lock.Image{Reference: api.Package, Constraint: api.Version, Digest: digest})
 	}
-	if l.APIs[0].Digest != first {
-		t.Errorf("got commit %s, want %s", l.APIs[0].Digest, first)
-	}
+	e2e.Equal(t, "the commit", first, l.APIs[0].Digest)
 	schemas := func(l *lock.Lock) error {
 		return generate.Schemas(t.Context(), p, generate.SchemaOptions{ForRender: true, Lock: l, Open: fetcher, Skipped: func(text string) { t.Errorf("skipped: %s", text) }})
 	}
 	commit(t, repository, "other")
 	e2e.NoError(t, schemas(nil))
 	const model = "schemas/json/org-example-v1-Config.schema.json"
-	if got := e2e.ReadFile(t, dir, model); !strings.Contains(got, `"other"`) {
-		t.Errorf("without a lock, the newest commit counts, got %s", got)
-	}
+	e2e.Has(t, "without a lock, the newest commit counts", e2e.ReadFile(t, dir, model), `"other"`)
 	e2e.NoError(t, schemas(l))
 	if got := e2e.ReadFile(t, dir, model); strings.Contains(got, `"other"`) {
 		t.Errorf("with a lock, the locked commit counts, got %s", got)
@@ -286,9 +282,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		"json/models/org-example-platform-v1alpha1-App.schema.json": `"platform.example.org/v1alpha1"`,
 		".lock.json": `"k8s://v1.33.0": "v1.33.0"`,
 	} {
-		if text := e2e.ReadFile(t, dir, ".up", file); !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
-			t.Errorf("%q is not in %s:\n%s", want, file, text)
-		}
+		e2e.Has(t, file, strings.Join(strings.Fields(e2e.ReadFile(t, dir, ".up", file)), " "), want)
 	}
 	// All dependencies are in the lock file, so a build fetches nothing.
 	server.Close()

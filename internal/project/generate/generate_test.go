@@ -64,9 +64,7 @@ func TestFunctionRefersToModels(t *testing.T) {
 				"kcl/main.k":            "import models.org.example.platform.v1alpha1 as platformv1alpha1\n",
 				"python/pyproject.toml": tc.python, "go-templating/01-compose.yaml.gotmpl": "$schema=" + at("json") + "/index.schema.json",
 			} {
-				if text := e2e.ReadFile(t, dir, "functions", file); !strings.Contains(text, want) {
-					t.Errorf("%q is not in %s:\n%s", want, file, text)
-				}
+				e2e.Has(t, file, e2e.ReadFile(t, dir, "functions", file), want)
 			}
 			if target, err := os.Readlink(filepath.Join(dir, "functions/kcl/model")); err != nil || filepath.ToSlash(target) != at("kcl") {
 				t.Errorf("the link model has the target %q: %v", target, err)
@@ -143,9 +141,7 @@ func TestAddStepToOperations(t *testing.T) {
 	dir := files(t, map[string]string{"op.yaml": text})
 	edit := e2e.Must(generate.AddStep(t.Context(), filepath.Join(dir, "op.yaml"), "new", "acme-new"))(t)
 	want := strings.Replace(text, "      - step: one\n", "      - functionRef:\n          name: acme-new\n        step: new\n      - step: one\n", 1)
-	if string(edit.Data) != want {
-		t.Errorf("got\n%s\nwant\n%s", edit.Data, want)
-	}
+	e2e.Equal(t, "the text", want, string(edit.Data))
 }
 
 func TestInit(t *testing.T) {
@@ -173,8 +169,6 @@ func TestFunctionRefusesLinks(t *testing.T) {
 		}
 		_, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), generate.FunctionOptions{Name: "a", Language: "go"})
 		e2e.ErrorHas(t, link, err, "a link that leads out of the project")
-		if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
-			t.Errorf("%s: got %v, %v outside of the project, want nothing", link, entries, err)
-		}
+		e2e.Empty(t, outside)
 	}
 }

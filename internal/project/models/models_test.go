@@ -239,19 +239,13 @@ func TestKCL(t *testing.T) {
 		"    ports?: [AppSpecPortsItem]\n", `    size: "small" | "large"` + "\n", "    target?: int | str\n", "    replicas?: int = 2\n", "    labels?: {str:str}\n",
 		"schema AppList:\n", "    items: [App]\n",
 	} {
-		if !strings.Contains(app, want) {
-			t.Errorf("%q is not in\n%s", want, app)
-		}
+		e2e.Has(t, "app", app, want)
 	}
 	gateway := e2e.ReadFile(t, to.Dir+"/kcl/org/example/import_it/gateway/v1beta1/gateway.k")
 	for _, want := range []string{`    "dash-ed"?: str`, "    $if?: bool = True", `    "$ref"?: str`, `    text?: str = r"a ${b}"`, "    [...str]: any"} {
-		if !strings.Contains(gateway, want) {
-			t.Errorf("%q is not in\n%s", want, gateway)
-		}
+		e2e.Has(t, "gateway", gateway, want)
 	}
-	if meta := e2e.ReadFile(t, to.Dir+"/kcl/k8s/apimachinery/pkg/apis/meta/v1/object_meta.k"); !strings.Contains(meta, "schema ObjectMeta:\n") {
-		t.Errorf("ObjectMeta is not in\n%s", meta)
-	}
+	e2e.Has(t, "ObjectMeta", e2e.ReadFile(t, to.Dir+"/kcl/k8s/apimachinery/pkg/apis/meta/v1/object_meta.k"), "schema ObjectMeta:\n")
 }
 
 func TestGenerateUsesTheLockFile(t *testing.T) {
@@ -268,19 +262,13 @@ func TestGenerateUsesTheLockFile(t *testing.T) {
 	}
 	s.Version = "sha256:2"
 	generate(t, to, s)
-	if calls != 2 {
-		t.Error("a source with another version was not read")
-	}
+	e2e.Equal(t, "a source with another version was not read", 2, calls)
 	e2e.NoError(t, os.Mkdir(to.Folder(models.JSON), 0o755))
 	to.Languages = append(to.Languages, models.Python)
 	generate(t, to, s)
-	if calls != 3 {
-		t.Error("a source was not read for another language")
-	}
+	e2e.Equal(t, "a source was not read for another language", 3, calls)
 	want := "{\n  \"packages\": {\n    \"xpkg://registry.example.org/p:v1\": \"sha256:2\"\n  }\n}\n"
-	if got := e2e.ReadFile(t, filepath.Join(to.Dir, models.LockFile)); got != want {
-		t.Errorf("got the lock file %s, want %s", got, want)
-	}
+	e2e.Equal(t, "the lock file", want, e2e.ReadFile(t, filepath.Join(to.Dir, models.LockFile)))
 }
 
 // After a crash of the machine, a file may be empty although the lock file names its source.

@@ -208,9 +208,7 @@ func TestLocalPlaces(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	s := &server{objects: newMemoryHistory(t), shallow: true, credentials: "ann:s3cret/é"}
 	host := strings.TrimPrefix(s.start(t), "http://")
-	if g, err := read(t, clone.Options{URL: "http://ann:s3cret%2F%C3%A9@" + host}); err != nil || g.Text != "three" {
-		t.Errorf("the credentials in the URL should open the repository: got %+v, %v", g, err)
-	}
+	e2e.Equal(t, "the credentials in the URL should open the repository", "three", e2e.Must(read(t, clone.Options{URL: "http://ann:s3cret%2F%C3%A9@" + host}))(t).Text)
 	cases := map[string]struct{ reason, url, err string }{
 		"Wrong":     {"the error has neither the page of the server nor the credentials", "http://ann:t0ken@" + host, "refuses the credentials"},
 		"TokenOnly": {"a token as user name is secret, too", "http://t0ken@" + host, "refuses the credentials"},

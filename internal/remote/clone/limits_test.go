@@ -55,9 +55,7 @@ func TestSilentServer(t *testing.T) {
 	for _, url := range []string{"http://%s/x.git", "git://%s/x.git"} {
 		_, err := clone.Commit(t.Context(), clone.Options{URL: fmt.Sprintf(url, l.Addr()), AnswerTimeout: time.Millisecond})
 		e2e.ErrorHas(t, url, err, "the git server did not answer within 1ms")
-		if hint.Of(err) != clone.CheckNetwork {
-			t.Errorf("%s: got the hint %q", url, hint.Of(err))
-		}
+		e2e.Equal(t, url, clone.CheckNetwork, hint.Of(err))
 	}
 }
 
@@ -117,9 +115,7 @@ func TestCancel(t *testing.T) {
 	}))
 	defer mute.Close()
 	defer close(release)
-	if _, err := clone.Commit(ctx, clone.Options{URL: mute.URL, MaxBytes: limit}); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the cause of the end", err)
-	}
+	e2e.ErrorIs(t, "clone.Commit", e2e.Err(clone.Commit(ctx, clone.Options{URL: mute.URL, MaxBytes: limit})), stop)
 }
 
 // Commit returns when the context is done, although the ssh library has no context and
@@ -144,9 +140,7 @@ func TestCancelSSH(t *testing.T) {
 		}
 	}()
 	_, err = clone.Commit(ctx, clone.Options{URL: "ssh://git:t0ken@" + l.Addr().String() + "/x", MaxBytes: limit})
-	if !errors.Is(err, stop) {
-		t.Errorf("got %v, want the cause of the end", err)
-	}
+	e2e.ErrorIs(t, "clone.Commit", err, stop)
 }
 
 // agent is an ssh-agent that does not answer.

@@ -111,9 +111,7 @@ func check(t *testing.T, reason string, err error, want, next string) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("%s: got %v, want %q", reason, err, want)
 	}
-	if !strings.Contains(string(hint.Of(err)), next) {
-		t.Errorf("%s: got hint %q, want %q in it", reason, hint.Of(err), next)
-	}
+	e2e.Has(t, reason, string(hint.Of(err)), next)
 	for _, text := range []string{err.Error(), string(hint.Of(err))} {
 		if strings.Contains(text, canary) {
 			t.Errorf("%s: the error contains a secret: %s", reason, text)
@@ -136,9 +134,7 @@ func TestNewline(t *testing.T) {
 	} {
 		_, source, err := resolve(t, credentials.New(tc.sources), tc.repo)
 		e2e.NoError(t, err)
-		if credentials.EndsWithNewline(source) != tc.want {
-			t.Errorf("%s: got %q", reason, source)
-		}
+		e2e.Equal(t, reason, tc.want, credentials.EndsWithNewline(source))
 	}
 }
 

@@ -134,9 +134,7 @@ func TestFindSocket(t *testing.T) {
 	if want := "no container engine found: none of " + strings.Join(private, ", ") + " is a socket"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if !strings.Contains(string(hint.Of(err)), "DOCKER_HOST") {
-		t.Errorf("hint: %q", hint.Of(err))
-	}
+	e2e.Has(t, "the hint", string(hint.Of(err)), "DOCKER_HOST")
 	podman, desktop, rootless := env.RuntimeDir+"/podman/podman.sock", env.Home+"/.docker/run/docker.sock", env.RuntimeDir+"/docker.sock"
 	listen(t, podman, false)
 	e2e.Equal(t, "podman alone", "unix://"+podman, find())

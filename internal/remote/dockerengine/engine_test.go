@@ -46,15 +46,10 @@ func TestNegotiation(t *testing.T) {
 	if got := e.ClientVersion(); got > version.APIVersion && len(got) >= len(version.APIVersion) {
 		t.Errorf("got %s, but the engine supports %s", got, version.APIVersion)
 	}
-	platform, err := e.Platform(t.Context())
-	if err != nil || platform.String() != version.Os+"/"+version.Arch {
-		t.Errorf("got %v, %v", platform, err)
-	}
+	e2e.Equal(t, "Platform", version.Os+"/"+version.Arch, e2e.Must(e.Platform(t.Context()))(t).String())
 	for speaks, want := range map[string]string{"1.41": "", "1.40": "", "1.39": "API version 1.39 is not supported"} {
 		_, err := open(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", speaks) }))
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("an engine with API version %s: got %v", speaks, err)
-		}
+		e2e.WantError(t, fmt.Sprintf("an engine with API version %s", speaks), err, want)
 	}
 }
 

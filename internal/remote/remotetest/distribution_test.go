@@ -53,9 +53,7 @@ func TestRequired(t *testing.T) {
 				o.end = remotetest.Registry(o)
 			}()
 			e2e.Receive(t, done)
-			if o.end != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, o.end, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, o.end)
 		})
 	}
 }
@@ -97,9 +95,7 @@ func TestDistribution(t *testing.T) {
 			defer client.CloseIdleConnections()
 			resp := e2e.Must(client.Do(req))(t)
 			_ = resp.Body.Close()
-			if resp.StatusCode != tc.want {
-				t.Errorf("%s: got %s, want %d", tc.reason, resp.Status, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, resp.StatusCode)
 		})
 	}
 }

@@ -44,7 +44,5 @@ func TestImage(t *testing.T) {
 	if file.OS != "linux" || file.Architecture != runtime.GOARCH || len(file.Config.Entrypoint) != 1 || len(file.RootFS.DiffIDs) != 1 {
 		t.Errorf("unexpected config %+v", file)
 	}
-	if id, err := layer.DiffID(); err != nil || id != file.RootFS.DiffIDs[0] {
-		t.Errorf("got layer %v (%v), want %v", file.RootFS.DiffIDs[0], err, id)
-	}
+	e2e.Equal(t, "DiffID", file.RootFS.DiffIDs[0], e2e.Must(layer.DiffID())(t))
 }

@@ -1,6 +1,7 @@
 package resolve_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -22,15 +23,11 @@ func TestVersionOrder(t *testing.T) {
 			} else if i > j {
 				want = 1
 			}
-			if got := version(t, a).Compare(version(t, b)); got != want {
-				t.Errorf("Compare(%s, %s) = %d, want %d", a, b, got, want)
-			}
+			e2e.Equal(t, fmt.Sprintf("Compare(%s, %s)", a, b), want, version(t, a).Compare(version(t, b)))
 		}
 	}
 	for _, same := range [][2]string{{"1", "1.0.0"}, {"1.0c1", "1.0rc1"}, {"1.0-1", "1.0.post1"}, {"1.0a", "1.0a0"}, {"v1.0", "1.0"}, {"1.0+A-b", "1.0+a.b"}} {
-		if got := version(t, same[0]).Compare(version(t, same[1])); got != 0 {
-			t.Errorf("%s and %s are the same version, got %d", same[0], same[1], got)
-		}
+		e2e.Equal(t, fmt.Sprintf("%s and %s are the same version", same[0], same[1]), 0, version(t, same[0]).Compare(version(t, same[1])))
 	}
 }
 

@@ -55,9 +55,7 @@ func TestRegistry(t *testing.T) {
 			if _, err := s.Get(t.Context(), []*npm.Package{&p}, project, project); err == nil {
 				t.Error("no error")
 			}
-			if got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

@@ -19,9 +19,7 @@ func TestPrune(t *testing.T) {
 	s := open(t, server, "")
 	cache, dir := npm.Cache(), t.TempDir()
 	s.Dir = filepath.Join(dir, cache.Name)
-	if u, err := cache.Used(t.Context(), dir); err != nil || u != (language.Usage{}) {
-		t.Errorf("a missing folder: got %v, %v", u, err)
-	}
+	e2e.Equal(t, "a missing folder", language.Usage{}, e2e.Must(cache.Used(t.Context(), dir))(t))
 	u := e2e.Must(get(t, s, packageOf(data)))(t)
 	used, err := cache.Used(t.Context(), dir)
 	if err != nil || used.Entries != 1 || used.Bytes == 0 {
@@ -33,9 +31,7 @@ func TestPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	day := time.Now().Add(-24 * time.Hour)
-	if got, err := cache.Prune(t.Context(), dir, day, false); err != nil || got != (language.Usage{}) {
-		t.Errorf("a used package: got %v, %v", got, err)
-	}
+	e2e.Equal(t, "a used package", language.Usage{}, e2e.Must(cache.Prune(t.Context(), dir, day, false))(t))
 	e2e.NoError(t, os.Chtimes(filepath.Dir(u.Dir), past, past))
 	for _, dry := range []bool{true, false} {
 		got, err := cache.Prune(t.Context(), dir, day, dry)
