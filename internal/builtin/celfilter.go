@@ -19,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // celFilter returns the builtin function-cel-filter.
@@ -89,7 +90,7 @@ type celFilterFunction struct {
 	cel *sdk.CEL
 	// beta is true if the variables are messages of v1beta1.
 	beta   bool
-	inputs sdk.Memo[sdk.Sum, []compiledFilter]
+	inputs proc.Memo[sdk.Sum, []compiledFilter]
 }
 
 // A compiledFilter is a Filter whose pattern is compiled. err is the error for an invalid pattern.
@@ -130,7 +131,7 @@ func (f *celFilterFunction) run(ctx context.Context, _ string, req *fnv1.RunFunc
 
 // filter evaluates the expressions of all filters before it removes resources.
 func (f *celFilterFunction) filter(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
-	filters, err := f.inputs.Get(sdk.SumOf(req.GetInput()), func() ([]compiledFilter, error) { return compileFilters(req.GetInput()) })
+	filters, err := f.inputs.Do(sdk.SumOf(req.GetInput()), func() ([]compiledFilter, error) { return compileFilters(req.GetInput()) })
 	if err != nil {
 		return err
 	}

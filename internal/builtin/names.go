@@ -16,16 +16,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // withNames returns r, which also warns once for each input of names in its fields that no
 // resource has, if a resource that the input does not name has a similar name. The names may be
 // regular expressions, but only plain names are checked. anchors is true if r adds ^ and $ to them.
 func (o Options) withNames(r function.Runner, anchors bool, fields ...string) function.Runner {
-	var warned sdk.Memo[sdk.Sum, bool]
+	var warned proc.Memo[sdk.Sum, bool]
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		// The func returns no error.
-		_, _ = warned.Get(sdk.SumOf(req.GetInput()), func() (bool, error) {
+		_, _ = warned.Do(sdk.SumOf(req.GetInput()), func() (bool, error) {
 			for _, u := range unknownNames(req, anchors, fields) {
 				at := cmp.Or(sdk.Location{Field: u.field, Line: 1}.Place(ctx), u.field)
 				o.Progress.Warn(fmt.Sprintf("pipeline step %q: %s: no composed resource has the name %q%s", function.Step(ctx), at, u.name, hint.DidYouMean(u.near)))

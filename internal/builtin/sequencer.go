@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // sequencer returns the builtin function-sequencer.
@@ -64,7 +65,7 @@ func checkSequencerType(_ string, t *cel.Type) error {
 type sequencerFunction struct {
 	version    string
 	conditions *sdk.CEL
-	patterns   sdk.Memo[string, *spec.Expression]
+	patterns   proc.Memo[string, *spec.Expression]
 }
 
 // run applies the rules in the input. Like the real function, it drops the connection details
@@ -106,7 +107,7 @@ func (f *sequencerFunction) compile(pattern string) (*spec.Expression, error) {
 		anchored = "^" + pattern + "$"
 	}
 	compile := func() (*spec.Expression, error) { return spec.CompilePattern(anchored) }
-	expr, err := f.patterns.Get(anchored, compile)
+	expr, err := f.patterns.Do(anchored, compile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot compile regex %s: %w", pattern, err)
 	}

@@ -48,7 +48,7 @@ func newStatusTransformer(version string) function.Runner {
 
 type statusTransformerFunction struct {
 	inputs   sdk.Inputs[StatusTransformation]
-	patterns sdk.Memo[string, *spec.Expression]
+	patterns proc.Memo[string, *spec.Expression]
 }
 
 // run always returns the state of the request. It reports faults in conditions.

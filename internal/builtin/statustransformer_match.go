@@ -161,5 +161,5 @@ func (r *statusTransformation) matchCondition(c ConditionMatcher, object *struct
 }
 
 func (t *statusTransformerFunction) pattern(text string) (*spec.Expression, error) {
-	return t.patterns.Get(text, func() (*spec.Expression, error) { return spec.CompilePattern(text) })
+	return t.patterns.Do(text, func() (*spec.Expression, error) { return spec.CompilePattern(text) })
 }

@@ -42,4 +42,8 @@ func TestMemo(t *testing.T) {
 	if n := computed.Load(); n < 3001 {
 		t.Errorf("only %d keys were computed", n)
 	}
+	before := computed.Load()
+	if _, _ = square(3); computed.Load() != before+1 {
+		t.Error("the first key is still kept")
+	}
 }

@@ -113,7 +113,7 @@ func (r *runner) points(key programKey, all parts, p *program) []sdk.Point {
 	if len(all) > 0 {
 		at = all[0].at
 	}
-	points, _ := r.covered.Get(pointsKey{key, at}, func() ([]sdk.Point, error) {
+	points, _ := r.covered.Do(pointsKey{key, at}, func() ([]sdk.Point, error) {
 		points := make([]sdk.Point, len(p.branches))
 		for i, b := range p.branches {
 			at := all.locate(b.line)

@@ -76,13 +76,13 @@ type runner struct {
 	Options
 	folders  []string
 	features features
-	programs sdk.Memo[programKey, *program]
+	programs proc.Memo[programKey, *program]
 	// places are those of errors, by their texts and inputs.
-	places sdk.Memo[placeKey, place]
+	places proc.Memo[placeKey, place]
 	// covered are the points of programs.
-	covered sdk.Memo[pointsKey, []sdk.Point]
+	covered proc.Memo[pointsKey, []sdk.Point]
 	// warned are the texts of warnings, each of which is sent once.
-	warned sdk.Memo[string, bool]
+	warned proc.Memo[string, bool]
 }
 
 // RunFunction implements function.Runner.
@@ -180,7 +180,7 @@ func (r *runner) program(key programKey, options []string) (*program, error) {
 	if len(key.text) > maxKept {
 		return compile(key, options)
 	}
-	return r.programs.Get(key, func() (*program, error) { return compile(key, options) })
+	return r.programs.Do(key, func() (*program, error) { return compile(key, options) })
 }
 
 // maxMessage is the maximum size in bytes of the message of a result. Each nested

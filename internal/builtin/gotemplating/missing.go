@@ -37,7 +37,7 @@ func (r *runner) rememberMissing(err error, req *fnv1.RunFunctionRequest, data m
 		path = append(path, strings.Trim(index, `"`))
 	}
 	if missing := missingIn(data, path); missing != "" {
-		_, _ = r.places.Get(placeKey{fatal, sdk.SumOf(req.GetInput())}, func() (place, error) {
+		_, _ = r.places.Do(placeKey{fatal, sdk.SumOf(req.GetInput())}, func() (place, error) {
 			return place{template: templateLine(fatal), missing: missing}, nil
 		})
 	}

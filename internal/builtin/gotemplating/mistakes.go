@@ -32,7 +32,7 @@ type mistake struct {
 func (r *runner) warn(ctx context.Context, all []mistake, o written) {
 	for _, m := range all {
 		text := fmt.Sprintf("pipeline step %q: %s", function.Step(ctx), m.text)
-		_, _ = r.warned.Get(text, func() (bool, error) {
+		_, _ = r.warned.Do(text, func() (bool, error) {
 			at, _ := o.locate(ctx, m.offset(o.text))
 			r.Progress.Warn(text + manifest.At(at.Place(ctx)))
 			return true, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -29,12 +30,12 @@ func New(opts Options) function.Runner {
 
 type fn struct {
 	progress progress.Func
-	programs sdk.Memo[sdk.Sum, *program]
+	programs proc.Memo[sdk.Sum, *program]
 }
 
 func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
-	p, err := f.programs.Get(sdk.SumOf(req.GetInput()), func() (*program, error) {
+	p, err := f.programs.Do(sdk.SumOf(req.GetInput()), func() (*program, error) {
 		p, err := compile(req.GetInput())
 		if err == nil {
 			for _, odd := range p.oddities() {

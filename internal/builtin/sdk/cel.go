@@ -52,7 +52,7 @@ type CELDialect struct {
 type CEL struct {
 	dialect  CELDialect
 	env      func() (*cel.Env, error)
-	programs Memo[string, cel.Program]
+	programs proc.Memo[string, cel.Program]
 }
 
 // NewCEL returns a CEL. The environment is prepared when the first expression is compiled.
@@ -138,7 +138,7 @@ func (c *CEL) program(expression string) (cel.Program, error) {
 	if len(expression) > maxKeptExpression {
 		return c.compile(expression)
 	}
-	return c.programs.Get(expression, func() (cel.Program, error) { return c.compile(expression) })
+	return c.programs.Do(expression, func() (cel.Program, error) { return c.compile(expression) })
 }
 
 func (c *CEL) compile(expression string) (cel.Program, error) {

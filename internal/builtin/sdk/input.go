@@ -12,12 +12,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Meta has the fields that all inputs have and functions ignore.
@@ -213,49 +214,18 @@ func pathOf(err error) string {
 	return ""
 }
 
-// most is the maximum number of values in a Memo. A Memo is emptied before it
-// would have more.
-const most = 256
-
-// A Memo caches a value for each key. All composite resources of a render use the
-// same Memo. The zero value is empty. A Memo is safe for concurrent use.
-type Memo[K comparable, V any] struct {
-	mu     sync.Mutex
-	values map[K]func() (V, error)
-}
-
-// Get returns the cached value for key. If there is none, Get calls compute.
-// Concurrent calls of Get with the same key call compute only once.
-func (m *Memo[K, V]) Get(key K, compute func() (V, error)) (V, error) {
-	return m.entry(key, compute)()
-}
-
-func (m *Memo[K, V]) entry(key K, compute func() (V, error)) func() (V, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if v, ok := m.values[key]; ok {
-		return v
-	}
-	if m.values == nil || len(m.values) >= most {
-		m.values = map[K]func() (V, error){}
-	}
-	v := sync.OnceValues(compute)
-	m.values[key] = v
-	return v
-}
-
 // Inputs decodes the inputs of a function into structs, and caches these. The zero value is for
 // a function all of whose versions have the same fields.
 type Inputs[T any] struct {
 	// Lacks are the fields that the version of the function does not have, as in Decode.
 	Lacks []string
-	memo  Memo[Sum, *T]
+	memo  proc.Memo[Sum, *T]
 }
 
 // Of returns the input in a request, which must not be changed. The text of an error is the
 // message of the fatal result.
 func (i *Inputs[T]) Of(req *fnv1.RunFunctionRequest) (*T, error) {
-	return i.memo.Get(SumOf(req.GetInput()), func() (*T, error) { return Input[T](req, i.Lacks...) })
+	return i.memo.Do(SumOf(req.GetInput()), func() (*T, error) { return Input[T](req, i.Lacks...) })
 }
 
 // Input decodes the input in a request, like Inputs.Of. lacks are those of Inputs.

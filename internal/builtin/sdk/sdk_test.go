@@ -4,8 +4,6 @@ import (
 	"errors"
 	"math"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -181,37 +179,6 @@ func TestConditionStatus(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
-	}
-}
-
-func TestMemo(t *testing.T) {
-	var memo sdk.Memo[int, int]
-	var made atomic.Int32
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if v, err := memo.Get(1, func() (int, error) { made.Add(1); return 7, nil }); v != 7 || err != nil {
-				t.Errorf("got %d, %v", v, err)
-			}
-		})
-	}
-	e2e.Wait(t, &wg)
-	if made.Load() != 1 {
-		t.Errorf("compute was called %d times", made.Load())
-	}
-	failed := errors.New("no")
-	if _, err := memo.Get(2, func() (int, error) { return 0, failed }); !errors.Is(err, failed) {
-		t.Errorf("got %v", err)
-	}
-	// The number of cached values is limited, so a thousand new values remove the
-	// first one.
-	for i := range 1000 {
-		if v, _ := memo.Get(i+10, func() (int, error) { return i, nil }); v != i {
-			t.Fatalf("key %d: got %d", i, v)
-		}
-	}
-	if _, err := memo.Get(1, func() (int, error) { made.Add(1); return 7, nil }); err != nil || made.Load() != 2 {
-		t.Errorf("the first key is still cached: compute was called %d times (%v)", made.Load(), err)
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -37,48 +34,6 @@ const (
 	// programSize is the approximate size, in bytes, of the test function in a package.
 	programSize = 5 * mb
 )
-
-// BenchmarkTenAtOnce measures the time from the concurrent start of ten functions until
-// all of them have answered.
-func BenchmarkTenAtOnce(b *testing.B) {
-	asEachUser(b, func(b *testing.B, dir string) {
-		fn := runtimes.Function{Name: "function", Package: filepath.Join(dir, "50.xpkg")}
-		s := sandbox.Sandbox{Cache: b.TempDir()}
-		answerOf(b, s, fn)
-		var took []time.Duration
-		for b.Loop() {
-			for range rounds {
-				took = append(took, tenAnswers(b, s, fn))
-			}
-		}
-		b.ReportMetric(0, "ns/op")
-		b.ReportMetric(ms(median(took)), "ten-ms")
-	})
-}
-
-func tenAnswers(b *testing.B, s sandbox.Sandbox, fn runtimes.Function) time.Duration {
-	b.Helper()
-	instances := make([]*runtimes.Instance, 10)
-	begun := time.Now()
-	var g errgroup.Group
-	for i := range instances {
-		g.Go(func() (err error) {
-			if instances[i], err = s.Start(b.Context(), fn); err == nil {
-				err = ask(b.Context(), instances[i])
-			}
-			return err
-		})
-	}
-	err := g.Wait()
-	took := time.Since(begun)
-	for _, i := range instances {
-		if i != nil {
-			err = errors.Join(err, i.Stop(b.Context()))
-		}
-	}
-	e2e.NoError(b, err)
-	return took
-}
 
 // BenchmarkSize compares the times to the first answer of functions with images of 5 MB
 // and of 500 MB: from a cache, from an .xpkg file, and from a file of docker save or the
@@ -156,47 +111,6 @@ func ask(ctx context.Context, f function.Runner) error {
 		err = fmt.Errorf("the answer is %v", rsp)
 	}
 	return err
-}
-
-// asEachUser runs a benchmark as an ordinary user, and also as root if root runs the
-// test. dir contains a package of 50 MB.
-func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
-	dir := os.Getenv(benchVar)
-	if dir == "" {
-		dir = publicDir(b)
-		img := sizedPackage(b, dir, program(b, "function"), 50*mb)
-		writePackage(b, filepath.Join(dir, "50.xpkg"), img)
-	}
-	if os.Geteuid() != 0 {
-		bench(b, dir)
-		return
-	}
-	b.Run("Root", func(b *testing.B) { bench(b, dir) })
-	b.Run("OrdinaryUser", func(b *testing.B) {
-		out := asOrdinaryUser(b, []string{benchVar + "=" + dir, programsVar + "=" + filepath.Dir(program(b, "function"))}, "-test.run=^$", "-test.bench=^"+strings.Split(b.Name(), "/")[0]+"$", "-test.benchtime=1x")
-		b.ReportMetric(0, "ns/op")
-		reportAgain(b, out)
-	})
-}
-
-// reportAgain reports the measurements in out, the output of a benchmark in another process.
-func reportAgain(b *testing.B, out string) {
-	b.Helper()
-	for line := range strings.Lines(out) {
-		fields := strings.Fields(line)
-		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
-			continue
-		}
-		for i := 2; i+1 < len(fields); i += 2 {
-			value, err := strconv.ParseFloat(fields[i], 64)
-			if err != nil {
-				b.Fatalf("reading %q: %v", line, err)
-			}
-			b.ReportMetric(value, fields[i+1])
-		}
-		return
-	}
-	b.Fatalf("nothing was measured:\n%s", out)
 }
 
 // sizedPackage returns a package of the test function. A layer of random bytes makes the

@@ -14,11 +14,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// Environment variables that select a role of this test program, or pass a file to it.
-const (
-	programsVar = "XFN_TEST_PROGRAMS" // directory of the programs of the test images, if they are built already
-	benchVar    = "XFN_TEST_BENCH"    // directory with packages of the test function, if they exist already
-)
+// programsVar is the environment variable with the directory of the programs of the test images, if
+// they are built already.
+const programsVar = "XFN_TEST_PROGRAMS"
 
 func TestMain(m *testing.M) {
 	functiontest.Supervise()

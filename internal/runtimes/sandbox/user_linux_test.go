@@ -13,7 +13,7 @@ import (
 
 // publicDir returns an empty directory that every user can enter. It is removed
 // at the end of the test.
-func publicDir(t testing.TB) string {
+func publicDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sandbox")
 	e2e.NoError(t, err)
@@ -24,7 +24,7 @@ func publicDir(t testing.TB) string {
 
 // asOrdinaryUser runs this test program again as a user without privileges, in a
 // directory that the user owns, and returns the output.
-func asOrdinaryUser(t testing.TB, env []string, args ...string) string {
+func asOrdinaryUser(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	const uid, gid = 54321, 54321
 	dir := publicDir(t)
