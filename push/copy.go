@@ -109,12 +109,7 @@ func (c *copying) read(ctx context.Context) error {
 	if c.options.NoSignatures {
 		return nil
 	}
-	err = c.findAttached(ctx, s)
-	next := "copy it without its attachments, with " + hint.NoSignatures
-	if before := hint.Of(err); before != "" {
-		next = before + "; or " + next
-	}
-	return hint.Wrap(err, next)
+	return hint.Add(c.findAttached(ctx, s), "copy it without its attachments, with "+hint.NoSignatures)
 }
 
 func (c *copying) do(ctx context.Context) error {

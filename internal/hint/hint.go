@@ -107,6 +107,20 @@ func Of(err error) Hint {
 	return ""
 }
 
+// Or joins alternatives, without those that are "".
+func Or(alternatives ...Hint) Hint {
+	var all []string
+	for _, h := range alternatives {
+		if h != "" {
+			all = append(all, string(h))
+		}
+	}
+	return Hint(strings.Join(all, "; or "))
+}
+
+// Add returns err with an alternative to its hint, if it has one. It returns nil if err is nil.
+func Add(err error, alternative Hint) error { return Wrap(err, Or(Of(err), alternative)) }
+
 // Meant returns a hint that suggests the name near after prefix, such as "kind: ". It returns ""
 // if near is "".
 func Meant(prefix, near string) Hint {

@@ -21,6 +21,10 @@ func TestOf(t *testing.T) {
 		"Wrapped":   {"a hint survives wrapping", fmt.Errorf("reading %q: %w", "f", hint.Wrap(cause, "try x")), "try x"},
 		"Empty":     {"an empty hint does not hide another", hint.Wrap(hint.Wrap(cause, "try x"), ""), "try x"},
 		"NoName":    {"without a similar name there is no suggestion", hint.Wrap(cause, hint.Meant("kind: ", "")), ""},
+		"Added":     {"an alternative follows the hint", hint.Add(fmt.Errorf("reading: %w", hint.Wrap(cause, "try x")), "try y"), "try x; or try y"},
+		"AddedOnly": {"an alternative of no hint stands alone", hint.Add(cause, "try y"), "try y"},
+		"AddedNil":  {"no error has no hint to add to", hint.Add(nil, "try y"), ""},
+		"Or":        {"alternatives that are empty are left out", hint.Wrap(cause, hint.Or("", "try x", "", "try y")), "try x; or try y"},
 		"Outermost": {"the outermost hint is returned", hint.Wrap(hint.Wrap(cause, "inner"), "outer"), "outer"},
 	}
 	for name, tc := range cases {

@@ -170,10 +170,7 @@ func (p *Project) adviseMirror(reference string, err error) error {
 		err = fmt.Errorf("%w (%s:%d rewrites %q)", err, p.Path, p.Line(r.Field), reference)
 		next = hint.Hint(fmt.Sprintf("correct the prefixes of the ImageConfig, of which %q became %q", r.From, r.To))
 	}
-	if own := hint.Of(err); own != "" {
-		next += "; or " + own
-	}
-	return hint.Wrap(err, next)
+	return hint.Wrap(err, hint.Or(next, hint.Of(err)))
 }
 
 // overPackage reports whether a base image is a package, whose own layers are left out.

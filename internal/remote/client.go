@@ -214,10 +214,16 @@ type keychain struct {
 	report progress.Func
 
 	mu sync.Mutex
-	// reported contains the progress messages that were sent. sources maps the String of each
-	// target to the source of its credentials.
+	// reported contains the progress messages that were sent. origins maps the String of each
+	// target to the origin of its credentials.
 	reported map[string]bool
-	sources  map[string]string
+	origins  map[string]origin
+}
+
+// An origin has the Source and the Advice of a credentials.Credential.
+type origin struct {
+	source string
+	advice hint.Hint
 }
 
 // anonymous is the source if there are no credentials. unnamed is the source of an
@@ -227,11 +233,11 @@ const (
 	unnamed   = ""
 )
 
-// maxKnown limits the number of sources that a keychain remembers in a long-running process.
+// maxKnown limits the number of origins that a keychain remembers in a long-running process.
 const maxKnown = 1000
 
 func newKeychain(inner authn.Keychain, report progress.Func) *keychain {
-	return &keychain{inner: inner, report: report, reported: map[string]bool{}, sources: map[string]string{}}
+	return &keychain{inner: inner, report: report, reported: map[string]bool{}, origins: map[string]origin{}}
 }
 
 func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
@@ -239,19 +245,19 @@ func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Au
 	if err != nil {
 		return nil, newKeychainError(target, err)
 	}
-	source, line := unnamed, target.RegistryStr()+": credentials"
+	from, line := origin{source: unnamed}, target.RegistryStr()+": credentials"
 	if c, ok := auth.(*credentials.Credential); ok {
-		source, line = c.Source, line+" of "+c.Source
+		from, line = origin{c.Source, c.Advice}, line+" of "+c.Source
 	}
 	if auth == authn.Anonymous {
-		source, line = anonymous, target.RegistryStr()+": no credentials"
+		from.source, line = anonymous, target.RegistryStr()+": no credentials"
 	}
 	k.mu.Lock()
-	if len(k.sources) >= maxKnown {
-		clear(k.sources)
+	if len(k.origins) >= maxKnown {
+		clear(k.origins)
 		clear(k.reported)
 	}
-	k.sources[target.String()] = source
+	k.origins[target.String()] = from
 	reported := k.reported[line]
 	k.reported[line] = true
 	k.mu.Unlock()
@@ -261,11 +267,11 @@ func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Au
 	return auth, nil
 }
 
-// source returns where the credentials for target came from, or "" if that is not known.
-func (k *keychain) source(target authn.Resource) string {
+// origin returns where the credentials for target came from, or the zero value if that is not known.
+func (k *keychain) origin(target authn.Resource) origin {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.sources[target.String()]
+	return k.origins[target.String()]
 }
 
 // overlooked returns the error of the method Overlooked of *credentials.Keychain, or nil for

@@ -20,7 +20,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
-	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
 // Explain returns err with a text that describes it for users in one sentence, and with a
@@ -131,8 +130,9 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 
 func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
-	source := c.keychain.source(ref.Context())
-	of, as, access := " of "+source, " with the credentials of "+source, login(host, source)
+	from := c.keychain.origin(ref.Context())
+	source := from.source
+	of, as, access := " of "+source, " with the credentials of "+source, login(host, from.advice)
 	switch source {
 	case anonymous:
 		of, as = "", " without credentials"
@@ -183,18 +183,15 @@ func (c *Client) describeMissing(ref name.Reference, e *transport.Error) (text s
 	}
 }
 
-// login returns the hint that says how to log in with other credentials. source is where the
-// refused credentials came from.
-func login(host, source string) hint.Hint {
+// login returns the hint that says how to log in with other credentials, after the advice about the
+// refused ones.
+func login(host string, advice hint.Hint) hint.Hint {
 	if host == name.DefaultRegistry {
 		host = "docker.io"
 	}
 	next := hint.Hint("log in with: docker login " + host)
-	switch {
-	case credentials.EndsWithNewline(source):
-		return "write the password without the newline, with printf or echo -n, or " + next
-	case source == credentials.GitHub:
-		return "give the token the permission for packages, unset it, or " + next
+	if advice != "" {
+		return advice + ", or " + next
 	}
 	return next
 }

@@ -32,7 +32,8 @@ func UnpackedMetadata(dir string) Metadata { return metadata(dir, "package.yaml"
 // SourceMetadata returns the metadata of the package in a folder with a function's source, as
 // UnpackedMetadata does.
 func SourceMetadata(dir string) Metadata {
-	return metadata(dir, "package/crossplane.yaml", "crossplane.yaml", "package/input/*.yaml", "package/input/*.yml")
+	return metadata(dir, "package/crossplane.yaml", "package-function/crossplane.yaml", "crossplane.yaml",
+		"package/input/*.yaml", "package/input/*.yml", "package-function/input/*.yaml", "package-function/input/*.yml")
 }
 
 // metadata reads the files in dir that match the patterns. The first package metadata counts.

@@ -45,13 +45,14 @@ func TestUnpackedMetadata(t *testing.T) {
 func TestSourceMetadata(t *testing.T) {
 	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: inputs.f.example.org}\n"
 	const meta = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nspec: {capabilities: [composition]}\n"
-	dir := t.TempDir()
-	for path, text := range map[string]string{"package/crossplane.yaml": meta, "package/input/a.yaml": crd, "package/input/b.yaml": "apiVersion: v1\nkind: Secret\n", "package/other.yaml": crd} {
-		path = filepath.Join(dir, filepath.FromSlash(path))
-		e2e.WriteFile(t, path, text)
-	}
-	got := runtimes.SourceMetadata(dir)
-	if len(got.Inputs) != 1 || !slices.Equal(got.Capabilities, []string{"composition"}) {
-		t.Errorf("the CRDs in package/input and the capabilities are read: got %v", got)
+	for _, root := range []string{"package", "package-function"} {
+		dir := t.TempDir()
+		for path, text := range map[string]string{"crossplane.yaml": meta, "input/a.yaml": crd, "input/b.yaml": "apiVersion: v1\nkind: Secret\n", "other.yaml": crd} {
+			e2e.WriteFile(t, filepath.Join(dir, root, filepath.FromSlash(path)), text)
+		}
+		got := runtimes.SourceMetadata(dir)
+		if len(got.Inputs) != 1 || !slices.Equal(got.Capabilities, []string{"composition"}) {
+			t.Errorf("the CRDs in the directory input of %s and the capabilities are read: got %v", root, got)
+		}
 	}
 }

@@ -113,8 +113,8 @@ func (j validators) unknown(obj map[string]any) []Fault {
 	for _, path := range append(paths, more...) {
 		name := FieldName(path)
 		near := nearestTo(name, j.tree)
-		if near == defaultDeletePolicy && !hasClaims(obj) {
-			near = "" // An XRD without claims may not have it, either.
+		if !mayHave(obj, near) {
+			near = ""
 		}
 		found = append(found, Fault{Field: name, Unknown: true, Nearest: near, Text: "unknown field"})
 	}

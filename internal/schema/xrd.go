@@ -44,6 +44,18 @@ func RootFields() []string { return []string{"apiVersion", "kind", "metadata", "
 // defaultDeletePolicy is a field in the spec of an XRD that only affects claims.
 const defaultDeletePolicy = "defaultCompositeDeletePolicy"
 
+// ForClaims reports whether an unknown field of a composite resource or an XRD is one that only claims
+// have.
+func ForClaims(field string) bool {
+	return field == "spec.compositeDeletePolicy" || field == "spec.crossplane.compositeDeletePolicy"
+}
+
+// mayHave reports whether an object may have a field that its schema has. An XRD without claims has no
+// default for them.
+func mayHave(obj map[string]any, field string) bool {
+	return field != defaultDeletePolicy || hasClaims(obj)
+}
+
 func hasClaims(xrd map[string]any) bool {
 	_, ok, _ := unstructured.NestedFieldNoCopy(xrd, "spec", "claimNames")
 	return ok

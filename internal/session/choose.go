@@ -314,9 +314,9 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	case !ok:
 		return ways
 	case s.config.Builtins.Mode == builtin.Off:
-		return "leave out " + hint.Builtins + "=off to use the builtin " + hint.Hint(b.Name) + "; or " + ways
+		return hint.Or("leave out "+hint.Builtins+"=off to use the builtin "+hint.Hint(b.Name), ways)
 	default:
-		return "use the builtin " + hint.Hint(b.Name) + " with " + hint.Runtime + " Builtin or " + hint.Builtin + " REPO=" + hint.Hint(b.Name) + "; or " + ways
+		return hint.Or("use the builtin "+hint.Hint(b.Name)+" with "+hint.Runtime+" Builtin or "+hint.Builtin+" REPO="+hint.Hint(b.Name), ways)
 	}
 }
 

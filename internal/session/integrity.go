@@ -93,7 +93,7 @@ func (s *Session) reportConverted(e composition.Entry, p plan) error {
 	}
 	text := fmt.Sprintf("%s: Crossplane v2 refuses Composition %q of mode Resources", e.Document.PositionOf("spec.resources"), e.GetName())
 	if p.in.Strict {
-		return hint.Wrap(errors.New(text), "convert it with `convert pipeline-composition`, or imitate Crossplane v1 with "+hint.CrossplaneVersion+" v1.20")
+		return hint.Wrap(errors.New(text), "convert it with `"+conversionOf(e)+"`, or imitate Crossplane v1 with "+hint.CrossplaneVersion+" v1.20")
 	}
 	s.config.Progress.Warn(text + "; it " + converted)
 	return nil
@@ -160,13 +160,22 @@ func (s *Session) refuses(p plan, kind composition.ProblemKind) bool {
 	return p.in.Strict || kind == composition.UnknownField && !s.config.Lenient || slices.Contains(p.checks.Refuse, kind)
 }
 
+// conversionOf returns the command that converts a legacy Composition.
+func conversionOf(e composition.Entry) hint.Hint {
+	command := hint.Hint("convert pipeline-composition")
+	if e.Document.Path == "" || e.Document.Path == manifest.Stdin {
+		return command
+	}
+	return command + " " + hint.Hint(e.Document.Path)
+}
+
 // hintMode adds a hint to err if the Composition calls alpha functions, which
 // need profile Alpha.
 func hintMode(e composition.Entry, err error) error {
 	if !e.Alpha {
 		return err
 	}
-	return hint.Wrap(err, "render the Composition with "+hint.Profile+" alpha, or convert it with `convert pipeline-composition`, which reports how it converts the functions")
+	return hint.Wrap(err, "render the Composition with "+hint.Profile+" alpha, or convert it with `"+conversionOf(e)+"`, which reports how it converts the functions")
 }
 
 // warnOtherComposition warns if xr, the composite resource in doc, refers to another Composition than

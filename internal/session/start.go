@@ -242,17 +242,14 @@ func (s *Session) advisePull(err error, choices []choice) error {
 	if !failed && !errors.As(err, new(*image.MissingError)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	var next []string
-	if before := hint.Of(err); before != "" {
-		next = append(next, string(before))
-	}
+	next := []hint.Hint{hint.Of(err)}
 	if failed {
-		next = append(next, "use only images in the cache with "+string(hint.Offline))
+		next = append(next, "use only images in the cache with "+hint.Offline)
 	}
 	pulled := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.runtime == Builtin || lock.IsPath(c.fn.Package) })
 	if slices.ContainsFunc(pulled, func(c choice) bool { return anyOwner(c.fn.Package) }) {
-		way := "run the builtin of this name with " + string(hint.Builtins) + "=any"
-		chosen := string(hint.Runtime) + " " + string(s.config.Runtime)
+		way := "run the builtin of this name with " + hint.Builtins + "=any"
+		chosen := hint.Runtime + " " + hint.Hint(s.config.Runtime)
 		switch {
 		case s.config.Builtins.Mode == builtin.Any:
 			way = "leave out " + chosen + ", which does not run the builtin of this name"
@@ -269,9 +266,9 @@ func (s *Session) advisePull(err error, choices []choice) error {
 		if unknown == nil && slices.ContainsFunc(own, func(c choice) bool { return c.fn.Name == here }) {
 			name, dir = here, source
 		}
-		next = append(next, fmt.Sprintf("run your own function from source with %s %s=%s", hint.Package, name, dir))
+		next = append(next, hint.Hint(fmt.Sprintf("run your own function from source with %s %s=%s", hint.Package, name, dir)))
 	}
-	return hint.Wrap(err, strings.Join(next, "; or "))
+	return hint.Wrap(err, hint.Or(next...))
 }
 
 // anyOwner reports whether a builtin replaces a package if its owner does not matter. A function of

@@ -159,11 +159,7 @@ func (c *BuildCmd) base(ctx context.Context, program terminal.Program, p *projec
 	pull := image.Options{Remote: c.Client(program), Progress: opts.Progress, Offline: c.Offline}
 	images, err := runtimeimage.FromCache(ctx, dir, ref, image.IfNotPresent, pull, opts)
 	if err != nil && remote.Explained(err) {
-		next := hint.Hint("use only base images in the cache with --offline")
-		if before := hint.Of(err); before != "" {
-			next = before + "; or " + next
-		}
-		return nil, hint.Wrap(err, next)
+		return nil, hint.Add(err, "use only base images in the cache with --offline")
 	}
 	return images, err
 }

@@ -103,7 +103,7 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	runtimes := built.Images
 	defer func() { err = errors.Join(err, runtimes.Close()) }()
 	if xpkg.NeedsRuntime(pkg.Meta.Kind) && len(runtimes.All) == 0 {
-		term.Warn("the package of the " + pkg.Meta.Kind + " has no runtime image: embed one with " + embedFlags)
+		term.Warn("the package of the " + pkg.Meta.Kind + " has no runtime image: embed one with " + withRuntime(pkg.Meta.Name, filepath.Join(c.PackageRoot, "..")))
 	}
 	if err := c.lintRuntimes(term, pkg.Meta.Kind, runtimes.All); err != nil {
 		return err
@@ -141,6 +141,18 @@ func rootOf(dir string) string {
 		}
 	}
 	return dir
+}
+
+// rootNear returns the package root of a file, for example one with an example in the source of a function, or
+// an example of a root.
+func rootNear(file string) string {
+	for _, dir := range []string{filepath.Dir(file), filepath.Join(filepath.Dir(file), "..")} {
+		root := rootOf(dir)
+		if _, err := os.Stat(filepath.Join(root, metaFile)); err == nil {
+			return root
+		}
+	}
+	return "package"
 }
 
 // read reads the package root, and prints its problems.

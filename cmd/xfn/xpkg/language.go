@@ -8,7 +8,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -123,7 +122,7 @@ func (f *runtimeFlags) base(ctx context.Context, program terminal.Program, stand
 		images, err = f.cached(ctx, program, at, policy, opts)
 	}
 	if err != nil && f.BaseImage == "" {
-		err = hint.Wrap(err, strings.TrimPrefix(string(hint.Of(err))+"; or name a mirror of it with --base-image", "; or "))
+		err = hint.Add(err, "name a mirror of it with --base-image")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the base image: %w", err)

@@ -68,7 +68,7 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		return err
 	}
 	if xpkg.NeedsRuntime(report.Meta.Kind) && report.Layers > 0 && !report.Runtime {
-		report.Problems = append(report.Problems, xpkg.Problem{Rule: "runtime", Warning: true, Text: "the package of the " + report.Meta.Kind + " has no runtime image", Hint: "build it with " + embedFlags})
+		report.Problems = append(report.Problems, xpkg.Problem{Rule: "runtime", Warning: true, Text: "the package of the " + report.Meta.Kind + " has no runtime image", Hint: "build it with " + withRuntime(report.Meta.Name, ".")})
 	}
 	return c.PrintLint(term, terminal.Findings{Command: "xfn xpkg lint", Program: p}, c.Package, report, opts.Lint)
 }
@@ -103,7 +103,7 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 	s, err := c.open(ctx, p, c.Package)
 	if err != nil && isFile(c.Package) && manifest.IsYAML(c.Package) {
 		err = fmt.Errorf("linting %q: expected a package root, a package file or a reference", c.Package)
-		return report, hint.Wrap(err, "lint the directory of a crossplane.yaml, as in xfn xpkg lint package; validate single objects with xfn validate")
+		return report, hint.Wrap(err, fmt.Sprintf("lint the directory of a %s, as in xfn xpkg lint %s; validate single objects with xfn validate", metaFile, rootNear(c.Package)))
 	}
 	if err != nil {
 		return report, err

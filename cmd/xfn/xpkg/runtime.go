@@ -18,14 +18,25 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
 // embedFlags names flags that embed a runtime image, in messages about a package without one.
 const embedFlags = "--embed-runtime-source, --embed-runtime-dir, --embed-runtime-image or another --embed-runtime flag"
+
+// withRuntime returns the command that builds the package called name with its runtime image, if dir has
+// the function's source, and otherwise embedFlags.
+func withRuntime(name, dir string) string {
+	if _, source, err := languages.Find(dir); err == nil && runtimes.SourceMetadata(dir).Name == name {
+		return fmt.Sprintf("xfn xpkg build -f %s --embed-runtime-source %s", rootOf(dir), source)
+	}
+	return embedFlags
+}
 
 // runtimeFlags say where the runtime image of a package comes from.
 type runtimeFlags struct {

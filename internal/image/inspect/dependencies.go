@@ -41,11 +41,7 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 		if c.Faulty == nil || ctx.Err() != nil {
 			return hint.Wrap(err, cmp.Or(before, "leave dependencies out with "+hint.Dependencies+"=none"))
 		}
-		next := "leave packages that files name out with " + hint.Offline
-		if before != "" {
-			next = before + "; or " + next
-		}
-		c.Faulty(hint.Wrap(err, next))
+		c.Faulty(hint.Wrap(err, hint.Or(before, "leave packages that files name out with "+hint.Offline)))
 		return nil
 	}
 	return err

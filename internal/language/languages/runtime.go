@@ -50,8 +50,7 @@ func (b Builder) Build(ctx context.Context, dir string) (layout string, err erro
 	if lang.Base != "" {
 		if src.Base, err = b.Base(ctx, lang.Base, opts); err != nil {
 			err = fmt.Errorf("finding the base image of %s: %w", lang.Name, err)
-			next := "build the package of the function with a base image from another registry, and name its file with " + string(hint.Package) + " NAME=FILE"
-			return "", hint.Wrap(err, strings.TrimPrefix(string(hint.Of(err))+"; or "+next, "; or "))
+			return "", hint.Add(err, "build the package of the function with a base image from another registry, and name its file with "+hint.Package+" NAME=FILE")
 		}
 	}
 	built, err := lang.Build(ctx, src, opts)

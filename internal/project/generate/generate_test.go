@@ -117,7 +117,7 @@ func TestFunctionRefuses(t *testing.T) {
 		"Name":     {"the name becomes part of a repository", generate.FunctionOptions{Name: "Bad_Name", Language: "go"}, "", `"Bad_Name" cannot name a function`, "lower-case"},
 		"Language": {"the project has no schemas for the language", generate.FunctionOptions{Name: "a", Language: "kcl"}, "", "a function in kcl needs schemas for kcl", "add kcl to spec.schemas.languages"},
 		"Kind":     {"only some kinds have a pipeline", generate.FunctionOptions{Name: "a", Language: "go"}, "kind: ConfigMap\napiVersion: v1\n", "expected a Composition, Operation", ""},
-		"Mode":     {"a Composition of mode Resources has no pipeline", generate.FunctionOptions{Name: "a", Language: "go"}, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec:\n  mode: Resources\n", "c.yaml:4: the Composition has no pipeline", "xfn convert"},
+		"Mode":     {"a Composition of mode Resources has no pipeline", generate.FunctionOptions{Name: "a", Language: "go"}, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec:\n  mode: Resources\n", "c.yaml:4: the Composition has no pipeline", "xfn convert pipeline-composition FILE"},
 		"Step":     {"the names of steps are unique", generate.FunctionOptions{Name: "a", Language: "go"}, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec:\n  pipeline:\n  - step: a\n    functionRef: {name: other}\n", `c.yaml:5: the pipeline already has a step "a", which calls "other"`, "another name"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,8 @@ func TestFunctionRefuses(t *testing.T) {
 				tc.options.Pipeline = filepath.Join(dir, "c.yaml")
 			}
 			_, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), tc.options)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), tc.advice) {
+			advice := strings.Replace(tc.advice, "FILE", tc.options.Pipeline, 1)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), advice) {
 				t.Errorf("%s: got %v with the hint %q", tc.reason, err, hint.Of(err))
 			}
 			if _, err := os.Stat(filepath.Join(dir, "functions")); err == nil {

@@ -72,7 +72,7 @@ func AddStep(ctx context.Context, path, step, function string) (*Edit, error) {
 			return &manifest.Error{Path: path, Line: doc.Lines().Of(field), Err: err}
 		}
 		if err != nil {
-			return nil, at("spec.mode", err)
+			return nil, hint.Wrap(at("spec.mode", err), "convert it first, with xfn convert pipeline-composition "+path)
 		}
 		for i, s := range stepsOf(obj, list) {
 			name, _, _ := unstructured.NestedString(s, "step")
@@ -106,7 +106,7 @@ func pipelineOf(obj map[string]any) (string, error) {
 	case group == "apiextensions.crossplane.io" && u.GetKind() == "Composition":
 		mode, _, _ := unstructured.NestedString(obj, "spec", "mode")
 		if resources, _, _ := unstructured.NestedSlice(obj, "spec", "resources"); mode == "Resources" || len(resources) > 0 {
-			return "", hint.Wrap(errors.New("the Composition has no pipeline: its mode is Resources"), "convert it first, with xfn convert")
+			return "", errors.New("the Composition has no pipeline: its mode is Resources")
 		}
 		return "spec.pipeline", nil
 	case group == "ops.crossplane.io" && u.GetKind() == "Operation":

@@ -174,21 +174,16 @@ func (f file) credential(key string) (Credential, error) {
 	return newCredential(auth, f.name), nil
 }
 
-// newline is the end of the Source of a credential whose password ends with a newline. A shell
-// adds one with echo, and the registry then refuses the password.
-const newline = ", whose password ends with a newline"
-
-// EndsWithNewline reports whether the password of a credential from a Source ends with a newline.
-func EndsWithNewline(source string) bool { return strings.HasSuffix(source, newline) }
-
 func newCredential(auth authn.AuthConfig, source string) Credential {
+	c := Credential{Authenticator: authn.FromConfig(auth), Source: source}
 	switch {
-	case strings.HasSuffix(auth.Password, "\n"):
-		source += newline
+	case strings.HasSuffix(auth.Password, "\n"): // A shell adds one with echo.
+		c.Source += ", whose password ends with a newline"
+		c.Advice = "write the password without the newline, with printf or echo -n"
 	case auth.Username != "" && auth == (authn.AuthConfig{Username: auth.Username}):
-		source += ", which has no password"
+		c.Source += ", which has no password"
 	}
-	return Credential{authn.FromConfig(auth), source}
+	return c
 }
 
 const (

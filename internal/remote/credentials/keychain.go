@@ -47,13 +47,16 @@ type Credential struct {
 	authn.Authenticator
 	// Source names the place in messages, such as "~/.docker/config.json".
 	Source string
+	// Advice has the next steps, besides another login, after a registry has refused the credential, or
+	// is "".
+	Advice hint.Hint
 }
 
 // textVariable is the environment variable with the text of a configuration.
 const textVariable = "DOCKER_AUTH_CONFIG"
 
-// GitHub is the Credential.Source of a token from the environment variable GITHUB_TOKEN.
-const GitHub = "GITHUB_TOKEN"
+// gitHub is the environment variable with a token, and the Credential.Source of the token.
+const gitHub = "GITHUB_TOKEN"
 
 // Resolve implements authn.Keychain. It always returns an error, because finding credentials
 // may take long and needs a context: use ResolveContext.
@@ -80,7 +83,7 @@ func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (a
 			return nil, fmt.Errorf("getting credentials from %s: %w", o.Name, err)
 		}
 		if auth != authn.Anonymous {
-			return &Credential{auth, o.Name}, nil
+			return &Credential{Authenticator: auth, Source: o.Name}, nil
 		}
 	}
 	return authn.Anonymous, nil
@@ -109,7 +112,9 @@ func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential,
 		}
 	}
 	if target.RegistryStr() == "ghcr.io" && k.s.Token != "" {
-		return newCredential(authn.AuthConfig{Username: k.s.User, Password: k.s.Token}, GitHub), nil
+		c := newCredential(authn.AuthConfig{Username: k.s.User, Password: k.s.Token}, gitHub)
+		c.Advice = cmp.Or(c.Advice, "give the token the permission for packages, unset it")
+		return c, nil
 	}
 	return Credential{}, nil
 }

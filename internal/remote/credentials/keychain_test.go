@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -120,21 +121,22 @@ func check(t *testing.T, reason string, err error, want, next string) {
 }
 
 // A registry refuses a password with a newline, which echo adds.
-func TestNewline(t *testing.T) {
+func TestAdvice(t *testing.T) {
+	const again = "write the password without the newline, with printf or echo -n"
 	config := auths(map[string]map[string]string{"registry.example.org": {"auth": base64.StdEncoding.EncodeToString([]byte("ada:" + canary + "\n"))}})
 	path := write(t, filepath.Join(t.TempDir(), "config.json"), config)
 	for reason, tc := range map[string]struct {
 		sources credentials.Sources
 		repo    string
-		want    bool
+		want    hint.Hint
 	}{
-		"the source of a password with a newline says so": {credentials.Sources{Files: []string{path}}, "registry.example.org/fn", true},
-		"the source of a token with a newline says so":    {credentials.Sources{Token: canary + "\n"}, "ghcr.io/fn", true},
-		"the source of a token is its variable":           {credentials.Sources{Token: canary}, "ghcr.io/fn", false},
+		"a password with a newline is written again": {credentials.Sources{Files: []string{path}}, "registry.example.org/fn", again},
+		"a token with a newline is written again":    {credentials.Sources{Token: canary + "\n"}, "ghcr.io/fn", again},
+		"a token may lack a permission":              {credentials.Sources{Token: canary}, "ghcr.io/fn", "give the token the permission for packages, unset it"},
 	} {
-		_, source, err := resolve(t, credentials.New(tc.sources), tc.repo)
-		e2e.NoError(t, err)
-		e2e.Equal(t, reason, tc.want, credentials.EndsWithNewline(source))
+		repo := e2e.Must(name.NewRepository(tc.repo))(t)
+		auth := e2e.Must(authn.Resolve(t.Context(), credentials.New(tc.sources), repo))(t)
+		e2e.Equal(t, reason, tc.want, auth.(*credentials.Credential).Advice)
 	}
 }
 

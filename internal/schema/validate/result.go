@@ -86,7 +86,7 @@ func (f Fault) String() string {
 	case schema.KeywordAdvice(f.Nearest) != "":
 		return text + ", which is not a keyword of schemas: " + schema.KeywordAdvice(f.Nearest)
 	case f.Nearest != "":
-	case text == `unknown field "spec.compositeDeletePolicy"`:
+	case schema.ForClaims(f.Field) && strings.HasPrefix(text, "unknown field "):
 		text += ", which only claims have: remove it"
 	case f.boolean != "":
 		text += ", " + string(f.boolean)
