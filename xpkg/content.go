@@ -2,7 +2,9 @@ package xpkg
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,14 +40,21 @@ type content struct {
 	releases   []schema.Release
 }
 
-// joinYAML returns package.yaml, and removes the YAML of the objects, which would double the memory.
-func (c content) joinYAML() []byte {
-	parts := [][]byte{nil, c.meta.yaml}
-	for i := range c.objects {
-		parts = append(parts, c.objects[i].yaml)
-		c.objects[i].yaml = nil
+// encode returns package.yaml, or the cause if ctx is done. The YAML needs more memory than the files,
+// so encode is called when nothing needs these any more.
+func (c content) encode(ctx context.Context) ([]byte, error) {
+	parts := [][]byte{c.meta.kept}
+	for _, d := range c.objects {
+		parts = append(parts, d.kept)
 	}
-	return bytes.Join(append(parts, nil), []byte("---\n"))
+	errs := make([]error, len(parts))
+	err := severalAtOnce(ctx, len(parts), func(i int) int64 { return int64(len(parts[i])) }, func(i int) {
+		parts[i], errs[i] = manifest.JSONToYAML(parts[i])
+	})
+	if err = cmp.Or(err, errors.Join(errs...)); err != nil {
+		return nil, err
+	}
+	return bytes.Join(slices.Concat([][]byte{nil}, parts, [][]byte{nil}), []byte("---\n")), nil
 }
 
 // assemble finds the one metadata object of a package, and checks that this kind of

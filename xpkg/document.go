@@ -29,8 +29,8 @@ type decoded struct {
 	// needs a fifth of the memory.
 	data map[string]any
 	json []byte
-	// yaml is the object in package.yaml. It is nil for examples.
-	yaml []byte
+	// kept is the object in package.yaml, as JSON. It is nil for examples.
+	kept []byte
 }
 
 // value returns the object.
@@ -108,7 +108,7 @@ func contentLost(doc manifest.Document, line int, text string) Problem {
 	return Problem{Rule: "content-after-end", Path: doc.Path, Line: line, Text: text, Hint: `begin each document with "---"`}
 }
 
-// decode decodes a document into its Go type and encodes it again for package.yaml. If
+// decode decodes a document into its Go type and encodes it again, as JSON for package.yaml. If
 // that fails, ok is false, and one of the problems has Refused set.
 func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	d, in, found := read(doc)
@@ -136,14 +136,14 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	if err != nil {
 		return d, false, append(found, d.wrongType(err, schema.Misfits(in, reflect.TypeOf(obj))))
 	}
-	out, err := json.Marshal(obj)
+	d.kept, err = json.Marshal(obj)
 	if err == nil {
-		d.yaml, err = manifest.JSONToYAML(out)
+		err = manifest.CheckJSON(d.kept)
 	}
 	if err != nil {
 		return d, false, append(found, d.refused("syntax", "encoding the object: "+err.Error(), ""))
 	}
-	found = append(found, d.lostFields(obj, unknown, out)...)
+	found = append(found, d.lostFields(obj, unknown)...)
 	if !isMeta(d.Object) {
 		d.json, d.data = in, nil
 	}
@@ -218,10 +218,11 @@ func identify(doc manifest.Document, data map[string]any) (Object, error) {
 	return o, hint.Wrap(&manifest.Error{Path: doc.Path, Line: o.Line, Err: err}, hintIgnore)
 }
 
-// lostFields reports fields that are not in out, the JSON of obj: unknown fields, and those that types with their own decoder drop.
-func (d decoded) lostFields(obj any, unknown []error, out []byte) Problems {
+// lostFields reports fields that are not in d.kept, the JSON of obj: unknown fields, and those that types
+// with their own decoder drop.
+func (d decoded) lostFields(obj any, unknown []error) Problems {
 	var kept any
-	if err := json.Unmarshal(out, &kept); err != nil {
+	if err := json.Unmarshal(d.kept, &kept); err != nil {
 		return Problems{d.refused("syntax", "decoding the object: "+err.Error(), "")}
 	}
 	paths := map[string]bool{}

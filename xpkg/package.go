@@ -151,7 +151,7 @@ func (r *rootReader) finish(ctx context.Context, where string, read contents, op
 		found[0].Text, found[0].Hint = where+" contains no package metadata: "+r.lost.Text, cmp.Or(r.lost.Hint, found[0].Hint)
 	}
 	r.found = append(r.found, found...)
-	pkg := &Package{Meta: c.meta.Object, Annotations: fieldpath.Texts(c.meta.data, "metadata", "annotations"), YAML: c.joinYAML()}
+	pkg := &Package{Meta: c.meta.Object, Annotations: fieldpath.Texts(c.meta.data, "metadata", "annotations")}
 	for _, d := range c.objects {
 		pkg.Objects = append(pkg.Objects, d.Object)
 	}
@@ -165,8 +165,13 @@ func (r *rootReader) finish(ctx context.Context, where string, read contents, op
 	for i, f := range found {
 		found[i].Warning = f.Warning || slices.Contains(opts.Tolerated, f.Rule)
 	}
-	pkg.Warnings, err = opts.Lint.Judge(found)
-	return pkg, err
+	if pkg.Warnings, err = opts.Lint.Judge(found); err != nil {
+		return pkg, err
+	}
+	if pkg.YAML, err = c.encode(ctx); err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", where, err)
+	}
+	return pkg, nil
 }
 
 // A rootReader reads files of up to left bytes in total and collects their problems.

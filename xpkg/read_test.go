@@ -3,6 +3,7 @@ package xpkg_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,6 +57,35 @@ func TestReadObjects(t *testing.T) {
 	}
 }
 
+// Nested YAML can be many times as large as the file and its JSON. Read encodes it after the rules, which
+// need both.
+func TestReadEncodesLast(t *testing.T) {
+	nested := "{type: string}"
+	for range 100 {
+		nested = "{type: object, properties: {a: " + nested + "}}"
+	}
+	files := map[string]string{"p/crossplane.yaml": functionYAML}
+	for i := range 30 {
+		files[fmt.Sprintf("p/%d.yaml", i)] = strings.ReplaceAll(crdYAML, "inputs", fmt.Sprintf("inputs%d", i)) + "        properties: {a: " + nested + "}\n"
+	}
+	fsys := memory(t, files)
+	alive := func() (bytes int) {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before, during := alive(), 0
+	pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{Rules: []xpkg.Rule{func(context.Context, []xpkg.Document) xpkg.Problems {
+		during = alive()
+		return nil
+	}}})
+	e2e.NoError(t, err)
+	if during-before > len(pkg.YAML) {
+		t.Errorf("the rules run with %d bytes in memory, want less than the %d bytes of package.yaml", during-before, len(pkg.YAML))
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -68,6 +98,7 @@ func TestReadRefuses(t *testing.T) {
 		"TwoMetadata":    {"two metadata objects are refused, and both are named", map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML + "---\n" + functionYAML}, "must contain one: p/a.yaml:1 (Function fn), p/b.yaml:17 (Function fn)"},
 		"NotYAML":        {"a syntax error names the file and the line", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "a: 1\nb: [1\nc: }\n"}, "p/z.yaml:2: "},
 		"Binary":         {"a binary file is refused", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\x00\x01"}, "p/z.yaml:1: control characters"},
+		"Control":        {"a character that YAML writers reject is refused before the rules run", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": strings.Replace(crdYAML, "kind: Input", `kind: "\x80"`, 1)}, "p/z.yaml:1: encoding the object: decoding JSON: yaml: control characters are not allowed"},
 		"UTF16":          {"UTF-16 is refused, because package.yaml joins many files", map[string]string{"crossplane.yaml": "\xff\xfea\x00:\x00 \x001\x00\n\x00"}, "p/crossplane.yaml:1: the file is UTF-16"},
 		"UTF16Big":       {"big-endian UTF-16 is refused in examples", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "\xfe\xff\x00a\x00:\x00 \x001\x00\n"}, "p/ex/a.yaml:1: the file is UTF-16"},
 		"PathOfLines":    {"a path with a line break is quoted", map[string]string{"crossplane.yaml": functionYAML, "a\n::error::x.yaml": "kind: X\n"}, `"p/a\n::error::x.yaml":1: `},

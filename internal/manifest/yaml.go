@@ -39,6 +39,15 @@ func JSONToYAML(in []byte) ([]byte, error) {
 	return yamlv2.Marshal(data)
 }
 
+// CheckJSON returns the error that JSONToYAML returns for valid JSON.
+func CheckJSON(in []byte) error {
+	if !bytes.ContainsFunc(in, unlikeInYAML) {
+		return nil
+	}
+	_, err := JSONToYAML(in)
+	return err
+}
+
 // unlikeInYAML reports whether a character is valid in JSON, but rejected or
 // changed by YAML readers.
 func unlikeInYAML(r rune) bool {

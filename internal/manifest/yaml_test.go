@@ -47,6 +47,9 @@ func FuzzJSONToYAML(f *testing.F) {
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("got error %v, want %v: %s", err, wantErr, in)
 		}
+		if err := manifest.CheckJSON(in); (err == nil) != (wantErr == nil) {
+			t.Errorf("CheckJSON: got error %v, want %v: %s", err, wantErr, in)
+		}
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", in, diff)
 		}
