@@ -2,14 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/alecthomas/kong"
 
@@ -19,7 +16,7 @@ import (
 )
 
 // checkOutputs returns an error if a flag names a file to write that is an input: an argument, or an
-// existing YAML file, except for an earlier report with such a name. Flags of such files have the tag "writes", whose value is the name of an
+// existing YAML file. Flags of such files have the tag "writes", whose value is the name of an
 // example; if it is YAML, they may replace YAML. The output of a conversion may replace its input.
 // xpkg.CheckOutput checks the files of packages.
 func checkOutputs(kctx *kong.Context) error {
@@ -49,7 +46,7 @@ func inputAt(kctx *kong.Context, path, example string) string {
 	}
 	target, _ := filepath.EvalSymlinks(path) // The output replaces the target of a link.
 	switch {
-	case manifest.IsYAML(target) && !manifest.IsYAML(example) && !isReport(target):
+	case manifest.IsYAML(target) && !manifest.IsYAML(example):
 		return "is a YAML file"
 	case isArgument(kctx, path):
 		return "the command reads"
@@ -77,18 +74,3 @@ func pathsOf(kctx *kong.Context, p *kong.Path) (paths []string) {
 	}
 	return paths
 }
-
-// isReport reports whether a file begins with a line of a trace or a blame, which may have any name. Such
-// a line has no key of YAML, and no mark of a list, a comment or a template.
-func isReport(path string) bool {
-	const longest = 4096 // bytes
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
-	start, err := io.ReadAll(io.LimitReader(f, longest))
-	return err == nil && reportLine().Match(start)
-}
-
-var reportLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN./\\](?:[^:\n]|:+[^\s:])*\n`) })
