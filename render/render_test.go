@@ -43,9 +43,7 @@ func response(t testing.TB, text string) *fnv1.RunFunctionResponse {
 
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
-	obj, err := manifest.Document{Path: "test", Line: 1, Text: []byte(text)}.Object()
-	e2e.NoError(t, err)
-	return &unstructured.Unstructured{Object: obj}
+	return &unstructured.Unstructured{Object: e2e.Object(t, text)}
 }
 
 func pipeline(steps ...apiextv1.PipelineStep) *apiextv1.Composition {

@@ -43,7 +43,7 @@ functions:
 		},
 		"user": desires(`{name: user, resource: {apiVersion: db.gold.test/v1, kind: User, metadata: {name: x-user}}, readinessChecks: [{type: None}]}`),
 	}}
-	given := &unstructured.Unstructured{Object: object(t, `{apiVersion: db.gold.test/v1, kind: XDatabase, metadata: {name: x}, spec: {storageGB: 20}}`)}
+	given := &unstructured.Unstructured{Object: e2e.Object(t, `{apiVersion: db.gold.test/v1, kind: XDatabase, metadata: {name: x}, spec: {storageGB: 20}}`)}
 	xr, store := alpha.Cluster(given, nil, nil)
 	reconcile := func(spec string) *alpha.Result {
 		t.Helper()
@@ -54,7 +54,7 @@ functions:
 		}
 		result, err := alpha.Run(t.Context(), alpha.Request{
 			XR:          xr,
-			Composition: decoded(t, map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, spec)}),
+			Composition: decoded(t, map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": e2e.Object(t, spec)}),
 		}, run.runner(t, &reconciled{}), store)
 		e2e.NoError(t, err)
 		return result

@@ -19,7 +19,7 @@ const (
 // returns returns a function that outputs the given XR and composed resources.
 func returns(t *testing.T, xr string, resources ...string) func(*fnio.FunctionIO) {
 	return func(io *fnio.FunctionIO) {
-		raw, err := (&unstructured.Unstructured{Object: object(t, xr)}).MarshalJSON()
+		raw, err := (&unstructured.Unstructured{Object: e2e.Object(t, xr)}).MarshalJSON()
 		e2e.NoError(t, err)
 		io.Desired = fnio.Desired{}
 		io.Desired.Composite.Resource.Raw = raw
@@ -232,7 +232,7 @@ func TestApplyFails(t *testing.T) {
 }
 
 func TestStore(t *testing.T) {
-	given := objects(object(t, `{apiVersion: v1, kind: B, metadata: {name: b}}`), object(t, `{apiVersion: v1, kind: A, metadata: {name: z, namespace: one}}`), object(t, `{apiVersion: v1, kind: A, metadata: {name: a, namespace: two}}`))
+	given := objects(e2e.Object(t, `{apiVersion: v1, kind: B, metadata: {name: b}}`), e2e.Object(t, `{apiVersion: v1, kind: A, metadata: {name: z, namespace: one}}`), e2e.Object(t, `{apiVersion: v1, kind: A, metadata: {name: a, namespace: two}}`))
 	store := alpha.NewStore(given...)
 	given[0].SetName("changed")
 	store.Objects()[0].SetName("changed")

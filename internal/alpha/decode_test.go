@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -33,7 +34,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		w := world{existing: []string{exists("till", "spec: {drawers: 1}, status: {}")}}
-		store := alpha.NewStore(&unstructured.Unstructured{Object: object(t, w.existing[0])})
+		store := alpha.NewStore(&unstructured.Unstructured{Object: e2e.Object(t, w.existing[0])})
 		_, _ = alpha.Run(t.Context(), alpha.Request{XR: w.composite(t), Composition: c, Environment: map[string]any{"zone": "eu"}}, echoes, store)
 	})
 }
@@ -42,7 +43,7 @@ func FuzzDecode(f *testing.F) {
 // context is canceled, and that the error contains the cause.
 func TestCancelledPatches(t *testing.T) {
 	w := world{}
-	c := decoded(t, map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, "resources:\n"+till+", patches: [{fromFieldPath: spec.slots}]}")})
+	c := decoded(t, map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": e2e.Object(t, "resources:\n"+till+", patches: [{fromFieldPath: spec.slots}]}")})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	cancel(enough)

@@ -13,7 +13,7 @@ import (
 
 func list(t *testing.T, text string) []any {
 	t.Helper()
-	return object(t, "list:\n"+text)["list"].([]any)
+	return e2e.Object(t, "list:\n"+text)["list"].([]any)
 }
 
 func TestOutput(t *testing.T) {
@@ -27,7 +27,7 @@ func TestOutput(t *testing.T) {
 			`{name: a, resource: {apiVersion: v1, kind: Box, metadata: {generateName: stall-}}}`)},
 	}.run(t).ok(t)
 	out := p.Output(nil)
-	e2e.Equal(t, "the XR has its identity and the patched status", object(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}, status: {ref: r, `+conditions+`}}`), out.XR)
+	e2e.Equal(t, "the XR has its identity and the patched status", e2e.Object(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}, status: {ref: r, `+conditions+`}}`), out.XR)
 	if got := out.Full["spec"].(map[string]any); len(got["resourceRefs"].([]any)) != 2 || got["slots"] != int64(4) {
 		t.Errorf("Full has the spec of the XR in the store: got %v", got)
 	}
@@ -100,25 +100,25 @@ func TestOutputOfEvents(t *testing.T) {
 // a cluster sets. Resources that are no longer desired are still deleted, and
 // existing ones are patched.
 func TestCluster(t *testing.T) {
-	given := &unstructured.Unstructured{Object: object(t, `
+	given := &unstructured.Unstructured{Object: e2e.Object(t, `
 apiVersion: shop.gold.test/v1
 kind: XStall
 metadata: {name: stall}
 spec: {claimRef: {name: claim, namespace: market}, writeConnectionSecretToRef: {name: s, namespace: xs}}
 `)}
 	observed := objects(
-		object(t, `{apiVersion: v1, kind: Box, metadata: {name: kept, uid: uid-kept, annotations: {crossplane.io/composition-resource-name: kept}}}`),
-		object(t, `{apiVersion: v1, kind: Box, metadata: {name: dropped, annotations: {crossplane.io/composition-resource-name: dropped}}}`),
-		object(t, `{apiVersion: v1, kind: Box, metadata: {name: foreign, ownerReferences: [{kind: Y, name: y, uid: u, controller: true}]}}`),
+		e2e.Object(t, `{apiVersion: v1, kind: Box, metadata: {name: kept, uid: uid-kept, annotations: {crossplane.io/composition-resource-name: kept}}}`),
+		e2e.Object(t, `{apiVersion: v1, kind: Box, metadata: {name: dropped, annotations: {crossplane.io/composition-resource-name: dropped}}}`),
+		e2e.Object(t, `{apiVersion: v1, kind: Box, metadata: {name: foreign, ownerReferences: [{kind: Y, name: y, uid: u, controller: true}]}}`),
 	)
 	before := given.DeepCopy()
 	for _, literal := range []bool{false, true} {
-		xr, store := alpha.Cluster(given, observed, objects(object(t, secret)))
+		xr, store := alpha.Cluster(given, observed, objects(e2e.Object(t, secret)))
 		p := &reconciled{}
 		w := world{functions: map[string]func(*fnio.FunctionIO){"f": desires(`{name: kept, resource: {apiVersion: v1, kind: Box, metadata: {name: kept}}}`)}}
 		result, err := alpha.Run(t.Context(), alpha.Request{
 			XR: xr, LiteralDeletion: literal,
-			Composition: decoded(t, map[string]any{"spec": object(t, calls("f"))}),
+			Composition: decoded(t, map[string]any{"spec": e2e.Object(t, calls("f"))}),
 		}, w.runner(t, p), store)
 		e2e.NoError(t, err)
 		want := []string{"delete Box dropped", "patch application/merge-patch+json XStall stall", "patch application/merge-patch+json Box kept"}

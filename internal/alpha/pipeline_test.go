@@ -244,7 +244,7 @@ func TestCancelled(t *testing.T) {
 	})
 	w := world{spec: calls("a", "b")}
 	store := alpha.NewStore()
-	_, err := alpha.Run(ctx, alpha.Request{XR: w.composite(t), Composition: decoded(t, map[string]any{"spec": object(t, w.spec)})}, run, store)
+	_, err := alpha.Run(ctx, alpha.Request{XR: w.composite(t), Composition: decoded(t, map[string]any{"spec": e2e.Object(t, w.spec)})}, run, store)
 	if !errors.Is(err, why) || len(store.Calls()) > 0 {
 		t.Errorf("got %v, calls %q", err, store.Calls())
 	}
@@ -264,7 +264,7 @@ func TestDeadline(t *testing.T) {
 			}
 		})
 		w := world{spec: calls("a", "b", "c", "d")}
-		_, err := alpha.Run(t.Context(), alpha.Request{XR: w.composite(t), Composition: decoded(t, map[string]any{"spec": object(t, w.spec)})}, run, alpha.NewStore())
+		_, err := alpha.Run(t.Context(), alpha.Request{XR: w.composite(t), Composition: decoded(t, map[string]any{"spec": e2e.Object(t, w.spec)})}, run, alpha.NewStore())
 		want := `cannot run Composition Function pipeline: cannot run function "c": cannot run container: the reconcile timed out after 2m0s`
 		if err == nil || err.Error() != want || n != 3 {
 			t.Errorf("after %d functions got %v", n, err)

@@ -20,7 +20,7 @@ import (
 // connection details are in a Secret.
 func renderRequest(t *testing.T) alpha.Request {
 	t.Helper()
-	c, err := alpha.Decode(object(t, `
+	c, err := alpha.Decode(e2e.Object(t, `
 apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
 spec:
@@ -42,7 +42,7 @@ spec:
 
 func resource(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	return &unstructured.Unstructured{Object: object(t, text)}
+	return &unstructured.Unstructured{Object: e2e.Object(t, text)}
 }
 
 func resources(t *testing.T, texts ...string) []*unstructured.Unstructured {

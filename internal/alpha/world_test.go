@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // A world is the state before a reconcile. Objects are in YAML.
@@ -41,17 +40,10 @@ func exists(name, more string) string {
 		`, annotations: {crossplane.io/composition-resource-name: ` + name + `}, ownerReferences: [` + owner + `]}, ` + more + `}`
 }
 
-func object(t *testing.T, text string) map[string]any {
-	t.Helper()
-	obj, err := manifest.Document{Path: "test.yaml", Line: 1, Text: []byte(text)}.Object()
-	e2e.NoError(t, err)
-	return obj
-}
-
 // composite returns the XR, with references to all existing objects except Secrets.
 func (w world) composite(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	xr := object(t, `
+	xr := e2e.Object(t, `
 apiVersion: shop.gold.test/v1
 kind: XStall
 metadata: {name: stall, uid: uid-xr, labels: {crossplane.io/composite: stall, crossplane.io/claim-name: claim, crossplane.io/claim-namespace: market}}
@@ -59,14 +51,14 @@ spec: {slots: 4}
 `)
 	refs := []any{}
 	for _, text := range w.existing {
-		o := unstructured.Unstructured{Object: object(t, text)}
+		o := unstructured.Unstructured{Object: e2e.Object(t, text)}
 		if o.GetKind() != "Secret" {
 			refs = append(refs, map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "name": o.GetName()})
 		}
 	}
 	xr["spec"].(map[string]any)["resourceRefs"] = refs
 	if w.xr != "" {
-		overlay(xr, object(t, w.xr))
+		overlay(xr, e2e.Object(t, w.xr))
 	}
 	return &unstructured.Unstructured{Object: xr}
 }
@@ -100,11 +92,11 @@ func (w world) run(t *testing.T) *reconciled {
 	p := &reconciled{store: alpha.NewStore()}
 	var existing []*unstructured.Unstructured
 	for _, text := range w.existing {
-		existing = append(existing, objects(object(t, text))...)
+		existing = append(existing, objects(e2e.Object(t, text))...)
 	}
 	p.store = alpha.NewStore(existing...)
 	req := alpha.Request{XR: w.composite(t), LiteralDeletion: w.literal, Environment: w.environment}
-	req.Composition, p.err = alpha.Decode(map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, w.spec)})
+	req.Composition, p.err = alpha.Decode(map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": e2e.Object(t, w.spec)})
 	if p.err != nil {
 		return p
 	}

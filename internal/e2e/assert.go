@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // NoError stops the test unless err is nil.
@@ -28,6 +30,12 @@ func Must[T any](value T, err error) func(testing.TB) T {
 
 // Err returns the error of a function with two results, as in e2e.Err(f()).
 func Err[T any](_ T, err error) error { return err }
+
+// Object returns the object in a YAML text.
+func Object(t testing.TB, text string) map[string]any {
+	t.Helper()
+	return Must(manifest.Document{Path: "object.yaml", Line: 1, Text: []byte(text)}.Object())(t)
+}
 
 // Equal fails the test unless got equals want, by the rules of cmp.Diff. The message begins with
 // reason.

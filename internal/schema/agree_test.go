@@ -118,7 +118,7 @@ func TestAgrees(t *testing.T) {
         deep: {type: object, properties: {list: {type: array, items: {type: object, properties: {v: {type: integer, x-kubernetes-validations: [{rule: "self > 2", messageExpression: "'v is ' + string(self)"}]}}}}}},
         frozen: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf", message: is frozen}]}},
        x-kubernetes-validations: [{rule: "self.size < 5 || self.unit == 'm'", message: feet are few, fieldPath: ".unit", reason: FieldValueForbidden}, {rule: "!has(self.labels) || self.labels.all(k, self.labels[k] != '')"}]}`
-	crd := object(t, widgets(spec))
+	crd := e2e.Object(t, widgets(spec))
 	reference, def := newReference(t, crd), definition(t, widgets(spec))
 	for _, text := range []string{
 		`{metadata: {name: w, namespace: ns}, spec: {size: 2}}`,
@@ -151,7 +151,7 @@ func TestAgreesOnKnownRules(t *testing.T) {
 		again: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf", optionalOldSelf: true}]},
 		nested: {type: string, allOf: [{x-kubernetes-validations: [{rule: "self != 'b'"}]}]}},
 		x-kubernetes-validations: [{rule: "self.scope == 'LegacyCluster' || !has(self.claimNames)"}, {rule: "self.scope == 'LegacyCluster' || !has(self.connectionSecretKeys)"}]}`
-	reference, def := newReference(t, object(t, widgets(spec))), definition(t, widgets(spec))
+	reference, def := newReference(t, e2e.Object(t, widgets(spec))), definition(t, widgets(spec))
 	for _, c := range []struct {
 		reason, spec string
 		decided      bool
@@ -178,7 +178,7 @@ func TestAgreesOnKnownRules(t *testing.T) {
 	} {
 		text := `{metadata: {name: w, namespace: ns}, spec: ` + c.spec + `}`
 		agree(t, reference, def, text)
-		if got := def.Obeys("v1", object(t, text)); got != c.decided {
+		if got := def.Obeys("v1", e2e.Object(t, text)); got != c.decided {
 			t.Errorf("%s: obeys: got %t, want %t", c.reason, got, c.decided)
 		}
 	}
@@ -187,7 +187,7 @@ func TestAgreesOnKnownRules(t *testing.T) {
 // agree compares the faults of Validate with the errors of reference.
 func agree(t *testing.T, reference reference, def *schema.Definition, text string) {
 	t.Helper()
-	obj := object(t, text)
+	obj := e2e.Object(t, text)
 	obj["apiVersion"], obj["kind"] = "gold.test/v1", "Widget"
 	found, err := def.Validate(t.Context(), obj, schema.Options{Metadata: true})
 	e2e.NoError(t, err)

@@ -32,7 +32,7 @@ spec:
 
 func definition(t *testing.T, text string) *schema.Definition {
 	t.Helper()
-	def, err := schema.New(object(t, text))
+	def, err := schema.New(e2e.Object(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +86,8 @@ func TestValidate(t *testing.T) {
 	def := definition(t, widgets(spec))
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			obj := object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, labels: {a: b}}}`)
-			obj["spec"] = object(t, tc.spec)
+			obj := e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, labels: {a: b}}}`)
+			obj["spec"] = e2e.Object(t, tc.spec)
 			before := fmt.Sprint(obj)
 			found, err := def.Validate(t.Context(), obj, schema.Options{})
 			if err != nil {
@@ -134,7 +134,7 @@ func TestValidateLongList(t *testing.T) {
 				}
 			}
 			list[tc.at] = tc.element
-			obj := object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w}}`)
+			obj := e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w}}`)
 			obj["spec"] = map[string]any{"a": list}
 			found, err := definition(t, widgets(`{type: object, properties: {a: `+tc.a+`}}`)).Validate(t.Context(), obj, schema.Options{})
 			if err != nil {
@@ -159,7 +159,7 @@ func TestValidateSetOfLongLists(t *testing.T) {
 		}
 		lists[i] = list
 	}
-	obj := object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w}}`)
+	obj := e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w}}`)
 	obj["spec"] = map[string]any{"a": lists}
 	def := definition(t, widgets(`{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: array, x-kubernetes-list-type: atomic, items: {type: integer}}}}}`))
 	if found, err := def.Validate(t.Context(), obj, schema.Options{}); err != nil || len(found) > 0 {
@@ -176,7 +176,7 @@ func TestValidateLongListAllocations(t *testing.T) {
 		for i := range list {
 			list[i] = int64(i % 10)
 		}
-		obj := object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w}}`)
+		obj := e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w}}`)
 		obj["spec"] = map[string]any{"a": []any{list}}
 		return testing.AllocsPerRun(3, func() {
 			if found, err := def.Validate(t.Context(), obj, schema.Options{}); err != nil || len(found) > 0 {
@@ -191,7 +191,7 @@ func TestValidateLongListAllocations(t *testing.T) {
 
 func TestValidateMetadata(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
-	found, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {nam: w}, sepc: {}}`), schema.Options{})
+	found, err := def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {nam: w}, sepc: {}}`), schema.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestValidateMetadata(t *testing.T) {
 
 func TestValidateMetadataInWords(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
-	found, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, namespace: yes}}`), schema.Options{})
+	found, err := def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, namespace: yes}}`), schema.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestServes(t *testing.T) {
 			t.Errorf("version %s: got %s, want %s", version, got, want)
 		}
 	}
-	if _, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v2, kind: Widget}`), schema.Options{}); err == nil {
+	if _, err := def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v2, kind: Widget}`), schema.Options{}); err == nil {
 		t.Error("an object of a missing version was validated")
 	}
 }
@@ -322,7 +322,7 @@ func TestAnyMetadata(t *testing.T) {
 		`{metadata: {name: a, namespace: ""}}`:         "", // templates print an empty namespace
 		`{metadata: {name: a, labels: {tier: "b c"}}}`: "metadata.labels",
 	} {
-		if got := strings.Join(lines(schema.AnyMetadata(object(t, text))), "\n"); !strings.Contains(got, want) || want == "" && got != "" {
+		if got := strings.Join(lines(schema.AnyMetadata(e2e.Object(t, text))), "\n"); !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
@@ -333,7 +333,7 @@ func TestCheckWithoutSchema(t *testing.T) {
 	if diff := cmp.Diff([]string{"spec.versions[0].schema.openAPIV3Schema: is required: schemas are required"}, lines(def.Check(t.Context()))); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
-	if _, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v1, kind: A}`), schema.Options{}); err == nil {
+	if _, err := def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: A}`), schema.Options{}); err == nil {
 		t.Error("an object was validated without a schema")
 	}
 }
@@ -345,7 +345,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if def, err := schema.New(object(t, tc.object)); err == nil {
+			if def, err := schema.New(e2e.Object(t, tc.object)); err == nil {
 				t.Errorf("%s: got %v", tc.reason, def)
 			}
 		})
@@ -371,7 +371,7 @@ func TestNearestValue(t *testing.T) {
 func TestImmutable(t *testing.T) {
 	crd := widgets(`{type: object, properties: {size: {type: integer, x-kubernetes-validations: [{rule: "self == oldSelf", message: is fixed}]}}}`)
 	widget := func(spec string) map[string]any {
-		return object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, namespace: ns}, spec: `+spec+`}`)
+		return e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, namespace: ns}, spec: `+spec+`}`)
 	}
 	validate := func(o schema.Options, spec string) (found []schema.Fault) {
 		found, err := definition(t, crd).Validate(t.Context(), widget(spec), o)

@@ -7,24 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
-
-func object(t *testing.T, text string) map[string]any {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m map[string]any
-	if err := json.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 const xrd = `
 apiVersion: apiextensions.crossplane.io/v2
@@ -75,16 +61,16 @@ func TestDefault(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			x, err := schema.NewXRD(object(t, xrd))
+			x, err := schema.NewXRD(e2e.Object(t, xrd))
 			if err != nil {
 				t.Fatal(err)
 			}
-			xr := &unstructured.Unstructured{Object: object(t, `{apiVersion: gold.test/v1, kind: XWidget}`)}
-			xr.Object["spec"] = object(t, tc.spec)
+			xr := &unstructured.Unstructured{Object: e2e.Object(t, `{apiVersion: gold.test/v1, kind: XWidget}`)}
+			xr.Object["spec"] = e2e.Object(t, tc.spec)
 			if err := x.Default(xr); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(object(t, tc.want), xr.Object["spec"]); diff != "" {
+			if diff := cmp.Diff(e2e.Object(t, tc.want), xr.Object["spec"]); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -92,11 +78,11 @@ func TestDefault(t *testing.T) {
 }
 
 func TestDefaultWithoutSpec(t *testing.T) {
-	x, err := schema.NewXRD(object(t, xrd))
+	x, err := schema.NewXRD(e2e.Object(t, xrd))
 	if err != nil {
 		t.Fatal(err)
 	}
-	xr := &unstructured.Unstructured{Object: object(t, `{apiVersion: gold.test/v1, kind: XWidget}`)}
+	xr := &unstructured.Unstructured{Object: e2e.Object(t, `{apiVersion: gold.test/v1, kind: XWidget}`)}
 	if err := x.Default(xr); err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +94,11 @@ func TestDefaultWithoutSpec(t *testing.T) {
 // TestDefaultWithoutSchema: Crossplane's own fields have their defaults even if the XRD has
 // neither a schema nor a plural.
 func TestDefaultWithoutSchema(t *testing.T) {
-	x, err := schema.NewXRD(object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {group: gold.test, names: {kind: XWidget}, defaultCompositionUpdatePolicy: Manual, versions: [{name: v1}]}}`))
+	x, err := schema.NewXRD(e2e.Object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {group: gold.test, names: {kind: XWidget}, defaultCompositionUpdatePolicy: Manual, versions: [{name: v1}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	xr := &unstructured.Unstructured{Object: object(t, `{apiVersion: gold.test/v1, kind: XWidget, spec: {}}`)}
+	xr := &unstructured.Unstructured{Object: e2e.Object(t, `{apiVersion: gold.test/v1, kind: XWidget, spec: {}}`)}
 	if err := x.Default(xr); err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +116,11 @@ func TestDefines(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			x, err := schema.NewXRD(object(t, xrd))
+			x, err := schema.NewXRD(e2e.Object(t, xrd))
 			if err != nil {
 				t.Fatal(err)
 			}
-			u := &unstructured.Unstructured{Object: object(t, tc.xr)}
+			u := &unstructured.Unstructured{Object: e2e.Object(t, tc.xr)}
 			err = errors.Join(x.Defines(u.GroupVersionKind()), x.Default(u))
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v", tc.reason, err)
@@ -155,7 +141,7 @@ func TestLegacy(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			x, err := schema.NewXRD(object(t, tc.xrd))
+			x, err := schema.NewXRD(e2e.Object(t, tc.xrd))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,11 +153,11 @@ func TestLegacy(t *testing.T) {
 }
 
 func TestNewXRDRefusesOthers(t *testing.T) {
-	if _, err := schema.NewXRD(object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`)); err == nil {
+	if _, err := schema.NewXRD(e2e.Object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`)); err == nil {
 		t.Error("a ConfigMap was accepted as an XRD")
 	}
 	const want = `spec.scope is "namespaced", expected Namespaced or Cluster, did you mean Namespaced?`
-	if _, err := schema.NewXRD(object(t, `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, spec: {scope: namespaced}}`)); err == nil || err.Error() != want {
+	if _, err := schema.NewXRD(e2e.Object(t, `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, spec: {scope: namespaced}}`)); err == nil || err.Error() != want {
 		t.Errorf("an XRD of an unknown scope: got %v, want %s", err, want)
 	}
 }
@@ -190,11 +176,11 @@ func TestOffers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			x, err := schema.NewXRD(object(t, tc.xrd))
+			x, err := schema.NewXRD(e2e.Object(t, tc.xrd))
 			if err != nil {
 				t.Fatal(err)
 			}
-			u := &unstructured.Unstructured{Object: object(t, tc.object)}
+			u := &unstructured.Unstructured{Object: e2e.Object(t, tc.object)}
 			if got := x.Offers(u.GroupVersionKind()); got != tc.want {
 				t.Errorf("%s: got %t", tc.reason, got)
 			}
@@ -218,8 +204,8 @@ func TestNames(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			obj := object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition}`)
-			obj["spec"] = object(t, tc.spec)
+			obj := e2e.Object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition}`)
+			obj["spec"] = e2e.Object(t, tc.spec)
 			x, err := schema.NewXRD(obj)
 			if err != nil {
 				t.Fatal(err)

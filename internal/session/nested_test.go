@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
@@ -20,9 +19,7 @@ import (
 
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	u := &unstructured.Unstructured{}
-	e2e.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
-	return u
+	return &unstructured.Unstructured{Object: e2e.Object(t, text)}
 }
 
 // composing returns a Composition for a kind of gold.test/v1. The name of the

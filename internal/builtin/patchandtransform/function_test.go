@@ -440,10 +440,8 @@ func last(rsp *fnv1.RunFunctionResponse) string {
 
 func request(t *testing.T, text string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	j, err := yaml.YAMLToJSON([]byte(text))
+	req, err := functiontest.ParseRequest([]byte(text))
 	e2e.NoError(t, err)
-	req := &fnv1.RunFunctionRequest{}
-	e2e.NoError(t, protojson.Unmarshal(j, req))
 	return req
 }
 

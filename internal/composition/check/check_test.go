@@ -100,13 +100,6 @@ spec:
   - {name: v9, served: true, storage: false}
 `
 
-func object(t testing.TB, text string) map[string]any {
-	t.Helper()
-	obj, err := manifest.Document{Text: []byte(text)}.Object()
-	e2e.NoError(t, err)
-	return obj
-}
-
 // known returns the schema definitions of the kinds that the constants xrd and
 // bucket define.
 func known(t testing.TB) schema.Definitions { return definitions(t, xrd, bucket) }
@@ -115,7 +108,7 @@ func definitions(t testing.TB, texts ...string) schema.Definitions {
 	t.Helper()
 	all := schema.Definitions{}
 	for _, text := range texts {
-		crds, err := crd.All(object(t, text))
+		crds, err := crd.All(e2e.Object(t, text))
 		e2e.NoError(t, err)
 		for _, obj := range crds {
 			def, err := schema.New(obj)

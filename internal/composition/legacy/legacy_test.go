@@ -27,18 +27,11 @@ func document(text string) manifest.Document {
 	return manifest.Document{Path: "composition.yaml", Line: 1, Text: []byte(text)}
 }
 
-func object(t *testing.T, text string) map[string]any {
-	t.Helper()
-	obj, err := document(text).Object()
-	e2e.NoError(t, err)
-	return obj
-}
-
 // convert returns the pipeline that the Composition head+spec is converted to,
 // and the notes.
 func convert(t *testing.T, spec string) (pipeline any, notes []string) {
 	t.Helper()
-	obj := object(t, head+spec)
+	obj := e2e.Object(t, head+spec)
 	got, all, err := legacy.Convert(obj, legacy.Names{})
 	e2e.NoError(t, err)
 	for _, n := range all {
@@ -80,7 +73,7 @@ func TestIs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			obj := object(t, tc.text)
+			obj := e2e.Object(t, tc.text)
 			if got := legacy.Is(obj); got != tc.want {
 				t.Errorf("%s: Is: got %t", tc.reason, got)
 			}
@@ -114,7 +107,7 @@ func TestConverts(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			obj := object(t, head+tc.spec)
+			obj := e2e.Object(t, head+tc.spec)
 			if got := legacy.Converts(obj); got != tc.want {
 				t.Errorf("%s: Converts: got %t", tc.reason, got)
 			}
@@ -137,15 +130,15 @@ func TestConverts(t *testing.T) {
 const emptyStep = "[{step: patch-and-transform, functionRef: {name: function-patch-and-transform}, input: {apiVersion: pt.fn.crossplane.io/v1beta1, kind: Resources}}]"
 
 func TestConvertWithoutSpec(t *testing.T) {
-	got, _, err := legacy.Convert(object(t, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\n"), legacy.Names{})
+	got, _, err := legacy.Convert(e2e.Object(t, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\n"), legacy.Names{})
 	e2e.NoError(t, err)
-	e2e.Equal(t, "result", object(t, "mode: Pipeline\npipeline: "+emptyStep), got["spec"])
+	e2e.Equal(t, "result", e2e.Object(t, "mode: Pipeline\npipeline: "+emptyStep), got["spec"])
 }
 
 // TestConvert converts a Composition that has all fields. Fields that the
 // pipeline does not replace are kept, and Convert does not change its argument.
 func TestConvert(t *testing.T) {
-	obj := object(t, head+`  mode: Resources
+	obj := e2e.Object(t, head+`  mode: Resources
   writeConnectionSecretsToNamespace: secrets
   unheard: {of: 1}
   patchSets:
@@ -163,7 +156,7 @@ func TestConvert(t *testing.T) {
 	before := runtime.DeepCopyJSON(obj)
 	got, notes, err := legacy.Convert(obj, legacy.Names{PatchAndTransform: "pt", EnvironmentConfigs: "ec"})
 	e2e.NoError(t, err)
-	want := object(t, head+`  mode: Pipeline
+	want := e2e.Object(t, head+`  mode: Pipeline
   writeConnectionSecretsToNamespace: secrets
   unheard: {of: 1}
   pipeline:
@@ -263,7 +256,7 @@ func TestErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			doc := document(head + tc.spec)
-			_, _, err := legacy.Convert(object(t, head+tc.spec), legacy.Names{})
+			_, _, err := legacy.Convert(e2e.Object(t, head+tc.spec), legacy.Names{})
 			var note legacy.Note
 			if !errors.As(err, &note) {
 				t.Fatalf("%s: got %v", tc.reason, err)

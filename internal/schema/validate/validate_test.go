@@ -314,13 +314,6 @@ func TestObjects(t *testing.T) {
 	e2e.Equal(t, "result", want, got)
 }
 
-func object(t *testing.T, text string) map[string]any {
-	t.Helper()
-	obj, err := manifest.Document{Path: "o.yaml", Line: 1, Text: []byte(text)}.Object()
-	e2e.NoError(t, err)
-	return obj
-}
-
 func TestComposedBy(t *testing.T) {
 	const cluster, missing = "kind: Forbidden: a namespaced composite resource cannot compose a cluster-scoped resource", "metadata.namespace: Required value"
 	all := validate.New(definitions(t, platform), validate.Options{Namespace: "default"})
@@ -338,10 +331,10 @@ func TestComposedBy(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			composed := object(t, tc.composed)
+			composed := e2e.Object(t, tc.composed)
 			composed["metadata"] = map[string]any{"name": "c"}
 			var got []string
-			for _, r := range all.ComposedBy(object(t, tc.xr)).Objects(t.Context(), composed) {
+			for _, r := range all.ComposedBy(e2e.Object(t, tc.xr)).Objects(t.Context(), composed) {
 				for _, f := range r.Faults {
 					got = append(got, f.String())
 				}

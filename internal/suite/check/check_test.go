@@ -15,13 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-func value(t *testing.T, text string) map[string]any {
-	t.Helper()
-	obj, err := manifest.Document{Path: "x", Line: 1, Text: []byte(text)}.Object()
-	e2e.NoError(t, err)
-	return obj
-}
-
 func form(t *testing.T, expect string) spec.CaseSpec {
 	t.Helper()
 	s, err := spec.Parse(manifest.Document{Path: "s.yaml", Line: 1, Text: []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- name: a\n  expect: " + expect)})
@@ -32,11 +25,11 @@ func form(t *testing.T, expect string) spec.CaseSpec {
 }
 
 func composed(t *testing.T, name, kind, rest string) map[string]any {
-	return value(t, fmt.Sprintf("{apiVersion: parts.gold.test/v1, kind: %s, metadata: {name: alpha-%s, annotations: {crossplane.io/composition-resource-name: %s}}, %s}", kind, name, name, rest))
+	return e2e.Object(t, fmt.Sprintf("{apiVersion: parts.gold.test/v1, kind: %s, metadata: {name: alpha-%s, annotations: {crossplane.io/composition-resource-name: %s}}, %s}", kind, name, name, rest))
 }
 
 func subject(t *testing.T) *check.Subject {
-	xr := value(t, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, labels: {example.org/team: a}}, spec: {size: 3}, status: {
+	xr := e2e.Object(t, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, labels: {example.org/team: a}}, spec: {size: 3}, status: {
 		url: "https://x", conditions: [{type: Ready, status: "False", reason: Creating, message: "Unready resources: nut"}, {type: Synced, status: "True"}]}}`)
 	return &check.Subject{
 		Document: xr, XR: xr,
@@ -177,7 +170,7 @@ func TestGolden(t *testing.T) {
 	f := files{docs: map[string][]map[string]any{}}
 	s := subject(t)
 	f.docs["all"] = append([]map[string]any{s.Document}, s.Composed...)
-	f.docs["xr"] = []map[string]any{value(t, "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, status: {url: y}}")}
+	f.docs["xr"] = []map[string]any{e2e.Object(t, "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, status: {url: y}}")}
 	c := check.Checker{Expressions: &check.Env{}, Goldens: f}
 	got := c.Check(t.Context(), form(t, expect), subject(t))
 	var texts []string
@@ -259,7 +252,7 @@ func TestNothingComposed(t *testing.T) {
 func TestReadyLate(t *testing.T) {
 	c := check.Checker{Expressions: &check.Env{}}
 	s := func() *check.Subject {
-		return &check.Subject{XR: value(t, "{status: {conditions: [{type: Ready, status: 'True'}]}}"), Passes: 5, ReadySince: 3}
+		return &check.Subject{XR: e2e.Object(t, "{status: {conditions: [{type: Ready, status: 'True'}]}}"), Passes: 5, ReadySince: 3}
 	}
 	for expect, want := range map[string][]string{
 		"{ready: {after: 3}}":            nil,
