@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -84,7 +84,7 @@ func (f *autoReadyFunction) run(ctx context.Context, _ string, req *fnv1.RunFunc
 	}
 	rsp.Desired = &fnv1.State{Composite: req.GetDesired().GetComposite(), Resources: sdk.Desired(req)}
 	healthChecks := f.healthChecks(in, req)
-	for _, name := range slices.Sorted(maps.Keys(rsp.GetDesired().GetResources())) {
+	for _, name := range manifest.Keys(rsp.GetDesired().GetResources()) {
 		d := rsp.GetDesired().GetResources()[name]
 		switch d.GetReady() {
 		case fnv1.Ready_READY_TRUE, fnv1.Ready_READY_FALSE:

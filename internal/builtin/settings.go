@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // A Setting is a flag or environment variable of a real function that its builtin has, too.
@@ -197,7 +197,7 @@ func Annotations() []string {
 // that only other builtins have, because annotations may be for all Functions.
 func (b Builtin) Annotated(annotations map[string]string) (Settings, error) {
 	all, known := Settings{}, Annotations()
-	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+	for _, name := range manifest.Keys(annotations) {
 		key, ok := strings.CutPrefix(name, AnnotationPrefix)
 		_, err := b.setting(key)
 		if !ok || err != nil && slices.Contains(known, name) {

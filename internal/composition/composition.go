@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -185,7 +184,7 @@ func Match(c *apiextv1.Composition, xr *unstructured.Unstructured, selector ...s
 	}
 	labels, _, _ := unstructured.NestedStringMap(xr.Object, selector...)
 	var errs []error
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
+	for _, key := range manifest.Keys(labels) {
 		switch got, ok := c.GetLabels()[key]; {
 		case !ok:
 			errs = append(errs, fmt.Errorf("the composite resource selects Compositions by label %s=%s, which Composition %q lacks", key, labels[key], c.GetName()))

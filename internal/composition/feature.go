@@ -3,9 +3,7 @@ package composition
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +11,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // A CrossplaneVersion is a minor version: 100 times the major version, and the minor version.
@@ -82,7 +81,7 @@ func ParseFeatures(assignments []string) (Features, error) {
 func (s Features) In(v CrossplaneVersion) (applied Features, warnings []string, err error) {
 	applied = Features{}
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(s)) {
+	for _, name := range manifest.Keys(s) {
 		on := s[name]
 		f, err := findFeature(name)
 		if err == nil {

@@ -3,7 +3,6 @@ package manifest
 import (
 	"encoding"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -186,7 +185,7 @@ func (d *decoder) table(v any, into reflect.Value, path []string) {
 		return
 	}
 	into.Set(reflect.MakeMapWithSize(into.Type(), len(m)))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
+	for _, key := range Keys(m) {
 		e := reflect.New(into.Type().Elem()).Elem()
 		d.value(m[key], e, append(path, key))
 		into.SetMapIndex(reflect.ValueOf(key), e)
@@ -210,7 +209,7 @@ func (d *decoder) object(v any, into reflect.Value, path []string) {
 		d.fault(path, "expected an object, got %s", DescribeValue(v))
 		return
 	}
-	for _, key := range slices.Sorted(maps.Keys(m)) {
+	for _, key := range Keys(m) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == key })
 		if i < 0 {
 			d.unknown(fields, key, path)
@@ -264,7 +263,7 @@ func (d *decoder) field(f field, v any, of reflect.Value, path []string) {
 // atLeast checks the least value of a number, or of the numbers in an object.
 func (d *decoder) atLeast(least int64, v any, path []string) {
 	numbers, _ := v.(map[string]any)
-	for _, key := range slices.Sorted(maps.Keys(numbers)) {
+	for _, key := range Keys(numbers) {
 		d.atLeast(least, numbers[key], append(path, key))
 	}
 	if n, ok := whole(v); ok && n < least {

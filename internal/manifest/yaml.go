@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -84,7 +83,7 @@ func orderedMap(m map[string]any) (any, error) {
 	}
 	// naturally is not transitive for some keys. Sorting the keys by their bytes first makes
 	// the order stable.
-	keys := slices.Sorted(maps.Keys(m))
+	keys := Keys(m)
 	slices.SortStableFunc(keys, naturally)
 	items := make(yamlv2.MapSlice, len(keys))
 	for i, key := range keys {
@@ -95,6 +94,17 @@ func orderedMap(m map[string]any) (any, error) {
 		items[i] = yamlv2.MapItem{Key: key, Value: value}
 	}
 	return items, nil
+}
+
+// Keys returns the keys of m in ascending order. It allocates once, unlike slices.Sorted, whose slice
+// grows several times: renders sort the keys of hundreds of small objects.
+func Keys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 func number(text string) (any, error) {

@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -61,7 +60,7 @@ func (d *decoder) value(at *field.Path, v any, t reflect.Type) {
 		if !ok {
 			d.misfit(at, v, t)
 		}
-		for _, key := range slices.Sorted(maps.Keys(obj)) {
+		for _, key := range manifest.Keys(obj) {
 			d.value(at.Key(key), obj[key], t.Elem())
 		}
 	case t.Kind() == reflect.Slice:
@@ -84,14 +83,14 @@ func (d *decoder) object(at *field.Path, v any, t reflect.Type) {
 		return
 	}
 	fields := fieldsOf(t)
-	for _, key := range slices.Sorted(maps.Keys(obj)) {
+	for _, key := range manifest.Keys(obj) {
 		if f, ok := fields[key]; ok {
 			d.value(at.Child(key), obj[key], f.Type)
 			continue
 		}
 		d.found = append(d.found, Fault{
 			Field: FieldName(at.Child(key).String()), Unknown: true, Text: "unknown field",
-			Nearest: hint.Nearest(key, slices.Sorted(maps.Keys(fields))),
+			Nearest: hint.Nearest(key, manifest.Keys(fields)),
 		})
 	}
 }
@@ -216,7 +215,7 @@ func FieldNames(t reflect.Type, path string) (names, inMaps []string) {
 	if t = structIn(t); t == nil {
 		return nil, nil
 	}
-	names = slices.Sorted(maps.Keys(fieldsOf(t)))
+	names = manifest.Keys(fieldsOf(t))
 	for _, name := range names {
 		if fieldsOf(t)[name].Type.Kind() == reflect.Map {
 			inMaps = append(inMaps, name)

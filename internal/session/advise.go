@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -120,7 +119,7 @@ func (s state) locate(err error) error {
 func (s state) misnamed(composed []map[string]any) (warnings []string) {
 	desired := reconciler.ComposedByName(composed)
 	isObserved := reconciler.ByName(s.named)
-	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(desired)), func(name string) bool { return isObserved[name] != nil })
+	missing := slices.DeleteFunc(manifest.Keys(desired), func(name string) bool { return isObserved[name] != nil })
 	for _, u := range s.named {
 		name := reconciler.ResourceName(u.Object)
 		if near := hint.Misspelled(name, missing); desired[name] == nil && near != "" {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/language/languages"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -121,7 +121,7 @@ func builtinFor(name string) (builtin.Builtin, bool) {
 // warnUnused warns of functions in Config.Packages that no pipeline calls.
 func (s *Session) warnUnused(compositions ...composition.Entry) {
 	used := functionNames(nil, compositions...)
-	for _, name := range slices.Sorted(maps.Keys(s.config.Packages)) {
+	for _, name := range manifest.Keys(s.config.Packages) {
 		if !slices.Contains(used, name) {
 			s.config.Progress.Warn(fmt.Sprintf("no step uses function %q, for which a package is given%s", name, hint.DidYouMean(hint.Nearest(name, used))))
 		}

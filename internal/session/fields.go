@@ -79,7 +79,7 @@ func (s *Session) noteMisread(ctx context.Context, p plan, doc manifest.Document
 // unknownRoots returns an error for each field of a composite resource that no XRD can define.
 func unknownRoots(doc manifest.Document, xr map[string]any) (errs []error) {
 	roots := schema.RootFields()
-	for _, name := range slices.Sorted(maps.Keys(xr)) {
+	for _, name := range manifest.Keys(xr) {
 		if slices.Contains(roots, name) {
 			continue
 		}

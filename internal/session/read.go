@@ -146,7 +146,7 @@ func checkKind(doc manifest.Document, obj map[string]any) error {
 		return nil
 	}
 	err := &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the object has no kind")}
-	if near := hint.Nearest("kind", slices.Sorted(maps.Keys(obj))); near != "" && near != "kind" {
+	if near := hint.Nearest("kind", manifest.Keys(obj)); near != "" && near != "kind" {
 		err.Line = doc.Lines().Of(near)
 		return hint.Wrap(err, "did you mean kind in place of "+near+"?")
 	}
@@ -230,7 +230,7 @@ func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Chec
 
 func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconciler.Checks) (map[string]any, error) {
 	fields := map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(in.ContextFiles)) {
+	for _, key := range manifest.Keys(in.ContextFiles) {
 		if _, ok := in.ContextValues[key]; ok {
 			continue
 		}
@@ -242,7 +242,7 @@ func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconcile
 			return nil, fmt.Errorf("loading context %q: %w", key, err)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(in.ContextValues)) {
+	for _, key := range manifest.Keys(in.ContextValues) {
 		text := []byte(in.ContextValues[key])
 		if checks.JSONContext && !json.Valid(text) {
 			return nil, fmt.Errorf("reading context %q: expected JSON, because the imitated version of Crossplane accepts no YAML", key)

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // An UnknownStepError reports a step in Inputs.Steps that is in no pipeline.
@@ -33,7 +33,7 @@ func checkSteps(answers map[string]function.Runner, all ...composition.Entry) er
 			steps = append(steps, step.Step)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(answers)) {
+	for _, name := range manifest.Keys(answers) {
 		if !slices.Contains(steps, name) {
 			return &UnknownStepError{Step: name, Steps: steps}
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
-	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -185,7 +185,7 @@ func fieldNamed(v *structpb.Value, name string) string {
 	if _, ok := fields[name]; ok {
 		return name
 	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
+	for _, key := range manifest.Keys(fields) {
 		if path := fieldNamed(fields[key], name); path != "" {
 			return key + below(path)
 		}
@@ -248,7 +248,7 @@ func SumOf(input *structpb.Struct) Sum {
 
 func appendObject(b []byte, s *structpb.Struct) []byte {
 	b = binary.AppendUvarint(append(b, '{'), uint64(len(s.GetFields())))
-	for _, key := range slices.Sorted(maps.Keys(s.GetFields())) {
+	for _, key := range manifest.Keys(s.GetFields()) {
 		b = appendValue(appendText(b, key), s.GetFields()[key])
 	}
 	return b

@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -76,7 +76,7 @@ func plural(name string, names []string) string {
 
 // misread returns the fields that the object what lacks, and has under a name that similar returns.
 func (r reads) misread(what string, object map[string]any, similar func(string, []string) string) (found []composition.Problem) {
-	for _, field := range slices.Sorted(maps.Keys(r)) {
+	for _, field := range manifest.Keys(r) {
 		path := r[field]
 		if i, near := r.misspelled(path, object, similar); near != "" {
 			meant := append(path[:i:i], fieldpath.Key(near))
@@ -111,7 +111,7 @@ func (r reads) misspelled(path fieldpath.Path, object map[string]any, similar fu
 		if value, ok = obj[segment.Key]; ok {
 			continue
 		}
-		unread := slices.DeleteFunc(slices.Sorted(maps.Keys(obj)), func(key string) bool {
+		unread := slices.DeleteFunc(manifest.Keys(obj), func(key string) bool {
 			return r.isRead(append(path[:i:i], fieldpath.Key(key)))
 		})
 		return i, similar(segment.Key, unread)
@@ -134,7 +134,7 @@ const IgnoredValue composition.ProblemKind = "IgnoredValue"
 
 // ignored returns the values of an input that the function ignores.
 func ignored(at string, obj map[string]any, known composition.Input) (found []composition.Problem) {
-	for _, pattern := range slices.Sorted(maps.Keys(known.Values)) {
+	for _, pattern := range manifest.Keys(known.Values) {
 		eachValue(obj, strings.Split(pattern, "."), at, func(field string, value any) {
 			text, isText := value.(string)
 			if allowed := known.Values[pattern]; isText && text != "" && !slices.Contains(allowed, text) {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -32,7 +32,7 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 	}
 	refs := []any{}
 	var itself map[string]any
-	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
+	for _, name := range manifest.Keys(got.Desired.GetResources()) {
 		u := body(got.Desired.GetResources()[name])
 		keepIdentity(u, observed[name])
 		if text := scopeMistake(u, xr); text != "" {

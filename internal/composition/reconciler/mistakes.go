@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -50,20 +50,20 @@ func placeholderReason(placeholder string) string {
 	return "a format prints this for a value that is missing, left over or of another type"
 }
 
-// findPlaceholder returns the path of the first field, in the order of names, with a text that
-// contains a placeholder in after and not in before, and the placeholder. Both are "" if there is none.
-func findPlaceholder(path string, before, after *structpb.Value) (field, placeholder string) {
+// findPlaceholder returns the path below after of the first field, in the order of names, with a text
+// that contains a placeholder in after and not in before, such as ".spec.args[0]", and the placeholder.
+// Both are "" if there is none.
+func findPlaceholder(before, after *structpb.Value) (path, placeholder string) {
 	switch v := after.GetKind().(type) {
 	case *structpb.Value_StringValue:
 		if found := placeholderIn(v.StringValue); found != "" && !strings.Contains(before.GetStringValue(), found) {
-			return path, found
+			return "", found
 		}
 	case *structpb.Value_StructValue:
 		fields := v.StructValue.GetFields()
-		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			at := strings.TrimPrefix(path+"."+name, ".")
-			if field, placeholder = findPlaceholder(at, before.GetStructValue().GetFields()[name], fields[name]); placeholder != "" {
-				return field, placeholder
+		for _, name := range manifest.Keys(fields) {
+			if path, placeholder = findPlaceholder(before.GetStructValue().GetFields()[name], fields[name]); placeholder != "" {
+				return "." + name + path, placeholder
 			}
 		}
 	case *structpb.Value_ListValue:
@@ -73,8 +73,8 @@ func findPlaceholder(path string, before, after *structpb.Value) (field, placeho
 			if i < len(old) {
 				was = old[i]
 			}
-			if field, placeholder = findPlaceholder(fmt.Sprintf("%s[%d]", path, i), was, element); placeholder != "" {
-				return field, placeholder
+			if path, placeholder = findPlaceholder(was, element); placeholder != "" {
+				return fmt.Sprintf("[%d]%s", i, path), placeholder
 			}
 		}
 	}
@@ -111,14 +111,14 @@ func dotted(name string, v *structpb.Value) string {
 // Crossplane removes all entries, and annotations whose names are similar to known ones.
 func metadataMistakes(before, after *structpb.Struct) (found []mistake) {
 	old, is := metadataOf(before), metadataOf(after)
-	for _, field := range slices.Sorted(maps.Keys(is)) {
+	for _, field := range manifest.Keys(is) {
 		if _, had := old[field]; !had && !slices.Contains(metadataFields, field) {
 			found = append(found, mistake{"metadata", field, fmt.Sprintf("sets metadata.%s, which no object has%s", field, hint.DidYouMean(hint.Nearest(field, metadataFields)))})
 		}
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		old, entries := entriesOf(before, field), entriesOf(after, field)
-		for _, name := range slices.Sorted(maps.Keys(entries)) {
+		for _, name := range manifest.Keys(entries) {
 			if _, had := old[name]; had {
 				continue
 			}
@@ -265,7 +265,7 @@ func misplaced(kind schema.Kind, obj map[string]any, field string) string {
 // nulls returns the paths of the fields with the value null in obj, an object at the path at, and in
 // the objects in it.
 func nulls(at fieldpath.Path, obj map[string]any) (paths []fieldpath.Path) {
-	for _, name := range slices.Sorted(maps.Keys(obj)) {
+	for _, name := range manifest.Keys(obj) {
 		path := append(slices.Clone(at), fieldpath.Key(name))
 		if below, ok := obj[name].(map[string]any); ok {
 			paths = append(paths, nulls(path, below)...)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -89,7 +89,7 @@ func (in *pipelineInput) run(ctx context.Context, run function.Runner) (*outcome
 			return nil, err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(out.Desired.GetResources())) {
+	for _, name := range manifest.Keys(out.Desired.GetResources()) {
 		r := out.Desired.GetResources()[name].GetResource()
 		if text, field := kindMistake(r); text != "" {
 			value := r.GetFields()[field].GetStringValue()
@@ -232,15 +232,16 @@ func (in *pipelineInput) warnings(step string, removes bool, origins *compositio
 		}
 	}
 	was, is := before.GetComposite().GetResource().GetFields()["status"], after.GetComposite().GetResource().GetFields()["status"]
-	if field, text := findPlaceholder("status", was, is); text != "" {
-		warn("writes %q to %s of the composite resource: %s", text, field, placeholderReason(text))
+	if path, text := findPlaceholder(was, is); text != "" {
+		warn("writes %q to status%s of the composite resource: %s", text, path, placeholderReason(text))
 	}
-	for _, name := range slices.Sorted(maps.Keys(after.GetResources())) {
+	for _, name := range manifest.Keys(after.GetResources()) {
 		if isNew("status", after.GetResources()[name], before.GetResources()[name]) {
 			warn("desires status of %s %q, but only its provider can set it%s", what, name, origins.At(name, "status", "status:"))
 		}
 		was, is := before.GetResources()[name].GetResource(), after.GetResources()[name].GetResource()
-		if field, text := findPlaceholder("", structpb.NewStructValue(was), structpb.NewStructValue(is)); text != "" {
+		if path, text := findPlaceholder(structpb.NewStructValue(was), structpb.NewStructValue(is)); text != "" {
+			field := strings.TrimPrefix(path, ".")
 			warn("writes %q to %s of %s %q: %s%s", text, field, what, name, placeholderReason(text), origins.At(name, field, text))
 		}
 		if text := placeholderIn(name); text != "" && was == nil {
@@ -250,7 +251,7 @@ func (in *pipelineInput) warnings(step string, removes bool, origins *compositio
 			warn("%s (%s %q)%s", m.text, what, name, origins.At(name, m.field, m.key))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(before.GetResources())) {
+	for _, name := range manifest.Keys(before.GetResources()) {
 		if after.GetResources()[name] == nil && !removes {
 			warn("leaves out %s %q, which an earlier step desires", what, name)
 		}

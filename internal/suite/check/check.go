@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -79,7 +80,7 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 	e := form.Expect
 	r.fields(fieldsOf{what: "composite resource", object: s.XR, path: []string{"expect", "xr"}}, e.XR)
 	r.fields(fieldsOf{what: "Operation", object: s.XR, path: []string{"expect", "operation"}}, e.Operation)
-	for _, name := range slices.Sorted(maps.Keys(e.Resources)) {
+	for _, name := range manifest.Keys(e.Resources) {
 		r.resource(name, e.Resources[name])
 	}
 	r.only(e.Only)
@@ -178,7 +179,7 @@ func (r *run) golden(g spec.Golden) {
 	if g.XR != "" {
 		r.compare(append(path, "xr"), g.XR, []map[string]any{s.Document})
 	}
-	for _, name := range slices.Sorted(maps.Keys(g.Resources)) {
+	for _, name := range manifest.Keys(g.Resources) {
 		at := append(slices.Clone(path), "resources", name)
 		obj, err := s.find(name)
 		if err != nil {

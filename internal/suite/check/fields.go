@@ -2,13 +2,13 @@ package check
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -33,7 +33,7 @@ type fieldsOf struct {
 
 // fields checks matchers in the order of their paths.
 func (r *run) fields(of fieldsOf, all map[string]spec.Matcher) {
-	for _, text := range slices.Sorted(maps.Keys(all)) {
+	for _, text := range manifest.Keys(all) {
 		c := field{run: r, of: of, text: text, path: append(slices.Clone(of.path), text)}
 		c.check(all[text])
 	}
@@ -79,7 +79,7 @@ func (r *run) found(field string) {
 func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 	if m.Absent != nil && *m.Absent || m.Exists != nil && !*m.Exists {
 		i, in := f.missing(p)
-		near := hint.Misspelled(p[i].Key, slices.Sorted(maps.Keys(fieldpath.Map(in))))
+		near := hint.Misspelled(p[i].Key, manifest.Keys(fieldpath.Map(in)))
 		if near != "" && f.OnField != nil {
 			f.OnField(f.text, f.path, fmt.Sprintf("%s: %s: this field is absent, as it is expected, but %s exists: check its name", f.of.what, f.text, near))
 		}
@@ -111,12 +111,12 @@ func (f field) nearby(p fieldpath.Path) string {
 	}
 	switch in := in.(type) {
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(in)) {
+		for _, name := range manifest.Keys(in) {
 			if rest := p[i:].String(); strings.Contains(name, ".") && (rest == name || strings.HasPrefix(rest, name+".")) {
 				return fmt.Sprintf(": a key with a dot is in brackets, as in %s[%s]", around, name)
 			}
 		}
-		return suggestNames(around, p[i].Key, slices.Sorted(maps.Keys(in)))
+		return suggestNames(around, p[i].Key, manifest.Keys(in))
 	case []any:
 		return fmt.Sprintf(": %s has %s", around, report.Count(len(in), "element"))
 	default:

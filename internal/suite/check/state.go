@@ -2,12 +2,12 @@ package check
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -42,7 +42,7 @@ func (r *run) count(want map[string]int) {
 		kinds[fieldpath.Text(obj, "kind")]++
 		kinds[fieldpath.Text(obj, "apiVersion")+"/"+fieldpath.Text(obj, "kind")]++
 	}
-	for _, key := range slices.Sorted(maps.Keys(want)) {
+	for _, key := range manifest.Keys(want) {
 		if kinds[key] == want[key] {
 			continue
 		}
@@ -179,11 +179,11 @@ func (s *Subject) conditionsOf() map[string]map[string]any {
 
 func (r *run) conditions(want map[string]spec.Condition) {
 	got := r.subject.conditionsOf()
-	for _, name := range slices.Sorted(maps.Keys(want)) {
+	for _, name := range manifest.Keys(want) {
 		path, w := []string{"expect", "conditions", name}, want[name]
 		c, ok := got[name]
 		if !ok {
-			r.failf(path, "condition %s does not exist%s", name, suggestNames("the "+r.subject.what(), name, slices.Sorted(maps.Keys(got))))
+			r.failf(path, "condition %s does not exist%s", name, suggestNames("the "+r.subject.what(), name, manifest.Keys(got)))
 			continue
 		}
 		if w.Status != "" && string(w.Status) != fieldpath.Text(c, "status") {
