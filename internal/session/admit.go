@@ -102,17 +102,27 @@ func checkTypes(doc manifest.Document, obj map[string]any) error {
 	return nil
 }
 
+// An admission is the request for an XR, and the reasons why an API server would refuse the XR.
+type admission struct {
+	req     render.Request
+	invalid []string
+}
+
 // admitted returns the request for the XR in doc, as forXR does, and validates the XR, as
-// admit does.
-func (p plan) admitted(ctx context.Context, doc manifest.Document) (req render.Request, invalid []string, err error) {
+// admit does. The result is not nil, also if there is an error.
+func (p plan) admitted(ctx context.Context, doc manifest.Document) (*admission, error) {
+	if p.admission != nil {
+		return p.admission, nil
+	}
+	var a admission
 	xr, err := p.original(doc)
-	if err != nil {
-		return req, nil, err
+	if err == nil {
+		a.req, err = p.forXR(doc, xr)
 	}
-	if req, err = p.forXR(doc, xr); err == nil {
-		invalid, err = p.admit(ctx, doc, xr, req.XR)
+	if err == nil {
+		a.invalid, err = p.admit(ctx, doc, xr, a.req.XR)
 	}
-	return req, invalid, err
+	return &a, err
 }
 
 // admit validates from, the composite resource or claim in doc. xr is from with the defaults

@@ -188,10 +188,11 @@ func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 
 // render renders the XR in doc. invalid are the reasons why an API server would refuse it.
 func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (r *LastPass, invalid []string, err error) {
-	req, invalid, err := p.admitted(ctx, doc)
+	a, err := p.admitted(ctx, doc)
 	if err != nil {
 		return nil, nil, err
 	}
+	req, invalid := a.req, a.invalid
 	out, err := alpha.Render(ctx, p.run, alpha.Request{
 		XR: req.XR, Composition: p.composition, Environment: p.environment,
 		ConnectionSecretKeys: req.ConnectionSecretKeys, LiteralDeletion: p.in.LiteralDeletion, StoreConfig: p.storeConfig,

@@ -110,7 +110,7 @@ type silentKey struct {
 // silentProblems returns the mistakes in the steps of a Composition that functions accept. The cases of
 // a suite share it.
 func (s *Session) silentProblems(ctx context.Context, e composition.Entry, p plan) []composition.Problem {
-	official := func(name string) string { return s.config.Builtins.Official(p.functions[name].Package) }
+	official := func(name string) string { return s.official(p.functions[name].Package) }
 	_, inFile := p.in.ContextFiles[environmentKey]
 	_, inValue := p.in.ContextValues[environmentKey]
 	key := silentKey{composition: e.Composition, hasEnvironment: inFile || inValue}
@@ -122,6 +122,13 @@ func (s *Session) silentProblems(ctx context.Context, e composition.Entry, p pla
 		return slices.Concat(check.InputKinds(e, builtin.Inputs(), official), check.Silent(ctx, e, builtin.Inputs(), official, key.hasEnvironment)), nil
 	})
 	return found
+}
+
+// official returns Policy.Official of a package. Thousands of renders ask for the same packages.
+func (s *Session) official(pkg string) string {
+	// The func returns no error.
+	name, _ := s.officials.Do(pkg, func() (string, error) { return s.config.Builtins.Official(pkg), nil })
+	return name
 }
 
 // nearBuiltin returns the begin of a hint that suggests the builtin whose name is similar to that
@@ -145,7 +152,7 @@ func nearBuiltin(e composition.Entry) hint.Hint {
 func (s *Session) checkInputs(ctx context.Context, e composition.Entry, runs []Run, strict bool) error {
 	var found []composition.Problem
 	for _, r := range runs {
-		official := s.config.Builtins.Official(r.Package) != ""
+		official := s.official(r.Package) != ""
 		for _, problem := range check.PackageInputs(ctx, e, r.Inputs) {
 			if problem.Kind != check.WrongInputKind || !official { // checkIntegrity has reported the others.
 				found = append(found, problem)

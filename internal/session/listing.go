@@ -89,7 +89,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 			return err
 		}
 		fn := one.function
-		s.warnTag(fn, p.in.Profile)
+		s.warnTag(one, p.in.Profile)
 		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)
 		if fn.Annotations = maps.Clone(fn.Annotations); fn.Annotations == nil {
 			fn.Annotations = map[string]string{}
@@ -108,12 +108,9 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 
 // warnTag warns of a package without a tag and digest, because an API server refuses the Function,
 // and of a tag that no release of an official function has.
-func (s *Session) warnTag(fn runtimes.Function, profile render.Profile) {
-	if fn.Package == "" || lock.IsPath(fn.Package) {
-		return
-	}
-	ref, err := name.ParseReference(fn.Package, name.WithDefaultTag(""))
-	if err != nil {
+func (s *Session) warnTag(one listing, profile render.Profile) {
+	fn, ref := one.function, one.reference
+	if ref == nil || fn.Package == "" || lock.IsPath(fn.Package) {
 		return
 	}
 	switch tag := "v" + ref.Identifier(); {
@@ -127,6 +124,9 @@ func (s *Session) warnTag(fn runtimes.Function, profile render.Profile) {
 // A listing is a decoded document of a functions file: a function or dependencies.
 type listing struct {
 	function runtimes.Function
+	// reference is that of the function's package without a default tag. It is nil if the package is
+	// not a valid reference.
+	reference name.Reference
 	// dependencies is not nil if the document is package metadata.
 	dependencies []lock.Dependency
 	// metadata describes the metadata, with its position.
@@ -167,7 +167,11 @@ func decodeListing(doc manifest.Document) (listing, error) {
 		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec." + near), Err: fmt.Errorf("a Function has no field spec.%s", near)}
 		return listing{}, hint.Wrap(err, "did you mean package?")
 	}
-	return listing{function: runtimes.Function{
+	ref, err := name.ParseReference(pkg, name.WithDefaultTag(""))
+	if err != nil {
+		ref = nil
+	}
+	return listing{reference: ref, function: runtimes.Function{
 		Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations(),
 		Position: doc.PositionOf("metadata.annotations." + AnnotationRuntime), PackagePosition: doc.PositionOf("spec.package"),
 	}}, nil

@@ -132,6 +132,8 @@ type plan struct {
 	// only decodes the XR if there is exactly one, and caches it for all callers.
 	// It is nil if there are several XRs.
 	only func() (original, error)
+	// admission is that of the XR if there is exactly one, and otherwise nil.
+	admission *admission
 	// entry is the Composition. It is empty if there is a library of Compositions.
 	entry composition.Entry
 }
@@ -189,7 +191,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	}
 	if len(xrs) == 1 && err == nil {
 		// This checks the XR again, now with the XRD.
-		_, _, err = p.admitted(ctx, xrs[0])
+		p.admission, err = p.admitted(ctx, xrs[0])
 	}
 	return p, err
 }

@@ -113,8 +113,9 @@ type Session struct {
 	fields proc.Memo[fieldsKey, []composition.Problem]
 	// faults caches what checkGiven finds.
 	faults proc.Memo[givenKey, []error]
-	// silent caches the problems of silentProblems.
-	silent proc.Memo[silentKey, []composition.Problem]
+	// officials and silent cache the results of official and silentProblems.
+	officials proc.Memo[string, string]
+	silent    proc.Memo[silentKey, []composition.Problem]
 	// reads caches the fields of composite resources that patches read.
 	reads proc.Memo[*apiextv1.Composition, check.Reads]
 
@@ -239,8 +240,9 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	return in.renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Composition: p.entry, Functions: runs}
 		run := in.WrapRunner(n, runner)
-		req, invalid, err := p.admitted(ctx, doc)
-		if r.Invalid = invalid; err == nil {
+		a, err := p.admitted(ctx, doc)
+		req := a.req
+		if r.Invalid = a.invalid; err == nil {
 			r.LastPass, err = p.render(composition.WithEntry(ctx, p.entry), run, req)
 			p.warnOutput(ctx, p.entry, p.xrd, r.LastPass)
 			s.describe(ctx, p.entry, req.Observed, r.LastPass)
