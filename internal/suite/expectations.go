@@ -2,7 +2,6 @@ package suite
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,8 +35,8 @@ func (a *attempt) checkExpect(r session.Result) {
 	if !a.item.Case.UsesRow() {
 		a.warn([]string{"each"}, "each: no field of the case has ${each} or ${each.key}, so all rows of the table are the same case")
 	}
-	expect, given, err := a.item.Case.Field("expect")
-	if err != nil || !given {
+	expect, given := a.item.Case.Raw("expect")
+	if !given {
 		return
 	}
 	if own := a.item.Case.Own("expect"); own != nil && isEmpty(own) {
@@ -55,7 +54,7 @@ func (a *attempt) checkExpect(r session.Result) {
 	if e.Valid.All == nil && len(e.Valid.Ignore) > 0 && a.item.Case.Own("expect", "valid") != nil {
 		a.warn([]string{"expect", "valid"}, "expect.valid has no field all, so it checks nothing")
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.Conditions)) {
+	for _, name := range manifest.Keys(e.Conditions) {
 		c := e.Conditions[name]
 		a.checkText(c.Reason, "expect", "conditions", name, "reason")
 		a.checkText(c.Message, "expect", "conditions", name, "message")
@@ -71,7 +70,7 @@ func (a *attempt) checkExpect(r session.Result) {
 	for i, expression := range e.CEL {
 		a.checkExpression(&expression, "expect", "cel", fmt.Sprintf("[%d]", i))
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.Resources)) {
+	for _, name := range manifest.Keys(e.Resources) {
 		a.checkMatchers(e.Resources[name].Fields, "expect", "resources", name)
 	}
 	a.checkMatchers(e.XR, "expect", "xr")
@@ -91,7 +90,7 @@ func (a *attempt) checkField(field string, path []string, text string) {
 
 // checkMatchers warns of the expressions of fields at path that are constant.
 func (a *attempt) checkMatchers(fields map[string]spec.Matcher, path ...string) {
-	for _, field := range slices.Sorted(maps.Keys(fields)) {
+	for _, field := range manifest.Keys(fields) {
 		a.checkExpression(fields[field].CEL, append(slices.Clone(path), field)...)
 	}
 }
@@ -143,7 +142,7 @@ func isEmpty(expect any) bool {
 // emptyFields returns the paths of the fields of expect that the case sets to an empty value, and of
 // those in ready and golden, if all are empty.
 func (a *attempt) emptyFields(expect any) (paths [][]string) {
-	for _, key := range slices.Sorted(maps.Keys(fieldpath.Map(expect))) {
+	for _, key := range manifest.Keys(fieldpath.Map(expect)) {
 		v := a.item.Case.Own("expect", key)
 		below := fieldpath.Map(v)
 		switch {
@@ -151,7 +150,7 @@ func (a *attempt) emptyFields(expect any) (paths [][]string) {
 		case isEmptyValue(v):
 			paths = append(paths, []string{"expect", key})
 		case len(below) > 0 && (key == "ready" || key == "golden"):
-			names := slices.Sorted(maps.Keys(below))
+			names := manifest.Keys(below)
 			if !slices.ContainsFunc(names, func(name string) bool { return below[name] != nil && !isEmptyValue(below[name]) }) {
 				paths = append(paths, []string{"expect", key, names[0]})
 			}
@@ -192,12 +191,12 @@ func (a *attempt) checkAbsent(r session.Result) {
 		}
 		a.fixture("absent", id(name), true, false, fmt.Sprintf("%s: %s: no case composes %s%s%s", a.position(path...), strings.Join(path[:2], "."), what, name, hint.DidYouMean(near)))
 	}
-	for _, kind := range slices.Sorted(maps.Keys(a.form.Expect.Count)) {
+	for _, kind := range manifest.Keys(a.form.Expect.Count) {
 		if a.form.Expect.Count[kind] == 0 {
 			absent("a resource of kind ", kind, kinds, "expect", "count", kind)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.form.Expect.Resources)) {
+	for _, name := range manifest.Keys(a.form.Expect.Resources) {
 		// The name may be a kind, which differs from a name in case.
 		isKind := slices.ContainsFunc(names, func(one string) bool { return strings.EqualFold(one, name) })
 		if a.form.Expect.Resources[name].State == "absent" && !isKind {

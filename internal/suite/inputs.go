@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -208,8 +207,7 @@ func (h *inputResolver) one(s spec.Source, field string) string {
 // file returns the path of a file or directory in a field of the case, which must exist.
 func (h *inputResolver) file(file string, field ...string) string {
 	path, r := h.attempt.path(file), h.options.Config.Reader
-	_, virtual := r.Documents(path)
-	if err := r.CheckExists(path); !virtual && err != nil && h.form.Expect.Error == nil {
+	if err := h.checkExists(path); err != nil && h.form.Expect.Error == nil {
 		if rel, relErr := filepath.Rel(filepath.Dir(h.item.Suite.Path), file); relErr == nil && r.CheckExists(file) == nil {
 			err = hint.Wrap(err, "paths are relative to the folder of the suite: write "+filepath.ToSlash(rel))
 		}
@@ -256,7 +254,7 @@ func (h *inputResolver) fixtures() []string {
 
 func (h *inputResolver) mocks() map[string]function.Runner {
 	steps := map[string]function.Runner{}
-	for _, name := range slices.Sorted(maps.Keys(h.form.Mocks)) {
+	for _, name := range manifest.Keys(h.form.Mocks) {
 		r, err := h.mock(h.form.Mocks[name])
 		if err != nil {
 			h.fault(fmt.Errorf("mocks.%s: %w", name, err), "mocks", name)
@@ -313,7 +311,7 @@ func (h *inputResolver) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[st
 // apiVersion or the kind, which a patch adds.
 func (a *attempt) read(ctx context.Context, file string, isWhole bool) (map[string]any, error) {
 	path, r := a.path(file), a.options.Config.Reader
-	if err := r.CheckExists(path); err != nil {
+	if err := a.checkExists(path); err != nil {
 		return nil, fmt.Errorf("xr: %w", err)
 	}
 	doc, _, err := r.First(ctx, path)

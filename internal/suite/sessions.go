@@ -120,6 +120,14 @@ type inline struct {
 	files proc.Memo[string, []manifest.Document]
 }
 
+// checkExists returns an error if path does not exist. Documents that the run keeps do.
+func (r *runner) checkExists(path string) error {
+	if _, kept := r.options.Config.Reader.Documents(path); kept {
+		return nil
+	}
+	return r.options.Config.Reader.CheckExists(path)
+}
+
 // maxKept is the largest size in bytes of a file whose content a run keeps.
 const maxKept = 64 << 10
 

@@ -66,12 +66,10 @@ func (c *Case) Fields() (map[string]any, error) {
 	return fieldpath.Map(value), err
 }
 
-// Field returns a field of Fields, and whether the case has it.
-func (c *Case) Field(name string) (value any, has bool, err error) {
-	if value, has = merged(c.suite.defaults, c.raw)[name]; has {
-		value, err = c.replace(value, []string{name})
-	}
-	return value, has, err
+// Raw returns a field of Fields before variables are replaced, and whether the case has it.
+func (c *Case) Raw(name string) (value any, has bool) {
+	value, has = merged(c.suite.defaults, c.raw)[name]
+	return value, has
 }
 
 // Inherits reports whether the case does not set a field itself, and so has that of the defaults.

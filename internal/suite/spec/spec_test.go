@@ -163,7 +163,7 @@ cases:
   each:
   - {size: 1, file: one, list: [a, b]}
   - {size: two, file: other, list: []}
-  context: {"${each.file}": "${each.list}", text: "$${each.size} is ${each.size}, ${each.list}", other: "${size}"}
+  context: {"${each.file}": "${each.list}", text: "$${each.size} is ${each.size}, ${each.list}", other: "${size}", almost: "${eachsize} ${each.size{} ${each.", part: "${each ${each.size}"}
   expect:
     resources:
       "bolt-${each.size}":
@@ -179,7 +179,7 @@ cases:
 	}
 	e2e.Equal(t, "the names of the cases", []string{"size 1", "size two", "rows/1", "rows/2"}, names)
 	f := e2e.Must(s.Cases[0].Spec())(t)
-	want := map[string]any{"one": []any{"a", "b"}, "text": `${each.size} is 1, ["a","b"]`, "other": "${size}"}
+	want := map[string]any{"one": []any{"a", "b"}, "text": `${each.size} is 1, ["a","b"]`, "other": "${size}", "almost": "${eachsize} ${each.size{} ${each.", "part": "${each 1"}
 	e2e.Equal(t, "context", want, f.Context)
 	e2e.Equal(t, "the value of a whole variable must keep its type", int64(1), f.Expect.Resources["bolt-1"].Fields["spec.size"].Value.Any)
 	e2e.Equal(t, "the line below a key with a variable", 14, s.Cases[0].Position("expect", "resources", "bolt-1", "spec.size"))

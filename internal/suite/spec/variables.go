@@ -3,14 +3,13 @@ package spec
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
@@ -18,8 +17,19 @@ import (
 // field of it. $${each} is matched too, and stands for the text ${each}.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{each(?:\.([^{}]*))?\}`) })
 
+// hasVariable reports whether variable matches a part of s. Most texts of thousands of cases have none.
 func hasVariable(s string) bool {
-	return strings.Contains(s, "${each") && variable().MatchString(s)
+	for {
+		_, rest, found := strings.Cut(s, "${each")
+		if !found {
+			return false
+		}
+		end := strings.IndexAny(rest, "{}")
+		if end >= 0 && rest[end] == '}' && (end == 0 || rest[0] == '.') {
+			return true
+		}
+		s = rest
+	}
 }
 
 // literal returns a copy of v in which texts that look like variables stand for themselves.
@@ -46,8 +56,12 @@ func literal(v any) any {
 	return v
 }
 
-// replace returns a copy of v, the value at path, with variables replaced.
+// replace returns v, the value at path, with variables replaced. The result shares the parts of v that
+// have none, so callers must not change it.
 func (c *Case) replace(v any, path []string) (any, error) {
+	if !usesRow(v) {
+		return v, nil
+	}
 	switch v := v.(type) {
 	case string:
 		return c.replaceText(v, path)
@@ -68,9 +82,6 @@ func (c *Case) replace(v any, path []string) (any, error) {
 }
 
 func (c *Case) replaceText(s string, path []string) (any, error) {
-	if !hasVariable(s) {
-		return s, nil
-	}
 	v, err := c.substitute(s)
 	if err != nil {
 		return nil, c.errorAt(path, err)
@@ -80,19 +91,20 @@ func (c *Case) replaceText(s string, path []string) (any, error) {
 
 func (c *Case) replaceObject(v map[string]any, path []string) (any, error) {
 	out := make(map[string]any, len(v))
-	for _, key := range slices.Sorted(maps.Keys(v)) {
-		became, err := c.replaceText(key, append(path, key))
-		if err != nil {
-			return nil, err
-		}
-		name, ok := became.(string)
-		if !ok {
+	for _, key := range manifest.Keys(v) {
+		name, at := key, append(path, key)
+		if hasVariable(key) {
+			became, err := c.replaceText(key, at)
+			if err != nil {
+				return nil, err
+			}
 			name = text(became)
+			at = append(path, name)
 		}
-		at := append(slices.Clone(path), name)
 		if name != key && c.renamed != nil {
 			c.renamed[strings.Join(at, "\x00")] = key
 		}
+		var err error
 		if out[name], err = c.replace(v[key], at); err != nil {
 			return nil, err
 		}
@@ -121,11 +133,12 @@ func (c *Case) substitute(s string) (any, error) {
 	return out, failed
 }
 
+// value returns the value of a variable, such as ${each.key}.
 func (c *Case) value(name string) (any, error) {
 	if !c.hasRow {
 		return nil, fmt.Errorf("%s is used in a case without a table (each)", name)
 	}
-	key := variable().FindStringSubmatch(name)[1]
+	key := strings.TrimPrefix(name[len("${each"):len(name)-len("}")], ".")
 	if key == "" {
 		return c.row, nil
 	}
@@ -141,7 +154,7 @@ func (c *Case) value(name string) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: the row of the table is not an object", name)
 	}
-	names := slices.Sorted(maps.Keys(row))
+	names := manifest.Keys(row)
 	if near := hint.Nearest(key, names); near != "" {
 		return nil, fmt.Errorf("%s: the row in each has no key %s%s", name, key, hint.DidYouMean(near))
 	}
