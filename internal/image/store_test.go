@@ -290,7 +290,7 @@ func TestShared(t *testing.T) {
 
 func TestParsePolicy(t *testing.T) {
 	for in, want := range map[string]image.Policy{"": image.IfNotPresent, "Always": image.Always, "Never": image.Never, "IfNotPresent": image.IfNotPresent} {
-		e2e.Equal(t, in, want, e2e.Must(image.ParsePolicy(in))(t))
+		e2e.Equal(t, fmt.Sprintf("policy %q", in), want, e2e.Must(image.ParsePolicy(in))(t))
 	}
 	e2e.ErrorHas(t, "image.ParsePolicy", e2e.Err(image.ParsePolicy("always")), `"always"`)
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -196,7 +197,7 @@ func TestFromDirUser(t *testing.T) {
 	} {
 		base := baseOf(t, v1.Config{User: user}, []v1.Layer{tarLayer(t)}, amd64)
 		config := e2e.Must(fromDir(t, runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Base: base, Entrypoint: python})[0].ConfigFile())(t)
-		e2e.Equal(t, user, want, config.Config.User)
+		e2e.Equal(t, fmt.Sprintf("user %q of the base image", user), want, config.Config.User)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -75,6 +76,18 @@ func TestDependencies(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.want, string(r.Functions[0].Runtime)+" "+r.Functions[0].Package)
 		})
 	}
+}
+
+// TestDependenciesListed: the error for an unknown function has a hint that
+// lists the dependencies.
+func TestDependenciesListed(t *testing.T) {
+	s := open(t, session.Config{Functions: "root", Dependencies: &versions{}}, map[string]string{
+		"composition.yaml":     steps("f"),
+		"root/crossplane.yaml": metadata("{function: registry.example.org/z/f, version: v1}", "{function: registry.example.org/acme/f, version: v1}"),
+		"root/crd.yaml":        "kind: CustomResourceDefinition\n",
+	})
+	const want = "the functions of root are acme-f, z-f: use one of these names, add the function to the dependencies, or name its package with {package} NAME=PATH"
+	e2e.Equal(t, "the hint", want, string(hint.Of(e2e.Err(renderOne(t.Context(), s, inputs)))))
 }
 
 // TestDependenciesUnused: dependencies that no pipeline uses, or that

@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -180,7 +181,9 @@ func TestLegacyLibrary(t *testing.T) {
 	e2e.Equal(t, "the rendered resources", []string{"alpha", "beta"}, got)
 	e2e.Equal(t, "how often the conversion was reported", 1, strings.Count(strings.Join(messages.lines, "\n"), "of mode Resources"))
 	in.XRs = []string{"other.yaml"}
-	e2e.ErrorHas(t, "an alpha function", e2e.Err(renderOne(t.Context(), s, in)), "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
+	err = e2e.Err(renderOne(t.Context(), s, in))
+	e2e.ErrorHas(t, "an alpha function", err, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
+	e2e.Has(t, "the hint for an alpha function", string(hint.Of(err)), "render the Composition with {profile} alpha, or convert it with `convert pipeline-composition lib/alpha.yaml`")
 }
 
 // FuzzLegacy: a converted legacy Composition is a valid pipeline, and its input

@@ -70,7 +70,7 @@ func TestXprinGolden(t *testing.T) {
 				failed++
 			}
 		}
-		e2e.Equal(t, w.Name, failed, len(all[i].Failures))
+		e2e.Equal(t, fmt.Sprintf("the number of failures of %s, which are %v", w.Name, all[i].Failures), failed, len(all[i].Failures))
 	}
 }
 

@@ -3,6 +3,7 @@ package suite_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -88,7 +89,7 @@ func TestLoadLink(t *testing.T) {
 		for _, s := range loaded(t, options(afero.NewOsFs()), filepath.Join(dir, path)) {
 			got = append(got, s.Path)
 		}
-		e2e.Equal(t, path, want, got)
+		e2e.Equal(t, fmt.Sprintf("suites in %q", path), want, got)
 	}
 }
 

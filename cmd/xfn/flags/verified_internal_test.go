@@ -65,6 +65,6 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("call %d for %s: got %q and error %v, want %v", i, pkg, reference, err, want)
 			}
 		}
-		e2e.Equal(t, pkg, 2, calls)
+		e2e.Equal(t, "the calls for "+pkg, 2, calls)
 	}
 }

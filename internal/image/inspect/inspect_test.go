@@ -211,7 +211,7 @@ func TestArtifactErrors(t *testing.T) {
 		"apiVersion: v1\nkind: List":  "no object of meta.pkg.crossplane.io",
 		metadata + "---\n" + metadata: "more than one metadata object",
 	} {
-		e2e.ErrorHas(t, text, e2e.Err(inspect.Artifact(t.Context(), layered(t, text, "base"), inspect.Options{})), want)
+		e2e.ErrorHas(t, fmt.Sprintf("package.yaml is %q", text), e2e.Err(inspect.Artifact(t.Context(), layered(t, text, "base"), inspect.Options{})), want)
 	}
 	if _, err := inspect.Artifact(t.Context(), empty.Index, inspect.Options{}); err == nil {
 		t.Error("got no error for an empty index")

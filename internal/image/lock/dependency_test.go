@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -174,6 +175,6 @@ func TestIsPath(t *testing.T) {
 		".": true, "..": true, "./f": true, "../f": true, "f.xpkg": true,
 		"registry.example.org/acme/f:v1": false, "acme/f": false, "": false, ".hidden": false,
 	} {
-		e2e.Equal(t, pkg, want, lock.IsPath(pkg))
+		e2e.Equal(t, fmt.Sprintf("whether %q is a path", pkg), want, lock.IsPath(pkg))
 	}
 }

@@ -55,7 +55,7 @@ func TestSilentServer(t *testing.T) {
 	for _, url := range []string{"http://%s/x.git", "git://%s/x.git"} {
 		_, err := clone.Commit(t.Context(), clone.Options{URL: fmt.Sprintf(url, l.Addr()), AnswerTimeout: time.Millisecond})
 		e2e.ErrorHas(t, url, err, "the git server did not answer within 1ms")
-		e2e.Equal(t, url, clone.CheckNetwork, hint.Of(err))
+		e2e.Equal(t, "the hint for "+url, clone.CheckNetwork, hint.Of(err))
 	}
 }
 

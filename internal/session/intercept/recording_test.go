@@ -13,6 +13,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -211,10 +212,12 @@ func TestTwice(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			rsp, err := intercept.Twice(tc.runner).RunFunction(function.WithStep(t.Context(), "s"), tc.name, callRequest(t, first))
-			e2e.WantError(t, tc.reason, err, tc.wantErr)
 			if tc.wantErr == "" {
-				e2e.Equal(t, tc.reason, tc.want, rsp.GetResults()[0].GetMessage())
+				e2e.NoError(t, err)
+				e2e.Equal(t, tc.reason, &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: tc.want}}}, rsp, protocmp.Transform())
+				return
 			}
+			e2e.Equal(t, tc.reason, tc.wantErr, fmt.Sprint(err))
 			if differ, ok := errors.AsType[*intercept.UnstableError](err); ok && cmp.Equal(differ.First, differ.Second) {
 				t.Errorf("%s: both responses are %v", tc.reason, differ.First)
 			}
