@@ -38,7 +38,7 @@ type Package struct {
 	Annotations map[string]string
 	// Objects are all objects except the metadata, in the order of reading.
 	Objects []Object
-	// YAML is package.yaml: the metadata, then the objects.
+	// YAML is package.yaml: the metadata, then the objects. It is nil if Read also returns an error.
 	YAML []byte
 	// Examples is examples.yaml. It is nil without a directory of examples.
 	Examples []byte

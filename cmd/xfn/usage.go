@@ -57,7 +57,7 @@ func explain(parser *kong.Kong, args []string, err error) error {
 		if slices.ContainsFunc(args, func(a string) bool {
 			return a == "-V" || strings.HasPrefix(a, "-") && hint.Nearest(a, []string{versionFlag}) != ""
 		}) {
-			next = hint.Meant("", versionFlag) // It is no flag of the grammar.
+			next = hint.Meant("", versionFlag) // The grammar does not have it.
 		}
 	case node == nil:
 		if other := misplaced(parser.Model.Node, args, err.Error()); surplus && other != nil {

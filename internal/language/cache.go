@@ -35,7 +35,7 @@ type Usage struct {
 
 // Used returns the usage of the cache, in the folder dir of all caches.
 func (c Cache) Used(ctx context.Context, dir string) (Usage, error) {
-	return c.Prune(ctx, dir, time.Now().AddDate(1, 0, 0), true)
+	return c.Prune(ctx, dir, fsx.AfterAllUse(), true)
 }
 
 // Prune removes the entries that were last used before a time, and returns their number and

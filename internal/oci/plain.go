@@ -45,17 +45,20 @@ func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
 // than MaxUnpacked bytes are an error.
 func ReadLayers(ctx context.Context, img v1.Image, do func(h *tar.Header, content io.Reader) error) error {
 	layers, err := img.Layers()
+	if err != nil {
+		return err
+	}
 	left := int64(MaxUnpacked)
 	for _, l := range layers {
+		in, err := Plain(ctx, l, &left)
 		if err != nil {
-			break
+			return err
 		}
-		var in *Tar
-		if in, err = Plain(ctx, l, &left); err == nil {
-			err = errors.Join(ReadTar(in, do), in.Close())
+		if err := errors.Join(ReadTar(in, do), in.Close()); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // ReadTar calls do for each entry of a tar, in order, until do returns an error. do may read

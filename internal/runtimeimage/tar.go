@@ -75,8 +75,8 @@ func (f TarFile) write(ctx context.Context, tw *tar.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	n, err := io.Copy(tw, oci.Reader(ctx, r))
-	if err == nil && n != f.Size {
-		err = errors.New("the file became shorter while it was read")
+	if errors.Is(err, tar.ErrWriteTooLong) || err == nil && n != f.Size {
+		err = errors.New("the size of the file changed while it was read")
 	}
 	return err
 }

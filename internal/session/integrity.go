@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -52,7 +53,7 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 	for _, at := range text.BooleanKeys() {
 		errs = append(errs, s.refuseOrWarn(at, p.in.Strict))
 	}
-	err := hintMode(e, errors.Join(errs...))
+	err := p.in.hintMode(e, errors.Join(errs...))
 	switch {
 	case !refused[composition.UnknownFunction] && refused[composition.UnknownField]:
 		return hint.Wrap(err, "correct or remove the unknown fields, or render without them with "+hint.Lenient)
@@ -93,7 +94,7 @@ func (s *Session) reportConverted(e composition.Entry, p plan) error {
 	}
 	text := fmt.Sprintf("%s: Crossplane v2 refuses Composition %q of mode Resources", e.Document.PositionOf("spec.resources"), e.GetName())
 	if p.in.Strict {
-		return hint.Wrap(errors.New(text), "convert it with `"+conversionOf(e)+"`, or imitate Crossplane v1 with "+hint.CrossplaneVersion+" v1.20")
+		return hint.Wrap(errors.New(text), "convert it with `"+p.in.conversionOf(e)+"`, or imitate Crossplane v1 with "+hint.CrossplaneVersion+" v1.20")
 	}
 	s.config.Progress.Warn(text + "; it " + converted)
 	return nil
@@ -167,22 +168,26 @@ func (s *Session) refuses(p plan, kind composition.ProblemKind) bool {
 	return p.in.Strict || kind == composition.UnknownField && !s.config.Lenient || slices.Contains(p.checks.Refuse, kind)
 }
 
-// conversionOf returns the command that converts a legacy Composition.
-func conversionOf(e composition.Entry) hint.Hint {
-	command := hint.Hint("convert pipeline-composition")
-	if e.Document.Path == "" || e.Document.Path == manifest.Stdin {
-		return command
+// conversionOf returns the command that converts a legacy Composition. It names the file if that has the
+// Composition: a test suite may have one, too, which no command converts.
+func (in Inputs) conversionOf(e composition.Entry) hint.Hint {
+	command, path := hint.Hint("convert pipeline-composition"), e.Document.Path
+	given := slices.ContainsFunc(append([]string{in.Composition}, in.Compositions...), func(name string) bool {
+		return name != "" && (filepath.Clean(name) == filepath.Clean(path) || filepath.Clean(name) == filepath.Dir(path))
+	})
+	if given && path != manifest.Stdin {
+		command += " " + hint.Hint(path)
 	}
-	return command + " " + hint.Hint(e.Document.Path)
+	return command
 }
 
 // hintMode adds a hint to err if the Composition calls alpha functions, which
 // need profile Alpha.
-func hintMode(e composition.Entry, err error) error {
+func (in Inputs) hintMode(e composition.Entry, err error) error {
 	if !e.Alpha {
 		return err
 	}
-	return hint.Wrap(err, "render the Composition with "+hint.Profile+" alpha, or convert it with `"+conversionOf(e)+"`, which reports how it converts the functions")
+	return hint.Wrap(err, "render the Composition with "+hint.Profile+" alpha, or convert it with `"+in.conversionOf(e)+"`, which reports how it converts the functions")
 }
 
 // warnOtherComposition warns if xr, the composite resource in doc, refers to another Composition than

@@ -168,7 +168,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	// An unknown mode is reported before any error of functions.
 	i := slices.IndexFunc(entry.problems, func(p composition.Problem) bool { return p.Kind == composition.UnknownMode })
 	if i >= 0 {
-		return p, hintMode(entry.Entry, entry.problems[i])
+		return p, in.hintMode(entry.Entry, entry.problems[i])
 	}
 	if err := checkSteps(in.Steps, entry.Entry); err != nil {
 		return p, err

@@ -56,7 +56,7 @@ func stores() []store {
 				return images(dir, func(s *image.Store) (image.Info, error) { return s.Prune(ctx, o.before, o.dry) })
 			},
 		},
-		languageStore(language.Cache{Name: image.BuildsFolder, Folders: []string{"."}, Noun: "built image"}),
+		folderStore(language.Cache{Name: image.BuildsFolder, Folders: []string{"."}, Noun: "built image"}),
 		{
 			"roots", // unpacked images, which can be unpacked again from cached images
 			func(ctx context.Context, dir string) (content, error) { return roots(rootfs.Used(ctx, dir)) },
@@ -64,7 +64,7 @@ func stores() []store {
 				return roots(rootfs.Prune(ctx, dir, o.before, o.dry))
 			},
 		},
-		languageStore(golang.Cache()), languageStore(npm.Cache()), languageStore(python.Cache()), languageStore(typescript.Cache()),
+		folderStore(golang.Cache()), folderStore(npm.Cache()), folderStore(python.Cache()), folderStore(typescript.Cache()),
 	}
 }
 
@@ -131,8 +131,8 @@ func roots(u rootfs.Usage, err error) (content, error) {
 	return content{Files: u.Roots, Bytes: u.Bytes, noun: "unpacked image"}, err
 }
 
-// languageStore returns the store with the packages of a language, or with the images that were built.
-func languageStore(c language.Cache) store {
+// folderStore returns a store whose entries are files or folders with the time of their last use.
+func folderStore(c language.Cache) store {
 	counted := func(u language.Usage, err error) (content, error) {
 		return content{Files: u.Entries, Bytes: u.Bytes, noun: c.Noun}, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -50,7 +51,7 @@ func (c *PruneCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.T
 	o := old{dry: c.DryRun}
 	switch {
 	case c.All:
-		o.before = time.Now().AddDate(1, 0, 0)
+		o.before = fsx.AfterAllUse()
 	case c.OlderThan > 0:
 		o.before = time.Now().Add(-time.Duration(c.OlderThan))
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
@@ -163,6 +163,6 @@ func (c *CleanCacheCmd) Run(ctx context.Context, term *terminal.Terminal) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	_, err = store.Prune(ctx, time.Now().AddDate(1, 0, 0), false)
+	_, err = store.Prune(ctx, fsx.AfterAllUse(), false)
 	return err
 }
