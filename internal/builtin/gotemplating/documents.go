@@ -1,6 +1,7 @@
 package gotemplating
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 const (
@@ -71,28 +75,45 @@ func readDocuments(ctx context.Context, out string) ([]document, error) {
 	}
 }
 
-// A reader decodes documents with a YAMLOrJSONDecoder, and limits their size.
+// A reader decodes documents as a YAMLOrJSONDecoder does, and limits their size.
 type reader struct {
-	text    string
-	left    int // bytes that may still be read for the current document
-	decoder *kyaml.YAMLOrJSONDecoder
+	text string
+	left int // bytes that may still be read for the current document
+	// yaml is nil if the text begins as JSON does, and may go on with YAML.
+	yaml *kyaml.YAMLReader
+	json *kyaml.YAMLOrJSONDecoder
 }
 
 func newReader(text string) *reader {
 	r := &reader{text: text, left: maxDocument}
-	r.decoder = kyaml.NewYAMLOrJSONDecoder(r, guessSize)
+	if kyaml.IsJSONBuffer([]byte(text[:min(len(text), guessSize)])) {
+		r.json = kyaml.NewYAMLOrJSONDecoder(r, guessSize)
+	} else {
+		r.yaml = kyaml.NewYAMLReader(bufio.NewReader(r))
+	}
 	return r
 }
 
 // next returns the next object. It returns nil for an empty document, and io.EOF
 // at the end.
-func (r *reader) next() (*unstructured.Unstructured, error) {
+func (r *reader) next() (d *unstructured.Unstructured, err error) {
 	r.left = maxDocument + readSize
-	var d *unstructured.Unstructured
-	if err := r.decoder.Decode(&d); err != nil {
+	if r.yaml == nil {
+		err = r.json.Decode(&d)
+		return d, err
+	}
+	text, err := r.yaml.Read()
+	if err != nil {
 		return nil, err
 	}
-	return d, nil
+	// Unstructured decodes the JSON of the document several times.
+	if object, err := (manifest.Document{Text: text}).Object(); err == nil {
+		if d := (&unstructured.Unstructured{Object: object}); d.GroupVersionKind().Kind != "" {
+			return d, nil
+		}
+	}
+	err = yaml.Unmarshal(text, &d) // for the error, or because the document is empty
+	return d, err
 }
 
 // Read implements io.Reader for the decoder. It returns few bytes at once, so
