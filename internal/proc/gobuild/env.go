@@ -32,6 +32,15 @@ func environment(opts Options, work string) []string {
 // CPU time. Compilers run concurrently, so this is only for builds that compile few packages.
 var withoutGC = []string{"GOGC=off", "GOMEMLIMIT=1GiB"}
 
+// flagsFor returns the flags of all builds in an environment. withoutDebug would replace the -gcflags
+// of GOFLAGS.
+func flagsFor(env []string) []string {
+	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GOFLAGS=") && strings.Contains(kv, "-gcflags") }) {
+		return flags
+	}
+	return append(slices.Clip(flags), withoutDebug)
+}
+
 // limitsMemory reports whether an environment has settings of Go's garbage collector.
 func limitsMemory(env []string) bool {
 	return slices.ContainsFunc(env, func(kv string) bool {

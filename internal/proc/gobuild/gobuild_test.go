@@ -136,6 +136,9 @@ func TestBuildObeysFlags(t *testing.T) {
 	if bytes.Equal(build(t, options(t, dir)), build(t, options(t, dir, "GOFLAGS=-tags=extra"))) {
 		t.Error("the tags of GOFLAGS were ignored")
 	}
+	for flags, want := range map[string]string{"": "all=-dwarf=false", "-gcflags=-N": "-N"} {
+		e2e.Equal(t, "flags of the compiler with GOFLAGS="+flags, want, setting(t, build(t, options(t, dir, "GOFLAGS="+flags)), "-gcflags"))
+	}
 }
 
 func TestBuildRefuses(t *testing.T) {

@@ -37,7 +37,7 @@ var errUnknown = errors.New("the source is not known")
 // may be more, such as a workspace, a file that a flag names, or another program in place of go.
 func sourceDigest(opts Options, goCmd string) string {
 	d := digester{hash: sha256.New()}
-	fmt.Fprintf(d.hash, "target %q\n", append([]string{opts.GOOS, opts.GOARCH, opts.Variant, opts.LDFlags}, opts.Flags...))
+	fmt.Fprintf(d.hash, "target %q\n", slices.Concat([]string{opts.GOOS, opts.GOARCH, opts.Variant, opts.LDFlags}, flagsFor(opts.Env), opts.Flags))
 	if err := errors.Join(d.addCommand(goCmd), d.addEnvironment(opts), d.addModules(opts.Dir)); err != nil {
 		return ""
 	}
@@ -127,7 +127,7 @@ func (d *digester) addSettings(path string) error {
 var plainFlags = map[string]bool{"-mod": true, "-tags": true, "-trimpath": true, "-buildvcs": true, "-ldflags": true, "-v": true, "-p": true}
 
 func arePlain(flags []string) bool {
-	return !slices.ContainsFunc(flags, func(flag string) bool { return !plainFlags[flagName(flag)] })
+	return !slices.ContainsFunc(flags, func(flag string) bool { return flag != withoutDebug && !plainFlags[flagName(flag)] })
 }
 
 // dependsOnDir reports whether a flag adds to the program where the source is: its path or its
