@@ -23,6 +23,12 @@ PLATFORMS ?=
 # need an eighth and a quarter less CPU time. The output is the same.
 WITHOUTGC := -toolexec 'env GOGC=off GOMEMLIMIT=1GiB'
 
+# All packages are compiled without debug information, which the linker leaves out anyway: linking a
+# test takes a fifth less CPU time, and the go command's cache is a quarter smaller. xfn compiles
+# functions in the same way, so that tests of functions use the same compiled packages.
+NODEBUG := -gcflags=all=-dwarf=false
+export GOFLAGS := $(filter-out $(NODEBUG),$(GOFLAGS)) $(NODEBUG)
+
 # SOURCES finds the Go files that `make lint` formats. The bundled template is another
 # module, and files in testdata may be wrong on purpose.
 SOURCES = find . -name '*.go' -not -path './templates/_go/*' -not -path '*/testdata/*'

@@ -133,9 +133,9 @@ const scriptsLimit = 20 * time.Minute
 // caches of this machine.
 var goVariables = []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN"}
 
-// goEnv returns the values of goVariables, and that of GOFLAGS.
+// goEnv returns the values of goVariables.
 var goEnv = sync.OnceValues(func() ([]string, error) {
-	out, err := exec.Command("go", append(append([]string{"env"}, goVariables...), "GOFLAGS")...).Output()
+	out, err := exec.Command("go", append([]string{"env"}, goVariables...)...).Output()
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), err
 })
 
@@ -157,6 +157,7 @@ func setup(t *testing.T, dir string, env *testscript.Env) error {
 	for i, key := range goVariables {
 		env.Setenv(key, values[i])
 	}
+	env.Setenv("GOFLAGS", "-gcflags=all=-dwarf=false") // Go commands use the packages that xfn compiles.
 	if err := sharePrograms(env.WorkDir); err != nil {
 		return err
 	}

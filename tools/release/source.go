@@ -76,7 +76,7 @@ func buildProgram(ctx context.Context, root string, s Source, goos, arch string)
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "xfn")
 	env := []string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOENV=off", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off"}
-	_, err = output(ctx, root, env, "go", "build", "-trimpath", "-buildvcs=false",
+	_, err = output(ctx, root, env, "go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
 		"-ldflags", "-s -w -X main.version="+s.Tag+" -X main.commit="+s.Commit, "-o", path, "./cmd/xfn")
 	if err != nil {
 		return nil, err
