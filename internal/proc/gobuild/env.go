@@ -35,7 +35,13 @@ var withoutGC = []string{"GOGC=off", "GOMEMLIMIT=1GiB"}
 // flagsFor returns the flags of all builds in an environment. withoutDebug would replace the -gcflags
 // of GOFLAGS.
 func flagsFor(env []string) []string {
-	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GOFLAGS=") && strings.Contains(kv, "-gcflags") }) {
+	var set string
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "GOFLAGS="); ok {
+			set = value // The last one counts.
+		}
+	}
+	if strings.Contains(set, "-gcflags") {
 		return flags
 	}
 	return append(slices.Clip(flags), withoutDebug)
