@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
@@ -82,16 +83,20 @@ func (d *Definition) Versions() []string {
 // A definer is the part of a CRD or MRD from which a Definition is decoded, without the schemas.
 type definer struct {
 	Spec struct {
-		Group string
-		Scope string
-		Names struct{ Kind string }
+		Group string `json:"group"`
+		Scope string `json:"scope"`
+		Names struct {
+			Kind string `json:"kind"`
+		} `json:"names"`
 		// Conversion has the strategy None or Webhook. None is the default.
-		Conversion struct{ Strategy string }
-		Versions   []struct {
-			Name   string
-			Served bool
-		}
-	}
+		Conversion struct {
+			Strategy string `json:"strategy"`
+		} `json:"conversion"`
+		Versions []struct {
+			Name   string `json:"name"`
+			Served bool   `json:"served"`
+		} `json:"versions"`
+	} `json:"spec"`
 }
 
 // New returns the definition in a v1 CustomResourceDefinition or a
@@ -113,7 +118,8 @@ func decodeDefinition(obj map[string]any) (*Definition, error) {
 		return nil, fmt.Errorf("encoding a definition: %w", err)
 	}
 	var d definer
-	if err := json.Unmarshal(data, &d); err != nil {
+	// The API server ignores a field such as Spec, in which the case of a letter differs.
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &d); err != nil {
 		return nil, fmt.Errorf("decoding a definition: %w", err)
 	}
 	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}, Namespaced: d.Spec.Scope == "Namespaced", slim: slim, names: "names"}
