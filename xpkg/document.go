@@ -85,8 +85,8 @@ func documents(path string, data []byte) ([]manifest.Document, Problems) {
 	return whole, found
 }
 
-// cutEnd cuts doc at its end line "..." (YAML 1.1, section 4.3.3). Text after
-// that line is reported as a problem.
+// cutEnd cuts doc at its end line "..." (YAML 1.1, section 4.3.3). Text after that line is
+// reported as a problem. Before the object, the line is a syntax error, which the YAML reader reports.
 func cutEnd(doc manifest.Document) (manifest.Document, Problems) {
 	at, line := 0, doc.Line
 	for l := range bytes.Lines(doc.Text) {
@@ -96,6 +96,9 @@ func cutEnd(doc manifest.Document) (manifest.Document, Problems) {
 		}
 		var lost Problems
 		if after := (manifest.Document{Line: line, Text: doc.Text[at:]}); !manifest.Blank(after.Text) {
+			if manifest.Blank(doc.Text[:at-len(l)]) {
+				return doc, nil
+			}
 			lost = Problems{contentLost(doc, after.FirstLine(), `content after the end of a document ("...") would be lost`)}
 		}
 		doc.Text = doc.Text[:at-len(l)]
@@ -159,10 +162,11 @@ func decodeSource(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	return d, ok, found
 }
 
-// decodeExample is decode for examples, which keep their text and may be of any kind.
+// decodeExample is decode for examples, which keep their text and may be of any kind. A document
+// with the value null is not an example, and not an error.
 func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	d, in, found := read(doc)
-	if in == nil {
+	if in == nil || d.data == nil {
 		return d, false, found
 	}
 	d.doc.JSON = nil // Nothing reads it, and data has the same values.
@@ -171,9 +175,7 @@ func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 		return d, true, found
 	}
 	p := problem("object-type", doc, err)
-	if d.data != nil {
-		p.Text = "the example has no kind"
-	}
+	p.Text = "the example has no kind"
 	return d, false, append(found, p)
 }
 

@@ -110,6 +110,7 @@ func TestReadRefuses(t *testing.T) {
 		"Capital":        {"field names are case-sensitive", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "spec:", "Spec:", 1)}, "has no field Spec"},
 		"TwiceTheKey":    {"a duplicate key is refused", map[string]string{"crossplane.yaml": functionYAML + "kind: Function\n"}, `p/crossplane.yaml:6: key "kind" already set`},
 		"AfterEnd":       {"content after the end of a document is refused", map[string]string{"crossplane.yaml": functionYAML + "...\n" + crdYAML}, "p/crossplane.yaml:7: content after the end"},
+		"EndFirst":       {"an end line before the object is a syntax error", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "# c\n...\n" + crdYAML}, "p/z.yaml:1: did not find expected node content"},
 		"TwoJSON":        {"a second object on the next line is refused", map[string]string{"crossplane.yaml": functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
 		"TwoAfterNote":   {"a second object after a comment and an object is refused", map[string]string{"crossplane.yaml": "# c\n" + functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
 		"TwoTagged":      {"a second object after a tagged one is refused", map[string]string{"crossplane.yaml": "!!map " + functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
@@ -146,6 +147,13 @@ func TestReadTakesEmptyValues(t *testing.T) {
 	if _, err := xpkg.Read(t.Context(), memory(t, map[string]string{"a.yaml": text}), ".", xpkg.ReadOptions{}); err != nil {
 		t.Error(err)
 	}
+}
+
+// The crossplane CLI packs examples with the value null, too.
+func TestReadTakesNullExamples(t *testing.T) {
+	fsys := memory(t, map[string]string{"p/a.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n---\nnull\n"})
+	got := e2e.Must(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"}))(t)
+	e2e.Equal(t, "examples", "kind: A\n---\nnull\n\n...\n\n---\n", string(got.Examples))
 }
 
 // Read leaves out the examples, but not files with similar names.
