@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 )
 
 // The values that the API server allows in printer columns.
@@ -35,7 +36,8 @@ func (d *Definition) decodeSpec() (crd *extv1.CustomResourceDefinition, ok bool)
 	if err != nil {
 		return nil, false
 	}
-	err = json.Unmarshal(data, &crd)
+	crd = &extv1.CustomResourceDefinition{}
+	err = kjson.UnmarshalCaseSensitivePreserveInts(data, crd)
 	return crd, err == nil
 }
 

@@ -345,6 +345,8 @@ func TestNewIgnoresCapitals(t *testing.T) {
 		if len(def.Versions()) > 0 || def.GroupKind.Group != "" {
 			t.Errorf("%s: got the group %q and the versions %q, want none", spec, def.GroupKind.Group, def.Versions())
 		}
+		want := []string{"spec.scope: is required", "spec.versions: must have exactly one version marked as storage version"}
+		e2e.Equal(t, "faults", want, lines(def.Check(t.Context())))
 	}
 }
 
