@@ -61,12 +61,12 @@ func (o Object) Position() string { return fmt.Sprintf("%s:%d", o.Path, o.Line) 
 // ReadOptions are the options of Read. With the zero value, Read reads no
 // examples and ignores no files.
 type ReadOptions struct {
-	// ExamplesRoot is a directory or file of examples, which Read leaves
-	// out of the package.
+	// ExamplesRoot is the path of a directory or file of examples in the file system,
+	// not relative to the package root. Read does not read it as a part of package.yaml.
 	ExamplesRoot string
 	// ExamplesOptional says that ExamplesRoot need not exist.
 	ExamplesOptional bool
-	// ExtensionsRoot is the directory of ReadExtensions, which Read leaves out.
+	// ExtensionsRoot is the directory that ReadExtensions reads, which Read leaves out.
 	ExtensionsRoot string
 	// Ignore are patterns of files and directories to leave out, relative
 	// to the package or examples root. They have the syntax of
