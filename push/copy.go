@@ -51,7 +51,7 @@ type CopyResult struct {
 // An error names both references and says which blobs and tags were written. It
 // contains no credentials.
 func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) (CopyResult, error) {
-	if err := o.complete(); err != nil {
+	if err := o.complete(to.Context()); err != nil {
 		return CopyResult{}, fmt.Errorf("copying %q: %w", from.Name(), err)
 	}
 	c := &copying{from: from, to: to, options: o, lists: map[v1.Hash][]v1.Descriptor{}}

@@ -57,6 +57,19 @@ func TestTags(t *testing.T) {
 	}
 }
 
+// A further tag of another repository is an error, and nothing is written.
+func TestTagsOfAnotherRepository(t *testing.T) {
+	host := remotetest.Serve(t, remotetest.Handler())
+	ref := tagged(t, host, "v1.0.0")[0]
+	other := ref.Context().Registry.Repo("acme", "other").Tag("latest")
+	o := push.Options{Tags: []name.Tag{other}}
+	want := "reading the further tag \"" + other.Name() + "\": expected a tag of " + ref.Context().Name()
+	_, err := push.Artifact(t.Context(), ref, single(t), o)
+	e2e.ErrorHas(t, "push", err, want)
+	_, err = push.Copy(t.Context(), ref, ref, push.CopyOptions{Options: o})
+	e2e.ErrorHas(t, "copy", err, want)
+}
+
 // If a push fails, the error states for each tag whether it points to the new package.
 func TestState(t *testing.T) {
 	inner := remotetest.Handler()

@@ -3,6 +3,7 @@ package push
 import (
 	"cmp"
 	"crypto"
+	"fmt"
 	"net/http"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -27,6 +28,7 @@ type Options struct {
 	// Jobs is how many blobs are uploaded at a time. Zero means 4.
 	Jobs int
 	// Tags are further tags of the same repository. They are written after the first tag.
+	// A tag of another repository is an error.
 	Tags []name.Tag
 	// MountFrom are repositories of the same registry that may have blobs of the
 	// package. Blobs found there are mounted and not uploaded. The repositories
@@ -94,7 +96,13 @@ type Log struct {
 const defaultJobs = 4
 
 // complete sets the defaults, and the unexported fields that depend on the exported ones.
-func (o *Options) complete() (err error) {
+// It returns an error for Tags that are not in the repository repo.
+func (o *Options) complete(repo name.Repository) (err error) {
+	for _, t := range o.Tags {
+		if t.Context().Name() != repo.Name() {
+			return fmt.Errorf("reading the further tag %q: expected a tag of %s", t.Name(), repo.Name())
+		}
+	}
 	o.client = remote.From(o.Transport, o.Keychain)
 	if o.Services == nil {
 		o.Services = o.client

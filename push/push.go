@@ -57,7 +57,7 @@ type Traffic struct {
 // An error names ref and says which blobs were uploaded and which tags were
 // written. It contains no credentials.
 func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Result, error) {
-	if err := o.complete(); err != nil {
+	if err := o.complete(ref.Context()); err != nil {
 		return Result{}, fmt.Errorf("pushing %q: %w", ref.Name(), err)
 	}
 	p, err := planOf(ctx, a)

@@ -19,7 +19,7 @@ import (
 //
 // An error names ref. It contains no credentials.
 func Sign(ctx context.Context, ref name.Reference, o Options) (Result, error) {
-	err := o.complete()
+	err := o.complete(ref.Context())
 	if err == nil && o.signer == nil {
 		err = errors.New("no key and no identity token are given")
 	}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"errors"
 
 	opsv1alpha1 "github.com/crossplane/crossplane/apis/v2/ops/v1alpha1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -14,7 +15,7 @@ import (
 
 // An OperationRequest is the input of RenderOperation, which does not change it.
 type OperationRequest struct {
-	// Operation is the Operation. It must be of mode Pipeline, or have no mode.
+	// Operation is the Operation. It is required, and must be of mode Pipeline, or have no mode.
 	Operation *opsv1alpha1.Operation
 	// Required are the cluster's objects that functions may require.
 	Required []*unstructured.Unstructured
@@ -32,6 +33,9 @@ type OperationRequest struct {
 //
 // It returns a *FatalError for a FATAL result of a function.
 func RenderOperation(ctx context.Context, run function.Runner, req OperationRequest) (*Result, error) {
+	if req.Operation == nil {
+		return nil, errors.New("the request has no Operation")
+	}
 	out, err := reconciler.RenderOperation(ctx, run, reconciler.OperationInput{
 		Operation: req.Operation, Required: req.Required, Credentials: req.Credentials, Schemas: req.Schemas, Context: req.Context,
 	})

@@ -70,9 +70,10 @@ type FatalError = function.FatalError
 type Request struct {
 	// Profile is the version of Crossplane to imitate. Empty is V2.
 	Profile Profile
-	// XR is the composite resource, with the defaults of its XRD applied.
+	// XR is the composite resource, with the defaults of its XRD applied. It is required.
 	XR *unstructured.Unstructured
-	// Composition is the Composition of the XR. It must be of mode Pipeline.
+	// Composition is the Composition of the XR. It is required, and must be of mode
+	// Pipeline, or have no mode. Render does not compare its compositeTypeRef with the XR.
 	Composition *apiextv1.Composition
 	// Observed are the composed resources that exist. The annotation
 	// crossplane.io/composition-resource-name has their name in the pipeline.
@@ -167,6 +168,9 @@ func Render(ctx context.Context, run function.Runner, req Request) (*Result, err
 	}
 	if req.Profile == Alpha {
 		return nil, errors.New("the functions of profile alpha are containers, which cannot be called by RunFunction")
+	}
+	if req.XR == nil || req.Composition == nil {
+		return nil, errors.New("the request has no composite resource or no Composition")
 	}
 	out, err := reconciler.Render(ctx, run, req.input(), v)
 	if err != nil {

@@ -407,3 +407,16 @@ func TestAlphaCannotBeCalled(t *testing.T) {
 		t.Error("the functions of the profile Alpha were called")
 	}
 }
+
+func TestRequestWithoutInput(t *testing.T) {
+	full := request(t, render.V2, xr)
+	for reason, req := range map[string]render.Request{
+		"a request without a composite resource is an error": {Composition: full.Composition},
+		"a request without a Composition is an error":        {XR: full.XR},
+	} {
+		_, err := render.Render(t.Context(), answer(nil), req)
+		e2e.ErrorHas(t, reason, err, "the request has no composite resource or no Composition")
+	}
+	_, err := render.RenderOperation(t.Context(), answer(nil), render.OperationRequest{})
+	e2e.ErrorHas(t, "a request without an Operation is an error", err, "the request has no Operation")
+}

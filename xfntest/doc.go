@@ -14,8 +14,8 @@
 //		got.Golden(t, "testdata/app.yaml")
 //	}
 //
-// Golden files are written by running the test with the flag -update, which this
-// package registers.
+// Golden files are written by running the test with the flag -update. This package
+// registers it, so a test package that imports it must not define the flag again.
 //
 // A pipeline may have other functions than those under test. The functions
 // function-auto-ready, function-go-templating and function-patch-and-transform of

@@ -26,7 +26,8 @@ import (
 )
 
 // A Case is the input of a render. Paths are those of YAML files, relative to the
-// working directory, which go test sets to the folder of the test.
+// working directory, which go test sets to the folder of the test. Of a file with several
+// objects, XR, Composition and XRD are the first.
 type Case struct {
 	// XR is the path of the composite resource.
 	XR string

@@ -59,7 +59,13 @@ type BuildOptions struct {
 // Annotations have the creation time, the package metadata, and the base image of the
 // runtime, under the keys of the OCI image spec. A package without a runtime is for
 // linux/amd64, the platform that the control plane pulls.
+//
+// Build returns an error if pkg has no YAML. It does not check whether the runtimes suit
+// the kind of package: NeedsRuntime and CheckRuntimes do.
 func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, error) {
+	if len(pkg.YAML) == 0 {
+		return nil, errors.New("building the package: its YAML is empty")
+	}
 	if opts.Created.IsZero() {
 		opts.Created = time.Unix(0, 0)
 	}

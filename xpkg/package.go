@@ -61,12 +61,12 @@ func (o Object) Position() string { return fmt.Sprintf("%s:%d", o.Path, o.Line) 
 // ReadOptions are the options of Read. With the zero value, Read reads no
 // examples and ignores no files.
 type ReadOptions struct {
-	// ExamplesRoot is a directory or file of examples, which Read leaves
-	// out of the package.
+	// ExamplesRoot is the path of a directory or file of examples in the file system,
+	// not relative to the package root. Read does not read it as a part of package.yaml.
 	ExamplesRoot string
 	// ExamplesOptional says that ExamplesRoot need not exist.
 	ExamplesOptional bool
-	// ExtensionsRoot is the directory of ReadExtensions, which Read leaves out.
+	// ExtensionsRoot is the directory that ReadExtensions reads, which Read leaves out.
 	ExtensionsRoot string
 	// Ignore are patterns of files and directories to leave out, relative
 	// to the package or examples root. They have the syntax of
@@ -80,8 +80,9 @@ type ReadOptions struct {
 	Tolerated []string
 	// Without are the names of rules that do not apply.
 	Without []string
-	// Report gets the bytes of YAML that Read has decoded or checked, and their total. It may be nil.
-	Report func(text string, done, total int64)
+	// Progress is called with the bytes of YAML that Read has decoded or checked, and their total.
+	// It may be nil.
+	Progress func(text string, done, total int64)
 }
 
 // Read reads the package in the directory root: its .yaml and .yml files and
@@ -106,7 +107,7 @@ func readRoot(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions)
 	} else if !dir {
 		return nil, hint.Wrap(fmt.Errorf("reading package root %q: it is not a directory", root), "name the directory of the file: "+filepath.Dir(root))
 	}
-	r := &rootReader{fs: fsys, left: maxYAML, report: opts.Report}
+	r := &rootReader{fs: fsys, left: maxYAML, report: opts.Progress}
 	others := slices.DeleteFunc([]string{opts.ExamplesRoot, opts.ExtensionsRoot}, func(dir string) bool { return dir == "" })
 	read, err := r.files(ctx, root, others, opts.Ignore, decodeSource)
 	if err != nil {
@@ -158,7 +159,7 @@ func (r *rootReader) finish(ctx context.Context, where string, read contents, op
 	if pkg.Examples, c.examples, err = r.examples(ctx, opts); err != nil {
 		return nil, err
 	}
-	if found, err = lint(ctx, c, opts.Rules, opts.Report); err != nil {
+	if found, err = lint(ctx, c, opts.Rules, opts.Progress); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", where, err)
 	}
 	found = slices.DeleteFunc(append(r.found, found...), func(p Problem) bool { return slices.Contains(opts.Without, p.Rule) })

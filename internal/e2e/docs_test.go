@@ -64,6 +64,21 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// CONTRIBUTING.md says in which files something is added, so these files exist.
+func TestPathsInContributing(t *testing.T) {
+	const root = "../.."
+	paths := regexp.MustCompile("`((?:\\.ci|cmd|examples|init|internal|push|render|templates|testdata|tools|xpkg)/[^` ]+)`")
+	found := paths.FindAllStringSubmatch(e2e.ReadFile(t, root, "CONTRIBUTING.md"), -1)
+	if len(found) < 20 {
+		t.Errorf("found only %d paths", len(found))
+	}
+	for _, m := range found {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			t.Errorf("the page names a file that does not exist: %v", err)
+		}
+	}
+}
+
 // markdownFiles returns the pages that may have console blocks.
 func markdownFiles(t *testing.T, root string) (files []string) {
 	t.Helper()

@@ -103,7 +103,7 @@ func undecodable(at *field.Path, data []byte, err error) []Fault {
 	return found
 }
 
-// decode returns v with the schema in data, or undecodable if it is none.
+// decode returns v with the schema in data, or with undecodable if data is not a schema.
 func (v version) decode(data []byte) version {
 	s := &extv1.JSONSchemaProps{}
 	err := json.Unmarshal(data, s)

@@ -135,7 +135,7 @@ func (p plan) admit(ctx context.Context, doc manifest.Document, from original, x
 	case p.validator == nil:
 		return p.refuseOrReport(slices.Concat(unknownRoots(doc, xr.Object), metadataErrors(doc, from.obj, "composite resource"), p.ownedErrors(ctx, doc, from.obj)))
 	}
-	invalid, err = p.judge(doc.Position(), p.validator.Decoded(ctx, doc, from.copy().Object, from.duplicate))
+	invalid, err = p.refusals(doc.Position(), p.validator.Decoded(ctx, doc, from.copy().Object, from.duplicate))
 	for _, at := range doc.BooleanKeys() {
 		invalid = append(invalid, at.Error())
 	}
@@ -157,12 +157,12 @@ func (p plan) admitComposed(ctx context.Context, at string, parent, u *unstructu
 	u = &unstructured.Unstructured{Object: schema.Copy(u.Object)}
 	// The API server drops a status when it creates u.
 	unstructured.RemoveNestedField(u.Object, "status")
-	return p.judge(at, p.validator.ComposedBy(parent.Object).Objects(ctx, u.Object))
+	return p.refusals(at, p.validator.ComposedBy(parent.Object).Objects(ctx, u.Object))
 }
 
-// judge returns the errors in results, the results of one object, as p.in.Invalid says. at is
-// the position of the object if the results have none.
-func (p plan) judge(at string, results []validate.Result) (invalid []string, err error) {
+// refusals returns the errors of an API server in results, which are those of one object, as
+// refuseOrReport does. at is the position of the object if the results have none.
+func (p plan) refusals(at string, results []validate.Result) (invalid []string, err error) {
 	var all []error
 	for _, r := range results {
 		all = append(all, r.Refusals(at)...)

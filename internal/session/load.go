@@ -132,7 +132,7 @@ type plan struct {
 	// only decodes the XR if there is exactly one, and caches it for all callers.
 	// It is nil if there are several XRs.
 	only func() (original, error)
-	// admission is that of the XR if there is exactly one, and otherwise nil.
+	// admission is for the only XR. It is nil if there are several XRs.
 	admission *admission
 	// entry is the Composition. It is empty if there is a library of Compositions.
 	entry composition.Entry

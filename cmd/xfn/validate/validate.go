@@ -179,8 +179,8 @@ type output struct {
 	found []terminal.Annotation
 	// lenient is the number of warnings that are errors in mode loose.
 	lenient int
-	// broken is the number of definitions that cannot be read, unread that of packages, and
-	// absent that of files of resources.
+	// broken, unread and absent are numbers of inputs that cannot be read: definitions,
+	// packages, and files of resources.
 	broken, unread, absent int
 	format
 }

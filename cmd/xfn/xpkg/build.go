@@ -162,7 +162,7 @@ func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Pac
 		return nil, err
 	}
 	opts.Rules = rules(c.Cache, c.PackageRoot, opts.ExamplesRoot)
-	opts.ExtensionsRoot, opts.Report = c.ExtensionsRoot, progress.Func(term.Progress).Plain()
+	opts.ExtensionsRoot, opts.Progress = c.ExtensionsRoot, progress.Func(term.Progress).Plain()
 	c.checkIgnored(term, c.PackageRoot)
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.PackageRoot, opts)
 	if err != nil {

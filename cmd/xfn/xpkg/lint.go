@@ -96,7 +96,7 @@ func (f LintFormat) PrintLint(term *terminal.Terminal, found terminal.Findings, 
 // report lints a package root, a file or a package in a registry.
 func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p terminal.Program, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	if info, err := os.Stat(c.Package); err == nil && info.IsDir() {
-		opts.Report = progress.Func(term.Progress).Plain()
+		opts.Progress = progress.Func(term.Progress).Plain()
 		c.checkIgnored(term, c.Package)
 		return c.root(ctx, opts)
 	}

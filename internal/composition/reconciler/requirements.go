@@ -93,7 +93,8 @@ func (r Requirements) Satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunF
 			return rsp, "", nil
 		}
 		if i == maxIterations {
-			return nil, "", fmt.Errorf("the function's requirements still change after %d more calls", maxIterations)
+			err := fmt.Errorf("the function's requirements still change after %d more calls", maxIterations)
+			return nil, "", hint.Wrap(err, "a function must return the same requirements in each response, also when the request has the resources")
 		}
 		next := r.fetch(first, asks)
 		if i == 0 && r.SkipSame && sameRequired(req, next) {

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // TestSatisfyAdvice: if a function fails, the hint lists the required resources that do not exist.
@@ -57,4 +59,17 @@ func TestSatisfyAdvice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A function that requires a resource only until the request has it never settles.
+func TestSatisfyNeverSettles(t *testing.T) {
+	_, _, err := reconciler.Requirements{Dynamic: reconciler.Store{}.Exact}.Satisfy(&fnv1.RunFunctionRequest{}, func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if len(req.GetRequiredResources()) > 0 {
+			return &fnv1.RunFunctionResponse{}, nil
+		}
+		s := &fnv1.ResourceSelector{ApiVersion: "v1", Kind: "Boat"}
+		return &fnv1.RunFunctionResponse{Requirements: &fnv1.Requirements{Resources: map[string]*fnv1.ResourceSelector{"a": s}}}, nil
+	})
+	e2e.ErrorHas(t, "requirements that alternate are an error", err, "the function's requirements still change after 5 more calls")
+	e2e.Equal(t, "the hint says what the function must return", "a function must return the same requirements in each response, also when the request has the resources", string(hint.Of(err)))
 }
