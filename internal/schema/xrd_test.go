@@ -217,3 +217,15 @@ func TestNames(t *testing.T) {
 		})
 	}
 }
+
+// The names of a definition's fields are case-sensitive.
+func TestNewIgnoresCapitals(t *testing.T) {
+	for _, spec := range []string{`Spec: {group: gold.test, versions: [{name: v1}]}`, `spec: {Group: gold.test, Versions: [{name: v1}]}`} {
+		def := definition(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, `+spec+`}`)
+		if len(def.Versions()) > 0 || def.GroupKind.Group != "" {
+			t.Errorf("%s: got the group %q and the versions %q, want none", spec, def.GroupKind.Group, def.Versions())
+		}
+		want := []string{"spec.scope: is required", "spec.versions: must have exactly one version marked as storage version"}
+		e2e.Equal(t, "faults", want, lines(def.Check(t.Context())))
+	}
+}
