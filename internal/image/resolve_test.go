@@ -156,6 +156,10 @@ func TestTagsPages(t *testing.T) {
 		err    string
 	}{
 		"Endless": {"an endless list is an error", func(w http.ResponseWriter, r *http.Request) { page(w, r, many) }, 0, "the repository has more than 100000 tags"},
+		"Pages":   {"an endless list of pages with the same tag is an error", func(w http.ResponseWriter, r *http.Request) { page(w, r, `"v1"`) }, 0, "the registry's list of tags has more than 2000 pages"},
+		"Long": {"names that no tag can have are not kept", func(w http.ResponseWriter, r *http.Request) {
+			page(w, r, map[bool]string{true: many + `,"` + strings.Repeat("v", 129) + `"`}[pages < 2])
+		}, 2000, ""},
 		"Empty":   {"an empty page is the last", func(w http.ResponseWriter, r *http.Request) { page(w, r, map[bool]string{true: many}[pages < 2]) }, 2000, ""},
 		"Refused": {"a missing permission is an error", remotetest.Status(http.StatusForbidden), 0, "denied access"},
 	}

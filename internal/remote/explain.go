@@ -113,8 +113,8 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 		return fmt.Sprintf("registry %q does not answer: %s", host, c.clean(timeout)), "check the address, and that the registry runs"
 	case errors.As(err, &broken):
 		return fmt.Sprintf("registry %q sent a malformed response: %s", host, c.clean(broken)), ""
-	case errors.Is(err, errManifestSize):
-		return fmt.Sprintf("registry %q sent a manifest of more than %d MiB", host, oci.MaxManifest>>20), ""
+	case errors.Is(err, errSize):
+		return fmt.Sprintf("registry %q sent a manifest or list of more than %d MiB", host, oci.MaxManifest>>20), ""
 	case errors.As(err, &short):
 		return fmt.Sprintf("registry %q closed the connection early: %s", host, short), ""
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

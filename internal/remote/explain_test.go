@@ -256,7 +256,7 @@ func TestManifestSize(t *testing.T) {
 	e2e.NoError(t, err)
 	c := fast(remote.Options{})
 	err = get(t.Context(), c, ref)
-	checkError(t, "the error contains the limit", c.Explain(ref, err), "sent a manifest of more than 4 MiB", "")
+	checkError(t, "the error contains the limit", c.Explain(ref, err), "sent a manifest or list of more than 4 MiB", "")
 }
 
 func TestExplainNil(t *testing.T) {

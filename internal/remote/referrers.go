@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -17,10 +18,14 @@ import (
 
 const (
 	// maxReferrers limits the number of referrers of a manifest, maxTags the number of tags of
-	// a repository, and maxPages the number of pages of a list of referrers.
+	// a repository, and maxPages and maxTagPages the number of pages of their lists. Quay, whose
+	// pages are the smallest, sends 50 tags in a page.
 	maxReferrers = 1000
 	maxTags      = 100_000
 	maxPages     = 100
+	maxTagPages  = maxTags / 50
+	// maxTag is the length of the longest tag.
+	maxTag = 128
 )
 
 // Referrers are the manifests whose subject is a given manifest, such as signatures.
@@ -34,7 +39,6 @@ type Referrers struct {
 // FallbackTag returns the tag at which clients store the list of a manifest's referrers, if
 // the registry has no referrers API (OCI distribution spec, "Referrers Tag Schema").
 func FallbackTag(subject v1.Hash) string {
-	const maxTag = 128
 	tag := subject.Algorithm + "-" + subject.Hex
 	return tag[:min(len(tag), maxTag)]
 }
@@ -93,9 +97,10 @@ func (b *Repository) fallback(ctx context.Context, subject v1.Hash) (Referrers, 
 }
 
 // Tags returns the tags of the repository (OCI distribution spec, "Listing Tags"). More
-// than 100,000 tags are an error.
+// than 100,000 tags, or 2,000 pages, are an error. Names that are too long for tags are left out.
 func (b *Repository) Tags(ctx context.Context) (all []string, err error) {
-	for from := urlOf(b.repo, "tags/list"); from != nil; {
+	from := urlOf(b.repo, "tags/list")
+	for range maxTagPages {
 		raw, resp, err := b.getPage(ctx, from, "", http.StatusOK)
 		if err != nil {
 			return all, err
@@ -108,11 +113,15 @@ func (b *Repository) Tags(ctx context.Context) (all []string, err error) {
 		if from, err = nextPage(resp); err != nil || len(page.Tags) == 0 {
 			return all, err
 		}
-		if all = append(all, page.Tags...); len(all) > maxTags {
+		all = append(all, slices.DeleteFunc(page.Tags, func(tag string) bool { return len(tag) > maxTag })...)
+		if len(all) > maxTags {
 			return nil, fmt.Errorf("the repository has more than %d tags", maxTags)
 		}
+		if from == nil {
+			return all, nil
+		}
 	}
-	return all, nil
+	return nil, fmt.Errorf("the registry's list of tags has more than %d pages", maxTagPages)
 }
 
 func (b *Repository) getPage(ctx context.Context, from *url.URL, accept string, status ...int) (raw []byte, resp *http.Response, err error) {

@@ -140,12 +140,13 @@ func (b *Repository) get(ctx context.Context, from *url.URL, accept string, stat
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, oci.MaxManifest+1))
 	if err == nil && len(raw) > oci.MaxManifest {
-		err = errManifestSize
+		err = errSize
 	}
 	return raw, resp, err
 }
 
-var errManifestSize = errors.New("the manifest is too large")
+// errSize is the error of a manifest or list of more than oci.MaxManifest bytes.
+var errSize = errors.New("the response is too large")
 
 // discard reads up to 64 KiB of the response's body, so that the connection can be reused,
 // and closes it.
