@@ -24,6 +24,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -186,14 +187,17 @@ func TestPausedAndDeleted(t *testing.T) {
 		reason, metadata string
 		want             []string
 	}{
-		"Paused":  {"a paused XR does not change", `{name: alpha, annotations: {crossplane.io/paused: "true"}}`, []string{"Responsive True WatchCircuitClosed", "Synced False ReconcilePaused"}},
-		"Deleted": {"an XR that is being deleted composes no resources", `{name: alpha, deletionTimestamp: "2024-05-05T05:05:05Z"}`, []string{"Responsive True WatchCircuitClosed", "Ready False Deleting", "Synced True ReconcileSuccess"}},
+		"Paused":  {"a paused XR does not change", `{name: alpha, generation: 4, annotations: {crossplane.io/paused: "true"}}`, []string{"Responsive True WatchCircuitClosed", "Synced False ReconcilePaused"}},
+		"Deleted": {"an XR that is being deleted composes no resources", `{name: alpha, generation: 4, deletionTimestamp: "2024-05-05T05:05:05Z"}`, []string{"Responsive True WatchCircuitClosed", "Ready False Deleting", "Synced True ReconcileSuccess"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r, err := render.Render(t.Context(), forbidden, request(t, render.V2, `{apiVersion: gold.test/v1, kind: XWidget, metadata: `+tc.metadata+`, spec: {size: 3}}`))
 			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, conditions(r.XR))
+			for _, c := range fieldpath.List(r.XR, "status", "conditions") {
+				e2e.Equal(t, "the conditions have the generation of the XR", any(int64(4)), fieldpath.At(c, "observedGeneration"))
+			}
 			if len(r.Composed) != 0 {
 				t.Errorf("%s: got %v", tc.reason, r.Composed)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -134,5 +135,21 @@ func TestRemovers(t *testing.T) {
 		if len(r.Warnings) > 0 {
 			t.Errorf("%s: got %q", group, r.Warnings)
 		}
+	}
+}
+
+func TestEmptyReason(t *testing.T) {
+	rsp := response(t, `{"results": [{"severity": "SEVERITY_NORMAL", "message": "hi", "reason": ""}]}`)
+	run := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return rsp, nil
+	})
+	req := request(t, render.V2, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {size: 3}}`)
+	req.Composition = pipeline(step("a"))
+	r, err := render.Render(t.Context(), run, req)
+	e2e.NoError(t, err)
+	var b strings.Builder
+	e2e.NoError(t, manifest.Write(&b, r.Documents(render.Include{Results: true})...))
+	if want := "message: 'Pipeline step \"a\": hi'\nreason: ComposeResources\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("an empty reason is no reason: got %s, want %s", b.String(), want)
 	}
 }

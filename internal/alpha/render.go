@@ -33,7 +33,7 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 	}
 	xr, store := Cluster(req.XR, composed, secrets)
 	req.XR = xr
-	if out := reconciler.Ended(xr.DeepCopy(), ""); out != nil {
+	if out := reconciler.Ended(xr.DeepCopy(), "", 0); out != nil {
 		out.XR = identified(xr, out.Full["status"])
 		return out, nil
 	}

@@ -204,7 +204,8 @@ func replicaSetReady(obj *structpb.Struct) bool {
 	generation, _ := wholeNumber(sdk.At(obj, "metadata", "generation"))
 	observed, _ := wholeNumber(sdk.At(obj, "status", "observedGeneration"))
 	available, _ := wholeNumber(sdk.At(obj, "status", "availableReplicas"))
-	return !hasCondition(obj, "ReplicaFailure") && observed >= generation && available >= desiredReplicas(obj)
+	// The real function converts the numbers of replicas to int32, which wraps around.
+	return !hasCondition(obj, "ReplicaFailure") && observed >= generation && int32(available) >= int32(desiredReplicas(obj))
 }
 
 func jobReady(obj *structpb.Struct) bool {

@@ -52,6 +52,7 @@ func TestAutoReadyKinds(t *testing.T) {
 		"ReplicasMany":   {"more replicas than desired are ready", replicaSetReady, "availableReplicas: 2", "availableReplicas: 5", true},
 		"ReplicasOld":    {"a status of an older generation is ignored", replicaSetReady, "generation: 2", "generation: 3", false},
 		"ReplicasFrac":   {"a count must be an integer", replicaSetReady, "availableReplicas: 2", "availableReplicas: 2.5", false},
+		"ReplicasLarge":  {"a count above 2^31 is negative in the real function", replicaSetReady, "spec: {replicas: 2}", "spec: {replicas: 2147483648}", true},
 		"ReplicasOne":    {"one replica is desired by default", replicaSetReady, "replicas: 2", "minReadySeconds: 0", true},
 		"ReplicasFail":   {"a failure takes precedence over the counts", replicaSetReady, "availableReplicas", `conditions: [{type: ReplicaFailure, status: "True"}], availableReplicas`, false},
 		"ReplicasTemp":   {"the template must be valid", replicaSetReady, "replicas: 2}", "replicas: 2, template: {spec: {containers: 1}}}", false},

@@ -270,10 +270,7 @@ func initialEvents(in Input) []map[string]any {
 }
 
 func resultEvent(r result) map[string]any {
-	if r.Reason != nil {
-		return eventOf(r, r.GetReason())
-	}
-	return eventOf(r, "ComposeResources")
+	return eventOf(r, cmp.Or(r.GetReason(), "ComposeResources"))
 }
 
 // eventOf returns the event of a function's result, with another reason than the result's.

@@ -46,17 +46,18 @@ const pausedMessage = "Reconciliation (including deletion) is paused via the pau
 
 // Ended returns the output for an XR that is paused or being deleted. The reconciler of every
 // version of Crossplane calls no function for it. For any other XR, Ended returns nil. message is
-// the text of the condition of a paused XR. Ended changes the XR.
-func Ended(xr *unstructured.Unstructured, message string) *Output {
+// the text of the condition of a paused XR. generation is the observedGeneration of the new
+// conditions, or 0 for none. Ended changes the XR.
+func Ended(xr *unstructured.Unstructured, message string, generation int64) *Output {
 	cs := conditionsOf(xr)
 	out := &Output{XR: xr.Object, Full: xr.Object, ConnectionDetails: ConnectionDetails(nil, nil)}
 	switch ending(xr) {
 	case "paused":
-		cs.Set(Condition{Type: TypeSynced, Status: "False", Reason: "ReconcilePaused", Message: message})
+		cs.Set(Condition{Type: TypeSynced, Status: "False", Reason: "ReconcilePaused", Message: message, ObservedGeneration: generation})
 		out.Results = []map[string]any{event("Normal", "ReconciliationPaused", "Reconciliation is paused via the pause annotation")}
 	case "being deleted":
-		cs.Set(Condition{Type: TypeReady, Status: "False", Reason: "Deleting"})
-		cs.Set(Condition{Type: TypeSynced, Status: "True", Reason: "ReconcileSuccess"})
+		cs.Set(Condition{Type: TypeReady, Status: "False", Reason: "Deleting", ObservedGeneration: generation})
+		cs.Set(Condition{Type: TypeSynced, Status: "True", Reason: "ReconcileSuccess", ObservedGeneration: generation})
 	default:
 		return nil
 	}

@@ -57,7 +57,7 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 	if err != nil {
 		return nil, err
 	}
-	if out := Ended(xr, pausedMessage); out != nil {
+	if out := Ended(xr, pausedMessage, xr.GetGeneration()); out != nil {
 		return out, nil
 	}
 	store := newStore(in, xr)
