@@ -341,9 +341,9 @@ func remove(t *testing.T, f *function, name string) {
 // A function can have 50,000 files in its packages, in a bundle and without one.
 func TestBuildManyFiles(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds 20,000 files")
+		t.Skip("it builds 50,000 files")
 	}
-	const packages, each = 10, 2000
+	const packages, each = 10, 5000
 	f := newFunction(t, map[string]string{"src/main.ts": "import \"many0/f42.js\";\n"})
 	f.write(t, "dist/main.js", "")
 	for i := range packages {
