@@ -55,7 +55,7 @@ func (e *FatalError) Error() string {
 type stepKey struct{}
 
 // WithStep returns a context with the name of the pipeline step that calls a
-// function. A render passes such a context to Runners. A function behind gRPC does not get it.
+// function. A render passes such a context to Runners. A function behind gRPC does not get the name.
 func WithStep(ctx context.Context, step string) context.Context {
 	return context.WithValue(ctx, stepKey{}, step)
 }

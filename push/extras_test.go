@@ -57,9 +57,9 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// A further tag of another repository is an error, and nothing is written.
+// A further tag of another repository is an error, before any request.
 func TestTagsOfAnotherRepository(t *testing.T) {
-	host := remotetest.Serve(t, remotetest.Handler())
+	host := remotetest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("got the request %s %s", r.Method, r.URL) }))
 	ref := tagged(t, host, "v1.0.0")[0]
 	other := ref.Context().Registry.Repo("acme", "other").Tag("latest")
 	o := push.Options{Tags: []name.Tag{other}}

@@ -163,7 +163,7 @@ func decodeSource(doc manifest.Document) (d decoded, ok bool, found Problems) {
 }
 
 // decodeExample is decode for examples, which keep their text and may be of any kind. A document
-// with the value null is not an example, and not an error.
+// with the value null keeps its text, but has no object.
 func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	d, in, found := read(doc)
 	if in == nil || d.data == nil {

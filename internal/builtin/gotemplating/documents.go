@@ -79,9 +79,9 @@ func readDocuments(ctx context.Context, out string) ([]document, error) {
 type reader struct {
 	text string
 	left int // bytes that may still be read for the current document
-	// yaml is nil if the text begins as JSON does, and may go on with YAML.
-	yaml *kyaml.YAMLReader
+	// json reads a text that begins as JSON does. It may go on as YAML. yaml reads any other text.
 	json *kyaml.YAMLOrJSONDecoder
+	yaml *kyaml.YAMLReader
 }
 
 func newReader(text string) *reader {
@@ -98,7 +98,7 @@ func newReader(text string) *reader {
 // at the end.
 func (r *reader) next() (d *unstructured.Unstructured, err error) {
 	r.left = maxDocument + readSize
-	if r.yaml == nil {
+	if r.json != nil {
 		err = r.json.Decode(&d)
 		return d, err
 	}
