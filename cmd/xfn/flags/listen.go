@@ -62,6 +62,9 @@ func replaceDead(ctx context.Context, network, address string) (net.Listener, er
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
+	if network == "unix" && errors.Is(err, syscall.EINVAL) {
+		err = fmt.Errorf("the path of the socket has %d bytes, more than the system allows", len(address))
+	}
 	return listener, err
 }
 

@@ -66,4 +66,8 @@ func TestOnDeadSocket(t *testing.T) {
 	e2e.ErrorHas(t, "on a file", err, "address already in use")
 	e2e.Equal(t, "the file", "precious", e2e.ReadFile(t, file))
 	e2e.Equal(t, "without an address", `listening on "": the address is empty`, fmt.Sprint(e2e.Err(flags.Listen(t.Context(), "tcp", ""))))
+	if runtime.GOOS != "windows" {
+		long := filepath.Join(dir, strings.Repeat("x", 200))
+		e2e.ErrorHas(t, "a long path", e2e.Err(flags.Listen(t.Context(), "unix", long)), "bytes, more than the system allows")
+	}
 }
