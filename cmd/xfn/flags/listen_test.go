@@ -45,6 +45,7 @@ func TestAt(t *testing.T) {
 			e2e.NoError(t, l.Close())
 		})
 	}
+	e2e.Equal(t, "a target is a URL", "unix:///a%2520b%23", flags.DialTarget(&net.UnixAddr{Name: "/a%20b#", Net: "unix"}))
 	e2e.Equal(t, "a relative path needs another form", "unix:s", flags.DialTarget(&net.UnixAddr{Name: "s", Net: "unix"}))
 	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
 		t.Errorf("the socket was not removed: %v", err)
