@@ -20,7 +20,11 @@ func main() {
 	// Discard the logs of libraries: net/http logs unexpected data of
 	// servers, which may have credentials.
 	log.SetOutput(io.Discard)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it, so that the program outlives its terminal.
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// Receive SIGPIPE, which would otherwise kill the process: writing to a pipe
 	// without a reader then returns EPIPE, and the process can clean up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -60,7 +60,6 @@ type Client struct {
 	target string
 	conn   *grpc.ClientConn
 	dialer *dialer
-	limit  int
 	beta   atomic.Bool // true if the function serves only v1beta1
 }
 
@@ -86,7 +85,7 @@ func Dial(target string, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %q: %w", target, err)
 	}
-	return &Client{target: target, conn: conn, dialer: d, limit: limit}, nil
+	return &Client{target: target, conn: conn, dialer: d}, nil
 }
 
 // qualify adds the scheme passthrough to a target that has no scheme, so that gRPC does
@@ -165,7 +164,7 @@ func (c *Client) RunFunction(ctx context.Context, name string, req *fnv1.RunFunc
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("calling function %q: %w", name, context.Cause(ctx))
 	}
-	return nil, newCallError(name, err, req, c.limit)
+	return nil, newCallError(name, err, req)
 }
 
 // invoke calls v1 or v1beta1. Their messages are the same on the wire; only the name
@@ -213,13 +212,13 @@ type callError struct {
 func (e callError) Error() string              { return e.text }
 func (e callError) GRPCStatus() *status.Status { return e.status }
 
-func newCallError(name string, err error, req proto.Message, limit int) error {
+func newCallError(name string, err error, req proto.Message) error {
 	st := status.Convert(err)
 	text := st.Code().String()
 	if st.Message() != "" {
 		text += ": " + st.Message()
 	}
-	tooLarge := explainSize(st, req, limit)
+	tooLarge := explainSize(st, req)
 	if tooLarge != "" {
 		text = tooLarge
 	}
@@ -233,16 +232,16 @@ func newCallError(name string, err error, req proto.Message, limit int) error {
 // explainSize describes an error about a message that is too large, and returns "" for
 // other errors. gRPC uses the same words if the function refuses the request and if the
 // client refuses the response. The size in the error shows which one it was.
-func explainSize(st *status.Status, req proto.Message, limit int) string {
-	var size, limitOfPeer int
+func explainSize(st *status.Status, req proto.Message) string {
+	var size, limit int
 	if st.Code() != codes.ResourceExhausted {
 		return ""
 	}
-	if _, err := fmt.Sscanf(st.Message(), "grpc: received message larger than max (%d vs. %d)", &size, &limitOfPeer); err != nil {
+	if _, err := fmt.Sscanf(st.Message(), "grpc: received message larger than max (%d vs. %d)", &size, &limit); err != nil {
 		return ""
 	}
-	if size == proto.Size(req) && limitOfPeer != limit {
-		return fmt.Sprintf("the request has %d bytes, but the function accepts at most %d", size, limitOfPeer)
+	if size == proto.Size(req) {
+		return fmt.Sprintf("the request has %d bytes, but the function accepts at most %d", size, limit)
 	}
-	return fmt.Sprintf("its response has %d bytes, more than the limit of %d", size, limitOfPeer)
+	return fmt.Sprintf("its response has %d bytes, more than the limit of %d", size, limit)
 }

@@ -178,6 +178,11 @@ func TestCallErrors(t *testing.T) {
 	v1 := func(r function.Runner) func(*testing.T) string {
 		return func(t *testing.T) string { return serve(t, listen(t, "tcp", "127.0.0.1:0"), r) }
 	}
+	other := func(t *testing.T) string {
+		return serveOther(t, func(s *gogrpc.Server) {
+			fnv1.RegisterFunctionRunnerServiceServer(s, fnv1.UnimplementedFunctionRunnerServiceServer{})
+		})
+	}
 	cases := map[string]struct {
 		reason string
 		server func(*testing.T) string
@@ -205,12 +210,11 @@ func TestCallErrors(t *testing.T) {
 			want: `calling function "f": Aborted: not today`,
 		},
 		"LargeRequest": {
-			reason: "an error about a large request names the function's limit", code: codes.ResourceExhausted, tag: strings.Repeat("x", 5<<20),
-			server: func(t *testing.T) string {
-				return serveOther(t, func(s *gogrpc.Server) {
-					fnv1.RegisterFunctionRunnerServiceServer(s, fnv1.UnimplementedFunctionRunnerServiceServer{})
-				})
-			},
+			reason: "an error about a large request names the function's limit", server: other, code: codes.ResourceExhausted, tag: strings.Repeat("x", 5<<20),
+			want: `calling function "f": the request has 5242890 bytes, but the function accepts at most 4194304`,
+		},
+		"SameLimit": {
+			reason: "the client may have the limit of the function that refuses a request", server: other, limit: 4 << 20, code: codes.ResourceExhausted, tag: strings.Repeat("x", 5<<20),
 			want: `calling function "f": the request has 5242890 bytes, but the function accepts at most 4194304`,
 		},
 	}

@@ -130,7 +130,7 @@ func isSource(name string) bool {
 
 func (s *sourceSnapshotter) embedded(dir string, patterns []string) {
 	for _, p := range patterns {
-		matches, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(p)))
+		matches, err := fsx.Glob(dir, p)
 		if err != nil {
 			continue
 		}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -33,8 +35,11 @@ type Watcher struct {
 	C <-chan struct{}
 
 	notify *fsnotify.Watcher
-	cancel context.CancelFunc
-	done   chan struct{}
+	// watched has the folders that are watched, as they were just before. A system watches a
+	// folder itself, and not the one that has its path later.
+	watched map[string]fs.FileInfo
+	cancel  context.CancelFunc
+	done    chan struct{}
 }
 
 // OpenWatcher returns a Watcher, which the caller must close. It uses the change notifications of
@@ -42,7 +47,7 @@ type Watcher struct {
 // they are not available, polling is the reason.
 func OpenWatcher(ctx context.Context, poll bool) (w *Watcher, polling error) {
 	ctx, cancel := context.WithCancel(ctx)
-	w = &Watcher{cancel: cancel, done: make(chan struct{})}
+	w = &Watcher{cancel: cancel, done: make(chan struct{}), watched: map[string]fs.FileInfo{}}
 	if !poll {
 		w.notify, polling = fsnotify.NewWatcher()
 		polling = advise(polling)
@@ -64,33 +69,55 @@ func (w *Watcher) run(ctx context.Context, send func(context.Context, chan<- str
 	return c
 }
 
-// Watch replaces the watched folders by dirs. It skips folders that do not exist.
-// fresh reports whether a folder is new. Changes in a new folder before the call
-// are not reported, so the caller must look for them. If the system cannot watch
-// that many folders, Watch returns an error, and the Watcher polls from then on.
+// Watch replaces the watched folders by dirs, and the folders between them and the working
+// directory, because renaming one of these replaces a watched folder. It skips folders that
+// do not exist. fresh reports whether a folder is new. Changes in a new folder before the
+// call are not reported, so the caller must look for them. If the system cannot watch that
+// many folders, Watch returns an error, and the Watcher polls from then on.
 func (w *Watcher) Watch(ctx context.Context, dirs []string) (fresh bool, err error) {
 	if w.notify == nil {
 		return false, nil
 	}
-	known := w.notify.WatchList()
-	for _, dir := range known {
-		if !slices.Contains(dirs, dir) {
-			_ = w.notify.Remove(dir) // Remove fails if the folder was deleted. The error is ignored.
+	dirs = withParents(dirs)
+	known := slices.DeleteFunc(w.notify.WatchList(), func(dir string) bool {
+		info, err := os.Stat(dir)
+		if err == nil && slices.Contains(dirs, dir) && os.SameFile(info, w.watched[dir]) {
+			return false
 		}
-	}
+		_ = w.notify.Remove(dir) // Remove fails if the folder was deleted. The error is ignored.
+		return true
+	})
 	for _, dir := range dirs {
 		if slices.Contains(known, dir) {
 			continue
 		}
-		switch err := w.notify.Add(dir); {
+		info, err := os.Stat(dir)
+		if err == nil {
+			err = w.notify.Add(dir)
+		}
+		switch {
 		case err == nil:
-			fresh = true
+			fresh, w.watched[dir] = true, info
 		case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		default:
 			return true, w.poll(ctx, err)
 		}
 	}
 	return fresh, nil
+}
+
+// withParents returns dirs, and the folders above each one up to the working directory. A folder
+// precedes those in it.
+func withParents(dirs []string) []string {
+	all := slices.Clone(dirs)
+	for _, dir := range dirs {
+		for dir != "." && filepath.IsLocal(dir) {
+			dir = filepath.Dir(dir)
+			all = append(all, dir)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // poll makes the Watcher poll after the error why. It returns an error that explains why.

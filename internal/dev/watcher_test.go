@@ -60,3 +60,25 @@ func TestWatcher(t *testing.T) {
 		})
 	}
 }
+
+// TestWatcherOfReplacedFolder checks that changes are reported after another folder has replaced
+// one above the watched folder.
+func TestWatcherOfReplacedFolder(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	put(t, dir, "in/deep/a.yaml", "a")
+	put(t, dir, "other/deep/a.yaml", "b")
+	w, polling := dev.OpenWatcher(t.Context(), false)
+	if polling != nil {
+		t.Skipf("this system has no change notifications: %v", polling)
+	}
+	defer func() { e2e.NoError(t, w.Close()) }()
+	targets := dev.Targets{Paths: []string{filepath.Join("in", "deep", "a.yaml")}}
+	look := dev.TakeSnapshot(targets, dev.Snapshot{}, time.Now())
+	e2e.NoError(t, e2e.Err(w.Watch(t.Context(), look.Dirs)))
+	rename(t, dir, "in", "former")
+	rename(t, dir, "other", "in")
+	look = awaitChange(t, w, targets, look)
+	put(t, dir, "in/deep/a.yaml", "c")
+	awaitChange(t, w, targets, look)
+}

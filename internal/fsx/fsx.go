@@ -1,6 +1,7 @@
 package fsx
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -66,6 +67,16 @@ func IsWithin(dir, path string) bool {
 	}
 	rel, err := filepath.Rel(absDir, abs)
 	return err == nil && filepath.IsLocal(rel)
+}
+
+// Glob returns the paths of files in dir that match a pattern of package path, sorted. Unlike in
+// filepath.Glob, dir may have the characters of patterns, such as brackets.
+func Glob(dir, pattern string) ([]string, error) {
+	found, err := fs.Glob(os.DirFS(cmp.Or(dir, ".")), pattern)
+	for i, name := range found {
+		found[i] = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	return found, err
 }
 
 // Touch sets the modification time of a file or folder, which says when it was used last.

@@ -54,7 +54,7 @@ type partial struct {
 
 // claim returns a partial blob that no other process has locked, or a new one.
 func (d *BlobDir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
-	paths, err := filepath.Glob(filepath.Join(d.path, partsFolder, desc.Digest.Hex+".*"))
+	paths, err := fsx.Glob(filepath.Join(d.path, partsFolder), desc.Digest.Hex+".*")
 	if err != nil {
 		return nil, err
 	}

@@ -227,3 +227,14 @@ func TestOpenBlobsInFile(t *testing.T) {
 	e2e.NoError(t, os.WriteFile(file, nil, 0o600))
 	e2e.ErrorHas(t, "image.OpenBlobDir", e2e.Err(image.OpenBlobDir(file)), file)
 }
+
+// A Fetch resumes in a cache whose path has the characters of patterns.
+func TestFetchBlobInBrackets(t *testing.T) {
+	for _, name := range []string{"a[b", "a[b]"} {
+		d := openBlobDir(t, filepath.Join(t.TempDir(), name))
+		src := source{data: content, cuts: []int{1000}}
+		e2e.ErrorIs(t, name, d.Fetch(t.Context(), describe(t, content), src.open, func(int64) {}), errCut)
+		e2e.NoError(t, d.Fetch(t.Context(), describe(t, content), src.open, func(int64) {}))
+		e2e.Equal(t, name+": the offsets", []int64{0, 1000}, src.asked)
+	}
+}

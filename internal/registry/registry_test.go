@@ -319,6 +319,21 @@ func TestRefusedChange(t *testing.T) {
 	}
 }
 
+// TestUnreadableManifest: the error for a manifest names its field, and no type of Go.
+func TestUnreadableManifest(t *testing.T) {
+	host, _ := start(t, t.TempDir())
+	v := visit{host: host, repository: "a"}
+	for manifest, want := range map[string]string{
+		"[]":                    "the manifest is not a JSON object",
+		`{"schemaVersion":"2"}`: "the manifest's schemaVersion has the wrong type: string",
+		"{":                     "the manifest cannot be read: unexpected end of JSON input",
+	} {
+		s := put("v1", "x/y", manifest)
+		s.status, s.code, s.want = 400, "MANIFEST_INVALID", map[string]string{"body": `(?s).*"message":"` + want + `".*`}
+		v.send(t, s)
+	}
+}
+
 // FuzzHandler: each request gets a valid HTTP response, and no file is created
 // outside the folders of the registry.
 func FuzzHandler(f *testing.F) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -34,6 +35,13 @@ type SocketDir struct {
 
 // Socket returns the path for a unix socket in the directory.
 func (d SocketDir) Socket() string { return filepath.Join(d.Path, socketName) }
+
+// Target returns the gRPC target of Socket.
+func (d SocketDir) Target() string { return SocketTarget(d.Socket()) }
+
+// SocketTarget returns the gRPC target of a unix socket at an absolute path. A target is a URL,
+// in which characters such as % and # are escaped.
+func SocketTarget(path string) string { return (&url.URL{Scheme: "unix", Path: path}).String() }
 
 // MakeSocketDir creates a SocketDir in parent, or in /tmp if the path of parent is too long for a
 // unix socket.

@@ -76,11 +76,12 @@ func (c *RegistryServeCmd) Run(ctx context.Context, term *terminal.Terminal) (er
 	}
 	dir := c.Dir
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "xfn-registry-"); err != nil {
-			err = fmt.Errorf("making a temporary directory in %q: %w", os.TempDir(), fsx.Cause(err))
-			return hint.Wrap(err, "set TMPDIR to a directory in which you can write, or name the directory of the registry with --dir")
+		temporary, tempErr := makeTempDir()
+		if tempErr != nil {
+			return tempErr
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		defer func() { err = errors.Join(err, temporary.Close()) }()
+		dir = filepath.Join(os.TempDir(), temporary.Name)
 	}
 	reg, err := registry.Open(dir)
 	if err != nil {
@@ -95,6 +96,19 @@ func (c *RegistryServeCmd) Run(ctx context.Context, term *terminal.Terminal) (er
 		handler = users.Only(reg)
 	}
 	return registry.Serve(ctx, listener, handler)
+}
+
+// makeTempDir makes a temporary directory. If this process is killed, another one removes it.
+func makeTempDir() (dir *fsx.TempDir, err error) {
+	parent, err := os.OpenRoot(os.TempDir())
+	if err == nil {
+		dir, err = fsx.MakeTempDir(parent)
+	}
+	if err != nil {
+		err = fmt.Errorf("making a temporary directory in %q: %w", os.TempDir(), fsx.Cause(err))
+		return nil, hint.Wrap(err, "set TMPDIR to a directory in which you can write, or name the directory of the registry with --dir")
+	}
+	return dir, nil
 }
 
 // listen returns the listener, with TLS if there is a certificate.

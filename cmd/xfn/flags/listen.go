@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
 // ListenAt listens on HOST:PORT, unix:PATH or unix:///PATH, like Listen.
@@ -62,6 +63,9 @@ func replaceDead(ctx context.Context, network, address string) (net.Listener, er
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
+	if network == "unix" && errors.Is(err, syscall.EINVAL) {
+		err = fmt.Errorf("the path of the socket has %d bytes, more than the system allows", len(address))
+	}
 	return listener, err
 }
 
@@ -79,15 +83,21 @@ func isDead(ctx context.Context, path string) bool {
 }
 
 // DialTarget returns an address as a target of gRPC: HOST:PORT, unix:///PATH,
-// unix:PATH for a relative path, or unix-abstract:NAME.
+// unix:PATH for a relative path, or unix-abstract:NAME. A relative path with characters that
+// a target cannot have becomes absolute.
 func DialTarget(addr net.Addr) string {
 	if addr.Network() != "unix" {
 		return addr.String()
 	}
 	name, abstract := strings.CutPrefix(addr.String(), "@")
+	if abs, err := filepath.Abs(name); err == nil && !abstract && strings.ContainsAny(name, "?#") {
+		name = abs
+	}
 	switch {
 	case abstract:
 		return "unix-abstract:" + name
+	case strings.HasPrefix(name, "/"):
+		return runtimes.SocketTarget(name)
 	case filepath.IsAbs(name):
 		return "unix://" + name
 	default:

@@ -45,6 +45,7 @@ func TestAt(t *testing.T) {
 			e2e.NoError(t, l.Close())
 		})
 	}
+	e2e.Equal(t, "a target is a URL", "unix:///a%2520b%23", flags.DialTarget(&net.UnixAddr{Name: "/a%20b#", Net: "unix"}))
 	e2e.Equal(t, "a relative path needs another form", "unix:s", flags.DialTarget(&net.UnixAddr{Name: "s", Net: "unix"}))
 	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
 		t.Errorf("the socket was not removed: %v", err)
@@ -66,4 +67,8 @@ func TestOnDeadSocket(t *testing.T) {
 	e2e.ErrorHas(t, "on a file", err, "address already in use")
 	e2e.Equal(t, "the file", "precious", e2e.ReadFile(t, file))
 	e2e.Equal(t, "without an address", `listening on "": the address is empty`, fmt.Sprint(e2e.Err(flags.Listen(t.Context(), "tcp", ""))))
+	if runtime.GOOS != "windows" {
+		long := filepath.Join(dir, strings.Repeat("x", 200))
+		e2e.ErrorHas(t, "a long path", e2e.Err(flags.Listen(t.Context(), "unix", long)), "bytes, more than the system allows")
+	}
 }

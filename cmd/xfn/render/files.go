@@ -157,7 +157,7 @@ func (c *checker) finish(complete bool) error {
 
 // checkOthers reports expected files in the folder that belong to none of the XRs.
 func (c *checker) checkOthers() error {
-	paths, err := filepath.Glob(filepath.Join(c.dir.path, "*."+c.flags.Format))
+	paths, err := fsx.Glob(c.dir.path, "*."+c.flags.Format)
 	if err != nil {
 		return fmt.Errorf("looking for expected files: %w", err)
 	}

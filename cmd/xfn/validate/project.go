@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/afero"
 
@@ -76,8 +77,12 @@ func inputFolders(fsys afero.Fs, paths []string) (folders []string) {
 		if isDir, _ := afero.IsDir(fsys, path); !isDir {
 			dir = filepath.Dir(dir)
 		}
-		found, _ := afero.Glob(fsys, filepath.Join(dir, "..", "package*", "input"))
-		for _, input := range found {
+		beside, _ := afero.ReadDir(fsys, filepath.Join(dir, ".."))
+		for _, e := range beside {
+			input := filepath.Join(dir, "..", e.Name(), "input")
+			if exists, _ := afero.Exists(fsys, input); !exists || !strings.HasPrefix(e.Name(), "package") {
+				continue
+			}
 			isGiven := slices.ContainsFunc(paths, func(given string) bool {
 				rel, err := filepath.Rel(given, input)
 				return err == nil && filepath.IsLocal(rel)

@@ -278,7 +278,7 @@ func nestedRoot(root string) string {
 	if _, err := os.Stat(filepath.Join(root, metaFile)); err == nil {
 		return ""
 	}
-	found, err := filepath.Glob(filepath.Join(root, "*", metaFile))
+	found, err := fsx.Glob(root, "*/"+metaFile)
 	if err != nil || len(found) != 1 {
 		return ""
 	}

@@ -13,18 +13,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 )
 
-// stopGrace is how long Serve waits for calls in progress before it cancels them.
-const stopGrace = 5 * time.Second
+const (
+	// stopGrace is how long Serve waits for calls in progress before it cancels them.
+	stopGrace = 5 * time.Second
+	// handshakeLimit is how long a client may take to begin HTTP/2. A server that stops waits
+	// for connections that have not begun, with gRPC's default for 2 minutes.
+	handshakeLimit = stopGrace
+)
 
 // Serve answers RunFunction calls on lis with the output of r, concurrently. Requests to r
 // have their defaults set. If an error of r has a gRPC status, Serve returns this status to
 // the caller, otherwise the status Unknown with the error's text. Messages are limited to
-// alpha.MaxMessage bytes. There is no health service and no reflection.
+// alpha.MaxMessage bytes. There is no health service and no reflection. Serve closes a
+// connection whose client does not begin HTTP/2 within five seconds.
 //
 // Serve closes lis. When ctx is done, Serve waits for the calls in progress, cancels them
 // after five seconds, and returns nil. It returns an error if lis fails.
 func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error {
-	srv := grpc.NewServer(grpc.MaxRecvMsgSize(alpha.MaxMessage), grpc.WaitForHandlers(true))
+	srv := grpc.NewServer(
+		grpc.MaxRecvMsgSize(alpha.MaxMessage),
+		grpc.WaitForHandlers(true),
+		grpc.ConnectionTimeout(handshakeLimit),
+	)
 	defer srv.Stop()
 	srv.RegisterService(service(), &server{runner: r})
 

@@ -120,7 +120,7 @@ func (in *pyproject) selected(dir string, w hatchTarget) ([]sourceRoot, error) {
 		return roots, err
 	}
 	name := strings.ReplaceAll(resolve.Normalize(in.Project.Name), "-", "_")
-	found, err := filepath.Glob(filepath.Join(dir, "*", name, "__init__.py"))
+	found, err := fsx.Glob(dir, path.Join("*", name, "__init__.py"))
 	if err == nil && len(found) == 1 { // a namespace package
 		at := filepath.Base(filepath.Dir(filepath.Dir(found[0])))
 		roots = []sourceRoot{{from: at, to: at}}

@@ -250,7 +250,7 @@ func (in *pyproject) sourceLayout(dir string) ([]sourceRoot, error) {
 // onlyPackage returns the folder with code if the project has exactly one, besides those that
 // setuptools ignores.
 func (in *pyproject) onlyPackage(dir string) ([]sourceRoot, error) {
-	found, err := filepath.Glob(filepath.Join(dir, "*", "__init__.py"))
+	found, err := fsx.Glob(dir, "*/__init__.py")
 	if err != nil {
 		return nil, err
 	}

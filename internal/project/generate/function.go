@@ -42,7 +42,7 @@ type FunctionOptions struct {
 
 // Function writes the source of a new function, and the models of the project's APIs. It adds
 // a step to a pipeline. It returns the directory of the function, and whether the pipeline
-// was changed: it may already have the step.
+// was changed: it may already have the step. If it fails, it removes the directory.
 func Function(ctx context.Context, p *project.Project, o FunctionOptions) (dir string, changed bool, err error) {
 	if problems := validation.IsDNS1035Label(o.Name); len(problems) > 0 {
 		return "", false, hint.Wrap(fmt.Errorf("%q cannot name a function", o.Name),
@@ -68,13 +68,15 @@ func Function(ctx context.Context, p *project.Project, o FunctionOptions) (dir s
 	if err := writeModels(ctx, p, APIs(p)); err != nil {
 		return "", false, err
 	}
-	if err := writeFunction(p, o, dir); err != nil {
+	err = writeFunction(p, o, dir)
+	if err == nil && step != nil {
+		err = step.Write()
+	}
+	if err != nil {
+		err = errors.Join(err, removeAll([]string{dir})) // It was empty.
 		return "", false, fmt.Errorf("writing function %q: %w", o.Name, err)
 	}
-	if step == nil {
-		return dir, false, nil
-	}
-	return dir, true, step.Write()
+	return dir, step != nil, nil
 }
 
 // allowed returns an error if the project has no models for a language.

@@ -12,16 +12,36 @@ import (
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
 
-// A CI job may have a checkout that it cannot write to.
-func TestSchemasReadOnly(t *testing.T) {
+// readOnly returns a read-only directory with files.
+func readOnly(t *testing.T, all map[string]string) string {
+	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skipf("cannot mount a disk here: %v", err)
 	}
 	t.Cleanup(func() { e2e.NoError(t, syscall.Unmount(dir, 0)) })
-	e2e.NoError(t, os.CopyFS(dir, os.DirFS(files(t, map[string]string{project.File: crossplane, "apis/x.yaml": xrd}))))
+	e2e.WriteFiles(t, dir, all)
 	e2e.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	return dir
+}
+
+// A CI job may have a checkout that it cannot write to.
+func TestSchemasReadOnly(t *testing.T) {
+	dir := readOnly(t, map[string]string{project.File: crossplane, "apis/x.yaml": xrd})
 	err := generate.Schemas(t.Context(), open(t, filepath.Join(dir, project.File)), generate.SchemaOptions{})
 	e2e.ErrorHas(t, "the error says what is written", err, "writing the models of the project's APIs: creating the directory")
 	e2e.Has(t, "the hint", string(hint.Of(err)), "add "+filepath.Join(dir, "schemas")+" with the models to the repository")
+}
+
+// A function whose step cannot be written leaves no directory, which would prevent another try.
+func TestFunctionWithoutItsStep(t *testing.T) {
+	disk := readOnly(t, map[string]string{"c.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec:\n  pipeline:\n  - step: a\n    functionRef: {name: other}\n"})
+	dir := files(t, map[string]string{project.File: crossplane})
+	_, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), generate.FunctionOptions{
+		Name: "compose", Language: "go-templating", Pipeline: filepath.Join(disk, "c.yaml"),
+	})
+	e2e.ErrorHas(t, "the step is not written", err, `writing function "compose": creating a file beside`)
+	if _, err := os.Stat(filepath.Join(dir, "functions", "compose")); err == nil {
+		t.Error("the directory of the function is left")
+	}
 }

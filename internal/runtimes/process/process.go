@@ -136,8 +136,7 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 // supports it, and otherwise over the loopback interface.
 func (p Process) run(ctx context.Context, name, program string, dir runtimes.SocketDir) (f *runtimes.LocalFunction, c *child, err error) {
 	if runtimes.SocketsWork {
-		socket := dir.Socket()
-		f, c, err = p.launch(ctx, name, program, "unix://"+socket, runtimes.Argument("network", "unix"), runtimes.Argument("address", socket))
+		f, c, err = p.launch(ctx, name, program, dir.Target(), runtimes.Argument("network", "unix"), runtimes.Argument("address", dir.Socket()))
 		if !refusesNetworkFlag(err) {
 			return f, c, err
 		}

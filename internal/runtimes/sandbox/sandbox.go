@@ -242,7 +242,7 @@ func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err er
 	}
 	stops.add(listener.Close)
 	spec.Listener = listener
-	return "unix://" + path, nil
+	return dir.Target(), nil
 }
 
 // stops are the functions that release the resources of a function, in the order in which
