@@ -43,7 +43,7 @@ func MakeTempDir(parent *os.Root) (*TempDir, error) {
 		d := &TempDir{Name: prefix + strings.ToLower(rand.Text()), parent: parent}
 		taken, err := d.make()
 		if err != nil {
-			return nil, fmt.Errorf("making a private directory: %w", errors.Join(err, d.Close()))
+			return nil, fmt.Errorf("making a private directory in %q: %w", parent.Name(), errors.Join(err, d.Close()))
 		}
 		if !taken {
 			return d, nil

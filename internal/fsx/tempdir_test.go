@@ -102,7 +102,7 @@ func TestInFails(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())
 	e2e.NoError(t, err)
 	e2e.NoError(t, root.Close())
-	if d, err := fsx.MakeTempDir(root); err == nil || !strings.HasPrefix(err.Error(), "making a private directory: ") {
+	if d, err := fsx.MakeTempDir(root); err == nil || !strings.HasPrefix(err.Error(), "making a private directory in \"") {
 		t.Errorf("in a closed folder: got %v, %v", d, err)
 	}
 }

@@ -72,7 +72,7 @@ type Store struct {
 // CheckDir returns an error if dir is "": the user has no cache directory.
 func CheckDir(dir string) error {
 	if dir == "" {
-		return hint.Wrap(errors.New("opening the cache: the user has no cache directory"), "set a directory with XFN_CACHE_DIR")
+		return hint.Wrap(errors.New("opening the cache: the user has no cache directory, because HOME or XDG_CACHE_HOME is not an absolute path"), "set a directory with XFN_CACHE_DIR")
 	}
 	return nil
 }

@@ -31,6 +31,21 @@ var ErrEmpty = errors.New("the file contains no YAML document")
 // Stdin is the path of standard input.
 const Stdin = "-"
 
+// IsFile reports whether a path with this mode, found in a folder, is a regular file or a symbolic
+// link to one. The files of a mounted ConfigMap are such links. IsFile also returns true for a link
+// that cannot be followed, so that reading it returns an error. It returns false if the name of such
+// a link is hidden, because editors lock files with hidden links.
+func IsFile(fsys afero.Fs, path string, mode fs.FileMode) bool {
+	if mode&fs.ModeSymlink == 0 {
+		return mode.IsRegular()
+	}
+	info, err := fsys.Stat(path)
+	if err != nil {
+		return !strings.HasPrefix(filepath.Base(path), ".")
+	}
+	return info.Mode().IsRegular()
+}
+
 // IsYAML reports whether a path has an extension of YAML: ".yaml" or ".yml", in lower case.
 func IsYAML(path string) bool {
 	ext := filepath.Ext(path)

@@ -88,7 +88,7 @@ func (r Reader) Stream(ctx context.Context, path string) iter.Seq2[Document, err
 				return nil
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
-			case name != path && (!info.Mode().IsRegular() || !IsYAML(name)):
+			case name != path && (!IsYAML(name) || !IsFile(r.FS, name, info.Mode())):
 				return nil
 			case info.IsDir() || r.stream(ctx, name, yield):
 				return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,6 +61,15 @@ func TestStream(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.want, streamed(t.Context(), r, tc.path))
 		})
 	}
+}
+
+// TestStreamLink reads a file in a folder by a link, as in a mounted ConfigMap.
+func TestStreamLink(t *testing.T) {
+	dir := t.TempDir()
+	e2e.WriteFile(t, filepath.Join(dir, "data"), "a: 1\n")
+	e2e.NoError(t, os.Symlink("data", filepath.Join(dir, "l.yaml")))
+	want := []string{filepath.Join(dir, "l.yaml") + ":1 a: 1"}
+	e2e.Equal(t, "documents", want, streamed(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, dir))
 }
 
 // TestStreamGiven checks that Documents is called before a file is read.

@@ -11,6 +11,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 type image struct {
@@ -25,7 +27,7 @@ type image struct {
 func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 	m, err := v1.ParseManifest(bytes.NewReader(manifest))
 	if err != nil {
-		return nil, fmt.Errorf("reading an image manifest: %w", err)
+		return nil, fmt.Errorf("reading an image manifest: %w", hint.JSONError(err))
 	}
 	if digest, _, err := v1.SHA256(bytes.NewReader(config)); err != nil || digest != m.Config.Digest {
 		return nil, fmt.Errorf("the digest of the image's config is %s, but the manifest says %s", digest, m.Config.Digest)

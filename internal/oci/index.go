@@ -8,6 +8,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // An Artifact is a v1.Image or a v1.ImageIndex.
@@ -40,7 +42,7 @@ type index struct {
 func Index(manifest []byte, children ...Artifact) (v1.ImageIndex, error) {
 	m, err := v1.ParseIndexManifest(bytes.NewReader(manifest))
 	if err != nil {
-		return nil, fmt.Errorf("reading an image index: %w", err)
+		return nil, fmt.Errorf("reading an image index: %w", hint.JSONError(err))
 	}
 	idx := &index{manifest, cmp.Or(m.MediaType, types.OCIImageIndex), map[v1.Hash]Artifact{}}
 	for _, c := range children {

@@ -10,6 +10,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // A Manifest is the manifest of an image, an index or another artifact.
@@ -55,8 +57,8 @@ func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	if !json.Valid(raw) {
 		return nil, errors.New("reading a manifest: it is not valid JSON")
 	}
-	if err := errors.Join(json.Unmarshal(raw, &has), json.Unmarshal(raw, &fields)); err != nil {
-		return nil, fmt.Errorf("reading a manifest: it is not valid: %w", err)
+	if err := cmp.Or(json.Unmarshal(raw, &has), json.Unmarshal(raw, &fields)); err != nil {
+		return nil, fmt.Errorf("reading a manifest: it is not valid: %w", hint.JSONError(err))
 	}
 	index, image := has.Manifests != nil, has.Layers != nil || has.Config != nil || has.Blobs != nil
 	mediaType := cmp.Or(fields.MediaType, d.MediaType)
@@ -123,7 +125,7 @@ func (m *Manifest) diffIDs(config []byte) ([]v1.Hash, error) {
 func ParseConfig(raw []byte, layers int) (*v1.ConfigFile, error) {
 	c, err := v1.ParseConfigFile(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("the config is not valid: %v", err) // io.EOF, the error for an empty config, must not be wrapped.
+		return nil, fmt.Errorf("the config is not valid: %v", hint.JSONError(err)) // io.EOF, the error for an empty config, must not be wrapped.
 	}
 	if n := len(c.RootFS.DiffIDs); n != layers {
 		return nil, IncompleteError(fmt.Sprintf("the config lists %d layers, but the manifest lists %d", n, layers))

@@ -65,6 +65,7 @@ func TestImageRefuses(t *testing.T) {
 		want             string
 	}{
 		"NoManifest":   {"the manifest must be JSON", []byte("no"), config, layers, "reading an image manifest"},
+		"List":         {"the error for a JSON list has no type of Go", []byte("[]"), config, layers, "reading an image manifest: it must not be a JSON array"},
 		"OtherConfig":  {"a config other than the one in the manifest is an error", manifest, []byte("{}"), layers, "but the manifest says"},
 		"MissingLayer": {"a missing layer is an error", manifest, config, layers[:2], "is missing"},
 	}

@@ -158,3 +158,35 @@ func get(ctx context.Context, c *remote.Client, ref name.Reference) error {
 	}
 	return err
 }
+
+// The error for the answer of a token server that has no token names this server.
+func TestTokenAnswers(t *testing.T) {
+	cases := map[string]struct {
+		reason, answer string
+		endless        bool
+		err            string
+	}{
+		"Endless": {"the size of an answer is limited", strings.Repeat("a", 1<<10), true, "sent more than 64 KiB"},
+		"List":    {"a JSON list is no token", "[]", false, "sent no token"},
+		"Number":  {"a token must be a string", `{"token":3}`, false, "sent no token"},
+		"None":    {"an answer without a token is an error", "{}", false, "sent no token"},
+		"Page":    {"a web page is no token", "<html>", false, "sent no token"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tokens := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				for _, err := io.WriteString(w, tc.answer); tc.endless && err == nil; {
+					_, err = io.WriteString(w, tc.answer)
+				}
+			}))
+			host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://localhost:%s/token",service="x"`, tokens[strings.LastIndex(tokens, ":")+1:]))
+				w.WriteHeader(http.StatusUnauthorized)
+			}))
+			c, ref := fast(remote.Options{}), repository(t, host, "gold/image").Tag("v1")
+			err := c.Explain(ref, get(t.Context(), c, ref))
+			e2e.ErrorHas(t, tc.reason, err, `the token server "localhost:`)
+			e2e.ErrorHas(t, tc.reason, err, tc.err)
+		})
+	}
+}

@@ -50,7 +50,9 @@ func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	g.sent.add(credentialsIn(req))
 	resp, err := g.inner.RoundTrip(req)
 	if err == nil && resp.StatusCode == http.StatusOK && (isTokenRequest(req) || req.URL.Query().Has("service")) {
-		err = withoutRefreshToken(resp)
+		if err = withoutRefreshToken(resp); err == nil && (isTokenRequest(req) || req.URL.Query().Has("scope")) {
+			err = checkToken(req.URL.Host, resp)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -113,7 +115,8 @@ func checkTarget(from, to *url.URL) error {
 	}
 }
 
-// A targetError says that a request was not sent, because its address is forbidden.
+// A targetError says that a request was not sent, because its address is forbidden, or that a
+// token server sent no token.
 type targetError struct{ error }
 
 func isPrivate(host string) bool {
@@ -197,11 +200,38 @@ func withoutRefreshToken(resp *http.Response) error {
 			return errors.Join(err, resp.Body.Close())
 		}
 	}
-	resp.Body = struct {
+	resp.Body = withPrefix(text, resp.Body)
+	return nil
+}
+
+// checkToken returns an error, and closes the body, if the response of the token server host has no
+// token. The errors of go-containerregistry do not name the server.
+func checkToken(host string, resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxToken+1))
+	var answer struct {
+		Token       string
+		AccessToken string `json:"access_token"`
+	}
+	switch malformed := json.Unmarshal(text, &answer) != nil; {
+	case err != nil:
+	case len(text) > maxToken:
+		err = &targetError{fmt.Errorf("the token server %q sent more than %d KiB", host, maxToken>>10)}
+	case malformed || answer.Token+answer.AccessToken == "":
+		err = &targetError{fmt.Errorf("the token server %q sent no token", host)}
+	}
+	if err != nil {
+		return errors.Join(err, resp.Body.Close())
+	}
+	resp.Body = withPrefix(text, resp.Body)
+	return nil
+}
+
+// withPrefix returns a reader of the bytes text and of the rest of a body.
+func withPrefix(text []byte, rest io.ReadCloser) io.ReadCloser {
+	return struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
-	return nil
+	}{io.MultiReader(bytes.NewReader(text), rest), rest}
 }
 
 // A watched is a transport with an idle timeout: a request fails if the registry neither

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,6 +75,9 @@ func (a *attempt) checkExpect(r session.Result) {
 		a.checkMatchers(e.Resources[name].Fields, "expect", "resources", name)
 	}
 	a.checkMatchers(e.XR, "expect", "xr")
+	a.checkMatchers(e.Operation, "expect", "operation")
+	a.checkMatchers(e.Context, "expect", "context")
+	a.checkMatchers(e.Connection, "expect", "connectionDetails")
 }
 
 // checkField records an expected field that exists, or the warning about one that is absent, as it is
@@ -88,10 +92,15 @@ func (a *attempt) checkField(field string, path []string, text string) {
 	a.fixture("absent", a.item.Suite.Path+" field "+field, true, text == "", text)
 }
 
-// checkMatchers warns of the expressions of fields at path that are constant.
+// checkMatchers warns of the expressions of fields at path that are constant, and of fields of
+// which any value is accepted.
 func (a *attempt) checkMatchers(fields map[string]spec.Matcher, path ...string) {
 	for _, field := range manifest.Keys(fields) {
-		a.checkExpression(fields[field].CEL, append(slices.Clone(path), field)...)
+		at := append(slices.Clone(path), field)
+		a.checkExpression(fields[field].CEL, at...)
+		if reflect.ValueOf(fields[field]).IsZero() {
+			a.warn(at, manifest.JoinPath(at)+" accepts any value: write {exists: true} for that, or {equals: {}} for an empty object")
+		}
 	}
 }
 
@@ -132,7 +141,7 @@ func (a *attempt) checkExpression(expression *string, path ...string) {
 func isEmpty(expect any) bool {
 	fields, isObject := expect.(map[string]any)
 	for key, v := range fields {
-		if key == "only" || v != nil && !isEmptyValue(v) {
+		if v != nil && (key == "only" || !isEmptyValue(v)) && (key != "golden" || v != "") {
 			return false
 		}
 	}
@@ -147,11 +156,11 @@ func (a *attempt) emptyFields(expect any) (paths [][]string) {
 		below := fieldpath.Map(v)
 		switch {
 		case key == "only":
-		case isEmptyValue(v):
+		case isEmptyValue(v), key == "golden" && v == "":
 			paths = append(paths, []string{"expect", key})
 		case len(below) > 0 && (key == "ready" || key == "golden"):
 			names := manifest.Keys(below)
-			if !slices.ContainsFunc(names, func(name string) bool { return below[name] != nil && !isEmptyValue(below[name]) }) {
+			if !slices.ContainsFunc(names, func(name string) bool { return below[name] != nil && below[name] != "" && !isEmptyValue(below[name]) }) {
 				paths = append(paths, []string{"expect", key, names[0]})
 			}
 		}

@@ -3,18 +3,19 @@ package suite
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
-
-	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
 // goldens are the golden files that a run has written, by path.
@@ -23,17 +24,20 @@ type goldens struct {
 	written map[string][]byte
 }
 
-type caseGoldens struct{ *attempt }
+type caseGoldens struct {
+	*attempt
+	ctx context.Context
+}
 
 // Text returns the text of a golden file.
 func (g caseGoldens) Text(file string) ([]byte, error) {
 	path := g.path(file)
-	text, err := afero.ReadFile(g.options.Config.Reader.FS, path)
+	text, err := g.options.Config.Reader.Bytes(g.ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cmp.Or(checkInside(filepath.Dir(g.item.Suite.Path), path), fs.ErrNotExist)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading golden file %q: %w", path, fsx.Cause(err))
+		return nil, fmt.Errorf("golden file: %w", err)
 	}
 	return text, nil
 }
@@ -52,7 +56,8 @@ func (g caseGoldens) Read(file string) ([]map[string]any, error) {
 }
 
 // Update writes docs to a golden file. It returns an error if the file is outside of the
-// suite's folder, or if another case of this run has written other content to it.
+// suite's folder, if it is the suite or an input of the case, or if another case of this run has
+// written other content to it.
 func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	if g.options.Update == nil {
 		return false, nil
@@ -60,6 +65,9 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	path := g.path(file)
 	if err := checkInside(filepath.Dir(g.item.Suite.Path), path); err != nil {
 		return false, err
+	}
+	if g.isInput(path) {
+		return false, hint.Wrap(fmt.Errorf("golden file %q is the suite or an input of the case, and is not written", path), "name another file")
 	}
 	var text bytes.Buffer
 	if err := manifest.Write(&text, docs...); err != nil {
@@ -76,6 +84,15 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	}
 	g.out.Updated = append(g.out.Updated, path)
 	return true, nil
+}
+
+// isInput reports whether path is that of the suite, or of a file from which the case renders.
+func (g caseGoldens) isInput(path string) bool {
+	f := g.form
+	sources := append([]spec.Source{{File: f.XR.File}, f.XRD, f.Composition, f.Operation}, f.Functions...)
+	return path == g.item.Suite.Path || slices.ContainsFunc(sources, func(s spec.Source) bool {
+		return s.File != "" && g.attempt.path(s.File) == path
+	})
 }
 
 // checkInside returns an error if a golden file is outside of the folder dir, also by a

@@ -207,6 +207,10 @@ func (h *inputResolver) one(s spec.Source, field string) string {
 // file returns the path of a file or directory in a field of the case, which must exist.
 func (h *inputResolver) file(file string, field ...string) string {
 	path, r := h.attempt.path(file), h.options.Config.Reader
+	if file == "" {
+		h.fault(fmt.Errorf("%s: the path of a file is empty", field[0]), field...)
+		return path
+	}
 	if err := h.checkExists(path); err != nil && h.form.Expect.Error == nil {
 		if rel, relErr := filepath.Rel(filepath.Dir(h.item.Suite.Path), file); relErr == nil && r.CheckExists(file) == nil {
 			err = hint.Wrap(err, "paths are relative to the folder of the suite: write "+filepath.ToSlash(rel))

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ var ErrNone = errors.New("there is no suite")
 // folder, with or without "/..." at the end, is searched recursively for .yaml
 // and .yml files with documents of kind TestSuite, or with tests of other tools: see package
 // foreign. The tests of other tools in a file are one suite. Hidden folders and symbolic
-// links in it are skipped. For a file that cannot be parsed, Load returns a
+// links to folders in it are skipped. For a file that cannot be parsed, Load returns a
 // suite with Err. A path that does not exist is an error. If ctx is done, Load returns the cause
 // at once, even while it decodes a large file.
 func Load(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, error) {
@@ -141,7 +142,7 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 			all = append(all, found{p, true})
 		case info.IsDir() && p != path && strings.HasPrefix(info.Name(), "."):
 			return filepath.SkipDir
-		case info.Mode().IsRegular() && (manifest.IsYAML(p) || foreign.IsProgram(p)):
+		case (manifest.IsYAML(p) || foreign.IsProgram(p)) && manifest.IsFile(fsys, p, info.Mode()):
 			all = append(all, found{p, false})
 		}
 		return nil
@@ -159,13 +160,16 @@ var kindLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^"?kind"?\s*:\s*["']?(` + kinds + `)["']?\s*(#.*)?\r?$`)
 })
 
-// ownLine matches the apiVersion of suites, whose kind may be misspelled.
+// ownLine matches the apiVersion of suites, whose kind may be misspelled, also in JSON.
 var ownLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^"?apiVersion"?\s*:\s*["']?` + regexp.QuoteMeta(spec.APIVersion))
+	return regexp.MustCompile(`(?m)^(\s*"|\{.*)?apiVersion"?\s*:\s*["']?` + regexp.QuoteMeta(spec.APIVersion))
 })
 
 // mayBeSuite reports whether a file or document must be parsed to find out whether it is a suite.
-func mayBeSuite(text []byte) bool { return kindLine().Match(text) || ownLine().Match(text) }
+func mayBeSuite(text []byte) bool {
+	isUTF16 := bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
+	return isUTF16 || kindLine().Match(text) || ownLine().Match(text)
+}
 
 // isMisspelled reports whether obj is of the apiVersion of suites, and its kind is a misspelling of theirs.
 func isMisspelled(obj map[string]any) bool {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/afero"
@@ -25,7 +27,11 @@ func TestLoad(t *testing.T) {
 		"t/a.yml":  head + "metadata: {name: same}\ncases: [{name: a}]\n", "t/sub/deep.test.yaml": head + "metadata: {name: same}\ncases: [{name: a}]\n",
 		"t/broken.yaml": head + "case: [\n", "t/wrong.yaml": head + "cas: []\n", "t/other.yaml": "apiVersion: example.org/v1\nkind: TestSuite\n",
 		"t/.hidden/s.yaml": good, "t/s.txt": good, "t/chart.yaml": "{{ if .x }}\nkind: Other\n", "t/empty.yaml": "# none\n",
-		"n/two.yaml": good + "---\n" + good,
+		"n/two.yaml":    good + "---\n" + good,
+		"j/line.yaml":   `{"apiVersion":"xfn.dev/v1alpha1","kind":"TestSuite","cases":[{"name":"a"}]}`,
+		"j/pretty.yaml": "{\n  \"apiVersion\": \"xfn.dev/v1alpha1\",\n  \"kind\": \"TestSuite\",\n  \"cases\": [{\"name\": \"a\"}]\n}\n",
+		"j/utf16.yaml":  "\xff\xfe" + strings.Join(strings.Split(good, ""), "\x00") + "\x00",
+		"j/quoted.yaml": "text: |\n  apiVersion: xfn.dev/v1alpha1\n",
 	})
 	cases := map[string]struct {
 		reason string
@@ -35,6 +41,7 @@ func TestLoad(t *testing.T) {
 	}{
 		"Folder": {"a folder is searched recursively", []string{"t"}, []string{"t/a.yml", "t/b.yaml", "second", "t/broken.yaml! t/broken.yaml:3: did not find expected node content: the document ends before a { or [ is closed", `t/sub/deep.test.yaml`, "t/wrong.yaml! t/wrong.yaml:3: cas: there is no such field: is it cases?\nt/wrong.yaml:1: cases is missing"}, ""},
 		"Names":  {"suites of one file without names have the line, too", []string{"n"}, []string{"n/two.yaml", "n/two.yaml:5"}, ""},
+		"JSON":   {"suites in JSON and in UTF-16 are found", []string{"j"}, []string{"j/line.yaml", "j/pretty.yaml", "j/utf16.yaml"}, ""},
 		"Dots":   {"the pattern ./... is accepted", []string{"./t/sub/..."}, []string{"same"}, ""},
 		"File":   {"a file can be named", []string{"t/sub/deep.test.yaml"}, []string{"same"}, ""},
 		"Twice":  {"a file that is named twice is loaded once", []string{"t/sub", "t/sub/deep.test.yaml"}, []string{"same"}, ""},
@@ -74,16 +81,17 @@ func TestBrokenSuite(t *testing.T) {
 	e2e.Equal(t, "result", want, got)
 }
 
-// TestLoadLink follows a link that is named, and skips links in folders.
+// TestLoadLink follows a link that is named, and skips links to folders in folders.
 func TestLoadLink(t *testing.T) {
 	dir := t.TempDir()
 	e2e.NoError(t, os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755))
 	e2e.WriteFile(t, filepath.Join(dir, "real", "sub", "s.yaml"), head+"cases: [{name: a}]\n")
 	e2e.NoError(t, os.Symlink("real", filepath.Join(dir, "link")))
+	e2e.NoError(t, os.Symlink(filepath.Join("sub", "s.yaml"), filepath.Join(dir, "real", "l.yaml")))
 	for path, want := range map[string][]string{
-		"link":     {filepath.Join(dir, "link", "sub", "s.yaml")},
-		"link/...": {filepath.Join(dir, "link", "sub", "s.yaml")},
-		"":         {filepath.Join(dir, "real", "sub", "s.yaml")},
+		"link":     {filepath.Join(dir, "link", "l.yaml"), filepath.Join(dir, "link", "sub", "s.yaml")},
+		"link/...": {filepath.Join(dir, "link", "l.yaml"), filepath.Join(dir, "link", "sub", "s.yaml")},
+		"":         {filepath.Join(dir, "real", "l.yaml"), filepath.Join(dir, "real", "sub", "s.yaml")},
 	} {
 		var got []string
 		for _, s := range loaded(t, options(afero.NewOsFs()), filepath.Join(dir, path)) {
@@ -91,6 +99,11 @@ func TestLoadLink(t *testing.T) {
 		}
 		e2e.Equal(t, fmt.Sprintf("suites in %q", path), want, got)
 	}
+	// Editors lock files by hidden links that lead nowhere.
+	e2e.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "real", ".#s.yaml")))
+	e2e.NoError(t, e2e.Err(suite.Load(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, []string{dir})))
+	e2e.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "real", "t.yaml")))
+	e2e.ErrorIs(t, "a link that leads nowhere", e2e.Err(suite.Load(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, []string{dir})), fs.ErrNotExist)
 }
 
 // A stuckFS never answers Stat before its test ends. It calls stuck instead.

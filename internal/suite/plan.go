@@ -71,8 +71,14 @@ func ParseShard(text string) (Shard, error) {
 	return s, s.Check()
 }
 
-// Check returns an error unless 1 <= Index <= Count, or s is the zero value.
+// maxShards limits Shard.Count, because Timings.Split keeps the load of each shard.
+const maxShards = 1_000_000
+
+// Check returns an error unless 1 <= Index <= Count <= 1,000,000, or s is the zero value.
 func (s Shard) Check() error {
+	if s.Count > maxShards {
+		return fmt.Errorf("invalid shard %d/%d: at most %d shards are allowed", s.Index, s.Count, maxShards)
+	}
 	if s != (Shard{}) && (s.Count < 1 || s.Index < 1 || s.Index > s.Count) {
 		return s.missing()
 	}

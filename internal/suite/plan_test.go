@@ -37,7 +37,7 @@ func TestPlan(t *testing.T) {
 	} {
 		e2e.Equal(t, fmt.Sprintf("%+v", sel), want, names(sel))
 	}
-	for text, want := range map[string]string{"2/4": "", "1/1": "", "0/4": "invalid shard 0/4", "5/4": "invalid shard 5/4", "x": `"x" is not a shard`, "1/x": "is not a shard", "0/0": "invalid shard 0/0", "-1/-1": "invalid shard"} {
+	for text, want := range map[string]string{"2/4": "", "1/1": "", "0/4": "invalid shard 0/4", "5/4": "invalid shard 5/4", "x": `"x" is not a shard`, "1/x": "is not a shard", "0/0": "invalid shard 0/0", "1/1000000": "", "1/1000001": "at most 1000000 shards are allowed", "-1/-1": "invalid shard"} {
 		e2e.WantError(t, text, e2e.Err(suite.ParseShard(text)), want)
 	}
 }

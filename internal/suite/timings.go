@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"time"
 	"unicode"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // Limits of recorded durations. Each case counts as at least minCaseTime, because cases that a
@@ -166,7 +168,7 @@ func (t *Timings) readCases(dec *json.Decoder) error {
 			Seconds     *float64
 		}
 		if err := dec.Decode(&c); err != nil {
-			return err
+			return hint.JSONError(err)
 		}
 		if c.Seconds == nil {
 			return fmt.Errorf("case %q has no seconds", Outcome{Suite: c.Suite, Case: c.Case}.Name())

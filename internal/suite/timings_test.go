@@ -44,6 +44,7 @@ func TestReadTimings(t *testing.T) {
 		"Truncated":  {"JSON that ends too early is an error", json[:60], "reading report 1, near byte 24: unexpected EOF"},
 		"Cut XML":    {"JUnit that ends too early is an error", one[:len(one)-20], "unexpected EOF"},
 		"Second":     {"the error names the report", json + json[:2], "reading report 2, near byte "},
+		"Type":       {"the error for a field of a wrong type has no type of Go", `{"cases": [{"suite": 1}]}`, "suite must not be a JSON number"},
 		"List":       {"a list of cases that is not a list is an error", `{"cases": 1}`, "cases: expected a list, got 1"},
 		"Negative":   {"a negative time is an error", strings.Replace(json, "3}", "-3}", 1), `case "s/a": expected between 0 and 31536000 seconds, got -3`},
 		"No time":    {"a case without a time is an error", `{"cases": [{"suite": "s", "case": "a"}]}`, `case "s/a" has no seconds`},

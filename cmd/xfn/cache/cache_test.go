@@ -123,4 +123,6 @@ func TestPath(t *testing.T) {
 	if _, err := (flags.Cache{}).Path(); err == nil {
 		t.Error("a cache path without a home directory is no error")
 	}
+	t.Setenv("HOME", "relative")
+	e2e.ErrorHas(t, "a relative home directory", e2e.Err((flags.Cache{}).Path()), `"relative/.cache" is not an absolute path`)
 }

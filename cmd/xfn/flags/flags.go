@@ -47,6 +47,9 @@ func (c Cache) Path() (string, error) {
 		return dir, nil
 	}
 	user, err := os.UserCacheDir()
+	if err == nil && !filepath.IsAbs(user) {
+		err = fmt.Errorf("%q is not an absolute path", user) // HOME is relative.
+	}
 	if err != nil {
 		return "", hint.Wrap(fmt.Errorf("finding the user's cache directory: %w", err), "set a directory with XFN_CACHE_DIR")
 	}

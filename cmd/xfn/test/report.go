@@ -60,7 +60,7 @@ type reporter struct {
 	skipped  int
 	// partial are the kinds that were validated by their structure only.
 	partial []string
-	// pages counts the pages with the same file name.
+	// pages counts the pages whose file names begin with a name.
 	pages map[string]int
 }
 
@@ -169,9 +169,13 @@ var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^
 
 func (r *reporter) page(o suite.Outcome) error {
 	name := strings.Trim(unfit().ReplaceAllString(o.Name(), "_"), "._")
-	if r.pages[name]++; r.pages[name] > 1 {
-		name += fmt.Sprintf("-%d", r.pages[name])
+	const most = 150 // File systems limit the bytes of a name.
+	name = name[:min(len(name), most)]
+	for first := name; r.pages[name] > 0; {
+		r.pages[first]++
+		name = fmt.Sprintf("%s-%d", first, r.pages[first])
 	}
+	r.pages[name]++
 	path := filepath.Join(r.TraceHTML, name+".html")
 	err := fsx.Write(path, 0o644, func(w io.Writer) error {
 		trace := *o.Trace

@@ -218,11 +218,14 @@ func (p *positive) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// isPercent reports whether f is between 0 and 100, which NaN is not.
+func isPercent(f float64) bool { return f >= 0 && f <= 100 }
+
 func (c *Cmd) check() error {
 	if c.Count < 1 {
 		return fmt.Errorf("--count must be positive, got %d", c.Count)
 	}
-	if c.MutateMin < 0 || c.MutateMin > 100 {
+	if !isPercent(c.MutateMin) {
 		return fmt.Errorf("--mutate-min must be between 0 and 100, got %v", c.MutateMin)
 	}
 	if (c.Mutate.on || c.MutateMin > 0) && (c.ofCases() || c.Update) {
@@ -234,7 +237,7 @@ func (c *Cmd) check() error {
 	if len(c.AttestReport) > 0 && c.Update {
 		return errors.New("--attest-report cannot be combined with --update")
 	}
-	if c.CoverageMin < 0 || c.CoverageMin > 100 {
+	if !isPercent(c.CoverageMin) {
 		return fmt.Errorf("--coverage-min must be between 0 and 100, got %v", c.CoverageMin)
 	}
 	return cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout))

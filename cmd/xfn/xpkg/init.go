@@ -78,8 +78,10 @@ func (c *InitCmd) consent(ctx context.Context, term *terminal.Terminal, res scaf
 		answer, err := ask(ctx, term, question)
 		switch {
 		case errors.Is(err, io.EOF) && !term.Interactive():
-			term.Warn(fmt.Sprintf("init.sh was not run, because standard input has no answer; to run it yourself: %s %q %q", res.Script, res.Name, res.Dir))
+			term.Warn(fmt.Sprintf("init.sh was not run, because standard input has no answer; to run it yourself: %q %q %q", res.Script, res.Name, res.Dir))
 			return false, nil
+		case ctx.Err() != nil:
+			return false, err
 		case err != nil:
 			return false, hint.Wrap(fmt.Errorf("asking whether to run init.sh: %w", err), "answer y, n or v, or use --run-init-script")
 		case answer != scaffold.View:

@@ -145,7 +145,7 @@ func (c *collector) folder(ctx context.Context, name string) error {
 		if err != nil {
 			return fsx.Cause(err)
 		}
-		if entry.Type().IsRegular() && manifest.IsYAML(path) {
+		if manifest.IsYAML(path) && manifest.IsFile(afero.NewOsFs(), path, entry.Type()) {
 			return c.file(ctx, path)
 		}
 		return nil

@@ -69,7 +69,7 @@ func (l layout) index() (artifacts []v1.Descriptor, err error) {
 	}
 	idx, err := v1.ParseIndexManifest(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("%s is not valid: %w", indexFile, err)
+		return nil, fmt.Errorf("%s is not valid: %w", indexFile, hint.JSONError(err))
 	}
 	for _, d := range idx.Manifests {
 		if !slices.ContainsFunc(artifacts, func(a v1.Descriptor) bool { return a.Digest == d.Digest }) {

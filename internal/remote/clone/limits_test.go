@@ -2,6 +2,7 @@ package clone_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,6 +89,36 @@ func noise(n int) string {
 		b.WriteByte(byte(x >> 24))
 	}
 	return b.String()
+}
+
+// A server that is not a git server is an error with a hint.
+func TestOtherServer(t *testing.T) {
+	refused := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	e2e.NoError(t, refused.Close())
+	cases := map[string]struct {
+		reason, page string
+		status       int
+		url, err     string
+		hint         hint.Hint
+	}{
+		"Page":   {"a web page is not a list of references", "<html>", 200, "", "does not answer like a git server with the smart protocol", "check the URL, which must be that of a git repository"},
+		"Empty":  {"an empty answer is not a list of references", "", 200, "", "does not answer like a git server with the smart protocol", "check the URL, which must be that of a git repository"},
+		"Dumb":   {"the list of the dumb protocol is not supported", strings.Repeat("a1", 20) + "\trefs/heads/main\n", 200, "", "does not answer like a git server with the smart protocol", "check the URL, which must be that of a git repository"},
+		"Status": {"the error has the status and not the text of go-git", "<html>", 503, "", "the server answers with status 503 Service Unavailable", ""},
+		"Dial":   {"the protocol git has the same hint as http for a closed port", "", 0, "git://" + refused.Addr().String() + "/x.git", "connecting to the server: dial tcp", clone.CheckNetwork},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tc.status)
+				must(write(w, []byte(tc.page)))
+			}))
+			defer s.Close()
+			_, err := read(t, clone.Options{URL: cmp.Or(tc.url, s.URL+"/x.git")})
+			checkError(t, tc.reason, tc.err, err)
+			e2e.Equal(t, tc.reason, tc.hint, hint.Of(err))
+		})
+	}
 }
 
 func TestEmptyServer(t *testing.T) {

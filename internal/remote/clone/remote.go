@@ -2,12 +2,14 @@ package clone
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 
@@ -119,7 +121,11 @@ func (r *remote) dial(ctx context.Context) (*connection, error) {
 	adv, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
 		conn.close()
-		return nil, explain(err, endpoint.Protocol)
+		if known := explainKnown(err, endpoint.Protocol); known != nil {
+			return nil, known
+		}
+		return nil, hint.Wrap(fmt.Errorf("the server does not answer like a git server with the smart protocol: %w", err),
+			"check the URL, which must be that of a git repository")
 	}
 	if conn.refs, err = references(adv); err != nil {
 		conn.close()
@@ -246,13 +252,16 @@ func demux(agreed *capability.List, r io.Reader) io.Reader {
 const CheckNetwork hint.Hint = "check the URL and the network"
 
 // explain replaces error texts of a server, which may be a whole web page.
-func explain(err error, protocol string) error {
+func explain(err error, protocol string) error { return cmp.Or(explainKnown(err, protocol), err) }
+
+// explainKnown returns the error for users, or nil if err is of no known kind.
+func explainKnown(err error, protocol string) error {
 	switch {
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
 		return errEmpty
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
 		return hint.Wrap(errors.New("the server refuses the credentials, or has no such repository"),
-			"check the URL; for a private repository use https://USER:TOKEN@HOST/PATH, or ssh with a key in ssh-agent")
+			"check the URL; for a private repository write USER:TOKEN@ before the host in an https URL, or use ssh with a key in ssh-agent")
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		return hint.Wrap(errors.New("the server has no such repository"), "check the URL")
 	case protocol == "ssh":
@@ -261,10 +270,21 @@ func explain(err error, protocol string) error {
 	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return hint.Wrap(fmt.Errorf("the certificate of the server cannot be trusted: %w", untrusted.Err), "add its CA to those of the system, or name the file of the CA with SSL_CERT_FILE")
 	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
+		return hint.Wrap(fmt.Errorf("connecting to the proxy: %w", op.Err), "correct the proxy (HTTPS_PROXY, HTTP_PROXY), or name hosts without a proxy in NO_PROXY")
+	}
 	if unreachable, ok := errors.AsType[*url.Error](err); ok {
 		return hint.Wrap(fmt.Errorf("connecting to the server: %w", unreachable.Err), CheckNetwork)
 	}
-	return err
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return hint.Wrap(fmt.Errorf("connecting to the server: %w", op), CheckNetwork)
+	}
+	if unexpected, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
+		if status, ok := errors.AsType[*githttp.Err](unexpected.Err); ok {
+			return fmt.Errorf("the server answers with status %d %s", status.StatusCode(), http.StatusText(status.StatusCode()))
+		}
+	}
+	return nil
 }
 
 // maxObjects limits the objects of a pack. Each object needs memory in addition to its

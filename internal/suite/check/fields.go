@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -49,7 +50,10 @@ type field struct {
 
 func (f field) check(m spec.Matcher) {
 	p, err := fieldpath.Parse(f.text)
-	if err != nil || len(p) == 0 {
+	if err == nil && len(p) == 0 {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
 		f.failf(f.path, "%s: %s: invalid field path: %v", f.of.what, f.text, err)
 		return
 	}

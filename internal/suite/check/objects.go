@@ -18,6 +18,10 @@ func (r *run) objects(want []map[string]any) {
 		got := r.candidate(w)
 		if got == nil {
 			u := unstructured.Unstructured{Object: w}
+			if u.GetKind() == "" || u.GetAPIVersion() == "" {
+				r.failf(path, "the object must have an apiVersion and a kind")
+				continue
+			}
 			r.failf(path, "there is no %s of apiVersion %s%s%s", describeKind(&u), u.GetAPIVersion(), annotated(&u), r.sameKind(&u))
 			continue
 		}

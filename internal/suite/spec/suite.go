@@ -180,7 +180,7 @@ func (s *Suite) rows(i int, raw any, obj map[string]any) []*Case {
 		one.err = one.errorAt([]string{"name"}, hint.Wrap(fmt.Errorf("name: expected text, got %s", manifest.DescribeValue(obj["name"])), "put it in quotes"))
 	case name == "":
 		one.err = one.errorAt(nil, errors.New("the case has no name"))
-		if near := hint.Nearest("name", slices.Sorted(maps.Keys(obj))); near != "" {
+		if near := hint.Nearest("name", slices.Sorted(maps.Keys(obj))); near != "" && !named {
 			one.err = hint.Wrap(one.errorAt([]string{near}, errors.New("the case has no name")), fmt.Sprintf("write name, not %s", near))
 		}
 	case given && !isList:

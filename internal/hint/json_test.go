@@ -1,0 +1,28 @@
+package hint_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+func TestJSONError(t *testing.T) {
+	var into struct {
+		Layers []struct {
+			MediaType string `json:"mediaType"`
+		}
+	}
+	for text, want := range map[string]string{
+		`[]`:                             "it must not be a JSON array",
+		`{"layers": {}}`:                 "layers must not be a JSON object",
+		`{"layers": [{"mediaType": 3}]}`: "layers.mediaType must not be a JSON number",
+		`{`:                              "unexpected end of JSON input",
+	} {
+		e2e.Equal(t, text, want, hint.JSONError(json.Unmarshal([]byte(text), &into)).Error())
+	}
+	other := errors.New("other")
+	e2e.Equal(t, "another error", other, hint.JSONError(other))
+}
