@@ -55,6 +55,7 @@ func BenchmarkProjectGo(b *testing.B) {
 	benchtest.Measure(b, "ProjectGo", benchtest.Jobs{
 		XFN:   build,
 		Limit: func() benchtest.Cost { change(b, source); return goBuilds(b, source, "amd64", "arm64") },
+		Floor: func() benchtest.Cost { change(b, source); return goBuildsAndZips(b, source, "amd64", "arm64") },
 	})
 }
 

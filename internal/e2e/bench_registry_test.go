@@ -85,8 +85,8 @@ func (r *benchRegistry) download(ctx context.Context, blob v1.Descriptor, w io.W
 	return errors.Join(err, resp.Body.Close())
 }
 
-// hashed downloads a blob and computes its digest. It also writes the blob to a file in dir, if
-// dir is not empty.
+// hashed downloads a blob and computes its digest. If dir is not empty, it also writes the blob to a
+// file in dir, and syncs the file.
 func (r *benchRegistry) hashed(ctx context.Context, blob v1.Descriptor, dir string) error {
 	if dir == "" {
 		return r.download(ctx, blob, sha256.New())
@@ -96,7 +96,7 @@ func (r *benchRegistry) hashed(ctx context.Context, blob v1.Descriptor, dir stri
 		return err
 	}
 	err = r.download(ctx, blob, io.MultiWriter(sha256.New(), f))
-	return errors.Join(err, f.Close())
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // pipe downloads a blob and uploads it to another registry at the same time.
