@@ -121,6 +121,6 @@ func TestPath(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
 	if _, err := (flags.Cache{}).Path(); err == nil {
-		t.Error("a cache path without a home directory is no error")
+		t.Error("a cache path without a home directory: got no error")
 	}
 }

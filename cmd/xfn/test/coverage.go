@@ -10,8 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
 
-// checkMin returns an error if a percentage is below a minimum, or if nothing was measured. what
-// begins its text. The percentage is rounded down.
+// checkMin returns an error if a percentage is below a minimum, or if nothing was measured. The
+// text of the error begins with what. The percentage is rounded down.
 func checkMin(what string, percent func() (float64, bool), least float64) error {
 	got, measured := percent()
 	switch {

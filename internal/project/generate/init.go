@@ -66,7 +66,7 @@ func Init(ctx context.Context, o InitOptions) (string, error) {
 	return path, nil
 }
 
-// empty returns an error if a directory has other files than those allowed.
+// empty returns an error if a directory has files that are not in allowed.
 func empty(dir string, allowed ...string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
