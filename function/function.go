@@ -41,7 +41,7 @@ func (m Mux) RunFunction(ctx context.Context, name string, req *fnv1.RunFunction
 
 // A FatalError is a result of severity FATAL, which ends a pipeline.
 type FatalError struct {
-	// Step is the name of the pipeline step, and Function that of its function.
+	// Step is the name of the pipeline step, and Function is the name of its function.
 	Step, Function string
 	// Message is what the function reported.
 	Message string

@@ -20,9 +20,9 @@ import (
 // name and the directory of the package. When ctx is done, RunScript kills the
 // script and all processes that it started. Files that the script has written stay.
 //
-// If stdin is a terminal, the script runs in the terminal's foreground process
-// group, so that it can read from the terminal. Then RunScript kills the script
-// only; its child processes get the interrupt of the terminal.
+// If stdin is a terminal, the script runs in the terminal's foreground process group,
+// so that it can read from the terminal. In that case, RunScript kills only the script;
+// its child processes get the interrupt of the terminal.
 func RunScript(ctx context.Context, res Result, stdin io.Reader, stdout, stderr io.Writer) error {
 	cmd := exec.CommandContext(ctx, res.Script, res.Name, res.Dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr

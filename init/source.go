@@ -91,7 +91,7 @@ func loadRepository(ctx context.Context, from string, o Options) (Result, []file
 }
 
 // explainRepository adds a hint to err if the server cannot be reached, or if a path on this machine
-// is not that of a git repository.
+// is not a git repository.
 func explainRepository(err error) error {
 	if hint.Of(err) == clone.CheckNetwork {
 		return hint.Wrap(err, clone.CheckNetwork+"; the bundled template go needs neither")
@@ -103,7 +103,7 @@ func explainRepository(err error) error {
 	if _, missing := os.Stat(none.Path); missing == nil {
 		return hint.Wrap(err, "a template is read from a commit: run git init, git add and git commit in this directory")
 	}
-	next := cmp.Or(manifest.Similar(afero.NewOsFs(), none.Path), "no file or directory has this path: name that of a git repository, or one of the templates "+hint.Hint(strings.Join(templates.Names(), ", ")))
+	next := cmp.Or(manifest.Similar(afero.NewOsFs(), none.Path), "no file or directory has this path: name the path of a git repository, or one of the templates "+hint.Hint(strings.Join(templates.Names(), ", ")))
 	return hint.Wrap(err, next)
 }
 

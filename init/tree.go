@@ -45,7 +45,8 @@ func (f file) read(most int64) (string, error) {
 const (
 	// maxPath limits the bytes of a path and of a link, as Linux does.
 	maxPath = 4096
-	// maxDepth limits nested folders, each of which needs stack and a descriptor.
+	// maxDepth limits the depth of nested folders, because each level needs stack and a file
+	// descriptor.
 	maxDepth = 128
 )
 

@@ -62,8 +62,8 @@ func (w *work) attest(ctx context.Context) error {
 	return w.putAttachment(ctx, img, tag)
 }
 
-// attested reports whether one of all is an attestation of a Statement by the key that is
-// also in the log, as has does with signatures. Call prepare before.
+// attested reports whether all has an attestation of a Statement by the key that is also
+// in the log. It does for attestations what has does for signatures. Call prepare before.
 func (s *signer) attested(all []signature.Signature, digest v1.Hash, statement []byte) (bool, error) {
 	if s.key == nil {
 		return false, nil

@@ -13,7 +13,7 @@ import (
 
 const spdx = "https://spdx.dev/Document"
 
-// Attestations are signed, published and stored once by each key. Those of other keys stay.
+// Attestations are signed, published and stored once by each key. Attestations by other keys stay.
 func TestAttest(t *testing.T) {
 	log := remotetest.ServeLog(t)
 	mine, yours := remotetest.SignKey(t), remotetest.SignKey(t)

@@ -58,8 +58,8 @@ func chaos(t *testing.T, open func(*testing.T) http.Handler) {
 	})
 }
 
-// stored returns an image with two layers of 1.25 MiB, which are read from files. Those of package
-// random would be compressed again for each upload.
+// stored returns an image with two layers of 1.25 MiB, which are read from files. Layers of
+// package random would be compressed again for each upload.
 func stored(t *testing.T) v1.Image {
 	t.Helper()
 	made, err := random.Image(5<<18, 2)

@@ -44,9 +44,9 @@ type CopyResult struct {
 // to these. Signatures and attestations that only the destination has stay, and a list of
 // referrers is extended. Another cosign tag at the destination is replaced.
 //
-// Copy resolves the source tag once. It mounts the blobs that another repository of
-// the registry has, uploads the others that are missing while it downloads them,
-// and verifies their digests. Layers that must not be distributed are not copied.
+// Copy resolves the source tag once. It mounts missing blobs that another repository of
+// the registry has. It downloads the other missing blobs, uploads them at the same
+// time, and verifies their digests. Layers that must not be distributed are not copied.
 //
 // An error names both references and says which blobs and tags were written. It
 // contains no credentials.
@@ -181,7 +181,7 @@ func referenceTo(repo name.Repository, tagOrDigest string) name.Reference {
 	return repo.Tag(tagOrDigest)
 }
 
-// findAttached finds the attachments of the artifact, and those of the attachments.
+// findAttached finds the attachments of the artifact, and the attachments of these attachments.
 func (c *copying) findAttached(ctx context.Context, s *source) error {
 	seen := map[v1.Hash]bool{}
 	for depth, subjects := 0, c.unseen(seen); len(subjects) > 0; depth++ {

@@ -313,7 +313,8 @@ func TestCopyOfNothing(t *testing.T) {
 	for reason, tc := range map[string]struct{ host, err string }{
 		"the source does not exist":       {remotetest.Serve(t, remotetest.Embedded(t)), `has no "gold/package:v1.0.0"`},
 		"the source requires credentials": {remotetest.Serve(t, remotetest.BasicAuth(remotetest.Embedded(t), "a", "b")), "asks for credentials"},
-		// It is the last one, because a server could get its port.
+		// This address has no server. It is reserved last, because another server could get its
+		// port.
 		"the source cannot be reached": {remotetest.Nobody(t), "cannot be reached"},
 	} {
 		o := copyOptions()

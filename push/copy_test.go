@@ -246,7 +246,7 @@ func (d discardWriter) Header() http.Header       { return d.h }
 func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 func (discardWriter) WriteHeader(int)             {}
 
-// A tag that moves during a copy does not change what is copied.
+// If a tag moves during a copy, the copied artifact stays the same.
 func TestCopyOfWhatMoves(t *testing.T) {
 	inner := remotetest.Embedded(t)
 	s := newShelf(t, remotetest.Serve(t, inner))

@@ -114,8 +114,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// Push mounts blobs from the repository of the base image and from those that
-// the options name.
+// Push mounts blobs from the repository of the base image and from the repositories
+// that the options name.
 func TestMount(t *testing.T) {
 	base, err := random.Image(1000, 2)
 	e2e.NoError(t, err)

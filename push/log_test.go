@@ -25,8 +25,8 @@ func found(t *testing.T, ref name.Tag, digest v1.Hash) []signature.Signature {
 	return all
 }
 
-// A signature has the bundle of the log. A signature without one is not enough if a log is
-// given. Sign signs what is in a registry.
+// A signature has the bundle of the log. A signature without a bundle is not enough if a
+// log is given. Sign signs a package that is in a registry.
 func TestSignLog(t *testing.T) {
 	log := remotetest.ServeLog(t)
 	logKey, err := signature.ParseLogKey(log.PEM)

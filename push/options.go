@@ -47,8 +47,8 @@ type Options struct {
 	// requires one.
 	Log *Log
 	// Attestations are signed as the package is, and stored as cosign stores them, before
-	// any tag is written. Existing attestations stay, and one that the key has signed
-	// already is not repeated.
+	// any tag is written. Existing attestations stay, and an attestation that the key has
+	// signed already is not repeated.
 	Attestations []Attestation
 	// Prove reads all layers before the first upload, unless a tag is at the package
 	// already. It returns an error for a layer whose uncompressed bytes do not have the

@@ -128,9 +128,9 @@ func (p *plan) prove(ctx context.Context, jobs int) error {
 	return g.Wait()
 }
 
-// neighbors returns other repositories of the registry that may have blobs of
-// the package: those of its base images (OCI image spec, "Pre-Defined
-// Annotation Keys"), and others, which the caller names.
+// neighbors returns other repositories of the registry that may have blobs of the
+// package: the repositories of its base images (OCI image spec, "Pre-Defined Annotation
+// Keys"), and others, which the caller names.
 func (p *plan) neighbors(repo name.Repository, others []name.Repository) []name.Repository {
 	for _, base := range p.bases {
 		if !strings.HasPrefix(base, repo.RegistryStr()+"/") {

@@ -27,9 +27,9 @@ type Result struct {
 	// Platforms are the platforms of the images, in their order, such as
 	// "linux/arm64/v8". An image without a platform has no entry.
 	Platforms []string
-	// Signature is the full reference of the package's signatures, if
-	// Options.SignKey is set. Signed says that a signature was added; otherwise
-	// there was one by this key already.
+	// Signature is the full reference of the package's signatures, if Options.SignKey
+	// is set. Signed is true if a signature was added, and false if a signature by this
+	// key existed already.
 	Signature string
 	Signed    bool
 	// Attested is how many of Options.Attestations were added. The key had signed the others
@@ -51,8 +51,8 @@ type Traffic struct {
 
 // Artifact pushes a, an image or an index, to ref. It uploads the blobs that the
 // registry lacks, then the manifests by digest, children first, and writes the tags
-// last. The manifests and their digests are those of a. If all tags point to a already,
-// Artifact changes nothing.
+// last. It does not change manifests, so all digests stay the same. If all tags point
+// to a already, Artifact changes nothing.
 //
 // An error names ref and says which blobs were uploaded and which tags were
 // written. It contains no credentials.
@@ -96,7 +96,7 @@ type work struct {
 	// mu guards report, traffic, moving and ready.
 	mu      sync.Mutex
 	traffic Traffic
-	moving  int64  // bytes that were sent, including those of incomplete blobs
+	moving  int64  // bytes that were sent, including bytes of incomplete blobs
 	ready   int    // number of blobs that are in the registry
 	moved   []bool // for each of refs, whether it points to the package
 	signed  bool   // whether the signature is in the registry

@@ -13,9 +13,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// Sign signs the image or index at ref, which is in a registry already, as
-// Options.SignKey, Keyless and Log describe. It changes no tag except that of the
-// signatures and that of the attestations. Of the result, Platforms and Traffic are not set.
+// Sign signs the image or index at ref, which is in a registry already, as Options.SignKey,
+// Keyless and Log describe. It changes no tags except the tags of the signatures and of the
+// attestations. In the result, Platforms and Traffic are not set.
 //
 // An error names ref. It contains no credentials.
 func Sign(ctx context.Context, ref name.Reference, o Options) (Result, error) {
@@ -52,9 +52,9 @@ func (w *work) signExisting(ctx context.Context, attestations []Attestation) err
 	return w.sign(ctx)
 }
 
-// sign adds a signature of the package to the existing ones, unless one is by
-// the key already. The caller must have pushed the package by its digest, so
-// that the repository exists, and must not have written a tag yet.
+// sign adds a signature of the package to the existing signatures, unless one of these
+// is by the key already. The caller must have pushed the package by its digest, so that
+// the repository exists, and must not have written a tag yet.
 //
 // If two pushes sign the same digest at the same time, one signature may be lost, as with
 // cosign: registries can replace the list of signatures, but cannot append to it.

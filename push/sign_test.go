@@ -20,8 +20,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// signatures returns how many signatures a has at ref's repository, and how many
-// of them each key made.
+// signatures returns the number of signatures of a at ref's repository, and the number
+// of signatures by each key.
 func signatures(t *testing.T, ref name.Tag, a xpkg.Artifact, keys ...*signature.PrivateKey) (all int, by []int) {
 	t.Helper()
 	h, err := a.Digest()

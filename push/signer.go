@@ -126,7 +126,7 @@ func (s *signer) logged(bundle []byte, e signature.LogEntry) bool {
 	return err == nil
 }
 
-// keyFor returns the key for new signatures. With an identity token, it is a new one.
+// keyFor returns the key for new signatures. With an identity token, it is a new key.
 func (s *signer) keyFor(ctx context.Context) (*signature.PrivateKey, error) {
 	if s.key != nil {
 		return s.key, nil

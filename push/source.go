@@ -97,9 +97,9 @@ type checked struct {
 	at  int64 // the number of bytes that sum has hashed
 }
 
-// open returns the blob's bytes from an offset on. If the blob does not have
-// its digest, reading the end fails with a *oci.MismatchError. To compute the
-// digest again, open the blob from its start after that.
+// open returns the blob's bytes from an offset on. If the blob does not have its
+// digest, reading the end fails with a *oci.MismatchError. After such an error, open
+// the blob from its start to compute the digest again.
 func (c *checked) open(ctx context.Context, from int64) (io.ReadCloser, error) {
 	return &checkedReader{c, c.source.repo.Stream(ctx, c.desc, from), from}, nil
 }

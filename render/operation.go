@@ -29,7 +29,7 @@ type OperationRequest struct {
 }
 
 // RenderOperation runs the pipeline of the Operation as Crossplane v2 does. It calls functions
-// with run, but none for an Operation that is complete, deleted, or has reached its retry limit.
+// with run, unless the Operation is complete, deleted, or has reached its retry limit.
 //
 // It returns a *FatalError for a FATAL result of a function.
 func RenderOperation(ctx context.Context, run function.Runner, req OperationRequest) (*Result, error) {

@@ -135,7 +135,7 @@ func owners(uid string) any {
 	return []any{map[string]any{"apiVersion": "gold.test/v1", "blockOwnerDeletion": true, "controller": true, "kind": "XWidget", "name": "alpha", "uid": uid}}
 }
 
-// plain converts values of different Go types to comparable ones.
+// plain converts values of different Go types to comparable values.
 func plain(t *testing.T, v any) any {
 	t.Helper()
 	b, err := json.Marshal(v)

@@ -116,7 +116,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestRemovers checks that the removal of resources by a function with this purpose is no mistake.
+// TestRemovers checks that there is no warning if a function whose purpose is to remove resources
+// removes one.
 func TestRemovers(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{"sequencer.fn.crossplane.io", "cel.fn.crossplane.io"} {
@@ -150,6 +151,6 @@ func TestEmptyReason(t *testing.T) {
 	var b strings.Builder
 	e2e.NoError(t, manifest.Write(&b, r.Documents(render.Include{Results: true})...))
 	if want := "message: 'Pipeline step \"a\": hi'\nreason: ComposeResources\n"; !strings.Contains(b.String(), want) {
-		t.Errorf("an empty reason is no reason: got %s, want %s", b.String(), want)
+		t.Errorf("an empty reason counts as missing: got %s, want %s", b.String(), want)
 	}
 }

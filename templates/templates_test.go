@@ -34,8 +34,8 @@ func TestLookup(t *testing.T) {
 		found  bool
 	}{
 		"Bundled":      {"go is a bundled template", "go", "", true, true},
-		"SameName":     {"a short name is usually that of the repository", "function-template-go", "https://github.com/crossplane/function-template-go", false, true},
-		"OtherName":    {"a short name may differ from that of the repository", "provider-template-upjet", "https://github.com/crossplane/upjet-provider-template", false, true},
+		"SameName":     {"a short name is usually the name of the repository", "function-template-go", "https://github.com/crossplane/function-template-go", false, true},
+		"OtherName":    {"a short name may differ from the name of the repository", "provider-template-upjet", "https://github.com/crossplane/upjet-provider-template", false, true},
 		"Unknown":      {"an unknown name is not found", "function-template-ruby", "", false, false},
 		"OtherCase":    {"names are case-sensitive", "Go", "", false, false},
 		"Empty":        {"an empty name is not found", "", "", false, false},

@@ -25,9 +25,9 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// A Case is the input of a render. Paths are those of YAML files, relative to the
-// working directory, which go test sets to the folder of the test. Of a file with several
-// objects, XR, Composition and XRD are the first.
+// A Case is the input of a render. Paths name YAML files, relative to the working
+// directory, which go test sets to the folder of the test. If a file has several
+// objects, XR, Composition and XRD use the first object.
 type Case struct {
 	// XR is the path of the composite resource.
 	XR string
@@ -46,7 +46,8 @@ type Case struct {
 	// annotation crossplane.io/composition-resource-name has their name in the pipeline.
 	Observed []string
 	// Required are paths of files or folders with the cluster's resources that functions
-	// may require. Credentials are paths of those with the Secrets that steps refer to.
+	// may require. Credentials are paths of files or folders with the Secrets that steps
+	// refer to.
 	Required, Credentials []string
 	// Context is the context in the first function's request. Its values
 	// are of types that structpb.NewStruct supports.
@@ -197,8 +198,8 @@ func (c Case) functions(req render.Request) (function.Mux, error) {
 	return mux, nil
 }
 
-// runner returns a Runner that calls fn. As over gRPC, request and response are copied:
-// the caller does not see later changes by fn, nor fn those by the caller.
+// runner returns a Runner that calls fn. As over gRPC, request and response are copied,
+// so that the caller and fn do not see each other's later changes.
 func runner(fn fnv1.FunctionRunnerServiceServer) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := fn.RunFunction(ctx, proto.CloneOf(req))

@@ -27,8 +27,8 @@ type Result struct {
 	// XR is the composite resource with all of its fields. Its status has what
 	// the pipeline desires.
 	XR *unstructured.Unstructured
-	// Conditions are those of the XR's status. Crossplane's own conditions Ready
-	// and Synced are among them.
+	// Conditions are the conditions in the XR's status. Crossplane's own conditions
+	// Ready and Synced are among them.
 	Conditions []metav1.Condition
 	// Composed are the composed resources, by their name in the pipeline, with
 	// the labels and owner references that Crossplane adds.

@@ -22,9 +22,9 @@ const (
 	metaPrefix = "meta.crossplane.io/"
 )
 
-// ociKeys maps annotation keys of the package metadata to those of OCI, both
-// without their prefixes (OCI image spec, "Pre-Defined Annotation Keys"; xpkg
-// specification, "Object Annotations").
+// ociKeys maps annotation keys of the package metadata to keys of OCI, both without
+// their prefixes (OCI image spec, "Pre-Defined Annotation Keys"; xpkg specification,
+// "Object Annotations").
 var ociKeys = map[string]string{
 	"source":      "source",
 	"license":     "licenses",

@@ -49,7 +49,7 @@ func TestBuildAnnotates(t *testing.T) {
 		"Relative": {"a relative path is not written as the documentation URL", map[string]string{"meta.crossplane.io/readme": "docs/readme.md"}, nil, nil},
 		"Blank":    {"a blank metadata annotation is not written", map[string]string{"meta.crossplane.io/source": " \n"}, nil, nil},
 		"Flags": {
-			"annotations from options replace those of the metadata",
+			"annotations from options replace the annotations of the metadata",
 			map[string]string{"meta.crossplane.io/source": "https://example.org/fn"},
 			map[string]string{oci + "source": "https://example.org/fork", oci + "title": "", "org.example.x": "1, 2"},
 			map[string]string{oci + "source": "https://example.org/fork", oci + "title": "", "org.example.x": "1, 2"},
@@ -122,7 +122,7 @@ func extensionOf(name string) xpkg.ExtensionLayer {
 	return xpkg.ExtensionLayer{Layer: static.NewLayer([]byte(name), types.OCIUncompressedLayer), Name: name}
 }
 
-// Build puts the layers of extensions between those of the runtime and of the package.
+// Build puts the layers of extensions between the layers of the runtime and of the package.
 func TestBuildExtensions(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	pkg.Examples = []byte("kind: X\n")

@@ -40,8 +40,8 @@ type BuildOptions struct {
 	// Created is the creation time of the package and its own layers, by
 	// default the Unix epoch.
 	Created time.Time
-	// Annotations are set on each image and on the index. They replace
-	// those from the package metadata.
+	// Annotations are set on each image and on the index. They replace annotations from
+	// the package metadata.
 	Annotations map[string]string
 	// Extensions are layers that the control plane does not read.
 	Extensions []ExtensionLayer
@@ -53,8 +53,8 @@ type BuildOptions struct {
 
 // Build returns the package pkg as an image for each runtime image, or as an index of
 // several images for different platforms. Each image has the layers of the runtime,
-// then those of extensions, the base layer, and the layer of examples. The base layer
-// hides other files named package.yaml from tools that ignore annotations.
+// then the layers of extensions, the base layer, and the layer of examples. The base
+// layer hides other files named package.yaml from tools that ignore annotations.
 //
 // Annotations have the creation time, the package metadata, and the base image of the
 // runtime, under the keys of the OCI image spec. A package without a runtime is for
@@ -111,7 +111,8 @@ func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, erro
 }
 
 // embed adds a package to a runtime image. If the runtime has no os or architecture,
-// embed sets those of anyPlatform in the config, and the Platform of img is nil.
+// embed sets the os and architecture of anyPlatform in the config, and the Platform of
+// img is nil.
 func embed(runtime v1.Image, own []ExtensionLayer, opts BuildOptions) (img PlatformImage, err error) {
 	base, err := partsOf(runtime)
 	if err != nil {

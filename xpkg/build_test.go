@@ -148,7 +148,7 @@ func TestBuildKeepsUnknownSettings(t *testing.T) {
 	}
 }
 
-// Build sets a platform if the runtime has none.
+// Build sets a platform if the runtime has no platform.
 func TestBuildSetsThePlatform(t *testing.T) {
 	c := configOf(t, build(t, aPackage("Function", "fn"), "").(v1.Image))
 	if c.OS != "linux" || c.Architecture != "amd64" || c.Config.Labels["keep"] != "me" {

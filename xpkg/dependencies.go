@@ -59,7 +59,7 @@ func dependencies(_ context.Context, c content, f *finder) {
 
 // calledFunctions finds steps whose function has a misspelled name of a dependency.
 func calledFunctions(_ context.Context, c content, f *finder) {
-	labels := map[string]string{} // The names of the Functions of dependencies, by their names and those of their repositories.
+	labels := map[string]string{} // The names of the Functions of dependencies, by the names of the Functions and of their repositories.
 	for _, entry := range fieldpath.List(c.meta.data, "spec", "dependsOn") {
 		pkg := cmp.Or(fieldpath.Text(entry, "package"), fieldpath.Text(entry, "function"))
 		if ref, err := name.NewRepository(pkg); err == nil {
@@ -88,8 +88,8 @@ func calledFunctions(_ context.Context, c content, f *finder) {
 	}
 }
 
-// dependencySource returns the field from which the control plane reads the
-// package of a dependency, or "" if it has none.
+// dependencySource returns the field from which the control plane reads the package of
+// a dependency, or "" if the dependency has no such field.
 func (f *finder) dependencySource(at string, dep map[string]any) string {
 	var named, missing []string
 	for _, key := range []string{"apiVersion", "kind", "package"} {
@@ -124,7 +124,7 @@ func (f *finder) dependencySource(at string, dep map[string]any) string {
 	return named[0]
 }
 
-// dependencyPackage finds an invalid reference, or one without a registry.
+// dependencyPackage finds an invalid reference, or a reference without a registry.
 func (f *finder) dependencyPackage(at, pkg string) {
 	repo, err := name.NewRepository(pkg, name.StrictValidation)
 	if err == nil && repo.Name() == pkg {
@@ -142,9 +142,9 @@ func (f *finder) dependencyPackage(at, pkg string) {
 	f.add(rule, at, "write it as registry.example.org/owner/package", "%s is %q, which is not a reference of a package", at, pkg)
 }
 
-// dependencyKind finds a kind that no package has, and one that differs from the name of the
+// dependencyKind finds a kind that no package has, and a kind that contradicts the name of the
 // package. The control plane creates an object of the kind to install the package. It may have
-// kinds in other API groups than that of Crossplane's packages.
+// kinds in other API groups than the group of Crossplane's packages.
 func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
 	const rule, group = "dependency-kind", "pkg.crossplane.io"
 	apiVersion, kind := group+"/v1", strings.ToUpper(key[:1])+key[1:]
@@ -172,7 +172,7 @@ func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
 	}
 	named, _, _ := strings.Cut(path.Base(fieldpath.Text(dep, key)), "-")
 	if i := slices.IndexFunc(kinds, func(k string) bool { return strings.ToLower(k) == named && k != kind }); i >= 0 {
-		f.add(rule, at+"."+key, "did you mean kind: "+kinds[i]+"?", "%s is of kind %s, but the name of the package %q is that of a %s", at, kind, fieldpath.Text(dep, key), kinds[i])
+		f.add(rule, at+"."+key, "did you mean kind: "+kinds[i]+"?", "%s is of kind %s, but the name of the package %q is the name of a %s", at, kind, fieldpath.Text(dep, key), kinds[i])
 		f.found[len(f.found)-1].Warning = true
 	}
 }
@@ -199,9 +199,9 @@ func (f *finder) dependencyVersion(at, version string) {
 // releasesIn matches the versions in a constraint.
 var releasesIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+(?:\.\d+){0,2}`) })
 
-// satisfiable reports whether a release can satisfy a constraint: one that its text names, the next
-// patch, minor or major release after it, or the first of all. It is true for a constraint with
-// pre-releases.
+// satisfiable reports whether a release can satisfy a constraint. It tries the releases that the
+// constraint names, the next patch, minor and major releases after these, and the first possible
+// release. It is true for a constraint with pre-releases.
 func satisfiable(c *semver.Constraints, text string) bool {
 	if strings.ContainsAny(text, "-+") {
 		return true

@@ -169,7 +169,7 @@ func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	if in == nil || d.data == nil {
 		return d, false, found
 	}
-	d.doc.JSON = nil // Nothing reads it, and data has the same values.
+	d.doc.JSON = nil // Nothing reads this field, and data has the same values.
 	var err error
 	if d.Object, err = identify(doc, d.data); d.Kind != "" {
 		return d, true, found
@@ -220,8 +220,8 @@ func identify(doc manifest.Document, data map[string]any) (Object, error) {
 	return o, hint.Wrap(&manifest.Error{Path: doc.Path, Line: o.Line, Err: err}, hintIgnore)
 }
 
-// lostFields reports fields that are not in d.kept, the JSON of obj: unknown fields, and those that types
-// with their own decoder drop.
+// lostFields reports fields that are not in d.kept, the JSON of obj: unknown fields, and fields that
+// types with their own decoder drop.
 func (d decoded) lostFields(obj any, unknown []error) Problems {
 	var kept any
 	if err := json.Unmarshal(d.kept, &kept); err != nil {
@@ -289,8 +289,8 @@ func empty(v any) bool {
 	}
 }
 
-// wrongType describes a value of another type than its field. It names the
-// types of YAML instead of those of Go. misfits has the fields with their indexes of lists.
+// wrongType describes a value of another type than its field. It names the types of YAML
+// instead of the types of Go. misfits has the fields with their indexes of lists.
 func (d decoded) wrongType(err error, misfits []schema.Fault) Problem {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {

@@ -111,8 +111,8 @@ func WriteFile(ctx context.Context, path string, a Artifact, report func(text st
 	return WriteFiles(ctx, []Target{{path, a}}, report)
 }
 
-// WriteFiles writes .xpkg files as WriteFile does. It renames the first to its path
-// when all are written, so that an error, such as a full disk, leaves none.
+// WriteFiles writes .xpkg files as WriteFile does. It renames the first file only when
+// all files are written, so that an error, such as a full disk, leaves no file.
 func WriteFiles(ctx context.Context, targets []Target, report func(text string, done, total int64)) error {
 	files := make([]archive.Target, len(targets))
 	for i, t := range targets {

@@ -49,7 +49,7 @@ func pushed(t *testing.T, name string) v1.Manifest {
 	return v1.Manifest{}
 }
 
-// The error of Open for a damaged file names the file, unlike that of the crossplane CLI.
+// The error of Open for a damaged file names the file, unlike the error of the crossplane CLI.
 func TestGoldenDamagedFiles(t *testing.T) {
 	for name, want := range map[string]string{"file-garbage": "not a tar file", "file-truncated": "the archive is not an image"} {
 		t.Run(name, func(t *testing.T) {

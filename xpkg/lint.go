@@ -21,8 +21,8 @@ import (
 type Report struct {
 	// Meta is the package metadata, or the zero value.
 	Meta Object
-	// Objects is the number of objects except the metadata, and Examples that of
-	// the examples.
+	// Objects is the number of objects except the metadata, and Examples the number of
+	// examples.
 	Objects, Examples int
 	// Platforms are the platforms of the images, "" for an image without a platform.
 	Platforms []string
@@ -76,7 +76,7 @@ func Lint(ctx context.Context, a Artifact, report func(text string, done, total 
 				return Report{}, err
 			}
 		case !bytes.Equal(first, data):
-			l.refused("package-yaml", "%s has a %s that differs from that of %s, but all images of a package must have the same", describe(img), metadataFile, describe(of))
+			l.refused("package-yaml", "%s has another %s than %s, but all images of a package must have the same", describe(img), metadataFile, describe(of))
 		}
 	}
 	if len(images) == 0 {
@@ -99,8 +99,9 @@ const maxLint = 64 << 30
 // NeedsRuntime reports whether packages of a kind need a runtime image.
 func NeedsRuntime(kind string) bool { return kind == function || kind == provider }
 
-// CheckRuntimes returns the problems of a package's runtime images: any image for a
-// Configuration, no image for Linux, and, of several images, none for linux/amd64.
+// CheckRuntimes returns the problems of a package's runtime images: an image in a
+// Configuration, no image for Linux, or several images without an image for
+// linux/amd64.
 func CheckRuntimes(kind string, runtimes []v1.Image) (Problems, error) {
 	var l linter
 	images := make([]PlatformImage, len(runtimes))
@@ -218,8 +219,8 @@ func (l *linter) content(ctx context.Context, img PlatformImage, data []byte) er
 	return err
 }
 
-// isUnread reports whether err means that content could not be read, and not
-// that it is invalid.
+// isUnread reports whether err means that content could not be read, rather than that
+// the content is invalid.
 func isUnread(ctx context.Context, err error) bool {
 	var temporary interface{ Temporary() bool } // Errors of the network and the system have this method.
 	return ctx.Err() != nil || errors.As(err, &temporary)

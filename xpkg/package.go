@@ -42,7 +42,7 @@ type Package struct {
 	YAML []byte
 	// Examples is examples.yaml. It is nil without a directory of examples.
 	Examples []byte
-	// Warnings are the problems that are no errors at the level at which the package was read.
+	// Warnings are the problems that are not errors at the level at which the package was read.
 	Warnings Problems
 }
 
@@ -85,9 +85,9 @@ type ReadOptions struct {
 	Progress func(text string, done, total int64)
 }
 
-// Read reads the package in the directory root: its .yaml and .yml files and
-// those of its sub-directories, in the order of their names. It leaves out objects of the
-// group xfn.dev, such as test suites, and what a file .xpkgignore in root lists.
+// Read reads the package in the directory root: its .yaml and .yml files, including files
+// in sub-directories, in the order of their names. It leaves out objects of the group
+// xfn.dev, such as test suites, and what a file .xpkgignore in root lists.
 //
 // Read returns all errors in the content as one error of type Problems, and a Package with the other
 // problems. At every

@@ -256,8 +256,8 @@ func examples(ctx context.Context, c content, f *finder) {
 	}
 }
 
-// besides returns the XRDs among the examples by their directory, because functions have no XRDs of
-// their own. Of several for a kind in one directory, none is known to be that of an example.
+// besides returns the XRDs among the examples by directory, because functions have no XRDs of their
+// own. If a directory has several XRDs for a kind, the definition is nil: the right one is unknown.
 func besides(examples []decoded) map[string]schema.Definitions {
 	all := map[string]schema.Definitions{}
 	for _, d := range examples {
@@ -286,7 +286,7 @@ type exampleChecker struct {
 	definitions schema.Definitions
 	// beside are the XRDs in the directory of the current example.
 	beside schema.Definitions
-	// complete says of each group whether the package defines all of its kinds.
+	// complete says for each group whether the package defines all of its kinds.
 	complete map[string]bool
 	// others is true if a dependency may define further kinds.
 	others bool
@@ -329,8 +329,8 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 	}
 }
 
-// undefined reports the kind of an example that the package does not define: in a group that the
-// package defines completely, or a misspelled one. below returns the path of a field.
+// undefined reports the kind of an example that the package does not define, if the package
+// defines the group completely or the kind is misspelled. below returns the path of a field.
 func (e exampleChecker) undefined(below func(field string) string, gvk kschema.GroupVersionKind) {
 	const rule = "example"
 	if gvk.Version == "" {
@@ -347,7 +347,7 @@ func (e exampleChecker) undefined(below func(field string) string, gvk kschema.G
 	}
 }
 
-// kinds returns the kinds of a group that the package defines, or those of all groups, sorted.
+// kinds returns the kinds of a group that the package defines, or the kinds of all groups, sorted.
 func (e exampleChecker) kinds(group string) (all []string) {
 	for gk := range e.definitions {
 		if group == "" || gk.Group == group {
@@ -376,9 +376,9 @@ type input struct {
 	data  map[string]any
 }
 
-// inputs returns the inputs of the steps that call the function pkg, or those
-// of all steps if none does. The kind of an input does not identify the
-// function, because functions from one template share a kind.
+// inputs returns the inputs of the steps that call the function pkg or, if no step calls pkg, the
+// inputs of all steps. The kind of an input does not identify the function, because functions from
+// one template share a kind.
 func inputs(e decoded, pkg string) []input {
 	var all, own []input
 	for i, entry := range fieldpath.List(e.data, "spec", "pipeline") {

@@ -58,7 +58,7 @@ func odd(t *testing.T, os, arch string) v1.Image {
 	return img
 }
 
-// If one of the files cannot be written, WriteFiles writes none.
+// If one of the files cannot be written, WriteFiles writes no file.
 func TestWriteFilesIsAllOrNothing(t *testing.T) {
 	images := e2e.Must(xpkg.Images(build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64", "linux/s390x")))(t)
 	failed := errors.New("the disk is full")

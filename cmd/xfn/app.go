@@ -73,7 +73,7 @@ type app struct {
 	Diff         render.DiffCmd      `cmd:"" help:"Show how Compositions would change a cluster's resources."`
 	RBAC         test.RBACCmd        `cmd:"" name:"rbac" help:"Print the ClusterRole that Crossplane needs to compose."`
 	Validate     validate.Cmd        `cmd:"" help:"Validate resources against XRDs, CRDs and Kubernetes APIs."`
-	Convert      validate.ConvertCmd `cmd:"" help:"Convert old Compositions to current ones."`
+	Convert      validate.ConvertCmd `cmd:"" help:"Convert old Compositions to the current form."`
 	Lock         cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
 	Run          function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
 	Function     function.Cmd        `cmd:"" help:"List, serve, call and generate functions."`
@@ -194,8 +194,8 @@ func misused(command string, code int) int {
 	return code
 }
 
-// commandOf returns the name of the command in args that kong does not accept: the one that kong
-// has read before err, or else the first argument that is no flag.
+// commandOf returns the name of the command in args that kong rejects: the command that kong
+// read before err, or otherwise the first argument that is not a flag.
 func commandOf(args []string, err error) string {
 	if pe, ok := errors.AsType[*kong.ParseError](err); ok && pe.Context != nil && pe.Context.Selected() != nil {
 		return pe.Context.Selected().Name
@@ -206,9 +206,9 @@ func commandOf(args []string, err error) string {
 
 // grammar returns the struct into which kong parses args. It is cli without the commands
 // that args do not name, because kong needs ten times as long to build a model of all
-// commands. If args only ask for the help of the program, no command in it has flags or
-// commands of its own. If args name no command, or one with the tag model:"all", grammar
-// returns cli.
+// commands. If args only ask for the help of the program, the commands in the result
+// have no flags and no sub-commands. If args name no command, or a command with the tag
+// model:"all", grammar returns cli.
 func grammar(cli *app, args []string) any {
 	fields := reflect.VisibleFields(reflect.TypeFor[app]())
 	onlyHelp := len(args) == 1 && slices.Contains([]string{"--help", "-h", "--help-all"}, args[0])

@@ -130,7 +130,8 @@ func parse(t *testing.T, parser *kong.Kong, page, command string) {
 	if _, err := parser.Parse(args); err != nil {
 		t.Errorf("%s: %s: %v", page, command, err)
 	}
-	// A new parser is expensive. This one must forget which flags the command had.
+	// A new parser is expensive, so this parser is used again. It must forget which flags the
+	// previous command had.
 	forget := func(v *kong.Value) { v.Set, v.Active = false, false }
 	err := kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		switch n := node.(type) {

@@ -70,8 +70,9 @@ func helpText(options kong.HelpOptions, kctx *kong.Context, columns int) (string
 	return text.String(), err
 }
 
-// shorten removes from a command's help all but its examples, the flags with moreTag, and
-// all but the first sentence of each argument and flag. It returns what --help-all has in addition.
+// shorten shortens a command's help. It keeps the examples of the description and the first
+// sentence of each argument and flag, and hides the flags with moreTag. It returns what --help-all
+// shows in addition.
 func shorten(node *kong.Node) string {
 	detail := node.Detail
 	node.Detail = examples(detail)

@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// rendering lists the commands that render, and reading those that read from a registry.
+// rendering lists the commands that render. reading lists the commands that read from a registry.
 const (
 	rendering = "render dev test diff"
 	reading   = rendering + " validate lock run alpha xpkg.build xpkg.lint xpkg.push xpkg.verify xpkg.pull xpkg.copy xpkg.inspect xpkg.extract xpkg.diff xpkg.get-crds project.build project.push project.pull project.copy"

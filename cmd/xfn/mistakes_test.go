@@ -39,7 +39,7 @@ var mistakenFiles = map[string]string{
 
 // TestMistakesWithPackages checks that the messages of commands about packages, projects, images
 // and signatures name what is wrong and the next step. The rows run in their order, because some
-// need the packages of those before.
+// rows need packages that earlier rows create.
 func TestMistakesWithPackages(t *testing.T) {
 	address := remotetest.Serve(t, remotetest.Embedded(t))
 	t.Setenv("XFN_CACHE_DIR", t.TempDir())
@@ -75,8 +75,8 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the platform of a program has an architecture", "image --program linux=x -o image.tar", `reading --program "linux=x"`, "as in --program linux/amd64=x"},
 		{"the architecture of a program has Go's name", "image --program linux/x86_64=x -o image.tar", `reading --program "linux/x86_64=x"`, "did you mean --program linux/amd64=x?"},
 		{"the platform of a program is two words", "image --program x=x -o image.tar", "expected OS/ARCH=FILE", "write --program linux/amd64=FILE"},
-		{"the file of a package without a runtime is no base image", "image --program linux/amd64=program --base-image plain.xpkg -o image.tar", "the base image is a package without a runtime image", "name an image that a container can run"},
-		{"a package without a runtime is no base image", "image --program linux/amd64=program --base-image REF -o image.tar", "the base image is a package without a runtime image", "name an image that a container can run"},
+		{"the file of a package without a runtime is not a base image", "image --program linux/amd64=program --base-image plain.xpkg -o image.tar", "the base image is a package without a runtime image", "name an image that a container can run"},
+		{"a package without a runtime is not a base image", "image --program linux/amd64=program --base-image REF -o image.tar", "the base image is a package without a runtime image", "name an image that a container can run"},
 		{"an image in an engine has a name", "xpkg build -f package --embed-runtime-image ./x", `reading --embed-runtime-image "./x": expected the name of an image`, "--embed-runtime-image-tarball ./x"},
 		{"the misspelled path of an image is a path", "xpkg build -f package --embed-runtime-image ./packge", "got a path", "did you mean package?"},
 		{"a composite resource composes nothing", "rbac xr.yaml", "xr.yaml:2: expected a Composition, an XRD, a CRD or a suite, got kind XA of example.org/v1", "name the files of Compositions"},
@@ -100,7 +100,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the registry of a new project is named once", "project init shop -r r.example/acme --repository r.example/acme/shop", "begins with a registry, which --registry names", "write --registry r.example/acme --repository shop"},
 		{"the registry of a new project has a flag", "project init shop --repository r.example/acme/shop", "begins with a registry, which --registry names", "write --registry r.example/acme --repository shop"},
 		{"a package is not a project file", "project push -f plain.xpkg", `expected a project file, got the package "plain.xpkg"`, "--package-file"},
-		{"the file of one package is not that of a project", "project push --package-file plain.xpkg", "it is not the file of a project", "xfn xpkg push -f plain.xpkg"},
+		{"a package file is not a project file", "project push --package-file plain.xpkg", "it is not the file of a project", "xfn xpkg push -f plain.xpkg"},
 		{"the package file of a project is not an argument", "project push plain.xpkg", "unexpected argument plain.xpkg", "--package-file"},
 		{"a package of its own is not a project", "project pull REF", "is not a Configuration of a project", "xfn xpkg pull"},
 
@@ -133,7 +133,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"arguments follow the values of a flag", "render --compositions a.yaml b.yaml c.yaml d.yaml e.yaml f.yaml", "unexpected argument ", "for several values of --compositions, write --compositions a.yaml --compositions b.yaml"},
 		{"two package files precede a reference", "xpkg push -f plain.xpkg newer.xpkg REF", `unexpected argument "REF"`, "for several package files, write -f plain.xpkg,newer.xpkg\n"},
 		{"three package files precede a reference", "xpkg push -f plain.xpkg newer.xpkg root.xpkg REF", "unexpected argument REF", "for several values of -f, write -f plain.xpkg -f newer.xpkg;"},
-		{"the version of a dependency is no flag", "dependency add REGISTRY/acme/plain --version v1.2.0", "unknown flag --version\n", "write REPOSITORY:v1.2.0"},
+		{"the version of a dependency is not a flag", "dependency add REGISTRY/acme/plain --version v1.2.0", "unknown flag --version\n", "write REPOSITORY:v1.2.0"},
 		{"the name of a package file is a path", "xpkg build --name a", "unknown flag --name\n", "did you mean --package-file FILE?"},
 		{"older programs call the runtime image a controller", "xpkg build --controller a", "unknown flag --controller\n", "did you mean --embed-runtime-image NAME?"},
 		{"families of providers are built by another program", "xpkg batch", `unknown command "batch"`, "use the crossplane CLI"},
@@ -147,7 +147,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"several values are several flags", "render xr.yaml --compositions xrd.yaml,other.yaml", `reading "xrd.yaml,other.yaml": no such file`, "repeat the flag or argument for each file"},
 		{"a directory has no documents", "render shop/functions composition.yaml", "shop/functions: the directory has no .yaml or .yml file", "name the file of a composite resource"},
 		{"a misspelled flag may lack a word", "validate --skip-sucess", "unknown flag --skip-sucess\n", "did you mean --skip-success-results?"},
-		{"an empty value is none of those to choose", "validate a --composition-mode losee", `must be one of "warn","loose","strict" but got "losee"`, "did you mean --composition-mode loose?"},
+		{"an empty value is not one of the allowed values", "validate a --composition-mode losee", `must be one of "warn","loose","strict" but got "losee"`, "did you mean --composition-mode loose?"},
 		{"a flag of other test programs has another name", "test --case a", "unknown flag --case\n", "did you mean --run REGEXP?"},
 		{"watching is a command", "test --watch", "unknown flag --watch\n", "run xfn dev"},
 		{"an input of a render is a field of suites", "test --xrd xr.yaml", "unknown flag --xrd\n", "set xrd in the suite, in defaults or in a case"},
@@ -171,7 +171,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the lock file of a project has its dependencies", "project build --locked --lock-file none.lock", `reading lock file "none.lock": no such file`, "as in xfn lock crossplane-project.yaml"},
 		{"the metadata of a package is not left out", "xpkg build -f package -o y.xpkg --ignore *.yaml", "contains no package metadata: package/crossplane.yaml is left out by a pattern", "change the pattern in --ignore or in .xpkgignore"},
 		{"a package is installed in a control plane", "xpkg install REF", `unknown command "install"`, "use the crossplane CLI"},
-		{"credentials are those of other programs", "xpkg login", `unknown command "login"`, "docker login"},
+		{"xfn uses the credentials of other programs", "xpkg login", `unknown command "login"`, "docker login"},
 		{"the groups of commands have no other groups", "alpha xpkg x", `unknown command "xpkg"`, "did you mean xfn xpkg?"},
 		{"a short word is like no command if half of its letters differ", "help nope", `unknown command "nope"`, "see xfn --help"},
 		{"help is about commands", "help xpkg nosuch", `unknown command "nosuch"`, "see xfn xpkg --help"},
@@ -210,7 +210,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the registry of a reference is not replaced", "xpkg push -f plain.xpkg REF --registry other.example.org", "--registry other.example.org has no effect", "leave out --registry, or the registry in the reference"},
 		{"the registry of a repository is not replaced", "project push --registry other.example.org", "--registry other.example.org has no effect", "write --repository other.example.org/acme/demo"},
 		{"dependencies have versions", "xpkg push -f plain.xpkg REGISTRY/acme/plain:latest", `warning: the tag "latest" is not a version`, "--tag v0.1.0"},
-		{"the source of a function is no package", "run package", `expected a package or an image, got the directory "package"`, "xfn xpkg build -f package/package --embed-runtime-source package"},
+		{"the source of a function is not a package", "run package", `expected a package or an image, got the directory "package"`, "xfn xpkg build -f package/package --embed-runtime-source package"},
 		{"a file of objects is not linted", "xpkg lint xr.yaml", `linting "xr.yaml": expected a package root`, "xfn validate"},
 		{"a file that does not exist can be a package", "xpkg lint zzzzzzzzzz", `there is no file or directory "zzzzzzzzzz"`, "name an existing path"},
 		{"a function must run to be called", "function call 127.0.0.1:1 -f request.yaml", "connection refused", "start the function first, as in xfn function serve NAME"},
@@ -239,7 +239,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a project is named by a flag", "project lint demo", "unexpected argument demo", "by its file with -f"},
 		{"a composite resource of another kind may be a claim", "render xr.yaml other.yaml", "is for kind Bucket", "or, if this is a claim, name the directory of its XRD and Composition with --compositions"},
 		{"a ConfigMap is rendered by no Composition", "render cm.yaml other.yaml", "cm.yaml:2: expected a composite resource, got ConfigMap", "name the file of an object whose kind an XRD defines"},
-		{"a list of kubectl is no composite resource", "render list.yaml other.yaml", "list.yaml:2: expected a composite resource, got a List", "with kubectl get KIND NAME -o yaml"},
+		{"a list of kubectl is not a composite resource", "render list.yaml other.yaml", "list.yaml:2: expected a composite resource, got a List", "with kubectl get KIND NAME -o yaml"},
 		{"a composite resource is not the file of a project", "render -f xr.yaml other.yaml", "xr.yaml:2: expected a project file, got kind XA of example.org/v1", "the order is XR, Composition, functions"},
 		{"another file is built as a project", "project build -f cm.yaml", "cm.yaml:2: expected a project file, got kind ConfigMap of v1", "such as crossplane-project.yaml"},
 		{"the file is in a folder", "render all.yaml other.yaml", `reading "all.yaml": no such file`, "did you mean all/all.yaml?"},
@@ -253,13 +253,13 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the project in the working directory is locked", "lock --check --lock-file none.lock", "is not up to date", "run xfn lock\n"},
 		{"an image that was not pulled is not locked offline", "lock newer.yaml --lock-file none.lock --offline", "is not in the cache", "run this command once without --offline"},
 		{"a claim needs its XRD", "render xr.yaml --compositions other.yaml", "no Composition is for XA", "for a claim, add its XRD, too"},
-		{"the kinds of a dump are not those of the Compositions", "diff other.yaml -o xr.yaml", "it has XA, and the Compositions are for Bucket", "correct the kinds"},
+		{"the dump has no kind of the Compositions", "diff other.yaml -o xr.yaml", "it has XA, and the Compositions are for Bucket", "correct the kinds"},
 		{"a repository without a registry is in lower case", "project build --repository ACME/x", "expected a repository in lower case", `write the repository in lower case: "acme/x"`},
 		{"definitions among the resources are not schemas", "validate xrd.yaml all", "CRDs and XRDs among the resources are not used as schemas", "name their files among the schemas, too"},
 		{"the registry of a base image does not answer", "project build -f shut/crossplane-project.yaml", "127.0.0.1:1", "; or use only base images in the cache with --offline"},
 		{"the base image of a function is not in the mirror", "project build -f shop/crossplane-project.yaml", "(shop/crossplane-project.yaml:7 rewrites ", "correct the prefixes of the ImageConfig"},
-		{"a project does not depend on itself", "dependency add REGISTRY/acme/demo:v1.0.0", `the package "REGISTRY/acme/demo" is the project itself`, "correct its repository or that of the project"},
-		{"the line of an unreadable dependency is that of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},
+		{"a project does not depend on itself", "dependency add REGISTRY/acme/demo:v1.0.0", `the package "REGISTRY/acme/demo" is the project itself`, "correct its repository or the project's"},
+		{"the error for an unreadable dependency has the line of its entry", "validate root cm.yaml", "reading the dependencies of root/crossplane.yaml:6: ", "--offline"},
 	} {
 		reference := strings.NewReplacer("REF", address+"/acme/plain:v1.2.0", "REGISTRY", address)
 		text, next, _ := strings.Cut(output(t, strings.Fields("xfn "+reference.Replace(tc.args))), "hint: ")
@@ -270,7 +270,7 @@ func TestMistakesWithPackages(t *testing.T) {
 }
 
 // TestEmptyValues checks that an empty value, as of a variable that is not set, is an error unless
-// the flag allows it.
+// the flag allows an empty value.
 func TestEmptyValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const leave = "hint: leave it out, or set the variable that it comes from"
@@ -376,7 +376,7 @@ func TestMistakesInSchemas(t *testing.T) {
 		{"an XRD without claims has no policy of claims", "validate claims.yaml xa.yaml", `unknown field "spec.compositeDeletePolicy", which only claims have: remove it (claims.yaml:6)`},
 		{"a default for claims has no effect without claims", "validate policy.yaml xa.yaml", "warning: policy.yaml:6: spec.defaultCompositeDeletePolicy: only claims have compositeDeletePolicy, and the XRD has no claims: remove it\n"},
 		{"CRDs that are written are checked", "xpkg get-crds group.yaml -o crds", "warning: group.yaml:5: " + refused},
-		{"a version without a schema has none that is unknown", "validate noschema.yaml foo.yaml", "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required (noschema.yaml:9)"},
+		{"an error names a version without a schema", "validate noschema.yaml foo.yaml", "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required (noschema.yaml:9)"},
 		{"a keyword that is not supported has a line", "validate ref.yaml foo.yaml", "spec.versions[0].schema.openAPIV3Schema.properties[spec].$ref: Forbidden: '$ref' is not supported: write each schema where it is used (ref.yaml:16)"},
 		{"XRDs of v2 have two scopes", "validate xscope.yaml xa.yaml", `xscope.yaml:6: spec.scope is "cluster", expected Namespaced or Cluster, did you mean Cluster?`},
 		{"a field of another type is not missing", "validate kind.yaml xa.yaml", "kind.yaml:7: spec.names.kind must be a string, not a number\n"},

@@ -16,9 +16,9 @@ import (
 )
 
 // checkOutputs returns an error if a flag names a file to write that is an input: an argument, or an
-// existing YAML file. Flags of such files have the tag "writes", whose value is the name of an
-// example; if it is YAML, they may replace YAML. The output of a conversion may replace its input.
-// xpkg.CheckOutput checks the files of packages.
+// existing YAML file. Flags of such files have the tag "writes", whose value is an example of a file
+// name. If the example is a YAML file, the flag may replace a YAML file. The output of a conversion
+// may replace its input. xpkg.CheckOutput checks the files of packages.
 func checkOutputs(kctx *kong.Context) error {
 	for _, p := range kctx.Path {
 		if p.Flag == nil || !p.Flag.Tag.Has("writes") {

@@ -17,8 +17,8 @@ import (
 // command on forever.
 const passedOn = "XFN_PASSED_ON"
 
-// passOn runs a command of the crossplane CLI with that CLI, and returns its exit code. The
-// error says that there is none, or that it cannot run.
+// passOn runs a command of the crossplane CLI with that CLI, and returns its exit code. It
+// returns an error if PATH has no such CLI, or if the CLI cannot run.
 func passOn(ctx context.Context, command string, args []string, stdin, stdout, stderr *os.File) (int, error) {
 	if os.Getenv(passedOn) != "" {
 		return 1, hint.Wrap(fmt.Errorf("running %q: this program is xfn, too", "crossplane "+command), "set XFN_CROSSPLANE to the path of the crossplane CLI")

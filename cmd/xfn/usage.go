@@ -371,7 +371,7 @@ func misplaced(root *kong.Node, args []string, text string) error {
 		}
 	}
 	if found == nil && !strings.Contains(text, "did you mean") {
-		// In a short word, half of the letters are no mistake.
+		// If half of the letters differ, the word is not a misspelling.
 		if near := hint.Nearest(args[i], names); 2*hint.EditDistance(args[i], near) < len(args[i]) {
 			found = paths[near]
 		}

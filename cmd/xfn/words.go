@@ -14,10 +14,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// checkWords returns an error for an argument that begins with a dash of typography or is in its
-// quotation marks, as in text from a web page, or begins with the ~ of the home directory, which shells
-// replace only at the beginning of a word without quotes. The argument may be a file. Hidden commands
-// such as __complete get the words of a shell as they are typed.
+// checkWords returns an error for an argument that begins with a typographic dash or is in typographic
+// quotation marks, as in text from a web page. It also returns an error for an argument that begins
+// with ~, which shells replace by the home directory only at the beginning of a word without quotes.
+// The argument may be a file. Hidden commands such as __complete get the words of a shell as they are
+// typed.
 func checkWords(args []string) error {
 	if strings.HasPrefix(args[0], "__") {
 		return nil
@@ -64,7 +65,7 @@ func checkVariables(kctx *kong.Context) error {
 	return nil
 }
 
-// quotationMarks are those of typography, which a shell takes for letters.
+// quotationMarks are the typographic quotation marks, which a shell treats as letters.
 const quotationMarks = "“”„‟‘’‚«»"
 
 // isQuoted reports whether all of a word, or of its beginning that a shell has split off, is in
@@ -100,8 +101,8 @@ func emptyWord(kctx *kong.Context) error {
 
 // emptyValue returns an error if an argument, or the value of a flag, is empty. A hidden flag and the
 // arguments of commands with the tag "model", such as a word that a shell completes, may be empty. An
-// empty flag with the tag "empty" is like one that is not set: the crossplane CLI has most of them,
-// and scripts give it variables that may be empty.
+// empty flag with the tag "empty" counts as not set: most of these flags are flags of the crossplane
+// CLI, to which scripts pass variables that may be empty.
 func emptyValue(kctx *kong.Context) error {
 	if node := kctx.Selected(); node == nil || node.Tag.Has("model") {
 		return nil

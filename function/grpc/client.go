@@ -46,8 +46,8 @@ type Options struct {
 	// ServerName is the name in the function's certificate. Empty means the host
 	// of the target, or "localhost" for a unix socket.
 	ServerName string
-	// RoundRobin distributes calls over all addresses of the target, such as those
-	// of the pods behind "dns:///host:port". Otherwise the first address that
+	// RoundRobin distributes calls over all addresses of the target, such as the
+	// addresses of the pods behind "dns:///host:port". Otherwise the first address that
 	// answers gets all calls.
 	RoundRobin bool
 	// Dial connects to the TCP address of the target, for example through a tunnel. Nil
@@ -185,9 +185,9 @@ func (c *Client) invoke(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	return betaErr
 }
 
-// awaitDeadline waits until ctx is done if the function ended the call because
-// of its deadline, less than a second before that of ctx. A function receives
-// the deadline with the request, and may notice it first.
+// awaitDeadline waits until ctx is done if the function ended the call because of its
+// deadline, less than a second before the deadline of ctx. A function receives the
+// deadline with the request, and may notice it first.
 func awaitDeadline(ctx context.Context, err error) {
 	deadline, ok := ctx.Deadline()
 	if ok && status.Code(err) == codes.DeadlineExceeded && time.Until(deadline) < time.Second {

@@ -203,7 +203,7 @@ func TestCallErrors(t *testing.T) {
 			want:   `calling function "f": Unimplemented: unknown service apiextensions.fn.proto.v1.FunctionRunnerService`,
 		},
 		"Beta": {
-			reason: "an error of a v1beta1 function is not replaced by that of v1", code: codes.Aborted,
+			reason: "an error of a v1beta1 function is not replaced by the error of the v1 call", code: codes.Aborted,
 			server: func(t *testing.T) string {
 				return serveOther(t, func(s *gogrpc.Server) { fnv1beta1.RegisterFunctionRunnerServiceServer(s, betaServer{refuse: true}) })
 			},

@@ -52,7 +52,7 @@ type ContainerRequest struct {
 	// uses its own credentials.
 	Auth *Auth
 	// CPU and Memory are limits as Kubernetes quantities, such as "100m" and
-	// "128Mi". An empty string is no limit.
+	// "128Mi". An empty string means no limit.
 	CPU, Memory string
 	// Network is NetworkIsolated if it is empty.
 	Network NetworkPolicy

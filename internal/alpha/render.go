@@ -15,10 +15,10 @@ import (
 // Secrets. A Secret without the annotation of a composed resource has connection details of
 // the XR or of a composed resource. Render changes none of its arguments.
 //
-// The notes of the output name the composed resources that are deleted. The
-// warnings name composed resources that could not be rendered, and those that
-// exist and are not deleted although no template or function desires them. A
-// Fatal result is returned as a *function.FatalError.
+// The notes of the output name the composed resources that are deleted. The warnings
+// name composed resources that could not be rendered, and existing composed resources
+// that are not deleted although no template or function desires them. A Fatal result is
+// returned as a *function.FatalError.
 func Render(ctx context.Context, run ContainerRunner, req Request, observed []*unstructured.Unstructured) (*reconciler.Output, error) {
 	var composed, secrets []*unstructured.Unstructured
 	for _, o := range observed {
@@ -69,12 +69,11 @@ func publishing(xr *unstructured.Unstructured, storeConfig string) *unstructured
 	return xr
 }
 
-// Output returns the output of a render. Its XR has the identity and the status
-// of the XR, without the fields that functions returned. Full is the XR in the
-// store with the same status. Composed resources are as they were applied,
-// without the fields that only the store has. If no event is a warning, Output
-// adds the event with which Crossplane ends a successful reconcile. keys are those of the
-// connection details to publish.
+// Output returns the output of a render. Its XR has the identity and the status of the
+// XR, without the fields that functions returned. Full is the XR in the store with the
+// same status. Composed resources are as they were applied, without the fields that only
+// the store has. If no event is a warning, Output adds the event with which Crossplane
+// ends a successful reconcile. keys are the keys of the connection details to publish.
 func (r *Result) Output(keys []string) *reconciler.Output {
 	status := r.status()
 	full := r.stored.DeepCopy().Object

@@ -92,7 +92,7 @@ func TestRender(t *testing.T) {
 		names = append(names, o.Name)
 	}
 	e2e.Equal(t, "Secrets without the annotation are not composed resources", []string{"bolt", "kept"}, names)
-	e2e.Equal(t, "connection details are the XR's own and those of its resources", map[string]any{"mine": "eA==", "key": "dmFsdWU="}, got.ConnectionDetails["data"])
+	e2e.Equal(t, "connection details are the XR's own and its resources'", map[string]any{"mine": "eA==", "key": "dmFsdWU="}, got.ConnectionDetails["data"])
 	kinds := []any{got.XR["kind"], got.ConnectionDetails["kind"]}
 	for _, doc := range append(got.Composed, got.Results...) {
 		kinds = append(kinds, doc["kind"])

@@ -71,8 +71,8 @@ func (r *reconcile) sorted() []*composed {
 	return all
 }
 
-// observe reads the composed resources that the XR refers to. It ignores those
-// that another object controls.
+// observe reads the composed resources that the XR refers to. It ignores resources that
+// another object controls.
 func (r *reconcile) observe() error {
 	r.resources = map[string]*composed{}
 	store := reconciler.Store(r.store.objects)

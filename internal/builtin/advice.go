@@ -42,7 +42,7 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 		return nextFor(fatal)
 	}
 	if other := otherFunction(b, input); other != "" {
-		return hint.Hint("the input is that of " + other + ", and the step calls " + b.Name + ": correct functionRef.name, or the input")
+		return hint.Hint("the input belongs to " + other + ", and the step calls " + b.Name + ": correct functionRef.name, or the input")
 	}
 	field, meant, named := "the fields of the input", "", ""
 	if unknown := b.unknownField(fatal, input); unknown != "" {
@@ -63,8 +63,8 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	return hint.Hint(fmt.Sprintf("%scheck %s: the builtin %s has the input of versions %s%s; for another version, give its package with %s NAME=PATH", meant, field, b.Name, b.Versions(), named, hint.Package))
 }
 
-// otherFunction returns the name of the builtin that has the apiVersion and kind of an input, in
-// JSON, or "" if b has them or none.
+// otherFunction returns the name of the builtin, other than b, whose input has the apiVersion
+// and kind of input, which is in JSON. It returns "" if there is no such builtin.
 func otherFunction(b Builtin, input []byte) string {
 	var meta sdk.Meta
 	if json.Unmarshal(input, &meta) != nil {
@@ -90,7 +90,7 @@ var required = map[string]hint.Hint{
 }
 
 // misfit and annotation match results about a value of another type than an object, and about
-// annotations that are no strings.
+// annotations that are not strings.
 var (
 	misfit     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`cannot unmarshal (\w+) into Go value of type map\[`) })
 	annotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.metadata\.(annotations|labels) accessor error`) })
@@ -130,7 +130,8 @@ func nextFor(fatal string) hint.Hint {
 }
 
 // unknownField returns the path of the unknown field that a fatal result names, or "". The
-// texts of the real functions have only the field's name: its path is that in the input.
+// messages of the real functions have only the field's name, so the path is looked up in
+// the input.
 func (b Builtin) unknownField(fatal string, input []byte) string {
 	if _, text, ok := strings.Cut(fatal, `unknown field "`); ok {
 		path, _, _ := strings.Cut(text, `"`)

@@ -49,7 +49,7 @@ const autoReadyMeasured = "v0.7.0"
 
 // AutoReadyOptions configure the function, like the flags of the real one.
 type AutoReadyOptions struct {
-	// TTL is the time to live of a response whose input has none. The default is sdk.TTL.
+	// TTL is the time to live of a response if the input does not set it. The default is sdk.TTL.
 	TTL *time.Duration
 	// CELHealthChecks enables the CEL rules in inputs: the feature gate
 	// CELHealthcheckCustomizations.
@@ -62,7 +62,7 @@ type AutoReadyOptions struct {
 // NewAutoReady returns function-auto-ready. It caches compiled CEL rules.
 func NewAutoReady(o AutoReadyOptions) function.Runner {
 	f := &autoReadyFunction{AutoReadyOptions: o, cel: newHealthCEL()}
-	// Earlier versions have no input and none of the options.
+	// Earlier versions have neither an input nor the options.
 	f.hasInput = sdk.Since(o.Version, autoReadyMeasured, "v0.7.0-0")
 	return function.RunnerFunc(f.run)
 }

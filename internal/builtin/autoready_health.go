@@ -34,9 +34,9 @@ type healthChecks struct {
 	spent uint64
 }
 
-// healthChecks returns the rules in the context, with those of the input laid over them. They
-// are empty if the feature is disabled. The real function crashes if the input has rules and
-// the path in the context has none.
+// healthChecks returns the rules in the context and in the input, whose rules take
+// precedence. It returns no rules if the feature is disabled. The real function crashes if
+// the input has rules and the path in the context has no rules.
 func (f *autoReadyFunction) healthChecks(in *AutoReadyInput, req *fnv1.RunFunctionRequest) *healthChecks {
 	h := &healthChecks{cel: f.cel}
 	if !f.CELHealthChecks || !f.hasInput {

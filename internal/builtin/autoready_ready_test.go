@@ -65,7 +65,7 @@ func TestAutoReadyKinds(t *testing.T) {
 		"CronJobEarly":   {"success before the scheduled time belongs to an earlier run", cronJobReady, "T04:04:05+01", "T04:04:04+01", false},
 		"CronJobActive":  {"a null in the active list counts as active", cronJobReady, "lastSuccessfulTime", "active: [null], old", true},
 		"CronJobIdle":    {"without active and successful jobs it is not ready", cronJobReady, "lastSuccessfulTime", "active: [], old", false},
-		"CronJobNull":    {"a null schedule time is no schedule time", cronJobReady, `lastScheduleTime: "2026-01-02T03:04:05Z"`, "lastScheduleTime: null, active: [{}]", false},
+		"CronJobNull":    {"a null schedule time counts as missing", cronJobReady, `lastScheduleTime: "2026-01-02T03:04:05Z"`, "lastScheduleTime: null, active: [{}]", false},
 		"CronJobSuspend": {"a suspended cron job is ready", cronJobReady, `schedule: "* * * * *"}, status: {`, "suspend: true}, status: {old: {}, ", true},
 		"CronJobBad":     {"a cron job must be valid", cronJobReady, `schedule: "* * * * *"`, "suspend: true, schedule: 1", false},
 		"HPA":            {"a limited autoscaler is ready", autoscalerReady, "", "", true},

@@ -41,8 +41,9 @@ type Builtin struct {
 	Input string
 	// Type is the Go type of the input.
 	Type reflect.Type
-	// Values are those of fields of the input for which the function ignores other values
-	// silently, by their paths, such as spec.environmentConfigs[].type.
+	// Values maps the paths of fields of the input, such as
+	// spec.environmentConfigs[].type, to the values that the function knows. It silently
+	// ignores other values of these fields.
 	Values map[string][]string
 	// Reads and Patterns are the fields of the input with a path in the composite resource, and
 	// with a regular expression.
@@ -82,9 +83,9 @@ type Options struct {
 	// Package is the function package that the builtin replaces, or "". A builtin
 	// behaves like the version in its tag where versions differ.
 	Package string
-	// Settings and Annotated are settings of builtins: those of the user, which take
-	// precedence, and those in the annotations of the Function. Annotated may name folders
-	// only below the working directory and Templates.
+	// Settings are the user's settings of builtins. They take precedence over Annotated,
+	// the settings in the annotations of the Function. Annotated may name folders only
+	// below the working directory and Templates.
 	Settings, Annotated Settings
 	// Progress receives warnings about parts of an input with an unexpected effect.
 	Progress progress.Func

@@ -188,10 +188,10 @@ func TestAdvice(t *testing.T) {
 		"Label":  {"a label without a value has an example", "cannot build requirements: Value cannot be nil for type 'Value'", "add value; or write type: FromCompositeFieldPath"},
 		"Unset":  {"a field that the composite resource lacks has a hint", `could not build extra resource requirements: cannot get value from field path "spec.a": spec.a: no such field`, "set the field in the composite resource; "},
 		"Source": {"a missing field has an example", "invalid function input: source is required", "add source: Inline, "},
-		"Base":   {"a base that is no object is named by its type", `cannot parse base template of composed resource "a": json: cannot unmarshal array into Go value of type map[string]interface {}`, "the base must be an object with apiVersion and kind, not a list"},
-		"Text":   {"a document that is no object is named by its type", `cannot decode manifest: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal bool into Go value of type map[string]interface {}`, "each document that the template writes must be an object with apiVersion and kind, not a boolean"},
+		"Base":   {"a base that is not an object is named by its type", `cannot parse base template of composed resource "a": json: cannot unmarshal array into Go value of type map[string]interface {}`, "the base must be an object with apiVersion and kind, not a list"},
+		"Text":   {"a document that is not an object is named by its type", `cannot decode manifest: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal bool into Go value of type map[string]interface {}`, "each document that the template writes must be an object with apiVersion and kind, not a boolean"},
 		"Kind":   {"a base without a kind has a hint", `cannot parse base template of composed resource "a": Object 'Kind' is missing in '{}'`, "the base must have a kind"},
-		"Labels": {"an annotation that is no string has a hint", `invalid annotations in resource 'x': .metadata.annotations accessor error: 5 is of the type int64, expected string`, "metadata.annotations must be an object whose values are strings"},
+		"Labels": {"an annotation that is not a string has a hint", `invalid annotations in resource 'x': .metadata.annotations accessor error: 5 is of the type int64, expected string`, "metadata.annotations must be an object whose values are strings"},
 		"Other":  {"other results have no hint", `invalid Function input: resources: Required value`, ""},
 	}
 	for name, tc := range cases {

@@ -36,9 +36,9 @@ func celFilter() Builtin {
 	}
 }
 
-// Filters is the input of function-cel-filter. The function needs no field; required fields are
-// those of the real function's schema. Error texts contain the names of this type and of Filter,
-// so they are the same as in the real function.
+// Filters is the input of function-cel-filter. The function accepts an input without any field;
+// the required fields come from the schema of the real function. Error texts contain the names
+// of this type and of Filter, so they are the same as in the real function.
 type Filters struct {
 	// APIVersion, Kind and Metadata are ignored.
 	APIVersion string            `json:"apiVersion"`

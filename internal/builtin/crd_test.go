@@ -69,8 +69,8 @@ func checkValid(t *testing.T, v *validate.Validator, b builtin.Builtin, path str
 	}
 }
 
-// accepted returns the input of a case, or nil if there is none or the function refused it. It
-// removes nulls, which mean absence to the functions, but not to an API server.
+// accepted returns the input of a case, or nil if the case has no input or the function
+// refused it. It removes nulls, which mean absence to the functions, but not to an API server.
 func accepted(t *testing.T, path string) map[string]any {
 	t.Helper()
 	var request struct {

@@ -193,8 +193,8 @@ func dataOf(config *structpb.Struct, at string) (data map[string]any, nulls int,
 	return data, nulls, nil
 }
 
-// rootData returns the value of the field data, which must be an object or null. The texts of its
-// errors are those of crossplane-runtime and encoding/json.
+// rootData returns the value of the field data, which must be an object or null. Its errors have
+// the texts of crossplane-runtime and encoding/json.
 func rootData(v *structpb.Value, exists bool) (map[string]any, error) {
 	if !exists {
 		return nil, fmt.Errorf("data: no such field")

@@ -66,14 +66,14 @@ func results(rsp *fnv1.RunFunctionResponse) string {
 func TestUnknownNames(t *testing.T) {
 	const resources = "desired: {resources: {bucket: {}, zone-a: {}, node-1: {}}}\nobserved: {resources: {table: {}}}\ninput: "
 	cases := map[string]struct{ reason, name, input, want string }{
-		"Filter":   {"a name is similar to that of a desired resource", "function-cel-filter", "{filters: [{name: buckt, expression: 'true'}]}", `pipeline step "": filters[0].name: no composed resource has the name "buckt", did you mean bucket?`},
-		"Sequence": {"a name in a list is similar to that of an observed resource", "function-sequencer", "{rules: [{sequence: [bucket, tabel]}]}", `pipeline step "": rules[0].sequence[1]: no composed resource has the name "tabel", did you mean table?`},
-		"Status":   {"anchors are no part of a name", "function-status-transformer", "{statusConditionHooks: [{matchers: [{resources: [{name: ^buckett$}], conditions: [{type: Ready}]}]}]}", `pipeline step "": statusConditionHooks[0].matchers[0].resources[0].name: no composed resource has the name "buckett", did you mean bucket?`},
-		"Anywhere": {"function-status-transformer searches a name in those of resources", "function-status-transformer", "{statusConditionHooks: [{matchers: [{resources: [{name: zone}, {name: nod}], conditions: [{type: Ready}]}]}]}", ""},
-		"Begin":    {"a name with one anchor is the begin of names", "function-sequencer", "{rules: [{sequence: [^buck, bucket]}]}", ""},
-		"Letter":   {"names that differ in a last letter are those of a list", "function-sequencer", "{rules: [{sequence: [zone-b, bucket]}]}", ""},
+		"Filter":   {"a name is similar to the name of a desired resource", "function-cel-filter", "{filters: [{name: buckt, expression: 'true'}]}", `pipeline step "": filters[0].name: no composed resource has the name "buckt", did you mean bucket?`},
+		"Sequence": {"a name in a list is similar to the name of an observed resource", "function-sequencer", "{rules: [{sequence: [bucket, tabel]}]}", `pipeline step "": rules[0].sequence[1]: no composed resource has the name "tabel", did you mean table?`},
+		"Status":   {"anchors are not part of a name", "function-status-transformer", "{statusConditionHooks: [{matchers: [{resources: [{name: ^buckett$}], conditions: [{type: Ready}]}]}]}", `pipeline step "": statusConditionHooks[0].matchers[0].resources[0].name: no composed resource has the name "buckett", did you mean bucket?`},
+		"Anywhere": {"function-status-transformer matches a part of the name of a resource", "function-status-transformer", "{statusConditionHooks: [{matchers: [{resources: [{name: zone}, {name: nod}], conditions: [{type: Ready}]}]}]}", ""},
+		"Begin":    {"a name with only the anchor ^ is a prefix of names", "function-sequencer", "{rules: [{sequence: [^buck, bucket]}]}", ""},
+		"Letter":   {"a name that differs in the last letter may be intended, like zone-a and zone-b", "function-sequencer", "{rules: [{sequence: [zone-b, bucket]}]}", ""},
 		"Named":    {"the similar resource is named itself, so this may be another one", "function-sequencer", "{rules: [{sequence: [zone-a, zone-b]}]}", ""},
-		"Number":   {"names that differ in digits are those of a list", "function-cel-filter", "{filters: [{name: node-2, expression: 'true'}]}", ""},
+		"Number":   {"a name that differs in digits may be intended, like node-1 and node-2", "function-cel-filter", "{filters: [{name: node-2, expression: 'true'}]}", ""},
 		"Pattern":  {"a regular expression may match nothing", "function-cel-filter", "{filters: [{name: buck.t-x, expression: 'true'}]}", ""},
 		"Other":    {"a resource of another name may be conditional", "function-cel-filter", "{filters: [{name: database, expression: 'true'}]}", ""},
 	}
@@ -155,8 +155,8 @@ func locate(t *testing.T, name, fatal string, input *structpb.Struct) string {
 	return at.Field
 }
 
-// TestLocate checks that the fatal results of inputs lead to their fields. message is the fatal result,
-// or "" for that of the request.
+// TestLocate checks that the fatal results of inputs lead to their fields. If message is "", the fatal
+// result of the request is used.
 func TestLocate(t *testing.T) {
 	const sources = "{spec: {extraResources: [{into: a}, {into: b}, {into: bool}]}}"
 	for name, tc := range map[string]struct{ reason, function, input, message, want string }{
@@ -233,7 +233,8 @@ var fuzzed = []string{
 }
 
 // FuzzFunctions looks for inputs and states, in JSON, with which a function panics, takes long, changes
-// the request, or returns a response that cannot be encoded or that differs from that of the same call.
+// the request, returns a response that cannot be encoded, or returns different responses to the same
+// request.
 func FuzzFunctions(f *testing.F) {
 	const (
 		xr     = `{"spec": {"zone": "s", "active": true, "size": 3, "t": [{"a": 1}]}}`

@@ -19,9 +19,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// withNames returns r, which also warns once for each input of names in its fields that no
-// resource has, if a resource that the input does not name has a similar name. The names may be
-// regular expressions, but only plain names are checked. anchors is true if r adds ^ and $ to them.
+// withNames returns a Runner that calls r. Once for each input, it also warns of names in the input
+// that no resource has, if a resource that the input does not name has a similar name. The names
+// may be regular expressions, but only plain names are checked. anchors is true if r adds ^ and $
+// to them.
 func (o Options) withNames(r function.Runner, anchors bool, fields ...string) function.Runner {
 	var warned proc.Memo[sdk.Sum, bool]
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -43,8 +44,8 @@ const mostNames = 1000
 // A misnamed is the name of a resource in a field of an input that is a misspelling of near.
 type misnamed struct{ field, name, near string }
 
-// unknownNames returns the names in fields of an input that neither a desired nor an observed
-// resource has, if they are misspellings of one.
+// unknownNames returns the names in fields of an input that no desired or observed resource
+// has, and that are probably misspellings of the name of a resource.
 func unknownNames(req *fnv1.RunFunctionRequest, anchors bool, fields []string) (unknown []misnamed) {
 	input := req.GetInput().AsMap()
 	resources := maps.Clone(req.GetDesired().GetResources())

@@ -65,8 +65,8 @@ func (p Policy) Replaces(pkg, version string) bool {
 	return ok && !strings.Contains(version, ":") && b.CheckVersion(pkg) == nil // A digest has a colon.
 }
 
-// isContrib reports whether a package is one of crossplane-contrib, or a copy of it in the
-// mirror.
+// isContrib reports whether a package belongs to crossplane-contrib, or is a copy of such
+// a package in the mirror.
 func isContrib(pkg name.Tag) bool {
 	owner, _ := path.Split(pkg.RepositoryStr())
 	return owner == "crossplane-contrib/" || pkg.RegistryStr()+"/"+owner == Mirror
@@ -127,7 +127,7 @@ func (p Policy) mirrored(repo name.Repository) (Builtin, bool) {
 	return Builtin{}, false
 }
 
-// Explain returns why For returns a builtin for a package, or why it returns none, as a clause.
+// Explain returns a clause that says why For returns a builtin for a package, or why it does not.
 func (p Policy) Explain(pkg string) string {
 	tag, err := name.NewTag(pkg)
 	switch {

@@ -37,7 +37,7 @@ type requirer[T any] struct {
 // A source is an element of an input that selects required resources.
 type source struct {
 	sdk.Source
-	// selector is that of a source of type Selector.
+	// selector is the selector of a source of type Selector.
 	selector *sdk.Selector
 	// key is the key of the requirement. kind has the kind and the namespace of the resources.
 	key  string
@@ -81,8 +81,9 @@ func (f *requirer[T]) require(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctio
 	return err
 }
 
-// only returns items, and an error unless there is one, or none and the policy allows this. what
-// and name are those of the resource in errors, and noun what they call required resources.
+// only returns items. It returns an error if there are several items, or if there is no item and
+// the policy does not allow that. what and name describe the missing resource in the error, and
+// noun and name the resource of which there are several.
 func only(items []*fnv1.Resource, policy sdk.Policy, what, noun, name string) ([]*fnv1.Resource, error) {
 	switch n := len(items); {
 	case n == 0 && !policy.Optional():

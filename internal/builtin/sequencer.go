@@ -54,7 +54,7 @@ func newSequencer(version string) function.Runner {
 	return function.RunnerFunc(f.run)
 }
 
-// checkSequencerType returns an error if the static type of a condition is neither bool nor dynamic.
+// checkSequencerType returns an error unless the static type of a condition is bool or dynamic.
 func checkSequencerType(_ string, t *cel.Type) error {
 	if t.IsExactType(cel.BoolType) || t.IsExactType(cel.DynType) {
 		return nil
@@ -100,7 +100,7 @@ func (f *sequencerFunction) run(ctx context.Context, name string, req *fnv1.RunF
 	return rsp, nil
 }
 
-// compile compiles a regular expression. The text of an error is that of the real function.
+// compile compiles a regular expression. An error has the text of the real function.
 func (f *sequencerFunction) compile(pattern string) (*spec.Expression, error) {
 	anchored := pattern
 	if !strings.HasPrefix(pattern, "^") && !strings.HasSuffix(pattern, "$") {
@@ -115,7 +115,8 @@ func (f *sequencerFunction) compile(pattern string) (*spec.Expression, error) {
 }
 
 // A callError is an error for which the real function returns no response, but a gRPC error
-// with the code Unknown. Its text is that of such an error of any function.
+// with the code Unknown. Error returns the text that Crossplane reports for such a call of
+// any function.
 type callError struct{ function, message string }
 
 // Error returns the text of an error of a function that was called by gRPC.

@@ -23,8 +23,8 @@ type sequencing struct {
 	desired   map[string]*fnv1.Resource
 	observed  map[string]*fnv1.Resource
 	usages    map[string]*fnv1.Resource
-	// names are the names of all desired and observed resources, sorted. matching has those
-	// that match a regular expression.
+	// names are the names of all desired and observed resources, sorted. matching has the
+	// names that match a regular expression, by the expression.
 	names    []string
 	matching map[string][]string
 	// spent is the cost of conditions.
@@ -99,8 +99,8 @@ func (s *sequencing) apply(ctx context.Context, rule *Rule) error {
 	return nil
 }
 
-// holds returns the result of a rule's condition. It sees the request, and not what rules
-// have removed.
+// holds returns the result of a rule's condition. The condition sees the desired state of
+// the request, which still has the resources that earlier rules removed.
 func (s *sequencing) holds(ctx context.Context, rule *Rule) (bool, error) {
 	if rule.Condition == "" {
 		return true, nil

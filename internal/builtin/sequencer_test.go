@@ -27,8 +27,8 @@ func TestSequencerGoldenError(t *testing.T) {
 	}
 }
 
-// sequencerRequest parses a request from the YAML of its parts. The input is that of
-// function-sequencer.
+// sequencerRequest parses a request from the YAML of its parts. The input is an input
+// of function-sequencer.
 func sequencerRequest(t testing.TB, input, desired, observed string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	return request(t, fmt.Sprintf("{input: %s, desired: {composite: {resource: {}}, resources: %s}, observed: {composite: {resource: {spec: {active: true}}}, resources: %s}}", input, desired, observed))

@@ -46,7 +46,7 @@ func (s *sequencing) addUsages(ctx context.Context, sequence []string) error {
 }
 
 // addUsagesOf creates a Usage by an observed resource of each resource in used that is desired
-// and observed. If by is not observed or is a Usage, there are none.
+// and observed. If by is not observed or is a Usage, it creates no Usages.
 func (s *sequencing) addUsagesOf(by string, used []string) error {
 	user, ok := s.observed[by]
 	if !ok || s.isUsage(user.GetResource()) && sdk.Since(s.version, sequencerMeasured, "v0.5.0") {

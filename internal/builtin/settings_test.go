@@ -158,7 +158,7 @@ func TestExplain(t *testing.T) {
 		"Outside":   {"a version outside of the range", builtin.Policy{}, pt + ":v0.7.0", "the owner of the package is crossplane-contrib; version v0.7.0 is not in the range v0.8.0 to below v0.11.0"},
 		"NoVersion": {"a package without a version", builtin.Policy{}, pt, "the owner of the package is crossplane-contrib; the package has no version"},
 		"Digest":    {"a package by digest", builtin.Policy{}, pt + "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "the package is referenced by digest"},
-		"Invalid":   {"a package that is no reference", builtin.Policy{}, "::", "the package is not referenced by a tag"},
+		"Invalid":   {"a package that is not a reference", builtin.Policy{}, "::", "the package is not referenced by a tag"},
 		"Owner":     {"a package of another owner", builtin.Policy{}, "ghcr.io/acme/function-patch-and-transform:v1", "the owner of the package is not crossplane-contrib"},
 		"Any":       {"a package of another owner in mode any", builtin.Policy{Mode: builtin.Any}, "ghcr.io/acme/function-dummy:v0.4.1", "builtins replace packages of any owner; version v0.4.1 is in the range v0.4.0 to below v0.5.0"},
 		"Off":       {"mode off", builtin.Policy{Mode: builtin.Off}, pt + ":v0.10.8", "builtins are off"},

@@ -2,10 +2,10 @@ package builtin
 
 import "github.com/xfn-dev/xfn/internal/builtin/sdk"
 
-// StatusTransformation is the input of function-status-transformer. The function needs no field;
-// required fields are those without which a matcher, condition or event has no meaning. Error
-// texts contain the names of this type and of the types of its fields, so they are the same as
-// in the real function.
+// StatusTransformation is the input of function-status-transformer. The function accepts an
+// input without any field. A field is required if a matcher, condition or event has no meaning
+// without the field. Error texts contain the names of this type and of the types of its fields,
+// so they are the same as in the real function.
 type StatusTransformation struct {
 	sdk.Meta `json:",inline"`
 
@@ -31,7 +31,7 @@ type Matcher struct {
 	Type *string `json:"type"`
 	// Resources select observed composed resources.
 	Resources []ResourceMatcher `json:"resources"`
-	// Conditions are compared with those of the resources.
+	// Conditions are compared with the conditions of the resources.
 	Conditions []ConditionMatcher `json:"conditions"`
 	// IncludeCompositeAsResource adds the observed composite resource.
 	IncludeCompositeAsResource *bool `json:"includeCompositeAsResource"`

@@ -69,7 +69,7 @@ func (r *statusTransformation) match(ctx context.Context, m Matcher) (bool, map[
 	}
 	anyResource, anyCondition := matchType == anyAny || matchType == anyAll, matchType == anyAny || matchType == allAny
 	groups := map[string]string{}
-	// The real function has the order of a map. Here it is that of the names.
+	// The real function has the random order of a map. Here, the names are sorted.
 	for _, name := range slices.Sorted(maps.Keys(resources)) {
 		if ctx.Err() != nil {
 			return false, nil, context.Cause(ctx)

@@ -76,7 +76,7 @@ var unknownMember = strings.NewReplacer("cannot unmarshal Go value of type", "ca
 // ignoreAnnotation is the annotation, or else the label, of resources that are not changed.
 const ignoreAnnotation = "tag-manager.fn.crossplane.io/ignore-resource"
 
-// ignoresTags reports whether a resource is marked as one that is not changed.
+// ignoresTags reports whether a resource is marked to stay unchanged.
 func ignoresTags(object *structpb.Struct) bool {
 	text, ok := sdk.Annotations(object)[ignoreAnnotation]
 	if !ok {
@@ -103,8 +103,8 @@ func newTagReader(version string, req *fnv1.RunFunctionRequest) *tagReader {
 	}
 }
 
-// read returns the value at the field path of s, and nil if there is none. The error is that
-// there is no field path, which crashes the real function.
+// read returns the value at the field path of s, and nil if there is none. It returns an
+// error if s has no field path. The real function crashes then.
 func (r *tagReader) read(s *Source) (*structpb.Value, error) {
 	from := r.composite
 	switch {
@@ -130,7 +130,7 @@ func (r *tagReader) read(s *Source) (*structpb.Value, error) {
 	return structpb.NewValue(v)
 }
 
-// A tagChange is what the input does with the tags of each resource.
+// A tagChange is the change that the input makes to the tags of each resource.
 type tagChange struct {
 	add    tagUpdates
 	ignore []ignoredTags
@@ -183,8 +183,8 @@ func newTagChange(in *ManagedTags, r *tagReader) (*tagChange, error) {
 	return c, nil
 }
 
-// addedTags returns the tags of an entry. If a tag in the environment is not a string, there
-// are none.
+// addedTags returns the tags of an entry. If a tag in the environment is not a string, it
+// returns no tags.
 func addedTags(entry *AddTag, r *tagReader) (tags, error) {
 	if entry.isValue() {
 		return tagsOf(entry.Tags), nil
@@ -197,8 +197,8 @@ func addedTags(entry *AddTag, r *tagReader) (tags, error) {
 	return t, err
 }
 
-// ignoredKeys returns the keys of an entry. If a key in the environment is not a string, there
-// are none.
+// ignoredKeys returns the keys of an entry. If a key in the environment is not a string, it
+// returns no keys.
 func ignoredKeys(entry *IgnoreTag, r *tagReader) ([]string, error) {
 	if entry.isValue() {
 		return entry.Keys, nil

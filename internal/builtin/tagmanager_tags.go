@@ -12,7 +12,7 @@ import (
 // nil tags, and an empty object for empty tags.
 type tags map[string]*structpb.Value
 
-// fill sets the tags that t does not have, and those that are empty.
+// fill sets the tags that t lacks, or that are empty in t.
 func (t *tags) fill(from tags) {
 	t.grow(from)
 	for key, value := range from {
@@ -53,8 +53,8 @@ func (u *tagUpdates) apply(to *tags) {
 	to.replace(u.replace)
 }
 
-// toTags converts an object to tags. The value of a tag that is not a string is "", and
-// allStrings is false then. Other values have no tags.
+// toTags converts an object to tags. If the value of a tag is not a string, it becomes
+// "", and allStrings is false. If v is not an object, the result has no tags.
 func toTags(v *structpb.Value) (t tags, allStrings bool) {
 	object, ok := v.GetKind().(*structpb.Value_StructValue)
 	if !ok {
@@ -88,8 +88,8 @@ func isNull(v *structpb.Value) bool {
 	return null
 }
 
-// toTagKeys converts a list to keys. A key that is not a string is "", and allStrings is false
-// then. Other values have no keys.
+// toTagKeys converts a list to keys. A key that is not a string becomes "", and allStrings is
+// false. If v is not a list, the result has no keys.
 func toTagKeys(v *structpb.Value) (keys []string, allStrings bool) {
 	list, ok := v.GetKind().(*structpb.Value_ListValue)
 	if !ok {

@@ -38,7 +38,7 @@ func TestTagManagerRules(t *testing.T) {
 		"ObservedVoid": {"an empty observed value replaces", "{ignoreTags: [{keys: [a]}]}", "{a: x}", fmt.Sprintf(seen, "{a: ''}"), "{a: ''}"},
 		"KeysOdd":      {"the strings of a list in the composite resource are keys", "{ignoreTags: [{type: FromCompositeFieldPath, fromFieldPath: k}]}", "{}", "{observed: {composite: {resource: {k: [1, a]}}, resources: {b: {resource: {status: {atProvider: {tags: {a: v}}}}}}}}", "{a: v}"},
 		"KeysOddEnv":   {"a number invalidates a list of keys in the environment", "{ignoreTags: [{type: FromEnvironmentFieldPath, fromFieldPath: k}]}", "{a: x}", "{context: {apiextensions.crossplane.io/environment: {k: [1, a]}}, observed: {resources: {b: {resource: {status: {atProvider: {tags: {a: v}}}}}}}}", "{a: x}"},
-		"IgnoreNoPath": {"an entry without a path is no error if no tags are observed", "{ignoreTags: [{type: FromCompositeFieldPath}]}", "{a: x}", "{}", "{a: x}"},
+		"IgnoreNoPath": {"an entry without a path is not an error if no tags are observed", "{ignoreTags: [{type: FromCompositeFieldPath}]}", "{a: x}", "{}", "{a: x}"},
 		"RemoveNull":   {"null replaces an earlier list", "{removeTags: [{type: FromCompositeFieldPath, fromFieldPath: k}, {type: FromCompositeFieldPath, fromFieldPath: z}]}", "{a: x}", "observed: {composite: {resource: {k: [a], z: null}}}", "{a: x}"},
 		"RemoveText":   {"a text does not replace an earlier list", "{removeTags: [{type: FromCompositeFieldPath, fromFieldPath: k}, {type: FromCompositeFieldPath, fromFieldPath: z}]}", "{a: x}", "observed: {composite: {resource: {k: [a], z: a}}}", "{}"},
 		"RemoveNone":   {"null remains if nothing is removed", "{removeTags: [{keys: [a]}]}", "null", "{}", "null"},
@@ -94,8 +94,8 @@ func TestTagManagerVersions(t *testing.T) {
 	}
 }
 
-// TestTagManagerKinds compares the number of tagged kinds with that of the real function, in all API
-// groups of providers and services.
+// TestTagManagerKinds compares the number of tagged kinds with the number in the real function, in
+// all API groups of providers and services.
 func TestTagManagerKinds(t *testing.T) {
 	groups, kinds := builtin.CountKinds()
 	if groups != 242 || kinds != 833 {

@@ -34,7 +34,7 @@ const anyVersion = "any"
 // An applied is a resource before and after a server-side apply.
 type applied struct {
 	before, after map[string]any
-	// guess is the reason why the result may differ from that of an API server, or "".
+	// guess is the reason why the result may differ from the result of an API server, or "".
 	guess string
 	// managed is true if the object has managed fields.
 	managed bool
@@ -113,8 +113,8 @@ func mergeStringData(secret map[string]any) {
 	secret["data"] = data
 }
 
-// unknownOwners is the manager of all fields that the previous configuration lacks, if the
-// object has no managed fields.
+// unknownOwners stands for the managers of an object without managed fields. It owns all
+// fields that the previous configuration lacks.
 const unknownOwners = "unknown"
 
 // applyTyped applies next to the object now. last is the previous configuration, or nil
@@ -188,8 +188,8 @@ func managedFields(live map[string]any, owner string) (fieldpath.ManagedFields, 
 	return managers, nil
 }
 
-// applicable returns the part of a resource that Crossplane applies. It has no
-// status, and of metadata only the given fields.
+// applicable returns the part of a resource that Crossplane applies. The part has no
+// status, and only the given fields of metadata.
 func applicable(resource map[string]any, metadata ...string) map[string]any {
 	out := maps.Clone(resource)
 	delete(out, "status")

@@ -12,21 +12,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// A Side is a set of versions: those of functions in Config, and of Crossplane in Inputs.
+// A Side is a set of versions: the versions of functions in Config, and the version of Crossplane
+// in Inputs.
 type Side struct {
 	Config session.Config
 	Inputs session.Inputs
 }
 
-// An output is what a Side composes for an XR, or its error.
+// An output has the resources that a Side composes for an XR, or its error.
 type output struct {
 	docs []map[string]any
 	err  string
 }
 
 // Between renders the XRs of a cluster dump with two sets of versions, and calls each with the
-// name of an XR and what differs. If a render fails, there are no diffs, and the error of each
-// side is its text, or "". An XR that only before renders counts as a failed render of after.
+// name of an XR and the differences. If a render fails, each gets no diffs, but the text of
+// each side's error, or "". If only before has an XR, this counts as a failed render of after.
 // Between returns an error if functions of a side cannot be started.
 func Between(ctx context.Context, before, after Side, each func(xr string, diffs []report.DocDiff, before, after string) error) error {
 	was := map[string]output{}

@@ -155,7 +155,7 @@ func (i *Diff) compare(r session.Result, previous map[string]map[string]any) err
 			}
 			i.addApplied(o.Object, result)
 			if previous == nil && !result.managed {
-				i.guess(o.Object, "has no managed fields, and the old Composition is unknown: fields that the new one no longer sets are not shown as removed")
+				i.guess(o.Object, "has no managed fields, and the old Composition is unknown: fields that the new Composition no longer sets are not shown as removed")
 			}
 			delete(desired, name)
 		}

@@ -10,7 +10,7 @@ import (
 const owner = "apiextensions.crossplane.io/composed/1"
 
 // managedBy returns metadata with managed fields: Crossplane's in the form of FieldsV1, and
-// those of another manager.
+// the fields of another manager.
 func managedBy(crossplane, other string) string {
 	entry := func(manager, operation, fields string) string {
 		return `{"manager":"` + manager + `","operation":"` + operation + `","fieldsType":"FieldsV1","apiVersion":"v1","fieldsV1":` + fields + `}`
@@ -54,7 +54,7 @@ func TestApplySchema(t *testing.T) {
 			want:    `{"selector":{"a":"1"},"type":"ClusterIP","sessionAffinity":"None"}`,
 		},
 		"Managed": {
-			reason:  "fields that Crossplane manages and no longer sets are removed, and those of others are kept",
+			reason:  "fields that Crossplane manages and no longer sets are removed, and fields of other managers are kept",
 			live:    service(managedBy(`{"f:spec":{"f:clusterIP":{},"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}`, `{"f:spec":{"f:externalName":{},"f:ports":{"k:{\"port\":443,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}`) + `,"spec":{"type":"ClusterIP","sessionAffinity":"None","clusterIP":"None","externalName":"x","ports":[{"port":80,"protocol":"TCP","targetPort":80},{"port":443,"protocol":"TCP"}]}`),
 			desired: service(`"spec":{}`),
 			want:    `{"externalName":"x","ports":[{"port":443,"protocol":"TCP"}],"type":"ClusterIP","sessionAffinity":"None"}`,

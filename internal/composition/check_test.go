@@ -94,7 +94,7 @@ func TestCheck(t *testing.T) {
 		"EmptyPipeline": {"a pipeline requires a step", head + "spec:\n  mode: Pipeline\n  pipeline: []\n", []string{
 			"5 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
-		"NoPipeline": {"the line of a missing pipeline is that of the spec", head + "spec:\n  mode: Pipeline\n", []string{
+		"NoPipeline": {"the line of a missing pipeline is the line of the spec", head + "spec:\n  mode: Pipeline\n", []string{
 			"3 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
 		"NoSpec": {"an empty Composition has problems for missing fields", head, []string{
@@ -184,7 +184,7 @@ func TestCheck(t *testing.T) {
 			"24 spec.pipeline[0].requirements.requiredSchemas[0].kind RequirementWithoutType: no kind is set",
 			`25 spec.pipeline[0].requirements.requiredSchemas[1].requirementName DuplicateRequirement: the name "a" is also the name of spec.pipeline[0].requirements.requiredSchemas[0]`,
 		}},
-		"Fields": {"fields are case-sensitive, and unknown ones are reported at any depth", pipeline(`  - step: make
+		"Fields": {"fields are case-sensitive, and unknown fields are reported at any depth", pipeline(`  - step: make
     functionRef: {name: function-a, kind: Function}
     Input: {}
   writeTo: here
@@ -195,7 +195,7 @@ metadata2: {}
 			"11 spec.writeTo UnknownField: unknown field of a Composition: the API server drops it",
 			"12 metadata2 UnknownField: unknown field of a Composition: the API server drops it, did you mean metadata?",
 		}},
-		"Alias": {"the line of a problem inside an alias is that of the anchor", pipeline(`  - step: one
+		"Alias": {"the line of a problem inside an alias is the line of the anchor", pipeline(`  - step: one
     functionRef: &ref
       name: absent
   - step: two

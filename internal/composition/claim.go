@@ -20,9 +20,9 @@ import (
 // namespace is in the namespace "default". FromClaim does not change the claim.
 //
 // The XR has a claimRef, the claim's spec without the claim's own fields, and the
-// claim's labels and annotations without those of Kubernetes. It has no namespace
-// and no status. Its name is the one in the claim's spec.resourceRef, or the
-// claim's name and five characters. The connection secret is omitted, because
+// claim's labels and annotations, except the labels and annotations of Kubernetes. It
+// has no namespace and no status. Its name is the name in the claim's spec.resourceRef,
+// or the claim's name and five characters. The connection secret is omitted, because
 // Crossplane derives its name from a random UID.
 func FromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (xr *unstructured.Unstructured, err error) {
 	spec, ok := claim.Object["spec"].(map[string]any)

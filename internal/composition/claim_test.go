@@ -25,7 +25,7 @@ func TestFromClaim(t *testing.T) {
 		reason, claim, want string
 	}{
 		"Whole": {
-			"user-defined fields are copied, those of the claim or the API server are not",
+			"user-defined fields are copied, fields of the claim or the API server are not",
 			`
 apiVersion: gold.test/v1
 kind: Widget

@@ -26,7 +26,8 @@ var chartKinds = map[kschema.GroupKind]bool{
 }
 
 // chartGroups are the API groups whose kinds these charts grant. The charts of v1 grant
-// secrets.crossplane.io, and those of v2 grant ops.crossplane.io and protection.crossplane.io.
+// secrets.crossplane.io, and the charts of v2 grant ops.crossplane.io and
+// protection.crossplane.io.
 var chartGroups = []string{
 	"apiextensions.crossplane.io", "ops.crossplane.io", "pkg.crossplane.io", "protection.crossplane.io", "secrets.crossplane.io",
 }
@@ -37,10 +38,10 @@ var configKinds = []string{"ProviderConfig", "ClusterProviderConfig", "ProviderC
 
 // MayCompose reports whether Crossplane may compose an object without another ClusterRole. It may
 // compose managed resources and composite resources, because its RBAC manager grants it access to
-// them, and some kinds that Crossplane itself needs (its documentation, "Compositions"). An object
-// is a managed resource if it has spec.forProvider, a composite resource if its kind is in
-// composites, the configuration of a provider if its kind has that name, and any kind of a provider if
-// its group is in a domain that only packages of Crossplane and Upbound use.
+// them, and some kinds that Crossplane itself needs (its documentation, "Compositions"). An object is
+// a managed resource if it has spec.forProvider, a composite resource if its kind is in composites,
+// and the configuration of a provider if its kind is in configKinds. Crossplane may also compose any
+// kind whose group is in a domain that only packages of Crossplane and Upbound use.
 func MayCompose(obj map[string]any, composites map[kschema.GroupKind]bool) bool {
 	u := &unstructured.Unstructured{Object: obj}
 	gk := u.GroupVersionKind().GroupKind()
@@ -70,7 +71,7 @@ func TemplateBases(e Entry) (bases []TemplateBase, steps []string) {
 			continue
 		}
 		var in templateInput
-		// An input that cannot be decoded is that of another function.
+		// An input that cannot be decoded belongs to another function.
 		err := json.Unmarshal(step.Input.Raw, &in)
 		if err != nil || !strings.HasPrefix(in.APIVersion, "pt.fn.crossplane.io/") {
 			steps = append(steps, step.Step)
@@ -140,10 +141,10 @@ func (p templatePatch) manages() bool {
 	return strings.HasPrefix(to, "spec.forProvider") || strings.HasPrefix(p.FromFieldPath, "status.atProvider")
 }
 
-// aggregateLabel is the label of ClusterRoles that aggregate to that of Crossplane.
+// aggregateLabel is the label of ClusterRoles that aggregate to Crossplane's ClusterRole.
 const aggregateLabel = "rbac.crossplane.io/aggregate-to-crossplane"
 
-// composeVerbs are those that Crossplane needs to compose a kind.
+// composeVerbs are the verbs that Crossplane needs to compose a kind.
 var composeVerbs = []string{"create", "delete", "get", "list", "patch", "watch"}
 
 // RolesGrant reports whether the ClusterRoles in objs let Crossplane compose a resource: they
@@ -186,10 +187,10 @@ func ResourceOf(gvk kschema.GroupVersionKind, plural func(kschema.GroupKind) str
 	return guess.GroupResource(), true
 }
 
-// ClusterRole returns a ClusterRole that aggregates to that of Crossplane, and grants it access to
-// the kinds. plural returns the plural name of a kind, or "". guessed are the kinds whose plural is
-// derived from the kind. Crossplane also gets access to the status and the finalizers of composites.
-// If there are no kinds, the ClusterRole is nil.
+// ClusterRole returns a ClusterRole that aggregates to Crossplane's ClusterRole, and grants
+// Crossplane access to the kinds. plural returns the plural name of a kind, or "". guessed are the
+// kinds whose plural is derived from the kind. Crossplane also gets access to the status and the
+// finalizers of composites. If there are no kinds, the ClusterRole is nil.
 func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, composites map[kschema.GroupKind]bool, plural func(kschema.GroupKind) string) (role map[string]any, guessed []string) {
 	groups := map[string][]string{}
 	for gvk := range kinds {
@@ -225,7 +226,7 @@ func ClusterRole(name string, kinds map[kschema.GroupVersionKind]bool, composite
 }
 
 // ClusterRoleBinding returns the binding of a ClusterRole to the ServiceAccount of Crossplane, with the
-// names of its Helm chart. Without the RBAC manager, no ClusterRole aggregates to that of Crossplane.
+// names of its Helm chart. Without the RBAC manager, no ClusterRole aggregates to Crossplane's.
 func ClusterRoleBinding(role string) map[string]any {
 	return map[string]any{
 		"apiVersion": rbacGroup + "/v1", "kind": "ClusterRoleBinding",

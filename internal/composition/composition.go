@@ -33,11 +33,11 @@ type Entry struct {
 	// Alpha is true if the Composition calls alpha functions.
 	Alpha bool
 	// operation is the kind of the document if it is an Operation, CronOperation or
-	// WatchOperation, whose pipeline is that of the Composition.
+	// WatchOperation. Then the Composition has the pipeline of the document.
 	operation string
 
-	// object is the Composition. For a legacy Composition, it is the result of
-	// the conversion, and origins are the fields of which its first steps were made.
+	// object is the Composition. For a legacy Composition, it is the result of the
+	// conversion, and origins are the fields from which its first steps were made.
 	object  map[string]any
 	origins []string
 	// refused is the reason why a legacy Composition was not converted. Its Field

@@ -75,9 +75,9 @@ func ParseFeatures(assignments []string) (Features, error) {
 	return all, nil
 }
 
-// In returns the settings that apply to a version of Crossplane, and warnings about those that
-// change nothing. It returns an error for unknown features, and for those that the version does
-// not have.
+// In returns the settings that apply to a version of Crossplane, and warnings about settings
+// that change nothing. It returns an error for unknown features, and for features that the
+// version does not have.
 func (s Features) In(v CrossplaneVersion) (applied Features, warnings []string, err error) {
 	applied = Features{}
 	var errs []error
@@ -134,8 +134,8 @@ func onOrOff(on bool) string {
 // wordStart matches the beginning of a word in a Go name.
 var wordStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z])([A-Z])`) })
 
-// findFeature returns the feature with a name. The name may also be that of the flag, such as
-// --enable-usages, or that in Crossplane's log, such as EnableBetaUsages.
+// findFeature returns the feature with a name. The name may also be the flag, such as
+// --enable-usages, or the name in Crossplane's log, such as EnableBetaUsages.
 func findFeature(name string) (Feature, error) {
 	short := strings.TrimPrefix(strings.TrimLeft(name, "-"), "enable-")
 	if logged, ok := strings.CutPrefix(short, "Enable"); ok {

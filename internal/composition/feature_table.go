@@ -22,7 +22,7 @@ type Feature struct {
 	Effect string
 }
 
-// AllFeatures returns all features, sorted by name. The table is that of the flags --enable-NAME of
+// AllFeatures returns all features, sorted by name. The table has the flags --enable-NAME of
 // Crossplane v1.11 to v2.4.
 func AllFeatures() []Feature {
 	return []Feature{
@@ -49,7 +49,7 @@ func AllFeatures() []Feature {
 		},
 		{
 			Name: FeatureSecretStores, Since: 111, Last: 120, Until: NewestVersion,
-			Effect: "`true`, in profile `alpha`: a composite resource without `publishConnectionDetailsTo` gets that of the Composition's `publishConnectionDetailsWithStoreConfigRef`. The `crossplane render` of later versions does not set it.",
+			Effect: "`true`, in profile `alpha`: a composite resource without `publishConnectionDetailsTo` gets this field from the Composition's `publishConnectionDetailsWithStoreConfigRef`. The `crossplane render` of later versions does not set it.",
 		},
 		{Name: "function-response-cache", Since: 120, Last: NewestVersion, Until: NewestVersion},
 		{

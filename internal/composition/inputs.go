@@ -33,7 +33,7 @@ type Input struct {
 type Inputs []Input
 
 // InputsOf returns the inputs that the CRDs in a function's package define. It ignores invalid
-// CRDs, because they are no problem of a Composition.
+// CRDs, because a Composition cannot mend them.
 func InputsOf(function string, crds ...map[string]any) Inputs {
 	var all Inputs
 	for _, crd := range crds {
@@ -46,9 +46,9 @@ func InputsOf(function string, crds ...map[string]any) Inputs {
 	return all
 }
 
-// Named returns the input of the function with a name: that of kind gk, or else the first. The
-// name is that of the function, or the name that Crossplane's package manager gives to its
-// package.
+// Named returns the input of a function. If the function has several inputs, it returns the
+// input of kind gk, or otherwise the first. The argument function is the name of the function,
+// or the name that Crossplane's package manager gives to its package.
 func (all Inputs) Named(function string, gk kschema.GroupKind) (Input, bool) {
 	named := func(in Input) bool {
 		return in.Function == function || in.Function == strings.TrimPrefix(function, "crossplane-contrib-")

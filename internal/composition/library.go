@@ -63,7 +63,7 @@ func Load(docs []manifest.Document) (*Library, error) {
 	return l, nil
 }
 
-// In makes the XRDs those of a release of Crossplane.
+// In converts the XRDs to XRDs of a release of Crossplane.
 func (l *Library) In(r schema.Release) {
 	for i, xrd := range l.xrds {
 		l.xrds[i] = xrd.In(r)
@@ -193,8 +193,8 @@ func named(all []Entry, name, how string) (Entry, error) {
 		"add this Composition, or refer to another one")
 }
 
-// only returns the only Composition that has all the labels. It returns an error
-// if none or several have them.
+// only returns the only Composition that has all the labels. It returns an error if no
+// Composition or several Compositions have them.
 func only(all []Entry, labels map[string]string) (Entry, error) {
 	selector := klabels.SelectorFromSet(labels)
 	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return !selector.Matches(klabels.Set(e.GetLabels())) })

@@ -40,8 +40,8 @@ func isOperation(obj map[string]any) bool {
 
 // DecodeOperation returns the Operation in a document. For a CronOperation or WatchOperation, it
 // returns the Operation of the template, under the name of the CronOperation or WatchOperation.
-// The Entry has the pipeline of the Operation as that of a Composition. DecodeOperation ignores
-// unknown fields as the API server does; Check reports them.
+// The Entry has the pipeline of the Operation as the pipeline of a Composition. DecodeOperation
+// ignores unknown fields as the API server does; Check reports them.
 func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, error) {
 	obj, err := doc.Object()
 	if err != nil {
@@ -94,7 +94,7 @@ func decodeOperation(doc manifest.Document, kind string) (*opsv1alpha1.Operation
 }
 
 // fromTemplate returns the Operation of a template. A control plane adds a suffix to the name,
-// labels and an owner; operation render of the crossplane CLI adds none.
+// labels and an owner; operation render of the crossplane CLI adds none of these.
 func fromTemplate(name string, t opsv1alpha1.OperationTemplate) *opsv1alpha1.Operation {
 	op := &opsv1alpha1.Operation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: opsv1alpha1.SchemeGroupVersion.String(), Kind: opsv1alpha1.OperationKind},
@@ -104,8 +104,8 @@ func fromTemplate(name string, t opsv1alpha1.OperationTemplate) *opsv1alpha1.Ope
 	return op
 }
 
-// Steps returns the pipeline of an Operation as that of a Composition, which has the same
-// fields.
+// Steps returns the pipeline of an Operation as the pipeline of a Composition, which has
+// the same fields.
 func Steps(op *opsv1alpha1.Operation) (steps []apiextv1.PipelineStep, err error) {
 	raw, err := json.Marshal(op.Spec.Pipeline)
 	if err == nil {

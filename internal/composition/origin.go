@@ -15,7 +15,8 @@ func WithEntry(ctx context.Context, e Entry) context.Context {
 	return context.WithValue(ctx, entryKey{}, e)
 }
 
-// EntryOf returns the Composition or Operation in ctx. Its Composition is nil if there is none.
+// EntryOf returns the Composition or Operation in ctx. If ctx has neither, the Composition of the
+// Entry is nil.
 func EntryOf(ctx context.Context) Entry {
 	e, _ := ctx.Value(entryKey{}).(Entry)
 	return e

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// OutputField returns the position of a field in the base of the template with a name, or that of
-// the base if the base lacks the field. Without such a base, it returns the position in the text of
-// a template, or "".
+// OutputField returns the position of a field in the base of the template with a name, or the
+// position of the base if the base lacks the field. Without such a base, it returns the position in
+// the text of a template, or "".
 func OutputField(e Entry, template, kind, field string) string {
 	if e.Composition == nil || kind == "" {
 		return ""
@@ -24,9 +24,9 @@ func OutputField(e Entry, template, kind, field string) string {
 	return textField(e, kind, field)
 }
 
-// textField returns the position of a field in the inline templates of function-go-templating in e:
-// that of the only line with the last key of the field in documents of a kind. If several lines have
-// the key, or no line has it, textField returns the position of the kind, or "" if several documents
+// textField returns the position of a field in the inline templates of function-go-templating in e.
+// It searches the documents of a kind for the last key of the field. If several lines have the key,
+// or no line has the key, textField returns the position of the kind, or "" if several documents
 // have the kind.
 func textField(e Entry, kind, field string) string {
 	key := field[strings.LastIndex(field, ".")+1:]

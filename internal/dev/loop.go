@@ -27,8 +27,8 @@ type Config struct {
 	Images string
 	// Refresh updates Session, Inputs and the sources of functions when files change.
 	Refresh Refresh
-	// Timeout limits the duration of a render. CaseTimeout limits that of a test
-	// case that sets no timeout. Both include the start of functions.
+	// Timeout limits the duration of a render. CaseTimeout limits the duration of a
+	// test case that sets no timeout. Both include the start of functions.
 	Timeout, CaseTimeout time.Duration
 	// Poll looks for changes at intervals, without the change notifications of
 	// the operating system.

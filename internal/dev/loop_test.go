@@ -218,7 +218,7 @@ func TestLoop(t *testing.T) {
 
 	b.put("fn/main.go", "broken")
 	b.wants(b.round(), "a compile error is shown once, with its position",
-		"not built: the last good render is that of round 2", "fn/main.go:3:2: undefined: broken", "!changed since", "not tested: function f does not start")
+		"not built: the last good render was in round 2", "fn/main.go:3:2: undefined: broken", "!changed since", "not tested: function f does not start")
 
 	b.put("fn/main.go", "three")
 	b.wants(b.round(), "the difference is relative to the last successful render", `spec.text: "two" → "three"`)
@@ -252,7 +252,7 @@ func TestLoopGoesOn(t *testing.T) {
 	}{
 		"Composition": {
 			"an incomplete file is an error until it is complete", func(b *bench) { b.put("composition.yaml", "kind: Composition\nspec: {pipe") },
-			[]string{"not rendered: the last good render is that of round 1", "composition.yaml:"},
+			[]string{"not rendered: the last good render was in round 1", "composition.yaml:"},
 			func(b *bench) { b.put("composition.yaml", project["composition.yaml"]) },
 		},
 		"Order": {

@@ -10,8 +10,9 @@ import (
 // A Refresh updates the sources of functions and the inputs of the loop from other files, such
 // as the models that functions import from the APIs of a project.
 type Refresh struct {
-	// Paths are files, and folders whose file names count. Folders are folders in which all
-	// files count. A change of one of them needs a refresh.
+	// A change of Paths or Folders needs a refresh. Paths are files, and folders of which
+	// only the names of the files count. Folders are folders of which the content of all
+	// files counts.
 	Paths, Folders []string
 	// Do writes the sources, and returns the new Config. It is called between rounds, never
 	// concurrently. If it fails, the loop continues with the Config that it has. If Do is
@@ -66,8 +67,9 @@ func (l *loop) refreshed(ctx context.Context, r Round, show func(Event) error) e
 	return nil
 }
 
-// sources returns the clean paths of all packages. Each source has one path: the files of a path
-// that is new in a snapshot count as changed if they were written shortly before the round.
+// sources returns the clean paths of all packages. A source must always have the same path,
+// because the files of a path that is new in a snapshot count as changed if they were written
+// shortly before the round.
 func (l *loop) sources() []string {
 	all := slices.AppendSeq(l.pool.Packages(), maps.Values(l.config.Session.Packages))
 	for i, pkg := range all {

@@ -104,8 +104,8 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	return r
 }
 
-// session returns the configuration of a session of a round. Its runtimes are
-// those of the Pool, so functions keep running after the session is closed.
+// session returns the configuration of a session of a round. Its runtimes are the
+// runtimes of the Pool, so functions keep running after the session is closed.
 func (l *loop) session(files *manifest.Reads, p progress.Func) session.Config {
 	c := l.config.Session
 	c.Reader.FS = files

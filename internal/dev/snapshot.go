@@ -111,9 +111,9 @@ func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 	return snapshot
 }
 
-// folder returns one stamp for all files in a folder together, because it is not
-// known which of the files are read. The folder may be a symbolic link. Its modification time
-// is that of the file that was modified last.
+// folder returns one stamp for all files in a folder together, because it is not known which
+// of the files are read. The folder may be a symbolic link. The modification time of the
+// stamp is the latest modification time of these files.
 func (l *snapshotter) folder(folder string) stamp {
 	source := sourceSnapshotter{snapshotter: l, files: map[string]stamp{}, former: l.former.within[folder]}
 	l.within[folder] = source.files

@@ -162,8 +162,9 @@ func TestSinceOfNewTargets(t *testing.T) {
 	e2e.Equal(t, "a file that was written after it was read has changed", want, look.Since(dev.Snapshot{}, at.Add(-time.Minute)))
 }
 
-// TestSnapshotTrustsTimes checks that an old file is not read again if its size
-// and its modification time are those in the former Snapshot. This is so in Folders, too.
+// TestSnapshotTrustsTimes checks that an old file is not read again if its size and its
+// modification time equal the values in the former Snapshot. The same applies to files in
+// Folders.
 func TestSnapshotTrustsTimes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.yaml")

@@ -30,7 +30,7 @@ type Text struct {
 	Whole, Last bool
 	// Spell returns the syntax of the command-line options that hints name.
 	Spell hint.Speller
-	// Columns is the maximum width of lines. 0 is no limit.
+	// Columns is the maximum width of lines. 0 means no limit.
 	Columns int
 }
 
@@ -134,7 +134,7 @@ func (t Text) failure(r Round) Section {
 	case t.Last:
 		what += fmt.Sprintf(": showing the last good render, of round %d", r.GoodN)
 	default:
-		what += fmt.Sprintf(": the last good render is that of round %d", r.GoodN)
+		what += fmt.Sprintf(": the last good render was in round %d", r.GoodN)
 	}
 	s := Section{t.tint(report.Red, what)}
 	return append(append(s, indented(text)...), t.hint(err)...)

@@ -196,8 +196,8 @@ func settle(ctx context.Context, events <-chan fsnotify.Event, lost <-chan error
 	}
 }
 
-// A save has the files of events that follow one another. created are those that did not exist
-// before, and unfinished those that are empty or were removed.
+// A save has the files of events that follow one another. created are the files that did not
+// exist before. unfinished are the files that are empty or were removed.
 type save struct{ created, unfinished map[string]bool }
 
 func newSave() save { return save{created: map[string]bool{}, unfinished: map[string]bool{}} }

@@ -243,7 +243,7 @@ func (s *apiServer) request(ctx context.Context, method, path, contentType strin
 		return apiResponse{}, err
 	}
 	r := apiResponse{Code: resp.StatusCode}
-	// Some answers, such as that of /readyz, are plain text.
+	// Some answers, such as the answer of /readyz, are plain text.
 	if kjson.Unmarshal(data, &r.Object) != nil {
 		r.Object = map[string]any{"message": string(data)}
 	}

@@ -17,7 +17,8 @@ import (
 
 // appliesDifferently has the reasons of the cases in which a server-side apply has another
 // verdict than a create: it refuses nulls of fields that are not nullable, never drops unknown
-// fields of objects with properties, and always drops those of objects without.
+// fields of objects with properties, and always drops unknown fields of objects without
+// properties.
 var appliesDifferently = map[string]bool{
 	"a null of a field that is not nullable is dropped":               true,
 	"a null in an object is dropped, and the object stays":            true,

@@ -21,7 +21,7 @@ import (
 type verdict struct {
 	Case, Reason string
 	// Refused is a part of the server's message, or empty if the server accepts the object.
-	// Differs says why the verdict of xfn is another one.
+	// Differs says why xfn has another verdict.
 	Refused, Differs string
 	Object           map[string]any
 }
@@ -30,8 +30,8 @@ type verdict struct {
 // words. In cel-cost-total, the server names four rules of equal cost in random order.
 var ownWords = map[string]bool{"composition-resources": true, "cel-cost-total": true}
 
-// ownPaths begins the names of cases in which the server reports fields of a version at the paths
-// that they have in its own types.
+// ownPaths is the prefix of the names of cases in which the server reports fields of a version at
+// the paths that they have in its own types.
 const ownPaths = "crd-"
 
 // sharedSchema is the path of the schema of a CRD with one version in the server's messages,

@@ -169,7 +169,7 @@ func (s *summer) finish() {
 	<-s.done
 }
 
-// A benchFile is a file of a tar. Its content is data, or that of the file at path.
+// A benchFile is a file of a tar. Its content is data, or the content of the file at path.
 type benchFile struct {
 	name, path string
 	data       []byte

@@ -30,8 +30,8 @@ import (
 const oneCore = "GOMAXPROCS=1"
 
 // onEachCore calls run, a job for one core, once for each core at the same time. It returns the time
-// divided by the number of cores: that of one job which uses all cores and never waits. It
-// is longer than the time on one core divided by their number if the cores slow each other down, as
+// divided by the number of cores: the time of one job that uses all cores and never waits. It is
+// longer than the time on one core divided by their number if the cores slow each other down, as
 // they do by their shared cache and memory, or if they are not free.
 func onEachCore(run func()) benchtest.Cost {
 	cores := runtime.NumCPU()

@@ -23,7 +23,7 @@ import (
 )
 
 // A benchRegistry is a registry in another process: Debian's docker-registry or, if this
-// machine has none, that of xfn.
+// machine does not have it, xfn's registry.
 type benchRegistry struct {
 	host, dir string
 	// stop stops the registry of xfn. It is nil for Debian's.
@@ -60,8 +60,8 @@ func (r *benchRegistry) start(b *testing.B) {
 	r.host = strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
 }
 
-// clear removes the content of the registry. That of xfn knows its content, so it starts
-// again at the same address.
+// clear removes the content of the registry. The registry of xfn keeps a record of its
+// content in memory, so it is restarted at the same address.
 func (r *benchRegistry) clear(b *testing.B) {
 	b.Helper()
 	if r.stop != nil {

@@ -91,7 +91,7 @@ func startBare(b *testing.B, program, address string) *exec.Cmd {
 	return cmd
 }
 
-// versionInNamespaces runs xfn version in namespaces as those of a sandbox.
+// versionInNamespaces runs xfn version in the same namespaces as a sandbox.
 func versionInNamespaces(b *testing.B) {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), e2e.Binary(b), "version")

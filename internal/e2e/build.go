@@ -21,9 +21,9 @@ const binaryVar = "XFN_TEST_BIN"
 // buildLimit is enough to compile xfn and its libraries on a busy machine.
 const buildLimit = 20 * time.Minute
 
-// Binary returns the absolute path of an xfn program: that in XFN_TEST_BIN, or one
-// that Binary builds once for each test process. Binary builds it without the race
-// detector, which makes the start of a program several times slower.
+// Binary returns the absolute path of an xfn program: the path in XFN_TEST_BIN, or the
+// path of a program that Binary builds once for each test process. Binary builds it
+// without the race detector, which makes the start of a program several times slower.
 func Binary(t testing.TB) string {
 	t.Helper()
 	path, err := binary()

@@ -20,7 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A corpusImage has the properties that an image must share with that of the
+// A corpusImage has the properties that an image must share with the image of the
 // crossplane CLI.
 type corpusImage struct {
 	// Config is the config without times and history.

@@ -83,9 +83,9 @@ func (c *projectCase) compareFile(t *testing.T, path, rel string, want map[strin
 	}
 }
 
-// compareText compares a file with that of the crossplane CLI. YAML of the user keeps its
-// comments and its layout, so only the values are equal. An operation keeps the fields that
-// the CLI damages.
+// compareText compares a file with the file of the crossplane CLI. YAML of the user keeps
+// its comments and its layout, so only the values are equal. An operation keeps the fields
+// that the CLI damages.
 func (c *projectCase) compareText(t *testing.T, rel, want, got string) {
 	t.Helper()
 	if filepath.Base(rel) == ".lock.json" {

@@ -16,8 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// TestProjectRenderCorpus compares renders in projects with those of the crossplane CLI. The
-// embedded function is a tarball for amd64, whose program answers as its input says.
+// TestProjectRenderCorpus compares renders in projects with renders by the crossplane CLI.
+// The embedded function is a tarball for amd64, whose program answers as its input says.
 func TestProjectRenderCorpus(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {

@@ -36,8 +36,8 @@ const projectCorpus = "../../testdata/golden/project"
 const recorded = "127.0.0.1:5061"
 
 // TestProjectCorpus builds and pushes each case in separate processes. The exit code, the
-// files, the packages and the repositories must equal those of the crossplane CLI. If
-// differences.yaml lists the case, the exit code must differ.
+// files, the packages and the repositories must be the same as with the crossplane CLI.
+// If differences.yaml lists the case, the exit code must differ.
 func TestProjectCorpus(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("creating links requires a privilege on Windows")
@@ -289,7 +289,7 @@ func (c *projectCase) compareTexts(t *testing.T, img archive.Tagged) {
 }
 
 // comparable returns an image without digests and without the order of the entries of /src,
-// which is that of a file system in the crossplane CLI.
+// which in the crossplane CLI is the order of a file system.
 func comparable(g goldenImage) goldenImage {
 	delete(g.Config["rootfs"].(map[string]any), "diff_ids")
 	settings := g.Config["config"].(map[string]any)

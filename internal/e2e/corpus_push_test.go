@@ -23,9 +23,9 @@ import (
 // pushCorpus has package files, and the results of the crossplane CLI's push.
 const pushCorpus = "../../testdata/golden/xpkg/push"
 
-// TestPushCorpus pushes each case in a separate process, to the registry of xfn and
-// to the Docker registry. The exit code and the tag must equal those of the crossplane
-// CLI. If differences.yaml lists the case, they must differ.
+// TestPushCorpus pushes each case in a separate process, to the registry of xfn and to
+// the Docker registry. The exit code and the tag must be the same as with the
+// crossplane CLI. If differences.yaml lists the case, they must differ.
 func TestPushCorpus(t *testing.T) {
 	t.Parallel()
 	known := knownDifferences(t, "push")

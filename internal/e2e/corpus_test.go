@@ -31,8 +31,8 @@ const corpus = "../../testdata/golden/xpkg/build"
 type difference struct{ Case, Mode, Fault, Rule, Differs string }
 
 // TestPackageCorpus builds each case with --lint=warn and with the default level. The
-// result must equal that of the crossplane CLI. If differences.yaml lists the case, it
-// must differ.
+// result must be the same as with the crossplane CLI. If differences.yaml lists the
+// case, it must differ.
 func TestPackageCorpus(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("creating links requires a privilege on Windows")

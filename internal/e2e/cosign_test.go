@@ -54,7 +54,7 @@ func (c cosigner) run(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// verify verifies that the key signed what is at ref.
+// verify verifies that the key signed the manifest at ref.
 func (c cosigner) verify(t *testing.T, ref name.Reference) image.Verification {
 	t.Helper()
 	v, err := image.Verify(t.Context(), ref, []signature.Verifier{c.key.Public()}, remote.New(remote.Options{}), func(progress.Event) {})
@@ -63,7 +63,7 @@ func (c cosigner) verify(t *testing.T, ref name.Reference) image.Verification {
 }
 
 // cosign reads a key that we encrypted, and verifies signatures that we made and published
-// in a log. We verify those that cosign made and published there.
+// in a log. We verify signatures that cosign made and published there.
 func TestCosign(t *testing.T) {
 	log := remotetest.ServeLog(t)
 	c := newCosigner(t, log)
@@ -87,7 +87,7 @@ func TestCosign(t *testing.T) {
 }
 
 // cosign and Crossplane verify attestations that we made and published in a log. We verify
-// one that cosign made.
+// an attestation that cosign made.
 func TestCosignAttestations(t *testing.T) {
 	const provenance = "https://slsa.dev/provenance/v1"
 	log := remotetest.ServeLog(t)

@@ -153,8 +153,8 @@ cases:
 `,
 }
 
-// TestDevKeys: in a terminal, the output of each round replaces that of the previous
-// round, and keys control xfn dev.
+// TestDevKeys: in a terminal, the output of each round replaces the output of the
+// previous round, and keys control xfn dev.
 func TestDevKeys(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)

@@ -206,7 +206,7 @@ func runPage(t *testing.T, root string, steps []step) {
 	}
 }
 
-// compareOutput compares the output on a page with that of the command.
+// compareOutput compares the output on a page with the output of the command.
 func compareOutput(t *testing.T, s step, got string) {
 	t.Helper()
 	var pattern strings.Builder
@@ -235,9 +235,9 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// pageEnvironment returns an environment with xfn first on the path and the
-// caches of the go command, without other settings of the user. For the go command, it is
-// that of scripts, which share the compiled programs.
+// pageEnvironment returns an environment with xfn first on the path and the caches of the
+// go command, without other settings of the user. The go command has the same environment
+// as in scripts, so that pages and scripts share compiled programs.
 func pageEnvironment(t *testing.T, dir, files string) []string {
 	t.Helper()
 	values, err := goEnv()

@@ -14,7 +14,8 @@ import (
 )
 
 // TestFidelityTable compares the table of docs/explanation/fidelity.md with testdata/golden:
-// the number of cases of each corpus, and of those that differences.yaml lists.
+// the number of cases of each corpus, and the number of its cases that differences.yaml
+// lists.
 func TestFidelityTable(t *testing.T) {
 	t.Parallel()
 	const golden = "../../testdata/golden"

@@ -68,8 +68,8 @@ func isIgnored(fsys fs.FS, folder string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// forTests reports whether a package is for tests: its name ends in "test", as
-// that of httptest, or it is e2e. A package called test is a command.
+// forTests reports whether a package is for tests: its name ends in "test", such as
+// httptest, or is e2e. A package called test is a command.
 func forTests(folder string) bool {
 	name := path.Base(folder)
 	return strings.HasSuffix(name, "test") && name != "test" || name == "e2e"

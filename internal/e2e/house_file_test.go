@@ -81,8 +81,8 @@ func (c *houseChecker) imports(from houseArea, folder string, spec *ast.ImportSp
 
 // uses checks one pkg.Name, given the local names of the packages to watch.
 func (c *houseChecker) uses(sel *ast.SelectorExpr, watched map[string]string) {
-	// If the parser has set Obj, the file itself declares this name, so the name is
-	// not that of the imported package.
+	// If the parser has set Obj, the file itself declares this name, so the name does
+	// not refer to the imported package.
 	id, ok := sel.X.(*ast.Ident)
 	if !ok || id.Obj != nil {
 		return

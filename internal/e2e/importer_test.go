@@ -54,7 +54,7 @@ func TestImporter(t *testing.T) {
 	testModule(t, dir, string(gomod), "")
 }
 
-// TestTemplate runs the tests of a new function, and one that uses package xfntest.
+// TestTemplate runs the tests of a new function, and a test that uses package xfntest.
 func TestTemplate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "function-example")

@@ -142,8 +142,8 @@ func newProjectSite(t *testing.T, project string, addresses *strings.Replacer) p
 	return p
 }
 
-// writeTarball writes a runtime image that another tool has built. That for this machine has a
-// program that answers as its input says.
+// writeTarball writes a runtime image that another tool has built. The image for this machine
+// has a program that answers as its input says.
 func (p projectSite) writeTarball(t *testing.T, file, arch string) {
 	t.Helper()
 	img := baseImage(t, arch, false)

@@ -22,8 +22,8 @@ import (
 // A builder is the environment of a build.
 type builder struct {
 	umask, zone, locale string
-	// mode and age are those of the files. backwards reverses the order in
-	// which they are created.
+	// mode and age are the mode and the age of the files. backwards reverses the order
+	// in which they are created.
 	mode      os.FileMode
 	age       time.Duration
 	backwards bool
@@ -112,7 +112,7 @@ func (b builder) write(t *testing.T, dir string) {
 }
 
 // goCache returns the go command's cache of this machine. Another user cannot read it, and
-// gets a copy of a small one, which stays in the user's cache directory: to compile the
+// gets a copy of a small cache, which stays in the user's cache directory: to compile the
 // packages of a program takes ten seconds.
 func goCache(t *testing.T, b builder, dir string) string {
 	t.Helper()

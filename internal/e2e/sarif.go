@@ -13,7 +13,7 @@ import (
 //
 // sarif-schema-2.1.0.json is the schema of the OASIS Standard with Approved Errata 01,
 // https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json,
-// copyright OASIS Open, which may be part of implementations. The text is that of the Go
+// copyright OASIS Open, which may be part of implementations. The text is a copy from the Go
 // module github.com/owenrumney/go-sarif/v3 v3.3.1.
 func CheckSARIF(root string, report []byte) error {
 	text, err := os.ReadFile(root + "/internal/report/testdata/sarif-schema-2.1.0.json")

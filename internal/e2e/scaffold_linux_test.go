@@ -29,10 +29,10 @@ type bundled struct {
 	renders string
 }
 
-// scaffolds returns the templates of languages with a base image, a cache with these images,
-// and the registry of npm. The images are not those that users get, which need a network: Python and Node.js
-// are Debian's, the SDK of Python is a small one of testdata, and a function in Go is in the
-// place of function-go-templating and function-kcl.
+// scaffolds returns the templates of languages with a base image, a cache with these images, and the
+// registry of npm. Users get other images, which need a network. In these images, Python and Node.js
+// are Debian's, the SDK of Python is a small one of testdata, and a function in Go is in the place of
+// function-go-templating and function-kcl.
 func scaffolds(t *testing.T) (all []bundled, cache, npm string) {
 	t.Helper()
 	npm, cache = npmRegistry(t), t.TempDir()
@@ -83,11 +83,11 @@ type user struct {
 	// online keeps the network. Without it, root's xfn runs without network devices.
 	online bool
 	bin    string
-	// umask and npm, the registry of npm, are those of xfn.
+	// umask is the umask of xfn, and npm the npm registry that xfn uses.
 	umask, npm string
 }
 
-// owner returns the owner of the user's files, or -1 for that of this process.
+// owner returns the owner of the user's files, or -1 for the owner of this process.
 func (u user) owner() int {
 	if u.id == 0 {
 		return -1

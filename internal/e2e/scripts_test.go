@@ -71,8 +71,8 @@ func sharePrograms(home string) error {
 const initGo = "xpkg init function-hello go "
 
 // compileTemplate compiles a function from the bundled template go, once for all scripts and
-// pages that create one. Otherwise, those that run at the same time would each compile it, and a
-// render with an empty cache of the go command may exceed its timeout.
+// pages that create one. Otherwise, scripts and pages that run at the same time would each
+// compile it, and a render with an empty cache of the go command may exceed its timeout.
 func compileTemplate(t testing.TB, env []string) error {
 	t.Helper()
 	template.Do(func() {

@@ -29,7 +29,7 @@ const (
 // collector does not run. BenchmarkStart measures times.
 func TestStart(t *testing.T) {
 	if platform := runtime.GOOS + "/" + runtime.GOARCH; platform != "linux/amd64" {
-		t.Skipf("the figures are those of linux/amd64, not %s", platform)
+		t.Skipf("the figures are for linux/amd64, not %s", platform)
 	}
 	xfn := e2e.Binary(t)
 	info, err := os.Stat(xfn)

@@ -138,8 +138,8 @@ func serveResolver() error {
 	return nil
 }
 
-// TestNoTelemetry runs every command where no host can be reached, and checks that none asks
-// for the address of a host that the user did not name.
+// TestNoTelemetry runs every command where no host can be reached, and checks that no
+// command looks up a host that the user did not name.
 func TestNoTelemetry(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -150,7 +150,7 @@ func TestNoTelemetry(t *testing.T) {
 		// mirror is the host of an ImageConfig in the project.
 		mirror = "mirror.example.org."
 	)
-	// The commands run in this order: some need files that earlier ones write.
+	// The commands run in this order: some commands need files that earlier commands write.
 	cases := []struct {
 		command, args string
 		code          int

@@ -135,7 +135,8 @@ func configFor(t testing.TB, img v1.Image, arch string) *v1.ConfigFile {
 // A typeScriptFunction is a function from the bundled template.
 type typeScriptFunction struct {
 	dir, cache, registry, base string
-	// umask and env are those of xfn, in addition to the environment of the tests.
+	// umask is the umask of xfn. env are environment variables of xfn, in addition to the variables
+	// of the tests.
 	umask string
 	env   []string
 }
@@ -161,7 +162,7 @@ func (f typeScriptFunction) command(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// withUmask makes a command run with a umask, which is otherwise that of this process.
+// withUmask makes a command run with a umask. Without it, a command has the umask of this process.
 func withUmask(cmd *exec.Cmd, mask string) *exec.Cmd {
 	cmd.Args = append([]string{"sh", "-c", "umask " + mask + ` && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = "/bin/sh"

@@ -42,15 +42,15 @@ const writeback = 16 << 20
 // files of other programs.
 var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.xfn-[a-z2-7]{26}\.(tmp|part)$`) })
 
-// IsEditorFile reports whether name is that of a temporary file of Vim or Emacs.
+// IsEditorFile reports whether name is the name of a temporary file of Vim or Emacs.
 func IsEditorFile(name string) bool {
 	ext := filepath.Ext(name)
 	return strings.HasSuffix(name, "~") || strings.HasPrefix(name, ".#") || name == "4913" ||
 		strings.HasPrefix(name, ".") && len(ext) == len(".swp") && strings.HasPrefix(ext, ".sw")
 }
 
-// IsTemporary reports whether name, without a directory, is that of a temporary file.
-// Programs that list a directory can use it to skip unfinished files.
+// IsTemporary reports whether name, without a directory, is the name of a temporary
+// file. Programs that list a directory can use it to skip unfinished files.
 func IsTemporary(name string) bool { return named().MatchString(name) }
 
 // Create creates a temporary file in dir. Callers must close it. Create also removes

@@ -114,8 +114,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestPatternsAreThoseOfGit compares what patternCases expect with git, if there is a git.
-func TestPatternsAreThoseOfGit(t *testing.T) {
+// TestPatternsLikeGit compares the expectations of patternCases with git, if git is installed.
+func TestPatternsLikeGit(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil || filepath.Separator != '/' {
 		return // TestPatterns does not need git.

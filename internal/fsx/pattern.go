@@ -31,7 +31,8 @@ func ParsePatterns(lines []string) Patterns {
 }
 
 // Match reports whether the patterns exclude path, which has slashes. The last pattern that
-// matches path decides, or else the last one that matches a folder above it.
+// matches path decides. If no pattern matches path, the last pattern that matches a folder
+// above it decides.
 func (p Patterns) Match(path string, isDir bool) bool {
 	if excludes, ok := p.last(path, isDir); ok {
 		return excludes
@@ -46,7 +47,8 @@ func (p Patterns) Match(path string, isDir bool) bool {
 	return false
 }
 
-// last returns what the last pattern that matches path itself says, and false if none does.
+// last returns whether the last pattern that matches path itself excludes it. ok is false if no
+// pattern matches.
 func (p Patterns) last(path string, isDir bool) (excludes, ok bool) {
 	for i := len(p) - 1; i >= 0; i-- {
 		if (isDir || !p[i].dirOnly) && p[i].path.MatchString(path) {

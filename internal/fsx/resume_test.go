@@ -102,7 +102,7 @@ func TestResume(t *testing.T) {
 			dir := t.TempDir()
 			keep(t, begun(t, dir, "a", "begun"))
 			if !fsx.IsTemporary(filepath.Base(only(t, dir))) {
-				t.Error("its name is not that of a temporary file")
+				t.Error("its name is not the name of a temporary file")
 			}
 			tc.between(t, dir)
 			if got := sizeOf(t, dir, tc.key); got != tc.want {

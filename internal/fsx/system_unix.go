@@ -51,10 +51,10 @@ func IsPrivate(info fs.FileInfo) bool {
 	return ok && int64(st.Uid) == int64(os.Geteuid()) && info.Mode().Perm()&0o077 == 0
 }
 
-// IsTrusted reports whether no other user but root can replace the folder at path: its owner
-// and those of all folders above are the current user or root, and others can write to them
-// only if they cannot remove files of this user there. A group with the number of its user is
-// taken for a group of that user alone. On Windows it is false.
+// IsTrusted reports whether only the current user and root can replace the folder at path.
+// One of them must own the folder and all folders above. Others may write only to folders
+// with the sticky bit, in which they cannot remove files of this user. IsTrusted assumes that
+// a group whose ID equals the owner's ID has no other members. On Windows, it returns false.
 func IsTrusted(path string) bool {
 	path, err := filepath.Abs(path)
 	if err == nil {

@@ -118,7 +118,8 @@ func Or(alternatives ...Hint) Hint {
 	return Hint(strings.Join(all, "; or "))
 }
 
-// Add returns err with an alternative to its hint, if it has one. It returns nil if err is nil.
+// Add returns err with alternative as its hint or, if err has a hint, with both hints. It returns
+// nil if err is nil.
 func Add(err error, alternative Hint) error { return Wrap(err, Or(Of(err), alternative)) }
 
 // Meant returns a hint that suggests the name near after prefix, such as "kind: ". It returns ""
@@ -130,8 +131,9 @@ func Meant(prefix, near string) Hint {
 	return Hint("did you mean " + prefix + near + "?")
 }
 
-// MeantOf returns the hint that suggests the value that is similar to wrong, or with which wrong
-// begins, or else all values. It returns "" without values.
+// MeantOf returns a hint that suggests the value that is similar to wrong, or that is the
+// beginning of wrong. If there is no such value, the hint lists all values. Without values,
+// MeantOf returns "".
 func MeantOf(wrong string, values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -186,9 +188,9 @@ func Nearest(wrong string, names []string) string {
 // words matches the words of a name in camel case.
 var words = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]+|[A-Z][a-z]+`) })
 
-// hasOtherWord reports whether two names in camel case have equally many words, and one of the
-// words is another word, such as Delete and Update, and not a misspelling: more than half of it
-// differs.
+// hasOtherWord reports whether two names in camel case have equally many words, and a word
+// differs by more than half of its letters. Such words, for example Delete and Update, are
+// different words, not misspellings.
 func hasOtherWord(a, b string) bool {
 	as, bs := words().FindAllString(a, -1), words().FindAllString(b, -1)
 	if len(as) != len(bs) || len(as) == 1 {
@@ -203,9 +205,9 @@ func hasOtherWord(a, b string) bool {
 }
 
 // Misspelled returns the Nearest of names if name, which may be right, is probably a misspelling of it,
-// and "" otherwise. They differ in case, in one edit in a word of at least four letters, or in the order
-// or number of letters in a word of three. Names that differ in digits, in the last letter or in a plural
-// are usual side by side.
+// and "" otherwise. The names may differ in case, in one edit in a word of at least four letters, or in
+// the order or number of letters in a word of three. Names that differ in digits, in the last letter or
+// in a plural are not misspellings, because such names often exist side by side.
 func Misspelled(name string, names []string) string {
 	if slices.Contains(names, name) {
 		return ""

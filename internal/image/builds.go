@@ -17,8 +17,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// BuildsFolder has the images that were built from source: an OCI image layout in a folder
-// for each image, by the digest of its manifest. The time of a folder is that of its last use.
+// BuildsFolder has the images that were built from source: an OCI image layout in a folder for
+// each image, by the digest of its manifest. The modification time of a folder is the time of
+// its last use.
 const BuildsFolder = "builds"
 
 // IsBuild reports whether path is a folder that Save returned for the cache in dir.

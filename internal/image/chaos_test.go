@@ -50,8 +50,8 @@ func newLarge(t *testing.T) large {
 	path := filepath.Join(t.TempDir(), "large.xpkg")
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, img, nil))
 	data := e2e.Must(os.ReadFile(path))(t)
-	// The layers of the file are compressed already. Those of package random would be compressed
-	// again whenever they are read.
+	// The layers of the file are compressed already. Layers of package random would be
+	// compressed again whenever they are read.
 	stored := e2e.Must(xpkg.Open(t.Context(), path))(t)
 	t.Cleanup(func() { _ = stored.Close() })
 	if img, ok = stored.Artifact.(v1.Image); !ok {
@@ -269,7 +269,7 @@ func TestInterrupted(t *testing.T) {
 	e2e.Must(image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{}))(t)
 	holds(t, path, pkg.bytes)
 	if counted.bytes > 5<<18+4<<10 {
-		t.Errorf("%d bytes were fetched, want those of one layer", counted.bytes)
+		t.Errorf("%d bytes were fetched, want the bytes of one layer", counted.bytes)
 	}
 }
 

@@ -121,8 +121,8 @@ func (s *Store) walk() oci.Walk {
 	}}
 }
 
-// known returns the digest of a reference: the digest in the reference, or the one that the
-// cache recorded for the tag.
+// known returns the digest of a reference: the digest in the reference, or the digest that
+// the cache recorded for the tag.
 func (s *Store) known(ref name.Reference) (v1.Hash, error) {
 	if d, ok := ref.(name.Digest); ok {
 		return v1.NewHash(d.DigestStr())
@@ -331,7 +331,7 @@ type Missing struct {
 	Bytes int64
 	// Never is true if the pull policy Never forbids fetching the image.
 	Never bool
-	// Position is that of the Request.
+	// Position is the Position of the Request.
 	Position string
 }
 

@@ -28,7 +28,8 @@ type Options struct {
 	// pulled.
 	Pin func(name.Reference) (name.Reference, error)
 	// Rewrite, if not nil, returns the reference from which an image is fetched, such as
-	// that of a mirror. File ignores it. A Store keeps the image under its own reference.
+	// a reference to a mirror. File ignores it. A Store keeps the image under its own
+	// reference.
 	Rewrite func(string) string
 }
 

@@ -79,7 +79,7 @@ func resolved(ctx context.Context, w oci.Walk, top v1.Descriptor) (Resolved, err
 type Tags struct {
 	// Remote is the client of the registries. It is required.
 	Remote *remote.Client
-	// Rewrite is that of Options.
+	// Rewrite has the meaning of Options.Rewrite.
 	Rewrite func(string) string
 }
 

@@ -22,7 +22,7 @@ import (
 
 // A Verification describes an image or index that Verify accepted.
 type Verification struct {
-	// Digest and MediaType are those of the image or index at the reference.
+	// Digest and MediaType are the digest and media type of the image or index at the reference.
 	Digest    v1.Hash
 	MediaType types.MediaType
 	// Platforms are the platforms of the images, in order. An image without a platform has no
@@ -263,7 +263,8 @@ func Attachment(ctx context.Context, ref name.Reference, client *remote.Client) 
 }
 
 // RequireAttestations returns an error unless the digest at ref has an attestation of each
-// predicate type by one of the verifiers. Of test results, only one whose tests passed counts.
+// predicate type by one of the verifiers. An attestation of test results counts only if the
+// tests passed.
 //
 // An error is one sentence that names ref, without credentials.
 func RequireAttestations(ctx context.Context, ref name.Digest, predicateTypes []string, by []signature.Verifier, client *remote.Client) error {

@@ -16,12 +16,12 @@ import (
 // A Cache is what a language keeps in Artifacts.Dir. The modification time of an entry is
 // the time of its last use.
 type Cache struct {
-	// Name is the name of a folder in Artifacts.Dir, and Folders are those in it. Each file
-	// or folder in Folders is an entry.
+	// Name is the name of a folder in Artifacts.Dir, and Folders are the names of folders
+	// in it. Each file or folder in Folders is an entry.
 	Name    string
 	Folders []string
 	// Lock is the name of a file in each entry that a build locks while it uses the entry.
-	// Empty is none.
+	// If it is empty, entries are not locked.
 	Lock string
 	// Noun names one entry: "package".
 	Noun string

@@ -56,8 +56,8 @@ func (l Language) CheckSource(ctx context.Context, src Source, report progress.F
 }
 
 // Unused returns a warning about templates of go-templating in the folder of a function in another
-// language, as of an earlier function, or "". Source that mentions their ending, or embeds files, may
-// read them.
+// language, which may be left over from an earlier function, or "". Source that mentions their
+// ending, or embeds files, may read them.
 func (l Language) Unused(dir string) string {
 	const most, limit = 3, 1 << 20
 	var names []string
@@ -103,8 +103,8 @@ func (l Language) ReportUnused(dir string, report progress.Func) {
 // RemoveUnused is the next action for a warning of Unused.
 const RemoveUnused = "remove them, or the files of the other language"
 
-// isTemplate reports whether a file is a template of an object. The ending .tmpl alone is also that of
-// other templates.
+// isTemplate reports whether a file is a template of an object. The ending .tmpl alone is not enough,
+// because other templates have it, too.
 func isTemplate(name string) bool {
 	return filepath.Ext(name) == ".gotmpl" || strings.HasSuffix(name, ".yaml.tmpl")
 }
@@ -168,8 +168,8 @@ func Has(dir, name string) (bool, error) {
 	return info.Mode().IsRegular(), nil
 }
 
-// Root returns the folder of the project that dir is part of: that with a project file, or
-// else that of the git repository, or else dir.
+// Root returns the folder of the project that dir is part of: the folder with a project
+// file, or otherwise the root of the git repository, or otherwise dir.
 func Root(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

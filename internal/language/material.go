@@ -19,7 +19,7 @@ type Material struct {
 	// PURL is the package URL: "pkg:golang/example.org/x@v1.0.0". It is empty for a base image
 	// that is not from a registry.
 	PURL string
-	// Digest is the digest of what was fetched, as the lock file of the language has it, or
+	// Digest is the digest of the fetched file in the form of the language's lock file, or
 	// "" if it is not known.
 	Digest string
 }
@@ -49,7 +49,7 @@ func ImagePURL(repository string, digest v1.Hash, architecture string) string {
 }
 
 // bases returns a material for the base image of each platform. The minimal image of
-// runtimeimage is none.
+// runtimeimage is not a material.
 func (s Source) bases() (all []Material, err error) {
 	if s.Base == nil {
 		return nil, nil

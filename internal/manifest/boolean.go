@@ -17,7 +17,7 @@ var booleans = map[string]bool{
 	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
 }
 
-// longestBoolean is the number of bytes of the longest of booleans.
+// longestBoolean is the length of the longest text in booleans, in bytes.
 const longestBoolean = 3
 
 // Boolean returns the next step for a field whose value in the document is a word such as y, which

@@ -202,8 +202,9 @@ func hasAnchor(text []byte) bool {
 var replaced = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\["` + mark + `(\d+)"\]`) })
 
 // expand inserts parts into the JSON of a document or a chunk. It returns false unless it
-// finds each part once and as a list: one that is missing was in a comment or a string, and
-// aliases, which the library limits, repeat one.
+// finds each part exactly once and as a list. A part that is missing was in a comment or a
+// string. A part that occurs twice is repeated by an alias, and only the library limits
+// aliases.
 func (c *compactor) expand(doc []byte) ([]byte, bool) {
 	found := replaced().FindAllSubmatchIndex(doc, -1)
 	if len(found) != bytes.Count(doc, []byte(mark)) {
@@ -271,7 +272,8 @@ func chunks(text []byte) iter.Seq[chunk] {
 	}
 }
 
-// yield yields c if it is large. If its last element is, it yields that one separately.
+// yield yields c if it is large. If the last element of c is large, it yields this element
+// separately.
 func (c chunk) yield(each func(chunk) bool) bool {
 	switch {
 	case c.indent < 0 || c.end-c.start < minPart:

@@ -77,7 +77,7 @@ func TestLargeLists(t *testing.T) {
 		"OpenElement":     {"the last element has no value and no end of the line", "a:\n" + long("- 1", "\n") + "\n- "},
 		"BlockInBlock":    {"a list in block style is an element", "a:\n- b:\n  " + long("- 1", "\n  ") + "\n- 2\n"},
 		"Literal":         {"a string in literal style contains the lines of a list", "a: |\n  " + long("- 1", "\n  ") + "\n"},
-		"Folded":          {"a plain scalar continues with lines like those of a list", "a: x\n  " + long("- 1", "\n  ") + "\n"},
+		"Folded":          {"a plain scalar continues with lines that look like elements of a list", "a: x\n  " + long("- 1", "\n  ") + "\n"},
 		"Quoted":          {"a quoted string contains a list", `a: "[` + long("1", ", ") + `]"` + "\n"},
 		"SingleQuoted":    {"a single-quoted string contains a list", `a: '[` + long(`"x"`, ", ") + `]'` + "\n"},
 		"Plain":           {"a plain string contains a list", "a: x [" + long("1", ", ") + "]\n"},

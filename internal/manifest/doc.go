@@ -1,8 +1,8 @@
 // Package manifest reads YAML from files, folders and standard input, keeps the
 // file and line of every document, and writes YAML in a stable order.
 //
-// The dialect is that of Kubernetes' tools (sigs.k8s.io/yaml): YAML 1.1, where
-// bare yes, no, on and off are booleans, decoded through JSON.
+// It reads the dialect of Kubernetes' tools (sigs.k8s.io/yaml): YAML 1.1, where bare
+// yes, no, on and off are booleans, decoded through JSON.
 //
 // The YAML libraries of this program are:
 //

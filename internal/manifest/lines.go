@@ -181,9 +181,9 @@ func (l Lines) OfText(field string, line int) int {
 	return l.doc.Line - 1 + node.Line + foldedLine(l.doc.Text, node, line)
 }
 
-// foldedLine returns the number of lines from the first line of a scalar in text, which is not a
-// literal block, to the one with a line, counted from 1, of the scalar's value. It is the first
-// line up to which the scalar has that many lines.
+// foldedLine returns the offset, in lines, from the first line of a scalar in text to the line
+// that has the given line of the scalar's value, counted from 1. The scalar is not a literal
+// block. The result is the first line up to which the value has that many lines.
 func foldedLine(text []byte, node *yamlv3.Node, line int) int {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	if node.Line > len(lines) {
@@ -207,7 +207,7 @@ func foldedLine(text []byte, node *yamlv3.Node, line int) int {
 	})
 }
 
-// closed returns the begin of a document with a scalar in this style, so that it is valid.
+// closed returns the beginning of a document with a scalar in this style, so that it is valid.
 func closed(text []byte, style yamlv3.Style) []byte {
 	text = bytes.TrimRight(text, "\r\n")
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-const manyFields = `# A comment is no field.
+const manyFields = `# A comment is not a field.
 kind: Thing
 metadata:
   annotations:
@@ -34,10 +34,10 @@ func TestLines(t *testing.T) {
 		reason, field string
 		want          int // the line, counted from the start of the document
 	}{
-		"Object":        {"the line of the object is that of its first key", "", 2},
-		"Key":           {"the line of a field is that of its key", "spec", 8},
+		"Object":        {"the line of an object is the line of its first key", "", 2},
+		"Key":           {"the line of a field is the line of its key", "spec", 8},
 		"Nested":        {"a nested field has the line of its key", "spec.list", 9},
-		"Element":       {"the line of an element is that of its content", "spec.list[0]", 10},
+		"Element":       {"the line of an element is the line of its content", "spec.list[0]", 10},
 		"ElementField":  {"a field of an element has the line of its key", "spec.list[0].size", 11},
 		"LateElement":   {"the content of an element may begin on the line after its dash", "spec.list[1].name", 13},
 		"ListInList":    {"an element of a nested list is found", "spec.list[2][1]", 15},

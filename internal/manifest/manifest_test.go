@@ -72,7 +72,7 @@ func TestObject(t *testing.T) {
 		"Booleans":  {"yes and off are booleans, as in YAML 1.1", "{a: yes, b: off}", map[string]any{"a": true, "b": false}, ""},
 		"Anchors":   {"anchors are resolved", "{a: &x {b: 1}, c: *x}", map[string]any{"a": map[string]any{"b": int64(1)}, "c": map[string]any{"b": int64(1)}}, ""},
 		"Syntax":    {"the line of a syntax error counts from the start of the file", "a: 1\nb: ]\n", nil, "f.yaml:11: did not find expected node content"},
-		"Mapping":   {"a misindented key has its own line, not that of the object around it", "a:\n  b: 1\n c: 2\n", nil, "f.yaml:12: did not find expected key: the line is indented by 1, expected 2, or 0"},
+		"Mapping":   {"a misindented key has its own line, not the line of the object around it", "a:\n  b: 1\n c: 2\n", nil, "f.yaml:12: did not find expected key: the line is indented by 1, expected 2, or 0"},
 		"Deeper":    {"the indentation of closed lists does not fit", "l:\n- - a: 1\nb:\n    c: 1\n      d: 2\n", nil, "f.yaml:14: mapping values are not allowed in this context: the line is indented by 6, expected 4, or 0"},
 		"InList":    {"an element of a list fits like the list and its keys", "l:\n  - a: 1\n   - b: 2\n", nil, "f.yaml:12: did not find expected '-' indicator: the line is indented by 3, expected 4, or 0 or 2"},
 		"Fitting":   {"indentation that fits is not reported", "a: 1\nb: c: d\n", nil, "f.yaml:11: mapping values are not allowed in this context"},
@@ -139,7 +139,7 @@ func TestSyntax(t *testing.T) {
 		{"a list begins on the line of its key", "a: - b\n", `1: block sequence entries are not allowed in this context: a list cannot begin on the line of its key | begin the list on the next line; or quote the value`},
 		{"an escape sequence is unknown", "a: \"\\q\"\n", `1: found unknown escape character | in "…", write \\ for a backslash; or write '…' instead of "…"`},
 		{"an element follows keys", "a: b\n- c\n", `2: did not find expected key: an element of a list cannot follow the keys of line 1 | indent the list below its key`},
-		{"a key follows elements", "- a\nb: c\n", `2: did not find expected '-' indicator: a key cannot follow the elements of the list of line 1 | indent the key like those of an element; or put the list below a key`},
+		{"a key follows elements", "- a\nb: c\n", `2: did not find expected '-' indicator: a key cannot follow the elements of the list of line 1 | indent the key like the keys of an element; or put the list below a key`},
 		{"a bracket closes nothing", "a: [b]\n]\n", `2: did not find expected key: found "]" | remove it; or quote the whole value`},
 		{"a document ends in an object", "{\"a\": ", `1: did not find expected node content: the document ends before a { or [ is closed | check whether the end of the file is missing`},
 		{"bytes are not text", "\x8f\x01", `1: the file is not text in UTF-8: invalid leading UTF-8 octet | convert the file to UTF-8, or name another file`},
@@ -171,7 +171,7 @@ func TestSyntax(t *testing.T) {
 	}
 }
 
-// TestTypography checks which keys and values have characters in place of those of YAML.
+// TestTypography checks which keys and values have characters that look like YAML's syntax.
 func TestTypography(t *testing.T) {
 	const text = "a: b\n\u00a0\u00a0k: v\nl: [x\u200b, “y”, ‘z]\nm:\n  n:\u00a0o\nfr: Note:\u00a0merci\ng: [p:\u00a0q, “r” or “s”]\nh: “Gold” is better than “Silver”\nq: r s:\u00a0t\n\"\u00a0\": '“x”'\nt: |\n  “u”\nv: it’s\n"
 	var got []string
@@ -355,7 +355,7 @@ func FuzzSplit(f *testing.F) {
 			}
 			last = d.Line
 			if obj, err := d.Object(); err == nil {
-				// Some strings cannot be written, but none may cause a panic.
+				// Some strings cannot be written, but no string may cause a panic.
 				_ = manifest.Write(io.Discard, obj)
 			}
 		}

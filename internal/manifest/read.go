@@ -253,7 +253,8 @@ func Misnamed(fsys afero.Fs, folders ...string) hint.Hint {
 
 // Similar returns a hint for a path that does not exist. It suggests the same name in a folder
 // beside it, or else the most similar name in its own folder. It returns "" if there is neither or
-// the path exists. For a list of existing paths with commas, the hint says that each is named alone.
+// the path exists. If path is a comma-separated list of existing paths, the hint says to name each
+// path separately.
 func Similar(fsys afero.Fs, path string) hint.Hint {
 	isMissing := func(p string) bool { _, err := fsys.Stat(p); return err != nil }
 	if several := strings.Split(path, ","); len(several) > 1 && isMissing(path) && !slices.ContainsFunc(several, isMissing) {

@@ -181,7 +181,7 @@ type splitter struct {
 	// separator is true if the current line is a document separator.
 	within, separator bool
 	// doc is the current document up to the current line. size is the number of its bytes;
-	// those beyond MaxSize are not added to doc.
+	// bytes beyond MaxSize are not added to doc.
 	doc  Document
 	size int
 	// shared means that the added parts are consecutive parts of one slice.

@@ -18,9 +18,10 @@ import (
 // quoting is the hint for characters that end a value, or cannot begin one.
 const quoting = "quote the whole value: '…', in which '' is a single quote"
 
-// explain returns the line, counted from 1, of a syntax error in the document, and text with
-// what is wrong there. text is the message of sigs.k8s.io/yaml, and otherwise its line. Only
-// yaml/v4 reports where the parser stopped, and where the value begins that it read until then.
+// explain returns the line, counted from 1, of a syntax error in the document, and a message
+// that says what is wrong there. text is the message of sigs.k8s.io/yaml, and otherwise its
+// line, which are returned if nothing better is known. Only yaml/v4 reports where the parser
+// stopped, and where the value begins that it was reading.
 func (d Document) explain(otherwise int, text string) (int, error) {
 	var e *yamlv4.LoadError
 	if !errors.As(yamlv4.Unmarshal(d.Text, new(yamlv4.Node)), &e) {
@@ -59,8 +60,8 @@ func Conflict(data []byte) int {
 	return 0
 }
 
-// foreignFormat returns what text in another format than YAML is, and the next action. what is ""
-// for other texts.
+// foreignFormat describes a text in another format than YAML, and returns the next action. what
+// is "" for other texts.
 func foreignFormat(text []byte) (what string, next hint.Hint) {
 	if bytes.HasPrefix(bytes.TrimLeft(text, blanks), []byte("```")) {
 		return "the file begins with a code fence of Markdown", "remove the lines that begin with ```"
@@ -71,8 +72,8 @@ func foreignFormat(text []byte) (what string, next hint.Hint) {
 // blanks are the characters between words and lines.
 const blanks = " \t\r\n"
 
-// OtherContent returns what a file is that begins with head, if it has other content in place of its
-// own, and the next action. what is "" for other files.
+// OtherContent describes the content of a file that begins with head if this content replaced the
+// file's own, such as an error page. It also returns the next action. what is "" for other files.
 func OtherContent(head []byte) (what string, next hint.Hint) {
 	head = bytes.TrimLeft(head[:min(len(head), 1<<10)], blanks)
 	switch lower := bytes.ToLower(head[:min(len(head), 16)]); {
@@ -196,7 +197,7 @@ func (e syntaxError) misplaced(text []byte) (line int, why string, next hint.Hin
 	case strings.HasPrefix(rest, "-"):
 		return e.Mark.Line, fmt.Sprintf("an element of a list cannot follow the keys of line %d", e.ContextMark.Line), "indent the list below its key"
 	case strings.Contains(e.Message, "'-'"):
-		return e.Mark.Line, fmt.Sprintf("a key cannot follow the elements of the list of line %d", e.ContextMark.Line), "indent the key like those of an element; or put the list below a key"
+		return e.Mark.Line, fmt.Sprintf("a key cannot follow the elements of the list of line %d", e.ContextMark.Line), "indent the key like the keys of an element; or put the list below a key"
 	}
 	return e.Mark.Line, found, "remove it; or quote the whole value"
 }
@@ -247,9 +248,9 @@ func closing(quote string) hint.Hint {
 	return hint.Hint("write a " + quote + " at the end of the value")
 }
 
-// indentation returns what is wrong about a syntax error in a line of text, counted
-// from 1. It says how far the line and the objects and lists that are open above it are
-// indented. It returns "" if the line is indented like one of these, or begins the value of a key.
+// indentation describes the wrong indentation of a line of text, counted from 1, with a syntax
+// error. It says how far the line and the open objects and lists above are indented. It returns ""
+// if the line is indented like one of these, or begins the value of a key.
 func indentation(text []byte, line int) string {
 	var open []int
 	n, begins := 0, false
@@ -276,8 +277,8 @@ func indentation(text []byte, line int) string {
 	return ""
 }
 
-// expected returns the indentations that are open, the one that is most similar to indent first: of
-// two, the deeper.
+// expected returns the indentations that are open. The indentation that is most similar to indent
+// is first; if two are equally similar, the deeper is first.
 func expected(open []int, indent int) string {
 	best := slices.MinFunc(open, func(a, b int) int {
 		return cmp.Or(cmp.Compare(max(a-indent, indent-a), max(b-indent, indent-b)), cmp.Compare(b, a))
@@ -308,9 +309,9 @@ var keyWithoutSpace = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[ -]*([A-Za-z][A-Za-z0-9]*:(?:[A-Za-z0-9][^:#]*?|[|>][+-]?))\s*$`)
 })
 
-// missingSpace returns what is wrong about a syntax error in a line of text, counted
-// from 1, and where, if this line or the one before it lacks a space after a colon, or has another
-// space there or as its indentation. Otherwise it returns "".
+// missingSpace explains a syntax error in a line of text, counted from 1, if this line or the
+// previous line lacks a space after a colon, or has another kind of space there or as its
+// indentation. It returns the line and what is wrong. For other errors, the text is "".
 func missingSpace(text []byte, line int) (at int, why string) {
 	n := 0
 	for l := range bytes.Lines(text) {

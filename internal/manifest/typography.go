@@ -21,10 +21,10 @@ const (
 // curly are the quotes of typography.
 const curly = "“”„‘’‚"
 
-// Typography returns an error for each line in which a key or a value has characters of typography, as
-// in text from a web page, in place of those of YAML: other spaces around it or after its colon, or
-// curly quotes around it. YAML reads them as a part of the key or value. Quoted values, values of
-// several lines and large documents are not checked.
+// Typography returns an error for each line in which a key or a value has typographic characters,
+// which text from a web page often contains: special spaces around it or after its colon, or curly
+// quotes around it. YAML reads these characters as a part of the key or value. Quoted values, values
+// of several lines and large documents are not checked.
 func (d Document) Typography() (all []error) {
 	if len(d.Text) > maxSuspect || !mayHaveTypography(d.Text) || !slices.ContainsFunc(bytes.Split(d.Text, []byte("\n")), isSuspect) {
 		return nil
@@ -72,9 +72,9 @@ func isSuspect(line []byte) bool {
 	return false
 }
 
-// typographyIn returns what is wrong about an unquoted key or value, or "". asObject is true if the
-// value is where an object or a list may begin. Elsewhere, it may be a text with a colon and another
-// space, as in French.
+// typographyIn describes the typographic characters in an unquoted key or value, or returns "".
+// asObject is true if the value is where an object or a list may begin. Elsewhere, it may be a text
+// with a colon and another space, as in French.
 func typographyIn(value string, asObject bool) string {
 	const asPart = ", which YAML reads as a part of it"
 	first, size := utf8.DecodeRuneInString(value)

@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// FuzzJSONToYAML compares the output with that of sigs.k8s.io/yaml.
+// FuzzJSONToYAML compares the output with the output of sigs.k8s.io/yaml.
 func FuzzJSONToYAML(f *testing.F) {
 	for _, s := range []string{
 		"", "yes", "2001-01-01", "012", "1e3", "<<", "=", "~", "a: b # c", " x\n y\n", "\x00\t", "\x7f", "\u0085", "\u2028", "\ufeff",
@@ -73,13 +73,13 @@ func TestIsYAML(t *testing.T) {
 		path string
 		want bool
 	}{
-		"The usual extension is that of YAML":            {"apis/definition.yaml", true},
-		"The short extension is that of YAML":            {"xr.yml", true},
-		"An extension in upper case is not that of YAML": {"xr.YAML", false},
-		"JSON has its own extension":                     {"schema.json", false},
-		"Only the last extension counts":                 {"xr.yaml.tmpl", false},
-		"The extension of a directory does not count":    {"app.yaml/xr", false},
-		"A name needs an extension":                      {"yaml", false},
+		".yaml is an extension of YAML":                          {"apis/definition.yaml", true},
+		".yml is an extension of YAML":                           {"xr.yml", true},
+		"an extension in upper case is not an extension of YAML": {"xr.YAML", false},
+		"JSON has its own extension":                             {"schema.json", false},
+		"Only the last extension counts":                         {"xr.yaml.tmpl", false},
+		"The extension of a directory does not count":            {"app.yaml/xr", false},
+		"A name needs an extension":                              {"yaml", false},
 	} {
 		e2e.Equal(t, reason, tc.want, manifest.IsYAML(tc.path))
 	}

@@ -154,7 +154,7 @@ func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 	return desc, nil
 }
 
-// Annotate returns img with annotations in its manifest, in place of those that it has. All
+// Annotate returns img with annotations in place of the annotations in its manifest. All
 // other fields of the manifest are kept, including unknown ones.
 func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
 	raw, err := img.RawManifest()
@@ -181,7 +181,8 @@ func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
 	return Image(raw, p.Config, p.Layers...)
 }
 
-// dockerTypes maps media types of OCI to those of Docker's image manifest version 2, schema 2.
+// dockerTypes maps media types of OCI to media types of Docker's image manifest version 2, schema
+// 2.
 var dockerTypes = map[types.MediaType]types.MediaType{
 	types.OCILayer: types.DockerLayer, types.OCIUncompressedLayer: types.DockerUncompressedLayer,
 }

@@ -19,7 +19,7 @@ type Artifact interface {
 }
 
 // Child returns the artifact in idx that desc describes. It returns an error if the media
-// type is neither that of an image nor that of an index.
+// type is neither an image nor an index.
 func Child(idx v1.ImageIndex, desc v1.Descriptor) (Artifact, error) {
 	switch {
 	case desc.MediaType.IsImage():
@@ -38,7 +38,7 @@ type index struct {
 }
 
 // Index returns an index whose manifest has exactly the given bytes. It returns an error if
-// the manifest lists a digest that none of children has.
+// the manifest lists a digest that is not in children.
 func Index(manifest []byte, children ...Artifact) (v1.ImageIndex, error) {
 	m, err := v1.ParseIndexManifest(bytes.NewReader(manifest))
 	if err != nil {

@@ -122,8 +122,8 @@ func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) 
 	return &verifier{r, sum, digest, size}, nil
 }
 
-// hashBlock is the size in bytes of the blocks of a concurrentHash, and hashBlocks the maximum
-// number of them.
+// hashBlock is the size in bytes of the blocks of a concurrentHash, and hashBlocks their
+// maximum number.
 const (
 	hashBlock  = 512 << 10
 	hashBlocks = 4
@@ -232,7 +232,7 @@ func (v *verifier) copyTo(w io.Writer, in io.Reader, sum *concurrentHash) (writt
 	return written, err
 }
 
-// verify returns the results of Read for those of reading the content.
+// verify returns the results of Read for n and err, the results of reading the content.
 func (v *verifier) verify(n int, err error) (int, error) {
 	if v.left -= int64(n); v.left < 0 {
 		return 0, fmt.Errorf("%s is longer than its descriptor says", v.digest)

@@ -78,8 +78,8 @@ func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	}, nil
 }
 
-// IsImage reports whether m is the manifest of an image and not of another artifact. The
-// rule is that of the function IsImage.
+// IsImage reports whether m is the manifest of an image and not of another artifact. It
+// has the rule of the function IsImage.
 func (m *Manifest) IsImage() bool {
 	return m.Config != nil && IsImage(&v1.Manifest{Config: *m.Config})
 }

@@ -192,7 +192,7 @@ func TestCompressor(t *testing.T) {
 		t.Error("the layer's content differs")
 	}
 	e2e.Equal(t, "size", int64(len(data)), e2e.Must(partial.UncompressedSize(l))(t))
-	// The gzip header must equal that of the crossplane CLI: no name, no time, the fastest
+	// The gzip header must equal the crossplane CLI's: no name, no time, the fastest
 	// level, an unknown operating system.
 	e2e.Equal(t, "header", []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}, want[:10])
 	procs := runtime.GOMAXPROCS(1)

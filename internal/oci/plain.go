@@ -78,7 +78,7 @@ func ReadTar(in io.Reader, do func(h *tar.Header, content io.Reader) error) erro
 	}
 }
 
-// Decompress returns the decompressed content of r if the first bytes are those of gzip or
+// Decompress returns the decompressed content of r if it begins like a file of gzip or
 // zstd, and otherwise the content of r unchanged. Closing the result does not close r.
 func Decompress(r io.Reader) (io.ReadCloser, error) {
 	br := bufio.NewReaderSize(r, 64<<10)

@@ -48,7 +48,7 @@ type ahead struct {
 	filled, free chan []byte
 	stopped      chan struct{}
 	err          error  // the error of the source, once filled is closed
-	block, rest  []byte // the current block, and what of it was not read yet
+	block, rest  []byte // the current block, and its part that was not read yet
 }
 
 // fill fills blocks until the source fails or the reader is stopped.
@@ -117,9 +117,9 @@ func (a *ahead) WriteTo(w io.Writer) (written int64, err error) {
 	}
 }
 
-// Copy is io.Copy, except that another goroutine hashes src, if src is the reader of Verify for
-// a large blob, or else reads src in advance. When Copy returns, src is no longer read. After
-// ctx is done, Copy fails with the cause of ctx.
+// Copy is like io.Copy, but uses another goroutine. This goroutine hashes src if src is the
+// reader of Verify for a large blob, and otherwise reads src in advance. When Copy returns, src
+// is no longer read. After ctx is done, Copy fails with the cause of ctx.
 func Copy(ctx context.Context, dst io.Writer, src io.Reader) (int64, error) {
 	if v, ok := src.(*verifier); ok {
 		if sum, ok := v.sum.(*concurrentHash); ok {

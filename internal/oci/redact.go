@@ -37,9 +37,9 @@ func Redact(text string) string {
 	return b.String() + text[done:]
 }
 
-// Redactor returns a function that redacts what Redact does and the credentials of values,
-// which are known to be references, URLs, or lists of them. Their passwords may contain
-// white space and quotes.
+// Redactor returns a function that redacts what Redact redacts, and also the credentials
+// in values, which are references, URLs, or lists of references or URLs. Their passwords
+// may contain white space and quotes.
 func Redactor(values []string) func(text string) string {
 	var secrets []string
 	for _, v := range values {
@@ -126,8 +126,8 @@ func hosts(s string) []hostAt {
 // as "mailto:ada@example.org", and are not user names.
 var addresses = []string{"mailto", "user", "group", "serviceAccount", "principal", "acct", "sip", "xmpp", "arn", "urn"}
 
-// userInfo returns the index in s, the text before the "@", where credentials begin, or the
-// length of s if it has no credentials. isValue says that s is the beginning of a reference or URL.
+// userInfo returns the index in s, the text before the "@", where credentials begin, or the length
+// of s if it has no credentials. isValue is true if s is the beginning of a reference or URL.
 func (h hostAt) userInfo(s string, isValue bool) int {
 	start, isURL := authority(s)
 	user := s[start:]

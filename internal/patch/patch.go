@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// Most limits the number of patches in a Composition, including those of patch sets.
+// Most limits the number of patches in a Composition, including the patches of patch sets.
 const Most = 100_000
 
 // A Path is a field path, or the error of parsing it. The error is returned

@@ -46,8 +46,8 @@ func TestTransformApply(t *testing.T) {
 		"Base64Latin":     {"FromBase64 may return invalid UTF-8", "{type: string, string: {type: Convert, convert: FromBase64}}", "/w==", "\xff", ""},
 		"JSONEscaped":     {"ToJson escapes characters of HTML", "{type: string, string: {type: Convert, convert: ToJson}}", transformObject{"b": "<&>", "a": 1.0}, `{"a":1,"b":"\u003c\u0026\u003e"}`, ""},
 		"JSONNaN":         {"ToJson does not support NaN", "{type: string, string: {type: Convert, convert: ToJson}}", math.NaN(), nil, "string transform could not resolve: cannot marshal to JSON: json: unsupported value: NaN"},
-		"Sha1Text":        {"the hash of a string is that of its bytes", "{type: string, string: {type: Convert, convert: ToSha1}}", "abc", "a9993e364706816aba3e25717850c26c9cd0d89d", ""},
-		"Sha256Value":     {"the hash of another value is that of its JSON", "{type: string, string: {type: Convert, convert: ToSha256}}", []any{}, "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945", ""},
+		"Sha1Text":        {"the hash of a string is the hash of its bytes", "{type: string, string: {type: Convert, convert: ToSha1}}", "abc", "a9993e364706816aba3e25717850c26c9cd0d89d", ""},
+		"Sha256Value":     {"the hash of another value is the hash of its JSON", "{type: string, string: {type: Convert, convert: ToSha256}}", []any{}, "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945", ""},
 		"Trimmed":         {"TrimPrefix removes a prefix once", "{type: string, string: {type: TrimPrefix, trim: a}}", "aab", "ab", ""},
 		"TrimNothing":     {"TrimSuffix with an empty suffix removes nothing", "{type: string, string: {type: TrimSuffix, trim: ''}}", "aab", "aab", ""},
 		"RegexpGroup":     {"Regexp returns the requested group", "{type: string, string: {type: Regexp, regexp: {match: 'a(b+)', group: 1}}}", "xabbc", "bb", ""},
@@ -124,8 +124,8 @@ func TestTransformApply(t *testing.T) {
 	}
 }
 
-// TestQuantities compares quantities with those of package resource, up to exponents that
-// it computes quickly.
+// TestQuantities compares quantities with the quantities of package resource, up to
+// exponents that this package computes quickly.
 func TestQuantities(t *testing.T) {
 	c := chain(t, "{type: convert, convert: {toType: float64, format: quantity}}")
 	for _, number := range []string{"1", "-1.5", "+12345678901234567890", "0.00000000000000000001", "-7.", ".5"} {

@@ -126,10 +126,11 @@ func (p *Project) explain(err error) error {
 	return err
 }
 
-// inFile returns problems in generated metadata as problems of the fields of the project file from
-// which it was generated, each once. If such a field is not known, the line is 0.
+// inFile converts problems in generated metadata to problems of fields of the project file, from
+// which the metadata was generated. It returns each problem once. If the field is not known, the
+// line is 0.
 func (p *Project) inFile(found xpkg.Problems) (all xpkg.Problems) {
-	var fields []string // Pairs of a field of the metadata, and that of the project file.
+	var fields []string // Pairs of a field of the metadata and the corresponding field of the project file.
 	for _, d := range p.Dependencies {
 		if d.XPkg != nil && !d.XPkg.APIOnly {
 			at := d.Field
@@ -151,7 +152,7 @@ func (p *Project) inFile(found xpkg.Problems) (all xpkg.Problems) {
 		case err == nil && i < len(fields)/2:
 			f.Field, f.Text = inFile.Replace(f.Field), inFile.Replace(f.Text)
 			f.Line = lines.Of(f.Field)
-		case err == nil: // The dependency is an embedded function, whose repository begins with that of the project.
+		case err == nil: // The dependency is an embedded function, whose repository begins with the project's.
 			_, is, _ := strings.Cut(f.Text, " ")
 			if _, problem, ok := strings.Cut(is, `", `); ok {
 				is = fmt.Sprintf("is %q, %s", p.Repository, problem)

@@ -134,7 +134,7 @@ func TestBuildIsReproducible(t *testing.T) {
 	e2e.Equal(t, "two builds of the same files", string(e2e.Must(os.ReadFile(built(t, lay(t, files(nil), true))))(t)), string(a))
 }
 
-// A digest of zeros in a description is not taken for that of a function.
+// A digest of zeros in a description is not treated as the digest of a function.
 func TestBuildKeepsDigestsOfTheUser(t *testing.T) {
 	const zeros = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 	described := strings.Replace(crossplane, "  repository:", "  description: pin it by @"+zeros+"\n  repository:", 1)
@@ -299,7 +299,7 @@ func TestLint(t *testing.T) {
 		"MissingXRD":    {"a Composition needs its XRD", map[string]string{"apis/definition.yaml": ""}, []string{"missing-xrd apis/composition.yaml:5: no XRD of the project defines kind App of group example.org"}},
 		"Example":       {"an example must validate", map[string]string{"examples/x.yaml": "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {sise: a}\n"}, []string{"example examples/x.yaml:4: "}},
 		"ProjectFile":   {"a warning about the project file counts", map[string]string{project.File: crossplane + "  architectures: [amd46]\n"}, []string{"project-file crossplane-project.yaml:6: spec.architectures[0] is \"amd46\", did you mean amd64?"}},
-		"NameOnce":      {"the names of functions begin with that of the project", map[string]string{project.File: strings.Replace(crossplane, "name: demo", "name: My Demo_1", 1)}, []string{"metadata-name crossplane-project.yaml:3: metadata.name"}},
+		"NameOnce":      {"the names of functions begin with the name of the project", map[string]string{project.File: strings.Replace(crossplane, "name: demo", "name: My Demo_1", 1)}, []string{"metadata-name crossplane-project.yaml:3: metadata.name"}},
 		"ErrorToo":      {"an error does not hide warnings", map[string]string{"apis/x.yaml": "apiVersion: v1\nkind: Secret\n", "examples/x.yaml": "a: 1\n"}, []string{"left-out apis/x.yaml:1", "object-type examples/x.yaml:1"}},
 		"EmptyFunction": {"a directory without source is not a function", map[string]string{"functions/compose/x.gotmpl": "", "functions/compose/.keep": ""}, []string{`function-source functions/compose: detecting the language of`}},
 		"Template":      {"a mistake in a template has a file and a line", map[string]string{"functions/compose/x.gotmpl": "{{ $xr := .observed.composite.resource }}\nname: {{ $xt }}\n"}, []string{`function-source functions/compose/x.gotmpl:2: undefined variable "$xt"`}},

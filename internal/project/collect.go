@@ -163,8 +163,9 @@ func (p *Project) realRoot() (string, error) {
 	return root, nil
 }
 
-// isInside reports whether a directory exists. A directory that is not below root, a path
-// without links, is an error. For one that does not exist, so is its nearest parent.
+// isInside reports whether a directory exists. It returns an error if the directory or,
+// if it does not exist, its nearest existing parent is not below root, which is a path
+// without links.
 func isInside(root, dir string) (exists bool, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if parent := filepath.Dir(dir); parent != dir {

@@ -55,8 +55,8 @@ func (r *reader) dependency(at string, d Dependency) {
 	r.p.Dependencies = append(r.p.Dependencies, d)
 }
 
-// CheckRelease returns an error unless a version is that of a release of Kubernetes. The examples
-// in the error begin with prefix.
+// CheckRelease returns an error unless a version is the version of a release of Kubernetes. The
+// examples in the error begin with prefix.
 func CheckRelease(prefix, version string) error {
 	v, err := semver.NewVersion(version)
 	if err == nil && strings.TrimPrefix(version, "v") == v.String() && v.Metadata() == "" {
@@ -69,13 +69,13 @@ func CheckRelease(prefix, version string) error {
 	return hint.Wrap(invalid, hint.Meant(prefix+"v", v.String()))
 }
 
-// CheckPackage returns an error if the repository of a dependency is that of the project.
+// CheckPackage returns an error if the repository of a dependency is the project's repository.
 func (p *Project) CheckPackage(repository string) error {
 	if repository != p.Repository {
 		return nil
 	}
 	err := fmt.Errorf("the package %q is the project itself, and Crossplane installs no package that depends on itself", repository)
-	return hint.Wrap(err, "remove the dependency, or correct its repository or that of the project")
+	return hint.Wrap(err, "remove the dependency, or correct its repository or the project's")
 }
 
 // source returns the number of sources of a dependency, and adds a problem unless it is 1.
@@ -102,7 +102,7 @@ func (r *reader) xpkg(at string, p Package) {
 		}
 	}
 	if strings.HasPrefix(p.APIVersion, "meta.") {
-		r.warn(at+".apiVersion", "%s.apiVersion is %q, expected that of the installed kind: %s", at, p.APIVersion, strings.TrimPrefix(p.APIVersion, "meta."))
+		r.warn(at+".apiVersion", "%s.apiVersion is %q, expected the apiVersion of the installed kind: %s", at, p.APIVersion, strings.TrimPrefix(p.APIVersion, "meta."))
 	}
 	if err := r.p.CheckPackage(p.Package); p.Package != "" && err != nil {
 		r.fail(at, "%s: %w", at, err)
@@ -122,7 +122,7 @@ func (r *reader) packageKind(at string, p Package) {
 	last := path.Base(p.Package)
 	for kind, prefix := range map[string]string{"Provider": "provider-", "Function": "function-", "Configuration": "configuration-"} {
 		if strings.HasPrefix(last, prefix) && p.Kind != "" && p.Kind != kind {
-			r.warn(at, "%s: the package %q is of kind %s, but its name is that of a %s", at, p.Package, p.Kind, kind)
+			r.warn(at, "%s: the package %q is of kind %s, but its name is the name of a %s", at, p.Package, p.Kind, kind)
 		}
 	}
 	if kinds := []string{"Provider", "Function", "Configuration"}; p.Kind != "" && !slices.Contains(kinds, p.Kind) {

@@ -33,7 +33,7 @@ func (r *reader) repository(repository string) {
 	}
 }
 
-// SetRepository replaces the repository of the project, and so those of its functions.
+// SetRepository replaces the repository of the project, and so the repositories of its functions.
 func (p *Project) SetRepository(repository string) error {
 	p.Repository = repository
 	if err := remote.CheckRepository(repository); err != nil {
@@ -73,8 +73,9 @@ func (p *Paths) named() []namedPath {
 	}
 }
 
-// absent says that the directory of a field of spec.paths does not exist, and which one was probably
-// meant. It returns "" if the directory exists or is the standard one, which is named as the field.
+// absent says that the directory of a field of spec.paths does not exist, and which directory was
+// probably meant. It returns "" if the directory exists, or has the default name, which is the name
+// of the field.
 func (p *Project) absent(field, dir string) string {
 	if _, err := os.Stat(p.Dir(dir)); !errors.Is(err, fs.ErrNotExist) || dir == field {
 		return ""
@@ -86,8 +87,8 @@ func (p *Project) absent(field, dir string) string {
 	return fmt.Sprintf("spec.paths.%s: there is no directory %q%s", field, dir, hint.DidYouMean(near))
 }
 
-// schemasPath adds a problem for each other directory in that of schemas, which commands
-// remove with its content.
+// schemasPath adds a problem for each other directory that is in the directory of
+// schemas, because commands remove the directory of schemas with its content.
 func (r *reader) schemasPath() {
 	schemas := r.p.Paths.Schemas
 	for _, other := range r.p.Paths.named() {
@@ -108,7 +109,7 @@ func (r *reader) local(field, dir string) {
 	}
 }
 
-// knownArchitectures are those of Linux in Go, which are the names in OCI images.
+// knownArchitectures are Go's architectures for Linux, whose names OCI images use.
 var knownArchitectures = []string{
 	"386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64", "ppc64le", "riscv64", "s390x",
 }
@@ -216,7 +217,7 @@ func (r *reader) rewrite(field string, c rewriting) {
 		}
 		r.prefix(at+".prefix", m.Prefix)
 		if last := to[len(to)-1]; strings.HasSuffix(m.Prefix, "/") && (last >= 'a' && last <= 'z' || last >= '0' && last <= '9') {
-			r.warn(rewrite, "%s is %q, and %q, which it replaces, ends with /: end both with /, or none", rewrite, to, m.Prefix)
+			r.warn(rewrite, "%s is %q, and %q, which it replaces, ends with /: either both or neither must end with /", rewrite, to, m.Prefix)
 		}
 		r.p.Rewrites = append(r.p.Rewrites, Rewrite{From: m.Prefix, To: to, Field: rewrite})
 	}
@@ -232,7 +233,7 @@ func (r *reader) prefix(field, prefix string) {
 	}
 }
 
-// functions validates the listed functions. As for the crossplane CLI, an empty list is no list.
+// functions validates the listed functions. As for the crossplane CLI, an empty list counts as missing.
 func (r *reader) functions(listed []listedFunction) {
 	if len(listed) == 0 {
 		return

@@ -55,7 +55,7 @@ func (b *builder) platforms() []v1.Platform {
 	return all
 }
 
-// languages returns the language of each function. That of a tarball is zero.
+// languages returns the language of each function. A tarball has the zero language.
 func (p *Project) languages(functions []Function) ([]language.Language, error) {
 	all := make([]language.Language, len(functions))
 	var faults []error
@@ -159,8 +159,8 @@ func (b *builder) source(ctx context.Context, f Function, lang language.Language
 	return images, built.Materials, nil
 }
 
-// adviseMirror adds to the hint of an error of a registry that a mirror can be named, or where the
-// reference of the image was rewritten to that of a mirror.
+// adviseMirror adds to the hint of an error of a registry that a mirror can be named, or which
+// ImageConfig rewrote the reference of the image.
 func (p *Project) adviseMirror(reference string, err error) error {
 	if !remote.Explained(err) {
 		return err
@@ -263,9 +263,9 @@ func (p *Project) FunctionDir(f Function) string {
 	return filepath.Join(p.Dir(p.Paths.Functions), f.Name)
 }
 
-// Functions returns the embedded functions: those that the project file lists, or each
-// directory in the directory of functions, in the order of their names. Links are not
-// functions. An error joins all problems.
+// Functions returns the embedded functions: the functions that the project file lists,
+// or each directory in the directory of functions, in the order of their names. Links
+// are not functions. An error joins all problems.
 func (p *Project) Functions() ([]Function, error) {
 	root, err := p.realRoot()
 	if err != nil {

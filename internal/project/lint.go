@@ -34,7 +34,7 @@ const (
 	ruleUnusedTemplate = "unused-template"
 )
 
-// LintRules returns the rules for projects, in addition to those of package xpkg.
+// LintRules returns the rules for projects, in addition to the rules of package xpkg.
 func LintRules() []xpkg.LintRule {
 	const severity = "warning"
 	return []xpkg.LintRule{
@@ -112,7 +112,7 @@ func (a api) calls() []call {
 	return all
 }
 
-// checkCalls compares the functions that pipelines call with those that are installed.
+// checkCalls compares the functions that pipelines call with the functions that are installed.
 func (p *Project) checkCalls(functions []Function, apis []api) xpkg.Problems {
 	installed := map[string]bool{}
 	for _, f := range functions {
@@ -218,8 +218,8 @@ func (p *Project) problems() (found xpkg.Problems) {
 	return found
 }
 
-// checkSource returns the problems in the source of a function: those that prevent a build, and unused
-// templates.
+// checkSource returns the problems in the source of a function: problems that prevent a build, and
+// unused templates.
 func (p *Project) checkSource(ctx context.Context, f Function) (found xpkg.Problems) {
 	dir := p.FunctionDir(f)
 	if f.Tarball != "" {

@@ -15,7 +15,7 @@ const (
 )
 
 // metadata returns the package metadata of a package of the project. The annotations in
-// about, whose keys have no prefix, replace those of the project.
+// about, whose keys have no prefix, replace the annotations of the project.
 func (p *Project) metadata(kind, name string, about map[string]string, spec map[string]any) (xpkg.Source, error) {
 	annotations := maps.Clone(p.Annotations)
 	if annotations == nil {

@@ -38,16 +38,16 @@ type Project struct {
 	AdditionalMetadata map[string]string
 	// CrossplaneVersion is the version constraint of the packages, or "" for none.
 	CrossplaneVersion string
-	// Dependencies are those of both dialects in the form of the dialect Crossplane: the
-	// packages first, then the other API dependencies.
+	// Dependencies are the dependencies, in the form of the dialect Crossplane: first
+	// the packages, then the other API dependencies.
 	Dependencies []Dependency
 	// Listed are the embedded functions that the file lists. Nil means that each directory
 	// in Paths.Functions is a function. Functions returns both.
 	Listed []Function
 	Paths  Paths
-	// Architectures are those of the embedded functions.
+	// Architectures are the architectures of the embedded functions.
 	Architectures []string
-	// Languages are those for which schemas are generated.
+	// Languages are the languages for which schemas are generated.
 	Languages []string
 	// Rewrites replace the beginnings of references before images are fetched.
 	Rewrites []Rewrite
@@ -81,8 +81,8 @@ type Dependency struct {
 
 // A Package is a dependency on a package.
 type Package struct {
-	// APIVersion and Kind are those of the installed kind, such as pkg.crossplane.io/v1 and
-	// Function.
+	// APIVersion and Kind are the apiVersion and kind of the installed object, such as
+	// pkg.crossplane.io/v1 and Function.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Package    string `json:"package"`
@@ -134,8 +134,8 @@ func (p *Project) Rewritten(reference string) string {
 	return r.To + strings.TrimPrefix(reference, r.From)
 }
 
-// rewrite returns the Rewrite that applies to a reference, the one with the longest matching prefix.
-// It returns the zero value if there is none.
+// rewrite returns the Rewrite with the longest prefix that matches a reference. It returns the zero
+// value if no prefix matches.
 func (p *Project) rewrite(reference string) Rewrite {
 	best := Rewrite{}
 	for _, r := range p.Rewrites {
@@ -146,8 +146,8 @@ func (p *Project) rewrite(reference string) Rewrite {
 	return best
 }
 
-// Packages returns the dependencies on packages, with or without those that are needed for
-// their schemas only.
+// Packages returns the dependencies on packages, with or without dependencies that are
+// needed for their schemas only.
 func (p *Project) Packages(apiOnly bool) []Package {
 	var all []Package
 	for _, d := range p.Dependencies {

@@ -93,7 +93,7 @@ func (s *Set) fetch(ctx context.Context, repository string, as name.Digest, fetc
 	return nil
 }
 
-// A configuration is what is known of the metadata of a Configuration.
+// A configuration has the known parts of the metadata of a Configuration.
 type configuration struct {
 	name string
 	// built is true if the metadata has all annotations that the build of a project writes, even

@@ -14,8 +14,8 @@ import (
 
 // Push pushes the packages of a set with a tag: the functions, up to jobs at a time, then the
 // Configuration, which depends on them. If a function cannot be pushed, the tag of the
-// Configuration is not moved. The attestations are those of the set. The results are in the order
-// of Set.Packages.
+// Configuration is not moved. The attestations come from the set. The results are in the order of
+// Set.Packages.
 func Push(ctx context.Context, s *Set, tag string, jobs int, o push.Options) ([]push.Result, error) {
 	packages := s.Packages()
 	results := make([]push.Result, len(packages))

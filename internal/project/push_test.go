@@ -46,8 +46,8 @@ func digest(t *testing.T, ref name.Reference) string {
 	return e2e.Must(e2e.Must(fetch(t.Context(), ref))(t).Digest())(t).String()
 }
 
-// A registry has the same manifests after a push of xfn as after one of the crossplane CLI,
-// and a pull returns the file that was pushed. A copy keeps all digests.
+// A registry has the same manifests after a push of xfn as after a push of the crossplane
+// CLI, and a pull returns the file that was pushed. A copy keeps all digests.
 func TestPushPullAndCopy(t *testing.T) {
 	address := remotetest.Serve(t, remotetest.Embedded(t))
 	repository := address + "/acme/demo"
@@ -118,7 +118,7 @@ func TestOpenRefuses(t *testing.T) {
 		reason, file, repository, want string
 	}{
 		"Other":   {"the repository is part of the packages", file, "registry.example.org/acme/other", "the project was built for the repository registry.example.org/acme/demo, not for registry.example.org/acme/other"},
-		"Single":  {"the file of one package is not that of a project", other, "", "it is not the file of a project"},
+		"Single":  {"a package file is not a project file", other, "", "it is not the file of a project"},
 		"Missing": {"the file must exist", file + "x", "", "no such file"},
 	}
 	for name, tc := range cases {

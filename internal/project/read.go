@@ -37,8 +37,8 @@ const (
 var Languages = []string{"go", "json", "kcl", "python"}
 
 // Find returns the path of the project file in a directory. If the directory has the files of
-// both dialects, Find returns that of Crossplane, and other is the path of the other. If it
-// has none, the error is fs.ErrNotExist.
+// both dialects, Find returns the path of Crossplane's, and other is the path of the other
+// file. If it has neither, the error is fs.ErrNotExist.
 func Find(dir string) (path, other string, err error) {
 	var found []string
 	for _, name := range []string{File, UpboundFile} {
@@ -99,7 +99,7 @@ func decode(ctx context.Context, path string, docs []manifest.Document) (*Projec
 		return nil, err
 	}
 	if len(r.errs) > 0 {
-		r.errs = append(r.errs, r.p.Warnings...) // An unknown field may be the name of a missing one.
+		r.errs = append(r.errs, r.p.Warnings...) // An unknown field may be the misspelled name of a missing field.
 	}
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func TestRead(t *testing.T) {
 			project.Project{Dialect: project.Crossplane, CrossplaneVersion: ">=v2.0.0-rc.0", Paths: defaults, Architectures: both, Languages: project.Languages},
 		},
 		"NoFunctions": {
-			"an empty list of functions is no list, as for the crossplane CLI", project.File, crossplane + "  functions: []\n",
+			"an empty list of functions counts as missing, as for the crossplane CLI", project.File, crossplane + "  functions: []\n",
 			project.Project{Dialect: project.Crossplane, CrossplaneVersion: ">=v2.0.0-rc.0", Paths: defaults, Architectures: both, Languages: project.Languages},
 		},
 		"All": {
@@ -178,7 +178,7 @@ func TestReadFindsAllProblems(t *testing.T) {
 				`:11: spec.dependencies[4].http.url is "example.org/crd.yaml", expected a URL that begins with https:// or http://`,
 			},
 		},
-		"Kubernetes": {"the version of Kubernetes is that of a release", "p.yaml", crossplane + "  dependencies:\n  - {type: k8s, k8s: {version: \"1.33\"}}\n", []string{`:7: spec.dependencies[0]: the version of k8s is "1.33", expected a release of Kubernetes, such as v1.33.0`}},
+		"Kubernetes": {"the version of Kubernetes must be the version of a release", "p.yaml", crossplane + "  dependencies:\n  - {type: k8s, k8s: {version: \"1.33\"}}\n", []string{`:7: spec.dependencies[0]: the version of k8s is "1.33", expected a release of Kubernetes, such as v1.33.0`}},
 		"Itself":     {"a project does not depend on itself", "p.yaml", crossplane + "  dependencies:\n  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Configuration, package: registry.example.org/acme/demo, version: v1}}\n", []string{`:7: spec.dependencies[0].xpkg: the package "registry.example.org/acme/demo" is the project itself`}},
 		"Types": {
 			"values of another type are problems", "p.yaml", crossplane + "  crossplane: {version: 2}\n  architectures: amd64\n  schemas: {languages: [rust]}\n",
@@ -223,7 +223,7 @@ func TestReadWarns(t *testing.T) {
 		"Twice":        {"the last of two equal keys is read", project.File, crossplane + "  license: a\n  license: b\n", []string{":7: key \"license\" already set"}},
 		"OtherDialect": {"fields of the other dialect are not read", project.File, crossplane + "  dependsOn: []\n", []string{":6: spec.dependsOn is a field of another kind of project file, and is not read: is it spec.dependencies?"}},
 		"Operations":   {"v1alpha1 of Upbound has no operations", project.UpboundFile, upbound("v1alpha1", "  paths: {operations: o}\n"), []string{"spec.paths.operations is not a field of meta.dev.upbound.io/v1alpha1"}},
-		"Provider":     {"a function that is named as a Provider is not called", project.File, crossplane + "  dependencies: [{type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: registry.example.org/function-x, version: v1}}]\n", []string{"of kind Provider, but its name is that of a Function"}},
+		"Provider":     {"a function that is named as a Provider is not called", project.File, crossplane + "  dependencies: [{type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: registry.example.org/function-x, version: v1}}]\n", []string{"of kind Provider, but its name is the name of a Function"}},
 		"Type":         {"the type of a dependency says its source", project.File, crossplane + "  dependencies: [{type: k8s, http: {url: https://x/y.yaml}}]\n", []string{`type is "k8s", expected crd`}},
 		"ImageConfig":  {"a misspelled kind of an ImageConfig is read", project.File, crossplane + "  imageConfigs: [{kind: ImageConfg, spec: {}}, {spec: {}}]\n", []string{`:6: spec.imageConfigs[0].kind is "ImageConfg", expected ImageConfig`}},
 		"Scheme":       {"the prefixes of an ImageConfig have no scheme", project.File, crossplane + "  imageConfigs:\n  - spec:\n      matchImages: [{prefix: \"https://a/\"}]\n      rewriteImage: {prefix: \"https://b/\"}\n", []string{`:9: spec.imageConfigs[0].spec.rewriteImage.prefix is "https://b/"`, `:8: spec.imageConfigs[0].spec.matchImages[0].prefix is "https://a/", but no reference of an image has a scheme: write "a/"`}},

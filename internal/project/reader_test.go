@@ -169,8 +169,8 @@ func fileIn(t *testing.T, layer []byte, name string) string {
 	}
 }
 
-// The digest in dependsOn is that of the index which the crossplane CLI would push from the
-// file. It would not be installed otherwise.
+// The digest in dependsOn is the digest of the index that the crossplane CLI would push
+// from the file. With another digest, the function would not be installed.
 func TestDependsOnHasTheDigestsThatTheCLIPushes(t *testing.T) {
 	const repository = "registry.example.org/acme/demo"
 	file := built(t, lay(t, files(map[string]string{"functions/second/a.tmpl": "a\n"}), false))

@@ -61,9 +61,9 @@ func (p *Project) lineOf(field string) int {
 	return p.doc.Lines().Of(field)
 }
 
-// DependencyDocument returns package metadata with the dependencies, with or without those that
-// are needed for their schemas only. They are on their lines of the project file, for messages
-// about them.
+// DependencyDocument returns package metadata with the dependencies, with or without
+// dependencies that are needed for their schemas only. They have their lines in the project
+// file, for messages about them.
 func (p *Project) DependencyDocument(apiOnly bool) (manifest.Document, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, `{"apiVersion": %q, "kind": "Configuration", "metadata": {"name": %q}, "spec": {"dependsOn": [`, metaVersion, p.Name)
@@ -107,11 +107,12 @@ func (p *Project) APIFolders() ([]string, error) {
 
 // APIs are the documents of a project about a kind.
 type APIs struct {
-	// Composition is the Composition for composite resources of the kind. Claims have none.
+	// Composition is the Composition for composite resources of the kind. It is empty for a kind of
+	// claims.
 	Composition manifest.Document
 	// XRD defines the kind. Its Text is nil if the project has no such XRD.
 	XRD manifest.Document
-	// Claim is true if the kind is that of a claim.
+	// Claim is true if the kind is the kind of a claim.
 	Claim bool
 }
 
@@ -180,7 +181,8 @@ func (p *Project) eachAPI(do func(kind string, d manifest.Document)) error {
 	return nil
 }
 
-// defines reports whether an XRD defines a kind as that of composite resources or of claims.
+// defines reports whether an XRD defines a kind, and whether it is the kind of composite resources
+// or of claims.
 func defines(d manifest.Document, group, kind string) (xr, claim bool) {
 	var o struct {
 		Spec struct {
@@ -217,8 +219,8 @@ func composes(d manifest.Document) kindRef {
 	return o.Spec.CompositeTypeRef
 }
 
-// nearKind returns the begin of a hint that suggests the kind or apiVersion of one of others, which
-// has the same kind or a similar one. It returns "" if there is none.
+// nearKind returns the beginning of a hint that suggests the kind or apiVersion of an entry of
+// others with the same or a similar kind. It returns "" if there is no such entry.
 func nearKind(ref kindRef, others map[kindRef]string) string {
 	all := slices.SortedFunc(maps.Keys(others), func(a, b kindRef) int { return cmp.Compare(others[a], others[b]) })
 	var kinds []string

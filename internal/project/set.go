@@ -130,8 +130,8 @@ func indexOf(images []v1.Image) (v1.ImageIndex, error) {
 }
 
 // Open opens the file of a built project, which Set.WriteFile or the crossplane CLI wrote.
-// repository is that of the project, for which the file must have been built; empty accepts
-// any. Errors name the file.
+// The file must have been built for repository, the repository of the project. If
+// repository is empty, any is accepted. Errors name the file.
 func Open(ctx context.Context, path, repository string) (_ *Set, err error) {
 	f, err := archive.OpenTagged(ctx, path)
 	if errors.Is(err, archive.ErrTags) {

@@ -92,8 +92,8 @@ func (j *journal) read(do func(change) error) (err error) {
 
 const (
 	journalFile = "manifests.jsonl"
-	// lockFile is locked while a registry uses its directory. It is never removed: it also
-	// marks the directory as that of a registry.
+	// lockFile is locked while a registry uses its directory. It is never removed, because
+	// it also marks the directory as the directory of a registry.
 	lockFile = "registry.lock"
 )
 

@@ -75,7 +75,7 @@ func TestServeStops(t *testing.T) {
 		t.Errorf("the running request got %q", got)
 	}
 	if err := e2e.Receive(t, served); err != nil {
-		t.Errorf("a stopped server is no error: %v", err)
+		t.Errorf("a stopped server is not an error: %v", err)
 	}
 	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
 		_ = c.Close()

@@ -21,8 +21,8 @@ import (
 const (
 	// maxBlob limits the size of an upload.
 	maxBlob = 16 << 30
-	// maxOpen limits the number of open uploads. A further upload ends the one that was not
-	// used for the longest time.
+	// maxOpen limits the number of open uploads. A further upload ends the upload that was
+	// not used for the longest time.
 	maxOpen = 1000
 	// maxIdle is the time after which an upload is removed if no request has used it.
 	maxIdle = time.Hour

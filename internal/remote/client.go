@@ -40,7 +40,8 @@ type Options struct {
 	UserAgent string
 	// InsecureSkipTLSVerify accepts any certificate.
 	InsecureSkipTLSVerify bool
-	// RootCAs are the trusted certificate authorities. Nil means those of the system.
+	// RootCAs are the trusted certificate authorities. Nil means the system's certificate
+	// authorities.
 	RootCAs *x509.CertPool
 	// PlainHTTP uses HTTP for all registries. HTTPS is then used only if a registry redirects
 	// to it. If PlainHTTP is false, HTTPS is required. Only for loopback and private
@@ -160,8 +161,9 @@ func newTransport(o Options) http.RoundTripper {
 // variables returns environment variables. It may be nil.
 type variables func(string) string
 
-// certificates returns the variable that replaces the system's certificates and names a path that cannot
-// be read, and the reason. Package crypto/x509 ignores such a path. It returns "" if there is none.
+// certificates returns the environment variable that should replace the system's certificates, but
+// names a path that cannot be read, and the reason. It returns "" if there is no such variable. Package
+// crypto/x509 ignores such a path.
 func (v variables) certificates() (variable, problem string) {
 	for _, variable := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
 		if v == nil {

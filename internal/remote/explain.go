@@ -184,7 +184,7 @@ func (c *Client) describeMissing(ref name.Reference, e *transport.Error) (text s
 }
 
 // login returns the hint that says how to log in with other credentials, after the advice about the
-// refused ones.
+// refused credentials.
 func login(host string, advice hint.Hint) hint.Hint {
 	if host == name.DefaultRegistry {
 		host = "docker.io"

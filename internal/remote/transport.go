@@ -126,7 +126,7 @@ func isPrivate(host string) bool {
 
 const (
 	// maxToken limits the bytes that are read of the request for a token, and of its response.
-	// The limit is that of go-containerregistry.
+	// go-containerregistry has the same limit.
 	maxToken = 64 << 10
 	// maxSecrets limits the number of credentials that are remembered. The latest ones are
 	// kept.
@@ -237,7 +237,7 @@ func withPrefix(text []byte, rest io.ReadCloser) io.ReadCloser {
 // A watched is a transport with an idle timeout: a request fails if the registry neither
 // reads the request nor sends a response for that time. The timer stops while this process
 // produces the request's body or handles the response's body. A response fails if it is
-// slower than minRate, in bytes per second. A negative minRate is no limit.
+// slower than minRate, in bytes per second. A negative minRate means no limit.
 type watched struct {
 	inner   http.RoundTripper
 	timeout time.Duration

@@ -87,8 +87,8 @@ type session struct {
 }
 
 // recover reports whether to try the upload again after err. If so, it discards the URL of
-// an upload that cannot be resumed. Otherwise cause is the error to return: that of ctx,
-// that of reading the blob, or err.
+// an upload that cannot be resumed. Otherwise cause is the error to return: the error of
+// ctx, the error of reading the blob, or err.
 func (s *session) recover(ctx context.Context, err error) (again bool, cause error) {
 	s.mu.Lock()
 	local := s.local

@@ -195,7 +195,7 @@ func TestUploadProgress(t *testing.T) {
 	}
 }
 
-// An error of reading the local file is not retried, and not reported as one of
+// An error of reading the local file is not retried, and not reported as an error of
 // the registry.
 func TestUploadLocalError(t *testing.T) {
 	for _, data := range [][]byte{tiny, large} {

@@ -57,8 +57,9 @@ func Compare(want, got []map[string]any) []DocDiff {
 	return all
 }
 
-// match returns the index of the actual document for each expected one, or -1,
-// and whether each actual document is the one for an expected one.
+// match returns, for each expected document, the index of the matching actual document,
+// or -1. It also returns, for each actual document, whether it matches an expected
+// document.
 func match(want, got []map[string]any) (partner []int, taken []bool) {
 	partner, taken = slices.Repeat([]int{-1}, len(want)), make([]bool, len(got))
 	wantKeys, gotKeys := make([][4]docKey, len(want)), make([][4]docKey, len(got))
@@ -87,8 +88,8 @@ func match(want, got []map[string]any) (partner []int, taken []bool) {
 	return partner, taken
 }
 
-// A docKey is what two documents must have in common to match: what they are matched by,
-// and the values. The zero docKey matches nothing.
+// A docKey has the values that two documents must have in common to match, and says
+// which fields these are. The zero docKey matches nothing.
 type docKey struct {
 	by     string
 	values [4]string

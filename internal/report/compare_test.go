@@ -98,7 +98,7 @@ func BenchmarkCompare(b *testing.B) {
 	}
 }
 
-// FuzzCompare: each document has at most one partner, and equal ones have no differences.
+// FuzzCompare: each document has at most one partner, and equal documents have no differences.
 func FuzzCompare(f *testing.F) {
 	f.Add(`[{"kind":"K","metadata":{"name":"a"}},{}]`, `[{"kind":"K","metadata":{"name":"a","namespace":"n"}}]`)
 	f.Add(`[{"metadata":{"annotations":{"crossplane.io/composition-resource-name":"r"}}}]`, `[{"metadata":{"labels":1}},{}]`)

@@ -55,9 +55,10 @@ func (g *Grouper) Add(render string, diffs []DocDiff) error {
 // Title describes the resources of the group.
 func (g ChangeGroup) Title() string { return g.title() }
 
-// Desired returns copies of an XR and its composed resources without what Crossplane adds, and
-// functions do not desire: the conditions and the resource references of the XR, owner references
-// and generated names. These differ between versions of Crossplane although the same is composed.
+// Desired returns copies of an XR and its composed resources without the fields that Crossplane
+// adds and functions do not desire: the conditions and the resource references of the XR, owner
+// references and generated names. These fields differ between versions of Crossplane even if
+// the composed resources are the same.
 func Desired(xr map[string]any, composed []map[string]any) []map[string]any {
 	xr = without(xr, "metadata", "ownerReferences")
 	for _, path := range [][]string{{"status", "conditions"}, {"spec", "resourceRefs"}, {"spec", "crossplane", "resourceRefs"}} {

@@ -163,7 +163,7 @@ func took(t Trace) time.Duration {
 	return sum
 }
 
-// share returns a step's duration in percent of that of the slowest step.
+// share returns a step's duration in percent of the slowest step's duration.
 func share(t Trace, s Step) int {
 	var slowest time.Duration
 	for _, other := range t.Steps {

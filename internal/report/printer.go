@@ -16,7 +16,7 @@ import (
 // A Style is how a text is written. The zero value is for files and pipes.
 type Style struct {
 	Color bool
-	// Columns is the width at which texts are wrapped and values are shortened. 0 is no limit.
+	// Columns is the width at which texts are wrapped and values are shortened. 0 means no limit.
 	Columns int
 }
 
@@ -147,7 +147,7 @@ func (p *printer) note(indent, what string, c Change) {
 	p.line(indent, colorOf(c.Op), c.Op.Sign()+" ["+what+"]: "+Printable(words))
 }
 
-// A Color is a color or style of a terminal. The zero value is no color.
+// A Color is a color or style of a terminal. The zero value means no color.
 type Color string
 
 // The colors and styles of texts.

@@ -23,8 +23,8 @@ type Recorder struct {
 	pass  int // the pass to which calls belong
 }
 
-// A Call is one call of a function. Its messages are those of the call, which by
-// the contract of function.Runner nobody changes afterwards.
+// A Call is one call of a function. It has the messages of the call, not copies: by the
+// contract of function.Runner, nobody changes them afterwards.
 type Call struct {
 	Step, Function string
 	Took           time.Duration
@@ -97,8 +97,9 @@ func (r *Recorder) callsByStep() [][]Call {
 	return steps
 }
 
-// stepOf returns the step that made these calls. The changes of the step are those
-// of its last response. A failed step has no changes: its response is discarded.
+// stepOf returns the step that made these calls. The changes of the step are the
+// changes in its last response. A failed step has no changes: its response is
+// discarded.
 func stepOf(calls []Call) Step {
 	first, last := calls[0], calls[len(calls)-1]
 	s := Step{Name: first.Step, Function: first.Function, Calls: len(calls)}

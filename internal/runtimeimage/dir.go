@@ -134,7 +134,7 @@ func (t *tree) fitsAll(images *Images) error {
 	return nil
 }
 
-// fits returns an error if the tree contains programs, but none for the processor of p.
+// fits returns an error if the tree contains programs, but no program for the processor of p.
 func (t *tree) fits(p v1.Platform) error {
 	if len(t.programs) == 0 || t.programs[p.Architecture] != "" || t.programs[older[p.Architecture]] != "" {
 		return nil

@@ -14,8 +14,9 @@ import (
 )
 
 // checkEntrypoint returns an error unless the image of base and the tree has the program of
-// the entry point, and the program may be executed. files are the files of base; they
-// become those of the image. A base image with too many files is not checked, and reported.
+// the entry point, and the program may be executed. files are the files of base, to which
+// it adds the files of the tree. For a base image with too many files, checkEntrypoint only
+// reports that it did not check.
 func (t *dirTree) checkEntrypoint(base v1.Image, files *scan, opts Options) error {
 	config, err := base.ConfigFile()
 	if err != nil {

@@ -37,7 +37,7 @@ type Config struct {
 	// Verbatim keeps a user that is root, and the list of ports. Otherwise the user 65532
 	// replaces root, and the port of functions is added to the ports.
 	Verbatim bool
-	// NoPort keeps the list of ports, for a program that is no function.
+	// NoPort keeps the list of ports, for a program that is not a function.
 	NoPort bool
 }
 

@@ -41,8 +41,9 @@ type Folder struct {
 }
 
 // Layer lists the files of the folder, and returns the layer with them. Their modification
-// time is zero. The list has the same limits and exceptions as that of FromDir. As in layers
-// of the crossplane CLI, names are absolute, and directories below links have no entries.
+// time is zero. The list has the same limits and exceptions as the list of FromDir. As in
+// layers of the crossplane CLI, names are absolute, and directories below links have no
+// entries.
 func (f Folder) Layer(ctx context.Context, report progress.Func) (_ Layer, err error) {
 	if f.Dir == "" {
 		return Layer{Key: f.At, Write: func(w io.Writer) error { return f.write(ctx, w, nil) }}, nil

@@ -67,11 +67,11 @@ type Program struct {
 
 func (p Program) path() string { return cmp.Or(p.Path, ProgramPath) }
 
-// FromPrograms adds a program to the base image of each platform. base may
-// be nil: FromLayers describes the minimal image and the ownership. The program is the entry
-// point of config, listens on port 9443 unless NoPort is set, and does not run as root. A program
-// that is not an ELF executable for its platform is an error. So is one with a dynamic loader, which
-// the minimal image does not have.
+// FromPrograms adds a program to the base image of each platform. base may be nil: FromLayers
+// describes the minimal image and the ownership. The program is the entry point of config, listens
+// on port 9443 unless NoPort is set, and does not run as root. A program that is not an ELF
+// executable for its platform is an error. Without a base, a program with a dynamic loader is an
+// error, too, because the minimal image has no loader.
 func FromPrograms(ctx context.Context, base *Images, programs []Program, config Config, opts Options) (*Images, error) {
 	of := map[string]Program{}
 	var platforms []v1.Platform

@@ -20,7 +20,7 @@ func elf(machine byte) []byte {
 	return header
 }
 
-// dynamic returns an ELF executable with one program header (Elf64_Phdr), that of its loader.
+// dynamic returns an ELF executable with one program header (Elf64_Phdr): the header of its loader.
 func dynamic(machine byte) []byte {
 	header := append(elf(machine), make([]byte, 56)...)
 	header[20], header[32], header[52], header[54], header[56], header[64] = 1, 64, 64, 56, 1, 3

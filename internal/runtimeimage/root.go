@@ -67,7 +67,7 @@ func IsRoot(path string) bool {
 // FromRoot returns an image whose only layer is a root file system: a folder, or a tar that
 // may be compressed. Owners, modes and links are kept; all times are zero. Devices, pipes and
 // sockets are left out, and so is what is in /dev, /proc and /sys. No symbolic link is
-// followed. The platform is that of most programs. Errors name the path.
+// followed. The platform is the platform of most programs. Errors name the path.
 func FromRoot(ctx context.Context, path string, opts Options) (*Images, error) {
 	all, err := read(path, opts, func(s *spool) (*Images, error) { return s.fromRoot(ctx, path, opts.Created) })
 	if err != nil {

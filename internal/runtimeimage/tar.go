@@ -49,7 +49,7 @@ func WriteTar(ctx context.Context, w io.Writer, files []TarFile) error {
 	return tw.Close()
 }
 
-// writeParents writes the headers of a directory and of those above it, unless made has them.
+// writeParents writes the headers of a directory and of its parents, except directories in made.
 func writeParents(tw *tar.Writer, made map[string]bool, dir string) error {
 	if made[dir] {
 		return nil

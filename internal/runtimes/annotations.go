@@ -32,7 +32,7 @@ func (e *AnnotationError) Error() string {
 
 func (e *AnnotationError) Unwrap() error { return e.Err }
 
-// ParseAnnotations parses those annotations that have a Setting. The error is an
+// ParseAnnotations parses the annotations that have a Setting. The error is an
 // AnnotationError.
 func ParseAnnotations(annotations map[string]string, settings []Setting) error {
 	for _, s := range settings {

@@ -17,7 +17,7 @@ const maxMetadata = 16 << 20
 
 // Metadata has what a package says about its function.
 type Metadata struct {
-	// Kind and Name are those of the package metadata.
+	// Kind and Name are the kind and name in the package metadata.
 	Kind, Name string
 	// Capabilities is spec.capabilities of the package metadata.
 	Capabilities []string

@@ -23,7 +23,7 @@ func TestMemoryLimit(t *testing.T) {
 		"Own":      {"version 2 has the limit of the own group", "cgroup2", "rw", "0::/a/b\n", map[string]string{"a/b/memory.max": "1000\n"}, 1000},
 		"Above":    {"the limit of a group above is lower", "cgroup2", "rw", "0::/a/b\n", map[string]string{"a/b/memory.max": "1000\n", "a/memory.max": "500\n"}, 500},
 		"Mount":    {"a container's own group is the mount itself", "cgroup2", "rw", "0::/\n", map[string]string{"memory.max": "700\n"}, 700},
-		"None":     {"max is no limit", "cgroup2", "rw", "0::/a/b\n", map[string]string{"a/b/memory.max": "max\n"}, 0},
+		"None":     {"max means no limit", "cgroup2", "rw", "0::/a/b\n", map[string]string{"a/b/memory.max": "max\n"}, 0},
 		"Version1": {"version 1 has another file", "cgroup", "rw,memory", "4:memory:/a\n", map[string]string{"a/memory.limit_in_bytes": "900\n"}, 900},
 		"NoFile":   {"a system without the files has no limit", "cgroup2", "rw", "0::/a/b\n", nil, 0},
 	}

@@ -519,7 +519,7 @@ func keepCapability(number string) error {
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // capabilities are those of a thread
+	runtime.LockOSThread() // capabilities belong to a thread
 	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
 		if c != keep {
 			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // ignore an error: the kernel may know fewer capabilities

@@ -114,11 +114,11 @@ func TestFunctionGetsItsSpec(t *testing.T) {
 		want         string
 	}{
 		{"Environment", "only the variables of the spec are set", []string{"env"}, func(s *sandbox.Spec) { s.Env = []string{"A=1", "B=2"} }, "A=1,B=2"},
-		{"Hostname", "the host name is the one of the spec", []string{"hostname"}, func(s *sandbox.Spec) { s.Hostname = "other" }, "other"},
-		{"Directory", "the working directory is the one of the spec", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/tmp" }, "/tmp"},
-		{"IDs", "the ids are those of the image; the supervisor is process 1", []string{"ids"}, func(s *sandbox.Spec) { s.UID, s.GID = 7, 8 }, "7:8 "},
+		{"Hostname", "the function has the host name of the spec", []string{"hostname"}, func(s *sandbox.Spec) { s.Hostname = "other" }, "other"},
+		{"Directory", "the function has the working directory of the spec", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/tmp" }, "/tmp"},
+		{"IDs", "the function has the user and group ids of the spec; the supervisor is process 1", []string{"ids"}, func(s *sandbox.Spec) { s.UID, s.GID = 7, 8 }, "7:8 "},
 		{"Resolver", "the resolver configuration of the spec is used if the root has none", []string{"cat", "/etc/resolv.conf"}, func(s *sandbox.Spec) { s.Resolver = []byte("nameserver 192.0.2.53") }, "nameserver 192.0.2.53"},
-		{"Files", "the limit of open files is the one of the spec", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 " + limits},
+		{"Files", "the function has the limit of open files of the spec", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 " + limits},
 		{"DefaultFiles", "the limit of open files has a default", []string{"rlimits"}, func(*sandbox.Spec) {}, "1024 " + limits},
 		{"StdoutByName", "programs can open /dev/stderr by name", []string{"reopen"}, func(*sandbox.Spec) {}, "done"},
 	} {

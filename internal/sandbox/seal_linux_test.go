@@ -54,10 +54,10 @@ func TestExecuteOnly(t *testing.T) {
 		{"a group can write", os.Geteuid(), 0o775, false},
 		{"everyone can write", os.Geteuid(), 0o757, false},
 		{"the sandbox cannot execute it", os.Geteuid(), 0o750, false},
-		{"the owner is the last user before those of the sandbox", DefaultHostID - 1, 0o755, true},
+		{"the owner is the last user before the users of the sandbox", DefaultHostID - 1, 0o755, true},
 		{"the owner is the first user of the sandbox", DefaultHostID, 0o755, false},
 		{"the owner is the last user of the sandbox", DefaultHostID + idRange - 1, 0o755, false},
-		{"the owner is the first user after those of the sandbox", DefaultHostID + idRange, 0o755, true},
+		{"the owner is the first user after the users of the sandbox", DefaultHostID + idRange, 0o755, true},
 	} {
 		if tc.owner != os.Geteuid() && !MapsIDs() {
 			continue // only root can give a file away

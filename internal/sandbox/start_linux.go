@@ -282,9 +282,9 @@ func newReport(s Spec, group *Cgroup) Report {
 	return r
 }
 
-// limit returns the limit that is in force: kept, if the control group enforces it, and
-// otherwise a resource limit of asked, but at least least. If asked is 0, there is no
-// limit.
+// limit returns the limit that is in force. If kept is not 0, the control group
+// enforces kept. Otherwise, a resource limit enforces asked, but at least the value
+// least. If asked is 0, there is no limit.
 func limit(asked, kept int64, by Enforcer, least int64) Limit {
 	switch {
 	case kept > 0:

@@ -27,7 +27,7 @@ type ApplyType struct {
 }
 
 // ApplyType returns the ApplyType of a kind in d, or of a kind of Kubernetes. The bool is
-// false if gvk is neither. It is safe for concurrent use.
+// false if neither d nor Kubernetes has gvk. It is safe for concurrent use.
 func (d Definitions) ApplyType(gvk schema.GroupVersionKind) (ApplyType, bool) {
 	def, ok := d[gvk.GroupKind()]
 	if !ok {

@@ -20,8 +20,8 @@ import (
 )
 
 // setInGo has defaults that functions of the API server set, so that the published schemas
-// lack them (k8s.io/kubernetes, pkg/apis/*/v1/defaults.go). It has those that do not
-// depend on other fields.
+// lack them (k8s.io/kubernetes, pkg/apis/*/v1/defaults.go). It has the defaults that do
+// not depend on other fields.
 var setInGo = map[string]map[string]any{
 	"core.v1.ServiceSpec":           {"sessionAffinity": "None", "type": "ClusterIP"},
 	"core.v1.PodSpec":               {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler", "terminationGracePeriodSeconds": 30, "enableServiceLinks": true},

@@ -84,7 +84,7 @@ func (c *ruleChecker) checkEach(p part, s *structural.Structural) field.ErrorLis
 	return errs
 }
 
-// rules returns the errors in the CEL rules of s itself, not in those of nested schemas.
+// rules returns the errors in the CEL rules of s itself, not of nested schemas.
 func (c *ruleChecker) rules(p part, s *structural.Structural) field.ErrorList {
 	at := p.at.Child("x-kubernetes-validations")
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())

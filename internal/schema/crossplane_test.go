@@ -66,7 +66,7 @@ func TestCrossplaneFiles(t *testing.T) {
 	}
 }
 
-// TestCrossplaneNewest checks that the newest release is the one of the Go types.
+// TestCrossplaneNewest checks that the newest release is the release of the Go types.
 func TestCrossplaneNewest(t *testing.T) {
 	out, err := exec.CommandContext(e2e.Context(t), "go", "list", "-m", "-f", "{{.Version}}", apis).Output()
 	e2e.NoError(t, err)

@@ -30,8 +30,8 @@ func DecodeKind(at *field.Path, v any, into reflect.Type) []Fault {
 	return d.found
 }
 
-// Misfits returns the faults of a JSON text whose values have other types than those of a Go type.
-// They have the indexes of lists, which errors of decoding lack.
+// Misfits returns a fault for each value in a JSON text whose type does not fit a Go type. The
+// faults have the indexes of lists, which errors of decoding lack.
 func Misfits(text []byte, into reflect.Type) []Fault {
 	var v any
 	if into == nil || kjson.UnmarshalCaseSensitivePreserveInts(text, &v) != nil {
@@ -202,7 +202,7 @@ func NearestField(t reflect.Type, path string) string {
 }
 
 // FieldNames returns the JSON names of the fields beside the field at a path in a Go type, sorted.
-// inMaps has those of them whose values are objects with any keys.
+// inMaps has the names of the fields whose values are objects with any keys.
 func FieldNames(t reflect.Type, path string) (names, inMaps []string) {
 	parents := strings.Split(path, ".")
 	for _, name := range parents[:len(parents)-1] {
@@ -230,7 +230,8 @@ func DidYouMean(t reflect.Type, path string) string {
 	return hint.DidYouMean(NearestField(t, path))
 }
 
-// structIn returns t without pointers, lists and maps around it, or nil if it is no struct.
+// structIn returns t without pointers, lists and maps around it, or nil if the rest is not a
+// struct.
 func structIn(t reflect.Type) reflect.Type {
 	for t != nil {
 		switch t.Kind() {

@@ -139,7 +139,7 @@ func decodeDefinition(obj map[string]any) (*Definition, error) {
 	return def, nil
 }
 
-// withoutSchemas returns obj without what is large or not needed, and the schema of each version or
+// withoutSchemas returns obj without its large and unused parts, and the schema of each version or
 // nil. It does not change obj.
 func withoutSchemas(obj map[string]any) (slim map[string]any, schemas []any) {
 	spec, ok := obj["spec"].(map[string]any)
@@ -179,8 +179,8 @@ func (v *version) setSchema(s *extv1.JSONSchemaProps) {
 	}
 }
 
-// Define returns the kinds that obj defines: the kind of a CRD or MRD, or the
-// XRs and claims of an XRD. Other objects, and CRDs of v1beta1, define none.
+// Define returns the kinds that obj defines: the kind of a CRD or MRD, or the XRs and
+// claims of an XRD. For other objects, and for CRDs of v1beta1, it returns no kinds.
 func Define(obj map[string]any) ([]*Definition, error) {
 	if !crd.Defines(obj) || obj["apiVersion"] == "apiextensions.k8s.io/v1beta1" {
 		return nil, nil

@@ -139,9 +139,9 @@ func metadataFault(err *field.Error) Fault {
 	return f
 }
 
-// nearestTo returns the known field whose name is most similar to that of the
-// unknown field, in the same object. unknown is the path of the unknown field.
-// It returns "" if no name is similar.
+// nearestTo returns the known field of the same object whose name is most similar to
+// the name of the unknown field. unknown is the path of the unknown field. It returns
+// "" if no name is similar.
 func nearestTo(unknown string, root *structural.Structural) string {
 	at := strings.LastIndexByte(unknown, '.')
 	parent, name := unknown[:max(at, 0)], unknown[at+1:]

@@ -13,7 +13,7 @@ import (
 // The API server refuses these combinations of keywords in addition to what ValidateStructural
 // refuses. Its own check of a CRD needs packages that make each start of a program slower.
 
-// checkKeywords returns the errors in the keywords of s itself, not in those of nested schemas.
+// checkKeywords returns the errors in the keywords of s itself, not of nested schemas.
 func checkKeywords(p part, s *structural.Structural) field.ErrorList {
 	var errs field.ErrorList
 	if _, ok := typeNames[s.Type]; !ok && s.Type != "" {

@@ -85,8 +85,8 @@ func isMisplaced(name string, s map[string]any) bool {
 	return hasType && (hasProperties || s["type"] == "object") && !strings.HasPrefix(name, "x-") && !slices.Contains(otherKeywords, name)
 }
 
-// undecodable returns the faults because of which data, the JSON of a schema at a path, does
-// not decode to a schema. err is the error of decoding.
+// undecodable returns the faults that prevent the decoding of data, the JSON of a schema at
+// a path. err is the error of decoding.
 func undecodable(at *field.Path, data []byte, err error) []Fault {
 	var value any
 	if kjson.Unmarshal(data, &value) != nil {
@@ -119,8 +119,8 @@ func (v version) decode(data []byte) version {
 // keyword matches the name of a keyword in an error of structural.NewStructural.
 var keyword = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`'(\S+)'`) })
 
-// unsupported returns an error for each keyword because of which the schema s at a path has no
-// structural form. err is the error of the conversion of s, which does not say where the keyword is.
+// unsupported returns an error for each keyword that prevents a structural form of s, the schema at
+// a path. err is the error of the conversion of s, which does not say where the keyword is.
 func unsupported(at *field.Path, s *apiextensions.JSONSchemaProps, err error) field.ErrorList {
 	var errs field.ErrorList
 	below := func(at *field.Path, sub *apiextensions.JSONSchemaProps) {
@@ -163,11 +163,11 @@ func unsupported(at *field.Path, s *apiextensions.JSONSchemaProps, err error) fi
 	return errs
 }
 
-// Undeclared returns a fault for each field that a schema requires or a printer column prints
-// without a declaration of the field, for each format with a misspelled name, for a kind in lower
-// case, and for each field of an XRD that Crossplane drops. The API server accepts such a definition.
-// Then it removes a required field from all objects, and so refuses them, prints an empty column, and
-// ignores the format.
+// Undeclared returns the faults of a definition that the API server accepts, but that probably does
+// not do what its author means. Such a fault is a field that is required or printed in a column but
+// not declared, a misspelled format, a kind in lower case, or a field of an XRD that Crossplane
+// drops. The API server removes an undeclared field from all objects: it refuses all objects if the
+// field is required, and a column is empty. It ignores an unknown format.
 func (d *Definition) Undeclared() []Fault {
 	found := slices.Clone(d.dropped)
 	if near := upperKind(d.GroupKind.Kind); near != d.GroupKind.Kind {
@@ -227,7 +227,7 @@ func (v version) emptyColumn(path string) (Fault, bool) {
 	return Fault{}, false
 }
 
-// formats are those that the API server validates, and those that describe numbers.
+// formats are the formats that the API server validates, and the formats that describe numbers.
 var formats = []string{
 	"bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5", "isbn", "isbn10", "isbn13",
 	"creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration", "datetime", "date-time",

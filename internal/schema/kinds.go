@@ -66,7 +66,7 @@ func SimilarKind(apiVersion, kind string) string {
 		}
 		kinds = append(kinds, other)
 	}
-	slices.Sort(kinds) // Of several kinds, the same one is always suggested.
+	slices.Sort(kinds) // If several kinds are similar, the same kind is always suggested.
 	return hint.Nearest(kind, kinds)
 }
 
@@ -81,17 +81,17 @@ networking.k8s.io/v1/Ingress networking.k8s.io/v1/NetworkPolicy policy/v1/PodDis
 rbac.authorization.k8s.io/v1/ClusterRole rbac.authorization.k8s.io/v1/ClusterRoleBinding
 rbac.authorization.k8s.io/v1/Role rbac.authorization.k8s.io/v1/RoleBinding`)
 
-// withoutBeta are kinds of which Kubernetes v1.32 and later have no alpha or beta version
+// withoutBeta are kinds that have no alpha or beta version in Kubernetes v1.32 and later
 // (https://kubernetes.io/docs/reference/using-api/deprecation-guide).
 var withoutBeta = strings.Fields(`CertificateSigningRequest ClusterRole ClusterRoleBinding CronJob CSIDriver CSINode CSIStorageCapacity
 CustomResourceDefinition DaemonSet Deployment EndpointSlice Event FlowSchema HorizontalPodAutoscaler Ingress IngressClass Job Lease
 MutatingWebhookConfiguration NetworkPolicy PodDisruptionBudget PriorityClass PriorityLevelConfiguration ReplicaSet Role RoleBinding
 RuntimeClass StatefulSet StorageClass ValidatingWebhookConfiguration VolumeAttachment`)
 
-// Misspelled returns the apiVersion or the kind that is meant if no API server has the given ones:
-// the version is missing, alpha or beta is misspelled in it, the kind or the group is misspelled in
-// a group of Kubernetes, or the kind of Kubernetes is in another group or version. Groups of other
-// kinds have a dot. It returns "" if there is no such mistake.
+// Misspelled returns the apiVersion or the kind that is probably meant if no API server has the
+// given apiVersion and kind: the version is missing, alpha or beta is misspelled in it, the kind or
+// the group is misspelled in a group of Kubernetes, or the kind of Kubernetes is in another group
+// or version. Only groups of Kubernetes have no dot. It returns "" if there is no such mistake.
 func Misspelled(apiVersion, kind string) string {
 	gv := schema.FromAPIVersionAndKind(apiVersion, "").GroupVersion()
 	if found := stage().FindStringSubmatch(gv.Version); found != nil {
@@ -157,8 +157,8 @@ func served(gv schema.GroupVersion, kind string) string {
 // ownGroups are the API groups of Crossplane, of projects and of xfn.
 var ownGroups = strings.Fields("apiextensions.crossplane.io dev.crossplane.io meta.dev.upbound.io meta.pkg.crossplane.io ops.crossplane.io pkg.crossplane.io protection.crossplane.io xfn.dev")
 
-// HasNoXRs reports whether the kinds of an API version are those of Kubernetes, Crossplane, projects
-// or xfn, so that no object of it is a composite resource or a claim.
+// HasNoXRs reports whether an API version belongs to Kubernetes, Crossplane, projects or xfn, so
+// that it has no composite resources and claims.
 func HasNoXRs(gv schema.GroupVersion) bool {
 	core := gv == schema.GroupVersion{Version: "v1"} || gv.Group != "" && !strings.Contains(gv.Group, ".")
 	return core || strings.HasSuffix(gv.Group, ".k8s.io") || slices.Contains(ownGroups, gv.Group)

@@ -45,9 +45,9 @@ func leaves() []reflect.Type {
 	}
 }
 
-// kubernetesKinds returns the kinds in kubernetesJSON. Each has a Go type that is generated with
-// the fields in kubernetesJSON at the first call of the func, because that of all kinds takes
-// milliseconds.
+// kubernetesKinds returns the kinds in kubernetesJSON. Each kind has a func that generates its
+// Go type from the fields in kubernetesJSON at its first call, because generating the types of
+// all kinds takes milliseconds.
 func kubernetesKinds() typeMap {
 	var d described
 	if err := json.Unmarshal(kubernetesJSON, &d); err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Enumerated is implemented by types of strings with a fixed set of values.
 type Enumerated interface {
-	// Enum returns the values. It does not depend on the receiver.
+	// Enum returns the values that the type accepts. It does not depend on the receiver.
 	Enum() []string
 }
 

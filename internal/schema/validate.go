@@ -134,9 +134,9 @@ type validators struct {
 	forms validation.SchemaValidator
 	// spec is the schema of forms.
 	spec *spec.Schema
-	// hasRules is true if the schema has CEL rules, and usual has those of usualRules by their
-	// messages. rules compiles them at its first call, and ofNew those that the API server checks for
-	// new objects.
+	// hasRules is true if the schema has CEL rules. usual has the rules among them that are in
+	// usualRules, by their messages. rules compiles all rules at its first call, and ofNew the rules
+	// that the API server checks for new objects.
 	hasRules     bool
 	usual        map[string]usualRule
 	rules, ofNew func() *cel.Validator

@@ -44,8 +44,8 @@ func RootFields() []string { return []string{"apiVersion", "kind", "metadata", "
 // defaultDeletePolicy is a field in the spec of an XRD that only affects claims.
 const defaultDeletePolicy = "defaultCompositeDeletePolicy"
 
-// ForClaims reports whether an unknown field of a composite resource or an XRD is one that only claims
-// have.
+// ForClaims reports whether only claims have a field that is unknown in a composite resource or an
+// XRD.
 func ForClaims(field string) bool {
 	return field == "spec.compositeDeletePolicy" || field == "spec.crossplane.compositeDeletePolicy"
 }

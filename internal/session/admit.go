@@ -160,8 +160,8 @@ func (p plan) admitComposed(ctx context.Context, at string, parent, u *unstructu
 	return p.refusals(at, p.validator.ComposedBy(parent.Object).Objects(ctx, u.Object))
 }
 
-// refusals returns the errors of an API server in results, which are those of one object, as
-// refuseOrReport does. at is the position of the object if the results have none.
+// refusals returns the errors of an API server in the results of one object, in the form of
+// refuseOrReport. at is the position of the object if the results have none.
 func (p plan) refusals(at string, results []validate.Result) (invalid []string, err error) {
 	var all []error
 	for _, r := range results {

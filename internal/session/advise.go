@@ -93,13 +93,13 @@ func explainName(err error, xr string, doc manifest.Document) error {
 }
 
 // locate adds the position and a hint to err if an observed resource has no name in the pipeline,
-// or is not one of the composite resource.
+// or does not belong to the composite resource.
 func (s state) locate(err error) error {
 	if stranger, ok := errors.AsType[*reconciler.StrangerError](err); ok && reconciler.ResourceName(stranger.Object.Object) == "" {
 		if at := s.at[keyOf(stranger.Object)]; at != "" {
 			err = fmt.Errorf("%w (at %s)", err, at)
 		}
-		return hint.Wrap(err, "observed resources are those that the composite resource composes: give the resources that functions require with "+hint.RequiredResources)
+		return hint.Wrap(err, "observed resources are the resources that the composite resource composes: give the resources that functions require with "+hint.RequiredResources)
 	}
 	var unnamed *reconciler.UnnamedError
 	if !errors.As(err, &unnamed) {
@@ -114,8 +114,8 @@ func (s state) locate(err error) error {
 	return hint.Wrap(err, "set the annotation in metadata.annotations to the name that the pipeline gives this resource: the functions know it by this name")
 }
 
-// misnamed describes the observed resources whose name in the pipeline is probably a misspelling of
-// that of a composed resource that is not observed.
+// misnamed describes the observed resources whose name in the pipeline probably misspells the name
+// of a composed resource that is not observed.
 func (s state) misnamed(composed []map[string]any) (warnings []string) {
 	desired := reconciler.ComposedByName(composed)
 	isObserved := reconciler.ByName(s.named)
@@ -183,7 +183,7 @@ func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalErro
 }
 
 // unnamed returns the hint for a fatal result about a document without the name of a composed resource,
-// or "". The document may be that of the composite resource, with a misspelled kind or apiVersion.
+// or "". The document may describe the composite resource, with a misspelled kind or apiVersion.
 func unnamed(fatal string, e composition.Entry) hint.Hint {
 	quoted, _, ok := strings.Cut(fatal, `" template is missing required "gotemplating.fn.crossplane.io/composition-resource-name"`)
 	if !ok {
@@ -206,8 +206,8 @@ func addPlace(err error, at sdk.Location, e composition.Entry, n int) error {
 	return err
 }
 
-// misspelled returns the first field of an input whose value is similar to one that the builtin
-// allows, and is named by a fatal result.
+// misspelled returns the first field of an input whose value a fatal result names, and is
+// similar to a value that the builtin allows.
 func misspelled(b builtin.Builtin, input []byte, fatal string) (none schema.Fault) {
 	var obj any
 	if b.Type == nil || json.Unmarshal(input, &obj) != nil {

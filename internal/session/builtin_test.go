@@ -173,7 +173,7 @@ func TestBuiltinSettings(t *testing.T) {
 		"Setting":    {"a setting applies", missing, annotation("ttl", "1m"), builtin.Settings{"go-templating.default-options": "missingkey=error"}, nil, `map has no entry for key "none"`},
 		"Annotation": {"an annotation applies", missing, annotation("default-options", "missingkey=error"), nil, nil, `map has no entry for key "none"`},
 		"Given":      {"the input has precedence", "{source: Inline, options: [], inline: {template: '# {{ .none }}'}}", annotation("default-options", "missingkey=error"), nil, nil, ""},
-		"All":        {"an annotation of all Functions has precedence over that of one", missing, annotation("default-options", "missingkey=error"), nil, map[string]string{builtin.AnnotationPrefix + "default-options": "missingkey=zero"}, ""},
+		"All":        {"an annotation of all Functions has precedence over the annotation of one Function", missing, annotation("default-options", "missingkey=error"), nil, map[string]string{builtin.AnnotationPrefix + "default-options": "missingkey=zero"}, ""},
 		"Unknown":    {"an unknown annotation is an error", missing, annotation("default-option", "a"), nil, nil, `function-go-templating has no setting "default-option"`},
 		"Release":    {"a release does not have the setting", missing, strings.Replace(annotation("default-options", "a"), ":main", ":v0.12.2", 1), nil, nil, "function-go-templating v0.12.2 has no setting default-options"},
 	}

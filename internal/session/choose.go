@@ -29,7 +29,7 @@ type choice struct {
 	fn      runtimes.Function
 	runtime Runtime
 	// builtin runs the function if runtime is Builtin. With any other runtime, if
-	// builtin has a Name, its responses are compared with those of the function.
+	// builtin has a Name, its responses are compared with the function's.
 	builtin builtin.Builtin
 	// templates is the folder from which builtin reads templates if the package is a folder
 	// with templates. replaced is the package that builtin replaces.
@@ -112,7 +112,7 @@ func (s *Session) addUnlisted(p *plan, e composition.Entry) {
 	}
 }
 
-// builtinFor returns the builtin for the name of a Function. The name is that of the
+// builtinFor returns the builtin for the name of a Function. It is the name of the
 // builtin, or the name that Crossplane's package manager gives to its package.
 func builtinFor(name string) (builtin.Builtin, bool) {
 	return builtin.Named(strings.TrimPrefix(name, "crossplane-contrib-"))

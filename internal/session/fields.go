@@ -30,7 +30,7 @@ type fieldsKey struct {
 }
 
 // checkFields checks that the fields of composite resources in the Composition's patches exist in
-// the XRD of p, and reports those that do not.
+// the XRD of p, and reports fields that do not exist.
 func (s *Session) checkFields(ctx context.Context, p plan, strict bool) error {
 	key := fieldsKey{p.entry.Document.Key(), p.xrdDocument.Key(), Release(p.in.Profile)}
 	found, err := s.fields.Do(key, func() ([]composition.Problem, error) { return fieldProblems(ctx, p.entry, *p.xrd), nil })

@@ -95,7 +95,7 @@ func withoutData(doc manifest.Document) []error {
 }
 
 // checkMetadata is a givenCheck of observed resources. Only their metadata is validated, because
-// their kinds may be newer than those of the program.
+// their kinds may be newer than the kinds that this program knows.
 func checkMetadata(_ context.Context, doc manifest.Document, _ schema.Release) []error {
 	obj, err := doc.Object()
 	if err != nil {
@@ -105,8 +105,8 @@ func checkMetadata(_ context.Context, doc manifest.Document, _ schema.Release) [
 	return metadataErrors(doc, obj, kind)
 }
 
-// metadataErrors returns the faults in the metadata of obj, the object in doc, and in its keys. what is
-// what messages call the object.
+// metadataErrors returns the faults in the metadata of obj, the object in doc, and in its keys.
+// Messages call the object what.
 func metadataErrors(doc manifest.Document, obj map[string]any, what string) []error {
 	errs := refusals(doc, schema.AnyMetadata(obj), what)
 	for _, at := range doc.BooleanKeys() {
@@ -115,7 +115,7 @@ func metadataErrors(doc manifest.Document, obj map[string]any, what string) []er
 	return errs
 }
 
-// refusals returns the faults of the object in doc as errors. what is what messages call the object.
+// refusals returns the faults of the object in doc as errors. Messages call the object what.
 func refusals(doc manifest.Document, faults []schema.Fault, what string) (errs []error) {
 	for _, f := range faults {
 		text := fmt.Sprintf("an API server refuses this %s: %s", what, f)
@@ -150,7 +150,7 @@ func checkFunction(ctx context.Context, doc manifest.Document, release schema.Re
 	return errs
 }
 
-// checkCredentials is a givenCheck of credentials of functions: only Secrets have any.
+// checkCredentials is a givenCheck of credentials of functions, which only Secrets have.
 func checkCredentials(ctx context.Context, doc manifest.Document, release schema.Release) (errs []error) {
 	objs, _, err := decodeAll(doc)
 	if err != nil {
@@ -169,8 +169,8 @@ func checkCredentials(ctx context.Context, doc manifest.Document, release schema
 	return errs
 }
 
-// checkContext warns of a context that functions do not see as it is meant: a key that is similar to
-// that of the environment, and an environment that is not an object.
+// checkContext warns of mistakes in the context: a key that is similar to the key of the
+// environment, and an environment that is not an object.
 func (s *Session) checkContext(in Inputs, fields map[string]any) {
 	for key, value := range fields {
 		text := ""

@@ -70,8 +70,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// differences returns the golden cases whose output differs on purpose, as "CASE ENGINE", and those
-// of Operations.
+// differences returns the golden cases whose output differs on purpose, as "CASE ENGINE", and the
+// golden cases of Operations.
 func differences(t *testing.T) (renders, operations map[string]bool) {
 	t.Helper()
 	var listed struct {
@@ -201,7 +201,7 @@ func (g golden) functions() string {
 	return "functions"
 }
 
-// inputs parses the arguments of a golden case, which are those of `crossplane render`.
+// inputs parses the arguments of a golden case, which are arguments of `crossplane render`.
 func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
 	in := session.Inputs{
 		XRs: []string{"xr.yaml"}, Composition: "composition.yaml",

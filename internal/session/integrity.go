@@ -24,9 +24,9 @@ import (
 // Crossplane v1 has it.
 const storeConfigField = "spec.publishConnectionDetailsWithStoreConfigRef"
 
-// checkIntegrity checks a Composition. It returns the problems because of which
-// the imitated version of Crossplane fails, and warns of all others. problems
-// are those that were already found; checkIntegrity adds missing functions.
+// checkIntegrity checks a Composition. It returns the problems that make the imitated
+// version of Crossplane fail, and warns of all others. problems are the problems that
+// were already found; checkIntegrity adds missing functions.
 func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, problems []composition.Problem, p plan) error {
 	old := s.reportConverted(e, p)
 	s.warnName(e)
@@ -100,8 +100,8 @@ func (s *Session) reportConverted(e composition.Entry, p plan) error {
 	return nil
 }
 
-// A silentKey is what silentProblems depends on: a Composition, the builtins that the packages of its
-// steps are, and whether the context of the render has an environment.
+// A silentKey has everything that silentProblems depends on: a Composition, the builtins of its
+// steps, and whether the context of the render has an environment.
 type silentKey struct {
 	composition    *apiextv1.Composition
 	official       string
@@ -125,15 +125,16 @@ func (s *Session) silentProblems(ctx context.Context, e composition.Entry, p pla
 	return found
 }
 
-// official returns Policy.Official of a package. Thousands of renders ask for the same packages.
+// official returns Policy.Official of a package. It caches the result, because thousands of renders
+// ask for the same packages.
 func (s *Session) official(pkg string) string {
 	// The func returns no error.
 	name, _ := s.officials.Do(pkg, func() (string, error) { return s.config.Builtins.Official(pkg), nil })
 	return name
 }
 
-// nearBuiltin returns the begin of a hint that suggests the builtin whose name is similar to that
-// of the function of a step. It returns "" if there is none.
+// nearBuiltin returns the beginning of a hint that suggests the builtin whose name is similar to
+// the function of a step. It returns "" if there is no such builtin.
 func nearBuiltin(e composition.Entry) hint.Hint {
 	var names []string
 	for _, b := range builtin.All() {
@@ -191,7 +192,7 @@ func (in Inputs) hintMode(e composition.Entry, err error) error {
 }
 
 // warnOtherComposition warns if xr, the composite resource in doc, refers to another Composition than
-// the one that is rendered.
+// the rendered Composition.
 func (s *Session) warnOtherComposition(p plan, doc manifest.Document, xr map[string]any) {
 	for _, parent := range []string{"spec.crossplane", "spec"} {
 		field := parent + ".compositionRef.name"

@@ -115,8 +115,8 @@ func (e *NoCompositionError) Error() string {
 	return "found no Composition, but " + strings.Join(e.Others, ", ")
 }
 
-// define returns the kinds that XRDs in docs, and XRDs, CRDs and MRDs in a dump define. Those
-// in docs have priority.
+// define returns the kinds that XRDs in docs, and XRDs, CRDs and MRDs in a dump define. The
+// definitions in docs have priority.
 func (s *Session) define(docs []manifest.Document, exists state) schema.Definitions {
 	var objects []map[string]any
 	for _, u := range exists.dumped {
@@ -243,7 +243,7 @@ func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 }
 
 // addDefinitions adds the XRDs in the cluster dump to docs and, if compositions is true, the
-// Compositions. It leaves out those that docs contains.
+// Compositions. It leaves out objects that docs contains.
 func (s state) addDefinitions(docs []manifest.Document, compositions bool) ([]manifest.Document, error) {
 	known := map[key]bool{}
 	for _, doc := range docs {

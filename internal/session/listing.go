@@ -124,8 +124,8 @@ func (s *Session) warnTag(one listing, profile render.Profile) {
 // A listing is a decoded document of a functions file: a function or dependencies.
 type listing struct {
 	function runtimes.Function
-	// reference is that of the function's package without a default tag. It is nil if the package is
-	// not a valid reference.
+	// reference is the reference of the function's package, without a default tag. It is nil if the
+	// package is not a valid reference.
 	reference name.Reference
 	// dependencies is not nil if the document is package metadata.
 	dependencies []lock.Dependency

@@ -49,8 +49,8 @@ type Inputs struct {
 	// controls if it is not in the dump, and has the UID and status of the dumped XR.
 	// Functions may require the other resources of the dump.
 	Observed []string
-	// Live renders the XRs in Observed that have Compositions, instead of those in XRs. All
-	// of Observed is a dump. If Compositions is empty, those in the dump are used.
+	// Live renders the XRs in Observed that have Compositions, instead of the files in XRs. All of
+	// Observed is a dump. If Compositions is empty, the Compositions in the dump are used.
 	Live bool
 	// Required are files or folders of resources that functions may require. Extra
 	// are resources that functions may require only in a response. Credentials are
@@ -73,7 +73,7 @@ type Inputs struct {
 	ObserveLoop     int
 	ObserveFixtures []string
 	// Starting, if not nil, is called before a render starts the functions of a pipeline or
-	// waits for those that other renders start. It returns a func that is called afterwards.
+	// waits for functions that other renders start. It returns a func that is called afterwards.
 	Starting func() (started func())
 	// WrapRunner, if not nil, wraps the Runner of the XR with number n (Result.N), or of the
 	// Operation.

@@ -31,8 +31,8 @@ type family struct {
 	session *Session
 	plan    plan
 	library *composition.Library
-	// checked caches the result of checkIntegrity for each Composition, and inputs that of
-	// checkInputs.
+	// checked caches the result of checkIntegrity for each Composition, and inputs the
+	// result of checkInputs.
 	checked, inputs proc.Memo[string, struct{}]
 	// depth is the maximum number of levels of XRs below the first XR.
 	depth int

@@ -231,7 +231,7 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 	}
 	gadget := &unstructured.Unstructured{Object: all[1].Full}
 	composed := &unstructured.Unstructured{Object: all[0].Composed[0]}
-	e2e.Equal(t, "the metadata of a composed XR differs from that in its parent's output", composed.Object["metadata"], gadget.Object["metadata"])
+	e2e.Equal(t, "the metadata of a composed XR differs from the metadata in its parent's output", composed.Object["metadata"], gadget.Object["metadata"])
 	if _, ok, _ := unstructured.NestedFieldNoCopy(gadget.Object, "status", "lies"); ok {
 		t.Error("the XR has a status that the parent desires, but the API server drops it")
 	}

@@ -139,8 +139,9 @@ func (s *Session) watched(ctx context.Context, path string) (*unstructured.Unstr
 	return all[0], nil
 }
 
-// checkWatched returns an error if e is a WatchOperation that watches another kind than that of
-// u, the resource in the file at path. It warns if e does not watch u for another reason.
+// checkWatched returns an error if e is a WatchOperation that watches another kind than the
+// kind of u, the resource in the file at path. It warns if e does not watch u for another
+// reason.
 func (s *Session) checkWatched(e composition.Entry, u *unstructured.Unstructured, path string) error {
 	watch, ok := e.Watch()
 	what := fmt.Sprintf("%s: %s", path, composition.Describe(u))

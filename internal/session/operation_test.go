@@ -25,8 +25,8 @@ import (
 )
 
 // TestOperationGolden renders the Operations of the golden cases, and compares the output and
-// the success with those of the crossplane CLI. The CLI prints the times of conditions, its
-// own helper steps, and applied resources in a random order, which are not compared.
+// the success with the crossplane CLI's. The CLI prints the times of conditions, its own
+// helper steps, and applied resources in a random order, which are not compared.
 func TestOperationGolden(t *testing.T) {
 	t.Parallel()
 	_, known := differences(t)

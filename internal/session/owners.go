@@ -76,10 +76,10 @@ func observe(library *composition.Library, exists state) ownerIndex {
 }
 
 // of returns the observed resources of xr, in their original order. If xr is in a dump, its
-// dumped resources are those that its resourceRefs name, except those that another object
-// controls, as in Crossplane. Otherwise they are those that xr controls. If first is true,
-// of adds all resources that are not from a dump and whose controller is not an XR; the
-// engine decides whether xr may own them.
+// dumped resources are the resources that its resourceRefs name, except resources that
+// another object controls, as in Crossplane. Otherwise they are the resources that xr
+// controls. If first is true, of adds all resources that are not from a dump and whose
+// controller is not an XR; the engine decides whether xr may own them.
 func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructured.Unstructured {
 	var own []int
 	refs, known := c.references(xr)

@@ -16,7 +16,8 @@ import (
 type LastPass struct {
 	*render.Result
 	Passes int
-	// Places are those to which warnings of functions refer, by their index in Results.
+	// Places are the places to which warnings of functions refer, by the index of the warning in
+	// Results.
 	Places map[int]string
 	// Settled is true if the last two passes rendered the same composite resource
 	// and the same composed resources. Results of functions may differ.
@@ -37,12 +38,12 @@ type LastPass struct {
 // is not an error. Fixtures are the changes that providers would make between passes.
 //
 // From the second pass on, functions observe the composed resources of the previous pass.
-// Their status is that of the user's observed resources, merged with fixtures, because in a
+// Their status comes from the user's observed resources, merged with fixtures, because in a
 // cluster a composer cannot set the status. Resources that are no longer desired are not
-// observed. The composite resource is that of the request, with the rendered status and,
-// except in classic profiles, Crossplane's references. In profile V2, functions can still
-// require observed Secrets that were never desired, because these contain connection
-// details.
+// observed. The composite resource is the composite resource of the request, with the
+// rendered status and, except in classic profiles, Crossplane's references. In profile V2,
+// functions can still require observed Secrets that were never desired, because these
+// contain connection details.
 func RenderPasses(ctx context.Context, run function.Runner, req render.Request, passes int, fixtures []Fixture) (*LastPass, error) {
 	l := passLoop{req: req, fixtures: fixtures, used: make([]bool, len(fixtures)), xr: req.XR.Object, given: req.Observed}
 	l.req.Full = false

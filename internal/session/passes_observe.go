@@ -20,7 +20,7 @@ type passLoop struct {
 	fixtures []Fixture
 	used     []bool
 	// xr is the composite resource of the original request. given are its observed
-	// resources, without those that a pass deleted.
+	// resources, without the resources that a pass deleted.
 	xr    map[string]any
 	given []*unstructured.Unstructured
 }
@@ -53,9 +53,9 @@ func (l *passLoop) feed(r *render.Result, pass int) {
 // the fields that Crossplane writes to the composite resource.
 func (l *passLoop) reconciles() bool { return l.req.Profile == "" || l.req.Profile == render.V2 }
 
-// composite returns the composite resource that the next pass observes: that of
-// the original request, merged with doc, the rendered one. In profiles other
-// than V2, only the status of doc is merged.
+// composite returns the composite resource that the next pass observes: the composite
+// resource of the original request, merged with doc, the rendered composite resource.
+// In profiles other than V2, only the status of doc is merged.
 func (l *passLoop) composite(doc map[string]any) map[string]any {
 	if !l.reconciles() {
 		doc = map[string]any{"status": doc["status"]}
@@ -107,8 +107,8 @@ func (l *passLoop) byReference(a, b *unstructured.Unstructured) int {
 	return cmp.Compare(key(a), key(b))
 }
 
-// mergedObject returns a merged with b. Objects are merged recursively; any other
-// value of b replaces that of a. Neither a nor b is changed.
+// mergedObject returns a merged with b. Objects are merged recursively; any other value
+// of b replaces the value of a. Neither a nor b is changed.
 func mergedObject(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {

@@ -64,7 +64,7 @@ func TestPassObserved(t *testing.T) {
 			[]any{map[string]any{"type": "Synced"}, ready},
 		},
 		"Metadata": {
-			"fixtures are merged into metadata; rendered values win, and observed ones are kept", `{` + given + `}`,
+			"fixtures are merged into metadata; rendered values win, and other observed values are kept", `{` + given + `}`,
 			"- {match: {resource: a}, metadata: {name: other, uid: v, annotations: {x: added, crossplane.io/composition-resource-name: z}}}\n",
 			[]string{"metadata"},
 			map[string]any{

@@ -159,7 +159,7 @@ func TestRenderPasses(t *testing.T) {
 		want     want
 	}{
 		"Sequence": {
-			"each resource is added a pass after the one before it, and a last pass confirms the end",
+			"each resource is added one pass after the previous resource, and a last pass confirms the end",
 			sequencer, 10, ready,
 			want{4, true, "a b c", nil, nil},
 		},
@@ -189,7 +189,7 @@ func TestRenderPasses(t *testing.T) {
 			want{4, true, "a", nil, []string{`f.yaml:4: resource "a"`}},
 		},
 		"FromIsReached": {
-			"a fixture is observed in the pass after the one it names",
+			"a fixture is observed in the pass after the pass that it names",
 			sequencer, 5, "- {match: {resource: a}, from: 4, ready: true}\n",
 			want{5, false, "a b", []string{`resource "b"`}, nil},
 		},

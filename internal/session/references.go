@@ -82,8 +82,8 @@ type Missing struct {
 	Resources []Reference
 	// Compositions is true if the dump has no Composition.
 	Compositions bool
-	// Kinds are the kinds in the dump, and Composed those of the composite resources that the
-	// Compositions are for. Both are sorted.
+	// Kinds are the kinds in the dump. Composed are the kinds of the composite resources that
+	// the Compositions are for. Both are sorted.
 	Kinds, Composed []string
 	// Candidates is true if the dump has a composite resource of the kind of a Composition.
 	Candidates bool

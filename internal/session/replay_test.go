@@ -16,8 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// A replayer is a function.Runner that responds with recorded responses. The
-// calls must be those that were recorded, in the same order.
+// A replayer is a function.Runner that responds with recorded responses. The calls must
+// equal the recorded calls, in the same order.
 type replayer struct {
 	mu    sync.Mutex
 	calls []recordedCall

@@ -25,8 +25,9 @@ const (
 	Sandbox Runtime = "Sandbox"
 	// Docker runs a container in a Docker engine.
 	Docker Runtime = "Docker"
-	// Process runs the function as a child process: a program built from source, or one
-	// from the function's image, isolated as far as possible without a sandbox.
+	// Process runs the function as a child process: a program built from source, or the
+	// program of the function's image, which is isolated as far as possible without a
+	// sandbox.
 	Process Runtime = "Process"
 	// Development calls a function that the user has started.
 	Development Runtime = "Development"

@@ -43,8 +43,8 @@ type Config struct {
 	// package is the path of an .xpkg file or of a folder with source.
 	Packages map[string]string
 	// References replaces the packages of functions by references, by the name of the function. A
-	// value without a slash is a tag that replaces that of the package. A builtin does not replace
-	// a version that it does not imitate: the package runs.
+	// value without a slash is a tag that replaces the tag of the package. A builtin does not
+	// replace a version that it does not imitate: the package runs.
 	References map[string]string
 	// Referenced, if not nil, is called with each reference of References, with its repository,
 	// before the function starts.

@@ -77,8 +77,8 @@ func capabilityOf(e composition.Entry) capability {
 }
 
 // check returns an error if the package of a function has capabilities, but not this one.
-// Crossplane assumes that a package without capabilities has that for Compositions. It is
-// unknown whether such a package has that for Operations.
+// Crossplane assumes that a package without capabilities has the capability for
+// Compositions. Whether such a package has the capability for Operations is unknown.
 func (c capability) check(function string, all []string) error {
 	if len(all) == 0 || pkgmetav1.CapabilitiesContainFuzzyMatch(all, c.name) {
 		return nil
@@ -138,10 +138,10 @@ func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	return nil
 }
 
-// enter returns the started functions for choices, which all renders of the
-// session share. It begins the start of a function that is not in the session,
-// and sets isNew to true for it. A function that failed to start is not started
-// again, but one whose start was canceled is.
+// enter returns the started functions for choices, which all renders of the session
+// share. It begins the start of a function that is not in the session, and sets isNew
+// to true for it. A function that failed to start is not started again. A function
+// whose start was canceled is started again.
 func (s *Session) enter(ctx context.Context, choices []choice) (entries []*started, isNew []bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

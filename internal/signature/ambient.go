@@ -13,10 +13,10 @@ import (
 // audience is the audience that Fulcio requires of tokens.
 const audience = "sigstore"
 
-// Ambient returns the token of the CI system that runs the process, and false if there is
-// none: that in the variable SIGSTORE_ID_TOKEN, which GitLab sets (id_tokens of a job), or
-// one from GitHub Actions, whose job needs the permission id-token: write. getenv returns
-// the value of an environment variable.
+// Ambient returns a token from the CI system that runs the process, or false if there is
+// none. It reads the variable SIGSTORE_ID_TOKEN, which GitLab sets (id_tokens of a job),
+// or requests a token from GitHub Actions, where the job needs the permission id-token:
+// write. getenv returns the value of an environment variable.
 func Ambient(ctx context.Context, getenv func(string) string, transport http.RoundTripper) (string, bool, error) {
 	if token := getenv("SIGSTORE_ID_TOKEN"); token != "" {
 		return token, true, nil

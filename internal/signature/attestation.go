@@ -78,8 +78,8 @@ const (
 	SPDX       = "https://spdx.dev/Document"
 )
 
-// checkPredicate returns an error if a predicate lacks the required field of its type, and has that of
-// another.
+// checkPredicate returns an error if a predicate lacks the required field of its type, and has the
+// required field of another type.
 func checkPredicate(predicateType string, predicate []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(predicate, &fields); err != nil {

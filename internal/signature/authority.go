@@ -31,7 +31,8 @@ type certificateRequest struct {
 	} `json:"publicKeyRequest"`
 }
 
-// certificateResponse is its result. A server has a certificate log, or it has none.
+// certificateResponse is the response to a certificateRequest. A server that publishes in a
+// certificate log fills Embedded; other servers fill Detached.
 type certificateResponse struct {
 	Embedded *issued `json:"signedCertificateEmbeddedSct"`
 	Detached *issued `json:"signedCertificateDetachedSct"`

@@ -11,8 +11,8 @@ func (k *PrivateKey) Certified(certificate, chain []byte) *PrivateKey {
 // Certificate returns the certificate of k in PEM, or nil.
 func (k *PrivateKey) Certificate() []byte { return k.certificate }
 
-// VerifierPEM returns what verifies a signature by k, in PEM: its certificate, or the public
-// key of a key without one.
+// VerifierPEM returns, in PEM, what verifies a signature by k: the certificate of k or, if k
+// has no certificate, its public key.
 func (k *PrivateKey) VerifierPEM() ([]byte, error) {
 	if len(k.certificate) > 0 {
 		return k.certificate, nil

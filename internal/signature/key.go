@@ -195,8 +195,9 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 var errKind = errors.New("the kind of key is not supported: expected ECDSA on P-256, P-384 or P-521, RSA of 2048, 3072 or 4096 bits, or Ed25519")
 
 // publicKey returns a PublicKey that accepts signatures with two hash functions. The first
-// is SHA-256, which cosign expects by default. The second is that of cosign since 2.5: as
-// long as the curve for ECDSA, and Ed25519ph for Ed25519.
+// is SHA-256, which cosign expects by default. The second is the hash function that cosign
+// uses since version 2.5: for ECDSA, a hash as long as the curve, and for Ed25519,
+// Ed25519ph.
 func publicKey(key crypto.PublicKey) (*PublicKey, error) {
 	standard, err := sigstore.LoadVerifier(key, crypto.SHA256)
 	if err != nil {

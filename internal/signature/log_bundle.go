@@ -30,7 +30,7 @@ type LogBundle struct {
 	InclusionProof *inclusion `json:",omitempty"`
 }
 
-// A LogPayload is an entry and its place in the log. The order of the fields is that of
+// A LogPayload is an entry and its place in the log. The fields are in the order of
 // canonical JSON (RFC 8785), which the log signs.
 type LogPayload struct {
 	// Body is the JSON of the entry.

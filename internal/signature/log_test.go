@@ -83,7 +83,7 @@ func TestLogLies(t *testing.T) {
 			"the index is outside of the tree", func(_ *remotetest.Log, e *remotetest.Entry) { e.Verification.InclusionProof.LogIndex = 6 },
 			"the inclusion proof is wrong: the log does not contain the entry",
 		},
-		"Root": {"the root of the proof is not that of the checkpoint", func(_ *remotetest.Log, e *remotetest.Entry) {
+		"Root": {"the root of the proof differs from the root of the checkpoint", func(_ *remotetest.Log, e *remotetest.Entry) {
 			e.Verification.InclusionProof.RootHash = strings.Repeat("0", 64)
 		}, "the inclusion proof and the log's checkpoint are about different trees"},
 		"Checkpoint": {"the checkpoint was changed after it was signed", func(_ *remotetest.Log, e *remotetest.Entry) {

@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// IsList reports whether tag is one at which cosign stores a list, to which others may add:
-// the signatures or the attestations of a digest.
+// IsList reports whether cosign stores a list at tag to which others may add: the
+// signatures or the attestations of a digest.
 func IsList(tag string) bool {
 	return strings.HasSuffix(tag, ".sig") || strings.HasSuffix(tag, ".att")
 }
 
-// Merge returns a copy of img with those layers of more that img lacks. Both are images of
-// signatures, or both of attestations. If img lacks none, Merge returns img.
+// Merge returns a copy of img with the layers of more that img lacks. Both are images of
+// signatures, or both of attestations. If img has all layers of more, Merge returns img.
 func Merge(img, more v1.Image) (v1.Image, error) {
 	have, err := img.Manifest()
 	if err != nil {

@@ -51,7 +51,7 @@ func isTimestamp(sct cryptobyte.String, tbs []byte, issuer *x509.Certificate, lo
 	var version uint8
 	var id, at []byte
 	var extensions, value cryptobyte.String
-	var algorithms uint16 // The algorithm is that of the key.
+	var algorithms uint16 // The key determines the algorithm.
 	if !sct.ReadUint8(&version) || version != 0 || !sct.ReadBytes(&id, sha256.Size) || !sct.ReadBytes(&at, 8) ||
 		!sct.ReadUint16LengthPrefixed(&extensions) || !sct.ReadUint16(&algorithms) || !sct.ReadUint16LengthPrefixed(&value) || !sct.Empty() {
 		return false

@@ -31,8 +31,9 @@ type Signature struct {
 	Value []byte
 	// Bundle is the JSON of a LogBundle, if the signature is in a transparency log.
 	Bundle []byte
-	// Certificate is the certificate of the key, and Chain those of the authorities that
-	// issued it, in PEM. They are empty for a key without a certificate.
+	// Certificate is the certificate of the key, and Chain the certificates of the
+	// authorities that issued it, in PEM. They are empty for a key without a
+	// certificate.
 	Certificate, Chain []byte
 }
 
@@ -89,8 +90,8 @@ func (k *PublicKey) Count(signatures []Signature, digest v1.Hash) int {
 	return good
 }
 
-// sortBy returns the number of signatures of digest by v. For each other signature that v
-// knows, wrong says what is wrong with it.
+// sortBy returns the number of signatures of digest by v. For each invalid signature by
+// v, wrong says why it is invalid.
 func sortBy(v Verifier, signatures []Signature, digest v1.Hash) (good int, wrong []string) {
 	for _, s := range signatures {
 		found, err := s.about(v, digest)
@@ -123,9 +124,10 @@ func (s Signature) about(v Verifier, digest v1.Hash) (v1.Hash, error) {
 	return of, err
 }
 
-// Check returns the number of valid signatures of digest by each of the verifiers. If there
-// is none by any of them, it returns an error that describes the existing signatures. One
-// valid signature is enough, as one authority is enough in Crossplane's ImageConfig.
+// Check returns the number of valid signatures of digest by each of the verifiers. If no
+// verifier has a valid signature, it returns an error that describes the existing
+// signatures. One valid signature is enough, as one authority is enough in Crossplane's
+// ImageConfig.
 func Check(signatures []Signature, digest v1.Hash, verifiers ...Verifier) (by []int, err error) {
 	found := false
 	var wrong []string
@@ -168,9 +170,9 @@ const (
 	maxSignatures = 1000
 	// maxReasons limits the number of reasons in the error of Check.
 	maxReasons = 3
-	// maxPayload limits the bytes of a payload, which usually has about 300 plus what the
-	// signer adds. maxValue limits the bytes of a signature in base64, which has 684 with RSA
-	// of 4096 bits.
+	// maxPayload limits the bytes of a payload. A payload usually has about 300 bytes, plus
+	// what the signer adds. maxValue limits the bytes of a signature in base64, which has 684
+	// with RSA of 4096 bits.
 	maxPayload = 64 << 10
 	maxValue   = 4 << 10
 	// maxPayloads limits the bytes of all payloads in an image: signatures or attestations.

@@ -38,10 +38,10 @@ type Identity struct {
 	certificates *LogKey
 }
 
-// NewIdentity returns the Identity with this issuer whose whole subject matches. authorities
-// are the trusted certificates in PEM: those that are self-signed are roots, and the others
-// intermediates. log is the key of the transparency log. certificates, if not nil, is the key of a
-// certificate transparency log, of which each certificate must have a timestamp.
+// NewIdentity returns the Identity with this issuer whose whole subject matches. authorities are
+// the trusted certificates in PEM: self-signed certificates are roots, the others intermediates.
+// log is the key of the transparency log. certificates, if not nil, is the key of a certificate
+// transparency log, and each certificate must have a timestamp of this log.
 func NewIdentity(subject *regexp.Regexp, issuer string, authorities []byte, log, certificates *LogKey) (*Identity, error) {
 	whole, err := regexp.Compile(`^(?:` + subject.String() + `)$`)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/foreign"
 )
 
-// IsForeign reports whether a suite is that of another tool.
+// IsForeign reports whether a suite is a suite of another tool.
 func (s *Suite) IsForeign() bool {
 	return s.Suite != nil && s.IsConverted() || s.Suite == nil && foreign.IsXprin(s.Path)
 }

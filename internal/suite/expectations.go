@@ -62,7 +62,7 @@ func (a *attempt) checkExpect(r session.Result) {
 	}
 	for i, result := range e.Results {
 		at := fmt.Sprintf("[%d]", i)
-		if !result.Absent { // An absent result with any text is no result at all.
+		if !result.Absent { // An empty text of an absent result means that no result may exist.
 			a.checkText(result.Message, "expect", "results", at, "message")
 			a.checkText(result.Reason, "expect", "results", at, "reason")
 		}
@@ -80,8 +80,8 @@ func (a *attempt) checkExpect(r session.Result) {
 	a.checkMatchers(e.Connection, "expect", "connectionDetails")
 }
 
-// checkField records an expected field that exists, or the warning about one that is absent, as it is
-// expected, unless another case of the suite expects that it exists.
+// checkField records an expected field that exists, or the warning about a field that is absent as
+// expected. The warning does not apply if another case of the suite expects that the field exists.
 func (a *attempt) checkField(field string, path []string, text string) {
 	if a.item.composition != nil || a.item.fuzz != nil || text != "" && !a.item.Case.IsLiteral(path...) {
 		return
@@ -118,14 +118,15 @@ func (a *attempt) checkText(t *spec.Text, path ...string) {
 	a.warn(path, manifest.JoinPath(path)+" accepts any text: write {equals: ''} for an empty one")
 }
 
-// checkStep warns of the misspelled name of a step, if no result of it may exist.
+// checkStep warns of the misspelled name of a step in an expectation that this step returns no
+// result.
 func (a *attempt) checkStep(result spec.Result, r session.Result, path ...string) {
 	var steps []string
 	for _, s := range r.Composition.Spec.Pipeline {
 		steps = append(steps, s.Step)
 	}
 	if near := hint.Misspelled(result.Step, steps); result.Absent && near != "" {
-		a.warn(path, fmt.Sprintf("%s: the pipeline has no step %q, so there is never a result of it%s", manifest.JoinPath(path), result.Step, hint.DidYouMean(near)))
+		a.warn(path, fmt.Sprintf("%s: the pipeline has no step %q, so this step never has a result%s", manifest.JoinPath(path), result.Step, hint.DidYouMean(near)))
 	}
 }
 
@@ -149,7 +150,7 @@ func isEmpty(expect any) bool {
 }
 
 // emptyFields returns the paths of the fields of expect that the case sets to an empty value, and of
-// those in ready and golden, if all are empty.
+// the fields in ready and golden, if all of these are empty.
 func (a *attempt) emptyFields(expect any) (paths [][]string) {
 	for _, key := range manifest.Keys(fieldpath.Map(expect)) {
 		v := a.item.Case.Own("expect", key)
@@ -174,9 +175,9 @@ func isEmptyValue(v any) bool {
 	return isList && len(list) == 0 || isMap && len(obj) == 0
 }
 
-// checkAbsent records the names and kinds of resources that a case composes, and those that it
-// expects not to be composed. It warns about a name that no case of the suite composes if it is a
-// misspelling of one that this case composes.
+// checkAbsent records the names and kinds of resources that a case composes, and the names and
+// kinds that it expects to be absent. It warns about an absent name that no case of the suite
+// composes if the name misspells the name of a resource that this case composes.
 func (a *attempt) checkAbsent(r session.Result) {
 	var kinds, names, ids []string
 	for _, obj := range r.Composed {

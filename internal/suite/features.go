@@ -7,7 +7,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 )
 
-// features sets the features of the case. Those of Options.Features have priority.
+// features sets the features of the case. Options.Features have priority.
 func (h *inputResolver) features() {
 	version := composition.VersionOfProfile(h.form.Profile)
 	err := error(nil)

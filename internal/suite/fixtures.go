@@ -43,8 +43,8 @@ type unused struct {
 	text  string
 }
 
-// warn warns of the fixtures that no case used. It leaves out those that a case can use whose
-// fixtures were not checked.
+// warn warns of the fixtures that no case used. It leaves out fixtures that may be used by a
+// case whose fixtures were not checked.
 func (f *fixtures) warn(to progress.Func) {
 	texts := map[string]bool{}
 	for one := range f.unused {
@@ -122,9 +122,9 @@ func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 	a.checkAbsent(r)
 }
 
-// checkObserved records which observed resources have the name of a desired one. Those of others
-// are deleted, which a case can test, so they count as used unless a similar name is desired and
-// not observed.
+// checkObserved records which observed resources have the name of a desired resource. Observed
+// resources with other names are deleted, which a case can test. So they count as used, unless a
+// similar name is desired and not observed.
 func (a *attempt) checkObserved(ctx context.Context) {
 	missing := maps.Clone(a.usage.desired)
 	for _, s := range a.form.Observed {
@@ -178,7 +178,7 @@ func (a *attempt) fixture(field, id string, inFile, used bool, text string) {
 	}
 }
 
-// objects returns the objects of a source, those of a file with only their metadata.
+// objects returns the objects of a source. Objects of a file have only their metadata.
 func (a *attempt) objects(ctx context.Context, s spec.Source) []*unstructured.Unstructured {
 	if s.Object != nil {
 		u := &unstructured.Unstructured{Object: s.Object}
@@ -202,7 +202,8 @@ type usage struct {
 	desired  map[string]bool
 }
 
-// A requirement is for an object, or for those of a kind with some labels if name is "".
+// A requirement is for the object called name or, if name is "", for all objects of a kind with
+// some labels.
 type requirement struct{ apiVersion, kind, name string }
 
 // recording returns a Runner that records the usage of r.

@@ -74,7 +74,7 @@ func TestXprinGolden(t *testing.T) {
 	}
 }
 
-// files are those of a project with tests of other tools.
+// files are the files of a project with tests of other tools.
 func foreignProject(test string, more map[string]string) map[string]string {
 	files := map[string]string{
 		"upbound.yaml":            "apiVersion: meta.dev.upbound.io/v1alpha1\nkind: Project\n",
@@ -111,8 +111,8 @@ spec:
 
 const compositionTest = "apiVersion: meta.dev.upbound.io/v1alpha1\nkind: CompositionTest\nmetadata: {name: a}\nspec:\n"
 
-// TestCompositionTests runs tests of Upbound's CLI, whose layout is that of its public
-// documentation. The verdicts are those that its rules give.
+// TestCompositionTests runs tests in the format of Upbound's CLI, with the layout of
+// its public documentation. The expected verdicts follow the rules of the CLI.
 func TestCompositionTests(t *testing.T) {
 	t.Parallel()
 	const paths = "  compositionPath: apis/buckets/comp.yaml\n  xrPath: examples/xr.yaml\n"
@@ -195,7 +195,7 @@ func TestCompositionTests(t *testing.T) {
 	}
 }
 
-// TestXprin runs suites of xprin, with what is carried over and what is not.
+// TestXprin runs suites of xprin, with supported and unsupported fields.
 func TestXprin(t *testing.T) {
 	t.Parallel()
 	const common = "common:\n  inputs: {xr: ../examples/xr.yaml, composition: ../apis/buckets/comp.yaml, functions: fns.yaml}\n"

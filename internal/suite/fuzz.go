@@ -17,7 +17,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// A FindingKind is what is wrong with what is composed for a generated composite resource.
+// A FindingKind is a kind of mistake in the resources that are composed for a generated composite
+// resource.
 type FindingKind string
 
 // The kinds of findings.
@@ -26,8 +27,8 @@ const (
 	RenderFails FindingKind = "render fails"
 	// InvalidOutput means that a schema refuses a resource.
 	InvalidOutput FindingKind = "invalid output"
-	// NeverSettles means that each pass with the observed output of the last composes something
-	// else.
+	// NeverSettles means that each pass, which observes the output of the previous pass,
+	// composes something else.
 	NeverSettles FindingKind = "never settles"
 	// OutputVaries means that two renders of one composite resource differ.
 	OutputVaries FindingKind = "output varies"
@@ -52,7 +53,7 @@ type Finding struct {
 	Count int            `json:"count"`
 	XR    map[string]any `json:"xr"`
 
-	// key is the same for findings that are reported once: of one kind, about one step or field.
+	// key is equal for findings of one kind about one step or field, which are reported once.
 	key       string
 	item      Item
 	unchecked []string
@@ -121,8 +122,8 @@ func onlyXRD(docs []manifest.Document, path string) (manifest.Document, error) {
 	return manifest.Document{}, fmt.Errorf("%s: %w", docs[0].PositionOf("kind"), err)
 }
 
-// checkServed returns an error if the XRD in doc does not serve apiVersion, that of the composite
-// resources of a Composition.
+// checkServed returns an error if the XRD in doc does not serve apiVersion, the version of a
+// Composition's composite resources.
 func checkServed(doc manifest.Document, xrd map[string]any, apiVersion string) error {
 	_, version, _ := strings.Cut(apiVersion, "/")
 	for i, v := range fieldpath.List(xrd, "spec", "versions") {
@@ -135,7 +136,7 @@ func checkServed(doc manifest.Document, xrd map[string]any, apiVersion string) e
 		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(fmt.Sprintf("spec.versions[%d].served", i)), Err: fmt.Errorf("version %s is not served: no composite resource can be of this version", version)}
 		return hint.Wrap(err, "set served: true, or use a Composition for a version that is served")
 	}
-	err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.versions"), Err: fmt.Errorf("the XRD has no version %s, which is that of the Composition", version)}
+	err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.versions"), Err: fmt.Errorf("the XRD has no version %s, which the Composition is for", version)}
 	return hint.Wrap(err, "add the version, or change spec.compositeTypeRef.apiVersion of the Composition")
 }
 

@@ -187,7 +187,7 @@ func TestFuzz(t *testing.T) {
 	}
 }
 
-// TestFuzzPasses checks that a case with few passes does not limit those of generated inputs.
+// TestFuzzPasses checks that a case with few passes does not limit the passes of generated inputs.
 func TestFuzzPasses(t *testing.T) {
 	t.Parallel()
 	files := fuzzed("apiVersion: example.org/v1\nkind: XThing\nstatus: {number: {{ $xr.status.number | default 0 | add 1 | min 4 }}}\n---\n" + thing("a", "", ""))

@@ -20,7 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// tried is what the renders of a composite resource showed.
+// tried has the findings of the renders of a composite resource.
 type tried struct {
 	xr        map[string]any
 	finding   *Finding
@@ -85,7 +85,7 @@ func (s *fuzzSubject) try(ctx context.Context, xr map[string]any) tried {
 	if name := collision(result.Composed, nil); name != "" {
 		return found(NameCollides, "", "two composed resources are "+name)
 	}
-	// A failure for the other name is not one for this input.
+	// A failure for the other name is not a failure for this input.
 	if other := s.render(ctx, renamed(xr)); other.Status != Failed {
 		if name := collision(result.Composed, other.result.Composed); name != "" {
 			return found(NameCollides, "", fmt.Sprintf("%s is also composed if the composite resource is called %s", name, nameOf(renamed(xr))))
@@ -141,8 +141,9 @@ func (s *fuzzSubject) refused(ctx context.Context, r session.Result) (key, text 
 	return key, text, unchecked
 }
 
-// collision returns a name that two resources of a have, or, if b is not nil, one of a and one
-// of b. Resources whose names the API server generates do not collide.
+// collision returns a name that two resources of a have or, if b is not nil, that a resource
+// of a and a resource of b have. Resources whose names the API server generates do not
+// collide.
 func collision(a, b []map[string]any) string {
 	known := map[string]bool{}
 	for i, obj := range append(a[:len(a):len(a)], b...) {

@@ -27,9 +27,10 @@ type Generator struct {
 }
 
 // NewGenerator returns a Generator for the composite resources of an apiVersion that the XRD in a
-// document defines. Generators with the same seed make the same resources. An XRD that an API server
-// refuses is an error, and so is one with an unknown keyword in its schema that is similar to a known
-// one: Crossplane drops the keyword, so valid resources would be others than those that are meant.
+// document defines. Generators with the same seed make the same resources. NewGenerator returns an
+// error for an XRD that an API server refuses. It also returns an error for an unknown keyword in the
+// schema that is similar to a known keyword: Crossplane drops unknown keywords, so resources would be
+// valid that the author did not intend.
 func NewGenerator(ctx context.Context, xrd manifest.Document, apiVersion string, seed uint64) (*Generator, error) {
 	obj, err := xrd.Object()
 	if err != nil {
@@ -86,8 +87,8 @@ func (g *Generator) Faults(ctx context.Context, xr map[string]any) []validate.Fa
 	return all
 }
 
-// Limits of the search for a valid resource: how often a resource is begun, and how often the
-// fields of one that are invalid are replaced.
+// Limits of the search for a valid resource: how often a new resource is tried, and how often
+// its invalid fields are replaced.
 const (
 	maxStarts  = 20
 	maxRepairs = 100

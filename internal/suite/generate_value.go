@@ -102,8 +102,8 @@ func reuse[T any](m *valueMaker) (v T, ok bool) {
 	return all[m.IntN(len(all))], true
 }
 
-// choose returns a schema together with all schemas of its allOf, and one each of its anyOf and
-// oneOf.
+// choose returns a schema merged with all schemas of its allOf, one schema of its anyOf, and
+// one schema of its oneOf.
 func (m *valueMaker) choose(schema map[string]any) map[string]any {
 	for _, all := range fieldpath.List(schema, "allOf") {
 		schema = mergeSchemas(schema, m.choose(fieldpath.Map(all)))
@@ -241,7 +241,8 @@ var formatTexts = map[string][]string{
 	"uri": {"https://example.org/a?b=c", "a:b"}, "uuid": {"123e4567-e89b-12d3-a456-426614174000"}, "byte": {"", "YQ=="}, "hexcolor": {"#0af"},
 }
 
-// text returns a string: by its pattern or format, or else one that is often mishandled.
+// text returns a string that matches the pattern or format of the schema, or otherwise a string
+// that is often mishandled.
 func (m *valueMaker) text(schema map[string]any) string {
 	least, _ := numberOf(schema["minLength"])
 	most, bounded := numberOf(schema["maxLength"])

@@ -122,7 +122,7 @@ func (h *inputResolver) checkFields() {
 		if c.operation {
 			err = fmt.Errorf("%s: this is only for cases with an operation", strings.Join(c.path, "."))
 		}
-		h.fault(hint.Wrap(err, "remove it, or set it to null in the case if it is one of the defaults"), c.path...)
+		h.fault(hint.Wrap(err, "remove the field or, if it comes from the defaults, set it to null in the case"), c.path...)
 	}
 }
 
@@ -140,7 +140,7 @@ func (a *attempt) loop() int {
 	return max(passes-1, 0)
 }
 
-// defaultPasses is the number of passes with fixtures if the case sets none.
+// defaultPasses is the number of passes with fixtures if the case does not set it.
 const defaultPasses = 10
 
 // An inputResolver converts the inputs of a case to paths, also for inline

@@ -24,15 +24,16 @@ import (
 
 // A Suite is a parsed suite with its name and path.
 type Suite struct {
-	// Name is the name in reports. It is metadata.name, or the file's path if there is no
-	// such name or another suite has it. The second such suite of a file has its line, too.
+	// Name is the name in reports. It is metadata.name, or the file's path if the suite has
+	// no name or another suite has the same name. For further such suites in a file, the
+	// line is appended.
 	Name string
 	// Path is the path of the file, relative to the path that the user passed.
 	Path string
 	// Suite is nil if Err is set. Err joins all errors of the suite as a whole.
 	*spec.Suite
 	Err error
-	// Warnings are about fields of suites of other tools that have no effect.
+	// Warnings are about fields without effect in suites of other tools.
 	Warnings []error
 }
 

@@ -109,14 +109,14 @@ func (s *mutantMaker) add(o Operator, path fieldpath.Path, is any, more ...mutan
 	})
 }
 
-// drop adds mutants without each one of the elements of a list.
+// drop adds a mutant for each element of a list, without this element.
 func (s *mutantMaker) drop(o Operator, list fieldpath.Path) {
 	for i := range s.list(list) {
 		s.add(o, pathTo(list, i), nil)
 	}
 }
 
-// change adds a mutant with another constant, unless there is none at the path.
+// change adds a mutant with another constant, unless the path has no constant.
 func (s *mutantMaker) change(o Operator, path fieldpath.Path) {
 	if is := otherValue(valueAt(s.root, path)); is != nil {
 		s.add(o, path, is)

@@ -58,8 +58,8 @@ func (s *mutantMaker) resources(path fieldpath.Path) {
 
 func (s *mutantMaker) list(path fieldpath.Path) []any { return fieldpath.List(valueAt(s.root, path)) }
 
-// constants adds a mutant for each constant below a path, except those that identify the
-// object: another apiVersion or kind is another resource.
+// constants adds a mutant for each constant below a path, except apiVersion and kind,
+// because they identify the object.
 func (s *mutantMaker) constants(path fieldpath.Path, depth int) {
 	switch v := valueAt(s.root, path).(type) {
 	case map[string]any:

@@ -25,11 +25,11 @@ type MutantStatus string
 const (
 	// Killed means that a case failed.
 	Killed MutantStatus = "killed"
-	// Survived means that no case failed, although what is composed differs in a case or for a
-	// generated input.
+	// Survived means that no case failed, although the composed resources differ in a case or
+	// for a generated input.
 	Survived MutantStatus = "survived"
-	// Unchanged means that what is composed is the same in all cases, and for all generated
-	// inputs: the mutant is probably equivalent to the Composition.
+	// Unchanged means that the composed resources are the same in all cases and for all
+	// generated inputs: the mutant is probably equivalent to the Composition.
 	Unchanged MutantStatus = "unchanged"
 	// TimedOut means that a case exceeded its timeout.
 	TimedOut MutantStatus = "timed out"
@@ -49,12 +49,12 @@ type Mutation struct {
 // A Verdict says whether a case noticed a mutant.
 type Verdict struct {
 	Status MutantStatus `json:"status"`
-	// Case is the case that killed the mutant or timed out, or the first case in which what is
-	// composed differs. Diffs are the differences of a mutant that survived.
+	// Case is the case that killed the mutant or timed out, or the first case in which the
+	// composed resources differ. Diffs are the differences of a mutant that survived.
 	Case  string           `json:"case,omitempty"`
 	Diffs []report.DocDiff `json:"diffs,omitempty"`
-	// Input is the generated composite resource for which what is composed differs, if it does
-	// not differ in any case. Case is then the case that has the other inputs.
+	// Input is the generated composite resource for which the composed resources differ, if
+	// they do not differ in any case. Then Case is the case that has the other inputs.
 	Input map[string]any `json:"input,omitempty"`
 }
 
@@ -64,8 +64,9 @@ type MutationOptions struct {
 	// means all.
 	Most int
 	Seed uint64
-	// Inputs is the number of composite resources that are generated for each Composition from
-	// the XRD of its first case with one. They tell mutants that no case shows from equivalent ones.
+	// Inputs is the number of composite resources that are generated for each Composition from the
+	// XRD of its first case with one. They distinguish equivalent mutants from mutants that only the
+	// cases do not detect.
 	Inputs int
 	// Version is the version of xfn, on which verdicts depend.
 	Version string
@@ -219,8 +220,8 @@ func (r *runner) mutation(ctx context.Context, m mutantOf, known map[string]Verd
 	return out
 }
 
-// verdict runs the cases of a mutant until one fails. If what is composed is the same in all, it
-// renders the generated inputs until it differs for one.
+// verdict runs the cases of a mutant until one fails. If the composed resources are the same in
+// all cases, it renders the generated inputs until they differ for one input.
 func (r *runner) verdict(ctx context.Context, m mutantOf, composition map[string]any) Verdict {
 	v := Verdict{Status: Unchanged}
 	for i, c := range slices.Concat(m.cases, m.generated) {

@@ -161,8 +161,9 @@ func (r *runner) sumCase(h io.Writer, c caseOutput) error {
 	return err
 }
 
-// sumFiles writes the path and the content of a file to h, or those of all files in a folder,
-// or of those with the extensions. A path that does not exist, such as an image, has no content.
+// sumFiles writes the path and the content of a file to h. For a folder, it does so for all
+// files in it or, if extensions are given, for the files with these extensions. A path that does
+// not exist, such as an image, has no content.
 func (r *runner) sumFiles(h io.Writer, path string, extensions ...string) error {
 	fsys := r.options.Config.Reader.FS
 	err := afero.Walk(fsys, path, func(name string, _ fs.FileInfo, err error) error {

@@ -100,13 +100,13 @@ cases:
   expect: {operation: {a: 1}}
 `, []string{
 			"s.yaml/a failed",
-			"  23: composition: this is only for cases with a composite resource, not with an operation | remove it, or set it to null in the case if it is one of the defaults",
-			"  26: xr: this is only for cases with a composite resource, not with an operation | remove it, or set it to null in the case if it is one of the defaults",
-			"  27: expect.xr: this is only for cases with a composite resource, not with an operation | remove it, or set it to null in the case if it is one of the defaults",
-			"  27: expect.ready: this is only for cases with a composite resource, not with an operation | remove it, or set it to null in the case if it is one of the defaults",
+			"  23: composition: this is only for cases with a composite resource, not with an operation | remove the field or, if it comes from the defaults, set it to null in the case",
+			"  26: xr: this is only for cases with a composite resource, not with an operation | remove the field or, if it comes from the defaults, set it to null in the case",
+			"  27: expect.xr: this is only for cases with a composite resource, not with an operation | remove the field or, if it comes from the defaults, set it to null in the case",
+			"  27: expect.ready: this is only for cases with a composite resource, not with an operation | remove the field or, if it comes from the defaults, set it to null in the case",
 			"s.yaml/b failed",
-			"  30: watched: this is only for cases with an operation | remove it, or set it to null in the case if it is one of the defaults",
-			"  33: expect.operation: this is only for cases with an operation | remove it, or set it to null in the case if it is one of the defaults",
+			"  30: watched: this is only for cases with an operation | remove the field or, if it comes from the defaults, set it to null in the case",
+			"  33: expect.operation: this is only for cases with an operation | remove the field or, if it comes from the defaults, set it to null in the case",
 		}},
 		"Kind": {"another kind is an error with the line of the object", "cases:\n- name: a\n  operation: {apiVersion: v1, kind: Secret}\n", []string{"s.yaml/a failed", "  4: loading the Operation: s.yaml:5: not an operation type: Secret/v1: expected an Operation, CronOperation or WatchOperation"}},
 	}

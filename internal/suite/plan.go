@@ -160,7 +160,7 @@ func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 	return slices.Repeat(items, max(sel.Count, 1)), nil
 }
 
-// noMatch returns the error for a regular expression that matches none of the names of cases.
+// noMatch returns the error for a regular expression that matches no name of a case.
 func noMatch(run string, names []string) error {
 	const most = 5
 	next := "the cases are " + strings.Join(names[:min(most, len(names))], ", ")
@@ -206,13 +206,13 @@ type Outcome struct {
 	// Trace shows what each step did, if the case failed and Options.Trace is set.
 	Trace *report.Trace `json:"-"`
 
-	// result is the output of the render, and err its error. mocks are those of the case.
-	// timedOut is true if the case exceeded its timeout.
+	// result is the output of the render, and err its error. mocks are the mocks of the
+	// case. timedOut is true if the case exceeded its timeout.
 	result   session.Result
 	err      error
 	timedOut bool
 	mocks    map[string]spec.Mock
-	// ran are the functions that the case called, without those of mocked steps.
+	// ran are the functions that the case called, without the functions of mocked steps.
 	ran []session.Run
 }
 
@@ -257,7 +257,7 @@ func (o *Outcome) fail(path string, line int, err error) {
 	own := slices.ContainsFunc(all, func(e error) bool { return hint.Of(e) != "" })
 	for _, e := range all {
 		f := Failure{Path: path, Line: line, Failure: check.Failure{Text: e.Error(), Hint: hint.Of(e)}}
-		if !own { // The hint of all errors together, if there is one, is for each.
+		if !own { // A hint of the joined error applies to each of its errors.
 			f.Hint = hint.Of(err)
 		}
 		if at, placed := positionIn(path, e); placed {
@@ -269,7 +269,7 @@ func (o *Outcome) fail(path string, line int, err error) {
 
 // source returns the path of the field of the case that names the file with the first position in
 // the text of err, the error of a render. It returns nil if there is none, or if a function
-// returned err as a fatal result: whether it does can depend on each field of the case.
+// returned err as a fatal result, because such a result can depend on any field of the case.
 func (a *attempt) source(err error) (field []string) {
 	if errors.As(err, new(*render.FatalError)) {
 		return nil

@@ -19,7 +19,7 @@ type TextReport struct {
 	// Color adds colors. Verbose prints cases that pass or are skipped, and Quiet
 	// omits suites that pass.
 	Color, Verbose, Quiet bool
-	// Columns is the maximum width of messages that have more than one word. 0 is no limit.
+	// Columns is the maximum width of messages that have more than one word. 0 means no limit.
 	Columns int
 
 	// inherited has the name of the first case with the same errors in the defaults.

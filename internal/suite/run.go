@@ -24,7 +24,7 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// DefaultTimeout is the timeout of a case that sets none.
+// DefaultTimeout is the timeout of a case that does not set a timeout.
 const DefaultTimeout = time.Minute
 
 // Options configure a run. Config and Now are required.
@@ -35,13 +35,13 @@ type Options struct {
 	// Parallel is the number of cases that run concurrently. 0 means the
 	// number of processors.
 	Parallel int
-	// Timeout is the timeout of cases that set none. 0 means DefaultTimeout.
+	// Timeout is the timeout of cases that do not set a timeout. 0 means DefaultTimeout.
 	Timeout time.Duration
 	// FailFast ends the run after the first case that fails.
 	FailFast bool
 	// Crossplane replaces the version of Crossplane that cases imitate, if it is not "".
 	Crossplane string
-	// Features are switched on or off in all cases, in addition to those of the case.
+	// Features are switched on or off in all cases, in addition to the features of the case.
 	Features composition.Features
 	// Update, if not nil, writes golden files that differ from the output.
 	Update func(path string, text []byte) error

@@ -68,8 +68,8 @@ func (g *Generator) smaller(xr map[string]any) iter.Seq[map[string]any] {
 	}
 }
 
-// smaller iterates over values that are smaller than v in one place. They share with v what is
-// equal.
+// smaller iterates over values that are smaller than v in one place. They share their equal
+// parts with v.
 func smaller(v any) iter.Seq[any] {
 	return func(yield func(any) bool) {
 		switch v := v.(type) {

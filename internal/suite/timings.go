@@ -42,8 +42,8 @@ type timing struct {
 func (t timing) mean() time.Duration { return t.sum / time.Duration(t.count) }
 
 // ReadTimings reads reports of xfn test, in JSON or as JUnit. Several reports in one format may
-// follow each other, such as those of all shards. A case that ran more than once has the mean of
-// its durations.
+// follow each other, such as the reports of all shards. A case that ran more than once has the
+// mean of its durations.
 func ReadTimings(r io.Reader) (*Timings, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	t := &Timings{cases: map[string]timing{}}

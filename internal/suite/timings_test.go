@@ -91,10 +91,10 @@ func describe(s suite.Split) string {
 
 // TestSplitOfAMonorepo simulates 200 machines that run the cases of a large repository, whose
 // durations have a heavy tail: the median is 20 ms, one case in a thousand takes more than 2 s,
-// and the timeout is 60 s. The recorded durations are those of an earlier run, which differ by up
-// to a quarter, and one case in a hundred is new. Each case runs on one machine, and the slowest
-// machine needs at most a tenth more than the mean. XFN_SCALE=1000000 is the number of cases,
-// by default a tenth of that.
+// and the timeout is 60 s. The recorded durations come from an earlier run and differ by up to a
+// quarter, and one case in a hundred is new. Each case runs on one machine, and the slowest
+// machine needs at most a tenth more than the mean. XFN_SCALE=1000000 is the number of cases, by
+// default a tenth of that.
 func TestSplitOfAMonorepo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it splits 100,000 cases")

@@ -50,7 +50,7 @@ func Compare(ctx context.Context, items []Item, before, after Options, each func
 	})
 }
 
-// rendering returns the options for runs in which only what is composed matters.
+// rendering returns the options for runs in which only the composed resources matter.
 func (o Options) rendering() Options {
 	o.Update, o.Coverage, o.Trace = nil, nil, false
 	return o

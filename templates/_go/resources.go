@@ -48,7 +48,7 @@ func (a *App) resources() map[resource.Name]object {
 	return all
 }
 
-// url returns the URL of the App: with its host, or without a host, that of its Service.
+// url returns the URL of the App: the URL of its host or, without a host, the URL of its Service.
 func (a *App) url() string {
 	if a.Host != "" {
 		return "http://" + a.Host

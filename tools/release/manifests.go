@@ -14,7 +14,7 @@ import (
 var manifestTemplates embed.FS
 
 // writeManifests writes the manifests of Homebrew, Scoop, winget and krew for the platforms of
-// the release. Those of a snapshot show their form; their URLs do not exist.
+// the release. Manifests of a snapshot show only the form; their URLs do not exist.
 func (r *release) writeManifests() error {
 	return fs.WalkDir(manifestTemplates, "manifests", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

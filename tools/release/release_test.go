@@ -123,8 +123,8 @@ func checkManifests(t *testing.T, dir, sums string) {
 }
 
 // fields are patterns of the fields of manifests, by the file and the path. A field that is not
-// listed here is an error. Those of winget are from the documentation of the manifest version
-// 1.6.0, those of Scoop from its wiki page "App Manifests".
+// listed here is an error. The patterns for winget are from the documentation of the manifest
+// version 1.6.0, and the patterns for Scoop from its wiki page "App Manifests".
 func fields() map[string]map[string]string {
 	const (
 		identifier = `[^.\s\\/:*?"<>|]{1,32}(\.[^.\s\\/:*?"<>|]{1,32}){1,7}`
@@ -200,12 +200,12 @@ func flatten(value any, path string, out map[string]string) {
 
 func TestVersionOf(t *testing.T) {
 	for reason, tc := range map[string]struct{ described, exact, want string }{
-		"a tag of the commit is the version":        {"v1.2.3", "v1.2.3", "1.2.3"},
-		"a prerelease is a release":                 {"v1.2.3-rc.1", "v1.2.3-rc.1", "1.2.3-rc.1"},
-		"changed files make a snapshot":             {"v1.2.3-dirty", "v1.2.3", "0.0.0-snapshot.1.2.3-dirty"},
-		"a commit after a tag is a snapshot":        {"v1.2.3-4-gabcdef0", "", "0.0.0-snapshot.1.2.3-4-gabcdef0"},
-		"a commit without a tag is a snapshot":      {"abcdef0", "", "0.0.0-snapshot.abcdef0"},
-		"a tag that is no version makes a snapshot": {"nightly", "nightly", "0.0.0-snapshot.nightly"},
+		"a tag of the commit is the version":           {"v1.2.3", "v1.2.3", "1.2.3"},
+		"a prerelease is a release":                    {"v1.2.3-rc.1", "v1.2.3-rc.1", "1.2.3-rc.1"},
+		"changed files make a snapshot":                {"v1.2.3-dirty", "v1.2.3", "0.0.0-snapshot.1.2.3-dirty"},
+		"a commit after a tag is a snapshot":           {"v1.2.3-4-gabcdef0", "", "0.0.0-snapshot.1.2.3-4-gabcdef0"},
+		"a commit without a tag is a snapshot":         {"abcdef0", "", "0.0.0-snapshot.abcdef0"},
+		"a tag that is not a version makes a snapshot": {"nightly", "nightly", "0.0.0-snapshot.nightly"},
 	} {
 		if got := versionOf(tc.described, tc.exact); got != tc.want {
 			t.Errorf("%s: versionOf(%q, %q) = %q, want %q", reason, tc.described, tc.exact, got, tc.want)

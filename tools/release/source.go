@@ -23,7 +23,7 @@ type Source struct {
 	// Version is a semantic version without "v". A snapshot is a prerelease of 0.0.0.
 	Version string
 	Commit  string
-	// Time is that of the commit. All files have it.
+	// Time is the time of the commit. All files have this modification time.
 	Time time.Time
 }
 
@@ -59,7 +59,7 @@ func describe(ctx context.Context, root string) (s Source, err error) {
 }
 
 // versionOf returns the version of a source that git describes as described, and whose commit
-// has the tag exact, or none if it is "".
+// has the tag exact, or no tag if exact is "".
 func versionOf(described, exact string) string {
 	if m := releaseTag.FindStringSubmatch(described); m != nil && described == exact {
 		return m[1]

@@ -89,8 +89,8 @@ type content struct {
 }
 
 // existing returns the directory of the cache. If the command line names a directory, it must exist:
-// opening a cache would create a misspelled one. A directory of an environment variable may be new,
-// as it is in the first run of a CI job.
+// otherwise opening the cache would create a directory with a misspelled name. A directory in an
+// environment variable may be new, as in the first run of a CI job.
 func existing(c flags.Cache, kctx *kong.Context) (string, error) {
 	dir, err := c.Path()
 	if err != nil || !flags.IsGiven(kctx, "cache-dir") {
@@ -116,7 +116,7 @@ func contents(of func(store) (content, error)) ([]content, error) {
 	return all, nil
 }
 
-// images returns what do returns for the images in a cache.
+// images calls do with the images in a cache, and returns its results.
 func images(dir string, do func(*image.Store) (image.Info, error)) (_ content, err error) {
 	s, err := image.Open(dir)
 	if err != nil {

@@ -121,7 +121,7 @@ func TestPath(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
 	if _, err := (flags.Cache{}).Path(); err == nil {
-		t.Error("a cache path without a home directory is no error")
+		t.Error("a cache path without a home directory: got no error")
 	}
 	t.Setenv("HOME", "relative")
 	e2e.ErrorHas(t, "a relative home directory", e2e.Err((flags.Cache{}).Path()), `"relative/.cache" is not an absolute path`)

@@ -32,7 +32,7 @@ type LockCmd struct {
 	BaseImage []string `sep:"none" placeholder:"REF" help:"Lock an image for --base-image or --embed-runtime-remote of xpkg build, too. Repeatable."`
 	LockFile  string   `default:"xfn.lock" placeholder:"FILE" help:"The lock file. Default: ${default}."`
 	Update    names    `xor:"do" placeholder:"NAME" help:"Resolve locked entries again: all, or NAME (--update=NAME). Repeatable."`
-	Check     bool     `xor:"do" help:"Write nothing, use no network, and fail if the lock file lacks entries or has unused ones."`
+	Check     bool     `xor:"do" help:"Write nothing, use no network, and fail if the lock file lacks entries or has unused entries."`
 	Offline   bool     `help:"Fetch nothing: an image that is not in the cache is an error."`
 	flags.Registries
 	flags.Patience

@@ -30,7 +30,7 @@ func (c *LockCmd) project(ctx context.Context, term *terminal.Terminal, sources 
 			continue
 		}
 		if c.of != nil && c.of.Path != path {
-			return nil, nil, &terminal.UsageError{Err: fmt.Errorf("a lock file has the dependencies of one project, got %q and %q", c.of.Path, path)}
+			return nil, nil, &terminal.UsageError{Err: fmt.Errorf("a lock file can have the dependencies of only one project, got %q and %q", c.of.Path, path)}
 		}
 		if c.of, err = flags.ReadProject(ctx, term, path); err != nil {
 			return nil, nil, err

@@ -41,7 +41,7 @@ type RegistryServeCmd struct {
 
 // Help is shown by --help.
 func (RegistryServeCmd) Help() string {
-	return `The registry is for laptops, tests and CI. Its first line of output names its address. Addresses other than loopback ones require --allow-remote. Any client that reaches the registry can then push and pull: --htpasswd requires a password, and --tls-certs-dir encrypts it. Ctrl-C stops it; running requests have three seconds to end.
+	return `The registry is for laptops, tests and CI. Its first line of output names its address. Addresses other than loopback addresses require --allow-remote. Any client that reaches the registry can then push and pull: --htpasswd requires a password, and --tls-certs-dir encrypts it. Ctrl-C stops it; running requests have three seconds to end.
 
 Examples:
 

@@ -28,7 +28,7 @@ type cliCommand struct {
 	// crossplaneList.
 	path, source string
 	status       string
-	// note says what is better, or why the command is passed on.
+	// note says what xfn does better, or why xfn passes the command on.
 	note string
 }
 
@@ -162,7 +162,7 @@ names, short names, types, accepted values, default values and environment varia
 
 // checkCommands returns an error if a source or the name of a command is not in crossplaneCommands.
 func checkCommands(inputs map[string][]cliInput, names []string) error {
-	known := []string{"main.go"} // its flags are those of every command
+	known := []string{"main.go"} // its flags are flags of every command
 	words := map[string]bool{}
 	for _, c := range crossplaneCommands {
 		known = append(append(known, c.source), sharedFlags[c.source]...)

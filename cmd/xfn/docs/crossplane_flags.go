@@ -54,7 +54,7 @@ func crossplaneInputs() (inputs map[string][]cliInput, commands []string) {
 	return inputs, commands
 }
 
-// set sets what a field such as "default 8" of a line says.
+// set sets the attribute that a field of a line describes, such as "default 8".
 func (in *cliInput) set(field string) {
 	switch key, value, _ := strings.Cut(field, " "); key {
 	case "default":
@@ -117,8 +117,8 @@ func otherDefault(path string, in cliInput) string {
 	return cmp.Or(otherDefaults[in.name], otherDefaults[path+" "+in.name])
 }
 
-// differs returns an error unless an argument or flag of xfn has the type, accepted values, default
-// value and environment variable of that of the crossplane CLI.
+// differs returns an error unless an argument or flag of xfn has the same type, accepted values,
+// default value and environment variable as in the crossplane CLI.
 func differs(v *kong.Value, path string, in cliInput) error {
 	name := path + " " + in.name
 	var all []error

@@ -17,7 +17,7 @@ func TestPassedOn(t *testing.T) {
 		"an older name of a command of xfn is not passed on": {"beta convert composition-environment a", ""},
 		"an argument of a command of xfn is not a command":   {"render cluster top", ""},
 		"a longer word is another command":                   {"cluster topper", ""},
-		"no argument is no command":                          {"", ""},
+		"no argument is not a command":                       {"", ""},
 	} {
 		if got := docs.PassedOn(strings.Fields(tc.args)); got != tc.want {
 			t.Errorf("%s: PassedOn(%q) = %q, want %q", reason, tc.args, got, tc.want)

@@ -96,8 +96,8 @@ func split(def map[string]any) (forms []string, object map[string]any) {
 	return forms, object
 }
 
-// description returns the description of a schema. If the schema has none, description
-// returns that of the first schema in allOf with a description.
+// description returns the description of a schema. If the schema has no description,
+// description returns the first description of a schema in allOf.
 func description(schema map[string]any) string {
 	if text, ok := schema["description"].(string); ok {
 		return text

@@ -199,7 +199,7 @@ const differences = `## Deleted and paused composite resources
 
 The reconciler of every version of Crossplane calls no function for a composite resource that has a
 ` + "`deletionTimestamp`" + ` or the annotation ` + "`crossplane.io/paused: \"true\"`" + `. The pages of Crossplane v1.14,
-v1.20 and the preview of v2.0 say that functions run for a deletion, those of later versions of v2 that
+v1.20 and the preview of v2.0 say that functions run for a deletion. The pages of later versions of v2 say that
 they do not. The code of v1.11, v1.14, v1.20, v2.2 and v2.4 does not run them.
 
 | profile | a composite resource that is being deleted |
@@ -219,13 +219,13 @@ valid, and ` + "`configRef`" + ` has the default of Crossplane's CRDs. A composi
 ## Features
 
 ` + "`--feature NAME=false`" + ` of ` + "`xfn render`, `xfn operation render` and `xfn test`, and `features`" + ` in suites,
-switch features of Crossplane off or on. A name is that of Crossplane's flag without ` + "`--enable-`" + `. The
+switch features of Crossplane off or on. A name is the name of Crossplane's flag without ` + "`--enable-`" + `. The
 flag itself, and the name in Crossplane's log, such as ` + "`EnableBetaCompositionFunctions`" + `, work, too.
 Without a switch, a render has all features except external secret stores.
 
 The first column of versions are those in which the switch has an effect, and the second those that
 accept the flag. A setting that the version ignores is a warning, and one with which it does not start
-is an error. The version is that of ` + "`--crossplane-version`" + `, and otherwise the newest of the profile.
+is an error. The version is the value of ` + "`--crossplane-version`" + `, and otherwise the newest of the profile.
 
 `
 

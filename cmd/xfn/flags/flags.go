@@ -56,7 +56,8 @@ func (c Cache) Path() (string, error) {
 	return filepath.Join(user, "xfn"), nil
 }
 
-// OpenExisting opens the cache. It returns nil if there is none, or if it cannot be opened.
+// OpenExisting opens the cache. It returns nil if there is no cache, or if the cache cannot be
+// opened.
 func (c Cache) OpenExisting() *image.Store {
 	dir, err := c.Path()
 	if err != nil {
@@ -141,7 +142,7 @@ type Registries struct {
 // Access are the flags for connections to registries.
 type Access struct {
 	InsecureSkipTLSVerify bool         `more:"" name:"insecure-skip-tls-verify" help:"Accept any TLS certificate of a registry."`
-	CAFile                certificates `more:"" name:"ca-file" placeholder:"FILE" help:"Trust the CAs in this PEM file in addition to those of the system."`
+	CAFile                certificates `more:"" name:"ca-file" placeholder:"FILE" help:"Trust the CAs in this PEM file in addition to the system's CAs."`
 	PlainHTTP             bool         `more:"" name:"plain-http" help:"Connect to registries by plain HTTP. Without it, loopback and private addresses are tried by HTTPS first, then by HTTP."`
 }
 
@@ -183,7 +184,7 @@ func (f Registries) Reference(s string) (name.Reference, error) {
 	return remote.ParseReference(s, f.Registry)
 }
 
-// certificates are the CAs of the system and those of a file.
+// certificates are the CAs of the system and of a file.
 type certificates struct{ Pool *x509.CertPool }
 
 // UnmarshalText reads the file.
@@ -207,7 +208,7 @@ type Patience struct {
 	RetryDelay     time.Duration `more:"" default:"1s" placeholder:"TIME" help:"Pause before the first retry. Each further pause is three times as long. Default: ${default}."`
 	ConnectTimeout time.Duration `more:"" default:"10s" placeholder:"TIME" help:"Timeout of establishing a connection. Default: ${default}."`
 	IdleTimeout    time.Duration `more:"" default:"5m" placeholder:"TIME" help:"How long a connection may transfer no bytes. The answer to a request that only reads must begin within a fifth of this time, or within a minute if that is longer. Default: ${default}."`
-	MinRate        int64         `more:"" default:"1000" placeholder:"BYTES" help:"Fail when a registry sends fewer bytes per second over 30 seconds; 0 means no limit. Default: ${default}."`
+	MinRate        int64         `more:"" default:"1000" placeholder:"BYTES" help:"Fail when a registry sends fewer than BYTES per second over 30 seconds; 0 means no limit. Default: ${default}."`
 }
 
 // Validate checks the flags. Kong calls it.

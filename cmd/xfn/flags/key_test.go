@@ -10,8 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// The environment can have a key with its line breaks, and its password. Errors
-// have neither.
+// Environment variables can have a key with its line breaks, and the password of the
+// key. Errors contain neither.
 func TestKeyFromEnvironment(t *testing.T) {
 	text, err := os.ReadFile("../../../internal/signature/testdata/cosign.key")
 	e2e.NoError(t, err)

@@ -81,7 +81,7 @@ func (u Lock) Pin() func(name.Reference) (name.Reference, error) {
 
 // BaseReference returns the reference from which a function's base image is fetched: rewritten,
 // and with the locked digest if pin is not nil. The lock may have the reference itself, as
-// project files and languages name it, or the rewritten one.
+// project files and languages name it, or the rewritten reference.
 func (f Registries) BaseReference(reference string, rewrite func(string) string, pin func(name.Reference) (name.Reference, error)) (name.Reference, error) {
 	from := reference
 	if rewrite != nil {
@@ -111,7 +111,7 @@ type Versions struct {
 	// Parse parses the reference of a package.
 	Parse  func(string) (name.Reference, error)
 	Remote *remote.Client
-	// Rewrite is that of image.Options.
+	// Rewrite has the meaning of image.Options.Rewrite.
 	Rewrite func(string) string
 	Offline bool
 	// Cache is the directory of the cache.

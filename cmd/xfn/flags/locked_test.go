@@ -12,7 +12,7 @@ import (
 
 const digest = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 
-// TestLockUse checks that Load does not replace the lock that Use sets by that of the file.
+// TestLockUse checks that Load keeps the lock that Use has set, and does not read the lock file.
 func TestLockUse(t *testing.T) {
 	t.Parallel()
 	const reference = "registry.example.org/fn:v1"
@@ -25,7 +25,7 @@ func TestLockUse(t *testing.T) {
 	}
 }
 
-// TestLockAllow checks which images that the lock does not have are used without a digest.
+// TestLockAllow checks which images may be used without a digest if the lock lacks them.
 func TestLockAllow(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -30,8 +30,8 @@ func (p *OptionalPath) Decode(ctx *kong.DecodeContext) error {
 // IsBool returns true, so that kong accepts the flag without a value.
 func (*OptionalPath) IsBool() bool { return true }
 
-// keyValues are the values of a flag that accepts KEY=VALUE. An empty value is like none, as in the
-// crossplane CLI, because scripts give it variables that may be empty.
+// keyValues are the values of a flag that accepts KEY=VALUE. An empty value is ignored, as in the
+// crossplane CLI, because scripts pass variables that may be empty.
 type keyValues map[string]string
 
 // Decode implements kong.MapperValue.

@@ -21,9 +21,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// FindProject reads the project in the working directory and prints its warnings. If there is none,
-// it reads the project of the paths, which are arguments: the one in which all of them are. It
-// returns nil if there is none either.
+// FindProject reads the project in the working directory and prints its warnings. If there is no
+// such project, it reads the project that contains all paths, which are arguments. Without such a
+// project, it returns nil.
 func FindProject(ctx context.Context, term *terminal.Terminal, paths ...string) (*project.Project, error) {
 	path, other, err := project.Find("")
 	if of := projectOf(paths); errors.Is(err, fs.ErrNotExist) && of != "" {
@@ -65,7 +65,8 @@ func projectOf(paths []string) string {
 	return found
 }
 
-// ProjectAt reads the project file at path, or else that in the working directory, as FindProject does.
+// ProjectAt reads the project file at path or, if path is empty, in the working directory, as
+// FindProject does.
 func ProjectAt(ctx context.Context, term *terminal.Terminal, path string) (*project.Project, error) {
 	if path != "" {
 		return ReadProject(ctx, term, path)
@@ -85,7 +86,8 @@ func ReadProject(ctx context.Context, term *terminal.Terminal, path string) (*pr
 	return p, nil
 }
 
-// FullConfig returns Config with the path of the functions, or with those of a project that is not nil.
+// FullConfig returns Config with the path of the functions, and with the functions of p unless p is
+// nil.
 func (f Runtimes) FullConfig(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project, functions string) (session.Config, error) {
 	config, err := f.Config(term, program, p)
 	if err != nil {
@@ -123,9 +125,9 @@ func (f Runtimes) UseFunctions(ctx context.Context, term *terminal.Terminal, pro
 	})
 }
 
-// UseDependencies makes the path of a project file, in a reader, that of the dependencies of the
-// project: of package metadata, and of the CRDs in git repositories and at URLs unless images
-// are offline. The content of the CRDs must be that in locked, unless it is nil.
+// UseDependencies makes a reader return the dependencies of a project for the path of the
+// project file: package metadata and, unless images are offline, the CRDs in git repositories
+// and at URLs. If locked is not nil, the content of the CRDs must match the digests in locked.
 func (g Git) UseDependencies(ctx context.Context, p *project.Project, r *manifest.Reader, images image.Options, locked *lock.Lock) error {
 	doc, err := p.DependencyDocument(true)
 	if err != nil {

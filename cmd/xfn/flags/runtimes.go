@@ -54,8 +54,8 @@ type Runtimes struct {
 	Verified   `group:"Registry:"`
 }
 
-// Config returns the config of a session. Images are fetched as the project p says, which may be
-// nil. The caller sets the functions file.
+// Config returns the config of a session. Images are fetched with the rewrites of the project p,
+// which may be nil. The caller sets the functions file.
 func (f Runtimes) Config(term *terminal.Terminal, program terminal.Program, p *project.Project) (session.Config, error) {
 	if err := f.Load(); err != nil {
 		return session.Config{}, err

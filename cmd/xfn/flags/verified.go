@@ -23,8 +23,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// predicateTypes are the URIs of predicate types, by cosign's short names, and that of the
-// in-toto attestation framework for test results.
+// predicateTypes maps short names of predicate types to their URIs. The names are
+// cosign's, except test-result, which comes from the in-toto attestation framework.
 func predicateTypes() map[string]string {
 	return map[string]string{
 		"cyclonedx":       signature.CycloneDX,
@@ -93,7 +93,7 @@ func (f Identity) check() error {
 	return nil
 }
 
-// Verifiers reads the keys, and what the identity is verified with.
+// Verifiers reads the keys, and the log key and the certificates that verify the identity.
 func (f Identity) Verifiers(from []KeySource) (all []signature.Verifier, err error) {
 	if err := f.check(); err != nil {
 		return nil, &terminal.UsageError{Err: err}
@@ -211,8 +211,8 @@ type verdict struct {
 	err       error
 }
 
-// of returns the verdict on a package, which is that of verify at the first call. It does not
-// keep an error if ctx is done.
+// of returns the verdict on a package. The first call gets the verdict from verify, and later
+// calls return the same verdict. If ctx is done, an error is not kept.
 func (v *verdicts) of(ctx context.Context, pkg string, verify func() (string, error)) (string, error) {
 	kept, ok := v.known.Load(pkg)
 	if !ok {
@@ -226,8 +226,8 @@ func (v *verdicts) of(ctx context.Context, pkg string, verify func() (string, er
 	return one.reference, one.err
 }
 
-// Replacing returns the annotation of a Function because of which a runtime runs something else
-// than the function's package, or "".
+// Replacing returns the annotation of a Function that makes a runtime run something other than
+// the function's package, or "".
 func Replacing(runtime session.Runtime, annotations map[string]string) string {
 	if runtime != session.Docker {
 		return ""
@@ -241,8 +241,9 @@ func Replacing(runtime session.Runtime, annotations map[string]string) string {
 }
 
 // checkVerified returns an error for annotations of a Function that replace its verified package,
-// or that change what the package does or reaches. The caller may set the latter in own. It
-// ignores annotations that the runtime does not read.
+// or that change what the package does or reaches. An annotation that changes what the package
+// does or reaches is allowed if own has it, because then the caller has set it. It ignores
+// annotations that the runtime does not read.
 func checkVerified(runtime session.Runtime, annotations, own map[string]string) error {
 	if key := Replacing(runtime, annotations); key != "" {
 		return fmt.Errorf("the annotation %s would run something else than the verified package", key)

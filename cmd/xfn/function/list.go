@@ -33,8 +33,8 @@ type entry struct {
 	Settings []setting `json:"settings,omitempty"`
 }
 
-// versions are the versions that a builtin replaces: From is the first, and Below the first
-// after them.
+// versions are the versions that a builtin replaces: From is the first of them, and Below
+// the first later version that it does not replace.
 type versions struct {
 	From  string `json:"from"`
 	Below string `json:"below"`

@@ -17,7 +17,7 @@ type processFlags struct {
 	Tag            string  `more:"" group:"Settings:" placeholder:"VERSION" help:"Behave like this version of the real function, such as v0.12.2 or main. Default: the newest release."`
 	DefaultSource  *string `more:"" group:"Settings:" placeholder:"DIR" help:"go-templating: folder with the templates of an input without a source (or FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE)."`
 	DefaultOptions *string `more:"" group:"Settings:" placeholder:"LIST" help:"go-templating: options of an input without options, separated by commas (or FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS)."`
-	TTL            *string `more:"" group:"Settings:" name:"ttl" placeholder:"DURATION" help:"auto-ready, go-templating: time to live of responses, unless the input sets one. Default: 1m."`
+	TTL            *string `more:"" group:"Settings:" name:"ttl" placeholder:"DURATION" help:"auto-ready, go-templating: time to live of responses, unless the input sets it. Default: 1m."`
 	FeatureGates   *string `more:"" group:"Settings:" placeholder:"LIST" help:"auto-ready: feature gates, such as CELHealthcheckCustomizations=true, separated by commas."`
 }
 

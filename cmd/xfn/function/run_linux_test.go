@@ -124,7 +124,7 @@ func TestRun(t *testing.T) {
 			r.interrupt()
 			stderr, err := r.ended()
 			if err != nil {
-				t.Errorf("an interrupt is no error: got %v", err)
+				t.Errorf("an interrupt is not an error: got %v", err)
 			}
 			for _, want := range []string{
 				"greeting: a,b=c\n", "note: " + pkg + " in a sandbox (loopback only",

@@ -87,8 +87,8 @@ func TestGoldenOverGRPC(t *testing.T) {
 	}
 }
 
-// TestGoldenSettings compares served builtins with the answers of the original functions that
-// have the same flags, and those with the same environment variables.
+// TestGoldenSettings compares served builtins with the answers of the original functions with
+// the same flags or the same environment variables.
 func TestGoldenSettings(t *testing.T) {
 	const golden = "../../../testdata/golden/"
 	source, options, wrong := golden+"go-templating-default-source-fs/tpl", "missingkey=error", "nope"
@@ -131,7 +131,7 @@ func TestServeSettings(t *testing.T) {
 	}{
 		"TTL":         {"the default TTL", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "main" }, "5m0s", "", "go-templating"},
 		"ReadyTTL":    {"the default TTL of auto-ready", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "v0.7.0" }, "5m0s", "", "auto-ready"},
-		"BadTTL":      {"a TTL that is no duration", nil, func(c *function.ServeCmd) { c.TTL = text("soon") }, "", `reading --ttl: setting ttl of function-go-templating: expected a duration such as 5m, got "soon"`, "go-templating"},
+		"BadTTL":      {"a TTL that is not a duration", nil, func(c *function.ServeCmd) { c.TTL = text("soon") }, "", `reading --ttl: setting ttl of function-go-templating: expected a duration such as 5m, got "soon"`, "go-templating"},
 		"ReleaseTTL":  {"without a version, a flag that no release has is refused", nil, func(c *function.ServeCmd) { c.TTL = text("5m") }, "", "no release of function-go-templating has --ttl", "go-templating"},
 		"ReleaseVar":  {"without a version, a variable that no release has is ignored", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": "bad"}, func(*function.ServeCmd) {}, "1m0s", "", "go-templating"},
 		"OldTTL":      {"a version without the flag does not start", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "v0.12.2" }, "", "function-go-templating v0.12.2 has no setting ttl", "go-templating"},

@@ -15,7 +15,7 @@ import (
 // of the Function configure it.
 type settings struct {
 	Network         string        `enum:"Isolated,Runner" default:"Isolated" placeholder:"NETWORK" help:"Network of the function: Isolated has only its own loopback interface, Runner is this machine's. Default: ${default}."`
-	Env             []string      `short:"e" sep:"none" placeholder:"KEY=VALUE" help:"Add an environment variable to those of the image. Repeatable."`
+	Env             []string      `short:"e" sep:"none" placeholder:"KEY=VALUE" help:"Add an environment variable to the variables of the image. Repeatable."`
 	Memory          string        `placeholder:"QUANTITY" help:"Memory limit, such as 512Mi. Default: 2Gi."`
 	CPU             string        `name:"cpu" placeholder:"QUANTITY" help:"CPU limit, such as 500m. Default: no limit."`
 	Writable        bool          `help:"Let the function write to its root file system, in memory."`

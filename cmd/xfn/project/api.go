@@ -19,7 +19,7 @@ import (
 type CompositionCmd struct {
 	XRD    string `arg:"" name:"xrd" help:"File with the XRD."`
 	Name   string `empty:"" placeholder:"PREFIX" help:"Prefix of the Composition's name."`
-	Plural string `empty:"" placeholder:"PLURAL" help:"Plural of the kind, instead of that in the XRD."`
+	Plural string `empty:"" placeholder:"PLURAL" help:"Plural of the kind, instead of the plural in the XRD."`
 	Path   string `empty:"" placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/composition.yaml."`
 
 	// CacheDir is a flag of the crossplane CLI. Nothing is fetched here.
@@ -100,7 +100,7 @@ type XRCmd struct {
 	InputFile  string `arg:"" optional:"" default:"-" name:"file" help:"File with an XRD or a claim, or - for stdin. Default: ${default}."`
 	OutputFile string `short:"o" empty:"" placeholder:"FILE" help:"Write the XR to a file instead of stdout."`
 	Name       string `empty:"" placeholder:"NAME" help:"Name of the XR."`
-	Kind       string `empty:"" placeholder:"KIND" help:"Kind of the XR. Default: that in the XRD, or the kind of the claim after an X."`
+	Kind       string `empty:"" placeholder:"KIND" help:"Kind of the XR. Default: the kind in the XRD, or the kind of the claim after an X."`
 	Direct     bool   `negatable:"" help:"Leave out the reference to the claim, and use its name without a suffix."`
 	GenUID     bool   `name:"gen-uid" help:"Set a random UID."`
 }
@@ -116,7 +116,7 @@ Examples:
 `
 }
 
-// isXRKind reports whether a kind begins with an X before another upper-case letter, as those of XRs
+// isXRKind reports whether a kind begins with an X before another upper-case letter, as kinds of XRs
 // do by convention.
 func isXRKind(kind string) bool {
 	return len(kind) > 1 && kind[0] == 'X' && unicode.IsUpper(rune(kind[1]))
@@ -161,7 +161,7 @@ func (c *XRCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 		defined = ", as " + defined + " defines it"
 	}
 	if c.Kind == "" && (isXRKind(kind) || defined != "") {
-		term.Warn(fmt.Sprintf("%s: expected an XRD or a claim: the kind %s looks like that of an XR%s\nhint: if it is a claim, name the kind of its XR with --kind; for the defaults of an XR, run xfn xr patch", doc.PositionOf("kind"), kind, defined))
+		term.Warn(fmt.Sprintf("%s: expected an XRD or a claim: the kind %s looks like the kind of an XR%s\nhint: if it is a claim, name the kind of its XR with --kind; for the defaults of an XR, run xfn xr patch", doc.PositionOf("kind"), kind, defined))
 	}
 	return writeOutput(term, c.OutputFile, func(w io.Writer) error { return manifest.Write(w, xr) })
 }

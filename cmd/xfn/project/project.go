@@ -42,7 +42,7 @@ type fileFlag struct {
 // fileFlags name the project file, and change its repository.
 type fileFlags struct {
 	fileFlag
-	Repository string `empty:"" placeholder:"REPOSITORY" help:"Repository of the Configuration, instead of that in the project file."`
+	Repository string `empty:"" placeholder:"REPOSITORY" help:"Repository of the Configuration, instead of the repository in the project file."`
 }
 
 // read reads the project file and prints its warnings.

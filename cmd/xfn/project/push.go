@@ -26,7 +26,7 @@ import (
 type PushCmd struct {
 	fileFlags
 	Tag         string `short:"t" empty:"" placeholder:"TAG" surplus:"name the tag with --tag" help:"Tag of the packages. Default: v0.0.0- and the seconds since 1970."`
-	PackageFile string `empty:"" placeholder:"FILE" surplus:"name the file of the project with --package-file, and the repository with --repository" help:"File that xfn project build or the crossplane CLI wrote. Default: that in the output directory."`
+	PackageFile string `empty:"" placeholder:"FILE" surplus:"name the file of the project with --package-file, and the repository with --repository" help:"File that xfn project build or the crossplane CLI wrote. Default: the file in the output directory."`
 	OutputDir   string `short:"o" default:"_output" placeholder:"DIR" help:"Output directory of the build, relative to the project. Default: ${default}."`
 
 	packages.SignFlags `group:"Signature:"`
@@ -36,8 +36,8 @@ type PushCmd struct {
 	terminal.Format
 }
 
-// placeholderRegistry is the registry of a project for which xfn project init was given none. It is of a
-// domain that nobody can have.
+// placeholderRegistry is the registry that xfn project init writes if no registry is given. Nobody can
+// register its domain.
 const placeholderRegistry = "example.com/my-org"
 
 // pushFlags are the flags of commands that write packages to a registry.
@@ -46,8 +46,8 @@ type pushFlags struct {
 	DryRun         bool `help:"Print how many bytes would be sent, and change nothing."`
 }
 
-// check returns an error for invalid flags, including those of p. Kong does not call Validate
-// of two embedded structs.
+// check returns an error for invalid flags, including the flags of p. Kong does not call
+// Validate of two embedded structs.
 func (f pushFlags) check(p flags.Patience) error {
 	if f.MaxConcurrency < 1 {
 		return fmt.Errorf("--max-concurrency must be positive, got %d", f.MaxConcurrency)

@@ -28,13 +28,13 @@ type DiffCmd struct {
 	Functions   string `arg:"" optional:"" help:"File or folder of Functions. Optional if each step is a builtin or named by --package."`
 
 	Observed            []string          `short:"o" required:"" sep:"none" placeholder:"PATH" help:"Existing resources: the output of 'kubectl get -o yaml', or a folder of such files. Repeatable."`
-	From                []string          `sep:"none" placeholder:"PATH" help:"File or folder of the old Compositions, to find removed fields. Default: those of --observed. Repeatable."`
+	From                []string          `sep:"none" placeholder:"PATH" help:"File or folder of the old Compositions, to find removed fields. Default: the Compositions in --observed. Repeatable."`
 	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require, in addition to --observed. Repeatable."`
 	FunctionCredentials []string          `more:"" sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
 	ContextValues       map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the context of the functions. Repeatable."`
 	Timeout             time.Duration     `more:"" default:"10m" help:"Timeout, including the start of functions, without builds from source. Default: ${default}."`
 	ExitCode            bool              `help:"Exit with 1 if a resource would change, and with more than 1 for an error."`
-	PrintKubectl        bool              `help:"Print kubectl commands that get what --observed lacks, and render nothing."`
+	PrintKubectl        bool              `help:"Print kubectl commands that get the objects that --observed lacks, and render nothing."`
 	terminal.Format
 	flags.Runtimes `group:"Functions:"`
 }

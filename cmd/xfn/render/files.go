@@ -64,8 +64,8 @@ func (d *directory) finish(bool) error { return nil }
 // reads are the inputs of a render, which no output replaces.
 type reads struct{ named, folders flags.Files }
 
-// readsOf returns the inputs. Of the folders among them, only those of composite resources have no
-// outputs: --compositions, for example, may name a folder in which outputs are, too.
+// readsOf returns the inputs. It does not return folders except folders of composite resources,
+// because others, such as a folder of --compositions, may also contain outputs.
 func readsOf(in session.Inputs, others ...string) reads {
 	return reads{named: flags.FilesAt(append(in.Paths(), others...)...), folders: flags.FilesAt(in.XRs...)}
 }

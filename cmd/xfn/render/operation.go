@@ -23,16 +23,16 @@ type OperationCmd struct {
 	WatchedResource    string `short:"w" group:"Inputs:" empty:"" placeholder:"FILE" help:"The resource for which a WatchOperation makes the Operation. Each step requires it."`
 	flags.Requirements `group:"Inputs:"`
 
-	CrossplaneVersion string `more:"" group:"Crossplane:" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v2.0 or later. All render Operations alike."`
+	CrossplaneVersion string `more:"" group:"Crossplane:" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v2.0 or later. All versions render Operations alike."`
 	flags.Features    `group:"Crossplane:"`
 	Timeout           time.Duration `more:"" group:"Crossplane:" default:"1m" help:"Timeout of the render, including the start of functions, without builds from source."`
-	Strict            bool          `more:"" group:"Crossplane:" xor:"strict" help:"Fail for any problem of the Operation, not only for those that make Crossplane fail."`
+	Strict            bool          `more:"" group:"Crossplane:" xor:"strict" help:"Fail for any problem of the Operation, not only for problems that make Crossplane fail."`
 
 	CrossplaneBinary        string `hidden:""`
 	CrossplaneImage         string `hidden:""`
 	CrossplaneDockerNetwork string `hidden:""`
 
-	ProjectFile          string `more:"" short:"f" group:"Functions:" empty:"" placeholder:"FILE" help:"The file of the project that has the functions. Default: that of the working directory."`
+	ProjectFile          string `more:"" short:"f" group:"Functions:" empty:"" placeholder:"FILE" help:"The file of the project that has the functions. Default: the file in the working directory."`
 	MaxConcurrency       uint   `hidden:""`
 	flags.Runtimes       `group:"Functions:"`
 	IncludeFullOperation bool `more:"" short:"o" group:"Output:" help:"Has no effect: the Operation is always printed with all of its fields."`
@@ -42,7 +42,7 @@ type OperationCmd struct {
 
 // Help is shown by --help.
 func (OperationCmd) Help() string {
-	return `Prints the Operation with its status, and then each resource that Crossplane would apply. Of a CronOperation or a WatchOperation, it renders the Operation that they make. Functions run as in xfn render.
+	return `Prints the Operation with its status, and then each resource that Crossplane would apply. For a CronOperation or a WatchOperation, it renders the Operation of the template. Functions run as in xfn render.
 
 Examples:
 

@@ -35,8 +35,8 @@ type printFlags struct {
 
 // A sink receives the documents of renders.
 type sink interface {
-	// add handles the documents of one XR. If one of them could not be encoded, r.Text has
-	// those before it.
+	// add handles the documents of one XR. If a document could not be encoded, r.Text has
+	// the documents before it.
 	add(r session.Result) error
 	// finish is called after the last XR. If renders failed, not all documents were
 	// added, and complete is false.
@@ -115,8 +115,8 @@ func (o *output) add(r session.Result) error {
 	return err
 }
 
-// warnResults prints the warnings of functions, unless they are in the output: a function warns
-// of a resource that it does not compose.
+// warnResults prints the warnings of functions, for example about resources that a function did
+// not compose, unless the output contains them.
 func (o *output) warnResults(r session.Result) {
 	if o.flags.IncludeFunctionResults {
 		return
@@ -191,8 +191,8 @@ type xrError struct{ error }
 
 func (e *xrError) Unwrap() error { return e.error }
 
-// encode returns documents as text. If one cannot be encoded, it returns the
-// text of those before it, and an *xrError.
+// encode returns documents as text. If a document cannot be encoded, it returns the
+// text of the documents before it, and an *xrError.
 func encode(format string, docs []map[string]any) ([]byte, error) {
 	var b bytes.Buffer
 	if format == "yaml" {

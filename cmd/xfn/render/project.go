@@ -22,9 +22,10 @@ type projectInputs struct {
 	docs    []manifest.Document
 }
 
-// fromProject finds the project of --project-file or in the working directory if no argument names the functions.
-// If no argument names the Composition either, fromProject selects the Composition and the
-// XRD by the type of the composite resource. For a claim, it uses those of --compositions.
+// fromProject finds the project of --project-file or in the working directory if no argument names the
+// functions. If no argument names the Composition either, fromProject selects the Composition and the
+// XRD by the type of the composite resource. For a claim, it uses the Compositions and XRDs of
+// --compositions.
 func (c *Cmd) fromProject(ctx context.Context, term *terminal.Terminal) (p projectInputs, err error) {
 	if c.Functions != "" || len(c.XRs) > 0 && c.Composition != "" || c.Profile == engine.Alpha {
 		return p, nil

@@ -36,11 +36,11 @@ type Cmd struct {
 	validateFlags  `group:"Output:"`
 }
 
-// sourceFlags are the flags for those inputs that are not arguments.
+// sourceFlags are the flags for inputs that are not arguments.
 type sourceFlags struct {
 	XRs          []string `more:"" name:"xr" sep:"none" placeholder:"PATH" help:"File or folder of composite resources, instead of the first argument. Repeatable."`
 	AllDocuments bool     `more:"" help:"Render every document of the files of composite resources, not only the first."`
-	ProjectFile  string   `more:"" short:"f" empty:"" placeholder:"FILE" help:"The file of the project whose APIs and functions are used. Default: that of the working directory."`
+	ProjectFile  string   `more:"" short:"f" empty:"" placeholder:"FILE" help:"The file of the project whose APIs and functions are used. Default: the file in the working directory."`
 	flags.Sources
 	Compositions    []string `sep:"none" placeholder:"PATH" help:"Compositions and XRDs, to render claims and nested composite resources too. A file or folder. Repeatable."`
 	ObserveLoop     int      `more:"" placeholder:"N" help:"Add the output to the observed state and render again, up to N times, until nothing changes."`
@@ -53,7 +53,7 @@ type engineFlags struct {
 	LiteralDeletion   bool           `more:"" help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation said."`
 	flags.Features
 	Timeout time.Duration `more:"" default:"1m" help:"Timeout of the render, including the start of functions, without builds from source."`
-	Strict  bool          `more:"" xor:"strict" help:"Fail for any problem of the Composition, not only for those that make the imitated Crossplane fail, and for an invalid composite resource."`
+	Strict  bool          `more:"" xor:"strict" help:"Fail for an invalid composite resource and for any problem of the Composition, not only for problems that make the imitated Crossplane fail."`
 
 	MaxConcurrency          uint   `hidden:""`
 	CrossplaneBinary        string `hidden:""`
@@ -211,8 +211,8 @@ func (c *Cmd) split(args []string) (composition, functions string, err error) {
 // order is the hint for files that are missing or in another order.
 const order = "the order is XR, Composition, functions, as in xfn render xr.yaml composition.yaml functions.yaml"
 
-// explainOrder adds a hint to err if the files have kinds of another position. It does not
-// read the files again if ctx is done.
+// explainOrder adds a hint to err if the kinds in the files belong to other arguments. It
+// does not read the files again if ctx is done.
 func explainOrder(ctx context.Context, in session.Inputs, err error) error {
 	if ctx.Err() != nil {
 		return err

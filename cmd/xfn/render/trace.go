@@ -58,7 +58,7 @@ func (t *tracer) finish() error {
 	if t.flags.TraceHTML != "" {
 		err := fsx.Write(t.flags.TraceHTML, 0o644, func(w io.Writer) error { return report.WritePage(w, "xfn render", t.traces) })
 		if err != nil {
-			return fmt.Errorf("writing the trace: %w", err)
+			return fmt.Errorf("writing %q: %w", t.flags.TraceHTML, err)
 		}
 	}
 	err := t.write(t.flags.Trace, "trace", func(w io.Writer, s report.Style, trace report.Trace) error { return trace.Text(w, s) })
@@ -84,14 +84,14 @@ func (t *tracer) write(to flags.OptionalPath, what string, one func(io.Writer, r
 		}
 		return nil
 	}
-	var err error
 	if to.Path == "" {
-		err = all(t.term.Stderr(), t.term.Style(t.term.Stderr()))
-	} else {
-		err = fsx.Write(to.Path, 0o644, func(w io.Writer) error { return all(w, report.Style{}) })
+		if err := all(t.term.Stderr(), t.term.Style(t.term.Stderr())); err != nil {
+			return fmt.Errorf("printing the %s: %w", what, err)
+		}
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("writing the %s: %w", what, err)
+	if err := fsx.Write(to.Path, 0o644, func(w io.Writer) error { return all(w, report.Style{}) }); err != nil {
+		return fmt.Errorf("writing %q: %w", to.Path, err)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type Excerpter struct {
 func (t *Terminal) Excerpts() *Excerpter { return &Excerpter{term: t} }
 
 // Of returns the line of a's file, with the key or value that a's text names underlined. It
-// returns "" for an unknown line, and for one that would not help a reader.
+// returns "" for an unknown line, and for a line that would not help a reader.
 func (e *Excerpter) Of(a Annotation) string {
 	if a.Path != e.path {
 		e.path, e.lines = a.Path, readLines(a.Path)
@@ -91,8 +91,9 @@ var nameInMessage = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`"(?:[^"\s]*\.)?([^"\s.]+)"|(?:^|has no field )(?:[\w.\[\]-]*\.)?([\w-]+)(?:\[\d+\])?[:,]`)
 })
 
-// named returns the range in a line of the first value or field that a message has in quotes,
-// or of the field at the start of the message. If the line has none, the range is empty.
+// named returns the range in a line of what a message names: the first value or field in
+// quotes, or the field at the start of the message. If the line does not contain this name,
+// the range is empty.
 func named(line, message string) (from, to int) {
 	all := nameInMessage().FindAllStringSubmatch(message, -1)
 	slices.SortStableFunc(all, func(a, b []string) int { return cmp.Compare(len(a[2]), len(b[2])) })

@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
-// Formats of findings, besides those that a command has for its results.
+// Formats of findings, in addition to a command's formats of results.
 const (
 	SARIF  = "sarif"
 	GitLab = "gitlab"
@@ -25,7 +25,7 @@ type Findings struct {
 
 // Summary is the flag for a summary of the findings.
 type Summary struct {
-	Summary string `writes:"summary.md" more:"" placeholder:"FILE" help:"Append a summary in Markdown to a file, for example to that of GITHUB_STEP_SUMMARY."`
+	Summary string `writes:"summary.md" more:"" placeholder:"FILE" help:"Append a summary in Markdown to a file, for example to the file in GITHUB_STEP_SUMMARY."`
 }
 
 // Write appends the summary to the file, if the flag is set: what other commands of the step wrote

@@ -79,7 +79,8 @@ func columns(f *os.File) int {
 	return max(n, 40)
 }
 
-// RedactValues sets values, such as arguments, whose credentials Redact finds in each form.
+// RedactValues sets values, such as arguments. Redact then also redacts the credentials in these
+// values, in whatever form they occur.
 func (t *Terminal) RedactValues(values []string) { t.redactor = oci.Redactor(values) }
 
 // Redact returns a message without the credentials of references and URLs.
@@ -102,8 +103,8 @@ func (t *Terminal) Colour(w io.Writer) bool {
 	return ok && t.coloured && term.IsTerminal(int(f.Fd()))
 }
 
-// Style returns how to write texts to w: in colors and with the width of a terminal, or
-// neither.
+// Style returns the style of texts for w. Without a terminal, it has no width. Colour
+// decides about colors.
 func (t *Terminal) Style(w io.Writer) report.Style {
 	s := report.Style{Color: t.Colour(w)}
 	if f, ok := w.(*os.File); ok {

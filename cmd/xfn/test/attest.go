@@ -28,7 +28,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// attestations are the attestations that the cases passed, one for each function of
+// attestations state that the cases passed, one attestation for each function of
 // --attest-report.
 type attestations struct {
 	all []*attestation
@@ -44,13 +44,13 @@ type attestation struct {
 	function, file string
 	// path is the file of the package, or "" if the Function names the package by its digest.
 	path string
-	// digest is that of the package. It is empty until it is known.
+	// digest is the digest of the package, or empty while it is unknown.
 	digest v1.Hash
 	passed map[string]bool
 }
 
-// attestations returns an attestation for each function of --attest-report. packages are those
-// of --package.
+// attestations returns an attestation for each function of --attest-report. packages are the
+// values of --package.
 func (f reportFlags) attestations(ctx context.Context, packages map[string]string, p terminal.Program) (attestations, error) {
 	all := attestations{began: time.Now(), tool: "xfn-" + p.Version}
 	written := map[string]bool{}
@@ -156,7 +156,7 @@ func (all attestations) write(ctx context.Context) error {
 	}
 	for _, a := range all.all {
 		if len(a.passed) == 0 {
-			return fmt.Errorf("attesting function %q: no case that passed called it", a.function)
+			return fmt.Errorf("attesting function %q: no passed case called the function", a.function)
 		}
 		if a.path != "" {
 			switch after, err := a.packageDigest(ctx); {

@@ -10,8 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
 
-// checkMin returns an error if a percentage is below a minimum, or if nothing was measured. what
-// begins its text. The percentage is rounded down.
+// checkMin returns an error if a percentage is below a minimum, or if nothing was measured. The
+// text of the error begins with what. The percentage is rounded down.
 func checkMin(what string, percent func() (float64, bool), least float64) error {
 	got, measured := percent()
 	switch {
@@ -36,9 +36,10 @@ func (r *reporter) cover(c coverage.Report) error {
 			name  string
 			write func(io.Writer, coverage.Report) error
 		}{{"index.html", coverage.WritePage}, {"cobertura.xml", coverage.WriteCobertura}, {"coverage.out", coverage.WriteProfile}} {
-			err := fsx.Write(filepath.Join(dir, file.name), 0o644, func(w io.Writer) error { return file.write(w, c) })
+			path := filepath.Join(dir, file.name)
+			err := fsx.Write(path, 0o644, func(w io.Writer) error { return file.write(w, c) })
 			if err != nil {
-				return fmt.Errorf("writing the coverage: %w", err)
+				return fmt.Errorf("writing %q: %w", path, err)
 			}
 		}
 		r.term.Note("the coverage is in " + filepath.Join(dir, "index.html"))

@@ -26,7 +26,7 @@ import (
 // DevCmd is xfn dev.
 type DevCmd struct {
 	XR          string `arg:"" optional:"" name:"xr" help:"File or folder of the composite resource. Default: the example of the function in this folder, or the examples of the project."`
-	Composition string `arg:"" optional:"" help:"File of the Composition. Default, in a project: that for the type of the composite resource."`
+	Composition string `arg:"" optional:"" help:"File of the Composition. Default, in a project: the Composition for the type of the composite resource."`
 	Functions   string `arg:"" optional:"" help:"File or folder of Functions. Optional if each step is a builtin or named by --package."`
 
 	Suite     []string `sep:"none" placeholder:"PATH" help:"File or folder with suites. Repeatable. Default, without arguments: this folder."`
@@ -37,7 +37,7 @@ type DevCmd struct {
 	CrossplaneVersion string `placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.14 or later."`
 	flags.Runtimes    `group:"Functions:"`
 	Timeout           time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions, without builds from source. Default: ${default}."`
-	CaseTimeout       time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions, without builds from source. Default: ${default}."`
+	CaseTimeout       time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout, including the start of functions, without builds from source. Default: ${default}."`
 }
 
 // Help is shown by --help.
@@ -120,9 +120,10 @@ func (c *DevCmd) config(ctx context.Context, term *terminal.Terminal, program te
 	return config, err
 }
 
-// inProject returns the config of the loop in a project, from that without the project's APIs
-// and functions. It generates the models that the functions import. The loop does the same again
-// after a change of the project file, of an API, or of the list of functions.
+// inProject returns the config of the loop in a project. It adds the project's APIs and
+// functions to a config without them. It generates the models that the functions import. The
+// loop does the same again after a change of the project file, of an API, or of the list of
+// functions.
 func (c *DevCmd) inProject(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project, config dev.Config) (dev.Config, error) {
 	base := config
 	sources, err := c.functionSources(p)
@@ -158,7 +159,7 @@ func (c *DevCmd) inProject(ctx context.Context, term *terminal.Terminal, program
 }
 
 // discover finds the function in this folder, and uses its files for missing arguments. In a
-// project, the APIs and the examples are those of the project.
+// project, it uses the APIs and the examples of the project.
 func (c *DevCmd) discover(ctx context.Context, config *dev.Config, p *project.Project) error {
 	root := "."
 	if p != nil && c.XR != "" && filepath.Clean(c.XR) == filepath.Dir(p.Path) { // All of the project.
@@ -193,8 +194,8 @@ func (c *DevCmd) discover(ctx context.Context, config *dev.Config, p *project.Pr
 	return nil
 }
 
-// functionSources returns the source folders of the embedded functions of a project, and those
-// of --package, because the loop watches these folders.
+// functionSources returns the source folders that the loop watches: the folders of a project's
+// embedded functions and of --package.
 func (c *DevCmd) functionSources(p *project.Project) (map[string]string, error) {
 	functions, err := p.Functions()
 	if err != nil {

@@ -70,8 +70,8 @@ func (d *mutationDocument) add(m suite.Mutation) {
 	d.Mutants = append(d.Mutants, m)
 }
 
-// percent returns the share of the killed mutants of the killed and survived ones. It returns
-// false if no mutant was killed and none survived.
+// percent returns the percentage of killed mutants among the killed and survived mutants. It
+// returns false if there are no such mutants.
 func (d *mutationDocument) percent() (float64, bool) {
 	all := d.Killed + d.Survived
 	return 100 * float64(d.Killed) / float64(max(all, 1)), all > 0
@@ -107,8 +107,8 @@ func (c *Cmd) mutate(ctx context.Context, term *terminal.Terminal, version strin
 	return errors.Join(err, c.endMutation(term, doc))
 }
 
-// readVerdicts returns the verdicts in a file that writeVerdicts wrote. A file that does not exist
-// has none.
+// readVerdicts returns the verdicts in a file that writeVerdicts wrote. A missing file has no
+// verdicts.
 func readVerdicts(path string) (map[string]suite.Verdict, error) {
 	known := map[string]suite.Verdict{}
 	if path == "" {

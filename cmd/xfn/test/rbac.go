@@ -27,7 +27,7 @@ import (
 
 // RBACCmd is xfn rbac.
 type RBACCmd struct {
-	Paths []string `arg:"" optional:"" name:"path" help:"Files or folders of Compositions, XRDs, CRDs and suites. Default: those of the project, or the current folder."`
+	Paths []string `arg:"" optional:"" name:"path" help:"Files or folders of Compositions, XRDs, CRDs and suites. Default: the files of the project, or the current folder."`
 
 	WithoutRBACManager bool `name:"without-rbac-manager" help:"For a Crossplane without its RBAC manager: include managed and composite resources, and print a ClusterRoleBinding to the ServiceAccount crossplane in the namespace crossplane-system."`
 
@@ -38,9 +38,9 @@ type RBACCmd struct {
 
 // Help is shown by --help.
 func (RBACCmd) Help() string {
-	return `Prints the ClusterRole without which Crossplane may not compose what the Compositions compose. It aggregates to the ClusterRole of Crossplane. Prints nothing if none is needed.
+	return `Prints the ClusterRole that Crossplane needs to compose the resources of Compositions. It aggregates to the ClusterRole of Crossplane. Prints nothing if Crossplane needs no ClusterRole.
 
-The kinds are those that the cases of suites compose, and those in the templates of function-patch-and-transform. Crossplane may compose managed resources (with spec.forProvider), ProviderConfigs, composite resources (whose XRDs are among the files), and the kinds that it needs itself, such as Deployment. Plural names are those of CRDs among the files, and otherwise derived from the kinds.
+The ClusterRole has the kinds that the cases of suites compose, and the kinds in the templates of function-patch-and-transform. Crossplane may compose managed resources (with spec.forProvider), ProviderConfigs, composite resources (whose XRDs are among the files), and the kinds that it needs itself, such as Deployment. Plural names come from CRDs among the files, and otherwise are derived from the kinds.
 
 Examples:
 
@@ -169,7 +169,7 @@ func explainKind(err error) error {
 	return hint.Wrap(&manifest.Error{Path: at.Path, Line: at.Line, Err: fmt.Errorf("expected a Composition, an XRD, a CRD or a suite, got kind %s of %s", got.Kind, cmp.Or(got.APIVersion, "no apiVersion"))}, next)
 }
 
-// defaults sets the paths: those of the project p, which may be nil, or the current folder.
+// defaults sets the paths to the paths of the project p or, if p is nil, to the current folder.
 func (c *RBACCmd) defaults(p *project.Project) error {
 	if len(c.Paths) > 0 {
 		return nil
@@ -222,8 +222,8 @@ func (g *grant) add(objs []map[string]any) {
 	}
 }
 
-// definitions reads the Compositions, XRDs and CRDs at the paths.
-// It warns of those that it cannot read.
+// definitions reads the Compositions, XRDs and CRDs at the paths. It warns of files
+// that it cannot read.
 func (c *RBACCmd) definitions(ctx context.Context, term *terminal.Terminal, r manifest.Reader) (*grant, error) {
 	g := &grant{all: c.WithoutRBACManager, composites: map[kschema.GroupKind]bool{}, plurals: map[kschema.GroupKind]string{}, kinds: map[kschema.GroupVersionKind]bool{}, files: map[string]bool{}}
 	var compositions []composition.Entry

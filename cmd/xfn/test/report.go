@@ -186,7 +186,7 @@ func (r *reporter) page(o suite.Outcome) error {
 		return report.WritePage(w, "xfn test", []report.Trace{trace})
 	})
 	if err != nil {
-		return fmt.Errorf("writing the trace of %s: %w", o.Name(), err)
+		return fmt.Errorf("writing %q: %w", path, err)
 	}
 	r.term.Note("the trace of " + o.Name() + " is in " + path)
 	return nil
@@ -197,7 +197,7 @@ func (r *reporter) end(took time.Duration) (err error) {
 	if r.JUnit != "" {
 		err := fsx.Write(r.JUnit, 0o644, func(w io.Writer) error { return report.WriteJUnit(w, r.junit.Suites()) })
 		if err != nil {
-			return fmt.Errorf("writing the report: %w", err)
+			return fmt.Errorf("writing %q: %w", r.JUnit, err)
 		}
 	}
 	if slices.Sort(r.partial); len(r.partial) > 0 {

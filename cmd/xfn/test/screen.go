@@ -32,7 +32,7 @@ type screen struct {
 
 	mu sync.Mutex
 	// last is the round that is shown. whole is true if all lines of the round are
-	// shown, and not only those that fit on the terminal.
+	// shown, even if they do not fit on the terminal.
 	last  *dev.Round
 	whole bool
 	// status is the current work, and notice has messages below the round.
@@ -228,7 +228,7 @@ func (s *screen) writePage(path string) error {
 	}
 	err := fsx.Write(path, 0o644, func(w io.Writer) error { return report.WritePage(w, "xfn dev", traces) })
 	if err != nil {
-		return fmt.Errorf("writing the trace: %w", err)
+		return fmt.Errorf("writing %q: %w", path, err)
 	}
 	return nil
 }
@@ -327,7 +327,7 @@ func (s *screen) trace() {
 	s.setNotice("the trace is in " + path)
 }
 
-// pagePath returns the path of the page. Method close removes a temporary one.
+// pagePath returns the path of the page. Method close removes a temporary page.
 func (s *screen) pagePath() (string, error) {
 	if s.page != "" {
 		return s.page, nil

@@ -31,7 +31,7 @@ func (f selectFlags) plan(term *terminal.Terminal, suites []*suite.Suite, sel su
 	}
 	split := timings.Split(items, shard.Count)
 	if split.Unknown == len(items) && len(items) > 0 {
-		term.Warn(fmt.Sprintf("%q has no time of any of the %s: all count as equal", f.Timings, terminal.Count(len(items), "case")))
+		term.Warn(fmt.Sprintf("%q has no times of the %s: all cases count as equally long", f.Timings, terminal.Count(len(items), "case")))
 	}
 	mean, slowest := split.Mean(), split.Slowest()
 	part := split.Items(shard)

@@ -50,7 +50,7 @@ type runFlags struct {
 	Parallel    positive      `placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
 	FailFast    bool          `name:"failfast" help:"Stop after the first case that fails."`
 	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
-	CaseTimeout time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that set none, including the start of functions, without builds from source. Default: ${default}."`
+	CaseTimeout time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout, including the start of functions, without builds from source. Default: ${default}."`
 	flags.Features
 	Update bool `help:"Write golden files that differ from the output."`
 }
@@ -186,7 +186,7 @@ func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	}
 	out.attested = attested
 	if len(attested.all) > 0 {
-		o.Config.Cache = "" // A cached response may be that of another package.
+		o.Config.Cache = "" // A cached response may come from another package.
 		attested.observe(&o, items)
 	}
 	if out.coverage != nil {

@@ -32,11 +32,11 @@ type UpgradeCmd struct {
 
 	Cases       string        `group:"Cases:" name:"run" placeholder:"REGEXP" help:"Use only cases whose suite/case matches."`
 	Observed    []string      `group:"Cases:" short:"o" sep:"none" placeholder:"PATH" help:"Render the composite resources in a dump of a cluster, as xfn diff, instead of suites. Repeatable."`
-	Composition string        `group:"Cases:" placeholder:"PATH" help:"Compositions and XRDs for --observed. Default: those in the dump."`
+	Composition string        `group:"Cases:" placeholder:"PATH" help:"Compositions and XRDs for --observed. Default: the Compositions and XRDs in the dump."`
 	Functions   string        `group:"Cases:" placeholder:"PATH" help:"Functions for --observed."`
 	Parallel    positive      `more:"" group:"Cases:" placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
 	Timeout     time.Duration `group:"Cases:" default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
-	CaseTimeout time.Duration `more:"" group:"Cases:" default:"1m" placeholder:"TIME" help:"Timeout of cases that set none. Default: ${default}."`
+	CaseTimeout time.Duration `more:"" group:"Cases:" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout. Default: ${default}."`
 
 	Format         string `enum:"text,json,markdown" default:"text" help:"Print ${enum}. Default: ${default}."`
 	flags.Runtimes `group:"Functions:"`
@@ -44,9 +44,9 @@ type UpgradeCmd struct {
 
 // Help is shown by --help.
 func (UpgradeCmd) Help() string {
-	return `Renders the inputs of the cases of suites with two sets of versions, and prints what differs in what is composed. Equal changes are grouped. The expectations of the cases are ignored.
+	return `Renders the inputs of the cases of suites with two sets of versions, and prints how the composed resources differ. Equal changes are grouped. The expectations of the cases are ignored.
 
-Without flags, it compares HEAD with the working directory: what changed in xfn.lock, Compositions, XRDs and Functions. Suites and their inputs are those of the working directory.
+Without flags, it compares HEAD with the working directory: what changed in xfn.lock, Compositions, XRDs and Functions. Suites and their inputs are read from the working directory.
 
 Examples:
 

@@ -19,8 +19,8 @@ import (
 type upgrade struct {
 	// Causes are the versions that differ.
 	Causes []string `json:"causes"`
-	// Renders is the number of cases or composite resources, and Differ that of those for which
-	// the versions compose other resources.
+	// Renders is the number of cases or composite resources. Differ is the number of cases or
+	// composite resources for which the versions compose different resources.
 	Renders int `json:"renders"`
 	Differ  int `json:"differ"`
 	// Failed is the number of renders that fail in the same way with both versions.
@@ -57,7 +57,8 @@ type upgradeFailure struct {
 	After  string `json:"after,omitempty"`
 }
 
-// causes adds what a commit has in other versions than the working directory.
+// causes adds the files and the locked versions that changed between a commit and the working
+// directory.
 func (u *upgrade) causes(r revision, rev string) {
 	for _, path := range r.changed {
 		u.Causes = append(u.Causes, fmt.Sprintf("%s: changed since %s", path, rev))

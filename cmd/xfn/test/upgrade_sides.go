@@ -134,14 +134,14 @@ func (c *UpgradeCmd) isPath(value string) bool {
 	return err == nil
 }
 
-// A revision has what a git commit has in other versions than the working directory.
+// A revision has the files and the lock of a git commit that differ from the working directory.
 type revision struct {
 	// files has the files with Compositions, XRDs, Functions or package metadata that differ.
 	// changed are their paths, sorted.
 	files   afero.Fs
 	changed []string
-	// before and after are the locks of the commit and of the working directory. Either both are
-	// nil or neither is.
+	// before and after are the locks of the commit and of the working directory. Both are nil,
+	// or both are set.
 	before, after *lock.Lock
 }
 
@@ -206,7 +206,7 @@ func readRevision(ctx context.Context, rev, lockFile string, warn func(string)) 
 }
 
 // versioned reports whether a file has a Composition, XRD, Function or package metadata. Such a file
-// is used as a whole. An error means that it may have one, but cannot be parsed.
+// is used as a whole. An error means that the file may have such an object, but cannot be parsed.
 func versioned(at string, data []byte) (bool, error) {
 	if !bytes.Contains(data, []byte("crossplane.io/")) {
 		return false, nil

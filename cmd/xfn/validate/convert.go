@@ -39,7 +39,7 @@ type conversion struct {
 	what    string
 	applies func(obj map[string]any) bool
 	convert func(obj map[string]any) (map[string]any, []legacy.Note, error)
-	// check, if not nil, returns the errors because of which an object is not converted.
+	// check, if not nil, returns the errors that prevent the conversion of an object.
 	check func(ctx context.Context, doc manifest.Document) error
 	// pipeline says why a pipeline is not converted, and resources why another Composition is not.
 	pipeline, resources string
@@ -94,8 +94,9 @@ func unlisted(docs []manifest.Document) ([]manifest.Document, error) {
 	return all, nil
 }
 
-// convert returns the documents with all Compositions converted. It returns an error if there is
-// none to convert, or nil if all objects are current.
+// convert returns the documents with all Compositions converted. If no object can be converted,
+// it returns an error. If the conversion is lenient and all objects are current pipelines, it
+// prints a note and returns nil.
 func (c *convertFiles) convert(ctx context.Context, docs []manifest.Document, term *terminal.Terminal, by conversion) ([]byte, error) {
 	for _, doc := range docs {
 		_, broken := doc.Object() // unlisted returns this error.
@@ -210,8 +211,8 @@ func (by conversion) refuse(obj map[string]any) error {
 	return fmt.Errorf("%s %s", composition.Describe(u), reason)
 }
 
-// isPipeline reports whether an object is a Composition of mode Pipeline, or one that has no mode but
-// steps.
+// isPipeline reports whether an object is a Composition of mode Pipeline, or a Composition with steps
+// and without a mode.
 func isPipeline(obj map[string]any) bool {
 	gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
 	mode, _, _ := unstructured.NestedString(obj, "spec", "mode")

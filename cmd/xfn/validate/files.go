@@ -29,8 +29,8 @@ func withoutStdin(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == manifest.Stdin })
 }
 
-// stream returns the documents of files and folders. Of folders, it leaves out the files of other tools,
-// and warns of them, and the documents that only xfn reads.
+// stream returns the documents of files and folders. In folders, it skips documents that only xfn
+// reads, and files of other tools, of which it warns.
 func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[manifest.Document, error] {
 	return func(yield func(manifest.Document, error) bool) {
 		for _, path := range paths {

@@ -52,8 +52,8 @@ func (c *PipelineCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	})
 }
 
-// refused returns the errors because of which function-patch-and-transform refuses the input that a
-// legacy Composition becomes.
+// refused returns the errors with which function-patch-and-transform rejects the input into which a
+// legacy Composition is converted.
 func refused(ctx context.Context, doc manifest.Document) (err error) {
 	e, decodeErr := composition.Decode(doc)
 	if decodeErr != nil || !e.Converted {

@@ -36,8 +36,9 @@ func missing(ctx context.Context, files manifest.Reader, given string) string {
 	return next + usage
 }
 
-// paths returns the arguments. Without arguments, it returns those of the project in the
-// working directory, its APIs and dependencies, and its examples, and changes o for it.
+// paths returns the arguments. Without arguments, it uses the project in the working
+// directory: schemas are the paths of its APIs and dependencies, and resources the paths
+// of its examples. It sets up o to read them.
 func (c *Cmd) paths(ctx context.Context, term *terminal.Terminal, o *inspect.CRDOptions) (schemas, resources []string, err error) {
 	switch {
 	case c.Extensions != "" && c.Resources != "":

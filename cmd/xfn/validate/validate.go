@@ -31,13 +31,13 @@ type Cmd struct {
 
 	Format                string   `short:"o" aliases:"output" enum:"text,json,junit,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality. Default: ${default}."`
 	Old                   []string `more:"" sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`
-	Namespace             string   `more:"" empty:"" short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that set none, as in kubectl. If it is empty, they must set one. Default: ${default}."`
+	Namespace             string   `more:"" empty:"" short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that do not set their namespace, as in kubectl. If it is empty, resources must set their namespace. Default: ${default}."`
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`
 	ErrorOnMissingSchemas bool     `help:"Fail if there is no schema for a resource."`
-	CompositionMode       string   `more:"" empty:"" enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"Which problems of a Composition's patches are errors: warn, none that schemas find; loose, violations of schemas; strict, also missing schemas. Default: the mode in its annotation, or warn."`
+	CompositionMode       string   `more:"" empty:"" enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"Which problems of a Composition's patches are errors. warn: only problems that are found without schemas; loose: also violations of schemas; strict: also missing schemas. Default: the mode in its annotation, or warn."`
 	CrossplaneVersion     string   `more:"" placeholder:"VERSION" help:"The version of Crossplane whose kinds are valid, v1.11 or later. Default: v2.3."`
 	Dependencies          string   `more:"" enum:"none,configurations,all" default:"all" help:"Packages whose dependencies are read, too: ${enum}. Default: ${default}."`
-	Offline               bool     `help:"Fetch nothing. Of the packages that files name, read only those of functions in the cache."`
+	Offline               bool     `help:"Fetch nothing. Of the packages that files name, read only cached packages of functions."`
 
 	// These flags of the crossplane CLI have no effect: kinds are built in, and there is
 	// no cache, because only a few kilobytes of a package are fetched.
@@ -158,7 +158,7 @@ func (c *Cmd) undefined(schemas []string) string {
 	return fmt.Sprintf("%s has no CRD and no XRD: only kinds of Kubernetes and Crossplane are validated\nhint: %s", what, next)
 }
 
-// swapped returns the error for schemas among the resources, and none where they are expected.
+// swapped returns the error for arguments in the wrong order: only the resources have schemas.
 func swapped(schemas, resources []string) error {
 	given, others := strings.Join(schemas, ","), strings.Join(resources, ",")
 	err := fmt.Errorf("%s has no CRD and no XRD, but %s has: the resources would not be validated against it", given, others)

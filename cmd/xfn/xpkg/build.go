@@ -143,8 +143,8 @@ func rootOf(dir string) string {
 	return dir
 }
 
-// rootNear returns the package root to which a file in a root, or in a folder beside one, belongs. If there is
-// none, it returns the usual name of a root.
+// rootNear returns the package root of a file: the root that contains the file, or a root beside the
+// file's folder. If there is no such root, it returns the usual name of a root.
 func rootNear(file string) string {
 	for _, dir := range []string{filepath.Dir(file), filepath.Join(filepath.Dir(file), "..")} {
 		root := rootOf(dir)

@@ -20,10 +20,11 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// LintClusterRoles returns an xpkg.Rule that warns of the kinds in templates of Compositions that
-// Crossplane may not compose, unless a ClusterRole in the files at paths grants them. A kind that
-// another package may define is not reported: any kind that is not one of Kubernetes, if others is
-// true, or if package metadata at paths has dependencies on Providers or Configurations.
+// LintClusterRoles returns an xpkg.Rule that warns of a kind in a template of a Composition if
+// Crossplane may not compose the kind, and no ClusterRole in the files at paths grants it. The
+// rule does not report kinds that another package may define. If others is true, or if package
+// metadata at paths depends on Providers or Configurations, these are all kinds except the kinds
+// of Kubernetes.
 func LintClusterRoles(paths []string, others bool) xpkg.Rule {
 	return func(ctx context.Context, objects []xpkg.Document) xpkg.Problems {
 		composites := sync.OnceValue(func() map[kschema.GroupKind]bool {

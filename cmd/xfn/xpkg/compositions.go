@@ -16,12 +16,12 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// LintCompositions returns an xpkg.Rule that checks the Compositions of a package with the
-// schemas of the package, and the inputs of steps with the CRDs that inputs returns. inputs is
-// called if the package has a Composition. Problems of these inputs are warnings, because the
-// control plane may install another version of the function. Missing schemas are not a problem, because those of composed
-// resources are in other packages. Problems do not have Refused set, because the control
-// plane installs a Composition that cannot compose.
+// LintCompositions returns an xpkg.Rule that checks the Compositions of a package with the schemas of
+// the package, and the inputs of steps with the CRDs that inputs returns. inputs is called if the
+// package has a Composition. Problems of these inputs are warnings, because the control plane may
+// install another version of the function. Missing schemas are not a problem, because other packages
+// have the schemas of composed resources. Problems do not have Refused set, because the control plane
+// installs a Composition that cannot compose.
 func LintCompositions(inputs func(context.Context) (composition.Inputs, error)) xpkg.Rule {
 	return func(ctx context.Context, objects []xpkg.Document) xpkg.Problems {
 		return lintCompositions(ctx, objects, sync.OnceValue(func() composition.Inputs {

@@ -16,9 +16,9 @@ import (
 // A Described is a package whose SBOM and provenance are written.
 type Described struct {
 	sbom.Subject
-	// Images are the images of the package, or those that it runs.
+	// Images are the images of the package, or the images that the package runs.
 	Images []v1.Image
-	// Materials are what the images contain besides the source. The provenance also lists Used.
+	// Materials are the parts of the images besides the source. The provenance also lists Used.
 	Materials, Used []language.Material
 	// Command built the package, with Parameters.
 	Command    sbom.Command

@@ -31,7 +31,7 @@ type ExtractCmd struct {
 	Output     string `writes:"output.yaml" short:"o" placeholder:"FILE" help:"File to write, or - for standard output. package.yaml is written as YAML to -, and otherwise as a gzip file, whose name gets the extension .gz. Default: out.gz, examples.yaml or DIGITS.tar."`
 
 	Examples bool   `xor:"what" help:"Extract the examples."`
-	Layer    string `xor:"what" placeholder:"DIGEST" help:"Extract the tar of a layer, by its digest, the first digits of that, or its mark (xpkg inspect shows them)."`
+	Layer    string `xor:"what" placeholder:"DIGEST" help:"Extract the tar of a layer, by its digest, the first digits of its digest, or its mark (xpkg inspect shows them)."`
 	Rootfs   string `xor:"what" placeholder:"DIR" help:"Unpack the root file system of the runtime image into a new directory."`
 	Platform string `placeholder:"OS/ARCH" help:"Platform of the image. Default: linux/amd64, as for the control plane."`
 	registryFlags
@@ -39,7 +39,7 @@ type ExtractCmd struct {
 
 // Help is shown by --help.
 func (ExtractCmd) Help() string {
-	return `Extracts package.yaml as the control plane reads it, or what a flag names. Prints only what it writes to -.
+	return `Extracts package.yaml as the control plane reads it, or the part of the package that a flag names. Prints only the part that it writes to -.
 
 Examples:
 

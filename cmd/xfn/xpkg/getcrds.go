@@ -40,7 +40,7 @@ type GetCRDsCmd struct {
 
 // Help is shown by --help.
 func (GetCRDsCmd) Help() string {
-	return `Writes the CRDs of packages, and those that Crossplane generates from their XRDs. YAML may have CRDs, XRDs, package metadata (crossplane.yaml), whose dependencies are read, and Providers, Functions and Configurations, whose packages are read. Prints the files.
+	return `Writes the CRDs of packages, and the CRDs that Crossplane generates from their XRDs. YAML may have CRDs, XRDs, package metadata (crossplane.yaml), whose dependencies are read, and Providers, Functions and Configurations, whose packages are read. Prints the files.
 
 Examples:
 

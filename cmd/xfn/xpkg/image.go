@@ -119,8 +119,8 @@ func (c *ImageCmd) target(p terminal.Program) (ref name.Tag, to push.Options, er
 	return ref, to, CheckOutput(c.OutputFile)
 }
 
-// printFile prints the name and digest of the file. With --format json, the only output is one
-// value, which is that of the push if there is a reference.
+// printFile prints the name and digest of the file. With --format json and a reference, it
+// prints nothing, because the push prints the only JSON value of the output.
 func (c *ImageCmd) printFile(term *terminal.Terminal, artifact xpkg.Artifact) error {
 	switch {
 	case c.Format.Format != "json" || term.IsStdout(c.OutputFile):
@@ -164,7 +164,7 @@ func (c *ImageCmd) programs() (all []runtimeimage.Program, err error) {
 	return all, nil
 }
 
-// machines are the names of architectures in the output of uname, and those of Go.
+// machines maps the names of architectures in the output of uname to Go's names.
 var machines = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i386": "386", "i686": "386"}
 
 // programPlatform returns the platform of a value of --program.

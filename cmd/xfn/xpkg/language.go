@@ -92,9 +92,9 @@ func (f *runtimeFlags) buildBinaries(ctx context.Context, program terminal.Progr
 	return runtimeimage.FromPrograms(ctx, base, programs, runtimeimage.Config{Labels: f.Label}, opts)
 }
 
-// base returns the base images of --base-image, or else those at the reference standard, or
-// nil if standard is empty. It asks the registry for --base-image, whose tag may have moved,
-// and uses the cache for the rest.
+// base returns the base images of --base-image or, without this flag, at the reference
+// standard. Without both, it returns nil. It looks up the tag of --base-image in the
+// registry, because the tag may have moved, and uses the cache for everything else.
 func (f *runtimeFlags) base(ctx context.Context, program terminal.Program, standard string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
 	at, policy, err := place{}, image.Always, error(nil)
 	switch {

@@ -24,7 +24,7 @@ import (
 // PushCmd pushes package files.
 type PushCmd struct {
 	Package   string `arg:"" missing:"the reference to push to, REGISTRY/REPOSITORY:TAG" surplus:"as in xfn xpkg push -f hello.xpkg registry.example.org/acme/hello:v0.1.0" help:"Where to push to: REGISTRY/REPOSITORY:TAG. With a second argument, the package file, as with -f."`
-	Reference string `arg:"" optional:"" help:"Where to push the file to, if the first argument is one."`
+	Reference string `arg:"" optional:"" help:"Where to push the file to, if the first argument is a file."`
 
 	PackageFiles  []string `short:"f" sep:"none" empty:"" placeholder:"FILE" help:"Package file. Several files, repeated or separated by commas, are pushed as one index. Default: the only .xpkg in the current directory."`
 	OciAnnotation []string `short:"a" sep:"none" empty:"" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or separated by commas. Write \\, for a comma before text that looks like another KEY=."`
@@ -127,7 +127,7 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	return c.print(term, push.CopyResult{Result: res}, time.Since(start))
 }
 
-// files returns the files that the flags name, or the only one in the current directory.
+// files returns the files that the flags name, or the only package file in the current directory.
 func (c *PushCmd) files() ([]string, error) {
 	if len(c.PackageFiles) > 0 {
 		var paths []string

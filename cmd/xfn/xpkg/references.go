@@ -28,9 +28,9 @@ func (r referrer) warning(field, near, format string, args ...any) xpkg.Problem 
 }
 
 // lintReferences finds references between XRDs and Compositions that are most probably wrong: to a
-// version that the XRD does not have, to a kind that is similar to that of an XRD, and to a
-// Composition that is not among those for the XRD. Others may be to objects of other packages.
-// It also finds XRDs without a Composition.
+// version that the XRD does not have, to a kind whose name is similar to the kind of an XRD, and
+// to a Composition that does not exist for the XRD. It ignores other unknown names, because
+// another package may define them. It also finds XRDs without a Composition.
 func lintReferences(objects []xpkg.Document, defined func() schema.Definitions) (found xpkg.Problems) {
 	if !slices.ContainsFunc(objects, func(o xpkg.Document) bool { return o.Kind == apiextv1.CompositionKind }) {
 		return lintDefinitions(objects)
@@ -76,7 +76,7 @@ func lintReferences(objects []xpkg.Document, defined func() schema.Definitions) 
 }
 
 // lintDefinitions returns a problem if a package without Compositions has XRDs. It reads only the
-// first, because there may be thousands.
+// first XRD, because there may be thousands.
 func lintDefinitions(objects []xpkg.Document) xpkg.Problems {
 	isXRD := func(o xpkg.Document) bool { return o.Kind == apiextv1.CompositeResourceDefinitionKind }
 	first := slices.IndexFunc(objects, isXRD)
@@ -87,13 +87,13 @@ func lintDefinitions(objects []xpkg.Document) xpkg.Problems {
 	if slices.ContainsFunc(objects[first+1:], isXRD) {
 		others = " and the other XRDs"
 	}
-	return xpkg.Problems{referrer{doc: document(objects[first])}.uncomposed("the package has no Composition, so none is for this XRD%s", others)}
+	return xpkg.Problems{referrer{doc: document(objects[first])}.uncomposed("the package has no Composition for this XRD%s", others)}
 }
 
 // uncomposed returns the problem of an XRD without a Composition, which another package may have.
 func (r referrer) uncomposed(format string, args ...any) xpkg.Problem {
 	p := r.warning("spec.names.kind", "", format, args...)
-	p.Hint = "write one, as with xfn composition generate; if another package has it, ignore this warning"
+	p.Hint = "generate a Composition with xfn composition generate; if another package has one, ignore this warning"
 	return p
 }
 

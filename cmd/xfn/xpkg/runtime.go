@@ -44,7 +44,7 @@ type runtimeFlags struct {
 	EmbedRuntimeDir          string            `xor:"runtime" placeholder:"DIR" help:"Add the files in DIR to --base-image, and run --entrypoint: for Python, TypeScript and so on."`
 	EmbedRuntimeImage        string            `xor:"runtime" empty:"" placeholder:"NAME" meant:"controller" help:"Embed an image of the Docker engine. By name or id."`
 	EmbedRuntimeImageTarball string            `xor:"runtime" empty:"" placeholder:"FILE" help:"Embed the runtime image in a tarball. The tarball is of docker save, or has an OCI layout."`
-	EmbedRuntimeBinary       map[string]string `xor:"runtime" mapsep:"none" placeholder:"OS/ARCH=FILE" help:"Embed a static program, as of Rust or C#. Its platform and file are linux/amd64=function, say. Repeatable."`
+	EmbedRuntimeBinary       map[string]string `xor:"runtime" mapsep:"none" placeholder:"OS/ARCH=FILE" help:"Embed a static program in Rust, C# and so on. The value has its platform and file: linux/amd64=function. Repeatable."`
 	EmbedRuntimeLayout       string            `more:"" xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`
 	EmbedRuntimeRemote       string            `xor:"runtime" placeholder:"REF" help:"Embed the images at a registry's REGISTRY/REPOSITORY:TAG or @DIGEST."`
 
@@ -74,7 +74,7 @@ const (
 	withBase   = "--base-image"
 )
 
-// runtime returns the runtime images that the flags name, and what is known of their
+// runtime returns the runtime images that the flags name, and the known parts of their
 // content. The caller closes the images.
 func (f *runtimeFlags) runtime(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*language.Result, error) {
 	if err := f.check(); err != nil {

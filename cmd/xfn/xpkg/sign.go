@@ -26,8 +26,8 @@ type SignFlags struct {
 	IdentityToken string          `more:"" placeholder:"FILE" help:"File with the OIDC token for --fulcio-url; - is stdin. Default: the token of the job in GitHub Actions, or SIGSTORE_ID_TOKEN, which GitLab sets."`
 }
 
-// Set sets the options of a push for the flags, except those of Attestations. The caller has set
-// Services. It may read stdin, and request a token.
+// Set sets the options of a push for the flags, except for the flags of Attestations. The caller
+// has set Services. It may read stdin, and request a token.
 func (f SignFlags) Set(ctx context.Context, t *terminal.Terminal, o *push.Options) (err error) {
 	if err := f.check(); err != nil {
 		return &terminal.UsageError{Err: err}

@@ -135,7 +135,7 @@ func wouldSign(r push.Result) (text string) {
 	return text
 }
 
-// pinned returns a reference with the digest of what is there.
+// pinned returns a reference with a digest, which is the digest of the manifest at the reference.
 func pinned(ref name.Reference, digest string) string {
 	if _, ok := ref.(name.Tag); ok {
 		return ref.Name() + "@" + digest

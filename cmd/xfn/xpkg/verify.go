@@ -87,8 +87,8 @@ type verified struct {
 	Digest    string   `json:"digest"`
 	MediaType string   `json:"mediaType"`
 	Platforms []string `json:"platforms,omitempty"`
-	// Signatures counts the signatures of the digest by any key, and Keys
-	// those by each given key.
+	// Signatures counts the signatures of the digest by any key, and Keys the
+	// signatures by each given key.
 	Signatures int         `json:"signatures"`
 	Keys       []keyResult `json:"keys"`
 	// IdentitySignatures counts the signatures by the identity.
@@ -96,8 +96,8 @@ type verified struct {
 	// Blobs counts the blobs whose digest was verified, and Bytes their bytes.
 	Blobs int   `json:"blobs"`
 	Bytes int64 `json:"bytes"`
-	// Elsewhere are the digests of layers that registries do not store,
-	// which were not checked.
+	// Elsewhere are the digests of layers that were not checked, because registries do
+	// not store them.
 	Elsewhere []string `json:"elsewhere,omitempty"`
 }
 

@@ -63,8 +63,8 @@ func created(sourceDateEpoch string) (time.Time, error) {
 	return time.Unix(sec, 0).UTC(), nil
 }
 
-// rules returns the rules that the commands check besides those of package xpkg. name is that of
-// a package root or file, and examples the directory of examples.
+// rules returns the rules that the commands check in addition to the rules of package xpkg.
+// name is the path of a package root or file, and examples the directory of examples.
 func rules(cache flags.Cache, name, examples string) []xpkg.Rule {
 	var more []xpkg.Rule
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
@@ -94,9 +94,9 @@ func (f rootFlags) options() (xpkg.ReadOptions, error) {
 	return opts, err
 }
 
-// checkIgnored warns of a pattern of --ignore that matches no file in the package root or among the
-// examples, if another pattern was probably meant, and notes others. Patterns with ** and those that
-// leave the root are not checked.
+// checkIgnored checks the patterns of --ignore that match no file in the package root or among the
+// examples. It warns if another pattern was probably meant, and otherwise prints a note. It does not
+// check patterns with ** and patterns that leave the root.
 func (f rootFlags) checkIgnored(term *terminal.Terminal, root string) {
 	matches := func(pattern string) bool {
 		return slices.ContainsFunc([]string{root, cmp.Or(f.ExamplesRoot, "examples"), "."}, func(dir string) bool {

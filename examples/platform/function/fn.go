@@ -115,7 +115,7 @@ func adorn(cd *composed.Unstructured, labels map[string]string, size Size) (unpi
 	cd.SetLabels(merged(cd.GetLabels(), labels))
 	const template = "spec.template"
 	if _, err := cd.GetValue(template); err != nil {
-		return nil, nil // without a Pod template it is no workload
+		return nil, nil // without a Pod template it is not a workload
 	}
 	pod := map[string]string{}
 	_ = cd.GetValueInto(template+".metadata.labels", &pod) // the Pod template may have no labels

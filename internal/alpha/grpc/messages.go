@@ -78,8 +78,8 @@ var (
 
 func number[P comparable](all []P, policy P) int32 { return int32(max(slices.Index(all, policy), 0)) }
 
-// policy returns the policy with a number. Unknown numbers, such as those of a newer client, count
-// as unspecified.
+// policy returns the policy with a number. Unknown numbers, such as numbers from a newer client,
+// count as unspecified.
 func policy[P any](all []P, n int32) P {
 	if n < 0 || int(n) >= len(all) {
 		return all[0]

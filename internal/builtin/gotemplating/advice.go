@@ -58,8 +58,8 @@ var block = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:- )?\s*(/\*|if\b|range\b|with\b|define\b|block\b|end\b)\s*("[^"\n]*")?`)
 })
 
-// An openBlock is a block of a template that has no end. line is counted from 1. name is that of a
-// defined template, in quotes, or "".
+// An openBlock is a block of a template that has no end. line is counted from 1. name is the name
+// of a defined template, in quotes, or "".
 type openBlock struct {
 	keyword, name string
 	line          int

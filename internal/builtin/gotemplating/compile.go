@@ -45,7 +45,7 @@ type program struct {
 	features features
 	// functions has the names of the functions that the program calls.
 	functions map[string]bool
-	// branches are those of the template, if it is covered.
+	// branches are the branches of the template if its coverage is measured.
 	branches []branch
 }
 

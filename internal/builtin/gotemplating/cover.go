@@ -124,7 +124,7 @@ func (r *runner) points(key programKey, all parts, p *program) []sdk.Point {
 	return points
 }
 
-// report reports the points of a program, and those that ran.
+// report reports the points of a program, and which of these points ran.
 func report(to sdk.Coverage, points []sdk.Point, ran map[int]bool) {
 	to.Known(points)
 	for i := range ran {

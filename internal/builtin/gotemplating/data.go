@@ -59,7 +59,8 @@ func shallow[M proto.Message](from M) M {
 	return to.Interface().(M)
 }
 
-// plainObject returns the same as decoding the JSON form of s. It returns an error if s has none.
+// plainObject returns the same as decoding the JSON form of s. It returns an error if s has no JSON
+// form.
 func plainObject(s *structpb.Struct) (map[string]any, error) {
 	obj := make(map[string]any, len(s.GetFields()))
 	for key, v := range s.GetFields() {

@@ -40,7 +40,7 @@ type document struct {
 // A documentError is an error about a document. It has the text of its cause.
 type documentError struct {
 	error
-	// index is that of the document.
+	// index is the index of the document.
 	index int
 	// line is the line in the document, counted from 1, or 0 for the whole document.
 	line int

@@ -17,7 +17,7 @@ type execution struct {
 	template *template.Template
 	// outputs has the outputs of the template and of its includes that are running.
 	outputs []*output
-	// marks are those of the template. It is nil unless the program is traced.
+	// marks are the marks of the template. It is nil unless the program is traced.
 	marks []mark
 	// ran has the indexes of the branches that ran. It is nil unless the program is covered.
 	ran map[int]bool
@@ -106,7 +106,7 @@ func (e *execution) cover(branch int) bool {
 // mark adds a mark for a node that may write to the output of the template.
 func (e *execution) mark(node int) bool {
 	if len(e.outputs) > 1 {
-		return false // The output of an include is that of the action that includes it.
+		return false // The output of an include is attributed to the action that calls include.
 	}
 	m := mark{e.outputs[0].text.Len(), parse.Pos(node)}
 	if last := len(e.marks) - 1; last >= 0 && e.marks[last].offset == m.offset {

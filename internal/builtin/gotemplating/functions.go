@@ -19,8 +19,8 @@ import (
 // includeFunction is the template function that executes a template by name.
 const includeFunction = "include"
 
-// functions returns the template functions that this version of
-// function-go-templating adds to those of Sprig.
+// functions returns the template functions that this version of function-go-templating
+// adds to the functions of Sprig.
 func (e *execution) functions() map[string]any {
 	all := map[string]any{
 		includeFunction:             e.include,

@@ -13,7 +13,7 @@ import (
 
 const goldenDir = "../../../testdata/golden/"
 
-// TestGolden compares the builtin's responses with those of the real function. They were
+// TestGolden compares the builtin's responses with the real function's. These were
 // recorded from the function's main branch. A release gives the same responses except to
 // inputs with the field ttl.
 func TestGolden(t *testing.T) {
@@ -54,7 +54,7 @@ func TestGoldenDefaultOptions(t *testing.T) {
 	functiontest.Golden(t, goldenDir+"go-templating-default-options", gotemplating.New(o))
 }
 
-// TestDefaultSource checks a default source that is no ordinary folder.
+// TestDefaultSource checks a default source that is not an ordinary folder.
 func TestDefaultSource(t *testing.T) {
 	dir := t.TempDir()
 	e2e.WriteFiles(t, dir, map[string]string{"file": "{{ fail `file` }}", ".hidden/file": "{{ fail `hidden` }}", "work/x": "{{ fail `work` }}"})

@@ -52,7 +52,7 @@ type Settings struct {
 	// AnyFolder lets DefaultSource be outside of Dir and Templates. A relative path is then
 	// relative to the working directory.
 	AnyFolder bool
-	// DefaultOptions are the options of an input that has none.
+	// DefaultOptions are the options of an input that does not set options.
 	DefaultOptions []string
 	// TTL is the time to live of responses. If it is nil, it is sdk.TTL.
 	TTL *time.Duration
@@ -77,7 +77,7 @@ type runner struct {
 	folders  []string
 	features features
 	programs proc.Memo[programKey, *program]
-	// places are those of errors, by their texts and inputs.
+	// places are the places of errors, by the texts of the errors and the inputs.
 	places proc.Memo[placeKey, place]
 	// covered are the points of programs.
 	covered proc.Memo[pointsKey, []sdk.Point]

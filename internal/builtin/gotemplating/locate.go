@@ -56,7 +56,8 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	return whole
 }
 
-// locate returns the place of the field that a result calls invalid, if it has no template.
+// locate returns the place of the field that a result calls invalid, for results that are not about
+// a template.
 func (in *GoTemplate) locate(fatal string) sdk.Location {
 	if option, ok := strings.CutPrefix(fatal, unknownOption); ok {
 		if i := slices.Index(in.Options, option); i >= 0 {

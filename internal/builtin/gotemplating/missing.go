@@ -24,8 +24,8 @@ var (
 	indexes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"|\d+`) })
 )
 
-// rememberMissing caches what the request lacks because of which a template fails, for Locate. data is
-// the data of the template.
+// rememberMissing caches, for Locate, the missing part of the request that makes a template fail. data
+// is the data of the template.
 func (r *runner) rememberMissing(err error, req *fnv1.RunFunctionRequest, data map[string]any) {
 	fatal := message(err).Error()
 	m := missingIndex().FindStringSubmatch(fatal)
@@ -68,7 +68,7 @@ func missingIn(data map[string]any, path []string) string {
 		case has:
 			value, at = next, below
 		case i == 0 || i == 1 && key == "resources":
-			return below + " is empty" // The JSON of a request leaves out what is empty.
+			return below + " is empty" // The JSON of a request leaves out empty fields.
 		default:
 			return fmt.Sprintf("%s has no %q%s", at, key, others(key, obj))
 		}
@@ -76,7 +76,7 @@ func missingIn(data map[string]any, path []string) string {
 	return ""
 }
 
-// others names the keys of an object that may be meant by one that it lacks.
+// others names the keys of an object that may have been meant instead of a missing key.
 func others(key string, obj map[string]any) string {
 	const most = 5
 	keys := slices.Sorted(maps.Keys(obj))

@@ -24,7 +24,7 @@ import (
 // A mistake is a document that does not have the effect that was probably meant.
 type mistake struct {
 	text string
-	// offset is that of a byte of the document in the output.
+	// offset returns the offset of a byte of the document in the output.
 	offset func(out string) int
 }
 
@@ -40,8 +40,9 @@ func (r *runner) warn(ctx context.Context, all []mistake, o written) {
 	}
 }
 
-// mistakes describes documents that do not have the effect that was probably meant: those that
-// replace an earlier one, and those with fields or values that the function ignores.
+// mistakes describes documents that do not have the effect that was probably meant: documents
+// that replace an earlier document, and documents with fields or values that the function
+// ignores.
 func mistakes(req *fnv1.RunFunctionRequest, documents []document) (found []mistake) {
 	c := &change{req: req}
 	named := map[string]string{}

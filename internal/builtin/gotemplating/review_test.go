@@ -105,7 +105,7 @@ func TestMistakes(t *testing.T) {
 		"Absent":    {"a status that is missing becomes Unknown", metaAPI + "kind: ClaimConditions\nconditions: [{type: A, reason: B}]\n", `ClaimConditions: conditions[0].status is "", which becomes Unknown`},
 		"Boolean":   {"a status that is not a text has a fatal result", metaAPI + "kind: ClaimConditions\nconditions: [{type: A, status: true, reason: B}]\n", ""},
 		"Matchname": {"an unknown field of a requirement is ignored", metaAPI + "kind: ExtraResources\nrequirements: {a: {apiVersion: v1, kind: ConfigMap, matchNme: b}}\n", "ExtraResources: requirements.a has no field matchNme, did you mean matchName?"},
-		"Fine":      {"documents that have an effect are no mistakes", crane("a") + "---\n" + pier + "status: {b: 1}\n---\n" + metaAPI + "kind: Context\ndata: {a: b}\n", ""},
+		"Fine":      {"documents that have an effect are not mistakes", crane("a") + "---\n" + pier + "status: {b: 1}\n---\n" + metaAPI + "kind: Context\ndata: {a: b}\n", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -285,7 +285,7 @@ desired:
 `,
 		},
 		"YAML11": {
-			reason: "values are those of YAML 1.1",
+			reason: "values are read as YAML 1.1",
 			request: text(crane("a") + `v: [y, no, on, 0777, 0o17, 1_000, !!binary aGk=, 2026-01-02, 12:30, 1.0]
 n: 5
 `),

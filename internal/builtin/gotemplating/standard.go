@@ -8,8 +8,8 @@ import (
 )
 
 // ExecuteStandard executes a template with the standard functions of text/template, within
-// the limits of this package. The template has no name. parsed is false if the error is that
-// of the parser.
+// the limits of this package. The template has no name. parsed is false if the template
+// cannot be parsed.
 func ExecuteStandard(ctx context.Context, text string, data any) (out string, parsed bool, err error) {
 	switch {
 	case len(text) > maxTemplate:

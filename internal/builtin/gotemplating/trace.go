@@ -43,9 +43,9 @@ func traceBranch(b *parse.BranchNode) {
 	trace(b.ElseList)
 }
 
-// A place is a line in the output of a template, and the line of the template that wrote it.
-// Lines are counted from 1. template is 0 if it is unknown. missing is what the template reads there and
-// the request lacks, or "".
+// A place is a line in the output of a template, and the line of the template that wrote it. Lines are
+// counted from 1. template is 0 if it is unknown. missing is the value that the template reads there,
+// but that the request lacks, or "".
 type place struct {
 	output, template int
 	missing          string
@@ -75,7 +75,8 @@ func (r *runner) remember(ctx context.Context, err error, key programKey, option
 	})
 }
 
-// A written is the output of a template, with what is needed to find the line that wrote a part of it.
+// A written is the output of a template, with the data for finding the line that wrote a part of
+// the output.
 type written struct {
 	key     programKey
 	options []string
@@ -84,8 +85,8 @@ type written struct {
 	parts   parts
 }
 
-// locate returns the place of the line that wrote the output at an offset, or of the template. action
-// is that of the line, or "".
+// locate returns the place of the line that wrote the output at an offset. If this line is unknown,
+// it returns the place of the template. action is the template action in the line, or "".
 func (o written) locate(ctx context.Context, offset int) (at sdk.Location, action string) {
 	line := 0
 	if len(o.text) <= maxTraced && !strings.HasPrefix(strings.TrimSpace(o.text), "{") {
@@ -97,7 +98,7 @@ func (o written) locate(ctx context.Context, offset int) (at sdk.Location, actio
 	return o.parts.locate(max(line, 1)), action
 }
 
-// noValue is what text/template prints for a value that does not exist.
+// noValue is the text that text/template prints for a value that does not exist.
 const noValue = "<no value>"
 
 // origins returns the Origin of the resources in documents. The place of the only noValue of a document
@@ -146,7 +147,7 @@ func errorLine(out string, of documentError) int {
 // positionOf returns the offset and the line in an output of the first text in a line of a
 // document, or of the document if line is 0. It divides documents as the YAML decoder does.
 func positionOf(out string, document, line int) (offset, at int) {
-	size, begun, end := 0, 0, 0 // size and begun are those of the current document.
+	size, begun, end := 0, 0, 0 // size is the size of the current document, and begun where it begins.
 	for text := range strings.Lines(out) {
 		begin := end
 		end += len(text)

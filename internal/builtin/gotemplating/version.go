@@ -20,8 +20,8 @@ type features struct {
 	connectionDetails bool
 }
 
-// Branch is the first version with what only the main branch of the real function has. No
-// release up to v0.12.2 has it.
+// Branch is the version of the main branch of the real function. It has features that no
+// release up to v0.12.2 has.
 const Branch = "v0.13.0-0"
 
 // featuresOf returns the features of a version such as v0.12.2, or of the branch main. Any

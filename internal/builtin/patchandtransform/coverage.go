@@ -33,7 +33,8 @@ type points struct {
 	environment []patchPoint
 	templates   []templatePoint
 	secret      []patchPoint
-	// all has each point, and those of a patch set once for each template that uses it.
+	// all has each point. The points of a patch set are in it once for each template that uses the
+	// set.
 	all []sdk.Point
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
-// TestCoverage runs an input and compares its points, and those that the run reports.
+// TestCoverage runs an input. It compares the points of the input, and the points that the run
+// reports.
 func TestCoverage(t *testing.T) {
 	const prefix = "observed: {composite: {resource: {apiVersion: example.org/v1, kind: Pier, metadata: {name: p}, spec: {size: s}}}, " +
 		"resources: {seen: {resource: {apiVersion: v1, kind: Crane, status: {ok: true}}}}}\ninput:\n  "
@@ -18,7 +19,7 @@ func TestCoverage(t *testing.T) {
 		want          points
 	}{
 		"PatchSets": {
-			"a patch set that two resources use has each patch once, and a set that none uses has no points",
+			"a patch set that two resources use has each patch once, and an unused set has no points",
 			"{patchSets: [{name: a, patches: [{fromFieldPath: spec.size, toFieldPath: a}]}, {name: b, patches: [{fromFieldPath: spec.size, toFieldPath: b}]}], " +
 				"resources: [{name: r, base: {kind: K}, patches: [{type: PatchSet, patchSetName: a}]}, {name: s, base: {kind: K}, patches: [{type: PatchSet, patchSetName: a}]}]}",
 			points{"resources[0]": true, "resources[1]": true, "patchSets[0].patches[0]": true},

@@ -309,7 +309,7 @@ func TestHostile(t *testing.T) {
 		"Wildcard":      {"twenty thousand elements are permitted", wildcard("spec.num", keys), ""},
 		"WildcardList":  {"a list index has a maximum", wildcard("spec.num", list), "is greater than max allowed index 1024"},
 		"WildcardLarge": {"the memory of the patches is limited", wildcard("spec.big", keys), "the output of the patches exceeds 256 MiB"},
-		"PatchSets":     {"the number of patches is limited, including those of patch sets", "{patchSets: [{name: p, patches: [" + strings.Repeat("{fromFieldPath: a},", 1000) + "]}], resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{type: PatchSet, patchSetName: p},", 200) + "]}]}", "cannot resolve PatchSets: the resources have more than 100000 patches"},
+		"PatchSets":     {"the number of patches is limited, including patches of patch sets", "{patchSets: [{name: p, patches: [" + strings.Repeat("{fromFieldPath: a},", 1000) + "]}], resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{type: PatchSet, patchSetName: p},", 200) + "]}]}", "cannot resolve PatchSets: the resources have more than 100000 patches"},
 		"LongWildcard":  {"the number of expanded path segments is limited", wildcardBelow(900, 20_000), "the expanded paths have more than 4194304 segments"},
 		"Deep":          {"the length of a path is limited", "{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.num, toFieldPath: '" + strings.Repeat("a.", 2000) + "a'}]}]}", "it has more than 1000 segments"},
 		"Lists":         {"the nulls that extend lists are limited", "{resources: [{name: r, base: {kind: K}, patches: [" + padding(2) + "]}]}", "the patches extend lists by more than 1048576 nulls"},

@@ -59,8 +59,8 @@ func Locate(fatal string, input []byte) string {
 	return at + ".base"
 }
 
-// locate returns the place of the patch that writes a field of a resource, or of the field in the base,
-// or of the base or the resource if it has no such field.
+// locate returns the place of the patch that writes a field of a resource, or otherwise the place of
+// the field in the base. If neither exists, it returns the place of the base or of the resource.
 func (p *program) locate(resource, field string) (at sdk.Location) {
 	for _, t := range p.templates {
 		if t.name != resource {
@@ -115,7 +115,7 @@ func locatePatch(in *spec.Resources, at string, patches []spec.ComposedPatch, n 
 			n--
 			continue
 		}
-		k := len(in.PatchSets) - 1 // The last one is used of several with the same name.
+		k := len(in.PatchSets) - 1 // Of several templates with the same name, the last one is used.
 		for k >= 0 && in.PatchSets[k].Name != *p.PatchSetName {
 			k--
 		}

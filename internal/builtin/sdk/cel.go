@@ -19,9 +19,10 @@ import (
 
 // Limits of CEL expressions. The real functions have only the limits of the parser.
 const (
-	// CELCostLimit is the maximum cost of one evaluation, and CELRequestLimit that of all
-	// evaluations for one request, both in CEL's units. Kubernetes has these limits for one
-	// rule, and for all rules of an object. The time for CELCostLimit is about a second.
+	// CELCostLimit is the maximum cost of one evaluation, and CELRequestLimit the maximum
+	// cost of all evaluations for one request, both in CEL's units. Kubernetes has these
+	// limits for one rule, and for all rules of an object. The time for CELCostLimit is
+	// about a second.
 	CELCostLimit    = 1_000_000
 	CELRequestLimit = 10_000_000
 	// checkInterval is the number of loop iterations between checks of the context.
@@ -31,7 +32,7 @@ const (
 	maxKeptExpression = 4 << 10
 )
 
-// A CELDialect has what differs between the functions that evaluate CEL expressions.
+// A CELDialect has the differences between the functions that evaluate CEL expressions.
 type CELDialect struct {
 	// Variables are the static types of the variables.
 	Variables map[string]*cel.Type
@@ -89,9 +90,9 @@ func newCELEnv(d CELDialect) (*cel.Env, error) {
 }
 
 // Bool returns the result of an expression. The values of variables are protobuf messages,
-// or what encoding/json decodes. spent is the cost of all evaluations for the request, to
-// which Bool adds. Bool returns an error if the expression is invalid, fails or exceeds a
-// limit, and the cause of ctx when ctx is done.
+// or values that encoding/json decodes. spent is the cost of all evaluations for the
+// request, to which Bool adds. Bool returns an error if the expression is invalid, fails
+// or exceeds a limit, and the cause of ctx when ctx is done.
 func (c *CEL) Bool(ctx context.Context, expression string, variables map[string]any, spent *uint64) (bool, error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)

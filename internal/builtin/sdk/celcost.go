@@ -107,8 +107,8 @@ func weigh(v ref.Val) uint64 {
 	return weight
 }
 
-// limit ends the evaluation of an expression if weight exceeds maxWeight. The panic is that
-// with which cel-go reports its cost limit.
+// limit ends the evaluation of an expression if weight exceeds maxWeight. It panics as
+// cel-go does when an expression exceeds the cost limit.
 func limit(weight uint64) {
 	if weight > maxWeight {
 		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "a value is too large"})

@@ -34,8 +34,9 @@ type Meta struct {
 // function, such as "rules[].condition". They are unknown fields, too.
 //
 // An error begins with the text of the real functions, whose input types are in Go packages
-// called v1beta1. For an unknown field of a type whose Go name is known, all of the text is
-// theirs. For other errors, the text after "json: " is that of the JSON library.
+// called v1beta1. If the field is unknown and the Go name of its type is known, the whole
+// text equals the text of the real function. In other errors, the text after "json: " comes
+// from the JSON library.
 func Decode(input *structpb.Struct, into any, absent ...string) error {
 	t := reflect.TypeOf(into).Elem()
 	raw, err := input.MarshalJSON()
@@ -92,8 +93,8 @@ var goTypes = map[string]string{
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
 // unknownField returns the error of the real functions for an unknown field at a path of an
-// input of type t. If the name of the field's Go type is not known, it returns that of the JSON
-// library.
+// input of type t. If the name of the field's Go type is not known, it returns the error of the
+// JSON library.
 func unknownField(t reflect.Type, path string) error {
 	parent, name := "", path
 	if dot := strings.LastIndex(path, "."); dot >= 0 {
@@ -110,8 +111,8 @@ func unknownField(t reflect.Type, path string) error {
 }
 
 // goTypeAt returns the name of the struct type at a path below t, with the package name of the
-// real functions. Without such a type, and for an unexported type, whose name differs from that
-// of the real function, the result ends with a dot.
+// real functions. The result ends with a dot if there is no such type, or if the type is
+// unexported, because then its name differs from the name in the real function.
 func goTypeAt(t reflect.Type, path string) string {
 	for part := range strings.SplitSeq(path, ".") {
 		if path != "" {
@@ -228,7 +229,8 @@ func (i *Inputs[T]) Of(req *fnv1.RunFunctionRequest) (*T, error) {
 	return i.memo.Do(SumOf(req.GetInput()), func() (*T, error) { return Input[T](req, i.Lacks...) })
 }
 
-// Input decodes the input in a request, like Inputs.Of. lacks are those of Inputs.
+// Input decodes the input in a request, like Inputs.Of. lacks are the paths of fields that the
+// imitated version lacks.
 func Input[T any](req *fnv1.RunFunctionRequest, lacks ...string) (*T, error) {
 	in := new(T)
 	if err := Decode(req.GetInput(), in, lacks...); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 )
 
-// A Location is the place to which a result or a warning refers. Exactly one of Field and File is
-// set, or none if the place is unknown.
+// A Location is the place to which a result or a warning refers. If the place is known, either
+// Field or File is set, otherwise neither.
 type Location struct {
 	// Field is the path of a field in the input.
 	Field string

@@ -92,7 +92,7 @@ func fieldFault(fd protoreflect.FieldDescriptor, value any, field string) (at, t
 		names[i] = string(fd.Enum().Values().Get(i).Name())
 	}
 	near := hint.Nearest(name, names)
-	for _, full := range names { // The names of protobuf begin with that of the enumeration.
+	for _, full := range names { // In protobuf, the names of the values begin with the name of the enumeration.
 		if strings.HasSuffix(full, "_"+strings.ToUpper(name)) {
 			near = full
 		}
@@ -100,7 +100,8 @@ func fieldFault(fd protoreflect.FieldDescriptor, value any, field string) (at, t
 	return field, fmt.Sprintf("is %q, expected one of %s", name, strings.Join(names, ", ")) + hint.DidYouMean(near)
 }
 
-// valuesOf returns the values of a field by their paths: those of a list or map, or the value.
+// valuesOf returns the values of a field by their paths: the elements of a list or map, or the
+// single value.
 func valuesOf(fd protoreflect.FieldDescriptor, value any, field string) map[string]any {
 	all := map[string]any{}
 	switch value := value.(type) {

@@ -60,7 +60,7 @@ func TestDecode(t *testing.T) {
 		"Nothing":  {"a nil input is empty", "", Sample{}, ""},
 		"Unknown":  {"an unknown field has the name of its Go type", "{list: [{}, {nam: a}]}", Sample{}, `cannot unmarshal Go value of type v1beta1.Sample: unknown name "nam"`},
 		"Private":  {"an unknown field of a type without a known name has a path", "{private: {nam: a}}", Sample{}, `unknown field "private.nam"`},
-		"Meta":     {"an unknown field of metadata has the name of the type of Kubernetes", "{metadata: {nam: a}}", Sample{}, `cannot unmarshal Go value of type v1.ObjectMeta: unknown name "nam"`},
+		"Meta":     {"the error for an unknown field of metadata names the Kubernetes type", "{metadata: {nam: a}}", Sample{}, `cannot unmarshal Go value of type v1.ObjectMeta: unknown name "nam"`},
 		"Absent":   {"a field that the version does not have is unknown", "{list: [{}, {late: 1}]}", Sample{}, `cannot unmarshal Go value of type v1beta1.Sample: unknown name "late"`},
 		"Null":     {"a null in a field that the version does not have is unknown", "{list: [{late: null}]}", Sample{}, `cannot unmarshal Go value of type v1beta1.Sample: unknown name "late"`},
 		"Present":  {"the version may have the field in another object", "{late: 2}", Sample{Late: 2}, ""},
@@ -117,7 +117,7 @@ func TestFieldNamed(t *testing.T) {
 		}
 	}
 	if got := sdk.FieldNamed([]byte("[]"), "a"); got != "" {
-		t.Errorf("an input that is no object: got %q", got)
+		t.Errorf("an input that is not an object: got %q", got)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestSum(t *testing.T) {
 		}
 	}
 	if sdk.SumOf(nil) != sdk.SumOf(object(t, "{}")) {
-		t.Error("the sum of a nil input differs from that of an empty input")
+		t.Error("the sum of a nil input differs from the sum of an empty input")
 	}
 }
 

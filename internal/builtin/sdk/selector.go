@@ -20,8 +20,9 @@ const (
 	BySelector  = "Selector"
 )
 
-// SourceValues returns the types of the sources in a list of an input, and of the labels of their
-// selectors, by the paths of the types. Matches ignores those of any other type.
+// SourceValues returns the valid types of the sources in a list of an input, and of the labels of
+// their selectors, by the paths of the types. Matches ignores sources and labels of any other
+// type.
 func SourceValues(list string) map[string][]string {
 	return map[string][]string{
 		list + "[].type":                        {ByReference, BySelector},

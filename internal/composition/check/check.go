@@ -53,15 +53,15 @@ const (
 // The kinds of problems that are warnings in any mode.
 const (
 	// NotApplied is a patch to the status of a composed resource, which Crossplane does not apply.
-	// OutsideStatus is one to another field of a composite resource than its status.
+	// OutsideStatus is a patch to a field of a composite resource outside of its status.
 	NotApplied    composition.ProblemKind = "NotApplied"
 	OutsideStatus composition.ProblemKind = "OutsideStatus"
 	// NotChecked reports that checking stopped at the limit of patches.
 	NotChecked composition.ProblemKind = "NotChecked"
 	// InputNotChecked is an input for which no CRD was found.
 	InputNotChecked composition.ProblemKind = "InputNotChecked"
-	// OtherFunction is an error by the rules of the function whose API group the input has.
-	// The name of the step's function is not that of this function, so it may have other rules.
+	// OtherFunction is an error by the rules of the function whose API group the input has. The
+	// step's function has another name, so it may have other rules.
 	OtherFunction composition.ProblemKind = "OtherFunction"
 )
 
@@ -73,7 +73,8 @@ type Schemas = func(kschema.GroupKind) *schema.Definition
 type Options struct {
 	// Schemas finds the schemas of kinds. An invalid schema counts as missing.
 	Schemas Schemas
-	// similar, if not nil, returns the kind that was probably meant by one without a schema, or "".
+	// similar, if not nil, returns the kind that was probably meant by a kind without a schema, or
+	// "".
 	similar func(kschema.GroupVersionKind) string
 	// Mode decides which problems are warnings. ByAnnotation selects the mode in the
 	// Composition's annotation.
@@ -109,8 +110,8 @@ func Composition(ctx context.Context, e composition.Entry, o Options) []composit
 			c.patches(in)
 		}
 	}
-	// The packages of the functions are unknown. The name that Crossplane derives from that of an official
-	// package ends with the name of the function.
+	// The packages of the functions are unknown. The name that Crossplane derives from the name of an
+	// official package ends with the name of the function.
 	byName := func(name string) string { return strings.TrimPrefix(name, "crossplane-contrib-") }
 	c.order(e, byName, false)
 	found = append(found, located(e, c.problems)...)
@@ -185,8 +186,8 @@ const (
 	Warn         Mode = "warn"
 	Loose        Mode = "loose"
 	Strict       Mode = "strict"
-	// NoSchemas compares nothing with schemas, as Crossplane does if it is switched off. Then
-	// the annotation has no effect.
+	// NoSchemas compares nothing with schemas, as Crossplane does if validation by schemas is
+	// switched off. Then the annotation has no effect.
 	NoSchemas Mode = "none"
 )
 

@@ -1,7 +1,7 @@
 // Package check validates the resource templates and patches of a Composition,
 // and whether they fit the schemas of the patched resources.
 //
-// The rules and modes are those of the section "Composition validation" in Crossplane's
+// The rules and modes follow the section "Composition validation" of Crossplane's
 // documentation (v1.20). They apply to Compositions of mode Resources and to inputs of
 // function-patch-and-transform. Package check also reports the errors that
 // function-patch-and-transform returns for an invalid input.

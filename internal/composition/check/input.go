@@ -19,9 +19,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// InputKinds returns the steps whose input has another apiVersion or kind than that of the
-// function that the step calls, or a value that the function ignores, and the invalid fields of the
-// inputs of Quiet functions. official returns the official function that a name in functionRef
+// InputKinds returns the problems of the inputs of steps: an apiVersion or kind that does not
+// belong to the function that the step calls, values that the function ignores, and, for Quiet
+// functions, invalid fields. official returns the official function that a name in functionRef
 // resolves to, or "".
 func InputKinds(e composition.Entry, inputs composition.Inputs, official func(name string) string) []composition.Problem {
 	var found []composition.Problem
@@ -58,8 +58,8 @@ func invalid(at string, raw []byte, obj map[string]any, known composition.Input)
 // Silent returns the mistakes that functions accept and that need no schema: steps in the wrong
 // order and, in the inputs of function-patch-and-transform, patches to a field of the composite
 // resource that Crossplane does not apply, patches from a field that no composite resource has,
-// patches inside of a base, and resources of one name. official is as in InputKinds. hasEnvironment
-// is true if the pipeline begins with an environment.
+// patches inside of a base, and several resources with one name. official is as in InputKinds.
+// hasEnvironment is true if the pipeline begins with an environment.
 func Silent(ctx context.Context, e composition.Entry, inputs composition.Inputs, official func(name string) string, hasEnvironment bool) []composition.Problem {
 	c := patchChecker(ctx, e, inputs, noSchemas)
 	for _, in := range c.inputs(ctx, e) {
@@ -127,8 +127,8 @@ func (c *checker) packageInput(ctx context.Context, at string, input map[string]
 	c.fields(ctx, at, u.Object, known.Schema)
 }
 
-// inputKind compares the apiVersion and kind of an input with those of a known input. The
-// functions ignore both, but other tools validate an input by them.
+// inputKind compares the apiVersion and kind of an input with the apiVersion and kind of
+// a known input. The functions ignore both, but other tools validate an input by them.
 func inputKind(at string, raw []byte, known composition.Input) []composition.Problem {
 	var got struct{ APIVersion, Kind string }
 	// The error is ignored, because decoding the whole input reports it.
@@ -152,7 +152,7 @@ func kindProblems(at, gotVersion, gotKind string, known composition.Input) []com
 }
 
 // bySchema validates an input against the schema of its kind. It returns false if there is
-// no such schema. An input is no API object, so it needs no metadata.
+// no such schema. An input is not an API object, so it needs no metadata.
 func (c *checker) bySchema(ctx context.Context, at string, input map[string]any, gvk kschema.GroupVersionKind) bool {
 	def := c.Schemas(gvk.GroupKind())
 	if def == nil {

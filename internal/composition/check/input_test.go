@@ -15,7 +15,8 @@ func fork(name, text string) string {
 	return strings.Replace(text, "name: function-patch-and-transform", "name: "+name, 1)
 }
 
-// TestInputKinds tests inputs with the apiVersion or kind of no function or of another one.
+// TestInputKinds tests inputs whose apiVersion or kind belongs to no function, or to another
+// function.
 func TestInputKinds(t *testing.T) {
 	const at = "spec.pipeline[0].input."
 	const condition = "  resources:\n  - name: a\n    condition: x\n    base: {apiVersion: gold.test/v1, kind: Bucket}\n"

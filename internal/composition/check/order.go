@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// OutOfOrder is a step that has no effect, because what it needs comes from no earlier step.
+// OutOfOrder is a step that has no effect, because no earlier step provides what it needs.
 const OutOfOrder composition.ProblemKind = "OutOfOrder"
 
 const (
@@ -20,17 +20,19 @@ const (
 )
 
 // onlyOthers are the official functions that change only what earlier steps compose.
-// composesNothing are all that compose nothing, and keepEnvironment those that do not change the
-// environment. Any other function may do everything.
+// composesNothing are the official functions that compose nothing, including onlyOthers.
+// keepEnvironment are the official functions that do not change the environment. Any other
+// function may compose resources and change the environment.
 var (
 	onlyOthers      = []string{autoReady, "function-cel-filter", "function-sequencer", "function-tag-manager"}
 	composesNothing = append([]string{environmentConfigs, "function-extra-resources", "function-status-transformer"}, onlyOthers...)
 	keepEnvironment = append([]string{patchAndTransform, "function-status-transformer"}, onlyOthers...)
 )
 
-// order adds the steps that run before those whose resources or environment they need. official
-// returns the official function that a name in functionRef resolves to, or "". hasEnvironment is
-// true if the pipeline begins with an environment. The inputs and patches are already checked.
+// order reports the steps that run before the steps whose resources or environment they need.
+// official returns the official function that a name in functionRef resolves to, or "".
+// hasEnvironment is true if the pipeline begins with an environment. The inputs and patches are
+// already checked.
 func (c *checker) order(e composition.Entry, official func(name string) string, hasEnvironment bool) {
 	var names, steps []string
 	for _, step := range e.Spec.Pipeline {

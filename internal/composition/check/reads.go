@@ -65,8 +65,9 @@ func (r Reads) MisreadObserved(e composition.Entry, name string, observed map[st
 	return located(e, r.observed[name].misread(fmt.Sprintf("observed resource %q", name), map[string]any{"status": observed["status"]}, hint.Misspelled))
 }
 
-// plural is hint.Misspelled, but a plural is a misspelling of its singular. The reverse may be right: a
-// list of all values beside an optional choice.
+// plural is like hint.Misspelled, but also treats a plural as a misspelling of its singular. It does
+// not treat a singular as a misspelling of its plural, because both may exist: a list of all values,
+// and an optional choice.
 func plural(name string, names []string) string {
 	if one, ok := strings.CutSuffix(name, "s"); ok && slices.Contains(names, one) {
 		return one
@@ -74,7 +75,8 @@ func plural(name string, names []string) string {
 	return hint.Misspelled(name, names)
 }
 
-// misread returns the fields that the object what lacks, and has under a name that similar returns.
+// misread returns the fields that object lacks, if it has a field with the similar name that
+// similar returns. what describes the object.
 func (r reads) misread(what string, object map[string]any, similar func(string, []string) string) (found []composition.Problem) {
 	for _, field := range manifest.Keys(r) {
 		path := r[field]

@@ -25,7 +25,7 @@ type side struct {
 	root schema.Node
 	// isXR is true for the composite resource.
 	isXR bool
-	// name is that of the composed resource's template, or "".
+	// name is the name of the composed resource's template, or "".
 	name string
 }
 

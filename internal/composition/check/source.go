@@ -48,7 +48,7 @@ func (s source) secretPatches() []spec.Patch {
 }
 
 // legacyNames returns the names of the resources of a legacy Composition, which its conversion to a
-// pipeline does not preserve, and whether e is one.
+// pipeline does not preserve, and whether e is a legacy Composition.
 func legacyNames(e composition.Entry) (names []string, isLegacy bool) {
 	if !e.Converted && e.Spec.Mode == apiextv1.CompositionModePipeline {
 		return nil, false

@@ -18,8 +18,8 @@ type value struct {
 	what string
 }
 
-// change returns the types that a transform can return if its input has one of
-// the types in. If the transform fails for all types in, why is the reason.
+// change returns the types that a transform can return if its input has one of the
+// types in. If the transform fails for all of these types, why is the reason.
 func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 	needs, out := schema.Any, schema.Any
 	switch {
@@ -61,7 +61,7 @@ func matched(m *spec.Match) (out schema.Types) {
 	return out | jsonTypes(m.FallbackValue)
 }
 
-// convertible returns the types that a conversion accepts, and those that it can return.
+// convertible returns the types that a conversion accepts, and the types that it can return.
 func convertible(c *spec.Convert) (needs, out schema.Types) {
 	for from, types := range map[spec.ConvertType]schema.Types{
 		// A whole number may be an int64 or a float64.
@@ -103,7 +103,7 @@ func jsonTypes(raw json.RawMessage) schema.Types {
 	return typeOf(v)
 }
 
-// A pair is the schema of a patch's source and that of its target, at the same
+// A pair is the schema of a patch's source and the schema of its target, at the same
 // path below both.
 type pair struct {
 	from, to schema.Node

@@ -131,7 +131,7 @@ func Convert(obj map[string]any, to Names) (map[string]any, []Note, error) {
 }
 
 // Origins returns the fields of a legacy Composition from which Convert makes the first steps
-// of the pipeline, a field for each step. The following steps are those of obj.
+// of the pipeline, a field for each step. The following steps are obj's own steps.
 func Origins(obj map[string]any) []string {
 	was, _ := specOf(obj)
 	old, err := (&converter{}).decode(was)

@@ -84,8 +84,8 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// TestConverts checks which Compositions are converted. Those that are not legacy become
-// what the crossplane CLI v1.20 makes of them.
+// TestConverts checks which Compositions are converted. Other Compositions become what
+// the crossplane CLI v1.20 returns for them.
 func TestConverts(t *testing.T) {
 	cases := map[string]struct {
 		reason, spec string

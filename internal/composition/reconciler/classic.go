@@ -104,8 +104,8 @@ func (v ClassicVersion) adopt(u, xr *unstructured.Unstructured, name string) err
 	return SetController(u, xr)
 }
 
-// composite returns the desired XR with the identity of the input XR. If
-// v.Conditions is set, it adds the condition Ready and those of functions.
+// composite returns the desired XR with the identity of the input XR. If v.Conditions
+// is set, it adds the condition Ready and the conditions of functions.
 func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *unstructured.Unstructured {
 	xr := body(got.Desired.GetComposite())
 	xr.SetAPIVersion(in.GetAPIVersion())

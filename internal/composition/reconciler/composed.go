@@ -36,8 +36,8 @@ func body(r *fnv1.Resource) *unstructured.Unstructured {
 	return u
 }
 
-// keepIdentity sets the namespace, name and generateName of a desired resource to
-// those of the observed resource, even if they are empty there.
+// keepIdentity copies the namespace, name and generateName of the observed resource to
+// a desired resource, even if they are empty.
 func keepIdentity(desired, observed *unstructured.Unstructured) {
 	if observed == nil {
 		return

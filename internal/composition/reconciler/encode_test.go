@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// TestEncode compares the encoding of requests with that of the protobuf library: its hash is
-// the tag of a request, which functions see.
+// TestEncode compares the encoding of requests with the encoding by the protobuf library. The
+// hash of the encoding is the tag of a request, which functions see.
 func TestEncode(t *testing.T) {
 	t.Parallel()
 	object := func(fields map[string]any) *structpb.Struct {

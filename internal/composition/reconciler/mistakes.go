@@ -50,9 +50,9 @@ func placeholderReason(placeholder string) string {
 	return "a format prints this for a value that is missing, left over or of another type"
 }
 
-// findPlaceholder returns the path below after of the first field, in the order of names, with a text
-// that contains a placeholder in after and not in before, such as ".spec.args[0]", and the placeholder.
-// Both are "" if there is none.
+// findPlaceholder returns the path of the first field in after, in the order of names, whose text
+// contains a placeholder that it does not contain in before. A path is relative to after, such as
+// ".spec.args[0]". It also returns the placeholder. Both are "" if there is no such field.
 func findPlaceholder(before, after *structpb.Value) (path, placeholder string) {
 	switch v := after.GetKind().(type) {
 	case *structpb.Value_StringValue:
@@ -94,8 +94,9 @@ var metadataFields = strings.Fields("annotations creationTimestamp deletionGrace
 // a name in metadata.
 type mistake struct{ field, key, text string }
 
-// dotted returns the name that v, an entry of labels or annotations, probably has: that with the names of
-// the objects in it, because a path has a dot in the name. It returns name if v is no such object.
+// dotted returns the name that was probably meant for v, an entry of labels or annotations. A field
+// path splits a name with dots into nested objects, so dotted joins their names. It returns name if v
+// is not such an object.
 func dotted(name string, v *structpb.Value) string {
 	fields := v.GetStructValue().GetFields()
 	for key, below := range fields {
@@ -227,8 +228,8 @@ func fieldMistakes(r *structpb.Struct) (found []mistake) {
 	return found
 }
 
-// misplaced explains an unknown field of obj that probably lacks indentation: the only null field below
-// its parent that may have it is empty. It returns "" for another field.
+// misplaced explains an unknown field of obj that probably lacks indentation: below its parent, there
+// is exactly one null field in which it would be valid. It returns "" for another field.
 func misplaced(kind schema.Kind, obj map[string]any, field string) string {
 	at, err := fieldpath.Parse(field)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// OperationInput is the input of RenderOperation. Its fields are those of
+// OperationInput is the input of RenderOperation. It has the fields of
 // render.OperationRequest. The objects in Required must pass Store.Check. RenderOperation does
 // not change an OperationInput.
 type OperationInput struct {
@@ -34,7 +34,7 @@ func OperationChecks() Checks {
 	return Checks{Refuse: []composition.ProblemKind{composition.UnknownMode, composition.EmptyPipeline, composition.UnknownFunction, composition.StepWithoutFunction}}
 }
 
-// defaultRetryLimit is the retryLimit of an Operation that sets none.
+// defaultRetryLimit is the retryLimit of an Operation that does not set it.
 const defaultRetryLimit = 5
 
 // RenderOperation reconciles an Operation once. In the Output, XR is the Operation, and Composed

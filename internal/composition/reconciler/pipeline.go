@@ -26,7 +26,7 @@ type pipelineInput struct {
 	Steps []apiextv1.PipelineStep
 	// Validated means that the caller validates the desired resources by the schemas of their kinds.
 	Validated bool
-	// Operation means that the pipeline is that of an Operation: it has no composite resource.
+	// Operation is true for the pipeline of an Operation, which has no composite resource.
 	Operation bool
 	// Observed is the observed state. Every step gets it.
 	Observed *fnv1.State
@@ -54,12 +54,13 @@ type outcome struct {
 	Outputs []stepOutput
 	// Warnings describe changes by steps that have no effect or are probably mistakes.
 	Warnings []string
-	// origins are those of the step that set the apiVersion and kind of a resource, by its name.
+	// origins has the origins of the step that set the apiVersion and kind of a resource, by the
+	// name of the resource.
 	origins map[string]*composition.Origins
 }
 
 // output returns an Output with the fields that are the same in all versions of Crossplane.
-// keys are those of the connection details to publish.
+// keys are the keys of the connection details to publish.
 func (o *outcome) output(keys []string) *Output {
 	details := ConnectionDetails(o.Desired.GetComposite().GetConnectionDetails(), keys)
 	return &Output{Composed: []map[string]any{}, Warnings: o.Warnings, ConnectionDetails: details}
@@ -209,11 +210,11 @@ func removes(input *structpb.Struct) bool {
 	return group == "sequencer.fn.crossplane.io" || group == "cel.fn.crossplane.io"
 }
 
-// warnings describes changes by a step that Crossplane ignores or that may be
-// mistakes: changes to spec or metadata of the composite resource, changes to the
-// status of a composed resource, texts of templates and formats without a value, labels and
-// annotations without effect, and, unless removes is true, the removal of a desired resource.
-// origins are those of the resources in after.
+// warnings describes changes by a step that Crossplane ignores or that may be mistakes:
+// changes to spec or metadata of the composite resource, changes to the status of a composed
+// resource, texts of templates and formats without a value, labels and annotations without
+// effect, and, unless removes is true, the removal of a desired resource. origins are the
+// origins of the resources in after.
 func (in *pipelineInput) warnings(step string, removes bool, origins *composition.Origins, before, after *fnv1.State) []string {
 	var ws []string
 	warn := func(format string, args ...any) {

@@ -161,7 +161,7 @@ func pipelineOf(in Input, xr *unstructured.Unstructured, observed []*unstructure
 }
 
 // existing returns the objects in the store that the XR's resourceRefs name, in their
-// order. It omits those that another object controls, like Crossplane.
+// order. Like Crossplane, it omits objects that another object controls.
 func existing(xr *unstructured.Unstructured, legacy bool, store Store) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for _, o := range store.referenced(fieldpath.List(xr.Object, specPath(legacy, "resourceRefs")...), xr.GetNamespace()) {

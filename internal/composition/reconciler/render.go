@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 )
 
-// Input is the input of Render. Its fields are those of render.Request. The objects in
+// Input is the input of Render. It has the fields of render.Request. The objects in
 // Required and Extra must pass Store.Check. Render does not change an Input.
 type Input struct {
 	XR                           *unstructured.Unstructured
@@ -35,8 +35,8 @@ func (in Input) findSchema(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	return in.Schemas(sel)
 }
 
-// Output is the output of a render. Its fields are those of render.Result, in the
-// same order, so that Go can convert an Output to a render.Result.
+// Output is the output of a render. It has the fields of render.Result, in the same
+// order, so that Go can convert an Output to a render.Result.
 type Output struct {
 	XR, Full          map[string]any
 	Composed          []map[string]any

@@ -35,7 +35,7 @@ func TestSatisfyAdvice(t *testing.T) {
 		"Both":      {"a resource in both fields is named once", `{"resources": {"a": ` + gull + `}, "extraResources": {"a": ` + gull + `}}`, true, false, start + `Boat "gull" (v1)`},
 		"Many":      {"at most three resources are named", `{"resources": {"a": ` + gull + `, "b": ` + tern + `, "c": ` + crew + `, "d": ` + piers + `}}`, true, false, start + `Boat "gull" (v1), Boat "tern" in namespace "bay" (v1), Crew with the labels a=1 (v1), 1 more`},
 		"Found":     {"a resource that exists is not missing", `{"resources": {"a": ` + cog + `}}`, true, false, ""},
-		"NotFatal":  {"a missing resource alone is no failure", `{"resources": {"a": ` + gull + `}}`, false, false, ""},
+		"NotFatal":  {"a missing resource alone is not a failure", `{"resources": {"a": ` + gull + `}}`, false, false, ""},
 		"Ignored":   {"a resource in a field that Crossplane ignores is not missing", `{"resources": {"a": ` + gull + `}}`, true, true, ""},
 		"Nothing":   {"a failure without requirements has no hint", `{}`, true, false, ""},
 	}

@@ -101,8 +101,8 @@ func (s Store) identities() map[identity]bool {
 }
 
 // referenced returns the objects that refs name, in the order of refs. If namespace is
-// not empty, it is that of all objects. Of several objects with the same identity,
-// referenced returns the first.
+// not empty, it replaces the namespaces in refs. Of several objects with the same
+// identity, referenced returns the first.
 func (s Store) referenced(refs []any, namespace string) []*unstructured.Unstructured {
 	ids, names := make([]identity, len(refs)), map[string]bool{}
 	for i, ref := range refs {

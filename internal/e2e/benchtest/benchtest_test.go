@@ -145,7 +145,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("got %v and the page\n%s", err, page)
 	}
 	if _, err := r.Insert("no table\n"); err == nil {
-		t.Error("a page without a place for the table is no error")
+		t.Error("a page without a place for the table: got no error")
 	}
 }
 

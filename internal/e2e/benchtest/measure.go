@@ -55,7 +55,7 @@ type Cost struct {
 type Jobs struct {
 	// XFN runs the job with an xfn program, or in this process if the row says so.
 	XFN func(program string) Cost
-	// Limit does what the aim of the row compares the job with.
+	// Limit runs the job with which the aim of the row compares XFN.
 	Limit func() Cost
 	// Floor does the parts of the job that no program can leave out, and nothing else.
 	Floor func() Cost

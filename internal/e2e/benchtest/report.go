@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A Machine is what the figures of a report depend on.
+// A Machine describes the machine, on which the figures of a report depend.
 type Machine struct {
 	CPU    string `json:"cpu"`
 	Cores  int    `json:"cores"`
 	Memory int64  `json:"memory"`
 	OS     string `json:"os"`
 	Go     string `json:"go"`
-	// Date is the day of the run, and Version that of xfn.
+	// Date is the day of the run, and Version the version of xfn.
 	Date    string `json:"date"`
 	Version string `json:"version"`
 	// Registry is the registry of pushes and pulls.
@@ -40,8 +40,8 @@ type Line struct {
 	Unit string `json:"unit"`
 	// Figures are by program.
 	Figures map[string]*Figure `json:"figures,omitempty"`
-	// Ratio is the figure of xfn divided by that of the limit, or the other way around if
-	// the aim is a speedup.
+	// Ratio is the figure of xfn divided by the figure of the limit, or the other way
+	// around if the aim is a speedup.
 	Ratio float64 `json:"ratio,omitempty"`
 	Met   bool    `json:"met"`
 	// Missing is the reason why there is no figure.
@@ -182,7 +182,7 @@ func (r Report) floors() string {
 	if len(cells) == 1 {
 		return ""
 	}
-	return "\nFor aims that are not met, the floor is the time of what no program can leave out:\n\n" + aligned(cells)
+	return "\nFor aims that are not met, the floor is the time of the parts of the job that no program can leave out:\n\n" + aligned(cells)
 }
 
 // shortened returns at most 60 characters of a text. The report has the complete text.

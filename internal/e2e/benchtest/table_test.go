@@ -32,7 +32,7 @@ const (
 
 // BenchmarkTable runs the benchmarks of the table, and prints the table. It writes bench.txt,
 // which benchstat can read, and bench.json. If refVar names a commit, BenchmarkTable compares
-// xfn with that of the commit instead.
+// xfn with the xfn of this commit instead.
 func BenchmarkTable(b *testing.B) {
 	ctx, stop := signal.NotifyContext(b.Context(), os.Interrupt)
 	defer stop()

@@ -62,9 +62,9 @@ func ChildArgs(b Behavior, lifeline string) []string {
 }
 
 // RunChild acts as a function in a child process if args, the arguments of the program,
-// begin with those of ChildArgs. A runtime may add --insecure, --network and --address.
-// It returns the exit status, and whether the program was a child. Call it at the
-// beginning of TestMain.
+// begin with the arguments that ChildArgs returns. A runtime may add --insecure,
+// --network and --address. It returns the exit status, and whether the program was a
+// child. Call it at the beginning of TestMain.
 func RunChild(ctx context.Context, args []string, stderr io.Writer) (exit int, isChild bool) {
 	if len(args) < len(ChildArgs("", "")) || args[0] != childMark {
 		return 0, false

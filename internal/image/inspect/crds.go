@@ -272,7 +272,7 @@ func (c *collector) add(obj map[string]any, at manifest.Document) error {
 	return nil
 }
 
-// depend adds dependencies to the queue. by returns the position of the one with an index.
+// depend adds dependencies to the queue. by returns the position of the dependency with an index.
 func (c *collector) depend(all []lock.DependsOn, by func(int) string) {
 	for i, d := range all {
 		if d.Package != "" {

@@ -48,7 +48,7 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 }
 
 // artifact adds the CRDs of a package, and queues its dependencies if Follow selects the
-// package. functions are names of the function whose package it may be.
+// package. functions are possible names of the function to which the package belongs.
 func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string, functions ...string) error {
 	d, err := Artifact(ctx, a, Options{Search: true})
 	if err != nil {

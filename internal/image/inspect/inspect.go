@@ -275,10 +275,10 @@ func (d Description) remarks() []string {
 		}
 	}
 	if d.Package != nil && len(sums) > 1 {
-		add("the images contain different package.yaml files: the control plane reads that of %s", controlPlane)
+		add("the images contain different package.yaml files: the control plane reads the package.yaml of %s", controlPlane)
 	}
 	if len(platforms) > 1 && d.Package != nil && !slices.Contains(platforms, controlPlane) {
-		add("no image is for %s, which is the one that the control plane reads of an index: it has %s", controlPlane, strings.Join(platforms, ", "))
+		add("the index has no image for %s, which the control plane reads: its platforms are %s", controlPlane, strings.Join(platforms, ", "))
 	}
 	return notes
 }

@@ -188,7 +188,7 @@ func TestArtifactNotes(t *testing.T) {
 		"UnmarkedFile":  {"a file is searched, as by the control plane", layered(t, metadata, ""), true, "fn", ""},
 		"Plain":         {"a plain image is not an error", runtimeFor(t, "linux/amd64"), true, "", ""},
 		"Differ":        {"the package.yaml of linux/amd64 is used", index(on(layered(t, other, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/amd64")), false, "fn", "contain different package.yaml files"},
-		"NotForControl": {"an index without linux/amd64 has a note", index(on(layered(t, metadata, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/arm")), false, "fn", "no image is for linux/amd64"},
+		"NotForControl": {"an index without linux/amd64 has a note", index(on(layered(t, metadata, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/arm")), false, "fn", "the index has no image for linux/amd64"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func API(d Dependency) Want {
 	return Want{Dependency: d, API: true, key: key{d.Package, d.Version}}
 }
 
-// isAPI reports whether a reference is that of an API and not that of an image.
+// isAPI reports whether a reference refers to an API, not to an image.
 func isAPI(reference string) bool {
 	return strings.HasPrefix(reference, GitPrefix) || strings.HasPrefix(reference, KubernetesPrefix) ||
 		strings.HasPrefix(reference, "http://") || strings.HasPrefix(reference, "https://")
@@ -39,7 +39,7 @@ func (l *Lock) APIDigest(d Dependency) (string, error) {
 	return "", d.At(l.refuse(w.String(), "", d.Path))
 }
 
-// ErrChanged is the error of content that differs from the locked one.
+// ErrChanged is the error of content that differs from the locked content.
 var ErrChanged = errors.New("the content has changed")
 
 // CheckAPI returns an error unless the locked digest of a dependency's content is digest.

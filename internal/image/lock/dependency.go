@@ -137,8 +137,9 @@ func (d Dependency) repositoryPath() string {
 }
 
 // Named returns the dependency that the functionRef of a pipeline step names. It is the
-// dependency whose ObjectName is name, or else the one whose repository path has name as
-// its last element. It returns false if no dependency matches, or more than one.
+// dependency whose ObjectName is name, or otherwise the dependency whose repository path
+// has name as its last element. It returns false if no dependency matches, or more than
+// one.
 func Named(all []Dependency, name string) (Dependency, bool) {
 	if name == "" {
 		return Dependency{}, false

@@ -130,7 +130,7 @@ func (l *Lock) Reference(d Dependency, parse func(string) (name.Reference, error
 }
 
 // Closure returns the entries of a project's dependency and of the packages that it depends
-// on. If one is missing, the error is one sentence that names it.
+// on. If an entry is missing, the error is one sentence that names the package.
 func (l *Lock) Closure(d Dependency, parse func(string) (name.Reference, error)) ([]Image, error) {
 	w, err := Sources{Parse: parse}.Package(d)
 	if err != nil {

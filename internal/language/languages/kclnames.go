@@ -94,7 +94,7 @@ type kclScan struct {
 	file, source string
 	tokens       []kclToken
 	depth        int // of brackets
-	// inSchema says that the tokens are those of a schema, mixin, protocol or rule. Its names can be
+	// inSchema is true if the tokens belong to a schema, mixin, protocol or rule. Its names can be
 	// attributes that a schema in another package defines.
 	inSchema bool
 	// end is the token after the names that an import, a lambda or a loop defines, or "". A "{" must have

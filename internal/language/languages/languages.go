@@ -60,8 +60,8 @@ func isEmpty(dir string) bool {
 	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !strings.HasPrefix(e.Name(), ".") })
 }
 
-// lacks returns what the source in dir lacks to be that of a language, or nil. Templates say more
-// about the language than the manifests of other tools.
+// lacks returns an error that says what dir lacks to be the source of a language, or nil.
+// Templates say more about the language than the manifests of other tools.
 func lacks(dir string) error {
 	for _, l := range slices.Backward(All()) {
 		if l.Lacks == nil {
@@ -74,8 +74,9 @@ func lacks(dir string) error {
 	return nil
 }
 
-// Find returns the language of the source in dir, or else in its folder function, where the
-// templates of xpkg init for languages without a manifest have it, and the path of the source.
+// Find returns the language and the path of the source in dir or, if dir has no source, in its
+// folder function. The templates of xpkg init have the source there for languages without a
+// manifest.
 func Find(dir string) (lang language.Language, source string, err error) {
 	if lang, err = Detect(dir); err == nil {
 		return lang, dir, nil

@@ -57,7 +57,8 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestLacks checks that the error for source that is nearly that of a language says what it lacks.
+// TestLacks checks that the error for a folder that is almost the source of a language says what it
+// lacks.
 func TestLacks(t *testing.T) {
 	for _, tc := range []struct {
 		reason, source string
@@ -65,7 +66,7 @@ func TestLacks(t *testing.T) {
 		want, hint     string
 	}{
 		{"an empty directory has no language", "", nil, "the directory is empty", "add the source of the function"},
-		{"a hidden file is no source", "", []string{".gitkeep"}, "the directory is empty", "or remove the directory"},
+		{"a hidden file is not source code", "", []string{".gitkeep"}, "the directory is empty", "or remove the directory"},
 		{"templates have no other file beside them", "", []string{"a.gotmpl", "b/README.md"}, filepath.Join("b", "README.md") + " is not a template", "out of the folder of templates"},
 		{"the templates of a package are in its folder function", "", []string{"README.md", "package/crossplane.yaml", "function/a.gotmpl", "function/README.md"}, filepath.Join("function", "README.md") + " is not a template", "move"},
 		{"templates are not the source of a project in Python", "", []string{"pyproject.toml", "a.tmpl"}, "pyproject.toml is not a template", "move"},
@@ -130,8 +131,8 @@ func TestCheckSource(t *testing.T) {
 		{"the program calls a package", "python", python("function:cli"), ""},
 		{"a module has the syntax of Python", "python", python("function.main:cli", "function/fn.py"), "function/fn.py:2: expected ':'"},
 		{"a package inside has modules, too", "python", python("function.main:cli", "function/a/__init__.py", "function/a/b.py"), "function/a/__init__.py:2: expected ':'"},
-		{"files that are no modules of the function may be wrong", "python", python("function.main:cli", "tests/a.py", "function/tests/__init__.py", "function/data/a.py", "function/a-b.py", "function/a.py.tmpl"), ""},
-		{"a module of another package may be that of a dependency", "python", python("other.main:cli"), ""},
+		{"files that are not modules of the function are not checked", "python", python("function.main:cli", "tests/a.py", "function/tests/__init__.py", "function/data/a.py", "function/a-b.py", "function/a.py.tmpl"), ""},
+		{"a module of another package may belong to a dependency", "python", python("other.main:cli"), ""},
 		{"the syntax of an imported file is checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import './b.ts';\n", "src/b.ts": "\nconst x = = 3;\n"}, "src/b.ts:2:11: Unexpected \"=\""},
 		{"a package that is used is a dependency", "typescript", map[string]string{"package.json": "{}", "package-lock.json": lock, "src/main.ts": "import 'a/b';\n"}, "src/main.ts imports a, which package-lock.json lists and package.json does not"},
 		{"a variable of no template is a mistake in its file", "go-templating", map[string]string{"a.gotmpl": prelude, "b.gotmpl": "kind: A\nname: {{ $xt }}\n"}, "b.gotmpl:2: undefined variable \"$xt\""},

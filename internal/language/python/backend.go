@@ -174,7 +174,7 @@ func textsOf(key string, value any) ([]string, error) {
 }
 
 // module returns the folder or file of a module in the first of the folders that has it. The
-// default name is that of the project.
+// default name is the name of the project.
 func (in *pyproject) module(dir, name string, folders ...string) ([]sourceRoot, error) {
 	names := []string{strings.ReplaceAll(name, ".", "/")}
 	if name == "" {

@@ -73,8 +73,8 @@ func newStore(src language.Source, lock *resolve.Lock, opts runtimeimage.Options
 // variable matches a reference to an environment variable in a requirements.txt.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[A-Z0-9_]+\}`) })
 
-// expand replaces references to environment variables. Like pip, it keeps those that do not
-// exist.
+// expand replaces references to environment variables. Like pip, it keeps references to
+// variables that do not exist.
 func expand(text string, env []string) string {
 	return variable().ReplaceAllStringFunc(text, func(ref string) string {
 		return cmp.Or(proc.Getenv(env, ref[2:len(ref)-1]), ref)
@@ -147,7 +147,7 @@ func openVerified(path, sum string) (*os.File, error) {
 }
 
 // indexUser returns the credentials of the index on the host of u whose path has most in common
-// with that of u, or nil.
+// with the path of u, or nil.
 func (s *store) indexUser(u *url.URL) (user *url.Userinfo) {
 	longest := -1
 	for _, index := range s.indexes {

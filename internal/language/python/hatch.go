@@ -21,8 +21,8 @@ type hatchBuild struct {
 	Targets struct{ Wheel hatchTarget }
 }
 
-// hatchTarget are the settings of one kind of build. Those of the wheel replace those of all
-// builds (hatchling/builders/config.py).
+// hatchTarget are the settings of one kind of build. The settings of the wheel replace the
+// settings of all builds (hatchling/builders/config.py).
 type hatchTarget struct {
 	Packages, Include, Exclude, Artifacts []string
 
@@ -169,17 +169,18 @@ func (w hatchTarget) renaming() (func(file string) string, error) {
 	}, nil
 }
 
-// gitignored returns the patterns of the .gitignore file that hatchling uses: that in dir, or
-// in the closest folder above it that has one. The patterns apply to paths in dir. They do
-// not apply if they exclude dir itself. Unlike hatchling, gitignored ignores files and names
-// of folders outside of the git repository, which another clone does not have.
+// gitignored returns the patterns of the .gitignore file that hatchling uses: the file in
+// dir, or in the closest folder above dir that has such a file. The patterns apply to paths
+// in dir. They do not apply if they exclude dir itself. Unlike hatchling, gitignored ignores
+// files and names of folders outside of the git repository, which another clone does not
+// have.
 func gitignored(dir string) ([]string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
 	var data []byte
-	self := "*" // any name, because each clone may have another one
+	self := "*" // any name, because each clone may have another name
 	for at, found := dir, false; ; at = filepath.Dir(at) {
 		text, err := fsx.ReadFile(filepath.Join(at, ".gitignore"), maxText)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -70,7 +70,7 @@ type importer struct {
 	files      map[string]owned
 	// known are the names of the modules and packages in the image, besides the standard library.
 	known map[string]bool
-	// queue are the files to read. It has no file twice.
+	// queue are the files to read, each of them once.
 	queue []string
 	seen  map[string]bool
 }
@@ -102,9 +102,9 @@ func (b *builder) reportMissing(files *FileSet, site string, base base, env []st
 	return nil
 }
 
-// addKnown adds the names of all that the base image has, and that Python finds in the folder of packages
-// or beside the program in bin. A folder or a file of any kind may be a module. addKnown returns false if a
-// file there may change where Python finds modules.
+// addKnown adds the names of everything in the base image that Python finds in the folder of packages
+// or beside the program in bin. A folder or a file of any kind may be a module. addKnown returns false
+// if a file there may change where Python finds modules.
 func (i *importer) addKnown(base base) bool {
 	maps.Copy(i.known, base.Modules)
 	for file := range i.files {

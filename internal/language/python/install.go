@@ -109,8 +109,8 @@ type collector struct {
 	from map[string]string
 }
 
-// left are the names of folders that no package has: those of caches, version control and
-// environments.
+// left are the names of folders that no package has: folders of caches, version control
+// and environments.
 var left = []string{"__pycache__", ".git", ".hg", ".hatch", ".tox", ".nox", ".ruff_cache", ".pytest_cache", ".mypy_cache"}
 
 // add reads the files of a root, without compiled code.

@@ -17,7 +17,7 @@ func isCompound(word string) bool {
 // isSoft reports whether a word is a keyword or a name, depending on its place.
 func isSoft(word string) bool { return word == "case" || word == "match" || word == "type" }
 
-// isKeyword reports whether a word is, or may be, a keyword that is no value.
+// isKeyword reports whether a word is, or may be, a keyword other than a value such as None.
 func isKeyword(word string) bool {
 	switch word {
 	case "and", "as", "assert", "async", "await", "break", "continue", "del", "from", "global", "import", "in", "is",
@@ -27,7 +27,7 @@ func isKeyword(word string) bool {
 	return isCompound(word) || isSoft(word)
 }
 
-// before lists the statements that can be the one before a part of a compound statement.
+// before lists the statements that can precede a part of a compound statement.
 var before = map[string]string{
 	"elif": " if elif ", "else": " if elif for while except ", "except": " try except ", "finally": " try except else ",
 }

@@ -66,7 +66,7 @@ func (in *pyproject) poetry(dir string) ([]sourceRoot, error) {
 }
 
 // wheelPatterns returns patterns, in the syntax of .gitignore, of the paths that apply to
-// wheels. byDefault is true if those without formats do.
+// wheels. byDefault is true if paths without formats apply to wheels.
 func wheelPatterns(values []any, byDefault bool) ([]string, error) {
 	var all []string
 	for _, value := range values {
@@ -86,8 +86,8 @@ func wheelPatterns(values []any, byDefault bool) ([]string, error) {
 	return all, nil
 }
 
-// inWheel reports whether formats, a name or a list of names, have wheels. byDefault is the
-// result without formats.
+// inWheel reports whether formats, a name or a list of names, includes wheels. byDefault is
+// the result without formats.
 func inWheel(formats any, byDefault bool) bool {
 	names, err := textsOf("format", formats)
 	if len(names) == 0 || err != nil {

@@ -302,8 +302,8 @@ func (b *builder) use(c resolve.Choice, file resolve.File, f io.Closer) {
 	b.used[m.PURL+" "+m.Digest] = m
 }
 
-// installSource returns the files of the project and its source folders, and checks that
-// the set has no others there.
+// installSource returns the files of the project and its source folders, and returns an
+// error if all has another file at one of their paths.
 func (b *builder) installSource(l Layout, all *FileSet) ([]File, error) {
 	var source FileSet
 	for _, p := range b.projects() {

@@ -95,7 +95,7 @@ func serve(t testing.TB, html bool, password string, wheels ...wheelFile) *index
 	return i
 }
 
-// base returns images for both platforms that have what a base image with Python has.
+// base returns images for both platforms, with the files that identify a base image with Python.
 func base(t testing.TB) *runtimeimage.Images {
 	t.Helper()
 	var all []any

@@ -215,8 +215,8 @@ func (in *pyproject) setuptools(dir string) ([]sourceRoot, error) {
 	return in.onlyPackage(dir)
 }
 
-// folderOf returns the folder of a package: that of tool.setuptools.package-dir, or one in
-// the folder of its parent (build_py.get_package_dir of setuptools).
+// folderOf returns the folder of a package: the folder in tool.setuptools.package-dir, or
+// a folder in the folder of its parent (build_py.get_package_dir of setuptools).
 func (in *pyproject) folderOf(name string) string {
 	below := ""
 	for at := name; at != ""; {
@@ -229,8 +229,8 @@ func (in *pyproject) folderOf(name string) string {
 	return path.Join(in.Tool.Setuptools.PackageDir[""], below)
 }
 
-// sourceLayout returns all packages and modules in the folder src, or in the one that
-// tool.setuptools.package-dir names instead, if the project has it.
+// sourceLayout returns all packages and modules in the folder src, or in the folder
+// that tool.setuptools.package-dir names instead, if the project has it.
 func (in *pyproject) sourceLayout(dir string) ([]sourceRoot, error) {
 	src := path.Clean(cmp.Or(in.Tool.Setuptools.PackageDir[""], "src"))
 	entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(src)))
@@ -247,8 +247,8 @@ func (in *pyproject) sourceLayout(dir string) ([]sourceRoot, error) {
 	return all, err
 }
 
-// onlyPackage returns the folder with code if the project has exactly one, besides those that
-// setuptools ignores.
+// onlyPackage returns the folder with code if the project has exactly one such folder.
+// Folders that setuptools ignores do not count.
 func (in *pyproject) onlyPackage(dir string) ([]sourceRoot, error) {
 	found, err := fsx.Glob(dir, "*/__init__.py")
 	if err != nil {

@@ -19,8 +19,8 @@ var encoding = sync.OnceValue(func() *regexp.Regexp {
 
 // CheckSyntax returns an error that CPython reports when it imports a file, or nil. It needs no parser:
 // it finds errors of brackets, strings, indentation and colons, operands without an operator, and parts
-// of statements in a wrong place. The texts are mostly those of CPython. Replacement fields of f-strings
-// may have what Python 3.12 allows (PEP 701). Source in an encoding besides UTF-8 is not checked.
+// of statements in a wrong place. Most texts are CPython's own. Replacement fields of f-strings may
+// have what Python 3.12 allows (PEP 701). Source in an encoding besides UTF-8 is not checked.
 func CheckSyntax(path, source string) error {
 	l := lex(source)
 	if l.text == "" {
@@ -56,7 +56,8 @@ type lexer struct {
 	source string
 	at     int
 	open   language.Brackets
-	// parts has the state of each open bracket. The first one is that of the statement itself.
+	// parts has the state of each open bracket. The first state is the state of the statement
+	// itself.
 	parts  []part
 	levels []level
 	// imports are the statements that import modules outside of all blocks.
@@ -93,15 +94,16 @@ type level struct {
 	opener, last   string // the first words of the statement of the block, and of the last one in it
 }
 
-// fail sets an error if there is none. A bracket that is not closed may be its cause, so that lexing
-// goes on up to the end of the statement.
+// fail sets an error unless an error is already set. A bracket that is not closed may be its cause,
+// so that lexing goes on up to the end of the statement.
 func (l *lexer) fail(at int, text string) {
 	if l.text == "" {
 		l.wrong, l.text = at, text
 	}
 }
 
-// stop sets an error that may be the cause of another, unless it is the consequence of one.
+// stop sets an error that may cause further errors. It keeps an earlier such error, because the new
+// error may be a consequence of it.
 func (l *lexer) stop(at int, text string) {
 	if !l.stopped {
 		l.wrong, l.text, l.stopped = at, text, true

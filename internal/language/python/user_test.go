@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// The user of a function in a project is that of the crossplane CLI. Elsewhere it is that of
-// the base image, or 65532 instead of root.
+// A function in a project runs as the same user as with the crossplane CLI. Other functions
+// run as the user of the base image, or as 65532 instead of root.
 func TestUser(t *testing.T) {
 	wheels := template(t)
 	idx := serve(t, false, "", wheels...)

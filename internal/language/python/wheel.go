@@ -123,7 +123,7 @@ func (w *wheel) list(z *zip.Reader) error {
 }
 
 // CheckPath returns an error for a path that is not clean and relative, that leaves its
-// folder, or that has a meaning in a layer of an image.
+// folder, or that has a special meaning in an image layer, such as a whiteout.
 func CheckPath(name string) error {
 	switch {
 	case name == "" || path.IsAbs(name) || path.Clean(name) != name || name == "..", strings.HasPrefix(name, "../"), strings.ContainsAny(name, "\\\x00\n\r"):
@@ -230,7 +230,7 @@ func isCompiled(name string) bool {
 }
 
 // place returns the path of an entry in the folder site-packages, and whether the entry is a
-// script. The folders are those of pip with a target folder.
+// script. The folders are the same as with pip and a target folder.
 func (w *wheel) place(name string) (at string, script bool, err error) {
 	rest, ok := strings.CutPrefix(name, w.data+"/")
 	if !ok {
@@ -249,7 +249,7 @@ func (w *wheel) place(name string) (at string, script bool, err error) {
 	}
 }
 
-// rewrite replaces the first line of a script for Python by one with the interpreter.
+// rewrite replaces the first line of a script for Python by a line with the interpreter.
 func (w *wheel) rewrite(f *zip.File, file File) (_ File, err error) {
 	r, err := f.Open()
 	if err != nil {

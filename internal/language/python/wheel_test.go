@@ -23,7 +23,7 @@ var (
 	layout = python.Layout{Site: "fn/site-packages", Interpreter: "/fn/bin/python3.13"}
 )
 
-// An entry is a file in a wheel. Its mode may be that of a link.
+// An entry is a file in a wheel. Its mode may be the mode of a link.
 type entry struct {
 	name, text string
 	mode       fs.FileMode

@@ -24,7 +24,7 @@ const maxFiles = 64 << 20
 
 // Debian returns the packages of Debian and its derivatives that are installed in images,
 // from dpkg's status file, or from the folder status.d of distroless images. Images without
-// these files have none.
+// these files have no packages.
 func Debian(ctx context.Context, images []v1.Image) (all []language.Material, err error) {
 	found := map[language.Material]bool{}
 	left, memory := int64(oci.MaxUnpacked), int64(maxFiles)
@@ -70,8 +70,8 @@ const (
 // changes are what a layer changes in the files that Debian needs.
 type changes struct {
 	files map[string]string
-	// hidden are the names that whiteouts remove from the layers below, and directories with
-	// a slash at the end, of which they remove all files.
+	// hidden are the names that whiteouts remove from the layers below. A name with a slash
+	// at the end is a directory in which they remove all files.
 	hidden map[string]bool
 }
 

@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// bundleFile is the path of the bundle in the function's folder. Its depth is that of
-	// the files that tsc writes. The ending .mjs makes it a module without a package.json.
+	// bundleFile is the path of the bundle in the function's folder. It is as deep in the
+	// folder as the files that tsc writes. The ending .mjs makes it a module without a
+	// package.json.
 	bundleFile = "dist/main.mjs"
 	// oldestNode is the oldest version of Node.js that can run a bundle.
 	oldestNode = "20"
@@ -40,8 +41,8 @@ globalThis.__dirname ??= new URL(".", import.meta.url).pathname.slice(0, -1);`
 // A bundle is a program in one file.
 type bundle struct {
 	code, sourceMap []byte
-	// packages are those that have a part in the bundle. external are those that the bundle
-	// loads from node_modules, and all that they need.
+	// packages are the packages that have a part in the bundle. external are the packages
+	// that the bundle loads from node_modules, and their dependencies.
 	packages, external []*npm.Package
 	warnings           []string
 }
@@ -102,7 +103,7 @@ func (v *view) relative(name string) string {
 	return path.Join(filepath.ToSlash(rel), name)
 }
 
-// A built is the output of esbuild. With errors, it has nothing else.
+// A built is the output of esbuild. If it has errors, all other fields are empty.
 type built struct {
 	errors          []api.Message
 	warnings        []string

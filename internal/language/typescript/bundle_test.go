@@ -82,8 +82,8 @@ func code(t testing.TB, f *function) (text, file string) {
 	return layers[len(layers)-1]["function/dist/main.mjs"], filepath.Join(dir, "main.mjs")
 }
 
-// A bundle that is joined from the packages and the source prints the same as one of everything,
-// and its stack traces have the same positions.
+// A bundle that is joined from the packages and the source prints the same as a bundle of
+// everything, and its stack traces have the same positions.
 func TestBundleIsTheSame(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -109,7 +109,8 @@ func TestBundleIsTheSame(t *testing.T) {
 	}
 }
 
-// A build uses the packages that a former build kept. Its bytes are those of a build without them.
+// A build uses the packages that an earlier build kept. It returns the same bytes as a build
+// without them.
 func TestBundleKeepsPackages(t *testing.T) {
 	f := forms(t, "")
 	src := f.source(t)

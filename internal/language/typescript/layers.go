@@ -20,7 +20,7 @@ import (
 // folder is the path in the image of the folder with the lock file.
 const folder = "function"
 
-// The limits of a layer are those of runtimeimage.FromDir.
+// A layer has the limits of runtimeimage.FromDir.
 const (
 	maxFiles = 1 << 18
 	maxBytes = 8 << 30
@@ -73,7 +73,7 @@ func (b *builder) packagesLayer(ctx context.Context, t *tree, all []*npm.Package
 		at := path.Join(folder, p.At)
 		switch {
 		case strings.HasPrefix(p.At, "../"), strings.HasPrefix(p.Folder, "../"):
-			return runtimeimage.Layer{}, fmt.Errorf("the package %s is the folder %q, outside of the folder of %s, which only a bundle can have", p.Import, p.Folder, npm.LockFile)
+			return runtimeimage.Layer{}, fmt.Errorf("the package %s is the folder %q, which is outside of the folder of %s: only a bundle can contain such a package", p.Import, p.Folder, npm.LockFile)
 		case p.Bundled:
 		case p.Link:
 			up := strings.Repeat("../", strings.Count(p.At, "/"))

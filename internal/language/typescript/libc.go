@@ -16,8 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// libcOf returns the libc of a base image: that of the first file in its layers that is the
-// libc or its loader. Without such a file, it is glibc.
+// libcOf returns the libc of a base image. The first file in its layers that is a libc or
+// its loader decides. Without such a file, libcOf returns glibc.
 func libcOf(ctx context.Context, img v1.Image) (libc string, err error) {
 	libc = npm.Glibc
 	_, err = find(ctx, img, func(h *tar.Header) bool {

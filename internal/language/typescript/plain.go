@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// compiled is the folder in which tsc writes, by default of the official template.
+// compiled is the folder into which tsc writes with the settings of the official template.
 const compiled = "dist"
 
 // plainLayers returns the layers of a function that is not bundled: the packages, then the

@@ -19,14 +19,14 @@ import (
 )
 
 // rootScheme is the prefix of imports of packages, in place of the path of a root. In a bundle of
-// packages, it is that of the module that loads a root.
+// packages, it is the prefix of the module that loads a root.
 const rootScheme = packageSpace + ":"
 
 // The namespaces of modules that have no file.
 const (
 	// packageSpace has a module for each root.
 	packageSpace = "package"
-	// loadedSpace has what the roots of another bundle export.
+	// loadedSpace has modules that export what the roots of another bundle export.
 	loadedSpace = "loaded"
 	// builtinSpace has the modules of Node.js.
 	builtinSpace = "builtin"
@@ -49,7 +49,7 @@ type root struct {
 }
 
 // split bundles the source, and joins it with the bundle of its packages, which it keeps in the
-// folder cache. The order in which modules run is that of a bundle of everything. split returns
+// folder cache. Modules run in the same order as in a bundle of everything. split returns
 // errWhole for a source that:
 //   - imports no package, or a package with import() or require(),
 //   - is in CommonJS,
@@ -104,9 +104,9 @@ func runPart(ctx context.Context, o api.BuildOptions, setup func(api.PluginBuild
 	return b, nil
 }
 
-// onImport calls found with imports, and with what esbuild resolves them to. An empty result of
-// found means the latter. Each resolution of a plugin reads folders again, so onImport leaves
-// out imports that found would not change, and resolves others once.
+// onImport calls found with an import and esbuild's result for it. If found returns an empty
+// result, the import has esbuild's result. Each resolution by a plugin reads folders again, so
+// onImport skips imports that found would not change, and resolves every other import once.
 func (v *view) onImport(b api.PluginBuild, found func(api.OnResolveArgs, api.ResolveResult) api.OnResolveResult) {
 	var mu sync.Mutex
 	resolved := map[string]api.ResolveResult{}
@@ -128,8 +128,8 @@ func (v *view) onImport(b api.PluginBuild, found func(api.OnResolveArgs, api.Res
 	})
 }
 
-// resolutionKey identifies the result of resolving an import. It is empty for an import of a file by
-// a file beside it, and for one of a package by a package.
+// resolutionKey identifies the result of resolving an import. It is empty if a file imports a file
+// beside it, and if a package imports a package.
 func (v *view) resolutionKey(a api.OnResolveArgs) string {
 	rel, err := filepath.Rel(v.at, a.ResolveDir)
 	dir := filepath.ToSlash(rel)

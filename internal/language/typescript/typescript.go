@@ -95,7 +95,7 @@ type builder struct {
 
 	mu   sync.Mutex
 	used map[string]npm.Digest // the packages in the images, as NAME@VERSION, and their digests if they are known
-	runs map[string]bool       // those of them that have an install script
+	runs map[string]bool       // packages among them that have an install script
 	// lacks are the optional packages that a lock file of another platform does not have.
 	lacks map[string]bool
 }
@@ -197,8 +197,8 @@ func (b *builder) target(ctx context.Context, platform v1.Platform) (npm.Target,
 	return t, err
 }
 
-// nodeOf returns the program of Node.js in a base image: that of its entry point, as in
-// distroless images, or node in PATH.
+// nodeOf returns the program of Node.js in a base image: the program in its entry
+// point, as in distroless images, or node in PATH.
 func nodeOf(ctx context.Context, base v1.Image) (string, error) {
 	config, err := base.ConfigFile()
 	if err != nil {
@@ -235,8 +235,8 @@ func (b *builder) use(t *tree, packages []*npm.Package) error {
 	return nil
 }
 
-// note reports types that were not checked, the packages whose install scripts were not run, and those
-// that may be missing.
+// note reports types that were not checked, the packages whose install scripts were not run, and the
+// packages that may be missing.
 func (b *builder) note() {
 	if entry, err := b.entry(); err == nil && !b.src.NoBundle && slices.Contains(typeScript, path.Ext(entry)) {
 		b.opts.Progress.Note("types are not checked: run tsc")

@@ -147,7 +147,7 @@ func TestBuildNative(t *testing.T) {
 }
 
 // Without a bundle, the packages of all platforms are one layer if they are the same.
-// Optional packages for another libc than that of the base image are left out.
+// Optional packages for another libc than the base image's are left out.
 func TestBuildLibc(t *testing.T) {
 	f := newFunction(t, map[string]string{"src/main.ts": "import sharp from \"sharp\";\nconsole.log(sharp);\n"})
 	f.add(t, "node_modules/sharp", "1.0.0", map[string]string{"index.js": "module.exports = 1;\n"}, object{"optionalDependencies": object{"@sharp/glibc": "1", "@sharp/musl": "1"}})

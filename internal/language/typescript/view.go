@@ -144,14 +144,14 @@ func (v *view) fillOwn(ctx context.Context, at, from string) error {
 	return nil
 }
 
-// below returns the folder that a folder of the view stands for, or "". from is that of its
-// parent.
+// below returns the folder that a folder of the view stands for, or "". from is the folder
+// that its parent stands for.
 func (v *view) below(name string, pkg *npm.Package, from string) string {
 	inPackage := strings.Contains("/"+path.Dir(name)+"/", "/node_modules/")
 	switch {
 	case pkg != nil:
 		return v.unpacked[pkg.At].Dir
-	case from == "", path.Base(name) == "node_modules" && !inPackage: // npm replaces that of the project
+	case from == "", path.Base(name) == "node_modules" && !inPackage: // npm replaces the node_modules of the project
 		return ""
 	default:
 		return filepath.Join(from, path.Base(name))

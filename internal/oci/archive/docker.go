@@ -19,7 +19,8 @@ import (
 
 const manifestFile = "manifest.json"
 
-// ErrSeveral means that a Docker archive has no image or several, as the file of a project does.
+// ErrSeveral means that a Docker archive does not have exactly one image. The file of a project has
+// several.
 var ErrSeveral = errors.New("expected one")
 
 // A dockerImage is an entry of manifest.json in a Docker archive.

@@ -203,9 +203,9 @@ func OpenFolder(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Artifact returns the image or index that index.json lists. If index.json lists several, it
-// returns an index of them. It reads only manifests and configs: a layer is verified when it
-// is read. Errors name the directory.
+// Artifact returns the image or index that index.json lists. If index.json lists several,
+// Artifact returns an index of all of them. It reads only manifests and configs: a layer is
+// verified when it is read. Errors name the directory.
 func (f *Folder) Artifact(ctx context.Context) (oci.Artifact, error) {
 	top := f.Listed[0]
 	if len(f.Listed) > 1 {

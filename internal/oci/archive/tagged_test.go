@@ -103,7 +103,7 @@ func TestOpenTaggedRefuses(t *testing.T) {
 	diffID := strings.Replace(config, sha("x"), sha(layer), 1)
 	images := openTagged(t, file(t, tarOf(t, entry(`["a:b"]`, wrong), member{name: "c", text: diffID}, member{name: wrong, text: string(gzipped(t, []byte(layer)))})))
 	layers := e2e.Must(images[0].Image.Layers())(t)
-	e2e.Equal(t, "the digest is that of the name", v1.Hash{Algorithm: "sha256", Hex: sha("other")}, e2e.Must(layers[0].Digest())(t))
+	e2e.Equal(t, "the digest is the digest of the name", v1.Hash{Algorithm: "sha256", Hex: sha("other")}, e2e.Must(layers[0].Digest())(t))
 	rc := e2e.Must(layers[0].Compressed())(t)
 	if _, err := io.Copy(io.Discard, rc); !errors.As(err, new(*oci.MismatchError)) {
 		t.Errorf("got %v, want an error about the digest", err)

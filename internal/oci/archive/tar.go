@@ -228,7 +228,7 @@ func (t *tarball) locate(h *tar.Header) (entry, error) {
 func clean(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
 // find returns the file with a name, after following links. It returns false if there is
-// none.
+// no such file.
 func (t *tarball) find(name string) (entry, bool) {
 	name = clean(name)
 	for range maxLinks {

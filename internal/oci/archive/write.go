@@ -19,8 +19,8 @@ import (
 
 // Write writes a as one tar file that is both an OCI image layout and a Docker archive. The
 // layers come first, then the metadata of both formats. Each blob is written once. The
-// layout's index.json lists only a. The Docker archive lists one image: the one for
-// linux/amd64, or else the first.
+// layout's index.json lists only a. The Docker archive lists one image: the image for
+// linux/amd64, or otherwise the first image.
 //
 // The bytes depend only on a, so the file of a pulled package is identical to the file that
 // was pushed. Layers are in the order of the manifests, except that layers with the

@@ -63,7 +63,7 @@ type Differ struct {
 	// difference between them is then one change.
 	Opaque func(key string) bool
 	// Limit is the number of changes after which values are compared as a whole.
-	// 0 is no limit.
+	// 0 means no limit.
 	Limit int
 	// Raw separates keys in Change.Path with dots and never quotes a key.
 	Raw bool

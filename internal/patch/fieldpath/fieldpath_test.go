@@ -122,7 +122,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestSetNulls checks how many nulls Set adds to lists, of which one exists.
+// TestSetNulls checks how many nulls Set adds to lists, one of which exists.
 func TestSetNulls(t *testing.T) {
 	for _, tc := range []struct {
 		reason, path string

@@ -45,16 +45,16 @@ var allowed = map[string][]string{
 	"string transform type is required": StringType("").Enum(),
 }
 
-// choice returns the value in the text of an error of this package, which may be "", and those that
-// are allowed.
+// choice returns the value in the text of an error of this package, which may be "", and the
+// allowed values.
 func choice(text string) (value string, values []string) {
 	_, invalid, _ := strings.Cut(text, `Invalid value: "`)
 	value, _, _ = strings.Cut(invalid, `": `)
 	return value, allowed[strings.TrimPrefix(text[strings.LastIndex(text, ": ")+1:], " ")]
 }
 
-// Advice returns the hint for an error of this package with a text: the allowed value that is most
-// similar, or all of them. It returns "" for other errors.
+// Advice returns the hint for the text of an error of this package: the most similar allowed
+// value, or all allowed values. It returns "" for other errors.
 func Advice(text string) string { return hint.MeantOf(choice(text)) }
 
 // Required returns the API server's error for a missing field.
@@ -87,7 +87,7 @@ func UnderPath(path string, err error) error {
 }
 
 // FirstError calls check for each of the n elements of the list at path, and returns the
-// first error. The error's field path begins with that of the element.
+// first error. The error's field path begins with the path of the element.
 func FirstError(path string, n int, check func(i int) error) error {
 	for i := range n {
 		if err := check(i); err != nil {

@@ -34,8 +34,8 @@ func CompilePattern(text string) (*Expression, error) {
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		// function-patch-and-transform returns the error of package regexp, whose
-		// text differs from that of package syntax.
+		// function-patch-and-transform returns the error of package regexp, whose text
+		// differs from the text of package syntax.
 		_, err := regexp.Compile(text)
 		return nil, err
 	}

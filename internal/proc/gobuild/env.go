@@ -32,8 +32,8 @@ func environment(opts Options, work string) []string {
 // CPU time. Compilers run concurrently, so this is only for builds that compile few packages.
 var withoutGC = []string{"GOGC=off", "GOMEMLIMIT=1GiB"}
 
-// flagsFor returns the flags of all builds in an environment. withoutDebug is one of them unless
-// GOFLAGS has -gcflags, which it would replace.
+// flagsFor returns the flags of all builds in an environment. They include withoutDebug unless
+// GOFLAGS has -gcflags, which withoutDebug would replace.
 func flagsFor(env []string) []string {
 	var set string
 	for _, kv := range env {

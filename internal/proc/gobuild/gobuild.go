@@ -34,7 +34,7 @@ type Options struct {
 	// Output+".work" has the temporary files of the compiler.
 	Output string
 	// Kept is a folder in which Build keeps programs, so that the next Build links only what
-	// has changed. Empty keeps none. Windows keeps none.
+	// has changed. If Kept is empty, and on Windows, Build keeps no programs.
 	Kept string
 	// LDFlags are additional linker flags, after -s and -w.
 	LDFlags string

@@ -188,7 +188,8 @@ func TestBuildExplainsOtherLanguages(t *testing.T) {
 	}
 }
 
-// TestBuildExplainsCgo checks that a file without which func main is missing is named.
+// TestBuildExplainsCgo checks that the error names a file with func main that is left out because
+// it needs cgo.
 func TestBuildExplainsCgo(t *testing.T) {
 	cgo := strings.Replace(program, "package main\n", "package main\n\nimport \"C\"\n", 1)
 	for _, tc := range []struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// LockFile is the name of a file in each folder of Options.Kept. Who removes a folder must lock
-// it before.
+// LockFile is the name of a file in each folder of Options.Kept. A process that removes the
+// folder must first lock this file.
 const LockFile = "lock"
 
 // A keeper has the program of the last Build of a folder for a target. It locks the program
@@ -25,8 +25,8 @@ type keeper struct {
 	lock *os.File
 }
 
-// openKeeper returns the keeper for opts in the folder opts.Kept. It returns nil if there is
-// none: another Build uses it now, or other users could change the program.
+// openKeeper returns the keeper for opts in the folder opts.Kept. It returns nil if another
+// Build uses the folder now, or if other users could change the program.
 func openKeeper(opts Options) *keeper {
 	dir, err := filepath.Abs(opts.Dir)
 	if err != nil || opts.Kept == "" {
@@ -63,12 +63,12 @@ func (k *keeper) close() { _ = fsx.Unlock(k.lock) }
 
 func (k *keeper) program() string { return filepath.Join(k.dir, "program") }
 
-// recordFile has the digest of what the program was built from, and the program's size.
+// recordFile has the digest of the source of the program, and the program's size.
 func (k *keeper) recordFile() string { return filepath.Join(k.dir, "source") }
 
 // update calls build unless the folder, or another folder of the cache, has the program of the
 // current source. digest returns the digest of the source, or "" if only the go command can
-// find out what a program consists of. ok is false if the folder cannot be used.
+// find out from which files a program is built. ok is false if the folder cannot be used.
 func (k *keeper) update(digest func() string, build func(out string) error) (ok bool, err error) {
 	// A Build that was killed may have left its work.
 	if os.RemoveAll(k.program()+workSuffix) != nil || fsx.Touch(k.dir) != nil {
@@ -123,7 +123,8 @@ func (k *keeper) isWhole() bool {
 }
 
 // findSame returns another folder of the cache that has the program of a source with this
-// digest, as after a checkout in another directory. It returns nil if there is none.
+// digest, as after a checkout in another directory. It returns nil if there is no such
+// folder.
 func (k *keeper) findSame(source string) *keeper {
 	kept := filepath.Dir(k.dir)
 	entries, _ := os.ReadDir(kept)

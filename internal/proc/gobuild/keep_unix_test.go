@@ -15,7 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 )
 
-// marker replaces the first word of a program, so that a test sees whether Build gave it.
+// marker replaces the first word of a kept program, so that a test sees whether Build used this
+// program.
 const marker = "\x7fELF kept"
 
 // keptProgram returns the path of the only program in a folder.
@@ -113,8 +114,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestKeptIsLinkedAgain checks that a later Build leaves the programs of earlier ones as they
-// were, and that an older source is compiled again.
+// TestKeptIsLinkedAgain checks that a later Build leaves the programs of earlier Builds as
+// they were, and that an older source is compiled again.
 func TestKeptIsLinkedAgain(t *testing.T) {
 	t.Parallel()
 	dir := module(t, map[string]string{"main.go": program})

@@ -21,7 +21,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// Limits of the files that sourceDigest reads. The go command is faster for more.
+// Limits of the files that sourceDigest reads. For more files, calling the go command is faster
+// than computing the digest.
 const (
 	maxSourceFiles = 5000
 	maxSourceBytes = 64 << 20
@@ -30,11 +31,12 @@ const (
 // errUnknown means that only the go command can find out what it would read.
 var errUnknown = errors.New("the source is not known")
 
-// sourceDigest returns a digest of everything that decides what go build writes: the go
-// command, its environment, target and flags, and the files of the module and of the folders
-// that replace other modules. go.sum fixes the downloaded modules. The names of the folders
-// are not part of it, because the flags keep them out of the program. It returns "" if there
-// may be more, such as a workspace, a file that a flag names, or another program in place of go.
+// sourceDigest returns a digest of everything that decides what go build writes: the go command,
+// its environment, target and flags, and the files of the module and of the folders that replace
+// other modules. go.sum fixes the downloaded modules. The digest does not include the names of
+// the folders, because the flags keep them out of the program. sourceDigest returns "" if
+// something else may decide, such as a workspace, a file that a flag names, or another program
+// in place of go.
 func sourceDigest(opts Options, goCmd string) string {
 	d := digester{hash: sha256.New()}
 	fmt.Fprintf(d.hash, "target %q\n", slices.Concat([]string{opts.GOOS, opts.GOARCH, opts.Variant, opts.LDFlags}, flagsFor(opts.Env), opts.Flags))
@@ -159,8 +161,8 @@ func findUp(dir, name string) string {
 	}
 }
 
-// addModules adds the files of the main module of dir, and those of folders that replace
-// other modules.
+// addModules adds the files of the main module of dir, and the files of folders that
+// replace other modules.
 func (d *digester) addModules(dir string) error {
 	path := findUp(dir, "go.mod")
 	data, err := os.ReadFile(path)
@@ -200,7 +202,7 @@ func (d *digester) addModules(dir string) error {
 	return nil
 }
 
-// addModule adds the files of a module. Those that the go command does not compile, such as a
+// addModule adds the files of a module. Files that the go command does not compile, such as a
 // package that is built in the folder, can be part of a program only if the module embeds
 // files. The go command follows links to files, and to folders that are imported.
 func (d *digester) addModule(root string) error {

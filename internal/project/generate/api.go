@@ -39,7 +39,8 @@ type APIOptions struct {
 
 // Composition writes a Composition for the XRs of an XRD, with a pipeline of
 // function-auto-ready, and adds the function to the dependencies. It needs no network,
-// because the package has no APIs to generate models of. It returns the path of the file.
+// because the package of function-auto-ready has no APIs from which models are generated.
+// It returns the path of the file.
 func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptions) (string, error) {
 	xrd = locate(p, xrd)
 	obj, doc, err := manifest.Reader{FS: afero.NewOsFs()}.FirstObject(ctx, xrd)

@@ -79,8 +79,8 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 	return d, nil
 }
 
-// parsePackage separates the version from the repository. A colon before the last slash is
-// that of a registry's port.
+// parsePackage separates the version from the repository. A colon before the last slash
+// belongs to the port of a registry.
 func parsePackage(text string) *project.Package {
 	p := &project.Package{Package: text, Version: anyVersion, Key: "package"}
 	if repository, digest, ok := strings.Cut(text, "@"); ok {
@@ -239,7 +239,7 @@ func replaced(p *project.Project, d project.Dependency, list string) int {
 }
 
 // UpdateSchemas resolves all dependencies of a project again, and generates the schemas of
-// those that changed.
+// dependencies that changed.
 func UpdateSchemas(ctx context.Context, p *project.Project, f *Fetcher) error {
 	var all []models.Source
 	for _, d := range p.Dependencies {
@@ -265,13 +265,13 @@ type SchemaOptions struct {
 	// Skipped receives a text about each dependency that is left out: offline, if it is not in
 	// the cache; for a render, if it cannot be read.
 	Skipped func(text string)
-	// ForRender generates only what a render needs: nothing unless a function imports schemas,
-	// and not those of functions' inputs.
+	// ForRender generates only the schemas that a render needs: no schemas unless a function
+	// imports some, and never the schemas of functions' inputs.
 	ForRender bool
 }
 
-// Schemas generates the schemas of a project: those of dependencies that are not in the lock
-// file of the schemas, and those of the project's APIs.
+// Schemas generates the schemas of a project: for dependencies that are not in the lock file
+// of the schemas, and for the project's APIs.
 func Schemas(ctx context.Context, p *project.Project, o SchemaOptions) (err error) {
 	if o.ForRender {
 		if imports, err := importsSchemas(p); err != nil || !imports {

@@ -223,8 +223,8 @@ const pod = `{"components":{"schemas":{
 "io.k8s.apimachinery.pkg.util.intstr.IntOrString":{"format":"int-or-string","oneOf":[{"type":"integer"},{"type":"string"}]},
 "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"type":"object","properties":{"name":{"type":"string"}}}}}}`
 
-// The dependencies that are no packages, in a project of Upbound: they are in another list
-// than packages, and the file keeps its comments.
+// In a project of Upbound, dependencies that are not packages are in another list than
+// packages. The file keeps its comments.
 func TestAddDependencyOnAPIs(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -260,7 +260,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		d, err := generate.ParseDependency(server.URL+file, generate.DependencyOptions{})
 		e2e.NoError(t, err)
 		err = generate.AddDependency(t.Context(), open(t, path), d, f)
-		e2e.ErrorHas(t, "a file without definitions is no dependency", err, strings.ReplaceAll(want, "URL", server.URL+file))
+		e2e.ErrorHas(t, "a file without definitions is not a dependency", err, strings.ReplaceAll(want, "URL", server.URL+file))
 		if next := string(hint.Of(err)); !strings.Contains(next, "the raw URL, if this is a web page") && !strings.Contains(next, "/raw/page.yaml?") {
 			t.Errorf("%s: got hint %q", file, next)
 		}

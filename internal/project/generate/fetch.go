@@ -81,8 +81,8 @@ func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.De
 	}}}, nil
 }
 
-// Documents returns the documents of the CRDs in a git repository or at a URL. It returns none
-// for another dependency.
+// Documents returns the documents of the CRDs in a git repository or at a URL. For any other
+// dependency, it returns no documents.
 func (f *Fetcher) Documents(ctx context.Context, d project.Dependency) ([]manifest.Document, error) {
 	files, _, err := f.files(ctx, d)
 	if err != nil {
@@ -209,7 +209,7 @@ func (f *Fetcher) pkg(ctx context.Context, p *project.Project, d lock.Dependency
 	return source, meta, nil
 }
 
-// resolve returns the reference of a package: that in the Lock, if there is one.
+// resolve returns the reference of a package. If there is a Lock, it returns the locked reference.
 func (f *Fetcher) resolve(ctx context.Context, d lock.Dependency, images image.Options) (name.Reference, error) {
 	if f.Lock != nil {
 		ref, err := f.Lock.Reference(d, f.parse)
@@ -356,8 +356,8 @@ func (f *Fetcher) git(ctx context.Context, from project.GitSource) (files []yaml
 	return files, snap.Commit, nil
 }
 
-// gitRef returns the full name of a reference: main without a name, a commit, a tag for a
-// version, or a branch.
+// gitRef returns the full name of a git reference: of the branch main if ref is empty, of
+// a tag if ref is a version, and otherwise of a branch. It returns a commit unchanged.
 func gitRef(ref string) string {
 	_, err := semver.NewVersion(ref)
 	switch {

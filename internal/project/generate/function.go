@@ -172,8 +172,8 @@ func (w writer) golang(files map[string]string) {
 	files["go.mod"] = strings.NewReplacer("MODULE", w.modulePath(), "MODELS", w.target.GoModule(), "SCHEMAS", w.models(models.Go)).Replace(mod)
 }
 
-// modulePath returns the path of a function's Go module: the first valid one of those that the
-// crossplane CLI tries. A repository is not valid if its registry has a port.
+// modulePath returns the path of a function's Go module: the first valid path among the paths
+// that the crossplane CLI tries. A repository is not valid if its registry has a port.
 func (w writer) modulePath() string {
 	source := strings.TrimPrefix(w.project.Source, "https://")
 	if p := path.Join(source, "functions", w.name); source != "" && module.CheckPath(p) == nil {

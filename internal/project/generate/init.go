@@ -88,7 +88,7 @@ func removeAll(paths []string) error {
 	return errors.Join(errs...)
 }
 
-// empty returns an error if a directory has other files than those allowed.
+// empty returns an error if a directory has files that are not in allowed.
 func empty(dir string, allowed ...string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

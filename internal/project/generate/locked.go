@@ -102,8 +102,8 @@ func (f *Fetcher) kubernetesAPI(ctx context.Context, d project.Dependency) (mode
 }
 
 // known reports whether the lock file of the schemas has a dependency. With o.Lock, it must have
-// what is locked: for a package, the digests of it and of those that it depends on. An error has
-// the position of the dependency.
+// the locked digests: for a package, the digests of the package and of its dependencies. An
+// error has the position of the dependency.
 func (o SchemaOptions) known(p *project.Project, d project.Dependency, schemas map[string]string) (bool, error) {
 	if o.Lock == nil {
 		return known(d, schemas), nil

@@ -60,8 +60,8 @@ func APIs(p *project.Project) models.Source {
 	}
 }
 
-// yamlFiles returns the YAML files in the directory of APIs and those below it, in the order of
-// their paths, and the SHA-256 hash of their content. A directory that does not exist has none.
+// yamlFiles returns the YAML files in and below the directory of APIs, in the order of their
+// paths, and the SHA-256 hash of their content. A directory that does not exist has no files.
 func yamlFiles(p *project.Project) (files []yamlFile, hash string, err error) {
 	sum, dir := sha256.New(), p.Dir(p.Paths.APIs)
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

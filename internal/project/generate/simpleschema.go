@@ -17,7 +17,7 @@ import (
 // A converter converts fields in SimpleSchema to OpenAPI. SimpleSchema is the syntax of kro:
 // the value of a field is its type and its markers, such as "string | default=small".
 type converter struct {
-	// types are the custom types, and within those that are being converted.
+	// types are the custom types, and within the custom types that are being converted.
 	types  map[string]any
 	within []string
 	// results is true for a status, whose fields may be CEL expressions in ${}.
@@ -66,7 +66,8 @@ func checked(ctx context.Context, x xrd) error {
 }
 
 // object returns the schema of an object. Its default is an empty object if a field has a
-// default and none is required, because defaults apply only to fields of existing objects.
+// default and no field is required, because defaults apply only to fields of existing
+// objects.
 func (c *converter) object(fields map[string]any, at string) (map[string]any, error) {
 	properties, required, defaults := map[string]any{}, []any(nil), false
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -245,7 +246,7 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 			rule("self == oldSelf", "field is immutable")
 		}
 	case "uniqueItems":
-		// CRDs cannot have uniqueItems. A set is the same for lists of scalars.
+		// CRDs cannot have uniqueItems. For lists of scalars, the list type set means the same.
 		if on, err = strconv.ParseBool(m.value); on {
 			schema["x-kubernetes-list-type"] = "set"
 		}

@@ -16,8 +16,8 @@ import (
 
 // XROptions are the options of XR.
 type XROptions struct {
-	// Name and Kind are those of the XR. An XR for a claim has the claim's name with a suffix,
-	// and its kind after an X.
+	// Name and Kind are the name and kind of the XR. An XR for a claim has the claim's name
+	// with a suffix, and the claim's kind after an X.
 	Name, Kind string
 	// Direct leaves out the reference to the claim, and the suffix of the name.
 	Direct bool
@@ -100,7 +100,7 @@ func exampleXR(xrd map[string]any, _ XROptions) (map[string]any, error) {
 }
 
 // example returns a value that a schema allows: its default, the first value of its enum, or
-// a value of its type with the required fields. name is that of the field.
+// a value of its type with the required fields. name is the name of the field.
 func example(s *models.Schema, name string) any {
 	value := s.Default
 	if value == nil && len(s.Enum) > 0 {

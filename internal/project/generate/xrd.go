@@ -62,7 +62,7 @@ func XRD(ctx context.Context, p *project.Project, file string, o XRDOptions) (st
 type XRDOptions struct {
 	// Stdin is the content of the file "-".
 	Stdin io.Reader
-	// Plural and Path are those of APIOptions.
+	// Plural and Path have the meaning of the fields of APIOptions.
 	Plural, Path string
 	// SimpleSchema says that the fields of the XR have types instead of values.
 	SimpleSchema bool
@@ -70,8 +70,8 @@ type XRDOptions struct {
 	Replace bool
 }
 
-// definitionFile returns the path of the file for an XRD: that of the existing XRD for the same
-// kind if it is replaced, else a new one.
+// definitionFile returns the path of the file for an XRD: the file of the existing XRD for the
+// same kind if that XRD is replaced, otherwise a new file.
 func definitionFile(p *project.Project, x xrd, o XRDOptions) (string, error) {
 	standard := x.plural + "/definition.yaml"
 	existing, err := p.Definition(x.version.Group, x.kind)

@@ -197,7 +197,7 @@ func TestXRDRefuses(t *testing.T) {
 	}
 }
 
-// An example that is not understood replaces no XRD.
+// An invalid example does not replace an XRD.
 func TestXRDKeeps(t *testing.T) {
 	const xr = "apiVersion: platform.example.org/v1\nkind: App\nmetadata: {name: a}\n"
 	for name, tc := range map[string]struct{ reason, text, want string }{

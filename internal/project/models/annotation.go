@@ -16,7 +16,8 @@ type annotation struct {
 	// any value.
 	scalars map[string]string
 	unknown string
-	// list, dict and union are the formats of these types. separator is that of a union's types.
+	// list, dict and union are the formats of these types. separator separates the types of a
+	// union.
 	list, dict, union, separator string
 	// literals returns the type of the values of an enum, or "".
 	literals func(enum []any) string
@@ -30,7 +31,7 @@ type annotation struct {
 	item, value func(s *Schema, name string) string
 }
 
-// of returns the type for a schema. name is that of an object, if the schema is one.
+// of returns the type for a schema. If the schema is an object, name is the name of its type.
 func (a *annotation) of(s *Schema, name string) string {
 	switch target := s.target(); {
 	case target != "" && a.definitions[target] == nil:
@@ -65,12 +66,12 @@ func (a *annotation) of(s *Schema, name string) string {
 	return cmp.Or(a.scalars[s.Type+"/"+s.Format], a.scalars[s.Type], a.unknown)
 }
 
-// isOpen reports whether objects have further fields besides those that the schema names.
+// isOpen reports whether objects may have more fields than the schema names.
 func (s *Schema) isOpen() bool {
 	return s.Open || s.AdditionalProperties != nil && s.AdditionalProperties.boolean != "false"
 }
 
-// literals joins the literals of the values of an enum. It returns "" if one has none.
+// literals joins the literals of the values of an enum. It returns "" if a value has no literal.
 func literals(enum []any, literal func(any) string, separator string) string {
 	enum = slices.DeleteFunc(slices.Clone(enum), func(v any) bool { return v == nil })
 	var all []string
@@ -96,7 +97,7 @@ func scalar(v any) string {
 	return ""
 }
 
-// quote returns a string literal. Those of JSON are literals of KCL and Python too.
+// quote returns a string literal. JSON's string literals are literals of KCL and Python, too.
 func quote(s string) string {
 	quoted, err := json.Marshal(s)
 	if err != nil {

@@ -167,7 +167,7 @@ func (s *Schema) typeMeta(apiVersion, kind string) {
 	s.Properties["kind"] = &Schema{Type: "string", Description: kind}
 }
 
-// setKind limits apiVersion and kind to those of a kind.
+// setKind limits the fields apiVersion and kind to the values of a kind.
 func (s *Schema) setKind(gvk groupVersionKind) {
 	for name, value := range map[string]string{"apiVersion": gvk.apiVersion(), "kind": gvk.Kind} {
 		if p := s.Properties[name]; p != nil {

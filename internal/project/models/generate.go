@@ -30,7 +30,7 @@ const (
 type Target struct {
 	// Dir is the path of the folder.
 	Dir string
-	// Languages are those for which models are written.
+	// Languages are the languages for which models are written.
 	Languages []string
 	// Upbound selects the layout and the names of Upbound's up.
 	Upbound bool
@@ -138,8 +138,9 @@ func (t Target) GoModule() string {
 	return "dev.crossplane.io/models"
 }
 
-// Complete reports whether models exist for all languages or for none, and whether all files
-// have content. Files may be empty after a crash of the machine, because they are not synced.
+// Complete reports whether models exist for either all languages or no language, and whether
+// all files have content. Files may be empty after a crash of the machine, because they are
+// not synced.
 func (t Target) Complete() bool {
 	n := 0
 	for _, language := range t.Languages {

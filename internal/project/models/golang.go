@@ -100,7 +100,7 @@ func (g *golang) file() []byte {
 	return b.Bytes()
 }
 
-// define writes the type of a definition, and those of its fields.
+// define writes the type of a definition, and the types of its fields.
 func (g *golang) define(name string) {
 	s := g.definitions[name]
 	kind := unique(g.used, goName(parseName(name).kind))

@@ -43,7 +43,7 @@ func jsonIndex(files []string) ([]byte, error) {
 }
 
 // jsonSchema returns the JSON Schema of s, without the keywords of OpenAPI and Kubernetes.
-// As in the crossplane CLI, objects have no fields besides those that the schema names.
+// As in the crossplane CLI, objects have only the fields that the schema names.
 func (s *Schema) jsonSchema() *Schema {
 	if s == nil || s.boolean != "" {
 		return s

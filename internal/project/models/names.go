@@ -50,7 +50,7 @@ func (d Definitions) group(at func(Definitions, string) string) []file {
 	return files
 }
 
-// single returns the kind whose file has the definition: that of the items for a list.
+// single returns the kind whose file has the definition. For a list, this is the kind of its items.
 func (d Definitions) single(name string) string {
 	if item := strings.TrimSuffix(name, "List"); item != name && d[item] != nil {
 		name = item

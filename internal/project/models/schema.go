@@ -108,7 +108,7 @@ func (s *Schema) target() string {
 	return strings.TrimPrefix(ref, refPrefix)
 }
 
-// alternatives returns the schemas of which a value has one, for a schema without a type.
+// alternatives returns, for a schema without a type, the schemas of which a value must match one.
 func (s *Schema) alternatives() []*Schema {
 	switch {
 	case s.IntOrString || s.Format == "int-or-string":

@@ -268,7 +268,7 @@ func explainKnown(err error, protocol string) error {
 		return hint.Wrap(err, "add your key to ssh-agent (ssh-add) and the host to ~/.ssh/known_hosts")
 	}
 	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return hint.Wrap(fmt.Errorf("the certificate of the server cannot be trusted: %w", untrusted.Err), "add its CA to those of the system, or name the file of the CA with SSL_CERT_FILE")
+		return hint.Wrap(fmt.Errorf("the certificate of the server cannot be trusted: %w", untrusted.Err), "add its CA to the system's CAs, or name the file of the CA with SSL_CERT_FILE")
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
 		return hint.Wrap(fmt.Errorf("connecting to the proxy: %w", op.Err), "correct the proxy (HTTPS_PROXY, HTTP_PROXY), or name hosts without a proxy in NO_PROXY")

@@ -142,9 +142,9 @@ func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (C
 	return f.registry(host)
 }
 
-// Overlooked returns an error for what is probably meant to be a source of credentials and has
-// none: a variable that names no file or directory of this kind, or a file whose fields have other
-// names. It returns nil if there is nothing like that.
+// Overlooked returns an error for something that was probably meant as a source of credentials,
+// but has no credentials: a variable that names a file or directory of the wrong kind, or a file
+// whose fields have other names. Otherwise it returns nil.
 func (k *Keychain) Overlooked() error {
 	if path := proc.Getenv(k.s.Env, "REGISTRY_AUTH_FILE"); path != "" {
 		if _, err := os.Stat(path); err != nil {

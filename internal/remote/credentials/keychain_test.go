@@ -46,7 +46,7 @@ func TestFile(t *testing.T) {
 		"Repository": {"the most specific entry is used", auths(map[string]map[string]string{
 			"registry.example.org": packed("all"), "registry.example.org/acme": packed("acme"), "registry.example.org/acme/team/fn": packed("fn"), "registry.example.org/acme/team": packed("team"),
 		}), repo, authn.AuthConfig{Username: "fn", Password: canary}},
-		"Namespace": {"the entry of a namespace precedes that of the registry", auths(map[string]map[string]string{
+		"Namespace": {"the entry of a namespace has precedence over the entry of the registry", auths(map[string]map[string]string{
 			"registry.example.org": packed("all"), "registry.example.org/acme": packed("acme"), "registry.example.org/acme/te": packed("te"),
 		}), repo, authn.AuthConfig{Username: "acme", Password: canary}},
 		"OtherNamespace": {"an entry of another namespace is not used", auths(map[string]map[string]string{"registry.example.org/other": packed("other")}), repo, authn.AuthConfig{}},
@@ -93,7 +93,7 @@ func TestFileErrors(t *testing.T) {
 			check(t, tc.reason, err, tc.want, tc.hint)
 		})
 	}
-	for text, want := range map[string]string{ // The text may also be that of another variable.
+	for text, want := range map[string]string{ // The value may also belong to another variable.
 		filepath.Join(t.TempDir(), "config.json"):                  "to name a file, set REGISTRY_AUTH_FILE instead of DOCKER_AUTH_CONFIG",
 		base64.StdEncoding.EncodeToString([]byte(`{"auths": {}}`)): "decode it first with base64 -d",
 	} {

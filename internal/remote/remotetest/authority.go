@@ -107,7 +107,7 @@ func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// certify returns the certificate for a request, and that of the authority.
+// certify returns the certificate for a request, and the certificate of the authority.
 func (a *Authority) certify(r *http.Request, version int) ([]string, error) {
 	var v1 struct {
 		PublicKey          struct{ Content []byte }

@@ -21,7 +21,7 @@ func Handler() http.Handler {
 	return memory.New(memory.Logger(log.New(io.Discard, "", 0)))
 }
 
-// Embedded returns an empty registry, the one of `xfn registry serve`. It keeps partial
+// Embedded returns an empty registry like `xfn registry serve`. It keeps partial
 // uploads, so that clients can resume them.
 func Embedded(t testing.TB) http.Handler {
 	t.Helper()

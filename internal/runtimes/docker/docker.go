@@ -17,7 +17,7 @@ import (
 )
 
 // atOnce limits concurrent pulls, creations and starts of containers. An engine completes
-// many of them faster if only a few run at a time.
+// many such operations faster if only a few run at a time.
 const atOnce = 6
 
 // Config configures a Docker.

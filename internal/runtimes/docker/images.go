@@ -124,8 +124,8 @@ func (d *Docker) rewritten(from string) string {
 	return d.Rewrite(from)
 }
 
-// findImage returns the first image in names that the engine has. If it has none, the
-// error is a not-found error of the engine.
+// findImage returns the first image in names that the engine has. If the engine has no
+// such image, the error is a not-found error of the engine.
 func findImage(ctx context.Context, engine *dockerengine.Engine, names []string) (img engineImage, err error) {
 	for _, name := range names {
 		found, inspectErr := engine.ImageInspect(ctx, name)

@@ -49,7 +49,7 @@ const containedVar = "XFN_TEST_CONTAINED"
 
 func init() {
 	roles[beContained] = func(args []string) {
-		runtime.LockOSThread() // capabilities are those of a thread
+		runtime.LockOSThread() // capabilities belong to a thread
 		keep, args := strings.Split(args[0], ","), args[1:]
 		for c := 0; c <= unix.CAP_LAST_CAP && keep[0] != "all"; c++ {
 			if !slices.Contains(keep, strconv.Itoa(c)) {
@@ -235,7 +235,7 @@ func TestBadPackages(t *testing.T) {
 }
 
 // TestPackageAnnotations checks that each annotation has its effect, or that Detail says
-// that it has none.
+// that it has no effect.
 func TestPackageAnnotations(t *testing.T) {
 	pkg := write(t, behaving(t, functiontest.Serves))
 	cases := map[string]struct {

@@ -38,8 +38,9 @@ func writeSelf(t *testing.T, args ...string) string {
 	return dir
 }
 
-// goEnv returns the environment of a go command that compiles all folders but those of
-// writeSelf, of which it copies the program. That saves a second for each test.
+// goEnv returns the environment of a go command that compiles all folders except
+// folders of writeSelf. For these, it copies the test program, which saves a second for
+// each test.
 func goEnv(t testing.TB) []string {
 	t.Helper()
 	dir := t.TempDir()

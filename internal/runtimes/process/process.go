@@ -179,7 +179,7 @@ var inheritedVars = []string{
 	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", // needed on Windows
 }
 
-// Environment returns those variables of environ, each as "KEY=value", that functions may
+// Environment returns the variables of environ, each as "KEY=value", that functions may
 // read: the search path, locale, time zone, CA certificates and the system folders of
 // Windows. All other variables may be secret.
 func Environment(environ []string) []string {

@@ -394,7 +394,7 @@ func TestContainersAsOrdinaryUser(t *testing.T) {
 }
 
 // unique returns an argument by which assertNothingLeft finds the processes of this test
-// program, and not those of another run of the same tests on this machine.
+// program, but not the processes of another run of the same tests on this machine.
 func unique(arg string) string { return fmt.Sprintf("%s-%d", arg, os.Getpid()) }
 
 // assertNothingLeft fails the test if a process exists whose last argument is arg.

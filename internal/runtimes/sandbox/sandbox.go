@@ -137,7 +137,7 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 	meta := runtimes.UnpackedMetadata(root.Path)
 	spec, err := specOf(root, settings)
 	if errors.Is(err, errNoProgram) && meta.Kind != "" && meta.Kind != "Function" {
-		err = fmt.Errorf("expected the package of a Function, got that of the %s %q", meta.Kind, meta.Name)
+		err = fmt.Errorf("expected the package of a Function, got the package of %s %q", meta.Kind, meta.Name)
 		return nil, hint.Wrap(err, "name the package of the function")
 	}
 	if err != nil {

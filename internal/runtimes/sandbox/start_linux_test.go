@@ -58,8 +58,8 @@ func TestStart(t *testing.T) {
 }
 
 // TestStartChangedFile checks that unpacking returns an error if a layer in a file of
-// docker save was changed. Opening the file does not detect that: it reads no layers, so
-// it takes the same time for every size.
+// docker save was changed. Opening the file does not detect the change, because it reads
+// no layers, so that the time to open a file does not depend on its size.
 func TestStartChangedFile(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "function")

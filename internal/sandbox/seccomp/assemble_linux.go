@@ -67,7 +67,7 @@ func is(argument uint32, value uint64) []test {
 	}
 }
 
-// notIn returns tests that the low 32 bits of an argument equal none of the values. The
+// notIn returns tests that the low 32 bits of an argument differ from all values. The
 // kernel reads only these bits of most arguments.
 func notIn(argument uint32, values ...uint32) []test {
 	var tests []test

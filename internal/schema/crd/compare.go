@@ -122,8 +122,8 @@ func (c *comparison) version(from, to Version) {
 	}
 }
 
-// schema compares the old and the new schema of a value. It treats a missing schema as one
-// without fields, because the API server prunes all fields of such a value.
+// schema compares the old and the new schema of a value. It treats a missing schema as a
+// schema without fields, because the API server prunes all fields of such a value.
 func (c *comparison) schema(from, to object) {
 	if reflect.DeepEqual(from, to) {
 		return

@@ -117,7 +117,7 @@ func Read(obj map[string]any) (Definition, error) {
 }
 
 // A FieldError is an error about a field of a CRD, XRD or MRD. If the field is missing, Field is
-// a misspelled one, or the object that lacks it.
+// a misspelled field, or the object that lacks the field.
 type FieldError struct{ Field, Text string }
 
 func (e *FieldError) Error() string { return e.Text }

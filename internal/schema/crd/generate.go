@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Generate returns the CRDs that Crossplane v2.3 generates from an XRD: one for
-// the composite resources, and one for the claims if the XRD defines claims.
-// Their schemas are those of the XRD with the fields that Crossplane adds.
+// Generate returns the CRDs that Crossplane v2.3 generates from an XRD: one for the
+// composite resources, and one for the claims if the XRD defines claims. Their schemas
+// are the schemas of the XRD with the fields that Crossplane adds.
 func Generate(xrd map[string]any) ([]map[string]any, error) {
 	crds, err := Share(xrd)
 	for i := range crds {
@@ -69,9 +69,9 @@ type resource struct {
 	// category is added to the categories of the kind.
 	names, category string
 	scope           string
-	// spec and status are the fields that Crossplane adds to those in the XRD's schema.
+	// spec and status are the fields that Crossplane adds to the fields in the XRD's schema.
 	spec, status object
-	// columns are the printer columns that Crossplane adds to those in the XRD.
+	// columns are the printer columns that Crossplane adds to the columns in the XRD.
 	columns []any
 }
 
@@ -167,9 +167,9 @@ func root(schema object, r resource) object {
 	return out
 }
 
-// section returns the schema of spec or status in a generated CRD. Its
-// properties are those of given, the XRD's schema, and of added, which take
-// precedence. keep lists the keywords that are copied from given.
+// section returns the schema of spec or status in a generated CRD. It has the
+// properties of given, the XRD's schema, and of added, which take precedence. keep
+// lists the keywords that are copied from given.
 func section(given, added object, keep ...string) map[string]any {
 	out := objectOf(nil, merge(given.object("properties"), added))
 	for _, key := range keep {

@@ -29,9 +29,9 @@ func objects(t testing.TB, path string) []map[string]any {
 	return all
 }
 
-// TestGenerate compares the CRDs with those of Crossplane v2.3 (ForCompositeResource and
-// ForCompositeResourceClaim in crossplane-runtime). It ignores the owner, the status and
-// the descriptions of Crossplane's own fields.
+// TestGenerate compares the CRDs with the CRDs of Crossplane v2.3 (ForCompositeResource
+// and ForCompositeResourceClaim in crossplane-runtime). It ignores the owner, the status
+// and the descriptions of Crossplane's own fields.
 func TestGenerate(t *testing.T) {
 	paths, err := filepath.Glob("testdata/xrd/*.crds.yaml")
 	if err != nil || len(paths) == 0 {

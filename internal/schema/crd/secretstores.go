@@ -3,7 +3,7 @@ package crd
 import "k8s.io/apimachinery/pkg/runtime"
 
 // WithSecretStores returns a generated CRD as Crossplane v1 generated it: with the field
-// spec.publishConnectionDetailsTo, which selects an external secret store. Other CRDs, and those
+// spec.publishConnectionDetailsTo, which selects an external secret store. Other CRDs, and CRDs
 // of composite resources that Crossplane v1 did not have, are returned unchanged.
 func WithSecretStores(crd map[string]any) map[string]any {
 	if crd["kind"] != customResource {

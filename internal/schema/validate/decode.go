@@ -64,7 +64,7 @@ func decode(doc manifest.Document) (objects iter.Seq2[place, map[string]any], du
 		return func(yield func(place, map[string]any) bool) {
 			for i, item := range items {
 				var obj map[string]any
-				_ = kjson.Unmarshal(item, &obj) // An item that is no object has no kind.
+				_ = kjson.Unmarshal(item, &obj) // An item that is not an object has no kind.
 				if !yield(place{doc: doc, lines: lines, field: fmt.Sprintf("items[%d]", i)}, obj) {
 					return
 				}

@@ -96,9 +96,9 @@ func xrdIn(doc manifest.Document) map[string]any {
 	return nil
 }
 
-// ofSource returns the faults of the XRD from which the CRD of d is derived, without those that
-// open returns. They do not make the CRD invalid. An XRD in a package has none. As open, it ignores
-// that ctx is done.
+// ofSource returns the faults of the XRD from which the CRD of d is derived, except the faults that
+// open returns. They do not make the CRD invalid. For an XRD in a package, it returns no faults.
+// Like open, it does not stop when ctx is done.
 func (d *definition) ofSource(ctx context.Context, release schema.Release) []schema.Fault {
 	d.onceSourced.Do(func() {
 		obj := schema.Copy(d.xrd())
@@ -118,8 +118,8 @@ func (d *definition) ofSource(ctx context.Context, release schema.Release) []sch
 }
 
 // definitionOf returns the definition of a kind of Crossplane in a release. If it does not serve the
-// version and that of another release does, definitionOf returns the other, because the API server
-// accepts the version.
+// version, but the definition in another release does, definitionOf returns the other, because the
+// API server accepts the version.
 func definitionOf(gvk kschema.GroupVersionKind, release schema.Release) *schema.Definition {
 	def := release.Definition(gvk.GroupKind())
 	for _, r := range schema.Releases() {
@@ -133,8 +133,8 @@ func definitionOf(gvk kschema.GroupVersionKind, release schema.Release) *schema.
 	return def
 }
 
-// unused calls v.Unused for the invalid definitions in files that told lacks. XRDs are validated
-// themselves, so each gets theirs, unless it is nil.
+// unused calls v.Unused for the invalid definitions in files that are not in told. The Results
+// of XRDs go to each instead, unless each is nil, because XRDs are among the validated objects.
 func (v *Validator) unused(ctx context.Context, told reported, each func(Result) error) error {
 	return proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), slices.Values(v.inFiles), func(ctx context.Context, _ int, d *definition) []Result {
 		var found []Result
@@ -173,7 +173,7 @@ func (v *Validator) invalidSource(ctx context.Context, kind kschema.GroupKind) *
 	return nil
 }
 
-// nearest returns the kind or the apiVersion that was probably meant by one without a schema.
+// nearest returns the kind or the apiVersion that was probably meant if a kind has no schema.
 func (v *Validator) nearest(gvk kschema.GroupVersionKind) string {
 	var kinds, groups []string
 	for gk := range v.definitions {
@@ -206,8 +206,8 @@ func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
 	return isMeant && d.xrd() != nil
 }
 
-// unmatched returns the fault of an object whose kind is a misspelling of near, or that of an XRD with
-// the kind in lower case.
+// unmatched returns the fault of an object whose kind is a misspelling of near, or the fault of an XRD
+// that has the kind in lower case.
 func (v *Validator) unmatched(gvk kschema.GroupVersionKind, near string) schema.Fault {
 	text := fmt.Sprintf("no matches for kind %q in version %q", gvk.Kind, gvk.GroupVersion())
 	d := v.definitions[kschema.GroupKind{Group: gvk.Group, Kind: near}]
@@ -277,7 +277,7 @@ func (t reported) with(r Result) []Result {
 }
 
 // unknown returns r, the Result of a definition, with the faults that are not yet reported. It
-// returns nothing if r has only others.
+// returns nothing if all faults of r are already reported.
 func (t reported) unknown(r Result) []Result {
 	invalid := len(r.Faults) > 0
 	r.Faults = slices.DeleteFunc(slices.Clone(r.Faults), func(f Fault) bool {
@@ -312,7 +312,7 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 			found = append(found, def.Check(ctx)...)
 			continue
 		}
-		// The CRD of the claims differs from that of the XRs in its names only.
+		// The CRD of the claims differs from the CRD of the XRs in its names only.
 		def.ForClaims()
 		found = append(found, def.CheckNames()...)
 	}
@@ -323,8 +323,8 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 }
 
 // keywords returns the faults of the keywords in the schemas of an XRD or MRD. In the Go types
-// of XRDs and MRDs, schemas are raw JSON, which Kind.Decode does not check. Check reports those
-// of a wrong type.
+// of XRDs and MRDs, schemas are raw JSON, which Kind.Decode does not check. Check reports
+// keywords of a wrong type.
 func keywords(obj map[string]any) []schema.Fault {
 	var found []schema.Fault
 	versions, _, _ := unstructured.NestedFieldNoCopy(obj, "spec", "versions")
@@ -343,8 +343,9 @@ func keywords(obj map[string]any) []schema.Fault {
 	return found
 }
 
-// misspelled returns the faults of unknown keywords that are similar to known ones, in the
-// schemas of xrd. Crossplane drops them, so the derived CRD is not the one that is meant.
+// misspelled returns the faults of unknown keywords in the schemas of xrd that are similar
+// to known keywords. Crossplane drops unknown keywords, so the derived CRD is not the
+// intended CRD.
 func misspelled(xrd map[string]any) []schema.Fault {
 	return slices.DeleteFunc(keywords(xrd), func(f schema.Fault) bool { return f.Nearest == "" })
 }

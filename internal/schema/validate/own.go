@@ -26,8 +26,8 @@ func (v *Validator) own(ctx context.Context, at place, obj map[string]any) ([]Fa
 	return nil, false
 }
 
-// ofResources is the fault of a legacy Composition in Crossplane v2. It replaces those of the schema,
-// which refuses the mode, misses the steps of a pipeline, and lacks the fields.
+// ofResources is the fault of a legacy Composition in Crossplane v2. It replaces the faults that the
+// schema finds: an unsupported mode, a missing pipeline, and unknown fields.
 var ofResources = schema.Fault{
 	Field: "spec.resources",
 	Text:  "Crossplane v2 refuses a Composition of mode Resources: convert it with `convert pipeline-composition`, or select a version of Crossplane v1",

@@ -42,8 +42,9 @@ type Result struct {
 	// Kubernetes, neither required fields nor further rules of the API server.
 	Partial bool    `json:"partial,omitempty"`
 	Faults  []Fault `json:"faults,omitempty"`
-	// Nearest is the kind of the same group, or the apiVersion of the same kind, that a definition
-	// or Kubernetes has, and that is most similar to one without a schema. It can be empty.
+	// If the kind has no schema, Nearest is the most similar kind of the same group, or the most
+	// similar apiVersion of the same kind, among the definitions and the kinds of Kubernetes. It
+	// can be empty.
 	Nearest string `json:"nearest,omitempty"`
 
 	// definition is the definition of the object's kind if it is invalid, or nil. If broken is true,
@@ -67,8 +68,8 @@ type Fault struct {
 	Line  int    `json:"line,omitempty"`
 	// Text is the API server's message, which includes the path of the field.
 	Text string `json:"text"`
-	// Nearest is the known field whose name is most similar to that of an unknown field,
-	// the allowed value that is most similar to another one, or empty.
+	// Nearest is the known field whose name is most similar to the name of an unknown
+	// field, or the allowed value that is most similar to an invalid value, or empty.
 	Nearest string `json:"nearest,omitempty"`
 	// Warning is true if the fault does not make the object invalid.
 	Warning bool `json:"warning,omitempty"`

@@ -106,8 +106,9 @@ const long = 32 << 10
 
 // Documents validates the objects in docs in parallel, and calls each with the results in
 // the order of docs. Each item of a list (kind: List) has its own result. If a definition
-// is invalid, its result precedes that of the first object of the defined kind. Documents
-// stops at the first error of each and returns it. If ctx is done, it returns the cause.
+// is invalid, its result precedes the result of the first object of the defined kind.
+// Documents stops at the first error of each and returns it. If ctx is done, it returns
+// the cause.
 func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Document, error], each func(Result) error) error {
 	told := reported{}
 	err := proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), read(docs), func(ctx context.Context, _ int, in input) []Result {
@@ -159,7 +160,7 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 }
 
 // Document validates the object in doc. A list has a result for each item. If a definition is
-// invalid, its result precedes that of the first object of the defined kind.
+// invalid, its result precedes the result of the first object of the defined kind.
 func (v *Validator) Document(ctx context.Context, doc manifest.Document) []Result {
 	told := reported{}
 	var all []Result
@@ -330,8 +331,8 @@ func (v *Validator) isPartial(ctx context.Context, gvk kschema.GroupVersionKind)
 	return isBuiltin
 }
 
-// definition returns the definition of a kind: one of v.definitions, or that of Crossplane,
-// or nil. If it is one of v.definitions and invalid, it is returned as broken.
+// definition returns the definition of a kind from v.definitions or from Crossplane, or
+// nil. An invalid definition in v.definitions is returned as broken.
 func (v *Validator) definition(ctx context.Context, kind kschema.GroupKind) (def *schema.Definition, broken *definition) {
 	d, ok := v.definitions[kind]
 	if !ok {

@@ -154,7 +154,7 @@ func TestDocuments(t *testing.T) {
 		"Legacy":    {"an XR of a v1 XRD is cluster-scoped", "apiVersion: example.org/v1\nkind: XDB\nmetadata: {name: d}\nspec: {gb: 1, claimRef: {apiVersion: a, kind: b, namespace: c, name: d}}", []string{"1 XDB d: valid"}},
 		"NoVersion": {"an unknown version is a fault", "apiVersion: example.org/v9\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v9": no matches for kind "XBucket": version v9 does not exist; the versions are v1, v0`}},
 		"NotServed": {"a version that is not served is a fault", "apiVersion: example.org/v0\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v0": no matches for kind "XBucket": version v0: not served`}},
-		"Misspelt":  {"a kind that is similar to that of an XRD is a fault", "apiVersion: example.org/v1\nkind: XBukcet\nmetadata: {name: b}", []string{"1 XBukcet b: invalid", `  2 kind: Invalid value: "XBukcet": no matches for kind "XBukcet" in version "example.org/v1" (XBucket)`}},
+		"Misspelt":  {"a kind that is similar to the kind of an XRD is a fault", "apiVersion: example.org/v1\nkind: XBukcet\nmetadata: {name: b}", []string{"1 XBukcet b: invalid", `  2 kind: Invalid value: "XBukcet": no matches for kind "XBukcet" in version "example.org/v1" (XBucket)`}},
 		"Capital":   {"a kind with another capital letter may have an XRD, too", "apiVersion: example.org/v1\nkind: ZBucket\nmetadata: {name: b}", []string{"1 ZBucket b: no schema"}},
 		"Digit":     {"a kind with a digit may have an XRD, too", "apiVersion: example.org/v1\nkind: XBucket2\nmetadata: {name: b}", []string{"1 XBucket2 b: no schema"}},
 		"Undefined": {"the metadata of an object without a definition is validated", "apiVersion: other.org/v1\nkind: O\nmetadata: {labels: {a: 1}}", []string{"1 O : invalid", "  3 metadata.labels[a]: Invalid value: 1: must be a string, not the number 1"}},
@@ -216,7 +216,7 @@ func TestCrossplane(t *testing.T) {
 		"Field":          {"v2.2 has no common annotations of packages", schema.V2_2, "", "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec: {package: \"registry.example.org/acme/p:v1\", commonAnnotations: {a: b}}", validate.Invalid},
 		"Resources":      {"v1.14 has Compositions of mode Resources", schema.V1_14, "", composition + "  resources: [{name: a, base: {apiVersion: v1, kind: ConfigMap}}]", validate.Valid},
 		"WrongResources": {"v1.14 validates Compositions of mode Resources", schema.V1_14, "", composition + "  resources: [{name: a, base: {apiVersion: v1, kind: ConfigMap}, readinessChecks: [{type: Maybe}]}]", validate.Invalid},
-		"Definition":     {"a definition replaces that of the release", "", crd, provider, validate.Valid},
+		"Definition":     {"a definition replaces the definition of the release", "", crd, provider, validate.Valid},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -266,9 +266,9 @@ func TestOld(t *testing.T) {
 	}
 }
 
-// TestComposition checks that the validation of a patch uses the definitions of
-// both kinds, that of the source and that of the target. The mode of the
-// Composition decides which faults are warnings.
+// TestComposition checks that the validation of a patch uses the definitions of both
+// kinds: the kind of the source and the kind of the target. The mode of the Composition
+// decides which faults are warnings.
 func TestComposition(t *testing.T) {
 	const text = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n  pipeline:\n  - step: a\n    functionRef: {name: function-patch-and-transform}\n    input:\n      apiVersion: pt.fn.crossplane.io/v1beta1\n      kind: Resources\n      resources:\n      - name: net\n        base: {apiVersion: example.org/v1, kind: Net}\n        patches:\n        - {fromFieldPath: spec.regoin, toFieldPath: spec.cidr}\n      - {name: o, base: {apiVersion: other.org/v1, kind: O}}\n      - {name: cm, base: {apiVersion: v1, kind: ConfigMap}}\n"
 	const typo = "  17 spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: "

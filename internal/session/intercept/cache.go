@@ -50,7 +50,8 @@ type cache struct {
 // response without a positive TTL, with a fatal result, or larger than MaxCachedSize.
 //
 // The cache ignores the request's meta: its tag is a digest of the other fields, and its
-// capabilities are those of the caller. Therefore all profiles share cached responses.
+// capabilities are the capabilities of the caller. Therefore all profiles share cached
+// responses.
 //
 // If the folder cannot be used, the Runner reports that once and passes calls
 // to r. An expired response stays in the folder until it is requested again or

@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// assertionTypes are the checks of assertions, by type. Those of fields are in fieldTypes.
+// assertionTypes are the checks of assertions, by type. The checks of fields are in fieldTypes.
 var assertionTypes = map[string]func(*assertion) error{
 	"Count":     (*assertion).count,
 	"Exists":    (*assertion).exists,

@@ -44,8 +44,8 @@ type Checker struct {
 	// case names. It does not validate objects of the kinds in ignore.
 	Validate func(ctx context.Context, schemas []spec.Source, objects []map[string]any, ignore []string) ([]Fault, error)
 	// OnField, if not nil, is called with each expected field that exists, and an empty text. It is
-	// also called with a field that is absent, as it is expected at path, and that probably has a
-	// misspelled name. Then text is a warning.
+	// also called with a field that path expects to be absent, and that is absent, if its name is
+	// probably misspelled. Then text is a warning.
 	OnField func(field string, path []string, text string)
 }
 

@@ -15,11 +15,11 @@ import (
 )
 
 // Checked returns a func that reports whether an expectation of a case looks at a field of a
-// composed resource, which has its name in the Composition. The indexes of lists in the path of
-// the field are [*]. These look at a field and all fields below it: a matcher or an assertion that
-// compares the value, and a CEL expression that names the field. A matcher or an assertion of its
-// existence, its type or its length looks at the field alone. An object looks at the fields that it
-// has, and a golden file at all fields of its resources.
+// composed resource, which has its name in the Composition. The indexes of lists in the path of the
+// field are [*]. A matcher or an assertion that compares the value, and a CEL expression that names
+// the field, look at the field and all fields below it. A matcher or an assertion of its existence,
+// its type or its length looks at the field alone. An object looks at the fields that it has, and a
+// golden file at all fields of its resources.
 func (c Checker) Checked(form spec.CaseSpec, s *Subject) func(resource, path string) bool {
 	s.index()
 	l := looks{run: run{Checker: c, form: form, subject: s}, at: map[string][]look{}}
@@ -140,7 +140,7 @@ func resourceFields(expression string, add func(resource, path string)) {
 		if operand := operandOf(x); operand != nil {
 			inner[operand.ID()] = true
 		}
-		isTest := x.Kind() == ast.SelectKind && x.AsSelect().IsTestOnly() // has(x.y) does not look at what is in y.
+		isTest := x.Kind() == ast.SelectKind && x.AsSelect().IsTestOnly() // has(x.y) does not look at the content of y.
 		if segments, ok := selected(x); ok && len(segments) > 1 && !inner[x.ID()] && !isTest {
 			add(segments[0].Key, anyIndex(segments[1:].String()))
 		}

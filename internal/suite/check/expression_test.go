@@ -30,7 +30,7 @@ func TestEval(t *testing.T) {
 		"Library":   {"the CEL functions of Kubernetes are available", "quantity(xr.spec.memory).isGreaterThan(quantity('1Mi')) && 'ab'.matches('^a') && isURL('https://example.org')", true, ""},
 		"Syntax":    {"an expression that does not compile is reported with its position", "self ==", false, "the expression does not compile: Syntax error: mismatched input '<EOF>'"},
 		"Hyphen":    {"a name with a hyphen is in brackets", "resources.storage-bucket-a.spec.x == 1", false, "column 19: - is a minus: write resources['storage-bucket-a']"},
-		"Variables": {"variables are listed if none is similar", "bucket == 1", false, "undeclared reference to 'bucket' (in container '') at column 1: the variables are self, xr, operation, resources, results, context"},
+		"Variables": {"variables are listed if no variable has a similar name", "bucket == 1", false, "undeclared reference to 'bucket' (in container '') at column 1: the variables are self, xr, operation, resources, results, context"},
 		"Assign":    {"equality has two signs", "self = 1", false, ": equality is =="},
 		"Unknown":   {"an unknown variable does not compile", "selv == 1", false, "undeclared reference to 'selv' (in container '') at column 1, did you mean self?"},
 		"NoBool":    {"a number is not a condition", "1 + 1", false, "the expression must return a bool, got int"},

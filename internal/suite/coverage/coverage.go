@@ -20,8 +20,8 @@ type Recorder struct {
 	steps map[string]*step
 }
 
-// A step has the points of a pipeline step, in lists that were received, and those that ran. It
-// implements sdk.Coverage.
+// A step has the points of a pipeline step, in lists as they were received, and the points that
+// ran. It implements sdk.Coverage.
 type step struct {
 	mu    *sync.Mutex
 	known [][]sdk.Point
@@ -48,7 +48,7 @@ func (s *step) Hit(p sdk.Point) {
 	s.ran[p] = true
 }
 
-// Wrap returns a Runner that records the calls to next, except those of steps in mocked.
+// Wrap returns a Runner that records the calls to next, except the calls of steps in mocked.
 func (r *Recorder) Wrap(next function.Runner, mocked func(step string) bool) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		if step := function.Step(ctx); !mocked(step) {
@@ -71,7 +71,7 @@ func (r *Recorder) record(name string) *step {
 	return r.steps[name]
 }
 
-// A Case is what is known of a case that ran.
+// A Case has the recorded facts about a case that ran.
 type Case struct {
 	Composition composition.Entry
 	Recorder    *Recorder

@@ -77,7 +77,7 @@ var points = []sdk.Point{
 	{Kind: sdk.TemplateBranch, File: "t.tmpl", Line: 3, Branch: "else"},
 }
 
-// recorded returns a Recorder of a render with some steps, of which the one called one hits points.
+// recorded returns a Recorder of a render with some steps. The step called "one" hits points.
 func recorded(t *testing.T, steps, mocked string, hits ...sdk.Point) *coverage.Recorder {
 	t.Helper()
 	r := &coverage.Recorder{}

@@ -81,8 +81,8 @@ func valuesAt(values []any, key string) []any {
 }
 
 // leaves iterates over the paths of the leaf fields that a pipeline chose in a composed
-// resource. A path may repeat, because the elements of a list have the same path. The name,
-// and the labels and annotations of Crossplane, are not among them.
+// resource. A path may repeat, because the elements of a list have the same path. It leaves
+// out the name, and the labels and annotations of Crossplane.
 func leaves(obj map[string]any) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		chosen := maps.Clone(obj)

@@ -30,7 +30,7 @@ type pageLine struct {
 }
 
 // WritePage writes a self-contained HTML page with the files of the Compositions. Lines of
-// parts that ran and of those that did not run have different colors. The page's content
+// parts that ran and of parts that did not run have different colors. The page's content
 // security policy forbids scripts, and requests to other hosts.
 func WritePage(w io.Writer, r Report) error {
 	page, err := template.New("page.html").Funcs(template.FuncMap{
@@ -102,7 +102,7 @@ func (c Composition) pageLines() []pageLine {
 	return all
 }
 
-// state returns the class of a line with parts, and descriptions of those that did not run.
+// state returns the class of a line with parts, and descriptions of the parts that did not run.
 func state(parts []Part) (class string, missed []string) {
 	for _, p := range parts {
 		if !p.Ran {

@@ -24,12 +24,12 @@ type Composition struct {
 	Cases int `json:"cases"`
 	// Parts are the parts of the Composition that a case can run, in the order of the file.
 	Parts []Part `json:"parts"`
-	// XRFields and UnsetXRFields are the fields in the schema of the composite resource, and
-	// those that no case sets to something else than their default.
+	// XRFields are the fields in the schema of the composite resource. UnsetXRFields are the
+	// fields among them that no case sets to a value other than the default.
 	XRFields      int      `json:"xrFields"`
 	UnsetXRFields []string `json:"unsetXRFields,omitempty"`
-	// ComposedFields and UncheckedFields are the fields of composed resources, and those that
-	// no expectation checks.
+	// ComposedFields are the fields of composed resources. UncheckedFields are the fields
+	// among them that no expectation checks.
 	ComposedFields  int     `json:"composedFields"`
 	UncheckedFields []Field `json:"uncheckedFields,omitempty"`
 
@@ -37,7 +37,7 @@ type Composition struct {
 	text []byte
 }
 
-// StepPart is the kind of a Part that is a pipeline step. The others are those of sdk.Point.
+// StepPart is the kind of a Part that is a pipeline step. Other Parts have the kinds of sdk.Point.
 const StepPart sdk.PointKind = "step"
 
 // A Part is a part of a Composition that a case can run.

@@ -98,7 +98,7 @@ func segments(at string) []string {
 	return []string{at}
 }
 
-// first reads the first object of a file. The path is that of the file in the case.
+// first reads the first object of a file. The path is the file's path in the case.
 func (b *builder) first(file string) (map[string]any, error) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(filepath.Dir(b.doc.Path), filepath.FromSlash(file))
@@ -138,7 +138,8 @@ func (b *builder) fromRoot(file string) string {
 
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// within reports whether any string in v satisfies is, and the path of the first one.
+// within reports whether the function is returns true for any string in v, and returns the path of
+// the first such string.
 func within(v any, at string, is func(string) bool) (string, bool) {
 	switch v := v.(type) {
 	case string:

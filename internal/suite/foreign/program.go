@@ -12,7 +12,7 @@ import (
 // programs are the languages of programs that print tests, by the name of their main file.
 var programs = map[string]string{"main.k": "KCL", "main.py": "Python", "__main__.py": "Python"}
 
-// IsProgram reports whether the name of a file is that of a program that may print tests of
+// IsProgram reports whether a file name belongs to a program that may print tests of
 // Upbound's CLI.
 func IsProgram(path string) bool { return programs[filepath.Base(path)] != "" }
 

@@ -158,9 +158,9 @@ func (b *builder) source(field, file string, object map[string]any, to string) {
 	}
 }
 
-// observed sets the observed resources. Like the CLI, it leaves out those without the
-// annotation of their name in the pipeline, and those that are not in the namespace of a
-// namespaced composite resource.
+// observed sets the observed resources. Like the CLI, it leaves out resources without
+// the annotation of their name in the pipeline, and resources that are not in the
+// namespace of a namespaced composite resource.
 func (b *builder) observed(s compositionSpec) {
 	if s.Observed == nil {
 		return

@@ -22,7 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// IsXprin reports whether the name of a file is that of a suite of xprin.
+// IsXprin reports whether a file name belongs to a suite of xprin.
 func IsXprin(file string) bool {
 	name := filepath.Base(file)
 	return name == "xprin.yaml" || strings.HasSuffix(name, "_xprin.yaml")
@@ -110,7 +110,7 @@ var validID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 type merged struct {
 	*builder
 	at string
-	// own are the fields of the test, and shared the common ones, by section and key.
+	// own are the fields of the test, and shared the common fields, by section and key.
 	own, shared map[string]map[string]any
 }
 
@@ -147,8 +147,8 @@ func (x *xprin) test(value any, at string) spec.Converted {
 	return m.converted(t.Name, at)
 }
 
-// merge returns the fields of a section: those of the test, and of common those that are not
-// set or empty in the test.
+// merge returns the fields of a section: the fields of the test, and the fields of common
+// that the test does not set or leaves empty.
 func (m *merged) merge(section string, shared, own map[string]any) map[string]any {
 	m.own[section], m.shared[section] = own, shared
 	all := map[string]any{}

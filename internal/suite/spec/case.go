@@ -72,7 +72,8 @@ func (c *Case) Raw(name string) (value any, has bool) {
 	return value, has
 }
 
-// Inherits reports whether the case does not set a field itself, and so has that of the defaults.
+// Inherits reports whether the case does not set a field itself, and so has the field of the
+// defaults.
 func (c *Case) Inherits(field string) bool {
 	_, own := c.raw[field]
 	return !own
@@ -254,7 +255,7 @@ func (c *Case) original(path []string) []string {
 }
 
 // walk returns the value at path in v, and the number of segments that exist. If not all exist, the
-// value is that of the last one.
+// value is the value at the last existing segment.
 func walk(v any, path []string) (value any, depth int) {
 	for i, key := range path {
 		next, ok := get(v, key)

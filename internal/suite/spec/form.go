@@ -157,7 +157,7 @@ type Expect struct {
 	Resources  map[string]Resource  `json:"resources" doc:"Composed resources, or resources that an Operation applies, by their names in the pipeline, by Kind/name, or by kind if only one resource has it."`
 	Only       []string             `json:"only" single:"" doc:"All composed resources, named as in resources. Any other composed resource is a failure."`
 	Count      map[string]int       `json:"count" min:"0" doc:"The number of composed resources: by Kind, by apiVersion/Kind, or total."`
-	Objects    []map[string]any     `json:"objects" single:"" doc:"Objects that the output must contain. Each is compared with the first document that has its apiVersion, its kind, its name and its annotations. The document may have more fields; lists must be equal. Documents are the composite resource or Operation with all of its fields, the resources, and those of kind Result and Context that xfn render prints."`
+	Objects    []map[string]any     `json:"objects" single:"" doc:"Objects that the output must contain. Each is compared with the first document that has its apiVersion, its kind, its name and its annotations. The document may have more fields; lists must be equal. Documents are the composite resource or Operation with all of its fields, the resources, and the documents of kind Result and Context that xfn render prints."`
 	Assertions []Assertion          `json:"assertions" single:"" doc:"Assertions about all rendered resources of a kind, with the types and the rules of xprin."`
 	Golden     Golden               `json:"golden" doc:"A file with the expected output, compared by structure. xfn test writes it when it updates golden files."`
 	Results    []Result             `json:"results" single:"" doc:"Results that functions must return. At least one result must match each."`
@@ -188,7 +188,7 @@ type Matcher struct {
 // and names.
 type Assertion struct {
 	Name     string          `json:"name" doc:"Name of the assertion in messages."`
-	Type     string          `json:"type" required:"" doc:"Count, Exists, NotExists, FieldExists, FieldNotExists, FieldType, FieldValue, Diff or Dyff. Those of fields must hold for each resource; without any, they fail. Diff compares the text with the file expected, Dyff the structure."`
+	Type     string          `json:"type" required:"" doc:"Count, Exists, NotExists, FieldExists, FieldNotExists, FieldType, FieldValue, Diff or Dyff. Checks of fields must hold for each resource; without any resource, they fail. Diff compares the text with the file expected, Dyff the structure."`
 	Resource string          `json:"resource" doc:"The resources as Kind or Kind/name, in which * stands for any text. Diff and Dyff accept one Kind/name, and without it compare the whole output."`
 	Field    string          `json:"field" doc:"Keys of the field, with dots between them. Elements of lists cannot be named."`
 	Operator string          `json:"operator" doc:"The operator of FieldValue: == or is, which compare values as text."`
@@ -237,11 +237,11 @@ type Ready struct {
 	XR        *bool    `json:"xr" short:"" doc:"Whether the composite resource is ready."`
 	Resources []string `json:"resources" single:"" doc:"Composed resources that functions must report as ready."`
 	Unready   []string `json:"unready" single:"" doc:"Composed resources that functions must not report as ready."`
-	After     *int     `json:"after" min:"1" doc:"The maximum number of passes until the composite resource is ready. It is also the number of passes if observe sets none."`
+	After     *int     `json:"after" min:"1" doc:"The maximum number of passes until the composite resource is ready. It is also the number of passes if observe does not set passes."`
 }
 
 // Valid is the expected result of validation by schemas.
 type Valid struct {
 	All    *bool    `json:"all" short:"" doc:"Whether all objects are valid and have a schema. Schemas of Kubernetes' own kinds are built in."`
-	Ignore []string `json:"ignore" single:"" doc:"Kinds that are not validated and need no schema, as Kind or apiVersion/Kind. Composition is one."`
+	Ignore []string `json:"ignore" single:"" doc:"Kinds that are not validated and need no schema, as Kind or apiVersion/Kind. Composition is a valid kind, too."`
 }

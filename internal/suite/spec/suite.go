@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// MaxCases limits the number of cases of a suite, including those of tables.
+// MaxCases limits the number of cases of a suite, including the cases of tables.
 const MaxCases = 100_000
 
 // A Suite is a document of kind TestSuite. Case.Spec decodes each case

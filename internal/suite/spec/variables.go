@@ -17,7 +17,8 @@ import (
 // field of it. $${each} is matched too, and stands for the text ${each}.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{each(?:\.([^{}]*))?\}`) })
 
-// hasVariable reports whether variable matches a part of s. Most texts of thousands of cases have none.
+// hasVariable reports whether variable matches a part of s. Most texts of thousands of cases have
+// no variable.
 func hasVariable(s string) bool {
 	for {
 		_, rest, found := strings.Cut(s, "${each")
@@ -56,8 +57,8 @@ func literal(v any) any {
 	return v
 }
 
-// replace returns v, the value at path, with variables replaced. The result shares the parts of v that
-// have none, so callers must not change it.
+// replace returns v, the value at path, with variables replaced. The result shares the parts of v
+// without variables, so callers must not change it.
 func (c *Case) replace(v any, path []string) (any, error) {
 	if !usesRow(v) {
 		return v, nil

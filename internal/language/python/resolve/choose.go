@@ -62,7 +62,7 @@ func (l *Lock) Choose(project string, required []Requirement, t Target) ([]Choic
 
 const relock = "lock again, as with uv lock"
 
-// environment returns what the markers of the lock file are evaluated for.
+// environment returns the environment for which the markers of the lock file are evaluated.
 func (l *Lock) environment(t Target) Environment {
 	env := t.Environment()
 	env.Groups = l.groups
@@ -82,8 +82,8 @@ func (l *Lock) checkEnvironment(t Target) error {
 	return hint.Wrap(fmt.Errorf("%s is for the environments %s, and not for %s", l.File, strings.Join(all, " or "), t), relock)
 }
 
-// checkRequires compares the dependencies for which the lock file was created with those that
-// the project and its source folders require now.
+// checkRequires compares the dependencies for which the lock file was created with the
+// dependencies that the project and its source folders require now.
 func (l *Lock) checkRequires(project string, required []Requirement, t Target) error {
 	root, _ := l.Root()
 	for _, d := range root.Requires {
@@ -214,7 +214,7 @@ func (p Package) dependencies(extra string) []Dependency {
 	return p.Extras[extra]
 }
 
-// pick returns the package to which a dependency refers, of those with its name.
+// pick returns the package to which a dependency refers, among the packages with its name.
 func pick(packages []Package, d Dependency, t Target) (Package, error) {
 	var fits []Package
 	for _, p := range packages {

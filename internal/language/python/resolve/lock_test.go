@@ -152,7 +152,7 @@ sdist = { path = "pytest-8.0.tar.gz", hashes = { sha256 = "SUM" } }
 `
 
 // conflicts is a uv.lock of a workspace with conflicting extras, whose project needs a member,
-// a wheel in a folder and one at a URL. uv names an extra of a conflict as in the markers.
+// a wheel in a folder and a wheel at a URL. uv names an extra of a conflict as in the markers.
 const conflicts = `version = 1
 [[package]]
 name = "root"
@@ -331,9 +331,9 @@ func TestParseLockRefuses(t *testing.T) {
 		"Password":    {"a URL is not in an error", "uv.lock", "version = 1\n[[package]]\nname='a'\nwheels=[{url='https://u:secret@%zz/a', hash='sha256:SUM'}]", "invalid URL"},
 		"PylockTwo":   {"another format is refused", "pylock.toml", "lock-version = '2.0'", `expected lock-version 1, got "2.0"`},
 		"PylockHash":  {"other hashes than SHA-256 are refused", "pylock.toml", "lock-version = '1.0'\n[[packages]]\nname='a'\nwheels=[{url='https://example.org/a-1-py3-none-any.whl', hashes={md5='x'}}]", "expected the hash sha256:HEX"},
-		"NotPinned":   {"a range is no version", "requirements.txt", "\na>=1 --hash=sha256:SUM", `parsing requirements.txt:2: package "a" has no fixed version`},
+		"NotPinned":   {"a range is not a version", "requirements.txt", "\na>=1 --hash=sha256:SUM", `parsing requirements.txt:2: package "a" has no fixed version`},
 		"NotHashed":   {"a hash is required", "requirements.txt", "a==1", `package "a" has no hash`},
-		"Wildcard":    {"a prefix is no version", "requirements.txt", "a==1.* --hash=sha256:SUM", `package "a" has no fixed version`},
+		"Wildcard":    {"a prefix is not a version", "requirements.txt", "a==1.* --hash=sha256:SUM", `package "a" has no fixed version`},
 		"OtherHash":   {"other hashes than SHA-256 are refused", "requirements.txt", "a==1 --hash=md5:00", "expected the hash sha256:HEX"},
 		"OtherOption": {"an unknown option is refused", "requirements.txt", "--find-links x", "option --find-links is not supported"},
 		"Include":     {"the place of a mistake in another file is named", "requirements.txt", "\n-r more/base.txt", `parsing requirements.txt:2: parsing more/base.txt:1: reading "gone.txt"`},

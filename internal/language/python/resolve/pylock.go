@@ -25,7 +25,7 @@ type pylockPackage struct {
 	Directory             *struct{ Path, Subdirectory string }
 }
 
-// A pylockWheel is a wheel, or an archive, which may be one.
+// A pylockWheel is a wheel, or an archive that may be a wheel.
 type pylockWheel struct {
 	Name, URL, Path string
 	Size            int64
@@ -98,7 +98,7 @@ func (in pylockPackage) parse() (p Package, err error) {
 	return p, nil
 }
 
-// file returns the path of the file, or that of its URL.
+// file returns the path of the file, or the path in its URL.
 func (w pylockWheel) file() string {
 	if u, err := url.Parse(w.URL); err == nil && w.Path == "" {
 		return u.Path

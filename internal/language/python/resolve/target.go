@@ -86,8 +86,8 @@ func (t Target) platforms() []string {
 }
 
 // Tags returns the compatibility tags of the target, the preferred first: built for this
-// version of Python, for its stable ABI or that of an older version, for Python on this
-// platform, and for each platform.
+// version of Python, for its stable ABI or the stable ABI of an older version, for
+// Python on this platform, and for each platform.
 func (t Target) Tags() []string {
 	var all []string
 	add := func(python, abi string, platforms ...string) {

@@ -98,7 +98,7 @@ func Write(name, tool string, created time.Time, top Package, parts []Package) (
 	if err != nil {
 		return nil, fmt.Errorf("encoding the SBOM: %w", err)
 	}
-	// The namespace must differ from that of any other document (SPDX 2.3, 6.5).
+	// The namespace must differ from the namespace of any other document (SPDX 2.3, 6.5).
 	d.Namespace = fmt.Sprintf("https://spdx.org/spdxdocs/%s-%s", name, uuid.NewSHA1(uuid.NameSpaceURL, content))
 	d.CreationInfo = creation{created.UTC().Format(time.RFC3339), []string{"Tool: " + tool}}
 	text, err := json.MarshalIndent(d, "", "  ")

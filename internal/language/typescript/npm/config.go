@@ -19,8 +19,8 @@ import (
 )
 
 // publicRegistry is npm's default registry. If the configuration sets another default
-// registry, npm fetches packages from that one, although the lock file names publicRegistry
-// ("replace-registry-host", npm documentation).
+// registry, npm fetches packages from that registry, although the lock file names
+// publicRegistry ("replace-registry-host", npm documentation).
 const publicRegistry = "https://registry.npmjs.org/"
 
 // maxConfig limits the bytes of a configuration file.
@@ -31,8 +31,8 @@ type Config struct {
 	values map[string]string
 }
 
-// ReadConfig reads npm's settings: those in the environment, in the .npmrc of a project, in
-// that of the user, and in the global file if the environment names it. The first that sets
+// ReadConfig reads npm's settings from the environment, the .npmrc of a project, the .npmrc
+// of the user, and the global file if the environment names it. The first source that sets
 // a key has priority ("config", npm documentation).
 func ReadConfig(project string, env []string) (*Config, error) {
 	c := &Config{map[string]string{}}
@@ -99,8 +99,8 @@ func (c *Config) read(file string, env []string) error {
 	return nil
 }
 
-// variable matches a reference to an environment variable. npm keeps the text of one that
-// does not exist, unless it ends in "?".
+// variable matches a reference to an environment variable. npm keeps the text of a
+// reference to a variable that does not exist, unless the reference ends in "?".
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([^}?]+)(\??)\}`) })
 
 // parseLine parses a line of an .npmrc file. It returns false for comments and sections.

@@ -28,7 +28,7 @@ func TestRegistry(t *testing.T) {
 		"UpperCase": {"variables may be in upper case", "", "", []string{"NPM_CONFIG_REGISTRY={url}/e/"}, npm.Package{Name: "a"}, "/e/a/-/a-1.0.0.tgz"},
 		"Scope":     {"a scope can have its own registry", "registry={url}/p/\n@s:registry={url}/s/", "", nil, npm.Package{Name: "@s/a"}, "/s/@s/a/-/a-1.0.0.tgz"},
 		"Variable":  {"variables are replaced", "registry={url}/${FOLDER}/${GONE?}", "", []string{"FOLDER=v"}, npm.Package{Name: "a"}, "/v/a/-/a-1.0.0.tgz"},
-		"Replaced":  {"another default registry replaces that of npm", "registry={url}/p/", "", nil, npm.Package{Name: "a", Resolved: public + "a/-/a-1.0.0.tgz"}, "/p/a/-/a-1.0.0.tgz"},
+		"Replaced":  {"another default registry replaces npm's", "registry={url}/p/", "", nil, npm.Package{Name: "a", Resolved: public + "a/-/a-1.0.0.tgz"}, "/p/a/-/a-1.0.0.tgz"},
 		"Resolved":  {"a URL of another registry is used as it is", "registry={url}/p/", "", nil, npm.Package{Name: "a", Resolved: "{url}/r/a.tgz"}, "/r/a.tgz"},
 	}
 	for name, tc := range cases {

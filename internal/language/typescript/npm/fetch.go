@@ -115,8 +115,8 @@ func (s *Store) client() *http.Client {
 	return &c
 }
 
-// fill replaces the content of f by that of r, which must have this digest. It sets the
-// offset of f to 0.
+// fill replaces the content of f by the content of r, which must have this digest. It
+// sets the offset of f to 0.
 func fill(f *os.File, r io.Reader, digest Digest) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fsx.Cause(err)

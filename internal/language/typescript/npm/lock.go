@@ -137,7 +137,7 @@ var namePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(@[\w~-][\w.~*'!()-]*/)?[\w~-][\w.~*'!()-]*$`)
 })
 
-// isName reports whether name is a name of a package. It then is a safe path, too.
+// isName reports whether name is a name of a package. Such a name is also a safe path.
 func isName(name string) bool {
 	return len(name) <= 214 && namePattern().MatchString(name) && path.Base(name) != modules
 }

@@ -71,7 +71,7 @@ func TestParseLockRefuses(t *testing.T) {
 		{"comments are of other formats", "{\n// x\n}", "line 2: JSON has no comments", "remove the comment"},
 		{"texts have double quotes", "{'a': 1}", "line 1: JSON has no single quotes", "double quotes"},
 		{"a file may end too early", "{\n\"a\": 1\n", "line 3: unexpected end of JSON input", "correct the JSON"},
-		{"the type of a value is that of its field", "{\n\"dependencies\": [\"a\"]}", "line 2: dependencies must be an object, got array", "correct the value"},
+		{"a value must have the type of its field", "{\n\"dependencies\": [\"a\"]}", "line 2: dependencies must be an object, got array", "correct the value"},
 		{"the type of a version is a string", "{\n\"dependencies\": {\"a\": 1}}", "line 2: dependencies must be a string, got number", "correct the value"},
 	} {
 		_, err := npm.ParseManifest([]byte(tc.text))

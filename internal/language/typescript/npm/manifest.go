@@ -134,7 +134,7 @@ func (l *Lock) resolve(from, name string) (string, bool) {
 	}
 }
 
-// parent returns the parent folder of a location. That of the folder a is "".
+// parent returns the parent folder of a location. The parent of the folder a is "".
 func parent(at string) string {
 	i := strings.LastIndex(at, "/")
 	return at[:max(i, 0)]

@@ -22,7 +22,7 @@ const (
 	Musl  = "musl"
 )
 
-// cpus maps Go's names of processors to those of Node.js, where they differ.
+// cpus maps Go's names of processors to Node.js's names, where they differ.
 var cpus = map[string]string{"amd64": "x64", "386": "ia32", "ppc64le": "ppc64", "mipsle": "mipsel"}
 
 // TargetOf returns the target of Linux on a processor, in Go's terms (GOARCH).
@@ -85,7 +85,8 @@ type Package struct {
 	At string
 	// Name is the name in the registry, and Import the name by which programs import it.
 	Name, Import, Version string
-	// Resolved is the URL of the tarball, or a file: URL. Empty means that of the registry.
+	// Resolved is the URL of the tarball, or a file: URL. Empty means the URL of the tarball in the
+	// registry.
 	Resolved  string
 	Integrity string
 	// Folder is the location of the folder that a link leads to. Only links have it.
@@ -99,16 +100,17 @@ type Package struct {
 	Specific bool
 	// Needs are the locations of the packages that it needs.
 	Needs []string
-	// Lacks are the names of optional packages that the lock file does not have, if it has
-	// others of them, all for other platforms. npm writes such a file if node_modules was
-	// created on another platform.
+	// Lacks are the names of optional packages that the lock file lacks, if it has other
+	// optional packages of the same package and all of them are for other platforms. npm
+	// writes such a file if node_modules was created on another platform.
 	Lacks []string
 }
 
 func (p *Package) String() string { return p.Name + "@" + p.Version }
 
 // Tree returns the packages that the project at the location from needs at run time, sorted
-// by location: no development dependencies, and no optional packages for other platforms.
+// by location. It leaves out development dependencies, and optional packages for other
+// platforms.
 func (l *Lock) Tree(from string, m *Manifest, t Target) ([]*Package, error) {
 	r := &resolver{lock: l, target: t, unusable: map[string]string{}, found: map[string]*Package{}}
 	r.exclude()
@@ -147,8 +149,8 @@ type need struct {
 	optional bool
 }
 
-// needs returns what an entry at a location needs, sorted by name. at is empty if the lock
-// file does not have the package.
+// needs returns the packages that an entry at a location needs, sorted by name. at is
+// empty if the lock file does not have the package.
 func (r *resolver) needs(from string, e *entry) []need {
 	if e.Link {
 		target := r.lock.entries[e.Resolved]
@@ -179,8 +181,8 @@ func (r *resolver) needs(from string, e *entry) []need {
 	return all
 }
 
-// exclude finds the unusable packages: those for other platforms, and those that need an
-// unusable or missing package.
+// exclude finds the unusable packages: packages for other platforms, and packages that
+// need an unusable or missing package.
 func (r *resolver) exclude() {
 	users := map[string][]string{} // the packages that need a package
 	var next []string

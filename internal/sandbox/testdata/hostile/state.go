@@ -11,7 +11,7 @@ import (
 )
 
 // descriptors lists the descriptors that the process was started with, without
-// those of the Go runtime.
+// descriptors of the Go runtime.
 func descriptors([]string) string {
 	var open []string
 	for fd := range 1024 {
