@@ -26,7 +26,11 @@ const stopGrace = 5 * time.Second
 func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error {
 	srv := grpc.NewServer(grpc.MaxRecvMsgSize(alpha.MaxMessage), grpc.WaitForHandlers(true))
 	defer srv.Stop()
-	srv.RegisterService(service(), &server{runner: r})
+	srv.RegisterService(&grpc.ServiceDesc{
+		ServiceName: serviceName,
+		HandlerType: (*any)(nil),
+		Methods:     []grpc.MethodDesc{{MethodName: methodName, Handler: handle}},
+	}, &server{runner: r})
 
 	defer context.AfterFunc(ctx, func() {
 		timer := time.AfterFunc(stopGrace, srv.Stop)
@@ -57,15 +61,6 @@ const (
 	methodName  = "RunFunction"
 	fullMethod  = "/" + serviceName + "/" + methodName
 )
-
-// service returns the description of the gRPC service that a *server implements.
-func service() *grpc.ServiceDesc {
-	return &grpc.ServiceDesc{
-		ServiceName: serviceName,
-		HandlerType: (*any)(nil),
-		Methods:     []grpc.MethodDesc{{MethodName: methodName, Handler: handle}},
-	}
-}
 
 func handle(srv any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	req := &RunFunctionRequest{}
