@@ -53,15 +53,15 @@ func loadAll(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, 
 	var files []string
 	named := map[string]bool{}
 	for _, path := range paths {
-		found, err := find(ctx, r.FS, path)
+		found, explicit, err := find(ctx, r.FS, path)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range found {
-			if f.explicit || !slices.Contains(files, f.path) {
-				files = append(files, f.path)
+			if explicit || !slices.Contains(files, f) {
+				files = append(files, f)
 			}
-			named[f.path] = named[f.path] || f.explicit
+			named[f] = named[f] || explicit
 		}
 	}
 	var all []*Suite
@@ -116,13 +116,8 @@ func isLinkToDir(fsys afero.Fs, path string) bool {
 	return err == nil && info.IsDir()
 }
 
-type found struct {
-	path string
-	// explicit is true if the user named the file itself.
-	explicit bool
-}
-
-func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
+// find returns the files of a path. explicit is true if the path is that of a file.
+func find(ctx context.Context, fsys afero.Fs, path string) (all []string, explicit bool, err error) {
 	if dir, ok := strings.CutSuffix(filepath.ToSlash(path), "/..."); ok {
 		path = filepath.FromSlash(dir)
 	}
@@ -130,26 +125,25 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 	if isLinkToDir(fsys, path) { // afero.Walk follows a link only if path ends in a separator.
 		path += string(filepath.Separator)
 	}
-	var all []found
-	err := afero.Walk(fsys, path, func(p string, info fs.FileInfo, err error) error {
+	err = afero.Walk(fsys, path, func(p string, info fs.FileInfo, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			return err
 		case p == path && !info.IsDir():
-			all = append(all, found{p, true})
+			all, explicit = append(all, p), true
 		case info.IsDir() && p != path && strings.HasPrefix(info.Name(), "."):
 			return filepath.SkipDir
 		case info.Mode().IsRegular() && (manifest.IsYAML(p) || foreign.IsProgram(p)):
-			all = append(all, found{p, false})
+			all = append(all, p)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, hint.Wrap(fmt.Errorf("looking for suites in %q: %w", path, fsx.Cause(err)), manifest.Similar(fsys, path))
+		return nil, false, hint.Wrap(fmt.Errorf("looking for suites in %q: %w", path, fsx.Cause(err)), manifest.Similar(fsys, path))
 	}
-	return all, nil
+	return all, explicit, nil
 }
 
 // kindLine matches "kind: TestSuite", and the kinds of tests of other tools. Files without it
