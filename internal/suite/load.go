@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -231,4 +232,27 @@ func xprin(ctx context.Context, r manifest.Reader, doc manifest.Document) *Suite
 		s.Suite = spec.FromConverted(doc.Path, cases)
 	}
 	return s
+}
+
+// IsForeign reports whether a suite is that of another tool.
+func (s *Suite) IsForeign() bool {
+	return s.Suite != nil && s.IsConverted() || s.Suite == nil && foreign.IsXprin(s.Path)
+}
+
+// Convert returns the path and the text of a suite that has the cases of s, a suite of another
+// tool. It is beside the file of s, because paths of a case are relative to its suite. Convert
+// returns the errors of all cases that cannot be converted, each with its position.
+func Convert(s *Suite) (path string, text []byte, err error) {
+	if s.Err != nil {
+		return "", nil, s.Err
+	}
+	file, err := s.File()
+	if err != nil {
+		return "", nil, err
+	}
+	var b bytes.Buffer
+	if err := manifest.Write(&b, file); err != nil {
+		return "", nil, err
+	}
+	return strings.TrimSuffix(s.Path, filepath.Ext(s.Path)) + ".xfn.yaml", b.Bytes(), nil
 }
