@@ -19,8 +19,7 @@ func TestVectorsByRunner(t *testing.T) {
 	for _, path := range vectors(t) {
 		v := loadVector(t, path)
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			lis, err := net.Listen("tcp", "127.0.0.1:0")
-			e2e.NoError(t, err)
+			lis := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			step := 0
@@ -42,9 +41,7 @@ func TestVectorsByRunner(t *testing.T) {
 			}, containergrpc.Endpoints(nil), store)
 			v.compare(t, result, err, store)
 			cancel()
-			if err := e2e.Receive(t, done); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, e2e.Receive(t, done))
 		})
 	}
 }

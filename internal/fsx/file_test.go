@@ -14,8 +14,7 @@ import (
 
 func create(t *testing.T, dir string) *fsx.AtomicFile {
 	t.Helper()
-	f, err := fsx.Create(dir)
-	e2e.NoError(t, err)
+	f := e2e.Must(fsx.Create(dir))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -27,23 +26,13 @@ func TestCreate(t *testing.T) {
 	path := filepath.Join(dir, "f")
 	put(t, path, "old")
 	f := create(t, dir)
-	if _, err := f.WriteAt([]byte("wide"), 4); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write([]byte("new ")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(f.WriteAt([]byte("wide"), 4)))
+	e2e.NoError(t, e2e.Err(f.Write([]byte("new "))))
 	e2e.NoError(t, f.Truncate(7))
-	if got := get(t, path); got != "old" {
-		t.Errorf("before Commit: got %q", got)
-	}
+	e2e.Equal(t, "before Commit", "old", get(t, path))
 	e2e.NoError(t, f.Commit(path, 0o640))
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
-	if got := get(t, path); got != "new wid" {
-		t.Errorf("got %q", got)
-	}
+	e2e.NoError(t, f.Close())
+	e2e.Equal(t, "get", "new wid", get(t, path))
 	if n := entries(t, dir); n != 1 {
 		t.Errorf("%d files are left", n)
 	}
@@ -53,9 +42,7 @@ func TestCreateAndClose(t *testing.T) {
 	dir := t.TempDir()
 	f := create(t, dir)
 	for range 2 {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, f.Close())
 	}
 	if n := entries(t, dir); n != 0 {
 		t.Errorf("%d files are left", n)
@@ -71,9 +58,7 @@ func TestCommitFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "taken") || strings.Contains(err.Error(), ".tmp") {
 		t.Errorf("got %v, want an error that names the target alone", err)
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, f.Close())
 	if n := entries(t, dir); n != 1 {
 		t.Errorf("%d files are left", n)
 	}

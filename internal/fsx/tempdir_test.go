@@ -38,17 +38,14 @@ func holdTempDir(parent string) {
 
 func in(t *testing.T, parent string) *fsx.TempDir {
 	t.Helper()
-	root, err := os.OpenRoot(parent)
-	e2e.NoError(t, err)
-	d, err := fsx.MakeTempDir(root)
-	e2e.NoError(t, err)
+	root := e2e.Must(os.OpenRoot(parent))(t)
+	d := e2e.Must(fsx.MakeTempDir(root))(t)
 	return d
 }
 
 func names(t *testing.T, dir string) string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	e2e.NoError(t, err)
+	entries := e2e.Must(os.ReadDir(dir))(t)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -69,12 +66,8 @@ func TestIn(t *testing.T) {
 		}
 		e2e.NoError(t, os.WriteFile(filepath.Join(parent, d.Name, "file"), nil, 0o400))
 	}
-	if err := errors.Join(first.Close(), second.Close()); err != nil {
-		t.Error(err)
-	}
-	if left := names(t, parent); left != "" {
-		t.Errorf("left behind: %s", left)
-	}
+	e2e.NoError(t, errors.Join(first.Close(), second.Close()))
+	e2e.Equal(t, "left behind", "", names(t, parent))
 }
 
 // MakeTempDir removes the directories that killed processes left, and no others.
@@ -99,8 +92,7 @@ func TestInAfterKill(t *testing.T) {
 }
 
 func TestInFails(t *testing.T) {
-	root, err := os.OpenRoot(t.TempDir())
-	e2e.NoError(t, err)
+	root := e2e.Must(os.OpenRoot(t.TempDir()))(t)
 	e2e.NoError(t, root.Close())
 	if d, err := fsx.MakeTempDir(root); err == nil || !strings.HasPrefix(err.Error(), "making a private directory: ") {
 		t.Errorf("in a closed folder: got %v, %v", d, err)

@@ -70,8 +70,7 @@ func TestImageRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := oci.Image(tc.manifest, tc.config, tc.layers...)
-			e2e.ErrorHas(t, tc.reason, err, tc.want)
+			e2e.ErrorHas(t, tc.reason, e2e.Err(oci.Image(tc.manifest, tc.config, tc.layers...)), tc.want)
 		})
 	}
 }

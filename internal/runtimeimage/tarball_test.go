@@ -57,9 +57,7 @@ func TestFromTarballIndex(t *testing.T) {
 		t.Fatalf("got %d images, want 2", len(images.All))
 	}
 	for i, want := range []v1.Image{a, b} {
-		if err := validate.Image(images.All[i]); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Image(images.All[i]))
 		assertSameLayers(t, images.All[i], want)
 	}
 }
@@ -141,9 +139,7 @@ func TestFromTarballCompressesOnce(t *testing.T) {
 			e2e.NoError(t, err)
 			defer images.Close()
 			for _, img := range images.All {
-				if err := validate.Image(img); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, validate.Image(img))
 			}
 			spooled, err := filepath.Glob(filepath.Join(opts.TempDir, ".xfn-*.tmp"))
 			if err != nil || len(spooled) != 1 {

@@ -19,8 +19,7 @@ import (
 func TestEncode(t *testing.T) {
 	t.Parallel()
 	object := func(fields map[string]any) *structpb.Struct {
-		s, err := structpb.NewStruct(fields)
-		e2e.NoError(t, err)
+		s := e2e.Must(structpb.NewStruct(fields))(t)
 		return s
 	}
 	shared := structpb.NewNumberValue(1)
@@ -50,8 +49,7 @@ func TestEncode(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want, err := proto.MarshalOptions{Deterministic: true}.Marshal(tc.req)
-			e2e.NoError(t, err)
+			want := e2e.Must(proto.MarshalOptions{Deterministic: true}.Marshal(tc.req))(t)
 			var got bytes.Buffer
 			if err := reconciler.Encode(&got, tc.req); err != nil || !bytes.Equal(got.Bytes(), want) {
 				t.Errorf("%s: got %d bytes and error %v, want %d other bytes", tc.reason, got.Len(), err, len(want))

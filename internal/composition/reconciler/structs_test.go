@@ -38,7 +38,5 @@ func TestLongList(t *testing.T) {
 	in := reconciler.Input{XR: xr, Composition: &apiextv1.Composition{Spec: apiextv1.CompositionSpec{
 		Pipeline: []apiextv1.PipelineStep{{Step: "a", FunctionRef: apiextv1.FunctionReference{Name: "f"}}},
 	}}}
-	if _, err := reconciler.Render(t.Context(), run, in, reconciler.Version{}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(reconciler.Render(t.Context(), run, in, reconciler.Version{})))
 }

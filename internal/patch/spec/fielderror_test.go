@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -36,7 +37,5 @@ func TestErrors(t *testing.T) {
 	if got := spec.UnderPath("spec", other); !errors.Is(got, other) || got.Error() != "another" {
 		t.Errorf("UnderPath changed an error without a path to %v", got)
 	}
-	if err := spec.UnderPath("spec", nil); err != nil {
-		t.Errorf("UnderPath changed nil to %v", err)
-	}
+	e2e.WantError(t, "UnderPath changed nil to", spec.UnderPath("spec", nil), "")
 }

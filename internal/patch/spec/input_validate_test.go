@@ -38,9 +38,7 @@ func TestInputValidate(t *testing.T) {
 			if err := r.Validate(); err != nil {
 				got = err.Error()
 			}
-			if got != tc.want {
-				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

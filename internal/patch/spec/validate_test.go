@@ -43,9 +43,7 @@ func TestValidate(t *testing.T) {
 			if err := p.Validate(); err != nil {
 				got = err.Error()
 			}
-			if got != tc.want {
-				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

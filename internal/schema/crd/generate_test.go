@@ -18,12 +18,10 @@ import (
 func objects(t testing.TB, path string) []map[string]any {
 	t.Helper()
 	data := []byte(e2e.ReadFile(t, path))
-	docs, err := manifest.Split(path, data)
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifest.Split(path, data))(t)
 	var all []map[string]any
 	for _, doc := range docs {
-		obj, err := doc.Object()
-		e2e.NoError(t, err)
+		obj := e2e.Must(doc.Object())(t)
 		all = append(all, obj)
 	}
 	return all
@@ -48,11 +46,8 @@ func TestGenerate(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			xrd := objects(t, strings.TrimSuffix(path, ".crds.yaml")+".yaml")[0]
-			got, err := crd.Generate(xrd)
-			e2e.NoError(t, err)
-			if diff := cmp.Diff(objects(t, path), got, undescribed); diff != "" {
-				t.Errorf("other CRDs (-Crossplane +ours):\n%s", diff)
-			}
+			got := e2e.Must(crd.Generate(xrd))(t)
+			e2e.Equal(t, "other CRDs", objects(t, path), got, undescribed)
 		})
 	}
 }
@@ -66,9 +61,7 @@ func TestWithSecretStores(t *testing.T) {
 		for _, was := range objects(t, filepath.Join("testdata/xrd", path+".crds.yaml")) {
 			before := runtime.DeepCopyJSON(was)
 			is := crd.WithSecretStores(was)
-			if diff := cmp.Diff(before, was); diff != "" {
-				t.Errorf("%s: the argument changed (-want +got):\n%s", path, diff)
-			}
+			e2e.Equal(t, path, before, was)
 			versions, _, _ := unstructured.NestedSlice(is, "spec", "versions")
 			field, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties", "publishConnectionDetailsTo")
 			if field == nil {
@@ -78,22 +71,16 @@ func TestWithSecretStores(t *testing.T) {
 			text := map[string]any{"type": "string"}
 			texts := map[string]any{"type": "object", "additionalProperties": text}
 			// This is the schema in CompositeResourceSpecProps of Crossplane v1.20.
-			if diff := cmp.Diff(map[string]any{
+			e2e.Equal(t, path, map[string]any{
 				"type": "object", "required": []any{"name"},
 				"properties": map[string]any{
 					"name":      text,
 					"configRef": map[string]any{"type": "object", "default": map[string]any{"name": "default"}, "properties": map[string]any{"name": text}},
 					"metadata":  map[string]any{"type": "object", "properties": map[string]any{"labels": texts, "annotations": texts, "type": text}},
 				},
-			}, field); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", path, diff)
-			}
-			if diff := cmp.Diff(is, crd.WithSecretStores(is)); diff != "" {
-				t.Errorf("%s: the field is added twice (-want +got):\n%s", path, diff)
-			}
+			}, field)
+			e2e.Equal(t, path, is, crd.WithSecretStores(is))
 		}
-		if got != want {
-			t.Errorf("%s: got the field in %d CRDs, want %d", path, got, want)
-		}
+		e2e.Equal(t, path, want, got)
 	}
 }

@@ -28,10 +28,8 @@ func TestJSONSchema(t *testing.T) {
 				t.Errorf("got id %v of %v", s["$id"], s["$schema"])
 			}
 			spec := s["properties"].(map[string]any)["spec"].(map[string]any)
-			got, err := json.Marshal(spec["properties"].(map[string]any)["value"])
-			e2e.NoError(t, err)
-			want, err := yaml.YAMLToJSON([]byte(tc.want))
-			e2e.NoError(t, err)
+			got := e2e.Must(json.Marshal(spec["properties"].(map[string]any)["value"]))(t)
+			want := e2e.Must(yaml.YAMLToJSON([]byte(tc.want)))(t)
 			if string(got) != string(want) {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, want)
 			}

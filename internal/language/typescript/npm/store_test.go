@@ -191,8 +191,7 @@ func TestGetBomb(t *testing.T) {
 	zip := gzip.NewWriter(&buf)
 	e2e.NoError(t, tar.NewWriter(zip).WriteHeader(&tar.Header{Name: "package/x", Size: 3 << 30}))
 	e2e.NoError(t, zip.Close())
-	_, err := get(t, open(t, serve(t, buf.Bytes()), ""), packageOf(buf.Bytes()))
-	e2e.ErrorHas(t, "get", err, "larger than 2 GiB")
+	e2e.ErrorHas(t, "get", e2e.Err(get(t, open(t, serve(t, buf.Bytes()), ""), packageOf(buf.Bytes()))), "larger than 2 GiB")
 }
 
 func TestGetWeakDigest(t *testing.T) {
@@ -332,9 +331,7 @@ func TestGetLocal(t *testing.T) {
 	p, s := packageOf(data), open(t, nil, "")
 	s.Offline = true
 	p.Resolved = "file:../a.tgz"
-	if _, err := s.Get(t.Context(), []*npm.Package{p}, dir, root); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Err(s.Get(t.Context(), []*npm.Package{p}, dir, root)))
 	p.Integrity = integrity([]byte("other"))
 	e2e.ErrorHas(t, "Get", e2e.Err(s.Get(t.Context(), []*npm.Package{p}, dir, dir)), "outside of the project")
 }
