@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -205,5 +206,12 @@ func TestFromTarballWrongDiffID(t *testing.T) {
 			err = images.Close()
 		}
 		e2e.WantError(t, reason, err, tc.want)
+	}
+}
+
+func TestWriteTarChanged(t *testing.T) {
+	for content, reason := range map[string]string{"ab": "a file that became shorter", "abcd": "a file that became longer"} {
+		f := runtimeimage.TarFile{Path: "app/file", Mode: 0o644, Size: 3, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
+		e2e.ErrorHas(t, reason, runtimeimage.WriteTar(t.Context(), io.Discard, []runtimeimage.TarFile{f}), `adding "/app/file": the size of the file changed while it was read`)
 	}
 }
