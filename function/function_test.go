@@ -7,6 +7,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // says returns a Runner that responds with name, the name in the call and the name of the
@@ -41,7 +42,5 @@ func TestMux(t *testing.T) {
 }
 
 func TestStepOfAPlainContext(t *testing.T) {
-	if got := function.Step(t.Context()); got != "" {
-		t.Errorf("got %q", got)
-	}
+	e2e.Equal(t, "Step", "", function.Step(t.Context()))
 }

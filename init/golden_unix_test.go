@@ -81,13 +81,11 @@ var usageErrors = []string{"args-none", "args-one"}
 func TestGolden(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022)) // the umask with which the golden cases were recorded
 	tmp := makeRepositories(t)
-	cases, err := os.ReadDir("testdata/golden")
-	e2e.NoError(t, err)
+	cases := e2e.Must(os.ReadDir("testdata/golden"))(t)
 	if len(cases) != 70 {
 		t.Errorf("got %d cases, want all 70", len(cases))
 	}
-	golden, err := filepath.Abs("testdata/golden")
-	e2e.NoError(t, err)
+	golden := e2e.Must(filepath.Abs("testdata/golden"))(t)
 	differs := differences()
 	for _, c := range cases {
 		name := c.Name()
@@ -121,9 +119,7 @@ func TestDifferencesAreListed(t *testing.T) {
 		}
 	}
 	slices.Sort(listed)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(differences())), listed); diff != "" {
-		t.Errorf("cases that differ (-test, +DIFFERENCES.md):\n%s", diff)
-	}
+	e2e.Equal(t, "cases that differ", slices.Sorted(maps.Keys(differences())), listed)
 	for _, name := range usageErrors {
 		if !strings.Contains(data, "`"+name+"`") {
 			t.Errorf("%s is left out and not listed", name)
@@ -138,8 +134,7 @@ func runCase(t *testing.T, tmp, name string, args []string, input string) outcom
 	e2e.NoError(t, os.RemoveAll(w))
 	prepare(t, name, filepath.Join(w, "out"))
 	t.Chdir(w)
-	stdin, err := os.Open(writeFile(t, filepath.Join(t.TempDir(), "stdin"), input, 0o600))
-	e2e.NoError(t, err)
+	stdin := e2e.Must(os.Open(writeFile(t, filepath.Join(t.TempDir(), "stdin"), input, 0o600)))(t)
 	defer func() { _ = stdin.Close() }()
 	var stdout bytes.Buffer
 	got := outcome{Exit: "0"}

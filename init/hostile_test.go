@@ -12,9 +12,10 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/google/go-cmp/cmp"
 
 	scaffold "github.com/xfn-dev/xfn/init"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // An item is an entry of a tree that git never writes.
@@ -82,11 +83,9 @@ func TestHostileTrees(t *testing.T) {
 			r.commitTree(t, name, r.rawTree(t, tc.tree...))
 			root := t.TempDir()
 			_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: filepath.Join(root, "a/out")})
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 			for _, dir := range []string{root, outside} {
-				if diff := cmp.Diff(map[string]string{}, contents(t, dir)); diff != "" {
-					t.Errorf("%s: something was written:\n%s", tc.reason, diff)
-				}
+				e2e.Equal(t, tc.reason, map[string]string{}, contents(t, dir))
 			}
 		})
 	}
@@ -104,9 +103,7 @@ func TestLinkAndFolderOfTwoCases(t *testing.T) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(map[string]string{}, contents(t, outside)); diff != "" {
-		t.Errorf("written through a link:\n%s", diff)
-	}
+	e2e.Equal(t, "written through a link", map[string]string{}, contents(t, outside))
 }
 
 func TestBounds(t *testing.T) {
@@ -146,7 +143,7 @@ func TestBounds(t *testing.T) {
 			r.commitTree(t, name, tc.tree)
 			dir := filepath.Join(t.TempDir(), "out")
 			_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: dir, MaxFiles: tc.files, MaxBytes: tc.bytes})
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 			if _, err := os.Lstat(dir); (err == nil) != (tc.err == "") {
 				t.Errorf("%s: the directory: %v", tc.reason, err)
 			}

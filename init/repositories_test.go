@@ -40,8 +40,7 @@ echo done > "$2/made-by-script"
 // It returns the folder of the repositories, for which golden files have "{tmp}".
 func makeRepositories(t *testing.T) string {
 	t.Helper()
-	tmp, err := filepath.EvalSymlinks(t.TempDir())
-	e2e.NoError(t, err)
+	tmp := e2e.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	at := func(name string) string { return filepath.Join(tmp, name) }
 
 	first := files{"crossplane.yaml": text("name: {}\n"), "a/b.txt": text("B\n"), "run.sh": program("#!/bin/sh\n")}
@@ -74,8 +73,7 @@ func makeRefs(t *testing.T, dir string) {
 	main := r.commit(t, "first", files{"v": text("main\n")})
 	feature := r.put(t, r.object(files{"v": text("feature\n")}.tree(t, r), "feat", main))
 	second := r.commit(t, "second", files{"v": text("main2\n")})
-	_, err := r.CreateTag("annot1", main, &git.CreateTagOptions{Tagger: &gold, Message: "annotated\n"})
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(r.CreateTag("annot1", main, &git.CreateTagOptions{Tagger: &gold, Message: "annotated\n"})))
 	for name, hash := range map[plumbing.ReferenceName]plumbing.Hash{
 		"refs/tags/light1": main, "refs/tags/same": main, "refs/tags/v1.2.3": feature,
 		"refs/heads/dev/feature": feature, "refs/heads/same": second,
@@ -90,8 +88,7 @@ type repository struct{ *git.Repository }
 
 func newRepository(t *testing.T, dir string) repository {
 	t.Helper()
-	repo, err := git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: "refs/heads/main"}})
-	e2e.NoError(t, err)
+	repo := e2e.Must(git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: "refs/heads/main"}}))(t)
 	return repository{repo}
 }
 
@@ -122,8 +119,7 @@ func (r repository) put(t *testing.T, o object.Object) plumbing.Hash {
 	t.Helper()
 	encoded := r.Storer.NewEncodedObject()
 	e2e.NoError(t, o.Encode(encoded))
-	hash, err := r.Storer.SetEncodedObject(encoded)
-	e2e.NoError(t, err)
+	hash := e2e.Must(r.Storer.SetEncodedObject(encoded))(t)
 	return hash
 }
 

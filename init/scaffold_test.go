@@ -46,16 +46,6 @@ func contents(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-func checkError(t *testing.T, reason, want string, err error) {
-	t.Helper()
-	switch {
-	case want == "" && err != nil:
-		t.Errorf("%s: %v", reason, err)
-	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-		t.Errorf("%s: got error %v, want one with %q", reason, err, want)
-	}
-}
-
 func TestResultString(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -85,9 +75,7 @@ func TestResultString(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.res.String(); got != tc.want {
-				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, tc.res.String())
 		})
 	}
 }
@@ -96,8 +84,7 @@ func TestBundled(t *testing.T) {
 	for _, name := range []string{"a", "function-colours", "zzz-2", "function-example-two", strings.Repeat("n", 63)} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
-			res, err := scaffold.Init(t.Context(), scaffold.Options{Name: name, Template: "go", Dir: dir})
-			e2e.NoError(t, err)
+			res := e2e.Must(scaffold.Init(t.Context(), scaffold.Options{Name: name, Template: "go", Dir: dir}))(t)
 			found := contents(t, dir)
 			want := scaffold.Result{Name: name, Dir: dir, URL: "bundled:go", Notes: found["NOTES.txt"], Made: []string{dir}}
 			e2e.Equal(t, "result", want, res)
@@ -130,8 +117,7 @@ func TestUndo(t *testing.T) {
 				e2e.NoError(t, os.WriteFile(filepath.Join(root, ".git", "HEAD"), []byte("x"), 0o600))
 			}
 			before := contents(t, root)
-			res, err := scaffold.Init(t.Context(), scaffold.Options{Name: "n", Template: "go", Dir: filepath.Join(root, tc.dir)})
-			e2e.NoError(t, err)
+			res := e2e.Must(scaffold.Init(t.Context(), scaffold.Options{Name: "n", Template: "go", Dir: filepath.Join(root, tc.dir)}))(t)
 			e2e.NoError(t, os.WriteFile(filepath.Join(res.Dir, "made-by-script"), nil, 0o600))
 			e2e.NoError(t, res.Undo())
 			e2e.Equal(t, tc.reason, before, contents(t, root))
@@ -182,23 +168,21 @@ func TestBundledNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
 			_, err := scaffold.Init(t.Context(), scaffold.Options{Name: tc.name, Template: "go", Dir: dir})
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 			if tc.err == "" {
 				return
 			}
 			if hint.Of(err) == "" {
 				t.Errorf("%s: no hint says which name would do", tc.reason)
 			}
-			if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s: the directory was made", tc.reason)
-			}
+			e2e.ErrorIs(t, tc.reason, e2e.Err(os.Lstat(dir)), fs.ErrNotExist)
 		})
 	}
 }
 
 func TestBundledHasNoRef(t *testing.T) {
 	_, err := scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: "go", Ref: "main", Dir: filepath.Join(t.TempDir(), "out")})
-	checkError(t, "a bundled template has one version", `template "go" has no branch, tag or commit "main"`, err)
+	e2e.WantError(t, "a bundled template has one version", err, `template "go" has no branch, tag or commit "main"`)
 }
 
 func TestTemplateErrors(t *testing.T) {
@@ -212,16 +196,14 @@ func TestTemplateErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: tc.template, Dir: "a/b"})
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 			if !strings.Contains(string(hint.Of(err)), tc.hint) {
 				t.Errorf("%s: hint %q has no %q", tc.reason, hint.Of(err), tc.hint)
 			}
 			if err != nil && strings.Contains(err.Error(), "t0ken") {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(map[string]string{}, contents(t, ".")); diff != "" {
-				t.Errorf("%s: something was left behind:\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, map[string]string{}, contents(t, "."))
 		})
 	}
 }
@@ -229,8 +211,7 @@ func TestTemplateErrors(t *testing.T) {
 func TestBareWordCanBeAPath(t *testing.T) {
 	t.Chdir(t.TempDir())
 	newRepository(t, "mine").commit(t, "first", files{"f": text("x")})
-	res, err := scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: "mine", Dir: "out"})
-	e2e.NoError(t, err)
+	res := e2e.Must(scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: "mine", Dir: "out"}))(t)
 	if res.URL != "mine" || !filepath.IsAbs(res.Dir) {
 		t.Errorf("got %+v, want a template at mine and an absolute directory", res)
 	}
@@ -267,8 +248,7 @@ func TestLinksAndSubmodules(t *testing.T) {
 
 func path(t *testing.T, r repository) string {
 	t.Helper()
-	work, err := r.Worktree()
-	e2e.NoError(t, err)
+	work := e2e.Must(r.Worktree())(t)
 	return work.Filesystem.Root()
 }
 
@@ -287,7 +267,7 @@ func TestNotes(t *testing.T) {
 			r := newRepository(t, filepath.Join(t.TempDir(), "r"))
 			r.commit(t, "first", files{"NOTES.txt": tc.notes})
 			res, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: filepath.Join(t.TempDir(), "out")})
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 			if err == nil && res.Notes != tc.notes.content {
 				t.Errorf("%s: got %q", tc.reason, res.Notes)
 			}

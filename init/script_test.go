@@ -40,10 +40,8 @@ func TestReadAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := strings.NewReader(tc.input)
 			got, err := scaffold.ReadAnswer(r)
-			if got != tc.want {
-				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
-			}
-			checkError(t, tc.reason, tc.err, err)
+			e2e.Equal(t, tc.reason, tc.want, got)
+			e2e.WantError(t, tc.reason, err, tc.err)
 			rest, err := io.ReadAll(r)
 			e2e.NoError(t, err)
 			if string(rest) != tc.rest {

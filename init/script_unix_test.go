@@ -38,7 +38,7 @@ func TestRunScript(t *testing.T) {
 			path := writeFile(t, filepath.Join(t.TempDir(), "init.sh"), tc.script, tc.mode)
 			var stdout bytes.Buffer
 			err := scaffold.RunScript(t.Context(), scaffold.Result{Name: "n", Dir: filepath.Dir(path), Script: path}, strings.NewReader("input"), &stdout, io.Discard)
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 			if stdout.String() != tc.stdout {
 				t.Errorf("%s: got %q, want %q", tc.reason, &stdout, tc.stdout)
 			}
@@ -68,15 +68,11 @@ func TestStopScript(t *testing.T) {
 	defer func() { _ = held.Close() }()
 	path := writeFile(t, filepath.Join(t.TempDir(), "init.sh"), "#!/bin/sh\nsleep 300 &\necho ready >&2\nwait\n", 0o755)
 	err = scaffold.RunScript(ctx, scaffold.Result{Dir: filepath.Dir(path), Script: path}, nil, stdout, out)
-	if !errors.Is(err, out.cause) {
-		t.Errorf("got %v, want the cause of the end", err)
-	}
+	e2e.ErrorIs(t, "want the cause of the end", err, out.cause)
 	// A read from the pipe returns EOF when no process has its write end open.
 	e2e.NoError(t, stdout.Close())
 	e2e.NoError(t, held.SetReadDeadline(time.Now().Add(30*time.Second)))
-	if _, err := io.ReadAll(held); err != nil {
-		t.Errorf("a child of the script still runs: %v", err)
-	}
+	e2e.WantError(t, "a child of the script still runs", e2e.Err(io.ReadAll(held)), "")
 }
 
 func TestModesDoNotDependOnUmask(t *testing.T) {
@@ -102,6 +98,5 @@ func TestDirectoryBelowAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	e2e.NoError(t, os.WriteFile(file, nil, 0o600))
 	dir := filepath.Join(file, "out")
-	_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: dir})
-	checkError(t, "the error names the directory", dir, err)
+	e2e.WantError(t, "the error names the directory", e2e.Err(scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: dir})), dir)
 }

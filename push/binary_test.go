@@ -27,8 +27,7 @@ import (
 func largePackage(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64"})
-	e2e.NoError(t, err)
+	img := e2e.Must(mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64"}))(t)
 	layer, err := random.Layer(4<<20, types.DockerLayer)
 	if err == nil {
 		img, err = mutate.AppendLayers(img, layer)
@@ -111,9 +110,7 @@ func TestPushInterrupted(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	e2e.NoError(t, cmd.Start())
 	e2e.Receive(t, stalled)
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, cmd.Process.Signal(os.Interrupt))
 	if err := e2e.Await(t, cmd.Wait); err == nil || !strings.Contains(out.String(), "interrupted") {
 		t.Errorf("got %v: %s", err, &out)
 	}

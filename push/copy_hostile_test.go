@@ -172,9 +172,7 @@ func TestCopyHostile(t *testing.T) {
 			from := parse(t, remotetest.Serve(t, tc.forge(src).over(src)))
 			to := parse(t, remotetest.Serve(t, plain(t)))
 			before := single(t)
-			if _, err := push.Artifact(t.Context(), to, before, fast()); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), to, before, fast())))
 			_, err := push.Copy(t.Context(), from, to, copyOptions())
 			if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("copying %q", from.Name())) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
@@ -220,9 +218,7 @@ func TestCopyReadsAgain(t *testing.T) {
 		return strings.HasSuffix(r.URL.Path, "/blobs/"+digestOf(layer))
 	}, changed(src, flip))))
 	to := parse(t, remotetest.Serve(t, remotetest.Embedded(t)))
-	if _, err := push.Copy(t.Context(), from, to, copyOptions()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, copyOptions())))
 	s.check(to.Context(), nil)
 }
 
@@ -249,9 +245,7 @@ func TestCopyToWhatRefuses(t *testing.T) {
 			dst := remotetest.Embedded(t)
 			direct := parse(t, remotetest.Serve(t, dst))
 			before := single(t)
-			if _, err := push.Artifact(t.Context(), direct, before, fast()); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), direct, before, fast())))
 			to := parse(t, remotetest.Serve(t, remotetest.Faults(dst, 99, tc.match, remotetest.Status(403))))
 			_, err := push.Copy(t.Context(), s.repo.Tag("v1.0.0"), to, copyOptions())
 			want := fmt.Sprintf("copying %q to %q: ", s.repo.Tag("v1.0.0").Name(), to.Name())
@@ -294,13 +288,9 @@ func TestCopyEmbedded(t *testing.T) {
 	f := forge{"/manifests/v1.0.0": saying(string(types.OCIManifestSchema1), raw)}
 	from := parse(t, remotetest.Serve(t, f.over(remotetest.Embedded(t))))
 	to := parse(t, remotetest.Serve(t, remotetest.Embedded(t)))
-	if _, err := push.Copy(t.Context(), from, to, copyOptions()); err != nil {
-		t.Fatal(err)
-	}
-	l, err := ggcr.Layer(to.Context().Digest(digestOf("{}")))
-	e2e.NoError(t, err)
-	rc, err := l.Compressed()
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, copyOptions())))
+	l := e2e.Must(ggcr.Layer(to.Context().Digest(digestOf("{}"))))(t)
+	rc := e2e.Must(l.Compressed())(t)
 	defer func() { _ = rc.Close() }()
 	if got, err := io.ReadAll(rc); err != nil || string(got) != "{}" {
 		t.Errorf("got %q, %v", got, err)
@@ -321,8 +311,6 @@ func TestCopyOfNothing(t *testing.T) {
 		o.Transport = remote.New(remote.Options{Keychain: keys{}})
 		from := parse(t, tc.host)
 		_, err := push.Copy(t.Context(), from, to, o)
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("registry %q %s", tc.host, tc.err)) {
-			t.Errorf("%s: got %v", reason, err)
-		}
+		e2e.ErrorHas(t, reason, err, fmt.Sprintf("registry %q %s", tc.host, tc.err))
 	}
 }

@@ -26,10 +26,8 @@ import (
 // refersTo returns the referrers of a manifest, as clients find them.
 func refersTo(t *testing.T, repo name.Repository, h v1.Hash) []string {
 	t.Helper()
-	idx, err := ggcr.Referrers(repo.Digest(h.String()))
-	e2e.NoError(t, err)
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	idx := e2e.Must(ggcr.Referrers(repo.Digest(h.String())))(t)
+	m := e2e.Must(idx.IndexManifest())(t)
 	list := []string{}
 	for _, d := range m.Manifests {
 		list = append(list, d.Digest.String()+" "+d.ArtifactType)
@@ -51,11 +49,9 @@ func TestCopy(t *testing.T) {
 			t.Run(from+to, func(t *testing.T) {
 				s := newShelf(t, remotetest.Serve(t, src(t)))
 				s.fill(from == "Listing")
-				target, err := remote.ParseTag(remotetest.Serve(t, dst(t))+"/mirror/copied:v2", "")
-				e2e.NoError(t, err)
+				target := e2e.Must(remote.ParseTag(remotetest.Serve(t, dst(t))+"/mirror/copied:v2", ""))(t)
 				for range 2 {
-					res, err := push.Copy(t.Context(), s.repo.Tag("v1.0.0"), target, copyOptions())
-					e2e.NoError(t, err)
+					res := e2e.Must(push.Copy(t.Context(), s.repo.Tag("v1.0.0"), target, copyOptions()))(t)
 					s.check(target.Context(), map[string]string{"v1.0.0": "v2"})
 					for _, h := range s.at {
 						if diff := cmp.Diff(refersTo(t, s.repo, h), refersTo(t, target.Context(), h)); diff != "" {
@@ -81,9 +77,7 @@ func TestCopyMergesLists(t *testing.T) {
 	d := newShelf(t, remotetest.Serve(t, plain(t)))
 	other := d.referrer(object{"mediaType": types.OCIImageIndex, "size": 1, "digest": s.at["v1.0.0"].String()}, "application/x-theirs")
 	d.index(remote.FallbackTag(s.at["v1.0.0"]), object{}, other)
-	if _, err := push.Copy(t.Context(), s.repo.Tag("v1.0.0"), d.repo.Tag("v1.0.0"), copyOptions()); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(push.Copy(t.Context(), s.repo.Tag("v1.0.0"), d.repo.Tag("v1.0.0"), copyOptions())))
 	theirs := fmt.Sprint(other["digest"], " application/x-theirs")
 	want := append(refersTo(t, s.repo, s.at["v1.0.0"]), theirs)
 	slices.Sort(want)
@@ -126,8 +120,7 @@ func TestCopyOnlyWhatIsMissing(t *testing.T) {
 	target := parse(t, remotetest.Serve(t, dst))
 	copied := func(to name.Tag, o push.CopyOptions) push.CopyResult {
 		src.asked, dst.asked = nil, nil
-		res, err := push.Copy(t.Context(), s.repo.Tag("v1.0.0"), to, o)
-		e2e.NoError(t, err)
+		res := e2e.Must(push.Copy(t.Context(), s.repo.Tag("v1.0.0"), to, o))(t)
 		return res
 	}
 	dry := copyOptions()
@@ -146,8 +139,7 @@ func TestCopyOnlyWhatIsMissing(t *testing.T) {
 	if n := dst.count("P", "") + src.count("GET", "/blobs/"); n != 0 || again.Skipped != would.Sent {
 		t.Errorf("a second copy sends %d writes or downloads, %+v", n, again.Traffic)
 	}
-	near, err := remote.ParseTag(s.repo.RegistryStr()+"/other/place:v1", "")
-	e2e.NoError(t, err)
+	near := e2e.Must(remote.ParseTag(s.repo.RegistryStr()+"/other/place:v1", ""))(t)
 	mounted := copied(near, copyOptions())
 	if n := src.count("GET", "/blobs/"); n != 0 || mounted.Mounted != would.Sent || mounted.Sent != 0 {
 		t.Errorf("a copy in one registry downloads %d blobs, %+v", n, mounted.Traffic)
@@ -189,9 +181,7 @@ func TestCopyResumes(t *testing.T) {
 				tc.src(inner).ServeHTTP(w, r)
 			})))
 			to := parse(t, remotetest.Serve(t, tc.dst(remotetest.Embedded(t))))
-			if _, err := push.Copy(t.Context(), from, to, copyOptions()); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, copyOptions())))
 			s.check(to.Context(), nil)
 			if !slices.Equal(ranges, tc.want) {
 				t.Errorf("%s: the requests for the blob have the ranges %q, want %q", tc.reason, ranges, tc.want)
@@ -278,9 +268,7 @@ func TestCopyCredentials(t *testing.T) {
 	to := parse(t, remotetest.Serve(t, remotetest.BasicAuth(dst, "to", "t0")))
 	o := copyOptions()
 	o.Transport = remote.New(remote.Options{RetryWait: time.Millisecond, Keychain: keys{from.RegistryStr(): {"from", "fr0m"}, to.RegistryStr(): {"to", "t0"}}})
-	if _, err := push.Copy(t.Context(), from, to, o); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, o)))
 	s.check(newShelf(t, remotetest.Serve(t, dst)).repo, nil)
 	o.Transport = remote.New(remote.Options{RetryWait: time.Millisecond, Keychain: keys{from.RegistryStr(): {"from", "fr0m"}}})
 	_, err := push.Copy(t.Context(), from, to, o)

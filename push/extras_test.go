@@ -25,8 +25,7 @@ import (
 func tagged(t *testing.T, host string, tags ...string) (all []name.Tag) {
 	t.Helper()
 	for _, tag := range tags {
-		ref, err := name.NewTag(host + "/gold/package:" + tag)
-		e2e.NoError(t, err)
+		ref := e2e.Must(name.NewTag(host + "/gold/package:" + tag))(t)
 		all = append(all, ref)
 	}
 	return all
@@ -43,12 +42,9 @@ func TestTags(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	refs := tagged(t, host, "v1.0.0", "latest", "v1")
-	if _, err := push.Artifact(t.Context(), refs[1], multi(t), push.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), refs[1], multi(t), push.Options{})))
 	puts.Store(0)
-	res, err := push.Artifact(t.Context(), refs[0], multi(t), push.Options{Tags: refs[1:]})
-	e2e.NoError(t, err)
+	res := e2e.Must(push.Artifact(t.Context(), refs[0], multi(t), push.Options{Tags: refs[1:]}))(t)
 	if want := []string{refs[0].Name(), refs[1].Name(), refs[2].Name()}; !cmp.Equal(res.References, want) || puts.Load() != 2 {
 		t.Errorf("got %v with %d changes", res.References, puts.Load())
 	}
@@ -99,11 +95,9 @@ func TestDryRun(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	ref := parse(t, host)
-	plan, err := push.Artifact(t.Context(), ref, multi(t), push.Options{DryRun: true})
-	e2e.NoError(t, err)
+	plan := e2e.Must(push.Artifact(t.Context(), ref, multi(t), push.Options{DryRun: true}))(t)
 	dry = false
-	done, err := push.Artifact(t.Context(), ref, multi(t), push.Options{})
-	e2e.NoError(t, err)
+	done := e2e.Must(push.Artifact(t.Context(), ref, multi(t), push.Options{}))(t)
 	if diff := cmp.Diff(plan, done); diff != "" || plan.Sent == 0 {
 		t.Errorf("-planned +done:\n%s", diff)
 	}
@@ -117,8 +111,7 @@ func TestDryRun(t *testing.T) {
 // Push mounts blobs from the repository of the base image and from the repositories
 // that the options name.
 func TestMount(t *testing.T) {
-	base, err := random.Image(1000, 2)
-	e2e.NoError(t, err)
+	base := e2e.Must(random.Image(1000, 2))(t)
 	cases := map[string]struct {
 		reason    string
 		annotated string
@@ -149,8 +142,7 @@ func TestMount(t *testing.T) {
 			for _, repo := range tc.from {
 				o.MountFrom = append(o.MountFrom, repository(t, host, repo))
 			}
-			res, err := push.Artifact(t.Context(), parse(t, host), a, o)
-			e2e.NoError(t, err)
+			res := e2e.Must(push.Artifact(t.Context(), parse(t, host), a, o))(t)
 			if (res.Mounted > 0) != tc.mounted || (res.Sent == 0) != tc.mounted {
 				t.Errorf("%s: got %+v", tc.reason, res.Traffic)
 			}
@@ -160,8 +152,7 @@ func TestMount(t *testing.T) {
 
 func repository(t *testing.T, host, path string) name.Repository {
 	t.Helper()
-	repo, err := name.NewRepository(host + "/" + path)
-	e2e.NoError(t, err)
+	repo := e2e.Must(name.NewRepository(host + "/" + path))(t)
 	return repo
 }
 
@@ -170,8 +161,7 @@ func repository(t *testing.T, host, path string) name.Repository {
 func mounting(t *testing.T, base v1.Image) http.Handler {
 	t.Helper()
 	sizes := map[string]string{}
-	m, err := base.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(base.Manifest())(t)
 	for _, d := range append(m.Layers, m.Config) {
 		sizes[d.Digest.String()] = http.StatusText(http.StatusOK)
 	}
@@ -203,9 +193,7 @@ func TestProve(t *testing.T) {
 	if isAt(t, ref, wrong) {
 		t.Error("the tag was written")
 	}
-	if _, err := push.Artifact(t.Context(), ref, multi(t), push.Options{Prove: true}); err != nil {
-		t.Errorf("a package with correct diff IDs: %v", err)
-	}
+	e2e.WantError(t, "a package with correct diff IDs", e2e.Err(push.Artifact(t.Context(), ref, multi(t), push.Options{Prove: true})), "")
 	for _, prove := range []bool{false, true} {
 		if _, err := push.Artifact(t.Context(), ref, wrong, push.Options{Prove: prove}); err != nil {
 			t.Errorf("prove %t, with the package at the tag: %v", prove, err)
@@ -268,14 +256,11 @@ func (g *gated) refuse(w http.ResponseWriter, _ *http.Request) {
 // No progress is reported after the end of the push, even if an abandoned
 // request still reads its body.
 func TestProgressEnds(t *testing.T) {
-	layer, err := random.Layer(2<<20, types.OCILayer)
-	e2e.NoError(t, err)
+	layer := e2e.Must(random.Layer(2<<20, types.OCILayer))(t)
 	g := &gated{Layer: layer, waiting: make(chan struct{}), gate: make(chan struct{}), read: make(chan struct{})}
 	a, err := mutate.AppendLayers(empty.Image, g)
 	e2e.NoError(t, err)
-	if _, err := a.RawManifest(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(a.RawManifest()))
 	g.closed.Store(true)
 	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 1, remotetest.Method(http.MethodPatch), g.refuse))
 	var ended atomic.Bool

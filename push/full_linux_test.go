@@ -25,8 +25,7 @@ func TestFullDisk(t *testing.T) {
 		heals bool
 	}{
 		"ours": {func(t *testing.T, dir string) string {
-			reg, err := registry.Open(dir)
-			e2e.NoError(t, err)
+			reg := e2e.Must(registry.Open(dir))(t)
 			t.Cleanup(func() { _ = reg.Close() })
 			return remotetest.Serve(t, reg)
 		}, "answered 507 Insufficient Storage", true},
@@ -42,9 +41,7 @@ func TestFullDisk(t *testing.T) {
 			t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 			ref := parse(t, tc.serve(t, dir))
 			before := single(t)
-			if _, err := push.Artifact(t.Context(), ref, before, push.Options{}); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, before, push.Options{})))
 			filler := filepath.Join(dir, "filler")
 			e2e.NoError(t, os.WriteFile(filler, make([]byte, 28<<20), 0o600))
 			after, err := random.Image(3<<19, 3)
@@ -58,9 +55,7 @@ func TestFullDisk(t *testing.T) {
 				return
 			}
 			e2e.NoError(t, os.Remove(filler))
-			if _, err := push.Artifact(t.Context(), ref, after, fast()); err != nil {
-				t.Errorf("after space is free again: %v", err)
-			}
+			e2e.WantError(t, "after space is free again", e2e.Err(push.Artifact(t.Context(), ref, after, fast())), "")
 			checkTag(t, ref, after)
 		})
 	}

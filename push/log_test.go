@@ -29,17 +29,14 @@ func found(t *testing.T, ref name.Tag, digest v1.Hash) []signature.Signature {
 // log is given. Sign signs a package that is in a registry.
 func TestSignLog(t *testing.T) {
 	log := remotetest.ServeLog(t)
-	logKey, err := signature.ParseLogKey(log.PEM)
-	e2e.NoError(t, err)
+	logKey := e2e.Must(signature.ParseLogKey(log.PEM))(t)
 	key := remotetest.SignKey(t)
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	o := push.Options{SignKey: key.Signer()}
-	res, err := push.Artifact(t.Context(), ref, single(t), o)
-	e2e.NoError(t, err)
+	res := e2e.Must(push.Artifact(t.Context(), ref, single(t), o))(t)
 	o.Log = &push.Log{URL: log.URL, Key: log.PEM}
 	for _, want := range []bool{true, false} {
-		got, err := push.Sign(t.Context(), ref, o)
-		e2e.NoError(t, err)
+		got := e2e.Must(push.Sign(t.Context(), ref, o))(t)
 		if got.Signed != want || got.Digest != res.Digest || got.Signature != res.Signature || len(got.References) != 1 {
 			t.Errorf("got %+v, want Signed %t", got, want)
 		}
@@ -48,11 +45,8 @@ func TestSignLog(t *testing.T) {
 	if len(all) != 2 || len(all[0].Bundle) != 0 || log.Len() != 6 {
 		t.Fatalf("there are %d signatures, and %d log entries, want 2 and 6", len(all), log.Len())
 	}
-	pem, err := key.VerifierPEM()
-	e2e.NoError(t, err)
-	if _, err := logKey.Verify(all[1].Bundle, signature.HashedEntry(all[1].Payload, all[1].Value, pem)); err != nil {
-		t.Error(err)
-	}
+	pem := e2e.Must(key.VerifierPEM())(t)
+	e2e.NoError(t, e2e.Err(logKey.Verify(all[1].Bundle, signature.HashedEntry(all[1].Payload, all[1].Value, pem))))
 }
 
 // A refusing is a transport that sends nothing.

@@ -36,23 +36,17 @@ func TestCopyMerges(t *testing.T) {
 					ref = to
 				}
 				o := push.Options{SignKey: k.Signer(), Attestations: []push.Attestation{{Type: spdx, Predicate: []byte("{}")}}}
-				if _, err := push.Artifact(t.Context(), ref, a, o); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, a, o)))
 			}
 			sign("from", both)
-			if _, err := push.Copy(t.Context(), from, to, push.CopyOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, push.CopyOptions{})))
 			sign("from", first)
 			sign("to", second)
 			digest, err := a.Digest()
 			e2e.NoError(t, err)
 			var before []string
 			for range 2 {
-				if _, err := push.Copy(t.Context(), from, to, push.CopyOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, push.CopyOptions{})))
 				if all, by := signatures(t, to, a, first, second, both); all != 3 || cmp.Diff([]int{1, 1, 1}, by) != "" {
 					t.Errorf("the destination has %d signatures, by the keys %v", all, by)
 				}
@@ -90,13 +84,9 @@ func TestCopyMergesRemoved(t *testing.T) {
 	to := from.Context().Registry.Repo("gold", "copy").Tag("v1.0.0")
 	first, second := remotetest.SignKey(t), remotetest.SignKey(t)
 	for ref, k := range map[name.Tag]*signature.PrivateKey{from: first, to: second} {
-		if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()})))
 	}
-	if _, err := push.Copy(t.Context(), from, to, push.CopyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, push.CopyOptions{})))
 	if all, by := signatures(t, to, a, first, second); all != 2 || cmp.Diff([]int{1, 1}, by) != "" {
 		t.Errorf("after %d reads of the source, the destination has %d signatures, by the keys %v", gets.Load(), all, by)
 	}
@@ -105,14 +95,11 @@ func TestCopyMergesRemoved(t *testing.T) {
 // A copy adds the attestations of its options.
 func TestCopyAttests(t *testing.T) {
 	from, a := parse(t, remotetest.Serve(t, remotetest.Handler())), single(t)
-	if _, err := push.Artifact(t.Context(), from, a, push.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), from, a, push.Options{})))
 	to := from.Context().Registry.Repo("gold", "copy").Tag("v1.0.0")
 	k := remotetest.SignKey(t)
 	o := push.Options{SignKey: k.Signer(), Attestations: []push.Attestation{{Type: spdx, Predicate: []byte("{}")}}}
-	res, err := push.Copy(t.Context(), from, to, push.CopyOptions{Options: o})
-	e2e.NoError(t, err)
+	res := e2e.Must(push.Copy(t.Context(), from, to, push.CopyOptions{Options: o}))(t)
 	_, all, err := image.Attestations(t.Context(), to.Context(), res.Digest, remote.New(remote.Options{}))
 	if err != nil || len(k.Public().Attested(all, res.Digest)[spdx]) != 1 {
 		t.Errorf("the destination has %d attestations, error %v", len(all), err)

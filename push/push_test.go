@@ -2,7 +2,6 @@ package push_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -32,13 +31,11 @@ func artifact(t *testing.T, files ...string) xpkg.Artifact {
 	t.Helper()
 	var named []xpkg.Target
 	for _, file := range files {
-		f, err := xpkg.Open(t.Context(), "../testdata/golden/xpkg/push/"+file)
-		e2e.NoError(t, err)
+		f := e2e.Must(xpkg.Open(t.Context(), "../testdata/golden/xpkg/push/"+file))(t)
 		t.Cleanup(func() { _ = f.Close() })
 		named = append(named, xpkg.Target{Path: file, Artifact: f.Artifact})
 	}
-	a, err := xpkg.Join(t.Context(), named)
-	e2e.NoError(t, err)
+	a := e2e.Must(xpkg.Join(t.Context(), named))(t)
 	return a
 }
 
@@ -50,8 +47,7 @@ func multi(t *testing.T) xpkg.Artifact {
 
 func parse(t *testing.T, host string) name.Tag {
 	t.Helper()
-	ref, err := remote.ParseTag("gold/package:v1.0.0", host)
-	e2e.NoError(t, err)
+	ref := e2e.Must(remote.ParseTag("gold/package:v1.0.0", host))(t)
 	return ref
 }
 
@@ -125,9 +121,7 @@ func TestUnchanged(t *testing.T) {
 	}))
 	for range 2 {
 		requests = nil
-		if _, err := push.Artifact(t.Context(), parse(t, host), multi(t), push.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), parse(t, host), multi(t), push.Options{})))
 	}
 	want := []string{"GET /v2/", "HEAD /v2/gold/package/manifests/v1.0.0"}
 	e2e.Equal(t, "result", want, requests)
@@ -165,9 +159,7 @@ func faultAt(t *testing.T, n int64, fault http.HandlerFunc, stays bool, reason s
 	inner := remotetest.Handler()
 	ref := parse(t, remotetest.Serve(t, inner))
 	before := single(t)
-	if _, err := push.Artifact(t.Context(), ref, before, push.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, before, push.Options{})))
 	var seen atomic.Int64
 	flaky := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if i := seen.Add(1); i == n || stays && i > n {
@@ -194,18 +186,15 @@ func faultAt(t *testing.T, n int64, fault http.HandlerFunc, stays bool, reason s
 
 func checkTag(t *testing.T, ref name.Tag, want xpkg.Artifact) {
 	t.Helper()
-	desc, err := ggcr.Get(ref)
-	e2e.NoError(t, err)
-	h, err := want.Digest()
-	e2e.NoError(t, err)
+	desc := e2e.Must(ggcr.Get(ref))(t)
+	h := e2e.Must(want.Digest())(t)
 	if desc.Digest != h {
 		t.Fatalf("the tag is at %s, want %s", desc.Digest, h)
 	}
 	if _, ok := want.(v1.ImageIndex); !ok {
 		return
 	}
-	idx, err := desc.ImageIndex()
-	e2e.NoError(t, err)
+	idx := e2e.Must(desc.ImageIndex())(t)
 	if err := validate.Index(idx, validate.Fast); err != nil {
 		t.Error(err)
 	}
@@ -224,26 +213,18 @@ func TestCancelled(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	_, err := push.Artifact(ctx, parse(t, host), multi(t), push.Options{})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the cancellation", err)
-	}
+	e2e.ErrorIs(t, "want the cancellation", e2e.Err(push.Artifact(ctx, parse(t, host), multi(t), push.Options{})), context.Canceled)
 }
 
 // A pushed and pulled package gives the same file.
 func TestThereAndBack(t *testing.T) {
 	pushed, back := filepath.Join(t.TempDir(), "pushed.xpkg"), filepath.Join(t.TempDir(), "back.xpkg")
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), pushed, multi(t), nil))
-	f, err := xpkg.Open(t.Context(), pushed)
-	e2e.NoError(t, err)
+	f := e2e.Must(xpkg.Open(t.Context(), pushed))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
-	if _, err := push.Artifact(t.Context(), ref, f.Artifact, push.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := image.File(t.Context(), ref, back, image.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, f.Artifact, push.Options{})))
+	e2e.NoError(t, e2e.Err(image.File(t.Context(), ref, back, image.Options{})))
 	if e2e.ReadFile(t, pushed) != e2e.ReadFile(t, back) {
 		t.Error("the pulled file differs")
 	}
@@ -251,8 +232,7 @@ func TestThereAndBack(t *testing.T) {
 
 func isAt(t *testing.T, ref name.Tag, want xpkg.Artifact) bool {
 	t.Helper()
-	h, err := want.Digest()
-	e2e.NoError(t, err)
+	h := e2e.Must(want.Digest())(t)
 	desc, err := ggcr.Head(ref)
 	return err == nil && desc.Digest == h
 }

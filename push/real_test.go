@@ -40,12 +40,9 @@ func TestRealRegistry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			host, client := site.registry.Start(t), remote.New(site.options)
 			for name, a := range map[string]xpkg.Artifact{"image": single(t), "index": multi(t)} {
-				ref, err := remote.ParseTag("xfn-test/"+name+":v1.0.0", host)
-				e2e.NoError(t, err)
-				result, err := push.Artifact(t.Context(), ref, a, push.Options{Transport: client})
-				e2e.NoError(t, err)
-				got, err := image.Artifact(t.Context(), ref, image.Options{Remote: client})
-				e2e.NoError(t, err)
+				ref := e2e.Must(remote.ParseTag("xfn-test/"+name+":v1.0.0", host))(t)
+				result := e2e.Must(push.Artifact(t.Context(), ref, a, push.Options{Transport: client}))(t)
+				got := e2e.Must(image.Artifact(t.Context(), ref, image.Options{Remote: client}))(t)
 				if digest, err := got.Digest(); err != nil || digest != result.Digest {
 					t.Fatalf("%s: got %s, %v, want %s", ref, digest, err, result.Digest)
 				}
@@ -83,8 +80,7 @@ func checkPackages(t *testing.T, a xpkg.Artifact) {
 
 func marks(t *testing.T, img v1.Image) (n int) {
 	t.Helper()
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(img.Manifest())(t)
 	for _, l := range m.Layers {
 		if l.Annotations[xpkg.Annotation] == "base" {
 			n++

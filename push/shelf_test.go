@@ -72,11 +72,9 @@ func (s *shelf) manifest(tag string, o object) object {
 func put(t *testing.T, method string, repo name.Repository, path, mediaType, body string) {
 	t.Helper()
 	url := "http://" + repo.RegistryStr() + "/v2/" + repo.RepositoryStr() + "/" + path
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	e2e.NoError(t, err)
+	req := e2e.Must(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	req.Header.Set("Content-Type", mediaType)
-	resp, err := http.DefaultClient.Do(req)
-	e2e.NoError(t, err)
+	resp := e2e.Must(http.DefaultClient.Do(req))(t)
 	defer func() { _ = resp.Body.Close() }()
 	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusCreated {
 		t.Fatalf("%s %s: %s %s", method, path, resp.Status, text)

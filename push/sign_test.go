@@ -24,8 +24,7 @@ import (
 // of signatures by each key.
 func signatures(t *testing.T, ref name.Tag, a xpkg.Artifact, keys ...*signature.PrivateKey) (all int, by []int) {
 	t.Helper()
-	h, err := a.Digest()
-	e2e.NoError(t, err)
+	h := e2e.Must(a.Digest())(t)
 	_, found, err := image.Signatures(t.Context(), ref.Context(), h, remote.New(remote.Options{}))
 	e2e.NoError(t, err)
 	for _, k := range keys {
@@ -80,8 +79,7 @@ func TestSignOrder(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	ref := parse(t, host)
-	got, err := push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: remotetest.Key(t).Signer(), Tags: []name.Tag{ref.Context().Tag("latest")}})
-	e2e.NoError(t, err)
+	got := e2e.Must(push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: remotetest.Key(t).Signer(), Tags: []name.Tag{ref.Context().Tag("latest")}}))(t)
 	want := []string{got.Digest.String(), signature.Tag(ref.Context(), got.Digest).TagStr(), "v1.0.0", "latest"}
 	e2e.Equal(t, "result", want, puts)
 }
@@ -98,15 +96,12 @@ func TestSignDryRun(t *testing.T) {
 	o := push.Options{SignKey: remotetest.Key(t).Signer(), DryRun: true}
 	for _, signed := range []bool{true, false} {
 		writes.Store(0)
-		got, err := push.Artifact(t.Context(), parse(t, host), single(t), o)
-		e2e.NoError(t, err)
+		got := e2e.Must(push.Artifact(t.Context(), parse(t, host), single(t), o))(t)
 		if got.Signed != signed || !strings.HasSuffix(got.Signature, ".sig") || writes.Load() != 0 {
 			t.Errorf("a dry run reports signed %t at %q after %d writes", got.Signed, got.Signature, writes.Load())
 		}
 		o.DryRun = false
-		if _, err := push.Artifact(t.Context(), parse(t, host), single(t), o); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), parse(t, host), single(t), o)))
 		o.DryRun = true
 	}
 	// A registry may refuse to read a repository that does not exist yet.
@@ -127,9 +122,7 @@ func TestSignFaults(t *testing.T) {
 		ref := parse(t, remotetest.Serve(t, inner))
 		before, after := single(t), multi(t)
 		for _, a := range []xpkg.Artifact{after, before} { // The second push moves the tag back to the old package.
-			if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()}); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()})))
 		}
 		var seen atomic.Int64
 		flaky := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -181,13 +174,10 @@ func TestSignOverOther(t *testing.T) {
 
 func TestSignRealRegistry(t *testing.T) {
 	host := remotetest.Registry(t)
-	ref, err := remote.ParseTag("xfn-test/signed:v1.0.0", host)
-	e2e.NoError(t, err)
+	ref := e2e.Must(remote.ParseTag("xfn-test/signed:v1.0.0", host))(t)
 	a, mine, yours := multi(t), remotetest.Key(t), remotetest.Key(t)
 	for _, k := range []*signature.PrivateKey{mine, yours, mine} {
-		if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()})))
 	}
 	if _, by := signatures(t, ref, a, mine, yours); cmp.Diff([]int{1, 1}, by) != "" {
 		t.Errorf("the keys have %v signatures, want one each", by)
@@ -199,9 +189,7 @@ func TestSignUnread(t *testing.T) {
 	mine, yours := remotetest.Key(t), remotetest.Key(t)
 	inner := remotetest.Handler()
 	ref, a := parse(t, remotetest.Serve(t, inner)), single(t)
-	if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()})))
 	closed := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".sig") {
 			remotetest.Status(http.StatusForbidden)(w, r)

@@ -78,7 +78,6 @@ func TestRenderOperation(t *testing.T) {
 
 func encoded(t *testing.T, v any) string {
 	t.Helper()
-	b, err := json.Marshal(v)
-	e2e.NoError(t, err)
+	b := e2e.Must(json.Marshal(v))(t)
 	return string(b)
 }

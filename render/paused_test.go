@@ -27,8 +27,7 @@ func TestPausedAndDeleted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, err := render.Render(t.Context(), forbidden, request(t, render.V2, `{apiVersion: gold.test/v1, kind: XWidget, metadata: `+tc.metadata+`, spec: {size: 3}}`))
-			e2e.NoError(t, err)
+			r := e2e.Must(render.Render(t.Context(), forbidden, request(t, render.V2, `{apiVersion: gold.test/v1, kind: XWidget, metadata: `+tc.metadata+`, spec: {size: 3}}`)))(t)
 			e2e.Equal(t, tc.reason, tc.want, conditions(r.XR))
 			for _, c := range fieldpath.List(r.XR, "status", "conditions") {
 				e2e.Equal(t, "the conditions have the generation of the XR", any(int64(4)), fieldpath.At(c, "observedGeneration"))
@@ -51,8 +50,7 @@ func TestClassicPausedAndDeleted(t *testing.T) {
 		`{name: alpha, annotations: {crossplane.io/paused: "false"}, labels: {}}`: "",
 	} {
 		for _, profile := range []render.Profile{render.Classic, render.V1_20, render.V1_14} {
-			r, err := render.Render(t.Context(), run, request(t, profile, `{apiVersion: gold.test/v1, kind: XWidget, metadata: `+metadata+`, spec: {size: 3}}`))
-			e2e.NoError(t, err)
+			r := e2e.Must(render.Render(t.Context(), run, request(t, profile, `{apiVersion: gold.test/v1, kind: XWidget, metadata: `+metadata+`, spec: {size: 3}}`)))(t)
 			if got := strings.Join(r.Warnings, "\n"); got != want || len(r.Composed) != 1 {
 				t.Errorf("%s of %s: got %d composed resources and the warning %q, want %q", metadata, profile, len(r.Composed), got, want)
 			}

@@ -68,8 +68,7 @@ import ("os/exec"; "net"; "time")
 var _ = exec.Command
 var _ net.Conn
 func f() { time.Sleep(0); _ = time.Now() }`
-	file, err := parser.ParseFile(token.NewFileSet(), "p.go", src, parser.SkipObjectResolution)
-	e2e.NoError(t, err)
+	file := e2e.Must(parser.ParseFile(token.NewFileSet(), "p.go", src, parser.SkipObjectResolution))(t)
 	want := []string{"imports os/exec", "imports net", "calls time.Sleep", "calls time.Now"}
 	if got := impurities(file); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -122,8 +122,7 @@ func TestComposed(t *testing.T) {
 		for _, profile := range profiles {
 			t.Run(name+"/"+string(profile), func(t *testing.T) {
 				rsp := response(t, `{"desired": {"resources": {"one": {"resource": `+tc.desired+`}}}}`)
-				r, err := render.Render(t.Context(), answer(rsp), request(t, profile, tc.xr))
-				e2e.NoError(t, err)
+				r := e2e.Must(render.Render(t.Context(), answer(rsp), request(t, profile, tc.xr)))(t)
 				got, _, _ := unstructured.NestedFieldNoCopy(r.Composed[0], tc.path...)
 				e2e.Equal(t, tc.reason, plain(t, tc.want[profile]), plain(t, got))
 			})
@@ -138,8 +137,7 @@ func owners(uid string) any {
 // plain converts values of different Go types to comparable values.
 func plain(t *testing.T, v any) any {
 	t.Helper()
-	b, err := json.Marshal(v)
-	e2e.NoError(t, err)
+	b := e2e.Must(json.Marshal(v))(t)
 	var p any
 	e2e.NoError(t, json.Unmarshal(b, &p))
 	return p
@@ -173,9 +171,7 @@ func TestReconcilerRefuses(t *testing.T) {
 
 func TestRBACNamesMayHaveColons(t *testing.T) {
 	rsp := response(t, `{"desired": {"resources": {"one": {"resource": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "plant:reader"}}}}}}`)
-	if _, err := render.Render(t.Context(), answer(rsp), request(t, render.V2, xr)); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Err(render.Render(t.Context(), answer(rsp), request(t, render.V2, xr))))
 }
 
 // TestNoExtraResources checks that a function is called once if extra resources are switched off,
@@ -190,9 +186,7 @@ func TestNoExtraResources(t *testing.T) {
 		})
 		req := request(t, render.V1_20, xr)
 		req.NoExtraResources = off
-		if _, err := render.Render(t.Context(), run, req); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(render.Render(t.Context(), run, req)))
 		if want := map[bool]int{false: 2, true: 1}[off]; calls != want {
 			t.Errorf("extra resources off is %v: got %d calls, want %d", off, calls, want)
 		}
@@ -240,8 +234,7 @@ func TestConnectionSecretKeys(t *testing.T) {
 		for _, profile := range profiles {
 			req := request(t, profile, xr)
 			req.ConnectionSecretKeys = tc.keys
-			r, err := render.Render(t.Context(), run, req)
-			e2e.NoError(t, err)
+			r := e2e.Must(render.Render(t.Context(), run, req))(t)
 			if diff := cmp.Diff(tc.want, r.ConnectionDetails["data"]); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", profile, tc.reason, diff)
 			}
@@ -261,9 +254,7 @@ func TestErrorsNameTheStep(t *testing.T) {
 	}
 	bad := request(t, render.V2, xr)
 	bad.Composition.Spec.Pipeline[0].Input = &runtime.RawExtension{Raw: []byte("[]")}
-	if _, err := render.Render(t.Context(), run, bad); err == nil || !strings.Contains(err.Error(), `running pipeline step "make": reading its input`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "Render", e2e.Err(render.Render(t.Context(), run, bad)), `running pipeline step "make": reading its input`)
 	if _, err := render.Render(t.Context(), run, request(t, "v9", xr)); err == nil || err.Error() != `unknown profile "v9"` {
 		t.Errorf("got %v", err)
 	}
@@ -283,8 +274,7 @@ func TestInputIsNotChanged(t *testing.T) {
 		xrBefore, observedBefore, rspBefore := req.XR.DeepCopy(), req.Observed[0].DeepCopy(), proto.CloneOf(rsp)
 		var outputs []string
 		for range 3 {
-			r, err := render.Render(t.Context(), answer(rsp), req)
-			e2e.NoError(t, err)
+			r := e2e.Must(render.Render(t.Context(), answer(rsp), req))(t)
 			var b bytes.Buffer
 			e2e.NoError(t, manifest.Write(&b, r.Documents(render.Include{Results: true, Context: true, ConnectionDetails: true})...))
 			outputs = append(outputs, b.String())
@@ -301,8 +291,7 @@ func TestInputIsNotChanged(t *testing.T) {
 // FuzzRender checks that any response of a function gives a result or an error.
 func FuzzRender(f *testing.F) {
 	seed := func(text string) {
-		b, err := proto.Marshal(response(f, text))
-		e2e.NoError(f, err)
+		b := e2e.Must(proto.Marshal(response(f, text)))(f)
 		f.Add(b, xr)
 	}
 	seed(`{"desired": {"composite": {"resource": {"status": {"conditions": 5}}}, "resources": {"one": {"resource": {"metadata": 5, "status": {"conditions": {}}}}}}}`)
@@ -337,9 +326,7 @@ func BenchmarkEngine(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", profile, n), func(b *testing.B) {
 				req := request(b, profile, xr)
 				for b.Loop() {
-					if _, err := render.Render(b.Context(), answer(rsp), req); err != nil {
-						b.Fatal(err)
-					}
+					e2e.NoError(b, e2e.Err(render.Render(b.Context(), answer(rsp), req)))
 				}
 			})
 		}
@@ -371,9 +358,7 @@ func TestRequestWithoutInput(t *testing.T) {
 		"a request without a composite resource is an error": {Composition: full.Composition},
 		"a request without a Composition is an error":        {XR: full.XR},
 	} {
-		_, err := render.Render(t.Context(), answer(nil), req)
-		e2e.ErrorHas(t, reason, err, "the request has no composite resource or no Composition")
+		e2e.ErrorHas(t, reason, e2e.Err(render.Render(t.Context(), answer(nil), req)), "the request has no composite resource or no Composition")
 	}
-	_, err := render.RenderOperation(t.Context(), answer(nil), render.OperationRequest{})
-	e2e.ErrorHas(t, "a request without an Operation is an error", err, "the request has no Operation")
+	e2e.ErrorHas(t, "a request without an Operation is an error", e2e.Err(render.RenderOperation(t.Context(), answer(nil), render.OperationRequest{})), "the request has no Operation")
 }

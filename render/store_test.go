@@ -108,11 +108,8 @@ func TestWarnings(t *testing.T) {
 		})
 		req := request(t, render.V2, xr)
 		req.Composition = pipeline(step("a"), step("b"))
-		r, err := render.Render(t.Context(), run, req)
-		e2e.NoError(t, err)
-		if got := strings.Join(r.Warnings, "\n"); got != want {
-			t.Errorf("%s: got %q, want %q", desired, got, want)
-		}
+		r := e2e.Must(render.Render(t.Context(), run, req))(t)
+		e2e.Equal(t, desired, want, strings.Join(r.Warnings, "\n"))
 	}
 }
 
@@ -131,8 +128,7 @@ func TestRemovers(t *testing.T) {
 		second.Input = &runtime.RawExtension{Raw: []byte(`{"apiVersion": "` + group + `/v1beta1", "kind": "Input"}`)}
 		req := request(t, render.V2, xr)
 		req.Composition = pipeline(step("a"), second)
-		r, err := render.Render(t.Context(), run, req)
-		e2e.NoError(t, err)
+		r := e2e.Must(render.Render(t.Context(), run, req))(t)
 		if len(r.Warnings) > 0 {
 			t.Errorf("%s: got %q", group, r.Warnings)
 		}
@@ -146,8 +142,7 @@ func TestEmptyReason(t *testing.T) {
 	})
 	req := request(t, render.V2, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {size: 3}}`)
 	req.Composition = pipeline(step("a"))
-	r, err := render.Render(t.Context(), run, req)
-	e2e.NoError(t, err)
+	r := e2e.Must(render.Render(t.Context(), run, req))(t)
 	var b strings.Builder
 	e2e.NoError(t, manifest.Write(&b, r.Documents(render.Include{Results: true})...))
 	if want := "message: 'Pipeline step \"a\": hi'\nreason: ComposeResources\n"; !strings.Contains(b.String(), want) {

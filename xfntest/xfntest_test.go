@@ -105,9 +105,7 @@ func TestRunFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := bucketCase()
 			tc.change(&c)
-			if _, err := xfntest.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(xfntest.Run(t.Context(), c)), tc.want)
 			if got := record(t, func(tb testing.TB) { xfntest.Render(tb, c) }); len(got) != 1 {
 				t.Errorf("%s: Render fails with %q", tc.reason, got)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -51,7 +52,5 @@ func BenchmarkRead(b *testing.B) {
 
 func read1(b *testing.B, fsys afero.Fs) {
 	b.Helper()
-	if _, err := xpkg.Read(b.Context(), fsys, "p", xpkg.ReadOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, e2e.Err(xpkg.Read(b.Context(), fsys, "p", xpkg.ReadOptions{})))
 }

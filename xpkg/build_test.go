@@ -254,6 +254,5 @@ func TestDefaultFileName(t *testing.T) {
 
 // Read returns a Package without YAML beside an error.
 func TestBuildWithoutYAML(t *testing.T) {
-	err := e2e.Err(xpkg.Build(&xpkg.Package{}, nil, xpkg.BuildOptions{}))
-	e2e.ErrorHas(t, "a package that was not read is an error", err, "its YAML is empty")
+	e2e.ErrorHas(t, "a package that was not read is an error", e2e.Err(xpkg.Build(&xpkg.Package{}, nil, xpkg.BuildOptions{})), "its YAML is empty")
 }

@@ -99,9 +99,7 @@ func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*P
 }
 
 func readRoot(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*Package, error) {
-	if root == "" {
-		root = "."
-	}
+	root = cmp.Or(root, ".")
 	if dir, err := afero.IsDir(fsys, root); err != nil {
 		return nil, hint.Wrap(fmt.Errorf("reading package root %q: %w", root, fsx.Cause(err)), manifest.Similar(fsys, root))
 	} else if !dir {

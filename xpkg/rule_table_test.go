@@ -14,6 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -67,9 +68,7 @@ func fileProblems(t *testing.T) xpkg.Problems {
 	files := map[string]string{"p/crossplane.yaml": functionYAML, "outside.yaml": crdYAML}
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := cmp.Or(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, cmp.Or(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	for name, to := range map[string]string{"gone.yaml": "nothing", "out.yaml": "../outside.yaml"} {
 		if err := os.Symlink(to, filepath.Join(dir, "p", name)); err != nil {
@@ -77,9 +76,7 @@ func fileProblems(t *testing.T) xpkg.Problems {
 		}
 	}
 	deep := filepath.Join(append([]string{dir, "p"}, slices.Repeat([]string{"d"}, 200)...)...)
-	if err := os.MkdirAll(deep, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.MkdirAll(deep, 0o700))
 	return problemsOf(t, afero.NewOsFs(), filepath.Join(dir, "p"), xpkg.ReadOptions{ExamplesRoot: "none"})
 }
 
@@ -135,9 +132,7 @@ func imageProblems(t *testing.T) (all xpkg.Problems) {
 	two := build(t, fn, "linux/amd64", "linux/arm64").(v1.ImageIndex)
 	text := strings.Repeat("no tar", 1000)
 	notTar, err := imageOf(strings.NewReader(text), hashOf(t, text), int64(len(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	for _, a := range []xpkg.Artifact{
 		notTar, plain(t, img), build(t, fn, "windows/amd64"),
 		changed(t, img, func(p *oci.Parts) {
@@ -150,10 +145,7 @@ func imageProblems(t *testing.T) (all xpkg.Problems) {
 		reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests = nil }),
 		reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests = append(m.Manifests, m.Manifests[0]) }),
 	} {
-		report, err := xpkg.Lint(context.Background(), a, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := e2e.Must(xpkg.Lint(context.Background(), a, nil))(t)
 		all = append(all, report.Problems...)
 	}
 	return all

@@ -298,10 +298,7 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 	const rule = "example"
 	apiVersion, kind := fieldpath.Text(data, "apiVersion"), fieldpath.Text(data, "kind")
 	gvk := kschema.FromAPIVersionAndKind(apiVersion, kind)
-	def := e.definitions[gvk.GroupKind()]
-	if def == nil {
-		def = e.beside[gvk.GroupKind()]
-	}
+	def := cmp.Or(e.definitions[gvk.GroupKind()], e.beside[gvk.GroupKind()])
 	below := func(field string) string { return strings.Trim(at+"."+field, ".") }
 	if def == nil {
 		e.undefined(below, gvk)

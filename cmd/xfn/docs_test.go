@@ -50,8 +50,7 @@ func TestMan(t *testing.T) {
 func written(t *testing.T, format string) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	e2e.NoError(t, err)
+	log := e2e.Must(os.Create(filepath.Join(t.TempDir(), "log")))(t)
 	defer log.Close()
 	if code := run(context.Background(), []string{"xfn", "docs", format, dir}, nil, log, log); code != 0 {
 		t.Fatalf("exit code %d, see %s", code, log.Name())

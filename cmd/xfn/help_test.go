@@ -17,8 +17,7 @@ import (
 
 // TestHelpFitsTwoScreens checks --help and --help-all of every command.
 func TestHelpFitsTwoScreens(t *testing.T) {
-	parser, err := kong.New(&app{}, kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)))
-	e2e.NoError(t, err)
+	parser := e2e.Must(kong.New(&app{}, kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration))))(t)
 	checkHelp(t, parser.Model.Node)
 }
 
@@ -49,8 +48,7 @@ func checkHelp(t *testing.T, node *kong.Node) {
 // helpTextOf returns what the program prints to a file.
 func helpTextOf(t *testing.T, args []string) string {
 	t.Helper()
-	out, err := os.Create(filepath.Join(t.TempDir(), "help"))
-	e2e.NoError(t, err)
+	out := e2e.Must(os.Create(filepath.Join(t.TempDir(), "help")))(t)
 	defer out.Close()
 	if code := run(context.Background(), append([]string{"xfn"}, args...), nil, out, out); code != 0 {
 		t.Fatalf("xfn %s: exit code %d", strings.Join(args, " "), code)
@@ -61,8 +59,7 @@ func helpTextOf(t *testing.T, args []string) string {
 
 // TestMisspelledCommands checks that the error names every command if its last letter is written twice.
 func TestMisspelledCommands(t *testing.T) {
-	parser, err := kong.New(&app{}, kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)))
-	e2e.NoError(t, err)
+	parser := e2e.Must(kong.New(&app{}, kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration))))(t)
 	checkSuggestions(t, parser.Model.Node)
 }
 

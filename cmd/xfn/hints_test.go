@@ -59,8 +59,7 @@ func TestHintsNameFlags(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(slices.Values(hint.Options())), slices.Sorted(maps.Keys(commands))); diff != "" {
 		t.Errorf("options of package hint (-) and of this table (+):\n%s", diff)
 	}
-	model, err := kong.New(&app{})
-	e2e.NoError(t, err)
+	model := e2e.Must(kong.New(&app{}))(t)
 	for option, paths := range commands {
 		name := strings.Trim(string(option), "{}")
 		for path := range strings.FieldsSeq(paths) {

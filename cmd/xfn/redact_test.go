@@ -139,11 +139,9 @@ project copy registry.invalid/b:v1 REF
 // output runs the program and returns what it writes to stdout, stderr and out.xml.
 func output(t *testing.T, args []string) string {
 	t.Helper()
-	out, err := os.CreateTemp(t.TempDir(), "")
-	e2e.NoError(t, err)
+	out := e2e.Must(os.CreateTemp(t.TempDir(), ""))(t)
 	defer out.Close()
-	null, err := os.Open(os.DevNull)
-	e2e.NoError(t, err)
+	null := e2e.Must(os.Open(os.DevNull))(t)
 	defer null.Close()
 	run(t.Context(), args, null, out, out)
 	text := []byte(e2e.ReadFile(t, out.Name()))
@@ -157,8 +155,7 @@ func output(t *testing.T, args []string) string {
 // commandsWith returns the commands that have a flag.
 func commandsWith(t *testing.T, flag string) map[string]bool {
 	t.Helper()
-	model, err := kong.New(&app{})
-	e2e.NoError(t, err)
+	model := e2e.Must(kong.New(&app{}))(t)
 	found := map[string]bool{}
 	for _, leaf := range model.Model.Leaves(true) {
 		if hasFlag(leaf, flag) {

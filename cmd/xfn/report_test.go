@@ -17,8 +17,7 @@ import (
 
 // TestHelpIsNotPrinted checks that help that cannot be printed is not a wrong command line.
 func TestHelpIsNotPrinted(t *testing.T) {
-	closed, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	e2e.NoError(t, err)
+	closed := e2e.Must(os.Create(filepath.Join(t.TempDir(), "out")))(t)
 	e2e.NoError(t, closed.Close())
 	for _, args := range [][]string{{"xfn", "--help"}, {"xfn", "render", "--help-all"}} {
 		if code := run(t.Context(), args, nil, closed, closed); code != docs.Failed {

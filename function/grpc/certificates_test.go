@@ -25,8 +25,7 @@ func load(t *testing.T, dir string) *grpc.Certificates {
 	if dir == "" {
 		return nil
 	}
-	c, err := grpc.LoadCertificates(dir)
-	e2e.NoError(t, err)
+	c := e2e.Must(grpc.LoadCertificates(dir))(t)
 	return c
 }
 
@@ -106,8 +105,7 @@ func TestMutualTLSOfOtherClients(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.config.RootCAs, tc.config.ServerName = authorities, "localhost"
-			conn, err := gogrpc.NewClient(addr, gogrpc.WithTransportCredentials(credentials.NewTLS(tc.config)))
-			e2e.NoError(t, err)
+			conn := e2e.Must(gogrpc.NewClient(addr, gogrpc.WithTransportCredentials(credentials.NewTLS(tc.config))))(t)
 			defer conn.Close()
 			rsp, err := fnv1beta1.NewFunctionRunnerServiceClient(conn).RunFunction(t.Context(), &fnv1beta1.RunFunctionRequest{Meta: &fnv1beta1.RequestMeta{Tag: "hi"}})
 			if status.Code(err) != tc.want || tc.want == codes.OK && rsp.GetMeta().GetTag() != "served hi" {

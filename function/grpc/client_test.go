@@ -38,8 +38,7 @@ func ask(tag string) *fnv1.RunFunctionRequest {
 
 func listen(t *testing.T, network, address string) net.Listener {
 	t.Helper()
-	lis, err := net.Listen(network, address)
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen(network, address))(t)
 	t.Cleanup(func() { _ = lis.Close() })
 	return lis
 }
@@ -47,8 +46,7 @@ func listen(t *testing.T, network, address string) net.Listener {
 // socket returns a path short enough for a unix socket on every system.
 func socket(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "fn")
-	e2e.NoError(t, err)
+	dir := e2e.Must(os.MkdirTemp("", "fn"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return filepath.Join(dir, "s")
 }
@@ -66,21 +64,16 @@ func serveWith(t *testing.T, lis net.Listener, r function.Runner, opts grpc.Serv
 	go func() { done <- grpc.Serve(ctx, lis, "served", r, opts) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := e2e.Receive(t, done); err != nil {
-			t.Errorf("Serve: %v", err)
-		}
+		e2e.WantError(t, "Serve", e2e.Receive(t, done), "")
 	})
 	return lis.Addr().String()
 }
 
 func dial(t *testing.T, target string, opts grpc.Options) *grpc.Client {
 	t.Helper()
-	c, err := grpc.Dial(target, opts)
-	e2e.NoError(t, err)
+	c := e2e.Must(grpc.Dial(target, opts))(t)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		e2e.WantError(t, "Close", c.Close(), "")
 	})
 	return c
 }
@@ -102,9 +95,7 @@ func TestCallByEveryKindOfTarget(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if got := rsp.GetMeta().GetTag(); got != "served hi" {
-				t.Errorf("%s: got %q", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, "served hi", rsp.GetMeta().GetTag())
 		})
 	}
 }
@@ -158,11 +149,8 @@ func TestCallOfV1beta1Function(t *testing.T) {
 		fnv1beta1.RegisterFunctionRunnerServiceServer(s, betaServer{})
 	}), grpc.Options{})
 	for _, tag := range []string{"first", "second"} {
-		rsp, err := c.RunFunction(t.Context(), "f", ask(tag))
-		e2e.NoError(t, err)
-		if got := rsp.GetMeta().GetTag(); got != "old "+tag {
-			t.Errorf("got %q, want %q", got, "old "+tag)
-		}
+		rsp := e2e.Must(c.RunFunction(t.Context(), "f", ask(tag)))(t)
+		e2e.Equal(t, "GetTag", "old "+tag, rsp.GetMeta().GetTag())
 	}
 }
 
@@ -225,17 +213,14 @@ func TestCallErrors(t *testing.T) {
 			if err == nil || err.Error() != tc.want {
 				t.Errorf("%s: got error %v, want %v", tc.reason, err, tc.want)
 			}
-			if got := status.Code(err); got != tc.code {
-				t.Errorf("%s: got code %v, want %v", tc.reason, got, tc.code)
-			}
+			e2e.Equal(t, tc.reason, tc.code, status.Code(err))
 		})
 	}
 }
 
 func TestLargeMessagesPass(t *testing.T) {
 	tag := strings.Repeat("x", 20<<20)
-	rsp, err := dial(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{}).RunFunction(t.Context(), "f", ask(tag))
-	e2e.NoError(t, err)
+	rsp := e2e.Must(dial(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{}).RunFunction(t.Context(), "f", ask(tag)))(t)
 	if got := len(rsp.GetMeta().GetTag()); got != len("served ")+20<<20 {
 		t.Errorf("got %d bytes back", got)
 	}
@@ -265,13 +250,9 @@ func TestServerThatComesBack(t *testing.T) {
 		lis, served := listen(t, "unix", path), make(chan error, 1)
 		go func() { served <- grpc.Serve(ctx, lis, "served", echo, grpc.ServeOptions{}) }()
 		e2e.NoError(t, c.WaitReady(t.Context()))
-		if _, err := c.RunFunction(t.Context(), "f", ask("hi")); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Err(c.RunFunction(t.Context(), "f", ask("hi"))))
 		cancel()
-		if err := e2e.Receive(t, served); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Receive(t, served))
 		if _, err := c.RunFunction(t.Context(), "f", ask("hi")); status.Code(err) != codes.Unavailable {
 			t.Errorf("without a server: got %v, want Unavailable", err)
 		}
@@ -279,8 +260,7 @@ func TestServerThatComesBack(t *testing.T) {
 }
 
 func TestCallAfterClose(t *testing.T) {
-	c, err := grpc.Dial(serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{})
-	e2e.NoError(t, err)
+	c := e2e.Must(grpc.Dial(serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{}))(t)
 	e2e.NoError(t, c.Close())
 	if _, err := c.RunFunction(t.Context(), "f", ask("hi")); err == nil {
 		t.Error("a closed client made a call")
@@ -306,10 +286,7 @@ func TestCallEndsWithContext(t *testing.T) {
 			<-called
 			cancel(cause)
 		}()
-		_, err := dial(t, addr, grpc.Options{}).RunFunction(ctx, "f", ask(""))
-		if !errors.Is(err, cause) {
-			t.Errorf("got %v, want the cause", err)
-		}
+		e2e.ErrorIs(t, "want the cause", e2e.Err(dial(t, addr, grpc.Options{}).RunFunction(ctx, "f", ask(""))), cause)
 	})
 	t.Run("Deadline", func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("out of time"))

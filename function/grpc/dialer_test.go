@@ -24,9 +24,7 @@ func TestWaitReadyForSocketThatAppearsLater(t *testing.T) {
 	go func() { ready <- c.WaitReady(t.Context()) }()
 	serve(t, listen(t, "unix", path), echo)
 	e2e.NoError(t, e2e.Receive(t, ready))
-	if err := c.Connect(t.Context()); err != nil {
-		t.Errorf("once connected: %v", err)
-	}
+	e2e.WantError(t, "once connected", c.Connect(t.Context()), "")
 }
 
 func TestWaitReadyEndsWithContext(t *testing.T) {
@@ -55,10 +53,7 @@ func TestDialOtherwise(t *testing.T) {
 func TestConnectFailsAtOnce(t *testing.T) {
 	lis := listen(t, "tcp", "127.0.0.1:0")
 	e2e.NoError(t, lis.Close())
-	err := dial(t, lis.Addr().String(), grpc.Options{}).Connect(t.Context())
-	if err == nil || !strings.Contains(err.Error(), `connecting to "`+lis.Addr().String()+`": `) {
-		t.Errorf("got %v, want an error that names the target", err)
-	}
+	e2e.ErrorHas(t, "want an error that names the target", dial(t, lis.Addr().String(), grpc.Options{}).Connect(t.Context()), `connecting to "`+lis.Addr().String()+`": `)
 }
 
 // say accepts connections, reads, writes text, and closes them.

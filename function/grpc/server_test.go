@@ -25,11 +25,8 @@ import (
 
 func TestServeAnswersOldClients(t *testing.T) {
 	conn := connect(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo))
-	rsp, err := fnv1beta1.NewFunctionRunnerServiceClient(conn).RunFunction(t.Context(), &fnv1beta1.RunFunctionRequest{Meta: &fnv1beta1.RequestMeta{Tag: "hi"}})
-	e2e.NoError(t, err)
-	if got := rsp.GetMeta().GetTag(); got != "served hi" {
-		t.Errorf("got %q", got)
-	}
+	rsp := e2e.Must(fnv1beta1.NewFunctionRunnerServiceClient(conn).RunFunction(t.Context(), &fnv1beta1.RunFunctionRequest{Meta: &fnv1beta1.RequestMeta{Tag: "hi"}}))(t)
+	e2e.Equal(t, "GetTag", "served hi", rsp.GetMeta().GetTag())
 }
 
 func TestServeFinishesCallsUnderWay(t *testing.T) {
@@ -52,9 +49,7 @@ func TestServeFinishesCallsUnderWay(t *testing.T) {
 	if err != nil || rsp.GetMeta().GetTag() != "done" {
 		t.Errorf("a running call: got %v, %v", rsp, err)
 	}
-	if err := e2e.Receive(t, served); err != nil {
-		t.Errorf("Serve: %v", err)
-	}
+	e2e.WantError(t, "Serve", e2e.Receive(t, served), "")
 }
 
 // TestServeEndsIdleConnections checks that Serve ends and closes a connection without a
@@ -65,21 +60,14 @@ func TestServeEndsIdleConnections(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- grpc.Serve(ctx, lis, "served", echo, grpc.ServeOptions{}) }()
-	idle, err := net.Dial("tcp", lis.Addr().String())
-	e2e.NoError(t, err)
+	idle := e2e.Must(net.Dial("tcp", lis.Addr().String()))(t)
 	defer idle.Close()
 	// The server accepts connections in order: after this call, it has accepted idle.
-	if _, err := dial(t, lis.Addr().String(), grpc.Options{}).RunFunction(t.Context(), "f", ask("")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(dial(t, lis.Addr().String(), grpc.Options{}).RunFunction(t.Context(), "f", ask(""))))
 	cancel()
 	e2e.NoError(t, idle.SetReadDeadline(time.Now().Add(time.Minute)))
-	if _, err := io.Copy(io.Discard, idle); err != nil {
-		t.Errorf("the idle connection: %v", err)
-	}
-	if err := e2e.Receive(t, served); err != nil {
-		t.Errorf("Serve: %v", err)
-	}
+	e2e.WantError(t, "the idle connection", e2e.Err(io.Copy(io.Discard, idle)), "")
+	e2e.WantError(t, "Serve", e2e.Receive(t, served), "")
 }
 
 func TestServeLimitsRequests(t *testing.T) {
@@ -110,8 +98,7 @@ func TestServeLimitsRequests(t *testing.T) {
 func TestReflection(t *testing.T) {
 	conn := connect(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo))
 	for _, version := range []string{"v1", "v1alpha"} {
-		stream, err := conn.NewStream(t.Context(), &gogrpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/grpc.reflection."+version+".ServerReflection/ServerReflectionInfo")
-		e2e.NoError(t, err)
+		stream := e2e.Must(conn.NewStream(t.Context(), &gogrpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/grpc.reflection."+version+".ServerReflection/ServerReflectionInfo"))(t)
 		for _, symbol := range []string{"apiextensions.fn.proto.v1.FunctionRunnerService", "apiextensions.fn.proto.v1beta1.FunctionRunnerService"} {
 			// Both versions have the same messages on the wire.
 			req := &reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: symbol}}
@@ -127,8 +114,7 @@ func TestReflection(t *testing.T) {
 // connect returns a connection of a plain gRPC client.
 func connect(t *testing.T, addr string) *gogrpc.ClientConn {
 	t.Helper()
-	conn, err := gogrpc.NewClient(addr, gogrpc.WithTransportCredentials(insecure.NewCredentials()))
-	e2e.NoError(t, err)
+	conn := e2e.Must(gogrpc.NewClient(addr, gogrpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -191,12 +177,8 @@ func TestHealthEndsBeforeTheServer(t *testing.T) {
 	next(healthv1.HealthCheckResponse_NOT_SERVING)
 	unwatch()
 	close(finish)
-	if err := e2e.Receive(t, answered); err != nil {
-		t.Errorf("the running call: %v", err)
-	}
-	if err := e2e.Receive(t, served); err != nil {
-		t.Errorf("Serve: %v", err)
-	}
+	e2e.WantError(t, "the running call", e2e.Receive(t, answered), "")
+	e2e.WantError(t, "Serve", e2e.Receive(t, served), "")
 }
 
 func TestServeReportsItsListener(t *testing.T) {
@@ -210,7 +192,5 @@ func TestServeReportsItsListener(t *testing.T) {
 func TestServeAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := grpc.Serve(ctx, listen(t, "tcp", "127.0.0.1:0"), "served", echo, grpc.ServeOptions{}); err != nil {
-		t.Errorf("got %v, want nil after the context is done", err)
-	}
+	e2e.WantError(t, "want nil after the context is done", grpc.Serve(ctx, listen(t, "tcp", "127.0.0.1:0"), "served", echo, grpc.ServeOptions{}), "")
 }

@@ -36,8 +36,7 @@ functions:
 			annotations := u.GetAnnotations()
 			annotations["quote"] = "to be"
 			u.SetAnnotations(annotations)
-			raw, err := u.MarshalJSON()
-			e2e.NoError(t, err)
+			raw := e2e.Must(u.MarshalJSON())(t)
 			io.Desired.Resources[0].Resource.Raw = raw
 			io.Results = append(io.Results, fnio.Result{Severity: fnio.Normal, Message: "quoted"})
 		},
@@ -64,9 +63,7 @@ functions:
 		t.Errorf("got ready %v", ready)
 	}
 	second := reconcile(database + user)
-	if diff := cmp.Diff(first.Output(nil), second.Output(nil)); diff != "" {
-		t.Errorf("nothing has changed (-first +second):\n%s", diff)
-	}
+	e2e.Equal(t, "nothing has changed", first.Output(nil), second.Output(nil))
 	reconcile(database)
 	want := []string{
 		"dry-run create Database x-00001", "patch application/merge-patch+json XDatabase x", "create Database x-00001", "create User x-user",

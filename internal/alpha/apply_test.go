@@ -3,7 +3,6 @@ package alpha_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
@@ -19,8 +18,7 @@ const (
 // returns returns a function that outputs the given XR and composed resources.
 func returns(t *testing.T, xr string, resources ...string) func(*fnio.FunctionIO) {
 	return func(io *fnio.FunctionIO) {
-		raw, err := (&unstructured.Unstructured{Object: e2e.Object(t, xr)}).MarshalJSON()
-		e2e.NoError(t, err)
+		raw := e2e.Must((&unstructured.Unstructured{Object: e2e.Object(t, xr)}).MarshalJSON())(t)
 		io.Desired = fnio.Desired{}
 		io.Desired.Composite.Resource.Raw = raw
 		desires(resources...)(io)
@@ -124,9 +122,7 @@ func TestApply(t *testing.T) {
 				xr:        "",
 				functions: map[string]func(*fnio.FunctionIO){"f": tc.f},
 			}.run(t).ok(t)
-			if diff := cmp.Diff(tc.calls, p.store.Calls()); diff != "" {
-				t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.calls, p.store.Calls())
 			var got any
 			if o := p.stored(tc.kind, tc.name); o != nil {
 				got = roundTripUnsorted(t, map[string]any{"spec": o["spec"], "status": o["status"]})
@@ -189,8 +185,7 @@ func TestMarks(t *testing.T) {
 
 func roundTripUnsorted(t *testing.T, v any) any {
 	t.Helper()
-	raw, err := (&unstructured.Unstructured{Object: map[string]any{"kind": "X", "v": v}}).MarshalJSON()
-	e2e.NoError(t, err)
+	raw := e2e.Must((&unstructured.Unstructured{Object: map[string]any{"kind": "X", "v": v}}).MarshalJSON())(t)
 	return value(t, string(raw)).(map[string]any)["v"]
 }
 

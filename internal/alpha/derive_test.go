@@ -86,9 +86,7 @@ func TestReadiness(t *testing.T) {
 				p.failed(t, tc.reason, tc.err)
 				return
 			}
-			if got := p.ok(t).Composed[0].Ready; got != tc.want {
-				t.Errorf("%s: got %v", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, p.ok(t).Composed[0].Ready)
 		})
 	}
 }

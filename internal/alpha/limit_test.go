@@ -2,7 +2,6 @@ package alpha_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -44,9 +43,7 @@ func TestLimit(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := limited.RunContainer(ctx, alpha.ContainerRequest{Image: "b"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a call with a cancelled context does not wait: got %v", err)
-	}
+	e2e.ErrorIs(t, "a call with a cancelled context does not wait", e2e.Err(limited.RunContainer(ctx, alpha.ContainerRequest{Image: "b"})), context.Canceled)
 	select {
 	case <-g.running:
 		t.Error("a third container runs after another has ended")

@@ -31,9 +31,7 @@ func TestOutput(t *testing.T) {
 	if got := out.Full["spec"].(map[string]any); len(got["resourceRefs"].([]any)) != 2 || got["slots"] != int64(4) {
 		t.Errorf("Full has the spec of the XR in the store: got %v", got)
 	}
-	if diff := cmp.Diff(out.XR["status"], out.Full["status"]); diff != "" {
-		t.Errorf("the full XR has another status:\n%s", diff)
-	}
+	e2e.Equal(t, "the full XR has another status", out.XR["status"], out.Full["status"])
 	marks := func(name string) string {
 		return `annotations: {crossplane.io/composition-resource-name: ` + name + `}, labels: {crossplane.io/composite: stall, crossplane.io/claim-name: claim, crossplane.io/claim-namespace: market}, ownerReferences: [` + owner + `]`
 	}

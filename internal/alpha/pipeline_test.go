@@ -111,9 +111,7 @@ functions:
 	}
 	p := w.run(t).ok(t)
 	first, second := p.input(t, 0), p.input(t, 1)
-	if diff := cmp.Diff(first.Observed, second.Observed); diff != "" {
-		t.Errorf("the observed state differs between the functions:\n%s", diff)
-	}
+	e2e.Equal(t, "the observed state differs between the functions", first.Observed, second.Observed)
 	if first.Config == nil || second.Config != nil {
 		t.Errorf("each function gets only its own config: got %v and %v", first.Config, second.Config)
 	}
@@ -207,9 +205,7 @@ func TestTypeIsLookedAtInItsTurn(t *testing.T) {
 		functions: map[string]func(*fnio.FunctionIO){"echo": echo},
 	}.run(t)
 	p.failed(t, "only the type Container is supported", `cannot run Composition Function pipeline: cannot run function "b": unsupported function type "Wasm"`)
-	if next := hint.Of(p.err); next != "the only type is Container" {
-		t.Errorf("got the hint %q", next)
-	}
+	e2e.Equal(t, "the hint", "the only type is Container", string(hint.Of(p.err)))
 	if len(p.requests) != 1 {
 		t.Errorf("got %d calls", len(p.requests))
 	}

@@ -84,9 +84,7 @@ func TestRender(t *testing.T) {
 		io.Results = []fnio.Result{{Severity: fnio.Warning, Message: "odd"}}
 	}), req, resources(t, ownSecret, boltSecret, bolt, kept))
 	e2e.NoError(t, err)
-	if diff := cmp.Diff(before, req.XR); diff != "" {
-		t.Errorf("the XR was changed:\n%s", diff)
-	}
+	e2e.Equal(t, "the XR was changed", before, req.XR)
 	var names []string
 	for _, o := range seen.Observed.Resources {
 		names = append(names, o.Name)
@@ -144,8 +142,7 @@ func TestRenderPausedAndDeleted(t *testing.T) {
 }
 
 func TestRenderFull(t *testing.T) {
-	got, err := alpha.Render(t.Context(), functionOf(t, func(*fnio.FunctionIO) {}), renderRequest(t), nil)
-	e2e.NoError(t, err)
+	got := e2e.Must(alpha.Render(t.Context(), functionOf(t, func(*fnio.FunctionIO) {}), renderRequest(t), nil))(t)
 	if size, _, _ := unstructured.NestedInt64(got.Full, "spec", "size"); size != 3 {
 		t.Errorf("got %v", got.Full)
 	}
@@ -163,8 +160,7 @@ func TestRenderLeftBehind(t *testing.T) {
 	} {
 		req := renderRequest(t)
 		req.LiteralDeletion = literal
-		got, err := alpha.Render(t.Context(), functionOf(t, func(io *fnio.FunctionIO) { io.Desired.Resources = nil }), req, resources(t, bolt))
-		e2e.NoError(t, err)
+		got := e2e.Must(alpha.Render(t.Context(), functionOf(t, func(io *fnio.FunctionIO) { io.Desired.Resources = nil }), req, resources(t, bolt)))(t)
 		if diff := cmp.Diff(want, [2]string{strings.Join(got.Notes, "\n"), strings.Join(got.Warnings, "\n")}); diff != "" {
 			t.Errorf("literal %v (-want +got):\n%s", literal, diff)
 		}
@@ -175,8 +171,7 @@ func TestRenderLeftBehind(t *testing.T) {
 func TestRenderUnrendered(t *testing.T) {
 	req := renderRequest(t)
 	req.XR.Object["spec"] = "text"
-	got, err := alpha.Render(t.Context(), functionOf(t, func(*fnio.FunctionIO) {}), req, nil)
-	e2e.NoError(t, err)
+	got := e2e.Must(alpha.Render(t.Context(), functionOf(t, func(*fnio.FunctionIO) {}), req, nil))(t)
 	want := []string{`composed resource "bolt" is left out, since it could not be rendered: cannot apply the patch at index 0: spec: not an object`}
 	if diff := cmp.Diff(want, got.Warnings); diff != "" || len(got.Composed) > 0 {
 		t.Errorf("got %v, and warnings (-want +got):\n%s", got.Composed, diff)

@@ -197,13 +197,9 @@ func TestUnrendered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.world.functions = map[string]func(*fnio.FunctionIO){"echo": echo}
 			p := tc.world.run(t).ok(t)
-			if diff := cmp.Diff([]alpha.Event{{Type: fnio.Warning, Message: tc.event}}, p.Events); diff != "" {
-				t.Errorf("%s: events (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, []alpha.Event{{Type: fnio.Warning, Message: tc.event}}, p.Events)
 			if got := p.input(t, 0).Desired.Resources; tc.partial != "" {
-				if diff := cmp.Diff(value(t, tc.partial), value(t, string(got[0].Resource.Raw))); diff != "" {
-					t.Errorf("%s: functions see (-want +got):\n%s", tc.reason, diff)
-				}
+				e2e.Equal(t, tc.reason, value(t, tc.partial), value(t, string(got[0].Resource.Raw)))
 			}
 			if want := []string{"patch application/merge-patch+json XStall stall"}; cmp.Diff(want, p.store.Calls()) != "" {
 				t.Errorf("%s: got calls %q, want only the patch of the XR", tc.reason, p.store.Calls())

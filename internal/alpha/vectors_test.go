@@ -30,8 +30,7 @@ type vector struct {
 func loadVector(t *testing.T, path string) vector {
 	t.Helper()
 	text := []byte(e2e.ReadFile(t, path))
-	obj, err := manifest.Document{Path: path, Line: 1, Text: text}.Object()
-	e2e.NoError(t, err)
+	obj := e2e.Must(manifest.Document{Path: path, Line: 1, Text: text}.Object())(t)
 	v := vector{
 		composition: obj["composition"].(map[string]any), xr: obj["xr"].(map[string]any),
 		steps: obj["steps"].([]any), expect: obj["expect"].(map[string]any),
@@ -71,8 +70,7 @@ func (v vector) script(t *testing.T, calls *int) alpha.ContainerRunner {
 // value. It sorts the lists of named objects.
 func roundTrip(t *testing.T, v any) any {
 	t.Helper()
-	text, err := kyaml.Marshal(v)
-	e2e.NoError(t, err)
+	text := e2e.Must(kyaml.Marshal(v))(t)
 	var again any
 	e2e.NoError(t, kyaml.Unmarshal(text, &again))
 	return sortLists(again)
@@ -173,8 +171,7 @@ func (v vector) compare(t *testing.T, result *alpha.Result, err error, store *al
 
 func decoded(t *testing.T, obj map[string]any) *alpha.Composition {
 	t.Helper()
-	c, err := alpha.Decode(obj)
-	e2e.NoError(t, err)
+	c := e2e.Must(alpha.Decode(obj))(t)
 	return c
 }
 

@@ -102,9 +102,7 @@ func (w world) run(t *testing.T) *reconciled {
 	}
 	before, environment := req.XR.DeepCopy(), maps.Clone(w.environment)
 	p.Result, p.err = alpha.Run(t.Context(), req, w.runner(t, p), p.store)
-	if diff := cmp.Diff(before, req.XR) + cmp.Diff(environment, w.environment); diff != "" {
-		t.Errorf("the request was changed (-before +after):\n%s", diff)
-	}
+	e2e.Equal(t, "the request was changed", "", cmp.Diff(before, req.XR)+cmp.Diff(environment, w.environment))
 	return p
 }
 
@@ -118,8 +116,7 @@ func (w world) runner(t *testing.T, p *reconciled) alpha.ContainerRunner {
 		if !ok {
 			return nil, errors.New("no such image")
 		}
-		io, err := fnio.Decode(req.Input)
-		e2e.NoError(t, err)
+		io := e2e.Must(fnio.Decode(req.Input))(t)
 		f(io)
 		return fnio.Encode(io)
 	})
@@ -128,8 +125,7 @@ func (w world) runner(t *testing.T, p *reconciled) alpha.ContainerRunner {
 // input returns the FunctionIO that the i-th function read.
 func (p *reconciled) input(t *testing.T, i int) *fnio.FunctionIO {
 	t.Helper()
-	io, err := fnio.Decode(p.requests[i].Input)
-	e2e.NoError(t, err)
+	io := e2e.Must(fnio.Decode(p.requests[i].Input))(t)
 	return io
 }
 

@@ -8,6 +8,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -49,9 +50,7 @@ func TestAutoReadyRulePath(t *testing.T) {
 			req.Input = object(t, "{celHealthCheckCustomizationFrom: '"+tc.path+"'}")
 			req.Context = object(t, strings.ReplaceAll(tc.context, "RULES", "{g_v1_Crane: 'object.status.ok == true'}"))
 			rsp := respond(t, withCEL, req)
-			if got := rsp.GetDesired().GetResources()["it"].GetReady() == fnv1.Ready_READY_TRUE; got != tc.want {
-				t.Errorf("%s: got %t", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, rsp.GetDesired().GetResources()["it"].GetReady() == fnv1.Ready_READY_TRUE)
 		})
 	}
 }
@@ -80,9 +79,7 @@ func TestAutoReadyRules(t *testing.T) {
 			if tc.warning == "" && warning != "" || !strings.HasPrefix(warning, tc.warning) {
 				t.Errorf("%s: got %q, want %q", tc.reason, warning, tc.warning)
 			}
-			if got := rsp.GetDesired().GetResources()["it"].GetReady(); got != tc.ready {
-				t.Errorf("%s: got %v", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.ready, rsp.GetDesired().GetResources()["it"].GetReady())
 		})
 	}
 }
@@ -111,12 +108,8 @@ func TestAutoReadyOptions(t *testing.T) {
 			req := autoReadyRequest(object(t, "{apiVersion: g/v1, kind: Crane}"))
 			req.Input = object(t, tc.input)
 			rsp := respond(t, builtin.NewAutoReady(tc.options), req)
-			if got := rsp.GetMeta().GetTtl().AsDuration(); got != tc.ttl {
-				t.Errorf("%s: got TTL %s, want %s", tc.reason, got, tc.ttl)
-			}
-			if got := rsp.GetDesired().GetResources()["it"].GetReady(); got != tc.ready {
-				t.Errorf("%s: got %v", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.ttl, rsp.GetMeta().GetTtl().AsDuration())
+			e2e.Equal(t, tc.reason, tc.ready, rsp.GetDesired().GetResources()["it"].GetReady())
 			if got := len(rsp.GetResults()) > 0; got != tc.fatal {
 				t.Errorf("%s: got results %v", tc.reason, rsp.GetResults())
 			}

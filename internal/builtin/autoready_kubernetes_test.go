@@ -35,8 +35,7 @@ func TestAutoReadyEveryFieldHasToFit(t *testing.T) {
 					continue
 				}
 				refused++
-				spoilt, err := structpb.NewStruct(obj)
-				e2e.NoError(t, err)
+				spoilt := e2e.Must(structpb.NewStruct(obj))(t)
 				if isReady(t, spoilt) {
 					t.Errorf("ready although the type of %s is wrong", field)
 				}

@@ -102,9 +102,7 @@ func TestAutoReadyKinds(t *testing.T) {
 			} else if text == tc.object {
 				t.Fatalf("%q is not in the object", tc.from)
 			}
-			if got := isReady(t, object(t, text)); got != tc.want {
-				t.Errorf("%s: got %t, want %t", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, isReady(t, object(t, text)))
 		})
 	}
 }
@@ -200,8 +198,7 @@ func crossplaneReady(t *testing.T, conditions string) bool {
 	t.Helper()
 	var floats any
 	e2e.NoError(t, json.Unmarshal([]byte(conditions), &floats))
-	text, err := json.Marshal(map[string]any{"conditions": floats})
-	e2e.NoError(t, err)
+	text := e2e.Must(json.Marshal(map[string]any{"conditions": floats}))(t)
 	status := &xpv2.ConditionedStatus{}
 	return kjson.Unmarshal(text, status) == nil && status.GetCondition(xpv2.TypeReady).Status == "True"
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -133,10 +134,7 @@ func TestPackage(t *testing.T) {
 				t.Fatal("there is no builtin")
 			}
 			req := request(t, `{"input": `+tc.input+`, "desired": {}}`)
-			rsp, err := b.New(builtin.Options{Package: tc.pkg}).RunFunction(t.Context(), b.Name, req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rsp := e2e.Must(b.New(builtin.Options{Package: tc.pkg}).RunFunction(t.Context(), b.Name, req))(t)
 			if len(rsp.GetResults()) != 0 && tc.want == "" || !strings.Contains(fmt.Sprint(rsp.GetResults()), strings.ReplaceAll(tc.want, `"`, `\"`)) {
 				t.Errorf("%s: got %v", tc.reason, rsp.GetResults())
 			}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // celFilterRequest returns a request with the desired resources a and b, and an input in JSON.
@@ -40,9 +42,7 @@ func TestCELFilterFilters(t *testing.T) {
 			if tc.fatal == "" && fatal != "" || !strings.HasPrefix(fatal, tc.fatal) {
 				t.Errorf("%s: got %q, want %q", tc.reason, fatal, tc.fatal)
 			}
-			if got := strings.Join(slices.Sorted(maps.Keys(rsp.GetDesired().GetResources())), " "); got != tc.want {
-				t.Errorf("%s: got resources %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.Join(slices.Sorted(maps.Keys(rsp.GetDesired().GetResources())), " "))
 		})
 	}
 }

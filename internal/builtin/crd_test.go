@@ -61,8 +61,7 @@ func checkValid(t *testing.T, v *validate.Validator, b builtin.Builtin, path str
 	t.Helper()
 	apiVersion, kind, _ := strings.Cut(b.Input, " ")
 	maps.Copy(input, map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "input"}})
-	text, err := yaml.Marshal(input)
-	e2e.NoError(t, err)
+	text := e2e.Must(yaml.Marshal(input))(t)
 	results := v.Document(t.Context(), manifest.Document{Path: path, Line: 1, Text: text})
 	if len(results) != 1 || results[0].Status != validate.Valid {
 		t.Errorf("%s: got %+v for\n%s", path, results, text)
@@ -128,8 +127,7 @@ func TestCRD(t *testing.T) {
 			}}}]
 		}
 	}`
-	text, err := json.Marshal(b.CRD())
-	e2e.NoError(t, err)
+	text := e2e.Must(json.Marshal(b.CRD()))(t)
 	var got, wanted any
 	e2e.NoError(t, json.Unmarshal(text, &got))
 	e2e.NoError(t, json.Unmarshal([]byte(want), &wanted))
@@ -147,8 +145,7 @@ func TestCRDRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, err := builtin.Find(tc.builtin)
-			e2e.NoError(t, err)
+			b := e2e.Must(builtin.Find(tc.builtin))(t)
 			apiVersion, kind, _ := strings.Cut(b.Input, " ")
 			text := "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: x}\n" + strings.TrimSuffix(strings.TrimPrefix(tc.input, "{"), "}") + "\n"
 			results := validator(b).Document(t.Context(), manifest.Document{Path: "x.yaml", Line: 1, Text: []byte(text)})

@@ -22,16 +22,14 @@ import (
 // named returns the function of a builtin as it is in a version.
 func named(t testing.TB, name, version string) function.Runner {
 	t.Helper()
-	b, err := builtin.Find(name)
-	e2e.NoError(t, err)
+	b := e2e.Must(builtin.Find(name))(t)
 	return b.New(builtin.Options{Package: "acme/function:" + version})
 }
 
 // request parses a request in YAML.
 func request(t testing.TB, text string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	req, err := functiontest.ParseRequest([]byte(text))
-	e2e.NoError(t, err)
+	req := e2e.Must(functiontest.ParseRequest([]byte(text)))(t)
 	return req
 }
 
@@ -45,8 +43,7 @@ func object(t testing.TB, text string) *structpb.Struct {
 func respond(t testing.TB, f function.Runner, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	t.Helper()
 	before := proto.CloneOf(req)
-	rsp, err := f.RunFunction(t.Context(), "f", req)
-	e2e.NoError(t, err)
+	rsp := e2e.Must(f.RunFunction(t.Context(), "f", req))(t)
 	if !proto.Equal(before, req) {
 		t.Error("the request was changed")
 	}
@@ -80,15 +77,12 @@ func TestUnknownNames(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var warnings []string
-			b, err := builtin.Find(tc.name)
-			e2e.NoError(t, err)
+			b := e2e.Must(builtin.Find(tc.name))(t)
 			f := b.New(builtin.Options{Progress: func(e progress.Event) { warnings = append(warnings, e.Text) }})
 			for range 2 {
 				respond(t, f, request(t, resources+tc.input))
 			}
-			if got := strings.Join(warnings, "|"); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.Join(warnings, "|"))
 		})
 	}
 }
@@ -144,10 +138,8 @@ func TestCrashes(t *testing.T) {
 // locate returns the field, and the line in it unless that is the first, to which a fatal result refers.
 func locate(t *testing.T, name, fatal string, input *structpb.Struct) string {
 	t.Helper()
-	b, err := builtin.Find(name)
-	e2e.NoError(t, err)
-	text, err := input.MarshalJSON()
-	e2e.NoError(t, err)
+	b := e2e.Must(builtin.Find(name))(t)
+	text := e2e.Must(input.MarshalJSON())(t)
 	at := b.Locate(t.Context(), fatal, text, nil)
 	if at.Line > 1 {
 		return fmt.Sprintf("%s:%d", at.Field, at.Line)
@@ -219,9 +211,7 @@ func TestCanceled(t *testing.T) {
 				<-ctx.Done()
 			}
 			req := request(t, `{desired: {resources: {a: {}}}, observed: {resources: {a: {resource: {status: {conditions: [{type: Ready, message: one}]}}}}}, input: `+input+"}")
-			if _, err := named(t, name, "").RunFunction(ctx, "f", req); !errors.Is(err, cause) {
-				t.Errorf("got %v", err)
-			}
+			e2e.ErrorIs(t, "RunFunction", e2e.Err(named(t, name, "").RunFunction(ctx, "f", req)), cause)
 		})
 	}
 }
@@ -284,9 +274,7 @@ func FuzzFunctions(f *testing.F) {
 		if !proto.Equal(got, again) || fmt.Sprint(err) != fmt.Sprint(err2) || !proto.Equal(before, req) || err != nil && name != "sequencer" {
 			t.Errorf("%s: got %v and %v, then %v and %v", name, got, err, again, err2)
 		}
-		if _, err := proto.Marshal(got); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Err(proto.Marshal(got)))
 	})
 }
 

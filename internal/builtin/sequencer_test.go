@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -97,9 +98,7 @@ func TestSequencerVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seen := strings.TrimSuffix(sequencerObserved, "}") + ", u: {resource: {apiVersion: protection.crossplane.io/v1beta1, kind: Usage}}}"
 			req := sequencerRequest(t, tc.input, "{a: {"+sequencerReady+"}, b: {"+sequencerReady+"}, u: {"+sequencerReady+"}}", seen)
-			if got := sequencerSummary(respond(t, named(t, "sequencer", tc.version), req)); !strings.Contains(got, tc.want) {
-				t.Errorf("%s: got %s", tc.reason, got)
-			}
+			e2e.Has(t, tc.reason, sequencerSummary(respond(t, named(t, "sequencer", tc.version), req)), tc.want)
 		})
 	}
 }

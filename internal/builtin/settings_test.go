@@ -76,8 +76,7 @@ func TestConfigured(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, err := builtin.Find(tc.builtin)
-			e2e.NoError(t, err)
+			b := e2e.Must(builtin.Find(tc.builtin))(t)
 			r, err := b.Configured(builtin.Options{Package: tc.pkg, Settings: tc.settings, Annotated: tc.annotated})
 			if tc.err != "" {
 				if err == nil || err.Error() != tc.err || hint.Of(err) == "" {
@@ -112,8 +111,7 @@ func TestAnnotated(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, err := builtin.Find(tc.builtin)
-			e2e.NoError(t, err)
+			b := e2e.Must(builtin.Find(tc.builtin))(t)
 			got, err := b.Annotated(map[string]string{tc.name: tc.value})
 			if tc.err == "" && (err != nil || !maps.Equal(got, tc.want)) || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || string(hint.Of(err)) != tc.hint {
 				t.Errorf("%s: got %v, %v (hint: %q)", tc.reason, got, err, hint.Of(err))
@@ -136,8 +134,7 @@ func TestAnnotatedFolder(t *testing.T) {
 		"an annotation may name no folder outside":                {builtin.Options{Annotated: folder}, true},
 		"an annotation may name a folder that the user names too": {builtin.Options{Annotated: folder, Templates: []string{outside}}, false},
 	} {
-		r, err := b.Configured(tc.options)
-		e2e.NoError(t, err)
+		r := e2e.Must(b.Configured(tc.options))(t)
 		rsp, err := r.RunFunction(t.Context(), b.Name, &fnv1.RunFunctionRequest{Input: &structpb.Struct{}})
 		if refused := len(rsp.GetResults()) > 0; err != nil || refused != tc.refused {
 			t.Errorf("%s: got %v, %v", reason, rsp, err)
@@ -167,9 +164,7 @@ func TestExplain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.policy.Explain(tc.pkg); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, tc.policy.Explain(tc.pkg))
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // statusTransformerRequest returns a request in YAML, to which the hooks are added.
@@ -71,9 +73,7 @@ func TestStatusTransformerHooks(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			rsp := respond(t, named(t, "status-transformer", tc.version), statusTransformerRequest(t, tc.hooks, statusTransformerState))
-			if got := statusTransformerSummary(rsp); got != tc.want {
-				t.Errorf("%s:\n got %s\nwant %s", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, statusTransformerSummary(rsp))
 		})
 	}
 }

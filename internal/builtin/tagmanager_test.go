@@ -84,12 +84,9 @@ func TestTagManagerVersions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			rsp := respond(t, named(t, "tag-manager", tc.version), tagManagerRequest(t, tc.input, "{x: v}", "context: {apiextensions.crossplane.io/environment: {t: {a: b}}}"))
-			tags, err := rsp.GetDesired().GetResources()["b"].GetResource().MarshalJSON()
-			e2e.NoError(t, err)
+			tags := e2e.Must(rsp.GetDesired().GetResources()["b"].GetResource().MarshalJSON())(t)
 			got := strings.ReplaceAll(string(tags), " ", "") + results(rsp)
-			if !strings.Contains(got, tc.want) {
-				t.Errorf("%s: got %s", tc.reason, got)
-			}
+			e2e.Has(t, tc.reason, got, tc.want)
 		})
 	}
 }

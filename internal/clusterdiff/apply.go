@@ -101,10 +101,7 @@ func mergeStringData(secret map[string]any) {
 	}
 	delete(secret, "stringData")
 	old, _ := secret["data"].(map[string]any)
-	data := maps.Clone(old)
-	if data == nil {
-		data = map[string]any{}
-	}
+	data := maps.Collect(maps.All(old)) // not nil
 	for key, text := range texts {
 		if text, ok := text.(string); ok {
 			data[key] = base64.StdEncoding.EncodeToString([]byte(text))

@@ -29,8 +29,7 @@ spec:
 
 func check(t *testing.T, doc manifest.Document) []composition.Problem {
 	t.Helper()
-	c, err := composition.Decode(doc)
-	e2e.NoError(t, err)
+	c := e2e.Must(composition.Decode(doc))(t)
 	return composition.Check(c, func(function string) bool {
 		return strings.HasPrefix(function, "function-") && function != "function-patch-and-transform"
 	})
@@ -218,8 +217,7 @@ metadata2: {}
 
 func TestCheckWithoutFunctions(t *testing.T) {
 	doc := document(pipeline("  - {step: one, functionRef: {name: absent}}\n"))
-	c, err := composition.Decode(doc)
-	e2e.NoError(t, err)
+	c := e2e.Must(composition.Decode(doc))(t)
 	if got := composition.Check(c, nil); got != nil {
 		t.Errorf("without a list of functions every function exists: got %v", got)
 	}
@@ -232,9 +230,7 @@ func TestProblemIsAnError(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	const want = `dir/c.yaml:12: spec.pipeline[0].functionRef.name: the step "one" has no function name`
-	if got := problem.Error(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	e2e.Equal(t, "Error", want, problem.Error())
 }
 
 // TestGoldenCompositions checks the Compositions of the golden cases. The map want has the

@@ -60,10 +60,7 @@ func FromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (xr *unstructur
 func Bind(xr, claim *unstructured.Unstructured) {
 	sum := sha256.Sum256([]byte(claim.GetNamespace() + "/" + claim.GetName()))
 	xr.SetName(claim.GetName() + "-" + hex.EncodeToString(sum[:])[:5])
-	labels := maps.Clone(xr.GetLabels())
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	labels := maps.Collect(maps.All(xr.GetLabels())) // not nil
 	labels["crossplane.io/claim-name"], labels["crossplane.io/claim-namespace"] = claim.GetName(), claim.GetNamespace()
 	xr.SetLabels(labels)
 	spec, _ := xr.Object["spec"].(map[string]any)

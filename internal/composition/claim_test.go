@@ -13,8 +13,7 @@ import (
 
 func definition(t *testing.T, text string) schema.XRD {
 	t.Helper()
-	xrd, err := schema.NewXRD(object(t, text).Object)
-	e2e.NoError(t, err)
+	xrd := e2e.Must(schema.NewXRD(object(t, text).Object))(t)
 	return xrd
 }
 
@@ -123,8 +122,7 @@ func TestFromClaimNames(t *testing.T) {
 		claim := object(t, "{apiVersion: gold.test/v1, kind: Widget, spec: {}}")
 		claim.SetName(name)
 		claim.SetNamespace(namespace)
-		xr, err := composition.FromClaim(claim, xrd)
-		e2e.NoError(t, err)
+		xr := e2e.Must(composition.FromClaim(claim, xrd))(t)
 		return xr.GetName()
 	}
 	seen := map[string]bool{}
@@ -172,8 +170,7 @@ func TestFromClaimRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := composition.FromClaim(object(t, tc.claim), definition(t, tc.xrd))
-			e2e.ErrorHas(t, tc.reason, err, tc.want)
+			e2e.ErrorHas(t, tc.reason, e2e.Err(composition.FromClaim(object(t, tc.claim), definition(t, tc.xrd))), tc.want)
 		})
 	}
 }

@@ -6,12 +6,11 @@ import (
 	"testing"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestMayCompose checks which kinds Crossplane may compose without another ClusterRole, by the
@@ -53,9 +52,7 @@ func TestMayCompose(t *testing.T) {
 			if tc.spec != nil {
 				obj["spec"] = tc.spec
 			}
-			if got := composition.MayCompose(obj, composites); got != tc.want {
-				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, composition.MayCompose(obj, composites))
 		})
 	}
 }
@@ -88,12 +85,8 @@ func TestTemplateBases(t *testing.T) {
 		{Field: fmt.Sprintf(base, 5), Name: "same", Object: map[string]any{"kind": "Bucket", "spec": map[string]any{"forProvider": map[string]any{}}}},
 		{Field: fmt.Sprintf(base, 6), Name: "loop", Object: map[string]any{"kind": "Pod"}},
 	}
-	if diff := cmp.Diff(want, bases); diff != "" {
-		t.Errorf("only a template with a base has one, and patches of spec.forProvider make it a managed resource (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"template", "list"}, steps); diff != "" {
-		t.Errorf("a step without an input composes nothing by it (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "only a template with a base has one, and patches of spec.forProvider make it a managed resource", want, bases)
+	e2e.Equal(t, "a step without an input composes nothing by it", []string{"template", "list"}, steps)
 }
 
 // TestRolesGrant checks which ClusterRoles let Crossplane compose NetworkPolicies.
@@ -118,13 +111,8 @@ func TestRolesGrant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := "{apiVersion: rbac.authorization.k8s.io/v1, kind: " + tc.kind + ", metadata: {" + tc.labels + "}, rules: [" + tc.rule + "]}"
-			obj, err := manifest.Document{Text: []byte(text)}.Object()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := composition.RolesGrant([]map[string]any{obj}, schema.GroupResource{Group: "networking.k8s.io", Resource: "networkpolicies"}); got != tc.want {
-				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
-			}
+			obj := e2e.Object(t, text)
+			e2e.Equal(t, tc.reason, tc.want, composition.RolesGrant([]map[string]any{obj}, schema.GroupResource{Group: "networking.k8s.io", Resource: "networkpolicies"}))
 		})
 	}
 }
@@ -155,12 +143,8 @@ func TestClusterRole(t *testing.T) {
 		"metadata": map[string]any{"name": "x", "labels": map[string]any{"rbac.crossplane.io/aggregate-to-crossplane": "true"}},
 		"rules":    []any{rule("", "gateways", "namespaces", "pods", "pods/finalizers", "pods/status", "policies"), rule("cnpg.io", "pgclusters")},
 	}
-	if diff := cmp.Diff(want, role); diff != "" {
-		t.Errorf("there is a rule for each group, and a resource for each kind (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"Gateway", "Namespace", "Pod", "Policy"}, guessed); diff != "" {
-		t.Errorf("kinds without a definition are guessed (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "there is a rule for each group, and a resource for each kind", want, role)
+	e2e.Equal(t, "kinds without a definition are guessed", []string{"Gateway", "Namespace", "Pod", "Policy"}, guessed)
 	if role, _ := composition.ClusterRole("x", nil, nil, plural); role != nil {
 		t.Errorf("no kinds need no ClusterRole, got %v", role)
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -53,9 +54,7 @@ func TestDecode(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
 		})
 	}
 }
@@ -71,9 +70,7 @@ spec:
   mode: Resources
   resources: [{base: {kind: Bolt}}]
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	switch spec := e.Spec; {
 	case !e.Converted, e.Alpha, len(e.Notes) != 1, e.GetLabels()["shape"] != "square":
 		t.Errorf("got %+v", e)
@@ -105,9 +102,7 @@ func TestMatch(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c, err := composition.Decode(document(tc.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			xr := &unstructured.Unstructured{Object: map[string]any{}}
 			xr.SetAPIVersion(tc.apiVersion)
 			xr.SetKind(tc.kind)

@@ -33,10 +33,8 @@ func TestFeaturesIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := composition.ParseCrossplaneVersion(tc.version)
-			e2e.NoError(t, err)
-			all, err := composition.ParseFeatures([]string{tc.setting})
-			e2e.NoError(t, err)
+			v := e2e.Must(composition.ParseCrossplaneVersion(tc.version))(t)
+			all := e2e.Must(composition.ParseFeatures([]string{tc.setting}))(t)
 			got, warnings, err := all.In(v)
 			switch {
 			case tc.err != "":

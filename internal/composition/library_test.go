@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition"
@@ -34,19 +33,13 @@ func xrdFor(version, kind, more string) string {
 // a separator line, so the texts begin on lines 1, 3, 5 and so on.
 func documents(t *testing.T, texts ...string) []manifest.Document {
 	t.Helper()
-	docs, err := manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := e2e.Must(manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n"))))(t)
 	return docs
 }
 
 func library(t *testing.T, texts ...string) *composition.Library {
 	t.Helper()
-	l, err := composition.Load(documents(t, texts...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := e2e.Must(composition.Load(documents(t, texts...)))(t)
 	return l
 }
 
@@ -117,12 +110,8 @@ func TestLoad(t *testing.T) {
 			for _, e := range l.Compositions() {
 				got = append(got, e.GetName()+" "+e.Document.Position())
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-			if diff := cmp.Diff(tc.wantIgnored, l.Ignored()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
+			e2e.Equal(t, tc.reason, tc.wantIgnored, l.Ignored())
 		})
 	}
 }
@@ -221,9 +210,7 @@ func TestSelect(t *testing.T) {
 			xr := object(t, "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: "+tc.spec+"}")
 			before := xr.DeepCopy()
 			got, err := library(t, tc.library...).Select(xr)
-			if diff := cmp.Diff(before, xr); diff != "" {
-				t.Errorf("%s: the XR was changed (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, before, xr)
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(string(hint.Of(err)), tc.wantHint) {
 					t.Fatalf("%s: got %v (hint: %s), want %q", tc.reason, err, hint.Of(err), tc.wantErr)

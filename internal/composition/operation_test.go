@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -33,9 +34,7 @@ func TestDecodeOperation(t *testing.T) {
 			if err == nil {
 				got = fmt.Sprintf("%s %q labels %v steps %d", op.Kind, op.Name, op.Labels, len(e.Spec.Pipeline))
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -61,9 +60,7 @@ spec:
         functionRef: {name: nobody}
 `
 	_, e, err := composition.DecodeOperation(manifest.Document{Path: "op.yaml", Line: 1, Text: []byte(cron)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	var got []string
 	for _, p := range composition.Check(e, func(name string) bool { return name == "f" }) {
 		got = append(got, string(p.Kind)+" "+p.Error())

@@ -49,8 +49,7 @@ func comparePrediction(t *testing.T, server *apiServer, dir string, crds []map[s
 		}
 	}
 	// As in the JSON of xfn diff, all numbers become float64.
-	text, err := json.Marshal(got)
-	e2e.NoError(t, err)
+	text := e2e.Must(json.Marshal(got))(t)
 	clear(got)
 	unmarshalJSON(t, text, &got)
 	known := knownPredictions(t, file("differences.yaml"))

@@ -74,8 +74,7 @@ func serverProgram(t testing.TB, variable, name string) string {
 // freePort returns a TCP port of 127.0.0.1 that no process uses.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	e2e.NoError(t, errors.Join(err, l.Close()))
 	return port
@@ -106,8 +105,7 @@ func startProcess(t testing.TB, dir, path string, args ...string) *process {
 	t.Helper()
 	name := filepath.Base(path)
 	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
-	log, err := os.Create(p.log)
-	e2e.NoError(t, err)
+	log := e2e.Must(os.Create(p.log))(t)
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	e2e.NoError(t, errors.Join(cmd.Start(), log.Close()))

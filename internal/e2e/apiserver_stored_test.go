@@ -69,8 +69,7 @@ func compareStored(t *testing.T, server *apiServer) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			xrds, cases := storedCases(t, path)
 			for _, xrd := range xrds {
-				crds, err := definition.All(xrd)
-				e2e.NoError(t, err)
+				crds := e2e.Must(definition.All(xrd))(t)
 				server.Install(t, crds...)
 			}
 			for _, c := range cases {

@@ -37,8 +37,7 @@ func TestAPIServer(t *testing.T) {
 // eachFolder runs a subtest for each folder in testdata/NAME.
 func eachFolder(t *testing.T, name string, test func(t *testing.T, dir string)) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join("testdata", "apiserver", name))
-	e2e.NoError(t, err)
+	entries := e2e.Must(os.ReadDir(filepath.Join("testdata", "apiserver", name)))(t)
 	for _, e := range entries {
 		if e.IsDir() {
 			t.Run(e.Name(), func(t *testing.T) { test(t, filepath.Join("testdata", "apiserver", name, e.Name())) })
@@ -66,16 +65,14 @@ func runXFN(t *testing.T, args ...string) (stdout []byte, ok bool) {
 // readObjects returns the objects in a file.
 func readObjects(t *testing.T, path string) []map[string]any {
 	t.Helper()
-	docs, err := manifest.Reader{FS: afero.NewOsFs()}.All(t.Context(), path)
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifest.Reader{FS: afero.NewOsFs()}.All(t.Context(), path))(t)
 	return decodeObjects(t, docs)
 }
 
 // parseObjects returns the objects in text, which is YAML.
 func parseObjects(t *testing.T, text []byte) []map[string]any {
 	t.Helper()
-	docs, err := manifest.Split("output", text)
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifest.Split("output", text))(t)
 	return decodeObjects(t, docs)
 }
 
@@ -83,8 +80,7 @@ func decodeObjects(t *testing.T, docs []manifest.Document) []map[string]any {
 	t.Helper()
 	var all []map[string]any
 	for _, doc := range docs {
-		obj, err := doc.Object()
-		e2e.NoError(t, err)
+		obj := e2e.Must(doc.Object())(t)
 		all = append(all, obj)
 	}
 	return all

@@ -70,8 +70,7 @@ func compareVerdicts(t *testing.T, server *apiServer, definitions, table string)
 func verdicts(t *testing.T, path string) []verdict {
 	t.Helper()
 	text := []byte(e2e.ReadFile(t, path))
-	docs, err := manifest.Split(path, text)
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifest.Split(path, text))(t)
 	all := make([]verdict, len(docs))
 	for i, doc := range docs {
 		e2e.NoError(t, doc.Decode(&all[i]))
@@ -115,19 +114,16 @@ func acceptsObject(r validate.Result) bool { return r.Status == validate.Valid }
 // an API server requires and xfn does not need.
 func crossplaneCRDs(t *testing.T) []map[string]any {
 	t.Helper()
-	archive, err := zip.OpenReader(filepath.Join("..", "schema", "crossplane", string(schema.V2_3)+".zip"))
-	e2e.NoError(t, err)
+	archive := e2e.Must(zip.OpenReader(filepath.Join("..", "schema", "crossplane", string(schema.V2_3)+".zip")))(t)
 	defer archive.Close()
 	var crds []map[string]any
 	for _, f := range archive.File {
-		r, err := f.Open()
-		e2e.NoError(t, err)
+		r := e2e.Must(f.Open())(t)
 		var crd extv1.CustomResourceDefinition
 		e2e.NoError(t, json.NewDecoder(r).Decode(&crd))
 		crd.APIVersion, crd.Spec.Names.Plural = "apiextensions.k8s.io/v1", strings.ToLower(crd.Spec.Names.Kind)+"s"
 		crd.Name, crd.Spec.Versions[0].Storage = crd.Spec.Names.Plural+"."+crd.Spec.Group, true
-		obj, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&crd)
-		e2e.NoError(t, err)
+		obj := e2e.Must(runtime.DefaultUnstructuredConverter.ToUnstructured(&crd))(t)
 		delete(obj, "status")
 		crds = append(crds, obj)
 	}

@@ -69,9 +69,7 @@ spec:
 		benchtest.Measure(b, row.name, benchtest.Jobs{Floor: func() benchtest.Cost { return benchtest.Timed(floor) }, XFN: func(xfn string) benchtest.Cost {
 			out, dir := outputs[xfn], watched[xfn]
 			await := func() {
-				if _, err := out.await(rendered); err != nil {
-					b.Fatal(err)
-				}
+				e2e.NoError(b, e2e.Err(out.await(rendered)))
 			}
 			save := func() { // Like editors, it replaces the file at once.
 				err := os.WriteFile(written, fmt.Appendf(nil, row.content, time.Now().UnixNano()), 0o600)

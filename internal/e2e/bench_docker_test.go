@@ -59,17 +59,13 @@ func BenchmarkRenderDocker(b *testing.B) {
 func bareRun(b *testing.B, docker, img string) {
 	b.Helper()
 	benchtest.Run(b, ".", docker, "run", "-d", "--name", "xfn-bare", "-p", "127.0.0.1::9443", img, "--insecure")
-	port, err := exec.CommandContext(b.Context(), docker, "port", "xfn-bare", "9443/tcp").Output()
-	e2e.NoError(b, err)
-	client, err := grpc.Dial(strings.TrimSpace(string(port)), grpc.Options{})
-	e2e.NoError(b, err)
+	port := e2e.Must(exec.CommandContext(b.Context(), docker, "port", "xfn-bare", "9443/tcp").Output())(b)
+	client := e2e.Must(grpc.Dial(strings.TrimSpace(string(port)), grpc.Options{}))(b)
 	defer client.Close()
 	ctx, cancel := context.WithTimeoutCause(b.Context(), time.Minute, fmt.Errorf("no response"))
 	defer cancel()
 	e2e.NoError(b, client.WaitReady(ctx))
 	// The request has no XR, so the function returns a fatal result, which is not an
 	// error of the call.
-	if _, err := client.RunFunction(ctx, "function-hello", &fnv1.RunFunctionRequest{}); err != nil {
-		b.Fatal(err)
-	}
+	e2e.NoError(b, e2e.Err(client.RunFunction(ctx, "function-hello", &fnv1.RunFunctionRequest{})))
 }

@@ -101,8 +101,7 @@ func createLayer(b *testing.B, path string, write func(io.Writer) error) benchLa
 // fileSum returns the SHA-256 digest of a file in hexadecimal.
 func fileSum(b *testing.B, path string) string {
 	b.Helper()
-	f, err := os.Open(path)
-	e2e.NoError(b, err)
+	f := e2e.Must(os.Open(path))(b)
 	defer f.Close()
 	h, _, err := v1.SHA256(f)
 	e2e.NoError(b, err)
@@ -206,8 +205,7 @@ func writeBenchFile(tw *tar.Writer, f benchFile) error {
 
 func encoded(b *testing.B, v any) []byte {
 	b.Helper()
-	data, err := json.Marshal(v)
-	e2e.NoError(b, err)
+	data := e2e.Must(json.Marshal(v))(b)
 	return data
 }
 

@@ -47,8 +47,7 @@ func BenchmarkBuild(b *testing.B) {
 		}
 		engine := dockerenginetest.Open(b)
 		b.Setenv("DOCKER_HOST", engine.Endpoint().Host)
-		f, err := os.Open(saved)
-		e2e.NoError(b, err)
+		f := e2e.Must(os.Open(saved))(b)
 		defer f.Close()
 		dockerenginetest.Forget(b, engine, benchImage)
 		e2e.NoError(b, engine.LoadArchive(b.Context(), f))
@@ -180,14 +179,12 @@ func benchPackage(b *testing.B) (file string, blobs []v1.Descriptor) {
 	file = filepath.Join(b.TempDir(), "bench.xpkg")
 	benchtest.Run(b, ".", e2e.Binary(b), "xpkg", "build", "-q", "-f", benchMetadata(b, dir), "--embed-runtime-image-tarball", layout, "-o", file)
 	removeAll(b, dir)
-	f, err := xpkg.Open(b.Context(), file)
-	e2e.NoError(b, err)
+	f := e2e.Must(xpkg.Open(b.Context(), file))(b)
 	defer func() { _ = f.Close() }()
 	img, ok := f.Artifact.(v1.Image)
 	if !ok {
 		b.Fatal("the package is not an image")
 	}
-	m, err := img.Manifest()
-	e2e.NoError(b, err)
+	m := e2e.Must(img.Manifest())(b)
 	return file, append(m.Layers, m.Config)
 }

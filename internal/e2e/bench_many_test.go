@@ -117,8 +117,7 @@ func validateAlone(b *testing.B, definition, resources string) {
 	e2e.NoError(b, yaml.Unmarshal([]byte(definition), &xrd))
 	var props apiextensions.JSONSchemaProps
 	e2e.NoError(b, extv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(xrd.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil))
-	tree, err := structural.NewStructural(&props)
-	e2e.NoError(b, err)
+	tree := e2e.Must(structural.NewStructural(&props))(b)
 	forms, _, err := validation.NewSchemaValidator(&props)
 	e2e.NoError(b, err)
 	rules := cel.NewValidator(tree, true, celconfig.PerCallLimit)
@@ -207,8 +206,7 @@ func BenchmarkDefinitions(b *testing.B) {
 				for _, text := range texts {
 					var v any
 					e2e.NoError(b, yaml.Unmarshal([]byte(text), &v))
-					_, err := yaml.Marshal(v)
-					e2e.NoError(b, err)
+					e2e.NoError(b, e2e.Err(yaml.Marshal(v)))
 				}
 			})
 		},
@@ -249,8 +247,7 @@ func repeated(n int, format string) string {
 func copyOf(b *testing.B, from string, files map[string]string) string {
 	b.Helper()
 	dir := b.TempDir()
-	entries, err := os.ReadDir(from)
-	e2e.NoError(b, err)
+	entries := e2e.Must(os.ReadDir(from))(b)
 	all := map[string]string{}
 	for _, e := range entries {
 		all[e.Name()] = e2e.ReadFile(b, filepath.Join(from, e.Name()))

@@ -70,8 +70,7 @@ func (r *benchRegistry) clear(b *testing.B) {
 		r.start(b)
 		return
 	}
-	content, err := filepath.Glob(filepath.Join(r.dir, "*"))
-	e2e.NoError(b, err)
+	content := e2e.Must(filepath.Glob(filepath.Join(r.dir, "*")))(b)
 	removeAll(b, content...)
 }
 

@@ -16,14 +16,12 @@ import (
 // images of 1 MiB without Node.js. Its packages stay in the user's cache directory.
 func benchTypeScript(t testing.TB) typeScriptFunction {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	e2e.NoError(t, err)
+	cache := e2e.Must(os.UserCacheDir())(t)
 	f := typeScriptFunction{dir: t.TempDir(), cache: filepath.Join(cache, "xfn-test", "npm"), registry: npmRegistry(t)}
 	e2e.NoError(t, os.CopyFS(f.dir, os.DirFS("testdata/typescript")))
 	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: bench}\nspec: {}\n"
 	e2e.WriteFile(t, filepath.Join(f.dir, "crossplane.yaml"), meta)
-	layer, err := random.Layer(1<<20, "application/vnd.oci.image.layer.v1.tar+gzip")
-	e2e.NoError(t, err)
+	layer := e2e.Must(random.Layer(1<<20, "application/vnd.oci.image.layer.v1.tar+gzip"))(t)
 	var all []any
 	for _, arch := range []string{"amd64", "arm64"} {
 		config := v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}

@@ -51,8 +51,7 @@ func compareImage(t *testing.T, dir, path string) string {
 	e2e.NoError(t, json.Unmarshal([]byte(e2e.ReadFile(t, filepath.Join(dir, "image.json"))), &want))
 	want.Config = settings(want.Config)
 	want.YAML, want.Examples = e2e.ReadFile(t, filepath.Join(dir, "package.yaml")), optional(t, filepath.Join(dir, "examples.yaml"))
-	f, err := xpkg.Open(t.Context(), path)
-	e2e.NoError(t, err)
+	f := e2e.Must(xpkg.Open(t.Context(), path))(t)
 	defer f.Close()
 	img := f.Artifact.(v1.Image)
 	if err := validate.Image(img); err != nil {
@@ -66,15 +65,12 @@ func compareImage(t *testing.T, dir, path string) string {
 // describe returns the corpusImage of an image that xfn built.
 func describe(t *testing.T, img v1.Image) corpusImage {
 	t.Helper()
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
-	raw, err := img.RawConfigFile()
-	e2e.NoError(t, err)
+	m := e2e.Must(img.Manifest())(t)
+	raw := e2e.Must(img.RawConfigFile())(t)
 	var got corpusImage
 	e2e.NoError(t, json.Unmarshal(raw, &got.Config))
 	labels, _ := got.Config["config"].(map[string]any)["Labels"].(map[string]any)
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
+	layers := e2e.Must(img.Layers())(t)
 	for i, l := range layers {
 		mark, _ := labels["io.crossplane.xpkg:"+m.Layers[i].Digest.String()].(string)
 		if a := m.Layers[i].Annotations["io.crossplane.xpkg"]; a != mark {
@@ -111,8 +107,7 @@ func filesOf(t *testing.T, l v1.Layer) ([]corpusFile, map[string]string) {
 			UID: h.Uid, GID: h.Gid, Mtime: h.ModTime.Unix(), Size: h.Size,
 		}
 		if h.Typeflag == tar.TypeReg {
-			data, err := io.ReadAll(tr)
-			e2e.NoError(t, err)
+			data := e2e.Must(io.ReadAll(tr))(t)
 			f.Type, f.SHA256 = "file", fmt.Sprintf("%x", sha256.Sum256(data))
 			content[h.Name] = string(data)
 		}

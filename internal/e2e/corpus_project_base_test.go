@@ -31,20 +31,14 @@ func pushBase(t testing.TB, reference string, imageFor func(arch string) v1.Imag
 	var images []oci.Artifact
 	for _, arch := range []string{"amd64", "arm64"} {
 		img := imageFor(arch)
-		desc, err := oci.Describe(img)
-		e2e.NoError(t, err)
+		desc := e2e.Must(oci.Describe(img))(t)
 		desc.Platform = &v1.Platform{OS: "linux", Architecture: arch}
 		idx.Manifests, images = append(idx.Manifests, desc), append(images, img)
 	}
-	raw, err := json.Marshal(idx)
-	e2e.NoError(t, err)
-	artifact, err := oci.Index(raw, images...)
-	e2e.NoError(t, err)
-	ref, err := name.NewTag(reference)
-	e2e.NoError(t, err)
-	if _, err := push.Artifact(t.Context(), ref, artifact, push.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	raw := e2e.Must(json.Marshal(idx))(t)
+	artifact := e2e.Must(oci.Index(raw, images...))(t)
+	ref := e2e.Must(name.NewTag(reference))(t)
+	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, artifact, push.Options{})))
 }
 
 // baseImage returns a base image of the cases: a package of a function, or a plain image.

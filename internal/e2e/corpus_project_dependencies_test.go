@@ -63,15 +63,10 @@ func pushDependencies(t *testing.T, address string) {
 		text := fmt.Sprintf("apiVersion: meta.pkg.crossplane.io/v1\nkind: %s\nmetadata: {name: %.6s}\nspec:\n  crossplane: {version: \">=v1.0.0\"}\n%s", content[0], reference, content[1])
 		fsys := afero.NewMemMapFs()
 		e2e.NoError(t, afero.WriteFile(fsys, "package/crossplane.yaml", []byte(text), 0o644))
-		pkg, err := xpkg.Read(t.Context(), fsys, "package", xpkg.ReadOptions{})
-		e2e.NoError(t, err)
-		artifact, err := xpkg.Build(pkg, nil, xpkg.BuildOptions{})
-		e2e.NoError(t, err)
-		ref, err := name.NewTag(address + "/dep/" + reference)
-		e2e.NoError(t, err)
-		if _, err := push.Artifact(t.Context(), ref, artifact, push.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		pkg := e2e.Must(xpkg.Read(t.Context(), fsys, "package", xpkg.ReadOptions{}))(t)
+		artifact := e2e.Must(xpkg.Build(pkg, nil, xpkg.BuildOptions{}))(t)
+		ref := e2e.Must(name.NewTag(address + "/dep/" + reference))(t)
+		e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, artifact, push.Options{})))
 	}
 }
 
@@ -93,8 +88,7 @@ func serveCRD(t *testing.T) string {
 func gitRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	repo, err := git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: plumbing.Main}})
-	e2e.NoError(t, err)
+	repo := e2e.Must(git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: plumbing.Main}}))(t)
 	e2e.NoError(t, os.Mkdir(filepath.Join(dir, "crds"), 0o755))
 	e2e.WriteFile(t, filepath.Join(dir, "crds", "config.yaml"), dependencyCRD("example.org", "ProviderConfig", "providerconfigs"))
 	tree, err := repo.Worktree()

@@ -35,8 +35,7 @@ func (c *projectCase) compareRepositories(t *testing.T) {
 	for repository, tags := range want {
 		for tag, golden := range tags {
 			ref := c.tag(t, repository, tag)
-			a, err := image.Artifact(t.Context(), ref, image.Options{})
-			e2e.NoError(t, err)
+			a := e2e.Must(image.Artifact(t.Context(), ref, image.Options{}))(t)
 			if got, err := a.MediaType(); err != nil || string(got) != golden.MediaType {
 				t.Errorf("%s: got media type %s, %v, want %s", ref, got, err, golden.MediaType)
 			}
@@ -47,8 +46,7 @@ func (c *projectCase) compareRepositories(t *testing.T) {
 			}
 			var got []any
 			if idx, ok := a.(v1.ImageIndex); ok {
-				images, err := xpkg.Images(idx)
-				e2e.NoError(t, err)
+				images := e2e.Must(xpkg.Images(idx))(t)
 				for _, i := range images {
 					got = append(got, structure(manifestOf(t, i.Image)))
 				}
@@ -80,10 +78,8 @@ func (c *projectCase) tag(t *testing.T, repository, tag string) name.Tag {
 // registry.
 func (c *projectCase) assertDependency(t *testing.T, configuration, tag, repository string, function xpkg.Artifact) {
 	t.Helper()
-	a, err := image.Artifact(t.Context(), c.tag(t, configuration, tag), image.Options{})
-	e2e.NoError(t, err)
-	digest, err := function.Digest()
-	e2e.NoError(t, err)
+	a := e2e.Must(image.Artifact(t.Context(), c.tag(t, configuration, tag), image.Options{}))(t)
+	digest := e2e.Must(function.Digest())(t)
 	text, err := xpkg.PackageYAML(t.Context(), a.(v1.Image))
 	if want := fmt.Sprintf("package: %s/%s\n    version: %s\n", c.address, repository, digest); err != nil || !strings.Contains(string(text), want) {
 		t.Errorf("the Configuration does not depend on\n%s%s, %v", want, text, err)

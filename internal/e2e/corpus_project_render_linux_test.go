@@ -23,10 +23,8 @@ func TestProjectRenderCorpus(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the runtime images of the cases are for amd64")
 	}
-	program, err := functiontest.BuildChild()
-	e2e.NoError(t, err)
-	layer, err := remotetest.Layer(map[string][]byte{"function": program})
-	e2e.NoError(t, err)
+	program := e2e.Must(functiontest.BuildChild())(t)
+	layer := e2e.Must(remotetest.Layer(map[string][]byte{"function": program}))(t)
 	entrypoint := append([]string{"/function"}, functiontest.ChildArgs(functiontest.Serves, "")...)
 	img := remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Config{Entrypoint: entrypoint})
 	for name, tc := range map[string]struct {

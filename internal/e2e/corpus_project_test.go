@@ -206,8 +206,7 @@ func (c *projectCase) compareFiles(t *testing.T, before map[string]string) {
 	}
 	var got []string
 	for path := range tree(t, c.work) {
-		rel, err := filepath.Rel(c.work, path)
-		e2e.NoError(t, err)
+		rel := e2e.Must(filepath.Rel(c.work, path))(t)
 		if before[path] == "" {
 			got = append(got, filepath.ToSlash(rel))
 		}
@@ -246,8 +245,7 @@ func (c *projectCase) compareArchive(t *testing.T, path string) {
 	}
 	var want struct{ Images map[string]goldenImage }
 	e2e.NoError(t, json.Unmarshal([]byte(c.golden(t, "outputs.json")), &want))
-	file, err := archive.OpenTagged(t.Context(), path)
-	e2e.NoError(t, err)
+	file := e2e.Must(archive.OpenTagged(t.Context(), path))(t)
 	defer file.Close()
 	var tags []string
 	for _, img := range file.Images {
@@ -257,9 +255,7 @@ func (c *projectCase) compareArchive(t *testing.T, path string) {
 			continue
 		}
 		c.compareTexts(t, img)
-		if diff := cmp.Diff(comparable(golden), comparable(describeImage(t, img.Image))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", img.Tag, diff)
-		}
+		e2e.Equal(t, img.Tag, comparable(golden), comparable(describeImage(t, img.Image)))
 	}
 	e2e.Equal(t, "tags, sorted", slices.Sorted(maps.Keys(want.Images)), tags)
 }
@@ -279,8 +275,7 @@ func (c *projectCase) compareTexts(t *testing.T, img archive.Tagged) {
 		if _, err := os.Stat(base + suffix); err != nil {
 			continue
 		}
-		got, err := read()
-		e2e.NoError(t, err)
+		got := e2e.Must(read())(t)
 		want := c.ports.Replace(e2e.ReadFile(t, base+suffix))
 		if diff := cmp.Diff(anyDigest.ReplaceAllString(want, "DIGEST"), anyDigest.ReplaceAllString(string(got), "DIGEST")); diff != "" {
 			t.Errorf("%s%s (-want +got):\n%s", img.Tag, suffix, diff)

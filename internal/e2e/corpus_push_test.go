@@ -287,13 +287,11 @@ func (s pushSite) tag(t *testing.T, registry string) pushedShape {
 
 func fetchManifest(t *testing.T, host, repo, reference string) json.RawMessage {
 	t.Helper()
-	req, err := http.NewRequestWithContext(e2e.Context(t), http.MethodGet, "http://"+host+"/v2/"+repo+"/manifests/"+reference, nil)
-	e2e.NoError(t, err)
+	req := e2e.Must(http.NewRequestWithContext(e2e.Context(t), http.MethodGet, "http://"+host+"/v2/"+repo+"/manifests/"+reference, nil))(t)
 	for _, accepted := range []types.MediaType{types.OCIImageIndex, types.OCIManifestSchema1, types.DockerManifestList, types.DockerManifestSchema2} {
 		req.Header.Add("Accept", string(accepted))
 	}
-	resp, err := http.DefaultClient.Do(req)
-	e2e.NoError(t, err)
+	resp := e2e.Must(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNotFound {
 		return nil

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/moby/moby/client"
 	"sigs.k8s.io/yaml"
 
@@ -96,8 +95,7 @@ func knownDifferences(t *testing.T, list string) map[string]difference {
 
 // comparePackage builds a case and compares the result.
 func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
-	dir, err := filepath.Abs(filepath.Join(corpus, name))
-	e2e.NoError(t, err)
+	dir := e2e.Must(filepath.Abs(filepath.Join(corpus, name)))(t)
 	tmp := t.TempDir()
 	work := filepath.Join(tmp, "case")
 	env := makeCase(t, dir, tmp)
@@ -119,9 +117,7 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 		diff = fmt.Sprintf("exit code %d, the crossplane CLI's is %s: %s", code, want, e2e.ReadFile(t, filepath.Join(dir, "stderr")))
 	}
 	if code != 0 {
-		if diff := cmp.Diff(before, tree(t, work)); diff != "" {
-			t.Errorf("a failed build left traces (-before +after):\n%s", diff)
-		}
+		e2e.Equal(t, "a failed build left traces", before, tree(t, work))
 	}
 	switch {
 	case listed && diff == "":

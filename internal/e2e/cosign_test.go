@@ -32,10 +32,8 @@ func newCosigner(t *testing.T, log *remotetest.Log) cosigner {
 	t.Helper()
 	c := cosigner{path: program(t, "cosign"), dir: t.TempDir(), key: remotetest.SignKey(t)}
 	c.env = append(os.Environ(), "HOME="+c.dir, "COSIGN_PASSWORD=s3cret", "SIGSTORE_REKOR_PUBLIC_KEY="+log.File)
-	private, err := c.key.Encrypt([]byte("s3cret"))
-	e2e.NoError(t, err)
-	public, err := c.key.Public().PEM()
-	e2e.NoError(t, err)
+	private := e2e.Must(c.key.Encrypt([]byte("s3cret")))(t)
+	public := e2e.Must(c.key.Public().PEM())(t)
 	for name, text := range map[string][]byte{"cosign.key": private, "cosign.pub": public} {
 		e2e.NoError(t, os.WriteFile(filepath.Join(c.dir, name), text, 0o600))
 	}
@@ -57,8 +55,7 @@ func (c cosigner) run(t *testing.T, args ...string) string {
 // verify verifies that the key signed the manifest at ref.
 func (c cosigner) verify(t *testing.T, ref name.Reference) image.Verification {
 	t.Helper()
-	v, err := image.Verify(t.Context(), ref, []signature.Verifier{c.key.Public()}, remote.New(remote.Options{}), func(progress.Event) {})
-	e2e.NoError(t, err)
+	v := e2e.Must(image.Verify(t.Context(), ref, []signature.Verifier{c.key.Public()}, remote.New(remote.Options{}), func(progress.Event) {}))(t)
 	return v
 }
 
@@ -68,9 +65,7 @@ func TestCosign(t *testing.T) {
 	log := remotetest.ServeLog(t)
 	c := newCosigner(t, log)
 	ours := signed(t, push.Options{SignKey: c.key.Signer(), Log: &push.Log{URL: log.URL, Key: log.PEM}})
-	if out := c.run(t, "verify", "--key", "cosign.pub", ours.Name()); !strings.Contains(out, "Existence of the claims in the transparency log was verified offline") {
-		t.Errorf("cosign verified another thing:\n%s", out)
-	}
+	e2e.Has(t, "cosign verified another thing", c.run(t, "verify", "--key", "cosign.pub", ours.Name()), "Existence of the claims in the transparency log was verified offline")
 	theirs := signed(t, push.Options{})
 	c.run(t, "sign", "--key", "cosign.key", "--rekor-url", log.URL, "--new-bundle-format=false", "--use-signing-config=false", "-y", theirs.Name())
 	c.verify(t, theirs)
@@ -124,8 +119,7 @@ func TestCosignKeyless(t *testing.T) {
 	const subject = "https://ci.example.org/acme/conf/release.yml"
 	log, authority := remotetest.ServeLog(t), remotetest.ServeAuthority(t)
 	c := newCosigner(t, log)
-	logKey, err := signature.ParseLogKey(log.PEM)
-	e2e.NoError(t, err)
+	logKey := e2e.Must(signature.ParseLogKey(log.PEM))(t)
 	identity, err := signature.NewIdentity(regexp.MustCompile(subject), remotetest.Issuer, authority.Root, logKey, nil)
 	e2e.NoError(t, err)
 	e2e.WriteFile(t, filepath.Join(c.dir, "token.txt"), authority.Token(subject, time.Hour))

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -170,8 +169,7 @@ func TestDevKeys(t *testing.T) {
 	}
 	p.types("t")
 	p.awaitOutput("the trace is in")
-	path, err := p.await(regexp.MustCompile(`\S+trace\.html`))
-	e2e.NoError(t, err)
+	path := e2e.Must(p.await(regexp.MustCompile(`\S+trace\.html`)))(t)
 	if page, err := os.ReadFile(path); err != nil || !strings.Contains(string(page), "function-dummy") {
 		t.Errorf("the page %s has no trace: %v", path, err)
 	}
@@ -180,9 +178,7 @@ func TestDevKeys(t *testing.T) {
 	p.types("x") // No command has this key.
 	p.types("q")
 	p.awaitExit()
-	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder of the page is left: %v", err)
-	}
+	e2e.ErrorIs(t, "the folder of the page is left", e2e.Err(os.Stat(filepath.Dir(path))), fs.ErrNotExist)
 	if after := p.modes(); after != p.before {
 		t.Errorf("the terminal has modes %+v after the end, want %+v", after, p.before)
 	}
@@ -204,9 +200,7 @@ func TestDevShowsAll(t *testing.T) {
 	p.awaitOutput("+ spec.field0: 0", "+ spec.field59: 59", "q quit")
 	p.types("d")
 	p.awaitOutput("d shows all", "q quit")
-	if _, err := os.Stat(filepath.Join(p.dir, "page.html")); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Err(os.Stat(filepath.Join(p.dir, "page.html"))))
 	p.types("\x03") // Ctrl-C
 	p.awaitExit()
 }
@@ -232,8 +226,7 @@ func TestHelpHasTheWidthOfTheTerminal(t *testing.T) {
 		cmd := e2e.Command(t, "cache", "prune", "--help")
 		cmd.Stdout = screen
 		e2e.NoError(t, cmd.Run())
-		text, err := out.await(regexp.MustCompile(`(?s)Usage: .*--dry-run.*\n`))
-		e2e.NoError(t, err)
+		text := e2e.Must(out.await(regexp.MustCompile(`(?s)Usage: .*--dry-run.*\n`)))(t)
 		longest := 0
 		for line := range strings.Lines(text) {
 			longest = max(longest, len(strings.TrimRight(line, "\r\n")))

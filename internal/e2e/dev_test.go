@@ -84,9 +84,7 @@ func rendersAgain(t *testing.T, cmd *exec.Cmd, first, file, old, with, then stri
 		_ = w.Close()
 	}()
 	out := transcribe(r)
-	if _, err := out.await(regexp.MustCompile("(?ms)" + first + ".*^watching ")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(out.await(regexp.MustCompile("(?ms)"+first+".*^watching "))))
 	path := filepath.Join(cmd.Dir, file)
 	text, err := os.ReadFile(path)
 	if err == nil {

@@ -73,9 +73,7 @@ func TestPathsInContributing(t *testing.T) {
 		t.Errorf("found only %d paths", len(found))
 	}
 	for _, m := range found {
-		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
-			t.Errorf("the page names a file that does not exist: %v", err)
-		}
+		e2e.WantError(t, "the page names a file that does not exist", e2e.Err(os.Stat(filepath.Join(root, m[1]))), "")
 	}
 }
 
@@ -229,8 +227,7 @@ func compareOutput(t *testing.T, s step, got string) {
 // freeAddress returns an unused address of the loopback interface.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -256,8 +253,7 @@ func pageEnvironment(t *testing.T, dir, files string) []string {
 
 // TestDocsLinks checks that the files and headings of links between pages exist.
 func TestDocsLinks(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	e2e.NoError(t, err)
+	root := e2e.Must(filepath.Abs("../.."))(t)
 	links := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	for _, page := range markdownFiles(t, root) {
 		text := e2e.ReadFile(t, page)

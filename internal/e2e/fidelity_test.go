@@ -46,8 +46,7 @@ func TestFidelityTable(t *testing.T) {
 // number of its YAML files.
 func countCases(t *testing.T, dir string) int {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	e2e.NoError(t, err)
+	entries := e2e.Must(os.ReadDir(dir))(t)
 	folders, files := 0, 0
 	for _, e := range entries {
 		switch {

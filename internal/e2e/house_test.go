@@ -11,8 +11,7 @@ import (
 )
 
 func TestHouse(t *testing.T) {
-	faults, err := checkHouse(os.DirFS("../.."), houseAreas())
-	e2e.NoError(t, err)
+	faults := e2e.Must(checkHouse(os.DirFS("../.."), houseAreas()))(t)
 	for _, f := range faults {
 		t.Error(f)
 	}
@@ -262,8 +261,7 @@ func (unseen) Method(secret.Event) { var _ secret.Event }
 			for file, text := range tc.files {
 				fsys[file] = &fstest.MapFile{Data: []byte(text)}
 			}
-			got, err := checkHouse(fsys, areas)
-			e2e.NoError(t, err)
+			got := e2e.Must(checkHouse(fsys, areas))(t)
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
@@ -287,9 +285,7 @@ func TestHouseFails(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := checkHouse(tc.fsys, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got error %v, want %q in it", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(checkHouse(tc.fsys, nil)), tc.want)
 		})
 	}
 }

@@ -69,11 +69,8 @@ func (v verifier) verify(t *testing.T, ref name.Reference) string {
 // signed pushes a signed image and returns its reference.
 func signed(t *testing.T, o push.Options) name.Tag {
 	t.Helper()
-	ref, err := name.NewTag(remotetest.Serve(t, remotetest.Handler()) + "/acme/conf:v1.0.0")
-	e2e.NoError(t, err)
-	if _, err := push.Artifact(t.Context(), ref, remotetest.Image(t, v1.Config{}), o); err != nil {
-		t.Fatal(err)
-	}
+	ref := e2e.Must(name.NewTag(remotetest.Serve(t, remotetest.Handler()) + "/acme/conf:v1.0.0"))(t)
+	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, remotetest.Image(t, v1.Config{}), o)))
 	return ref
 }
 
@@ -83,8 +80,7 @@ func TestImageConfigKey(t *testing.T) {
 	log, other := remotetest.ServeLog(t), remotetest.ServeLog(t)
 	authority := remotetest.ServeAuthority(t)
 	key := remotetest.SignKey(t)
-	pub, err := key.Public().PEM()
-	e2e.NoError(t, err)
+	pub := e2e.Must(key.Public().PEM())(t)
 	file := filepath.Join(t.TempDir(), "key.pub")
 	e2e.NoError(t, os.WriteFile(file, pub, 0o600))
 	v := newVerifier(t, log, authority.Root, "-key", file)
@@ -95,16 +91,12 @@ func TestImageConfigKey(t *testing.T) {
 	}
 	plain := o
 	plain.Log = nil
-	if why := v.verify(t, signed(t, plain)); !strings.Contains(why, "rekor client not provided") {
-		t.Errorf("without a log entry, the result is %q", why)
-	}
+	e2e.Has(t, "without a log entry, the result is", v.verify(t, signed(t, plain)), "rekor client not provided")
 	for name, tc := range tampered(t, other, o) {
 		t.Run(name, func(t *testing.T) {
 			ref := signed(t, o)
 			tc.tamper(t, ref)
-			if why := v.verify(t, ref); !strings.Contains(why, tc.want) {
-				t.Errorf("%s: the result is %q, want %q", tc.reason, why, tc.want)
-			}
+			e2e.Has(t, tc.reason, v.verify(t, ref), tc.want)
 		})
 	}
 }
@@ -132,12 +124,9 @@ func tampered(t *testing.T, other *remotetest.Log, o push.Options) map[string]ta
 	return map[string]tampering{
 		"Content": {"the tag was moved to another image with the signatures of the first", func(t *testing.T, ref name.Tag) {
 			img := remotetest.Image(t, v1.Config{User: "root"})
-			digest, err := img.Digest()
-			e2e.NoError(t, err)
-			desc, err := ggcr.Get(ref)
-			e2e.NoError(t, err)
-			signatures, err := ggcr.Image(signature.Tag(ref.Context(), desc.Digest))
-			e2e.NoError(t, err)
+			digest := e2e.Must(img.Digest())(t)
+			desc := e2e.Must(ggcr.Get(ref))(t)
+			signatures := e2e.Must(ggcr.Image(signature.Tag(ref.Context(), desc.Digest)))(t)
 			write(t, ref, img)
 			write(t, signature.Tag(ref.Context(), digest), signatures)
 		}, "invalid or missing digest in claim"},
@@ -158,9 +147,7 @@ func tampered(t *testing.T, other *remotetest.Log, o push.Options) map[string]ta
 		"OtherLog": {"the entry is of another log", func(t *testing.T, ref name.Tag) {
 			rewrite(t, ref, func(s *signature.Signature) { *s = signature.Signature{} })
 			o.Log = &push.Log{URL: other.URL}
-			if _, err := push.Sign(t.Context(), ref, o); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, e2e.Err(push.Sign(t.Context(), ref, o)))
 		}, "rekor log public key not found"},
 		"None": {"the signature was removed", func(t *testing.T, ref name.Tag) {
 			rewrite(t, ref, func(s *signature.Signature) { *s = signature.Signature{} })
@@ -171,11 +158,9 @@ func tampered(t *testing.T, other *remotetest.Log, o push.Options) map[string]ta
 // rewrite changes the first signature of the image at ref.
 func rewrite(t *testing.T, ref name.Tag, change func(*signature.Signature)) {
 	t.Helper()
-	desc, err := ggcr.Get(ref)
-	e2e.NoError(t, err)
+	desc := e2e.Must(ggcr.Get(ref))(t)
 	tag := signature.Tag(ref.Context(), desc.Digest)
-	img, err := ggcr.Image(tag)
-	e2e.NoError(t, err)
+	img := e2e.Must(ggcr.Image(tag))(t)
 	all, err := signature.Read(img)
 	e2e.NoError(t, err)
 	change(&all[0])
@@ -206,7 +191,5 @@ func TestImageConfigKeyless(t *testing.T) {
 		}
 	}
 	other := newVerifier(t, log, remotetest.ServeAuthority(t).Root, "-ignore-sct", "-issuer", remotetest.Issuer, "-subject", subject)
-	if why := other.verify(t, ref); !strings.Contains(why, "x509: certificate signed by unknown authority") {
-		t.Errorf("with another authority, the result is %q", why)
-	}
+	e2e.Has(t, "with another authority, the result is", other.verify(t, ref), "x509: certificate signed by unknown authority")
 }

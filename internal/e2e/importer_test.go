@@ -22,8 +22,7 @@ const compileLimit = 15 * time.Minute
 // dependencies to sum, so that neither module must list them.
 func testModule(t *testing.T, dir, gomod, sum string) {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	e2e.NoError(t, err)
+	root := e2e.Must(filepath.Abs("../.."))(t)
 	own := e2e.ReadFile(t, root, "go.sum")
 	at := t.TempDir()
 	for name, text := range map[string]string{
@@ -58,9 +57,7 @@ func TestImporter(t *testing.T) {
 func TestTemplate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "function-example")
-	if _, err := scaffold.Init(t.Context(), scaffold.Options{Name: "function-example", Template: "go", Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(scaffold.Init(t.Context(), scaffold.Options{Name: "function-example", Template: "go", Dir: dir})))
 	e2e.NoError(t, os.CopyFS(dir, os.DirFS("../../templates/testdata/function")))
 	gomod := e2e.ReadFile(t, dir, "go.mod")
 	sum := e2e.ReadFile(t, dir, "go.sum")

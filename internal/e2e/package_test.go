@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -112,8 +111,7 @@ func writeInputs(t *testing.T) string {
 	}
 	var layers []v1.Layer
 	for _, files := range []map[string][]byte{{"package.yaml": []byte("kind: Other\n")}, {"app/package.yaml": []byte("kind: Another\n"), "function": {0}}} {
-		l, err := remotetest.Layer(files)
-		e2e.NoError(t, err)
+		l := e2e.Must(remotetest.Layer(files))(t)
 		layers = append(layers, l)
 	}
 	img := remotetest.Image(t, v1.Config{Entrypoint: []string{"/function"}}, layers...)
@@ -165,9 +163,7 @@ func TestPackageFilesAreImages(t *testing.T) {
 				}
 			}
 			for _, img := range append(images, annotatedByLabels(t, docker)) {
-				if diff := cmp.Diff(tc.marks, marks(t, img)); diff != "" {
-					t.Errorf("%s: marks (-want +got):\n%s", tc.reason, diff)
-				}
+				e2e.Equal(t, tc.reason, tc.marks, marks(t, img))
 			}
 		})
 	}
@@ -195,10 +191,8 @@ func core(t *testing.T, img v1.Image) []byte {
 	if i < 0 {
 		return find(t, mutate.Extract(img), isPackage)
 	}
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
-	rc, err := layers[i].Uncompressed()
-	e2e.NoError(t, err)
+	layers := e2e.Must(img.Layers())(t)
+	rc := e2e.Must(layers[i].Uncompressed())(t)
 	return find(t, rc, isPackage)
 }
 
@@ -223,8 +217,7 @@ func find(t *testing.T, rc io.ReadCloser, match func(string) bool) []byte {
 
 func marks(t *testing.T, img v1.Image) []string {
 	t.Helper()
-	m, err := img.Manifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(img.Manifest())(t)
 	var all []string
 	for _, l := range m.Layers {
 		all = append(all, l.Annotations["io.crossplane.xpkg"])
@@ -236,14 +229,11 @@ func marks(t *testing.T, img v1.Image) []string {
 // layer has the annotation that the config's label with its digest names.
 func annotatedByLabels(t *testing.T, img v1.Image) v1.Image {
 	t.Helper()
-	config, err := img.ConfigFile()
-	e2e.NoError(t, err)
-	layers, err := img.Layers()
-	e2e.NoError(t, err)
+	config := e2e.Must(img.ConfigFile())(t)
+	layers := e2e.Must(img.Layers())(t)
 	var all []mutate.Addendum
 	for _, l := range layers {
-		digest, err := l.Digest()
-		e2e.NoError(t, err)
+		digest := e2e.Must(l.Digest())(t)
 		add := mutate.Addendum{Layer: l}
 		if mark := config.Config.Labels["io.crossplane.xpkg:"+digest.String()]; mark != "" {
 			add.Annotations = map[string]string{"io.crossplane.xpkg": mark}
@@ -286,8 +276,7 @@ func unpack(t *testing.T, file string) string {
 // layoutImages returns the images of an OCI layout with one image or one index.
 func layoutImages(t *testing.T, dir string) []v1.Image {
 	t.Helper()
-	all, err := layout.ImageIndexFromPath(dir)
-	e2e.NoError(t, err)
+	all := e2e.Must(layout.ImageIndexFromPath(dir))(t)
 	if err := validate.Index(all); err != nil {
 		t.Error(err)
 	}
@@ -296,8 +285,7 @@ func layoutImages(t *testing.T, dir string) []v1.Image {
 		t.Fatalf("got %d entries, %v, want one", len(m.Manifests), err)
 	}
 	if m.Manifests[0].MediaType.IsImage() {
-		img, err := all.Image(m.Manifests[0].Digest)
-		e2e.NoError(t, err)
+		img := e2e.Must(all.Image(m.Manifests[0].Digest))(t)
 		return []v1.Image{img}
 	}
 	idx, err := all.ImageIndex(m.Manifests[0].Digest)
@@ -307,12 +295,10 @@ func layoutImages(t *testing.T, dir string) []v1.Image {
 
 func indexImages(t *testing.T, idx v1.ImageIndex) []v1.Image {
 	t.Helper()
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(idx.IndexManifest())(t)
 	var images []v1.Image
 	for _, d := range m.Manifests {
-		img, err := idx.Image(d.Digest)
-		e2e.NoError(t, err)
+		img := e2e.Must(idx.Image(d.Digest))(t)
 		images = append(images, img)
 	}
 	return images

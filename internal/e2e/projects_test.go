@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -64,8 +63,7 @@ func TestProjects(t *testing.T) {
 		"up-apis":       {packages: 3, example: "examples/store.yaml apis/stores/composition.yaml", composes: "region: eu-west-1", bases: []string{languages.GoTemplating().Base, languages.KCL().Base}},
 		"up-old":        {packages: 2, example: "examples/app.yaml", composes: "region: small", validate: offline},
 	}
-	found, err := os.ReadDir(projectsDir)
-	e2e.NoError(t, err)
+	found := e2e.Must(os.ReadDir(projectsDir))(t)
 	for _, d := range found {
 		tc, ok := cases[d.Name()]
 		if !ok {
@@ -80,18 +78,12 @@ func TestProjects(t *testing.T) {
 					p.writeTarball(t, prefix+"-"+arch+".tar", arch)
 				}
 			}
-			if out := p.mustRun(t, "project", "lint"); !strings.Contains(out, "nothing is wrong") {
-				t.Errorf("lint: %s", out)
-			}
+			e2e.Has(t, "lint", p.mustRun(t, "project", "lint"), "nothing is wrong")
 			if tc.example != "" && (tc.tarballs == nil || runtime.GOOS == "linux") { // A new clone has no models: the render writes those that functions import.
-				if out := p.mustRun(t, append([]string{"render"}, strings.Fields(tc.example)...)...); !strings.Contains(out, tc.composes) {
-					t.Errorf("the render lacks %q:\n%s", tc.composes, out)
-				}
+				e2e.Has(t, "the render lacks", p.mustRun(t, append([]string{"render"}, strings.Fields(tc.example)...)...), tc.composes)
 			}
 			if tc.operation != "" {
-				if out := p.mustRun(t, "operation", "render", tc.operation); !strings.Contains(out, "kind: ConfigMap") {
-					t.Errorf("the render of the operation lacks its resource:\n%s", out)
-				}
+				e2e.Has(t, "the render of the operation lacks its resource", p.mustRun(t, "operation", "render", tc.operation), "kind: ConfigMap")
 			}
 			if out := p.mustRun(t, append([]string{"validate"}, tc.validate...)...); !strings.Contains(out, " 0 missing schemas, ") || !strings.Contains(out, " 0 failure cases") {
 				t.Errorf("validate: %s", out)
@@ -100,9 +92,7 @@ func TestProjects(t *testing.T) {
 			if tc.bases != nil {
 				p.lock(t, tc.bases)
 			}
-			if out := p.mustRun(t, "test"); !strings.Contains(out, "ok (1 case") {
-				t.Errorf("test: %s", out)
-			}
+			e2e.Has(t, "test", p.mustRun(t, "test"), "ok (1 case")
 			p.push(t, address+"/acme/"+d.Name(), tc.packages)
 			t.Run("docker-registry", func(t *testing.T) {
 				p.push(t, remotetest.Distribution{}.Start(t)+"/acme/"+d.Name(), tc.packages)
@@ -121,8 +111,7 @@ func pushLanguageBases(t *testing.T, address string) {
 		"python": {"usr/bin/python3.13": []byte("\x7fELF"), "usr/lib/libc.so.6": []byte("GNU C Library (Debian GLIBC) stable release version 2.36.\n")},
 		"node":   {"nodejs/bin/node": []byte("\x7fELF")},
 	} {
-		layer, err := remotetest.Layer(files)
-		e2e.NoError(t, err)
+		layer := e2e.Must(remotetest.Layer(files))(t)
 		config := v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}
 		pushBase(t, address+"/base/"+base+":latest", func(arch string) v1.Image {
 			return remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, config)
@@ -148,10 +137,8 @@ func (p projectSite) writeTarball(t *testing.T, file, arch string) {
 	t.Helper()
 	img := baseImage(t, arch, false)
 	if arch == runtime.GOARCH {
-		program, err := functiontest.BuildChild()
-		e2e.NoError(t, err)
-		layer, err := remotetest.Layer(map[string][]byte{"function": program})
-		e2e.NoError(t, err)
+		program := e2e.Must(functiontest.BuildChild())(t)
+		layer := e2e.Must(remotetest.Layer(map[string][]byte{"function": program}))(t)
 		config := v1.Config{Entrypoint: append([]string{"/function"}, functiontest.ChildArgs(functiontest.Serves, "")...)}
 		img = remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, config)
 	}
@@ -194,9 +181,7 @@ func (p projectSite) lock(t *testing.T, bases []string) {
 	if e2e.ReadFile(t, filepath.Join(p.dir, "locked/up-apis.xpkg")) != e2e.ReadFile(t, filepath.Join(p.dir, "_output/up-apis.xpkg")) {
 		t.Error("the locked build differs")
 	}
-	if diff := cmp.Diff(before, e2e.ReadFile(t, filepath.Join(p.dir, schemas))); diff != "" {
-		t.Errorf("models of locked dependencies were generated again (-before +after):\n%s", diff)
-	}
+	e2e.Equal(t, "models of locked dependencies were generated again", before, e2e.ReadFile(t, filepath.Join(p.dir, schemas)))
 }
 
 // push builds the project for a repository, and pushes it twice. It compares the digests that
@@ -218,10 +203,8 @@ func (p projectSite) push(t *testing.T, repository string, packages int) {
 		}
 	}
 	for _, pkg := range pushed.Packages {
-		ref, err := name.ParseReference(pkg.Reference)
-		e2e.NoError(t, err)
-		a, err := image.Artifact(t.Context(), ref, image.Options{})
-		e2e.NoError(t, err)
+		ref := e2e.Must(name.ParseReference(pkg.Reference))(t)
+		a := e2e.Must(image.Artifact(t.Context(), ref, image.Options{}))(t)
 		if got, err := a.Digest(); err != nil || got.String() != pkg.Digest {
 			t.Errorf("%s: the registry has digest %s, %v, push printed %s", ref, got, err, pkg.Digest)
 		}

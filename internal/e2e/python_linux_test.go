@@ -45,8 +45,7 @@ func debianRoot(t testing.TB, file string) string {
 	t.Helper()
 	debianLock.Lock()
 	defer debianLock.Unlock()
-	cache, err := os.UserCacheDir()
-	e2e.NoError(t, err)
+	cache := e2e.Must(os.UserCacheDir())(t)
 	root := filepath.Join(cache, "xfn-test", "debian-python")
 	if _, err := os.Stat(filepath.Join(root, file)); err == nil {
 		return root
@@ -271,9 +270,7 @@ func TestPython(t *testing.T) {
 	}
 	out := f.run(t, "render", "xr.yaml", "composition.yaml", "functions.yaml", "--package", "function-python=fn.xpkg", "--timeout", "5m")
 	for _, want := range []string{"kind: Bucket", "region: 日本", "version: 0.0.0", "able: 'forks: True, user: "} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the render lacks %q:\n%s", want, out)
-		}
+		e2e.Has(t, "the render lacks", out, want)
 	}
 	pullBase(t, f.cache, python.Language().Base, f.base)
 	cmd := f.command(t, "dev", "xr.yaml", "composition.yaml", "--package", "function-python=.", "--index-url", f.index, "--offline")

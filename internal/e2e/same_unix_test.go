@@ -43,9 +43,7 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 	}
 	t.Parallel()
 	bin := filepath.Join(t.TempDir(), "bin")
-	if _, err := copyBinary(bin, e2e.Binary(t)); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(copyBinary(bin, e2e.Binary(t))))
 	// The cache of another user has no packages for a second platform.
 	for _, platforms := range []string{"linux/amd64", "linux/amd64,linux/arm64"} {
 		want := builders["careful"].build(t, bin, platforms)
@@ -100,14 +98,12 @@ func (b builder) write(t *testing.T, dir string) {
 	then := time.Now().Add(-b.age)
 	for _, name := range names {
 		at := filepath.Join(dir, name)
-		if err := errors.Join(
+		e2e.NoError(t, errors.Join(
 			os.MkdirAll(filepath.Dir(at), 0o755),
 			os.WriteFile(at, []byte(packageFiles[name]), 0o600),
 			os.Chmod(at, b.mode),
 			os.Chtimes(at, then, then),
-		); err != nil {
-			t.Fatal(err)
-		}
+		))
 	}
 }
 
@@ -117,12 +113,10 @@ func (b builder) write(t *testing.T, dir string) {
 func goCache(t *testing.T, b builder, dir string) string {
 	t.Helper()
 	if b.user == 0 {
-		values, err := goEnv()
-		e2e.NoError(t, err)
+		values := e2e.Must(goEnv())(t)
 		return values[slices.Index(goVariables, "GOCACHE")]
 	}
-	cache, err := os.UserCacheDir()
-	e2e.NoError(t, err)
+	cache := e2e.Must(os.UserCacheDir())(t)
 	stored, copied := filepath.Join(cache, "xfn-test", "go-build"), filepath.Join(dir, "cache")
 	cmd := exec.CommandContext(e2e.Context(t), "go", "build", "-trimpath", "-o", os.DevNull, ".")
 	cmd.Dir, cmd.Env = filepath.Join(dir, "src"), append(os.Environ(), "GOCACHE="+stored, "CGO_ENABLED=0")

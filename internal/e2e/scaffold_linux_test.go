@@ -218,8 +218,7 @@ func TestScaffoldsOffline(t *testing.T) {
 	t.Parallel()
 	const ordinary, none = 54321, "http://127.0.0.1:1"
 	all, cache, npm := scaffolds(t)
-	bin, err := copyBinary(filepath.Join(t.TempDir(), "bin"), e2e.Binary(t))
-	e2e.NoError(t, err)
+	bin := e2e.Must(copyBinary(filepath.Join(t.TempDir(), "bin"), e2e.Binary(t)))(t)
 	digests := map[string]string{}
 	for _, s := range all {
 		digests[s.template] = user{dir: t.TempDir(), cache: cache, online: true, umask: "022", npm: npm}.make(t, s)

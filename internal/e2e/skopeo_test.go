@@ -97,8 +97,7 @@ func TestSkopeo(t *testing.T) {
 func TestSkopeoWithRegistry(t *testing.T) {
 	t.Parallel()
 	skopeo := skopeoCommand(t)
-	reg, err := registry.Open(t.TempDir())
-	e2e.NoError(t, err)
+	reg := e2e.Must(registry.Open(t.TempDir()))(t)
 	defer func() { _ = reg.Close() }()
 	s := httptest.NewServer(reg)
 	defer s.Close()
@@ -143,8 +142,7 @@ func assertInspected(t *testing.T, out []byte, want v1.Image, top string) {
 		Layers                   []v1.Hash
 	}
 	e2e.NoError(t, json.Unmarshal(out, &got))
-	c, err := want.ConfigFile()
-	e2e.NoError(t, err)
+	c := e2e.Must(want.ConfigFile())(t)
 	if diff := cmp.Diff(c.Config.Labels, got.Labels); diff != "" || got.Os != c.OS || got.Architecture != c.Architecture || len(got.Layers) != len(c.RootFS.DiffIDs) {
 		t.Errorf("got %s, want %+v", out, c)
 	}
@@ -163,10 +161,8 @@ func assertSame(t *testing.T, want, got []v1.Image) {
 		if err := validate.Image(got[i]); err != nil {
 			t.Error(err)
 		}
-		was, err := want[i].Manifest()
-		e2e.NoError(t, err)
-		is, err := got[i].Manifest()
-		e2e.NoError(t, err)
+		was := e2e.Must(want[i].Manifest())(t)
+		is := e2e.Must(got[i].Manifest())(t)
 		if diff := cmp.Diff(was, is); diff != "" {
 			t.Errorf("image %d (-was +is):\n%s", i, diff)
 		}
@@ -179,9 +175,7 @@ func assertSame(t *testing.T, want, got []v1.Image) {
 // topManifest returns the only manifest in the index of an OCI layout.
 func topManifest(t *testing.T, dir string) string {
 	t.Helper()
-	idx, err := layout.ImageIndexFromPath(dir)
-	e2e.NoError(t, err)
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	idx := e2e.Must(layout.ImageIndexFromPath(dir))(t)
+	m := e2e.Must(idx.IndexManifest())(t)
 	return e2e.ReadFile(t, filepath.Join(dir, "blobs", "sha256", m.Manifests[0].Digest.Hex))
 }

@@ -32,8 +32,7 @@ func TestStart(t *testing.T) {
 		t.Skipf("the figures are for linux/amd64, not %s", platform)
 	}
 	xfn := e2e.Binary(t)
-	info, err := os.Stat(xfn)
-	e2e.NoError(t, err)
+	info := e2e.Must(os.Stat(xfn))(t)
 	start := packageInit(t, xfn)
 	if start.collected {
 		t.Error("the garbage collector ran before package startup delayed it")
@@ -84,8 +83,7 @@ func importingProgram(b *testing.B) string {
 	const root, module = "../..", "github.com/xfn-dev/xfn/"
 	list := exec.CommandContext(b.Context(), "go", "list", "-deps", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}`, "./cmd/xfn")
 	list.Dir = root
-	lines, err := list.Output()
-	e2e.NoError(b, err)
+	lines := e2e.Must(list.Output())(b)
 	imports := map[string]bool{}
 	for line := range strings.Lines(string(lines)) {
 		if by, path, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(by, module) && !strings.HasPrefix(path, module) {
@@ -99,10 +97,8 @@ func importingProgram(b *testing.B) string {
 	dir := b.TempDir()
 	e2e.WriteFile(b, filepath.Join(dir, "main.go"), text+")\n\nfunc main() {}\n")
 	// An overlay puts the program into this module, which knows the versions.
-	folder, err := filepath.Abs(filepath.Join(root, "cmd", "only-imports"))
-	e2e.NoError(b, err)
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(folder, "main.go"): filepath.Join(dir, "main.go")}})
-	e2e.NoError(b, err)
+	folder := e2e.Must(filepath.Abs(filepath.Join(root, "cmd", "only-imports")))(b)
+	overlay := e2e.Must(json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(folder, "main.go"): filepath.Join(dir, "main.go")}}))(b)
 	e2e.WriteFile(b, filepath.Join(dir, "overlay.json"), string(overlay))
 	benchtest.Run(b, root, "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "only"), "./cmd/only-imports")
 	return filepath.Join(dir, "only")

@@ -93,8 +93,7 @@ func storedLayout(t testing.TB, name string, create func() string) string {
 	t.Helper()
 	layoutsLock.Lock()
 	defer layoutsLock.Unlock()
-	cache, err := os.UserCacheDir()
-	e2e.NoError(t, err)
+	cache := e2e.Must(os.UserCacheDir())(t)
 	dir := filepath.Join(cache, "xfn-test", name)
 	if _, err := os.Stat(filepath.Join(dir, "index.json")); err == nil {
 		return dir
@@ -110,8 +109,7 @@ func storedLayout(t testing.TB, name string, create func() string) string {
 func layoutOf(t testing.TB, file string) string {
 	t.Helper()
 	made := filepath.Join(t.TempDir(), "layout")
-	path, err := layout.Write(made, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
-	e2e.NoError(t, err)
+	path := e2e.Must(layout.Write(made, mutate.IndexMediaType(empty.Index, types.OCIImageIndex)))(t)
 	l, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
 	e2e.NoError(t, err)
 	for _, arch := range []string{"amd64", "arm64"} {
@@ -126,8 +124,7 @@ func layoutOf(t testing.TB, file string) string {
 
 func configFor(t testing.TB, img v1.Image, arch string) *v1.ConfigFile {
 	t.Helper()
-	c, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	c := e2e.Must(img.ConfigFile())(t)
 	c.OS, c.Architecture, c.Config = "linux", arch, v1.Config{Env: []string{"PATH=/usr/bin"}}
 	return c
 }
@@ -194,14 +191,10 @@ func TestTypeScript(t *testing.T) {
 	f := initTypeScript(t, typeScriptFunction{cache: t.TempDir(), registry: registry, base: base})
 	digest := f.build(t)
 	f.rendersShop(t)
-	if out := f.run(t, "test", "tests", "--package", "function-shop=fn.xpkg"); !strings.Contains(out, "3 cases") {
-		t.Errorf("xfn test: got\n%s", out)
-	}
+	e2e.Has(t, "xfn test: got", f.run(t, "test", "tests", "--package", "function-shop=fn.xpkg"), "3 cases")
 
 	pullBase(t, f.cache, typescript.Language().Base, f.base)
-	if out := f.render(t, ".", "--offline"); !strings.Contains(out, "url: http://shop") {
-		t.Errorf("from the folder of the source: got\n%s", out)
-	}
+	e2e.Has(t, "from the folder of the source: got", f.render(t, ".", "--offline"), "url: http://shop")
 	rendersAgain(t, f.command(t, "dev", "--offline"), `^rendered `, "src/function.ts", "url: `http://", "url: `https://", `~ status\.url: "http://shop" → "https://shop"$`)
 
 	again := initTypeScript(t, f)
@@ -218,9 +211,7 @@ func TestTypeScript(t *testing.T) {
 		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Join(again.dir, "dist"), 0o755), os.WriteFile(filepath.Join(again.dir, name), []byte(text), 0o644)))
 	}
 	again.build(t, "--offline", "--no-bundle")
-	if out := again.render(t, "fn.xpkg"); !strings.Contains(out, "name: plain") {
-		t.Errorf("without a bundle: got\n%s", out)
-	}
+	e2e.Has(t, "without a bundle: got", again.render(t, "fn.xpkg"), "name: plain")
 }
 
 // render renders the example with the function in a package or folder.
@@ -237,14 +228,11 @@ func pullBase(t testing.TB, cache, reference, base string) {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
-	ref, err := name.ParseReference(reference)
-	e2e.NoError(t, err)
+	ref := e2e.Must(name.ParseReference(reference))(t)
 	here := redirected(strings.TrimPrefix(server.URL, "http://"))
-	index, err := layout.ImageIndexFromPath(base)
-	e2e.NoError(t, err)
+	index := e2e.Must(layout.ImageIndexFromPath(base))(t)
 	e2e.NoError(t, ggcr.WriteIndex(ref, index, ggcr.WithTransport(here)))
-	images, err := runtimeimage.FromCache(t.Context(), cache, ref, image.IfNotPresent, image.Options{Remote: remote.From(here, nil)}, runtimeimage.Options{TempDir: t.TempDir()})
-	e2e.NoError(t, err)
+	images := e2e.Must(runtimeimage.FromCache(t.Context(), cache, ref, image.IfNotPresent, image.Options{Remote: remote.From(here, nil)}, runtimeimage.Options{TempDir: t.TempDir()}))(t)
 	e2e.NoError(t, images.Close())
 }
 
@@ -262,8 +250,6 @@ func (f typeScriptFunction) rendersShop(t testing.TB) {
 	t.Helper()
 	out := f.render(t, "fn.xpkg")
 	for _, want := range []string{"kind: Deployment", "kind: Service", "replicas: 3", "containerPort: 8000", "url: http://shop"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the render lacks %q:\n%s", want, out)
-		}
+		e2e.Has(t, "the render lacks", out, want)
 	}
 }

@@ -38,12 +38,8 @@ func TestWrite(t *testing.T) {
 			if tc.before != "" {
 				put(t, path, tc.before)
 			}
-			if err := fsx.Write(path, 0o640, tc.write); !errors.Is(err, tc.err) {
-				t.Errorf("%s: got error %v", tc.reason, err)
-			}
-			if got := get(t, path); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.ErrorIs(t, tc.reason, fsx.Write(path, 0o640, tc.write), tc.err)
+			e2e.Equal(t, tc.reason, tc.want, get(t, path))
 			if n := entries(t, filepath.Dir(path)); tc.want != "" && n != 1 || tc.want == "" && n != 0 {
 				t.Errorf("%s: %d files are left", tc.reason, n)
 			}
@@ -71,8 +67,7 @@ func TestModeIsThatAskedFor(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "f")
 	e2e.NoError(t, fsx.WriteFile(path, 0o666, []byte("x")))
-	info, err := os.Stat(path)
-	e2e.NoError(t, err)
+	info := e2e.Must(os.Stat(path))(t)
 	if info.Mode().Perm() != 0o666 {
 		t.Errorf("got %v, want the mode whatever the umask", info.Mode())
 	}
@@ -89,9 +84,7 @@ func TestLinkStaysALink(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link was replaced: %v, %v", info, err)
 	}
-	if got := get(t, target); got != "new" {
-		t.Errorf("the target contains %q", got)
-	}
+	e2e.Equal(t, "the target contains", "new", get(t, target))
 }
 
 func TestNoDirectory(t *testing.T) {
@@ -109,9 +102,7 @@ func TestKilledWhileWriting(t *testing.T) {
 		t.Errorf("the child printed %q", line)
 	}
 	child.Kill(t)
-	if got := get(t, path); got != "old" {
-		t.Errorf("after a kill the file contains %q", got)
-	}
+	e2e.Equal(t, "after a kill the file contains", "old", get(t, path))
 }
 
 func text(s string) func(io.Writer) error {
@@ -134,7 +125,6 @@ func get(t *testing.T, path string) string {
 
 func entries(t *testing.T, dir string) int {
 	t.Helper()
-	es, err := os.ReadDir(dir)
-	e2e.NoError(t, err)
+	es := e2e.Must(os.ReadDir(dir))(t)
 	return len(es)
 }

@@ -24,8 +24,7 @@ func TestPipe(t *testing.T) {
 	e2e.NoError(t, os.Symlink("pipe", link))
 	for _, path := range []string{pipe, link} {
 		// Opening a pipe for both reading and writing does not block.
-		reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
-		e2e.NoError(t, err)
+		reader := e2e.Must(os.OpenFile(pipe, os.O_RDWR, 0))(t)
 		e2e.NoError(t, fsx.WriteFile(path, 0o644, []byte("new")))
 		info, err := os.Lstat(pipe)
 		if err != nil || info.Mode().Type() != fs.ModeNamedPipe {
@@ -60,10 +59,8 @@ func TestDevice(t *testing.T) {
 func TestUnlockWithCopy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, second := open(t, path), open(t, path)
-	_, err := fsx.TryLock(first, fsx.ExclusiveLock)
-	e2e.NoError(t, err)
-	copied, err := syscall.Dup(int(first.Fd()))
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(fsx.TryLock(first, fsx.ExclusiveLock)))
+	copied := e2e.Must(syscall.Dup(int(first.Fd())))(t)
 	defer syscall.Close(copied)
 	e2e.NoError(t, fsx.Unlock(first))
 	if ok, err := fsx.TryLock(second, fsx.ExclusiveLock); !ok || err != nil {

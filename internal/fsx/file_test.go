@@ -1,6 +1,9 @@
 package fsx_test
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,8 +17,7 @@ import (
 
 func create(t *testing.T, dir string) *fsx.AtomicFile {
 	t.Helper()
-	f, err := fsx.Create(dir)
-	e2e.NoError(t, err)
+	f := e2e.Must(fsx.Create(dir))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -27,23 +29,13 @@ func TestCreate(t *testing.T) {
 	path := filepath.Join(dir, "f")
 	put(t, path, "old")
 	f := create(t, dir)
-	if _, err := f.WriteAt([]byte("wide"), 4); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write([]byte("new ")); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(f.WriteAt([]byte("wide"), 4)))
+	e2e.NoError(t, e2e.Err(f.Write([]byte("new "))))
 	e2e.NoError(t, f.Truncate(7))
-	if got := get(t, path); got != "old" {
-		t.Errorf("before Commit: got %q", got)
-	}
+	e2e.Equal(t, "before Commit", "old", get(t, path))
 	e2e.NoError(t, f.Commit(path, 0o640))
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
-	if got := get(t, path); got != "new wid" {
-		t.Errorf("got %q", got)
-	}
+	e2e.NoError(t, f.Close())
+	e2e.Equal(t, "get", "new wid", get(t, path))
 	if n := entries(t, dir); n != 1 {
 		t.Errorf("%d files are left", n)
 	}
@@ -53,9 +45,7 @@ func TestCreateAndClose(t *testing.T) {
 	dir := t.TempDir()
 	f := create(t, dir)
 	for range 2 {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, f.Close())
 	}
 	if n := entries(t, dir); n != 0 {
 		t.Errorf("%d files are left", n)
@@ -71,9 +61,7 @@ func TestCommitFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "taken") || strings.Contains(err.Error(), ".tmp") {
 		t.Errorf("got %v, want an error that names the target alone", err)
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, f.Close())
 	if n := entries(t, dir); n != 1 {
 		t.Errorf("%d files are left", n)
 	}
@@ -139,5 +127,36 @@ func TestWriteAfterKill(t *testing.T) {
 	e2e.NoError(t, fsx.WriteFile(path, 0o644, nil))
 	if n := entries(t, filepath.Dir(path)); n != 1 {
 		t.Errorf("there are %d files, want only the written one", n)
+	}
+}
+
+func TestCause(t *testing.T) {
+	_, absent := os.Open("absent")
+	other := errors.New("other")
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   error
+	}{
+		"Path":    {"the path and the operation are removed", &fs.PathError{Op: "open", Path: "p", Err: other}, other},
+		"Link":    {"the paths of a link are removed", &os.LinkError{Op: "rename", Old: "a", New: "b", Err: other}, other},
+		"Wrapped": {"texts around the path are removed", fmt.Errorf("reading: %w", &fs.PathError{Op: "open", Path: "p", Err: other}), other},
+		"Other":   {"another error is unchanged", other, other},
+		"Nil":     {"nil is unchanged", nil, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := fsx.Cause(tc.err); got != tc.want {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+	loop := filepath.Join(t.TempDir(), "loop")
+	if os.Symlink("loop", loop) == nil { // Windows may forbid links.
+		_, err := filepath.EvalSymlinks(loop)
+		e2e.Equal(t, "for a link to itself", "too many levels of symbolic links", fsx.Cause(err).Error())
+	}
+	if !errors.Is(fsx.Cause(absent), fs.ErrNotExist) {
+		t.Error("the kind of the error is lost")
 	}
 }

@@ -30,8 +30,7 @@ func holdLock(path string) {
 
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	e2e.NoError(t, err)
+	f := e2e.Must(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600))(t)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -77,15 +76,12 @@ func TestTryClosed(t *testing.T) {
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f := open(t, path)
-	self, err := os.Executable()
-	e2e.NoError(t, err)
+	self := e2e.Must(os.Executable())(t)
 	holder := exec.Command(self)
 	holder.Env = append(os.Environ(), lockVar+"="+path)
-	stdin, err := holder.StdinPipe()
-	e2e.NoError(t, err)
+	stdin := e2e.Must(holder.StdinPipe())(t)
 	defer stdin.Close()
-	stdout, err := holder.StdoutPipe()
-	e2e.NoError(t, err)
+	stdout := e2e.Must(holder.StdoutPipe())(t)
 	e2e.NoError(t, holder.Start())
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "true <nil>\n" || err != nil {
 		t.Fatalf("the other process: got %q, %v", line, err)

@@ -35,8 +35,7 @@ func TestIgnore(t *testing.T) {
 		"Unmatched":  {"other files remain", "main.py", false, false},
 		"IgnoreFile": {"the file itself has no special meaning", ".xpkgignore", false, false},
 	}
-	i, err := fsx.ReadIgnore(fstest.MapFS{".xpkgignore": {Data: []byte(text)}}.Open)
-	e2e.NoError(t, err)
+	i := e2e.Must(fsx.ReadIgnore(fstest.MapFS{".xpkgignore": {Data: []byte(text)}}.Open))(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if got := i.Match(tc.path, tc.dir); got != tc.want {
@@ -51,9 +50,7 @@ func TestReadIgnore(t *testing.T) {
 		t.Errorf("a missing file has no patterns, got error %v", err)
 	}
 	big := fstest.MapFS{".xpkgignore": {Data: []byte(strings.Repeat("a\n", 1<<20))}}
-	if _, err := fsx.ReadIgnore(big.Open); err == nil || !strings.Contains(err.Error(), "larger than 1048576 bytes") {
-		t.Errorf("want an error for a file that is too large, got %v", err)
-	}
+	e2e.ErrorHas(t, "want an error for a file that is too large", e2e.Err(fsx.ReadIgnore(big.Open)), "larger than 1048576 bytes")
 	dir := fstest.MapFS{".xpkgignore": {Mode: fs.ModeDir}}
 	if _, err := fsx.ReadIgnore(dir.Open); err == nil {
 		t.Error("want an error for a folder")

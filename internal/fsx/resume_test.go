@@ -1,7 +1,6 @@
 package fsx_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,12 +15,9 @@ import (
 // begun calls Resume with a key, and writes content to the file.
 func begun(t *testing.T, dir, key, content string) *fsx.AtomicFile {
 	t.Helper()
-	f, err := fsx.Resume(dir, key)
-	e2e.NoError(t, err)
+	f := e2e.Must(fsx.Resume(dir, key))(t)
 	t.Cleanup(func() { _ = f.Close() })
-	if _, err := f.WriteAt([]byte(content), 0); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(f.WriteAt([]byte(content), 0)))
 	return f
 }
 
@@ -35,10 +31,8 @@ func keep(t *testing.T, f *fsx.AtomicFile) {
 // sizeOf returns the size of the file that Resume returns for a key.
 func sizeOf(t *testing.T, dir, key string) int64 {
 	t.Helper()
-	f, err := fsx.Resume(dir, key)
-	e2e.NoError(t, err)
-	n, err := f.Size()
-	e2e.NoError(t, err)
+	f := e2e.Must(fsx.Resume(dir, key))(t)
+	n := e2e.Must(f.Size())(t)
 	if ok, err := f.Keep(); err != nil {
 		t.Fatalf("got %v, %v", ok, err)
 	}
@@ -78,12 +72,9 @@ func TestResume(t *testing.T) {
 		"Group": {"a file that its group may write is removed", func(t *testing.T, dir string) {
 			path := only(t, dir)
 			e2e.NoError(t, os.Chmod(path, 0o664))
-			f, err := fsx.Resume(dir, "a")
-			e2e.NoError(t, err)
+			f := e2e.Must(fsx.Resume(dir, "a"))(t)
 			e2e.NoError(t, f.Close())
-			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("got %v, want the error of a file that does not exist", err)
-			}
+			e2e.ErrorIs(t, "want the error of a file that does not exist", e2e.Err(os.Stat(path)), fs.ErrNotExist)
 		}, "a", 0},
 		"Committing": {"a file whose process was killed before it was renamed is resumed", func(t *testing.T, dir string) {
 			e2e.NoError(t, os.Chmod(only(t, dir), 0o644))
@@ -105,9 +96,7 @@ func TestResume(t *testing.T) {
 				t.Error("its name is not the name of a temporary file")
 			}
 			tc.between(t, dir)
-			if got := sizeOf(t, dir, tc.key); got != tc.want {
-				t.Errorf("%s: got %d bytes, want %d", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, sizeOf(t, dir, tc.key))
 			if name == "Committing" {
 				if info, err := os.Stat(only(t, dir)); err != nil || info.Mode().Perm() != 0o600 {
 					t.Errorf("%s: others can read it: %v, %v", tc.reason, info, err)
@@ -119,8 +108,7 @@ func TestResume(t *testing.T) {
 
 func created(t *testing.T, dir string) {
 	t.Helper()
-	f, err := fsx.Create(dir)
-	e2e.NoError(t, err)
+	f := e2e.Must(fsx.Create(dir))(t)
 	e2e.NoError(t, f.Close())
 }
 

@@ -38,17 +38,14 @@ func holdTempDir(parent string) {
 
 func in(t *testing.T, parent string) *fsx.TempDir {
 	t.Helper()
-	root, err := os.OpenRoot(parent)
-	e2e.NoError(t, err)
-	d, err := fsx.MakeTempDir(root)
-	e2e.NoError(t, err)
+	root := e2e.Must(os.OpenRoot(parent))(t)
+	d := e2e.Must(fsx.MakeTempDir(root))(t)
 	return d
 }
 
 func names(t *testing.T, dir string) string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	e2e.NoError(t, err)
+	entries := e2e.Must(os.ReadDir(dir))(t)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -69,12 +66,8 @@ func TestIn(t *testing.T) {
 		}
 		e2e.NoError(t, os.WriteFile(filepath.Join(parent, d.Name, "file"), nil, 0o400))
 	}
-	if err := errors.Join(first.Close(), second.Close()); err != nil {
-		t.Error(err)
-	}
-	if left := names(t, parent); left != "" {
-		t.Errorf("left behind: %s", left)
-	}
+	e2e.NoError(t, errors.Join(first.Close(), second.Close()))
+	e2e.Equal(t, "left behind", "", names(t, parent))
 }
 
 // MakeTempDir removes the directories that killed processes left, and no others.
@@ -99,10 +92,43 @@ func TestInAfterKill(t *testing.T) {
 }
 
 func TestInFails(t *testing.T) {
-	root, err := os.OpenRoot(t.TempDir())
-	e2e.NoError(t, err)
+	root := e2e.Must(os.OpenRoot(t.TempDir()))(t)
 	e2e.NoError(t, root.Close())
 	if d, err := fsx.MakeTempDir(root); err == nil || !strings.HasPrefix(err.Error(), "making a private directory in \"") {
 		t.Errorf("in a closed folder: got %v, %v", d, err)
+	}
+}
+
+func TestAll(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		make   func(dir, outside string) error // creates a file named "it" in dir
+	}{
+		"Nothing": {"a missing file is not an error", func(string, string) error { return nil }},
+		"File":    {"a file is removed", func(dir, _ string) error { return os.WriteFile(filepath.Join(dir, "it"), nil, 0o400) }},
+		"Link":    {"a link is removed, and its target is kept", func(dir, outside string) error { return os.Symlink(outside, filepath.Join(dir, "it")) }},
+		"Tree": {"a directory is removed with its content", func(dir, outside string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(dir, "it/a/b"), 0o700), os.Symlink(outside, filepath.Join(dir, "it/a/link")),
+				os.WriteFile(filepath.Join(dir, "it/a/b/file"), nil, 0o400))
+		}},
+		"Closed": {"a directory without permissions is removed", func(dir, _ string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(dir, "it/closed/inner"), 0o700), os.Chmod(filepath.Join(dir, "it/closed"), 0),
+				os.Chmod(filepath.Join(dir, "it"), 0o300))
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir, outside := t.TempDir(), t.TempDir()
+			if err := errors.Join(os.WriteFile(filepath.Join(outside, "kept"), nil, 0o600), tc.make(dir, outside)); err != nil {
+				t.Skip(err) // the system does not support such links or modes
+			}
+			root := e2e.Must(os.OpenRoot(dir))(t)
+			defer root.Close()
+			e2e.WantError(t, tc.reason, fsx.RemoveAll(root, "it"), "")
+			if names, err := fsx.ReadNames(root); err != nil || len(names) > 0 {
+				t.Errorf("%s: left %q, %v", tc.reason, names, err)
+			}
+			e2e.WantError(t, tc.reason, e2e.Err(os.Stat(filepath.Join(outside, "kept"))), "")
+		})
 	}
 }

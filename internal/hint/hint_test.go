@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -29,9 +30,7 @@ func TestOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := hint.Of(tc.err); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, hint.Of(tc.err))
 		})
 	}
 }
@@ -42,9 +41,7 @@ func TestWrapKeepsTextAndChain(t *testing.T) {
 	if err.Error() != cause.Error() {
 		t.Errorf("text: got %q, want %q", err, cause)
 	}
-	if !errors.Is(err, cause) {
-		t.Error("Wrap loses the cause")
-	}
+	e2e.ErrorIs(t, "Wrap loses the cause", err, cause)
 }
 
 func TestSpell(t *testing.T) {
@@ -64,9 +61,7 @@ func TestSpell(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.hint.Spell(tc.spell); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, tc.hint.Spell(tc.spell))
 		})
 	}
 }
@@ -78,8 +73,6 @@ func TestAn(t *testing.T) {
 		{"a vowel that is pronounced as a consonant", "Usage", "a Usage"},
 		{"no noun", "", "a "},
 	} {
-		if got := hint.An(tc.noun); got != tc.want {
-			t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-		}
+		e2e.Equal(t, tc.reason, tc.want, hint.An(tc.noun))
 	}
 }

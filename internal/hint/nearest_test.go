@@ -3,6 +3,7 @@ package hint_test
 import (
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -25,9 +26,7 @@ func TestName(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := hint.Nearest(tc.wrong, tc.names); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, hint.Nearest(tc.wrong, tc.names))
 		})
 	}
 }

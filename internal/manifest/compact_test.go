@@ -148,8 +148,7 @@ func canonical(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var v any
 	e2e.NoError(t, kjson.Unmarshal(text, &v))
-	out, err := json.Marshal(v)
-	e2e.NoError(t, err)
+	out := e2e.Must(json.Marshal(v))(t)
 	return out
 }
 
@@ -206,8 +205,6 @@ func BenchmarkLargeList(b *testing.B) {
 	text := []byte("spec: {a: [" + strings.Repeat("1, ", 1<<20) + "1]}\n")
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, err := (manifest.Document{Text: text}).Value(); err != nil {
-			b.Fatal(err)
-		}
+		e2e.NoError(b, e2e.Err((manifest.Document{Text: text}).Value()))
 	}
 }

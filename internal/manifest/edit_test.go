@@ -47,8 +47,7 @@ func TestInsertItem(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			docs, err := manifest.Split("f.yaml", []byte(tc.in))
-			e2e.NoError(t, err)
+			docs := e2e.Must(manifest.Split("f.yaml", []byte(tc.in)))(t)
 			doc := docs[len(docs)/2]
 			change, err := doc.InsertItem("spec.steps", tc.at, step)
 			if err != nil {
@@ -68,8 +67,7 @@ func TestReplaceItem(t *testing.T) {
 		},
 		"Flow": {"a list in flow style is formatted", "spec:\n  steps: [a, b] # all\n", "spec:\n  steps: # all\n  - a\n  - ref:\n      name: f\n    step: new\n"},
 	} {
-		docs, err := manifest.Split("f.yaml", []byte(tc.in))
-		e2e.NoError(t, err)
+		docs := e2e.Must(manifest.Split("f.yaml", []byte(tc.in)))(t)
 		change, err := docs[0].ReplaceItem("spec.steps", 1, step)
 		if err != nil {
 			t.Fatalf("%s: %s: %v", name, tc.reason, err)
@@ -85,8 +83,7 @@ func TestEditRefuses(t *testing.T) {
 		"spec: 1\n":                 "f.yaml:1: expected an object that has steps",
 		"a: 1\nspec:\n  steps: x\n": "f.yaml:3: spec.steps is not a list",
 	} {
-		docs, err := manifest.Split("f.yaml", []byte(text))
-		e2e.NoError(t, err)
+		docs := e2e.Must(manifest.Split("f.yaml", []byte(text)))(t)
 		if _, err := docs[0].InsertItem("spec.steps", 0, step); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}

@@ -4,7 +4,6 @@ package manifest_test
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -22,7 +21,5 @@ func TestPipe(t *testing.T) {
 	e2e.NoError(t, unix.Mkfifo(path, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := (manifest.Reader{FS: afero.NewOsFs()}).Bytes(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "Bytes", e2e.Err((manifest.Reader{FS: afero.NewOsFs()}).Bytes(ctx, path)), context.DeadlineExceeded)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -140,9 +141,7 @@ func TestBooleans(t *testing.T) {
 	for field, want := range map[string]string{
 		"a": `y means true in YAML: write "y"`, "b": "", "c[0]": "", "c[1]": `Off means false in YAML: write "Off"`, "c[2]": "", "c": "", "e": "",
 	} {
-		if got := string(lines.Boolean(field)); got != want {
-			t.Errorf("%s: got %q, want %q", field, got, want)
-		}
+		e2e.Equal(t, field, want, string(lines.Boolean(field)))
 	}
 	var keys []string
 	for _, at := range doc.BooleanKeys() {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
@@ -39,17 +40,12 @@ func TestSplit(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			docs, err := manifest.Split("f.yaml", []byte(tc.data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			docs := e2e.Must(manifest.Split("f.yaml", []byte(tc.data)))(t)
 			var got []doc
 			for _, d := range docs {
 				got = append(got, doc{d.Line, string(d.Text)})
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -96,17 +92,13 @@ func TestObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := manifest.Document{Path: "f.yaml", Line: 10, Text: []byte(tc.text)}.Object()
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				return
 			}
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -183,9 +175,7 @@ func TestTypography(t *testing.T) {
 		`f.yaml:5: "x\u200b" ends with a zero-width space (U+200B), which YAML reads as a part of it: remove it`,
 		`f.yaml:7: "n:\u00a0o" has a no-break space (U+00A0) after "n:", where YAML expects a space: replace it`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	e2e.Equal(t, "warnings", want, got)
 }
 
 // bomb returns a small text that would decode into billions of values.
@@ -248,9 +238,7 @@ func files(t *testing.T, content map[string]string) afero.Fs {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
 	for path, text := range content {
-		if err := afero.WriteFile(fsys, path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, afero.WriteFile(fsys, path, []byte(text), 0o644))
 	}
 	return fsys
 }
@@ -272,17 +260,12 @@ func TestAll(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			docs, err := r.All(t.Context(), tc.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			docs := e2e.Must(r.All(t.Context(), tc.path))(t)
 			var got []string
 			for _, d := range docs {
 				got = append(got, d.Position())
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -307,16 +290,12 @@ func TestReadStopsWithItsContext(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: stdin}
 	cancel()
 	// Nothing is written to stdin, so only the context can end this call.
-	if _, err := r.All(ctx, "-"); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the context's error", err)
-	}
+	e2e.ErrorIs(t, "want the context's error", e2e.Err(r.All(ctx, "-")), context.Canceled)
 }
 
 func TestTooLarge(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: io.LimitReader(comment(strings.Repeat("#", 1<<20)), manifest.MaxSize+10)}
-	if _, err := r.All(t.Context(), "-"); err == nil || !strings.Contains(err.Error(), "larger than 128 MiB") {
-		t.Errorf("got %v, want the size limit", err)
-	}
+	e2e.ErrorHas(t, "want the size limit", e2e.Err(r.All(t.Context(), "-")), "larger than 128 MiB")
 }
 
 // A comment is an endless Reader that repeats a text.
@@ -335,9 +314,7 @@ func TestWrite(t *testing.T) {
 		t.Error("a control character was encoded")
 	}
 	want := "---\na2: 1\na10: 1\nb: '" + strings.Repeat("word ", 15) + "word\n  " + strings.Repeat("word ", 14) + "'\n---\nnull\n---\n"
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("natural order, folded lines, and what came before the fault (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "natural order, folded lines, and what came before the fault", want, b.String())
 }
 
 func FuzzSplit(f *testing.F) {
@@ -367,9 +344,7 @@ func FuzzSplit(f *testing.F) {
 func TestGivenDocuments(t *testing.T) {
 	given := []manifest.Document{{Path: "suite.yaml", Line: 7, Text: []byte("{a: 1}")}, {Path: "suite.yaml", Line: 9, Text: []byte("{a: 2}")}}
 	fsys := afero.NewMemMapFs()
-	if err := afero.WriteFile(fsys, "file.yaml", []byte("a: 3"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, afero.WriteFile(fsys, "file.yaml", []byte("a: 3"), 0o644))
 	r := manifest.Reader{FS: fsys, Documents: func(path string) ([]manifest.Document, bool) {
 		return given, path == "inline"
 	}}
@@ -400,9 +375,7 @@ func TestFirstLine(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := (manifest.Document{Line: 5, Text: []byte(tc.text)}).FirstLine(); got != tc.want {
-				t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, (manifest.Document{Line: 5, Text: []byte(tc.text)}).FirstLine())
 		})
 	}
 }

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,10 +31,7 @@ func Split(path string, data []byte) (docs []Document, err error) {
 		return err == nil
 	}
 	for len(data) > 0 && !s.ended {
-		n := bytes.IndexByte(data, '\n') + 1
-		if n == 0 {
-			n = len(data)
-		}
+		n := cmp.Or(bytes.IndexByte(data, '\n')+1, len(data))
 		s.add(data[:n])
 		data = data[n:]
 		s.line++

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -56,9 +57,7 @@ func (l *level) UnmarshalText(text []byte) error {
 func parse(t *testing.T, text string) any {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, json.Unmarshal([]byte(text), &v))
 	return v
 }
 
@@ -117,22 +116,15 @@ func TestDecode(t *testing.T) {
 			for _, f := range manifest.DecodeStrict(parse(t, tc.from), &got) {
 				faults = append(faults, f.Error())
 			}
-			if diff := cmp.Diff(tc.faults, faults); diff != "" {
-				t.Errorf("%s: faults (-want +got):\n%s", tc.reason, diff)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.faults, faults)
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
 
 // TestSchema checks that the schema describes what DecodeStrict accepts.
 func TestSchema(t *testing.T) {
-	got, err := json.Marshal(manifest.JSONSchema(reflect.TypeFor[shop]()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := e2e.Must(json.Marshal(manifest.JSONSchema(reflect.TypeFor[shop]())))(t)
 	item := `{"anyOf": [
 		{"type": "string"},
 		{"allOf": [{"type": "object", "additionalProperties": {}}, {"anyOf": [{"type": "object", "required": ["apiVersion"]}, {"type": "object", "required": ["kind"]}]}]},

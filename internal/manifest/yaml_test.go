@@ -50,9 +50,7 @@ func FuzzJSONToYAML(f *testing.F) {
 		if err := manifest.CheckJSON(in); (err == nil) != (wantErr == nil) {
 			t.Errorf("CheckJSON: got error %v, want %v: %s", err, wantErr, in)
 		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", in, diff)
-		}
+		e2e.Equal(t, string(in), string(want), string(got))
 	})
 }
 

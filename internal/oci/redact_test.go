@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
@@ -39,9 +40,7 @@ func TestRedact(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := oci.Redact(tc.text); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, oci.Redact(tc.text))
 		})
 	}
 }
@@ -70,9 +69,7 @@ func TestRedactKeeps(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := oci.Redact(tc.text); got != tc.text {
-				t.Errorf("%s: got %q, want the unchanged text", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.text, oci.Redact(tc.text))
 		})
 	}
 }
@@ -97,9 +94,7 @@ func TestRedactor(t *testing.T) {
 			t.Parallel()
 			redact := oci.Redactor([]string{"first", tc.value})
 			for range 2 {
-				if got := redact(tc.text); got != tc.want {
-					t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-				}
+				e2e.Equal(t, tc.reason, tc.want, redact(tc.text))
 			}
 		})
 	}

@@ -161,13 +161,9 @@ func TestBudget(t *testing.T) {
 	text := strings.Repeat("x", 1<<20)
 	format := chain(t, "{type: string, string: {type: Format, fmt: '%s'}}")
 	for range patch.MaxTotal >> 20 {
-		if _, err := format.Apply(text, b); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(format.Apply(text, b)))
 	}
-	if _, err := format.Apply(text, b); err == nil || !strings.Contains(err.Error(), "exceeds 256 MiB") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "Apply", e2e.Err(format.Apply(text, b)), "exceeds 256 MiB")
 	if err := b.Spend(-1); err == nil {
 		t.Error("Spend accepted a negative size")
 	}

@@ -3,6 +3,8 @@ package proc_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -30,5 +32,44 @@ func TestAwait(t *testing.T) {
 	}
 	if n, err := proc.Await(ctx, stuck); n != 0 || !errors.Is(err, why) {
 		t.Errorf("a function that does not return: got %d and error %v, want the cause of the context", n, err)
+	}
+}
+
+func TestMemo(t *testing.T) {
+	var m proc.Memo[int, int]
+	var computed atomic.Int64
+	square := func(key int) (int, error) {
+		return m.Do(key, func() (int, error) {
+			computed.Add(1)
+			if key < 0 {
+				return 0, errors.New("negative")
+			}
+			return key * key, nil
+		})
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if got, err := square(3); got != 9 || err != nil {
+				t.Errorf("got %d, %v", got, err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := square(-1); err == nil {
+		t.Error("the error was lost")
+	}
+	if n := computed.Load(); n != 2 {
+		t.Errorf("two keys were computed %d times", n)
+	}
+	for i := range 3000 {
+		_, _ = square(i)
+	}
+	if n := computed.Load(); n < 3001 {
+		t.Errorf("only %d keys were computed", n)
+	}
+	before := computed.Load()
+	if _, _ = square(3); computed.Load() != before+1 {
+		t.Error("the first key is still kept")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -86,12 +87,7 @@ func printable(s string) string {
 func (o *Output) Contains(text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, line := range o.lines {
-		if strings.Contains(line, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.lines, func(line string) bool { return strings.Contains(line, text) })
 }
 
 // Last returns the last n lines. If there were more, a line "…" precedes them.

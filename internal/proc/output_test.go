@@ -48,13 +48,9 @@ func TestOutput(t *testing.T) {
 
 func TestOutputName(t *testing.T) {
 	out := &proc.Output{Name: "words"}
-	if got := out.Quote(); got != "; it wrote no words" {
-		t.Errorf("got %q", got)
-	}
+	e2e.Equal(t, "Quote", "; it wrote no words", out.Quote())
 	fmt.Fprintln(out, "a")
-	if got := out.Quote(); got != "; its last words:\n  a" {
-		t.Errorf("got %q", got)
-	}
+	e2e.Equal(t, "Quote", "; its last words:\n  a", out.Quote())
 }
 
 func TestOutputContains(t *testing.T) {
@@ -110,13 +106,9 @@ func TestOutputLast(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out proc.Output
-			if _, err := io.WriteString(&out, tc.text); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, e2e.Err(io.WriteString(&out, tc.text)))
 			out.Flush()
-			if got := out.Last(40); got != tc.want {
-				t.Errorf("%s:\ngot  %.60q\nwant %.60q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, out.Last(40))
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -43,22 +42,14 @@ func TestKillWhole(t *testing.T) {
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), roleEnv+"=child")
 	proc.KillGroup(cmd)
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(cmd.StdinPipe()))
 	r, w, err := os.Pipe()
 	e2e.NoError(t, err)
 	cmd.Stdout = w
 	e2e.NoError(t, cmd.Start())
 	e2e.NoError(t, w.Close())
-	if _, err := io.ReadFull(r, make([]byte, len("here\n"))); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(io.ReadFull(r, make([]byte, len("here\n")))))
 	cancel()
-	if err := e2e.Await(t, cmd.Wait); err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("the child ended by %v", err)
-	}
-	if _, err := io.Copy(io.Discard, r); err != nil {
-		t.Fatal(err)
-	}
+	e2e.ErrorHas(t, "the child ended by", e2e.Await(t, cmd.Wait), "killed")
+	e2e.NoError(t, e2e.Err(io.Copy(io.Discard, r)))
 }

@@ -44,3 +44,20 @@ func TestNilFuncTakesEvents(t *testing.T) {
 	var f progress.Func
 	f.Step("nobody listens")
 }
+
+func TestPlain(t *testing.T) {
+	var got []progress.Event
+	f := progress.FromPlain(progress.Func(func(e progress.Event) { got = append(got, e) }).Plain())
+	f.Step("a")
+	f.Note("b")
+	f.Warn("c")
+	f.Send(progress.Event{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2})
+	want := []progress.Event{
+		{Kind: progress.Step, Text: "a"},
+		{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2},
+	}
+	e2e.Equal(t, "result", want, got)
+	if progress.FromPlain(nil) != nil {
+		t.Error("no function became a Func")
+	}
+}

@@ -17,10 +17,7 @@ const (
 // metadata returns the package metadata of a package of the project. The annotations in
 // about, whose keys have no prefix, replace the annotations of the project.
 func (p *Project) metadata(kind, name string, about map[string]string, spec map[string]any) (xpkg.Source, error) {
-	annotations := maps.Clone(p.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
+	annotations := maps.Collect(maps.All(p.Annotations)) // not nil
 	maps.Copy(annotations, p.AdditionalMetadata)
 	for key, value := range p.origin() {
 		annotations[metaPrefix+key] = value

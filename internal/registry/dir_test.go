@@ -18,9 +18,7 @@ import (
 func TestUnusableDir(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	e2e.NoError(t, os.WriteFile(file, nil, 0o600))
-	if _, err := registry.Open(file); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("got %v, want an error that names %q", err, file)
-	}
+	e2e.ErrorHas(t, "want an error that names the file", e2e.Err(registry.Open(file)), file)
 }
 
 // TestForeignDir: a directory with other files is not changed.
@@ -82,9 +80,7 @@ func TestLocked(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "another registry uses the directory") || hint.Of(err) == "" {
 		t.Errorf("got %v (hint: %s), want a refusal", err, hint.Of(err))
 	}
-	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
-		t.Errorf("the second registry changed the files of the first (-before +after):\n%s", diff)
-	}
+	e2e.Equal(t, "the second registry changed the files of the first", before, files(t, dir))
 	stop()
 	start(t, dir)
 }

@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
@@ -51,9 +49,7 @@ func TestFullDisk(t *testing.T) {
 		if id := filepath.Base(path); len(id) == 36 {
 			before = strings.Split(strings.Replace(strings.Join(before, "\n"), "\nuploads/"+id, "", 1), "\n")
 		}
-		if diff := cmp.Diff(before, left); diff != "" {
-			t.Errorf("%s: -before +after:\n%s", reason, diff)
-		}
+		e2e.Equal(t, reason, before, left)
 	}
 	done := func(reason, method, path, body string, want int) string {
 		t.Helper()

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
@@ -57,9 +55,7 @@ func TestConcurrentClients(t *testing.T) {
 		t.Errorf("got %v, want the lock, the journal and three blobs", got)
 	}
 	host, _ = start(t, dir)
-	if diff := cmp.Diff(before, heads(t, host)); diff != "" {
-		t.Errorf("-before +after the restart:\n%s", diff)
-	}
+	e2e.Equal(t, "after the restart", before, heads(t, host))
 }
 
 func download(t *testing.T, url string) string {
@@ -135,9 +131,7 @@ func TestDamagedDir(t *testing.T) {
 			} else {
 				e2e.NoError(t, os.WriteFile(in, nil, 0o600))
 			}
-			if _, err := registry.Open(path); err == nil || !strings.Contains(err.Error(), path) {
-				t.Errorf("got %v, want an error that names %q", err, path)
-			}
+			e2e.ErrorHas(t, "want an error that names the file", e2e.Err(registry.Open(path)), path)
 		})
 	}
 }

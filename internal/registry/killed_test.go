@@ -85,17 +85,14 @@ func sound(t *testing.T, dir, host string) string {
 	if left, err := filepath.Glob(filepath.Join(dir, "uploads", "*")); err != nil || len(left) > 0 {
 		t.Errorf("uploads are left: %v (%v)", left, err)
 	}
-	found, err := filepath.Glob(filepath.Join(dir, "blobs", "sha256", "*"))
-	e2e.NoError(t, err)
+	found := e2e.Must(filepath.Glob(filepath.Join(dir, "blobs", "sha256", "*")))(t)
 	for _, path := range found {
-		content, err := os.ReadFile(path)
-		e2e.NoError(t, err)
+		content := e2e.Must(os.ReadFile(path))(t)
 		if sum(string(content)) != "sha256:"+filepath.Base(path) {
 			t.Errorf("the blob %s is damaged", path)
 		}
 	}
-	img, err := remote.Image(tag(t, host, "r:v1"))
-	e2e.NoError(t, err)
+	img := e2e.Must(remote.Image(tag(t, host, "r:v1")))(t)
 	e2e.NoError(t, validate.Image(img))
 	return digest(t, img)
 }

@@ -67,19 +67,16 @@ func (v *visit) url(in string) string {
 // send sends a request and compares the response.
 func (v *visit) send(t *testing.T, s step) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), s.method, v.url(s.path), strings.NewReader(s.body))
-	e2e.NoError(t, err)
+	req := e2e.Must(http.NewRequestWithContext(t.Context(), s.method, v.url(s.path), strings.NewReader(s.body)))(t)
 	for k, value := range s.header {
 		req.Header.Set(k, value)
 	}
 	if req.Header.Get("Accept") == "" {
 		req.Header["Accept"] = []string{imageType, indexType, dockerType}
 	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	e2e.NoError(t, err)
+	resp := e2e.Must(http.DefaultTransport.RoundTrip(req))(t)
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	e2e.NoError(t, err)
+	body := e2e.Must(io.ReadAll(resp.Body))(t)
 	if resp.StatusCode != s.status {
 		t.Errorf("%s %.120s: got %s (%s), want %d", s.method, s.path, resp.Status, body, s.status)
 	}

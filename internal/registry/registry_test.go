@@ -30,8 +30,7 @@ import (
 // stops the registry before the test ends.
 func start(t *testing.T, dir string) (host string, stop func()) {
 	t.Helper()
-	reg, err := registry.Open(dir)
-	e2e.NoError(t, err)
+	reg := e2e.Must(registry.Open(dir))(t)
 	s := httptest.NewServer(reg)
 	stop = sync.OnceFunc(func() {
 		s.Close()
@@ -43,22 +42,19 @@ func start(t *testing.T, dir string) (host string, stop func()) {
 
 func tag(t *testing.T, host, rest string) name.Tag {
 	t.Helper()
-	ref, err := name.NewTag(host+"/"+rest, name.StrictValidation)
-	e2e.NoError(t, err)
+	ref := e2e.Must(name.NewTag(host+"/"+rest, name.StrictValidation))(t)
 	return ref
 }
 
 func image(t *testing.T) v1.Image {
 	t.Helper()
-	img, err := random.Image(1<<14, 2)
-	e2e.NoError(t, err)
+	img := e2e.Must(random.Image(1<<14, 2))(t)
 	return img
 }
 
 func digest(t *testing.T, a partial.Describable) string {
 	t.Helper()
-	h, err := a.Digest()
-	e2e.NoError(t, err)
+	h := e2e.Must(a.Digest())(t)
 	return h.String()
 }
 
@@ -68,18 +64,15 @@ func TestPushPull(t *testing.T) {
 	img := image(t)
 	ref := tag(t, host, "a/image:v1")
 	e2e.NoError(t, remote.Write(ref, img))
-	got, err := remote.Image(ref)
-	e2e.NoError(t, err)
+	got := e2e.Must(remote.Image(ref))(t)
 	e2e.NoError(t, validate.Image(got))
 	if digest(t, got) != digest(t, img) {
 		t.Error("another image came back")
 	}
-	idx, err := random.Index(1<<12, 2, 2)
-	e2e.NoError(t, err)
+	idx := e2e.Must(random.Index(1<<12, 2, 2))(t)
 	ref = tag(t, host, "a/index:v1")
 	e2e.NoError(t, remote.WriteIndex(ref, idx))
-	gotIndex, err := remote.Index(ref)
-	e2e.NoError(t, err)
+	gotIndex := e2e.Must(remote.Index(ref))(t)
 	e2e.NoError(t, validate.Index(gotIndex))
 	if digest(t, gotIndex) != digest(t, idx) {
 		t.Error("another index came back")
@@ -91,8 +84,7 @@ func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
 	old, img := image(t), image(t)
-	idx, err := random.Index(1<<12, 1, 2)
-	e2e.NoError(t, err)
+	idx := e2e.Must(random.Index(1<<12, 1, 2))(t)
 	e2e.NoError(t, remote.Write(tag(t, host, "a/image:v1"), old))
 	e2e.NoError(t, remote.Write(tag(t, host, "a/image:gone"), old))
 	e2e.NoError(t, remote.Write(tag(t, host, "a/image:v1"), img))
@@ -105,20 +97,14 @@ func TestRestart(t *testing.T) {
 	stop()
 
 	host, _ = start(t, dir)
-	if diff := cmp.Diff(before, state(t, host)); diff != "" {
-		t.Errorf("the restart changed the registry (-before +after):\n%s", diff)
-	}
-	got, err := remote.Image(tag(t, host, "a/image:v1"))
-	e2e.NoError(t, err)
+	e2e.Equal(t, "the restart changed the registry", before, state(t, host))
+	got := e2e.Must(remote.Image(tag(t, host, "a/image:v1")))(t)
 	e2e.NoError(t, validate.Image(got))
 	if digest(t, got) != digest(t, img) {
 		t.Error("the tag did not stay where it was moved")
 	}
-	if _, err := remote.Image(tag(t, host, "a/image:v1").Digest(digest(t, old))); err != nil {
-		t.Errorf("an image without a tag is lost: %v", err)
-	}
-	refs, err := remote.Referrers(tag(t, host, "a/image:v1").Digest(digest(t, img)))
-	e2e.NoError(t, err)
+	e2e.WantError(t, "an image without a tag is lost", e2e.Err(remote.Image(tag(t, host, "a/image:v1").Digest(digest(t, old)))), "")
+	refs := e2e.Must(remote.Referrers(tag(t, host, "a/image:v1").Digest(digest(t, img))))(t)
 	if got := children(t, refs); len(got) != 1 || got[0] != signature {
 		t.Errorf("got referrers %v, want %s", got, signature)
 	}
@@ -140,8 +126,7 @@ func TestReferrersOfClients(t *testing.T) {
 	}
 	to := tag(t, host, "a/image:v1").Digest(digest(t, img))
 	for filter, want := range map[string][]string{string(types.DockerConfigJSON): want, string(types.OCIConfigJSON): nil} {
-		refs, err := remote.Referrers(to, remote.WithFilter("artifactType", filter))
-		e2e.NoError(t, err)
+		refs := e2e.Must(remote.Referrers(to, remote.WithFilter("artifactType", filter)))(t)
 		if got := children(t, refs); !cmp.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", filter, got, want)
 		}
@@ -150,8 +135,7 @@ func TestReferrersOfClients(t *testing.T) {
 
 func children(t *testing.T, idx v1.ImageIndex) []string {
 	t.Helper()
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(idx.IndexManifest())(t)
 	var out []string
 	for _, d := range m.Manifests {
 		out = append(out, d.Digest.String())
@@ -162,8 +146,7 @@ func children(t *testing.T, idx v1.ImageIndex) []string {
 // attach pushes an image with a subject, and returns its digest.
 func attach(t *testing.T, host string, to v1.Image) string {
 	t.Helper()
-	desc, err := partial.Descriptor(to)
-	e2e.NoError(t, err)
+	desc := e2e.Must(partial.Descriptor(to))(t)
 	img, ok := mutate.Subject(mutate.MediaType(image(t), types.OCIManifestSchema1), *desc).(v1.Image)
 	if !ok {
 		t.Fatal("not an image")
@@ -175,14 +158,11 @@ func attach(t *testing.T, host string, to v1.Image) string {
 // state returns everything that clients can list.
 func state(t *testing.T, host string) map[string][]string {
 	t.Helper()
-	reg, err := name.NewRegistry(host)
-	e2e.NoError(t, err)
-	repos, err := remote.Catalog(t.Context(), reg)
-	e2e.NoError(t, err)
+	reg := e2e.Must(name.NewRegistry(host))(t)
+	repos := e2e.Must(remote.Catalog(t.Context(), reg))(t)
 	out := map[string][]string{}
 	for _, repo := range repos {
-		tags, err := remote.List(reg.Repo(repo))
-		e2e.NoError(t, err)
+		tags := e2e.Must(remote.List(reg.Repo(repo)))(t)
 		out[repo] = tags
 	}
 	return out
@@ -209,12 +189,9 @@ func TestConcurrentPushes(t *testing.T) {
 	before := heads(t, host)
 	stop()
 	host, _ = start(t, dir)
-	if diff := cmp.Diff(before, heads(t, host)); diff != "" {
-		t.Errorf("the journal has another order than the registry had (-before +after):\n%s", diff)
-	}
+	e2e.Equal(t, "the journal has another order than the registry had", before, heads(t, host))
 	for i, img := range images {
-		got, err := remote.Image(tag(t, host, fmt.Sprintf("r%d:v%d", i%4, i)))
-		e2e.NoError(t, err)
+		got := e2e.Must(remote.Image(tag(t, host, fmt.Sprintf("r%d:v%d", i%4, i))))(t)
 		e2e.NoError(t, validate.Image(got))
 		if digest(t, got) != digest(t, img) {
 			t.Errorf("image %d differs", i)
@@ -228,8 +205,7 @@ func heads(t *testing.T, host string) map[string]string {
 	for repo, tags := range state(t, host) {
 		for _, tagged := range tags {
 			ref := tag(t, host, repo+":"+tagged)
-			desc, err := remote.Head(ref)
-			e2e.NoError(t, err)
+			desc := e2e.Must(remote.Head(ref))(t)
 			out[repo+":"+tagged] = desc.Digest.String()
 		}
 	}
@@ -260,9 +236,7 @@ func TestJournal(t *testing.T) {
 			path := filepath.Join(dir, "manifests.jsonl")
 			e2e.NoError(t, os.WriteFile(path, []byte(tc.journal), 0o600))
 			if tc.err != "" {
-				if _, err := registry.Open(dir); err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got error %v, want %q in it", tc.reason, err, tc.err)
-				}
+				e2e.ErrorHas(t, tc.reason, e2e.Err(registry.Open(dir)), tc.err)
 				return
 			}
 			host, stop := start(t, dir)
@@ -295,9 +269,7 @@ func TestJournalFails(t *testing.T) {
 	before := state(t, host)
 	stop()
 	host, _ = start(t, dir)
-	if diff := cmp.Diff(before, state(t, host)); diff != "" {
-		t.Errorf("-before +after the restart:\n%s", diff)
-	}
+	e2e.Equal(t, "after the restart", before, state(t, host))
 }
 
 // TestRefusedChange: a refused change is not written to the journal.

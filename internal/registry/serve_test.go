@@ -3,7 +3,6 @@ package registry_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -71,12 +70,8 @@ func TestServeStops(t *testing.T) {
 	e2e.Receive(t, entered)
 	stop()
 	close(release)
-	if got := e2e.Receive(t, answered); got != "whole" {
-		t.Errorf("the running request got %q", got)
-	}
-	if err := e2e.Receive(t, served); err != nil {
-		t.Errorf("a stopped server is not an error: %v", err)
-	}
+	e2e.Equal(t, "the running request", "whole", e2e.Receive(t, answered))
+	e2e.WantError(t, "a stopped server is not an error", e2e.Receive(t, served), "")
 	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
 		_ = c.Close()
 		t.Error("the server still listens")
@@ -95,9 +90,7 @@ func TestServeCutsOff(t *testing.T) {
 	conn := upload(t, l.Addr().String())
 	defer func() { _ = conn.Close() }()
 	stop()
-	if err := e2e.Receive(t, served); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Receive(t, served))
 	if _, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
 		t.Error("the request was answered")
 	}
@@ -107,9 +100,7 @@ func TestServeCutsOff(t *testing.T) {
 func TestServeFails(t *testing.T) {
 	l := listen()
 	e2e.NoError(t, l.Close())
-	if err := registry.Serve(t.Context(), l, http.NotFoundHandler()); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got %v, want the listener's error", err)
-	}
+	e2e.ErrorIs(t, "want the listener's error", registry.Serve(t.Context(), l, http.NotFoundHandler()), net.ErrClosed)
 }
 
 // TestKilled: a registry that is killed during an upload has all changes that it confirmed
@@ -127,15 +118,13 @@ func TestKilled(t *testing.T) {
 	kill()
 	_ = half.Close()
 
-	left, err := filepath.Glob(filepath.Join(dir, "uploads", "*"))
-	e2e.NoError(t, err)
+	left := e2e.Must(filepath.Glob(filepath.Join(dir, "uploads", "*")))(t)
 	if len(left) != 1 {
 		t.Fatalf("got %v, want the one upload that was interrupted", left)
 	}
 	host, _ = start(t, dir)
 	for tagged, img := range images {
-		got, err := remote.Image(tag(t, host, tagged))
-		e2e.NoError(t, err)
+		got := e2e.Must(remote.Image(tag(t, host, tagged)))(t)
 		e2e.NoError(t, validate.Image(got))
 		if digest(t, got) != digest(t, img) {
 			t.Errorf("%s is another image", tagged)
@@ -149,28 +138,24 @@ func TestKilled(t *testing.T) {
 // child serves dir in another process.
 func child(t *testing.T, dir string) (host string, kill func()) {
 	t.Helper()
-	self, err := os.Executable()
-	e2e.NoError(t, err)
+	self := e2e.Must(os.Executable())(t)
 	cmd := exec.CommandContext(e2e.Context(t), self)
 	cmd.Env = append(os.Environ(), "XFN_TEST_REGISTRY_DIR="+dir)
-	out, err := cmd.StdoutPipe()
-	e2e.NoError(t, err)
+	out := e2e.Must(cmd.StdoutPipe())(t)
 	e2e.NoError(t, cmd.Start())
 	kill = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = e2e.Await(t, cmd.Wait)
 	})
 	t.Cleanup(kill)
-	line, err := bufio.NewReader(out).ReadString('\n')
-	e2e.NoError(t, err)
+	line := e2e.Must(bufio.NewReader(out).ReadString('\n'))(t)
 	return strings.TrimSpace(line), kill
 }
 
 // upload starts an upload and stops in the middle of its body.
 func upload(t *testing.T, host string) net.Conn {
 	t.Helper()
-	resp, err := http.Post("http://"+host+"/v2/r/blobs/uploads/", "", nil)
-	e2e.NoError(t, err)
+	resp := e2e.Must(http.Post("http://"+host+"/v2/r/blobs/uploads/", "", nil))(t)
 	e2e.NoError(t, resp.Body.Close())
 	conn, err := net.Dial("tcp", host)
 	e2e.NoError(t, err)

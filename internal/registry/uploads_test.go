@@ -51,9 +51,7 @@ func TestFailedUpload(t *testing.T) {
 				}
 				return
 			}
-			if got := send(reg, http.MethodGet, path, nil).Header().Get("Range"); got != fmt.Sprintf("0-%d", len(tc.stays)-1) {
-				t.Errorf("%s: the upload has the range %q", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, fmt.Sprintf("0-%d", len(tc.stays)-1), send(reg, http.MethodGet, path, nil).Header().Get("Range"))
 			if w := send(reg, http.MethodPut, path+"?digest="+sum(tc.stays+"y"), strings.NewReader("y")); w.Code != http.StatusCreated {
 				t.Errorf("%s: resuming returns %d %s", tc.reason, w.Code, w.Body)
 			}
@@ -63,8 +61,7 @@ func TestFailedUpload(t *testing.T) {
 
 func open(t *testing.T, dir string) *registry.Registry {
 	t.Helper()
-	reg, err := registry.Open(dir)
-	e2e.NoError(t, err)
+	reg := e2e.Must(registry.Open(dir))(t)
 	t.Cleanup(func() { e2e.NoError(t, reg.Close()) })
 	return reg
 }

@@ -144,12 +144,9 @@ func TestAs(t *testing.T) {
 		{"wrong credentials are refused", authn.AuthConfig{Username: user, Password: "wrong"}, "refused the credentials"},
 		{"without credentials the access is anonymous", authn.AuthConfig{}, "asks for credentials, and none are configured"},
 	} {
-		_, err := push(t, own.As(tc.auth), host)
-		e2e.WantError(t, tc.reason, err, tc.want)
+		e2e.WantError(t, tc.reason, e2e.Err(push(t, own.As(tc.auth), host)), tc.want)
 	}
-	if _, err := push(t, own, host); err != nil {
-		t.Errorf("the client lost its own credentials: %v", err)
-	}
+	e2e.WantError(t, "the client lost its own credentials", e2e.Err(push(t, own, host)), "")
 }
 
 // keys is a keychain that returns one Authenticator for every registry.

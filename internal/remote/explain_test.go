@@ -260,7 +260,5 @@ func TestManifestSize(t *testing.T) {
 }
 
 func TestExplainNil(t *testing.T) {
-	if err := remote.New(remote.Options{}).Explain(name.MustParseReference("r.example/a:v1"), nil); err != nil {
-		t.Errorf("got %v for nil", err)
-	}
+	e2e.WantError(t, "for nil", remote.New(remote.Options{}).Explain(name.MustParseReference("r.example/a:v1"), nil), "")
 }

@@ -103,8 +103,6 @@ func TestFallbackTag(t *testing.T) {
 	}
 	for digest, want := range cases {
 		h := e2e.Must(v1.NewHash(digest))(t)
-		if got := remote.FallbackTag(h); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		e2e.Equal(t, "FallbackTag", want, remote.FallbackTag(h))
 	}
 }

@@ -275,9 +275,7 @@ func TestUploadElsewhere(t *testing.T) {
 	}), user, password))
 	c := fast(remote.Options{Keychain: keys{&authn.Basic{Username: user, Password: password}}})
 	for _, data := range [][]byte{tiny, large} {
-		if _, err := upload(t, c, host, blobOf(t, data)); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Err(upload(t, c, host, blobOf(t, data))))
 		checkStored(t, storage, data)
 	}
 }
@@ -302,9 +300,7 @@ func TestUploadTokenExpires(t *testing.T) {
 	host := remotetest.Serve(t, h)
 	c := fast(remote.Options{Keychain: keys{&authn.Basic{Username: user, Password: password}}})
 	for _, data := range [][]byte{tiny, large} {
-		if _, err := upload(t, c, host, blobOf(t, data)); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Err(upload(t, c, host, blobOf(t, data))))
 	}
 	if tokens.Load() < 4 {
 		t.Errorf("%d tokens were used", tokens.Load())

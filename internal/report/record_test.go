@@ -270,8 +270,7 @@ func TestTraceOfOddValues(t *testing.T) {
 		Context: s, Results: []*fnv1.Result{{Severity: 99}, nil}, Conditions: []*fnv1.Condition{nil},
 	}
 	rec := report.Record(answers(rsp), ticking())
-	_, err := rec.RunFunction(t.Context(), "f", nil)
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(rec.RunFunction(t.Context(), "f", nil)))
 	trace := rec.Trace("xr")
 	e2e.NoError(t, e2e.Err(json.Marshal(trace)))
 	for _, c := range trace.Steps[0].Changes {

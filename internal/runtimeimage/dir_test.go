@@ -116,9 +116,7 @@ func TestFromDir(t *testing.T) {
 		t.Fatalf("got %d images, want 2", len(images))
 	}
 	for i, arch := range []string{"amd64", "arm64"} {
-		if err := validate.Image(images[i]); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Image(images[i]))
 		config := e2e.Must(images[i].ConfigFile())(t)
 		want := v1.Config{
 			User: "nonroot:nonroot", Entrypoint: python, WorkingDir: "/function",

@@ -35,17 +35,13 @@ func TestFromEngine(t *testing.T) {
 			t.Fatalf("%s: got %v, %v", asked, images, err)
 		}
 		img := images.All[0]
-		if err := validate.Image(img); err != nil {
-			t.Errorf("%s: %v", asked, err)
-		}
+		e2e.WantError(t, asked, validate.Image(img), "")
 		if last.Text != "reading "+asked || last.Done < 7<<20 || last.Done != last.Total {
 			t.Errorf("%s: the last event is %+v", asked, last)
 		}
 		e2e.Equal(t, asked, id, e2e.Must(img.ConfigName())(t))
 		digests = append(digests, e2e.Must(img.Digest())(t))
-		if err := images.Close(); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, images.Close())
 	}
 	if digests[0] != digests[1] || digests[0] != digests[2] {
 		t.Errorf("got %v", digests)

@@ -73,9 +73,7 @@ func TestFromPrograms(t *testing.T) {
 			}
 			defer images.Close()
 			for i, img := range images.All {
-				if err := validate.Image(img); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, validate.Image(img))
 				files, data := contents(t, img)
 				if want, _ := os.ReadFile(programs[i].File); string(data["function"]) != string(want) || files["function"].Mode != 0o755 {
 					t.Errorf("%s: image %d has the program %+v", tc.reason, i, files["function"])

@@ -52,9 +52,7 @@ func TestFromRemote(t *testing.T) {
 				opts := options(t)
 				images := e2e.Must(runtimeimage.FromRemote(t.Context(), client(), reference(t, repo+ref), opts))(t)
 				assertImages(t, images.All, want...)
-				if err := images.Close(); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, images.Close())
 				e2e.Empty(t, opts.TempDir)
 			}
 		})

@@ -119,9 +119,7 @@ func TestGoSource(t *testing.T) {
 		t.Fatalf("got %d images, want 2", len(images))
 	}
 	for i, arch := range []string{"amd64", "arm64"} {
-		if err := validate.Image(images[i]); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Image(images[i]))
 		config := e2e.Must(images[i].ConfigFile())(t)
 		want := v1.Config{
 			Entrypoint: []string{"/function"}, User: "65532", WorkingDir: "/",
@@ -211,8 +209,7 @@ func TestGoSourceRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			opts := options(t)
-			_, err := buildGo(t.Context(), language.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, opts)
-			e2e.ErrorHas(t, tc.reason, err, tc.want)
+			e2e.ErrorHas(t, tc.reason, e2e.Err(buildGo(t.Context(), language.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, opts)), tc.want)
 			e2e.Empty(t, opts.TempDir)
 		})
 	}

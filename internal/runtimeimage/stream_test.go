@@ -73,9 +73,7 @@ func TestFromTarballCompressed(t *testing.T) {
 					}
 				}
 				images, err := runtimeimage.FromTarball(t.Context(), path, opts)
-				if got := digestsOf(t, images, err); got != want {
-					t.Errorf("got %s, want %s", got, want)
-				}
+				e2e.Equal(t, "digestsOf", want, digestsOf(t, images, err))
 				if last.Text != "reading "+path || last.Done != int64(len(stored)) || last.Total != last.Done {
 					t.Errorf("the last event is %+v", last)
 				}
@@ -134,7 +132,5 @@ func TestEngineIsTarball(t *testing.T) {
 	fromFile, err := runtimeimage.FromTarball(t.Context(), path, options(t))
 	want := digestsOf(t, fromFile, err)
 	fromEngine, err := runtimeimage.FromEngine(t.Context(), engine, name, options(t))
-	if got := digestsOf(t, fromEngine, err); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	e2e.Equal(t, "digestsOf", want, digestsOf(t, fromEngine, err))
 }

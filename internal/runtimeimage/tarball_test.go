@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,9 +58,7 @@ func TestFromTarballIndex(t *testing.T) {
 		t.Fatalf("got %d images, want 2", len(images.All))
 	}
 	for i, want := range []v1.Image{a, b} {
-		if err := validate.Image(images.All[i]); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Image(images.All[i]))
 		assertSameLayers(t, images.All[i], want)
 	}
 }
@@ -141,9 +140,7 @@ func TestFromTarballCompressesOnce(t *testing.T) {
 			e2e.NoError(t, err)
 			defer images.Close()
 			for _, img := range images.All {
-				if err := validate.Image(img); err != nil {
-					t.Error(err)
-				}
+				e2e.NoError(t, validate.Image(img))
 			}
 			spooled, err := filepath.Glob(filepath.Join(opts.TempDir, ".xfn-*.tmp"))
 			if err != nil || len(spooled) != 1 {
@@ -209,5 +206,12 @@ func TestFromTarballWrongDiffID(t *testing.T) {
 			err = images.Close()
 		}
 		e2e.WantError(t, reason, err, tc.want)
+	}
+}
+
+func TestWriteTarChanged(t *testing.T) {
+	for content, reason := range map[string]string{"ab": "a file that became shorter", "abcd": "a file that became longer"} {
+		f := runtimeimage.TarFile{Path: "app/file", Mode: 0o644, Size: 3, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
+		e2e.ErrorHas(t, reason, runtimeimage.WriteTar(t.Context(), io.Discard, []runtimeimage.TarFile{f}), `adding "/app/file": the size of the file changed while it was read`)
 	}
 }

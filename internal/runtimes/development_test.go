@@ -25,8 +25,7 @@ import (
 
 func listenTCP(t *testing.T) net.Listener {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = lis.Close() })
 	return lis
 }
@@ -54,8 +53,7 @@ func serve(t *testing.T, lis net.Listener) (end func()) {
 // ask returns a request to which a Literal function responds with this tag.
 func ask(t *testing.T, tag string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	in, err := structpb.NewStruct(map[string]any{"response": map[string]any{"meta": map[string]any{"tag": tag}}})
-	e2e.NoError(t, err)
+	in := e2e.Must(structpb.NewStruct(map[string]any{"response": map[string]any{"meta": map[string]any{"tag": tag}}}))(t)
 	return &fnv1.RunFunctionRequest{Input: in}
 }
 
@@ -63,8 +61,7 @@ func TestDevelopment(t *testing.T) {
 	lis := listenTCP(t)
 	serve(t, lis)
 	for range 2 {
-		fn, err := runtimes.Development{}.Start(t.Context(), at(lis.Addr().String()))
-		e2e.NoError(t, err)
+		fn := e2e.Must(runtimes.Development{}.Start(t.Context(), at(lis.Addr().String())))(t)
 		rsp, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi"))
 		if err != nil || rsp.GetMeta().GetTag() != "hi" {
 			t.Errorf("got %v, %v", rsp, err)
@@ -72,9 +69,7 @@ func TestDevelopment(t *testing.T) {
 		if want := "already running at " + lis.Addr().String(); fn.Detail != want {
 			t.Errorf("detail: got %q, want %q", fn.Detail, want)
 		}
-		if err := fn.Stop(t.Context()); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
+		e2e.WantError(t, "Stop", fn.Stop(t.Context()), "")
 		if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi")); err == nil {
 			t.Error("the connection is still open after Stop")
 		}
@@ -82,37 +77,25 @@ func TestDevelopment(t *testing.T) {
 }
 
 func TestDevelopmentUnix(t *testing.T) {
-	dir, err := os.MkdirTemp("", "d")
-	e2e.NoError(t, err)
+	dir := e2e.Must(os.MkdirTemp("", "d"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	lis, err := net.Listen("unix", filepath.Join(dir, "s"))
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	serve(t, lis)
-	fn, err := runtimes.Development{MaxMessageSize: 50}.Start(t.Context(), at("unix://"+lis.Addr().String()))
-	e2e.NoError(t, err)
-	if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "short")); err != nil {
-		t.Error(err)
-	}
-	if _, err := fn.RunFunction(t.Context(), "mine", ask(t, strings.Repeat("long", 20))); err == nil || !strings.Contains(err.Error(), "more than the limit of 50") {
-		t.Errorf("got %v, want the limit", err)
-	}
-	if err := fn.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	fn := e2e.Must(runtimes.Development{MaxMessageSize: 50}.Start(t.Context(), at("unix://"+lis.Addr().String())))(t)
+	e2e.NoError(t, e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, "short"))))
+	e2e.ErrorHas(t, "want the limit", e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, strings.Repeat("long", 20)))), "more than the limit of 50")
+	e2e.NoError(t, fn.Stop(t.Context()))
 }
 
 func TestDevelopmentStopped(t *testing.T) {
 	lis := listenTCP(t)
 	end := serve(t, lis)
-	fn, err := runtimes.Development{}.Start(t.Context(), at(lis.Addr().String()))
-	e2e.NoError(t, err)
+	fn := e2e.Must(runtimes.Development{}.Start(t.Context(), at(lis.Addr().String())))(t)
 	end()
 	if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi")); err == nil || !strings.HasPrefix(err.Error(), `calling function "mine": Unavailable`) {
 		t.Errorf("got %v, want the code Unavailable", err)
 	}
-	if err := fn.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, fn.Stop(t.Context()))
 }
 
 func TestDevelopmentOther(t *testing.T) {
@@ -150,10 +133,7 @@ func TestDevelopmentNothing(t *testing.T) {
 func TestDevelopmentNoAnswer(t *testing.T) {
 	lis := listenTCP(t)
 	start := runtimes.Development{ConnectTimeout: 20 * time.Millisecond}
-	_, err := start.Start(t.Context(), at(lis.Addr().String()))
-	if err == nil || !strings.Contains(err.Error(), "no connection within 20ms") {
-		t.Errorf("got %v, want a timeout", err)
-	}
+	e2e.ErrorHas(t, "want a timeout", e2e.Err(start.Start(t.Context(), at(lis.Addr().String()))), "no connection within 20ms")
 }
 
 func TestDevelopmentCanceled(t *testing.T) {
@@ -164,8 +144,7 @@ func TestDevelopmentCanceled(t *testing.T) {
 		_, err := runtimes.Development{}.Start(ctx, at(lis.Addr().String()))
 		failed <- err
 	}()
-	conn, err := lis.Accept()
-	e2e.NoError(t, err)
+	conn := e2e.Must(lis.Accept())(t)
 	defer conn.Close()
 	cancel()
 	if err := e2e.Receive(t, failed); !errors.Is(err, context.Canceled) || hint.Of(err) != "" {
@@ -176,10 +155,7 @@ func TestDevelopmentCanceled(t *testing.T) {
 func TestDevelopmentDefaultTarget(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := runtimes.Development{}.Start(ctx, runtimes.Function{Name: "mine"})
-	if err == nil || !strings.Contains(err.Error(), `"localhost:9443"`) {
-		t.Errorf("got %v, want an error that names the default target", err)
-	}
+	e2e.ErrorHas(t, "want an error that names the default target", e2e.Err(runtimes.Development{}.Start(ctx, runtimes.Function{Name: "mine"})), `"localhost:9443"`)
 }
 
 // TestDevelopmentTLS checks calls of a function over TLS, with the certificates in the folder of
@@ -225,9 +201,7 @@ func TestDevelopmentTLS(t *testing.T) {
 			if rsp, err := instance.RunFunction(t.Context(), "mine", ask(t, "hi")); err != nil || rsp.GetMeta().GetTag() != "hi" {
 				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
 			}
-			if err := instance.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, instance.Stop(t.Context()))
 		})
 	}
 }

@@ -19,8 +19,7 @@ import (
 
 func TestMakeSocketDir(t *testing.T) {
 	parent := t.TempDir()
-	dir, err := runtimes.MakeSocketDir(parent)
-	e2e.NoError(t, err)
+	dir := e2e.Must(runtimes.MakeSocketDir(parent))(t)
 	info, err := os.Stat(dir.Path)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("got %v, %v: other users can enter the directory", info, err)
@@ -32,9 +31,7 @@ func TestMakeSocketDir(t *testing.T) {
 	if strings.HasPrefix(elsewhere.Path, deep) {
 		t.Errorf("%q is too long for a socket", elsewhere.Path)
 	}
-	if err := errors.Join(dir.Close(), elsewhere.Close()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, errors.Join(dir.Close(), elsewhere.Close()))
 	left, err := os.ReadDir(deep)
 	if err != nil || len(left) > 0 {
 		t.Errorf("MakeSocketDir left %v behind, %v", left, err)
@@ -58,16 +55,10 @@ func TestFunctionEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	time.AfterFunc(time.Millisecond, func() { cancel(enough) })
-	if err := f.Await(ctx, time.Minute); !errors.Is(err, enough) {
-		t.Errorf("got %v", err)
-	}
-	if err := f.Await(t.Context(), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "no answer within 1ns") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "Await", f.Await(ctx, time.Minute), enough)
+	e2e.ErrorHas(t, "Await", f.Await(t.Context(), time.Nanosecond), "no answer within 1ns")
 	close(done)
-	if err := f.Await(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "the function ended") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "Await", f.Await(t.Context(), 0), "the function ended")
 	if _, err := f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != `calling function "f": exit status 7` {
 		t.Errorf("got %v", err)
 	}

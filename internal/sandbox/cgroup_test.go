@@ -50,9 +50,7 @@ func TestMakeCgroupFailsQuietly(t *testing.T) {
 			if got, _ := g.InForce(); got != (sandbox.Limits{}) {
 				t.Errorf("InForce(): got %+v, want nothing: %s", got, tc.reason)
 			}
-			if err := g.Remove(); err != nil {
-				t.Errorf("Remove(): %v", err)
-			}
+			e2e.WantError(t, "Remove()", g.Remove(), "")
 			left, err := os.ReadDir(dir)
 			if err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v: %s", left, err, tc.reason)
@@ -90,12 +88,8 @@ func TestMakeCgroup(t *testing.T) {
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Errorf("MakeCgroup(%+v): the groups' files (-want +got):\n%s", want, diff)
 	}
-	if err := g.Remove(); err != nil {
-		t.Errorf("Remove(): %v", err)
-	}
-	if err := g.Remove(); err != nil {
-		t.Errorf("Remove() again: %v", err)
-	}
+	e2e.WantError(t, "Remove()", g.Remove(), "")
+	e2e.WantError(t, "Remove() again", g.Remove(), "")
 	for _, file := range files {
 		if value := findControl(t, string(mounts), file); value != "" {
 			t.Errorf("after Remove() there is a group with %s = %s", file, value)
@@ -141,8 +135,7 @@ func TestMakeCgroupSweeps(t *testing.T) {
 		e2e.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	sandbox.MakeCgroup(mountinfo(dir, "/", "cgroup", "rw,pids"), "8:pids:/\n", sandbox.Limits{PIDs: 1})
-	entries, err := os.ReadDir(dir)
-	e2e.NoError(t, err)
+	entries := e2e.Must(os.ReadDir(dir))(t)
 	var left []string
 	for _, e := range entries {
 		left = append(left, e.Name())

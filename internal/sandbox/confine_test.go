@@ -46,8 +46,7 @@ func confining(t testing.TB, root string, act ...string) sandbox.Spec {
 
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("tcp4", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
 }
@@ -76,8 +75,7 @@ func TestConfinedEscape(t *testing.T) {
 	t.Setenv("HOME", outside)
 	loopback, abstract := hostListeners(t)
 	socket := filepath.Join(outside, "docker.sock")
-	daemon, err := net.Listen("unix", socket)
-	e2e.NoError(t, err)
+	daemon := e2e.Must(net.Listen("unix", socket))(t)
 	t.Cleanup(func() { daemon.Close() })
 	_, hostPort, err := net.SplitHostPort(loopback)
 	e2e.NoError(t, err)
@@ -174,8 +172,7 @@ func TestConfinedLeavesAttributes(t *testing.T) {
 	root := confinedRoot(t)
 	file := filepath.Join(t.TempDir(), "key")
 	e2e.NoError(t, os.WriteFile(file, []byte("secret"), 0o600))
-	before, err := os.Stat(file)
-	e2e.NoError(t, err)
+	before := e2e.Must(os.Stat(file))(t)
 	want := "EPERM"
 	if chroots() {
 		want = "ENOENT"
@@ -193,12 +190,10 @@ func TestConfinedLeavesAttributes(t *testing.T) {
 
 func TestConfinedGetsItsSpec(t *testing.T) {
 	root := confinedRoot(t)
-	if err := errors.Join(
+	e2e.NoError(t, errors.Join(
 		os.Mkdir(filepath.Join(root, "work"), 0o755), os.Symlink("/work", filepath.Join(root, "absolute")),
 		os.Symlink("/hostile", filepath.Join(root, "work", "tool")), os.Symlink("../../../../../../hostile", filepath.Join(root, "parents")),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	work, id := filepath.Join(root, "work"), os.Geteuid()
 	if chroots() {
 		work = "/work"
@@ -276,9 +271,7 @@ func TestConfineRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sandbox.Confine(ctx, confining(t, root, "hello")); !errors.Is(err, context.Canceled) {
-		t.Errorf("Confine() with a context that has ended: got error %v", err)
-	}
+	e2e.ErrorIs(t, "Confine() with a context that has ended", e2e.Err(sandbox.Confine(ctx, confining(t, root, "hello"))), context.Canceled)
 }
 
 // privateDirs returns the private directories that exist for functions of the spec.
@@ -286,8 +279,7 @@ func privateDirs(t *testing.T, spec sandbox.Spec) []string {
 	t.Helper()
 	var found []string
 	for _, dir := range []string{spec.TempDir, filepath.Join(spec.Root, "tmp")} {
-		names, err := filepath.Glob(filepath.Join(dir, "*"))
-		e2e.NoError(t, err)
+		names := e2e.Must(filepath.Glob(filepath.Join(dir, "*")))(t)
 		found = append(found, names...)
 	}
 	return found
@@ -382,9 +374,7 @@ func TestConfinedRunsAreSeparate(t *testing.T) {
 			t.Errorf("%s of another run's file: got %q, want EACCES", act, said)
 		}
 	}
-	if err := p.Stop(); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, p.Stop())
 	assertNothingLeft(t, first)
 }
 
@@ -432,8 +422,7 @@ func TestConfinedStop(t *testing.T) {
 			r, w := pipe(t)
 			spec := confining(t, root, "family")
 			spec.Stdout = w
-			p, err := sandbox.Confine(ctx, spec)
-			e2e.NoError(t, err)
+			p := e2e.Must(sandbox.Confine(ctx, spec))(t)
 			w.Close()
 			line := lines(t, r)
 			for range 2 {
@@ -441,9 +430,7 @@ func TestConfinedStop(t *testing.T) {
 					t.Fatalf("got %q", got)
 				}
 			}
-			if err := end.end(p, cancel); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, end.end(p, cancel))
 			if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 				t.Errorf("after the end: got %q and error %v, want the end of stdout", rest, err)
 			}
@@ -468,8 +455,7 @@ func callConfined(root string) int {
 
 func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	root := confinedRoot(t)
-	self, err := os.Executable()
-	e2e.NoError(t, err)
+	self := e2e.Must(os.Executable())(t)
 	r, w := pipe(t)
 	caller := exec.CommandContext(e2e.Context(t), self)
 	caller.Env, caller.Stdout = append(os.Environ(), confinerVar+"="+root), w

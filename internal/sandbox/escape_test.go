@@ -131,8 +131,7 @@ func TestEscape(t *testing.T) {
 // t.TempDir.
 func openDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "open")
-	e2e.NoError(t, err)
+	dir := e2e.Must(os.MkdirTemp("", "open"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	e2e.NoError(t, os.Chmod(dir, 0o755))
 	return dir
@@ -148,8 +147,7 @@ func leakDescriptors(t *testing.T) {
 		func() (int, error) { return unix.EpollCreate1(0) },
 		func() (int, error) { return unix.InotifyInit1(0) },
 	} {
-		fd, err := open()
-		e2e.NoError(t, err)
+		fd := e2e.Must(open())(t)
 		t.Cleanup(func() { unix.Close(fd) })
 	}
 }
@@ -158,12 +156,10 @@ func leakDescriptors(t *testing.T) {
 // reach, and returns the addresses.
 func hostListeners(t *testing.T) (loopback, abstract string) {
 	t.Helper()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	tcp := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { tcp.Close() })
 	abstract = "@xfn-test-" + strconv.Itoa(os.Getpid())
-	unix, err := net.Listen("unix", abstract)
-	e2e.NoError(t, err)
+	unix := e2e.Must(net.Listen("unix", abstract))(t)
 	t.Cleanup(func() { unix.Close() })
 	return tcp.Addr().String(), abstract
 }
@@ -172,8 +168,7 @@ func hostListeners(t *testing.T) (loopback, abstract string) {
 // returns the path of the copy.
 func copyHostile(t *testing.T, root, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, "hostile"))
-	e2e.NoError(t, err)
+	data := e2e.Must(os.ReadFile(filepath.Join(root, "hostile")))(t)
 	file := filepath.Join(root, name)
 	e2e.NoError(t, os.WriteFile(file, data, 0o755))
 	return file
@@ -335,9 +330,7 @@ func TestEscapeByMountRace(t *testing.T) {
 		}
 		said, err := io.ReadAll(r)
 		e2e.NoError(t, err)
-		if _, err := p.Wait(); err != nil {
-			t.Errorf("Wait(): %v", err)
-		}
+		e2e.WantError(t, "Wait()", e2e.Err(p.Wait()), "")
 		if !strings.Contains(string(said), "\n/dev tmpfs ") || strings.Contains(string(said), "/etc") {
 			t.Errorf("mounted in a race:\n%s", said)
 		}

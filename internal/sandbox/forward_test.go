@@ -18,8 +18,7 @@ const limit = time.Minute
 
 func listen(t *testing.T, network, address string) net.Listener {
 	t.Helper()
-	l, err := net.Listen(network, address)
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen(network, address))(t)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -27,8 +26,7 @@ func listen(t *testing.T, network, address string) net.Listener {
 // dial connects to a unix socket, and sets a deadline for all reads and writes.
 func dial(t *testing.T, socket string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("unix", socket)
-	e2e.NoError(t, err)
+	conn := e2e.Must(net.Dial("unix", socket))(t)
 	e2e.NoError(t, conn.SetDeadline(time.Now().Add(limit)))
 	return conn
 }
@@ -42,9 +40,7 @@ func start(t *testing.T, to string) (socket string) {
 	go func() { ended <- sandbox.ForwardConnections(l, "tcp", to) }()
 	t.Cleanup(func() {
 		l.Close()
-		if err := e2e.Receive(t, ended); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("ForwardConnections() after its socket was closed: got error %v", err)
-		}
+		e2e.ErrorIs(t, "ForwardConnections() after its socket was closed", e2e.Receive(t, ended), net.ErrClosed)
 	})
 	return l.Addr().String()
 }
@@ -54,12 +50,9 @@ func ask(t *testing.T, socket, text string) string {
 	t.Helper()
 	conn := dial(t, socket)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(io.WriteString(conn, text)))
 	e2e.NoError(t, conn.(*net.UnixConn).CloseWrite())
-	answer, err := io.ReadAll(conn)
-	e2e.NoError(t, err)
+	answer := e2e.Must(io.ReadAll(conn))(t)
 	return string(answer)
 }
 
@@ -95,9 +88,7 @@ func TestForwardBeforeTheServer(t *testing.T) {
 	socket := start(t, address)
 	conn := dial(t, socket)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "early"); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(io.WriteString(conn, "early")))
 	server, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Skip("another process uses the port")
@@ -129,8 +120,7 @@ func breaks(t *testing.T, server net.Listener, socket string) bool {
 	conn := dial(t, socket)
 	defer conn.Close()
 	e2e.NoError(t, server.(*net.TCPListener).SetDeadline(time.Now().Add(limit)))
-	far, err := server.Accept()
-	e2e.NoError(t, err)
+	far := e2e.Must(server.Accept())(t)
 	e2e.NoError(t, errors.Join(far.(*net.TCPConn).SetLinger(0), far.Close()))
 	rest, err := io.ReadAll(conn)
 	if len(rest) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {

@@ -40,8 +40,7 @@ func lines(t *testing.T, r io.Reader) func() string {
 func TestOutlivesNotItsCaller(t *testing.T) {
 	root := newRoot(t)
 	begin(t, acting(root, "hello"))
-	self, err := os.Executable()
-	e2e.NoError(t, err)
+	self := e2e.Must(os.Executable())(t)
 	r, w := pipe(t)
 	caller := exec.Command(self)
 	caller.Env, caller.Stdout = append(os.Environ(), callerVar+"="+root), w
@@ -75,8 +74,7 @@ func TestEndsWithContext(t *testing.T) {
 	line()
 	r2, w2 := pipe(t)
 	spec.Stdout = w2
-	p, err := sandbox.Start(ctx, spec)
-	e2e.NoError(t, err)
+	p := e2e.Must(sandbox.Start(ctx, spec))(t)
 	w2.Close()
 	line = lines(t, r2)
 	line()
@@ -88,9 +86,7 @@ func TestEndsWithContext(t *testing.T) {
 	if rest, err := io.ReadAll(r2); err != nil || len(rest) > 0 {
 		t.Errorf("after the context's end: got %q and error %v, want the end of stdout", rest, err)
 	}
-	if _, err := sandbox.Start(ctx, spec); !errors.Is(err, context.Canceled) {
-		t.Errorf("Start() with a context that has ended: got error %v", err)
-	}
+	e2e.ErrorIs(t, "Start() with a context that has ended", e2e.Err(sandbox.Start(ctx, spec)), context.Canceled)
 }
 
 func TestFloodsStderr(t *testing.T) {
@@ -103,9 +99,7 @@ func TestFloodsStderr(t *testing.T) {
 		t.Fatalf("reading stderr: %d bytes and error %v", n, err)
 	}
 	// The function is blocked in a write now, because nothing reads its output.
-	if err := p.Stop(); err != nil {
-		t.Errorf("Stop(): %v", err)
-	}
+	e2e.WantError(t, "Stop()", p.Stop(), "")
 	select {
 	case <-p.Done():
 	default:
@@ -162,9 +156,7 @@ func TestRemovesGroup(t *testing.T) {
 	if len(during) == 0 {
 		t.Error("a running sandbox has no control group")
 	}
-	if err := p.Stop(); err != nil {
-		t.Errorf("Stop(): %v", err)
-	}
+	e2e.WantError(t, "Stop()", p.Stop(), "")
 	for _, group := range groups(t) {
 		if slices.Contains(during, group) {
 			t.Errorf("after the end there is still %s", group)
@@ -191,8 +183,7 @@ func groups(t *testing.T) []string {
 func serving(t testing.TB, root string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "socket")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
-	e2e.NoError(t, err)
+	l := e2e.Must(net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"}))(t)
 	t.Cleanup(func() { l.Close() })
 	spec := acting(root, "serve", ":9443")
 	spec.Listener, spec.Port = l, 9443
@@ -206,13 +197,10 @@ func TestCarriesConnections(t *testing.T) {
 	root := newRoot(t)
 	for _, socket := range []string{serving(t, root), serving(t, root)} {
 		for range 3 {
-			conn, err := net.Dial("unix", socket)
-			e2e.NoError(t, err)
+			conn := e2e.Must(net.Dial("unix", socket))(t)
 			defer conn.Close()
 			const text = "the answer repeats the request"
-			if _, err := io.WriteString(conn, text); err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, e2e.Err(io.WriteString(conn, text)))
 			e2e.NoError(t, conn.(*net.UnixConn).CloseWrite())
 			got, err := io.ReadAll(conn)
 			if want := "!" + text; string(got) != want || err != nil {

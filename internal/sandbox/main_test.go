@@ -120,9 +120,7 @@ func beginBy(t testing.TB, start door, spec sandbox.Spec) *sandbox.Process {
 		t.Fatalf("starting: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Errorf("Stop(): %v", err)
-		}
+		e2e.WantError(t, "Stop()", p.Stop(), "")
 	})
 	return p
 }

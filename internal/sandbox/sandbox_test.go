@@ -65,8 +65,7 @@ func TestStartFindsProgram(t *testing.T) {
 		if file == "opt/plain" {
 			mode = 0o644
 		}
-		data, err := os.ReadFile(filepath.Join(root, "hostile"))
-		e2e.NoError(t, err)
+		data := e2e.Must(os.ReadFile(filepath.Join(root, "hostile")))(t)
 		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755), os.WriteFile(filepath.Join(root, file), data, mode)))
 	}
 	for _, tc := range []struct {
@@ -268,9 +267,7 @@ func TestWritable(t *testing.T) {
 	if said, _ := play(t, spec); said != "done" {
 		t.Errorf("writing to a writable root: got %q", said)
 	}
-	if _, err := os.Stat(filepath.Join(root, "new")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("after writing to a writable root: the file is in the shared root (%v)", err)
-	}
+	e2e.ErrorIs(t, "after writing to a writable root: the file is in the shared root", e2e.Err(os.Stat(filepath.Join(root, "new"))), os.ErrNotExist)
 }
 
 func TestReport(t *testing.T) {
@@ -384,8 +381,7 @@ const (
 
 func statOf(t *testing.T, dir string) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "stat"))
-	e2e.NoError(t, err)
+	data := e2e.Must(os.ReadFile(filepath.Join(dir, "stat")))(t)
 	_, after, _ := strings.Cut(string(data), ") ")
 	return strings.Fields(after)
 }
@@ -417,9 +413,7 @@ func TestStdin(t *testing.T) {
 	r, w := pipe(t)
 	spec := acting(newRoot(t), "cat", "/dev/stdin")
 	spec.Stdin = r
-	if _, err := io.WriteString(w, "input"); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(io.WriteString(w, "input")))
 	w.Close()
 	if said, _ := play(t, spec); said != "input" {
 		t.Errorf("the function's stdin: got %q", said)

@@ -13,8 +13,7 @@ import (
 
 // The kernel refuses to seal a memfd that is in use. Sealing is tried again.
 func TestSealWhileBusy(t *testing.T) {
-	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	e2e.NoError(t, err)
+	fd := e2e.Must(unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING))(t)
 	f := os.NewFile(uintptr(fd), "test")
 	defer f.Close()
 	if _, err := f.WriteString("program"); err != nil {
@@ -66,8 +65,7 @@ func TestExecuteOnly(t *testing.T) {
 		e2e.NoError(t, os.WriteFile(path, nil, 0o600))
 		e2e.NoError(t, os.Chown(path, tc.owner, -1))
 		e2e.NoError(t, os.Chmod(path, tc.mode))
-		info, err := os.Stat(path)
-		e2e.NoError(t, err)
+		info := e2e.Must(os.Stat(path))(t)
 		if got := executeOnly(info, spec); got != tc.want {
 			t.Errorf("got %v, want %v: %s", got, tc.want, tc.reason)
 		}

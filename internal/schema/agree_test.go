@@ -178,9 +178,7 @@ func TestAgreesOnKnownRules(t *testing.T) {
 	} {
 		text := `{metadata: {name: w, namespace: ns}, spec: ` + c.spec + `}`
 		agree(t, reference, def, text)
-		if got := def.Obeys("v1", e2e.Object(t, text)); got != c.decided {
-			t.Errorf("%s: obeys: got %t, want %t", c.reason, got, c.decided)
-		}
+		e2e.Equal(t, c.reason, c.decided, def.Obeys("v1", e2e.Object(t, text)))
 	}
 }
 
@@ -189,8 +187,7 @@ func agree(t *testing.T, reference reference, def *schema.Definition, text strin
 	t.Helper()
 	obj := e2e.Object(t, text)
 	obj["apiVersion"], obj["kind"] = "gold.test/v1", "Widget"
-	found, err := def.Validate(t.Context(), obj, schema.Options{Metadata: true})
-	e2e.NoError(t, err)
+	found := e2e.Must(def.Validate(t.Context(), obj, schema.Options{Metadata: true}))(t)
 	// The library returns its errors in random order.
 	want, got := reference.create(t, obj), fullTexts(found)
 	slices.Sort(want)

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -177,10 +178,7 @@ func decodeRef(text string) smd.TypeRef {
 // prefix "io.k8s.api.".
 func ApplyName(gvk schema.GroupVersionKind) string {
 	group, _, _ := strings.Cut(gvk.Group, ".")
-	if group == "" {
-		group = "core"
-	}
-	return group + "." + gvk.Version + "." + gvk.Kind
+	return cmp.Or(group, "core") + "." + gvk.Version + "." + gvk.Kind
 }
 
 func kubernetesApplyType(gvk schema.GroupVersionKind) (ApplyType, bool) {

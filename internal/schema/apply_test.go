@@ -89,8 +89,7 @@ func applySchema(t *testing.T) *smd.Schema {
 	if !ok {
 		t.Fatal("the source of client-go has no schemas")
 	}
-	parser, err := typed.NewParser(typed.YAMLObject(text))
-	e2e.NoError(t, err)
+	parser := e2e.Must(typed.NewParser(typed.YAMLObject(text)))(t)
 	return &parser.Schema
 }
 
@@ -156,7 +155,6 @@ func defaultText(t *testing.T, value any) string {
 	if m, ok := value.(map[any]any); ok && len(m) == 0 {
 		return ""
 	}
-	text, err := json.Marshal(value)
-	e2e.NoError(t, err)
+	text := e2e.Must(json.Marshal(value))(t)
 	return "=" + string(text)
 }

@@ -3,8 +3,7 @@ package schema_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -25,9 +24,7 @@ func TestCopy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := schema.Copy(tc.obj)
-			if diff := cmp.Diff(tc.obj, got); diff != "" {
-				t.Errorf("%s: the copy differs (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.obj, got)
 			from, to := tc.obj["l"].([]any), got["l"].([]any)
 			if len(from) > 0 && (&from[0] == &to[0]) != tc.shared {
 				t.Errorf("%s: got %v, want %v", tc.reason, !tc.shared, tc.shared)

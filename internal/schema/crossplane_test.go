@@ -43,8 +43,7 @@ func TestCrossplaneFiles(t *testing.T) {
 			e2e.NoError(t, os.WriteFile(path, pack(t, crossplaneCRDs(t, modules[release]+"@"+string(release))), 0o600))
 			continue // The files that this test binary embeds are older.
 		}
-		archive, err := zip.OpenReader(path)
-		e2e.NoError(t, err)
+		archive := e2e.Must(zip.OpenReader(path))(t)
 		defer archive.Close()
 		if len(archive.File) < 15 {
 			t.Errorf("%s has %d kinds", path, len(archive.File))
@@ -68,8 +67,7 @@ func TestCrossplaneFiles(t *testing.T) {
 
 // TestCrossplaneNewest checks that the newest release is the release of the Go types.
 func TestCrossplaneNewest(t *testing.T) {
-	out, err := exec.CommandContext(e2e.Context(t), "go", "list", "-m", "-f", "{{.Version}}", apis).Output()
-	e2e.NoError(t, err)
+	out := e2e.Must(exec.CommandContext(e2e.Context(t), "go", "list", "-m", "-f", "{{.Version}}", apis).Output())(t)
 	if got, newest := strings.TrimSpace(string(out)), string(schema.Releases()[0]); got != newest {
 		t.Errorf("go.mod has %s of %s, and the CRDs are of %s; change the release and run TestCrossplaneFiles with -update", got, apis, newest)
 	}
@@ -142,13 +140,9 @@ func pack(t *testing.T, crds map[string]any) []byte {
 	w := zip.NewWriter(&packed)
 	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestCompression) })
 	for _, name := range slices.Sorted(maps.Keys(crds)) {
-		data, err := json.Marshal(crds[name])
-		e2e.NoError(t, err)
-		f, err := w.Create(name)
-		e2e.NoError(t, err)
-		if _, err := f.Write(data); err != nil {
-			t.Fatal(err)
-		}
+		data := e2e.Must(json.Marshal(crds[name]))(t)
+		f := e2e.Must(w.Create(name))(t)
+		e2e.NoError(t, e2e.Err(f.Write(data)))
 	}
 	e2e.NoError(t, w.Close())
 	return packed.Bytes()

@@ -13,6 +13,8 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	kinds "github.com/xfn-dev/xfn/internal/schema"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // FuzzDecode checks that Decode returns a fault if and only if the API server's
@@ -74,9 +76,7 @@ func TestNearestField(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := kinds.NearestField(reflect.TypeFor[appsv1.Deployment](), tc.path); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, kinds.NearestField(reflect.TypeFor[appsv1.Deployment](), tc.path))
 		})
 	}
 }

@@ -29,8 +29,7 @@ func find(t testing.TB, apiVersion, kind string) schema.Kind {
 
 func kindsObject(t testing.TB, text string) map[string]any {
 	t.Helper()
-	obj, err := manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(text)}.Object()
-	e2e.NoError(t, err)
+	obj := e2e.Must(manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(text)}.Object())(t)
 	return obj
 }
 
@@ -73,9 +72,7 @@ func TestSimilarKind(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := schema.SimilarKind(tc.apiVersion, tc.kind); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, schema.SimilarKind(tc.apiVersion, tc.kind))
 		})
 	}
 }
@@ -172,8 +169,7 @@ func sources(t *testing.T, packages ...string) []string {
 
 func compareScopes(t *testing.T, dir, version string) {
 	group := groupOf(t, dir)
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	e2e.NoError(t, err)
+	files := e2e.Must(filepath.Glob(filepath.Join(dir, "*.go")))(t)
 	seen := 0
 	for _, file := range files {
 		text := []byte(e2e.ReadFile(t, file))

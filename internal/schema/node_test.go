@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -14,10 +14,7 @@ import (
 // as YAML in flow style.
 func root(t *testing.T, spec string) schema.Node {
 	t.Helper()
-	node, err := definition(t, widgets(spec)).Root("v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := e2e.Must(definition(t, widgets(spec)).Root("v1"))(t)
 	return node
 }
 
@@ -73,27 +70,21 @@ func TestNode(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := at(spec, tc.path); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, at(spec, tc.path))
 		})
 	}
 }
 
 func TestNodeDetails(t *testing.T) {
 	n, _ := root(t, `{type: object, required: [b, gone], properties: {b: {type: string, enum: [x, z]}, a: {type: string, default: z}, c: {type: object, additionalProperties: {type: integer}}}}`).Field("spec")
-	if diff := cmp.Diff([]string{"a", "b", "c"}, n.Named()); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "names", []string{"a", "b", "c"}, n.Named())
 	for name, want := range map[string]bool{"a": true, "b": true, "c": false, "d": false} {
 		if got := n.Always(name); got != want {
 			t.Errorf("always %q: got %t", name, got)
 		}
 	}
 	b, _ := n.Field("b")
-	if diff := cmp.Diff([]any{"x", "z"}, b.Enum()); diff != "" {
-		t.Errorf("values (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "values", []any{"x", "z"}, b.Enum())
 	if _, ok := n.Rest(); ok {
 		t.Error("an object with properties has other fields")
 	}
@@ -112,9 +103,7 @@ func TestTypesInWords(t *testing.T) {
 		schema.Any: "a value of any type", schema.Any &^ schema.Null: "a value of any type", schema.Number: "a number",
 		schema.Fraction: "a number", schema.Null: "null", schema.Object | schema.Array | schema.Boolean: "a boolean or an object or an array",
 	} {
-		if got := types.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		e2e.Equal(t, "String", want, types.String())
 	}
 }
 
@@ -147,9 +136,7 @@ func TestUnsupportedKeywords(t *testing.T) {
 		{"keywords of values and alternatives are found", "{type: object, additionalProperties: {type: object, patternProperties: {a: {type: string}}}, allOf: [{not: {additionalItems: true}}]}", []string{at + "additionalProperties.patternProperties: 'patternProperties' is not supported", at + "allOf[0].not.additionalItems: 'additionalItems' is not supported"}},
 		{"false has no effect", "{type: object, x-kubernetes-preserve-unknown-fields: false}", []string{at + "x-kubernetes-preserve-unknown-fields: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"}},
 	} {
-		if diff := cmp.Diff(tc.want, lines(definition(t, widgets(tc.schema)).Check(t.Context()))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-		}
+		e2e.Equal(t, tc.reason, tc.want, lines(definition(t, widgets(tc.schema)).Check(t.Context())))
 	}
 }
 

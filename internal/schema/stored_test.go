@@ -28,8 +28,7 @@ type verdict struct {
 func storedCases(t *testing.T, path string) (xrds []map[string]any, cases []verdict) {
 	t.Helper()
 	text := []byte(e2e.ReadFile(t, path))
-	objs, err := manifest.Objects(path, text)
-	e2e.NoError(t, err)
+	objs := e2e.Must(manifest.Objects(path, text))(t)
 	for _, obj := range objs {
 		if crd.IsXRD(obj) {
 			xrds = append(xrds, obj)

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -32,10 +30,7 @@ spec:
 
 func definition(t *testing.T, text string) *schema.Definition {
 	t.Helper()
-	def, err := schema.New(e2e.Object(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	def := e2e.Must(schema.New(e2e.Object(t, text)))(t)
 	return def
 }
 
@@ -89,16 +84,9 @@ func TestValidate(t *testing.T) {
 			obj := e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, labels: {a: b}}}`)
 			obj["spec"] = e2e.Object(t, tc.spec)
 			before := fmt.Sprint(obj)
-			found, err := def.Validate(t.Context(), obj, schema.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(append([]string{}, tc.want...), lines(found)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-			if after := fmt.Sprint(obj); after != before {
-				t.Errorf("the object was changed to %s", after)
-			}
+			found := e2e.Must(def.Validate(t.Context(), obj, schema.Options{}))(t)
+			e2e.Equal(t, tc.reason, append([]string{}, tc.want...), lines(found))
+			e2e.Equal(t, "the object was changed to", before, fmt.Sprint(obj))
 		})
 	}
 }
@@ -136,13 +124,8 @@ func TestValidateLongList(t *testing.T) {
 			list[tc.at] = tc.element
 			obj := e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w}}`)
 			obj["spec"] = map[string]any{"a": list}
-			found, err := definition(t, widgets(`{type: object, properties: {a: `+tc.a+`}}`)).Validate(t.Context(), obj, schema.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(append([]string{}, tc.want...), lines(found)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			found := e2e.Must(definition(t, widgets(`{type: object, properties: {a: `+tc.a+`}}`)).Validate(t.Context(), obj, schema.Options{}))(t)
+			e2e.Equal(t, tc.reason, append([]string{}, tc.want...), lines(found))
 			if len(list) != 2000 {
 				t.Errorf("%s: the object was changed", tc.reason)
 			}
@@ -191,24 +174,14 @@ func TestValidateLongListAllocations(t *testing.T) {
 
 func TestValidateMetadata(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
-	found, err := def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {nam: w}, sepc: {}}`), schema.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"metadata.nam: unknown field", "sepc: unknown field"}, lines(found)); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
-	}
+	found := e2e.Must(def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {nam: w}, sepc: {}}`), schema.Options{}))(t)
+	e2e.Equal(t, "faults", []string{"metadata.nam: unknown field", "sepc: unknown field"}, lines(found))
 }
 
 func TestValidateMetadataInWords(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
-	found, err := def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, namespace: yes}}`), schema.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"metadata.namespace: cannot be a bool"}, lines(found)); diff != "" {
-		t.Errorf("without names of Go types (-want +got):\n%s", diff)
-	}
+	found := e2e.Must(def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, namespace: yes}}`), schema.Options{}))(t)
+	e2e.Equal(t, "without names of Go types", []string{"metadata.namespace: cannot be a bool"}, lines(found))
 }
 
 func TestServes(t *testing.T) {
@@ -295,9 +268,7 @@ func TestUndeclaredColumns(t *testing.T) {
 				t.Errorf("%s: the fault is of %s", path, f.Field)
 			}
 		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", path, got, want)
-		}
+		e2e.Equal(t, path, want, got)
 	}
 }
 
@@ -330,9 +301,7 @@ func TestAnyMetadata(t *testing.T) {
 
 func TestCheckWithoutSchema(t *testing.T) {
 	def := definition(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: gold.test, scope: Cluster, names: {kind: A}, versions: [{name: v1, served: true, storage: true}]}}`)
-	if diff := cmp.Diff([]string{"spec.versions[0].schema.openAPIV3Schema: is required: schemas are required"}, lines(def.Check(t.Context()))); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "faults", []string{"spec.versions[0].schema.openAPIV3Schema: is required: schemas are required"}, lines(def.Check(t.Context())))
 	if _, err := def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: A}`), schema.Options{}); err == nil {
 		t.Error("an object was validated without a schema")
 	}

@@ -43,15 +43,13 @@ func (c verdict) check(t *testing.T, xrds []map[string]any) {
 		return
 	}
 	for _, xrd := range xrds {
-		defs, err := schema.Define(xrd)
-		e2e.NoError(t, err)
+		defs := e2e.Must(schema.Define(xrd))(t)
 		for _, def := range defs {
 			u := &unstructured.Unstructured{Object: c.XR}
 			if def.GroupKind != u.GroupVersionKind().GroupKind() {
 				continue
 			}
-			got, err := def.Stored(c.XR)
-			e2e.NoError(t, err)
+			got := e2e.Must(def.Stored(c.XR))(t)
 			e2e.Equal(t, "stored", c.Stored, ownFields(got))
 			if c.Namespace != nil && def.Namespaced != (*c.Namespace != "") {
 				t.Errorf("want the namespace %q, but namespaced is %t", *c.Namespace, def.Namespaced)
@@ -66,8 +64,7 @@ func (c verdict) faults(t *testing.T, xrds []map[string]any) []string {
 	t.Helper()
 	var all []validate.Definition
 	for _, xrd := range xrds {
-		crds, err := crd.All(xrd)
-		e2e.NoError(t, err)
+		crds := e2e.Must(crd.All(xrd))(t)
 		for _, o := range crds {
 			all = append(all, validate.Definition{Object: o})
 		}
@@ -96,8 +93,7 @@ func (c verdict) faults(t *testing.T, xrds []map[string]any) []string {
 // checkDefaults compares the stored XR with the XR that functions see in a render. They are
 // equal unless the XR has unknown fields or nulls that Removed returns.
 func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
-	xrd, err := schema.NewXRD(obj)
-	e2e.NoError(t, err)
+	xrd := e2e.Must(schema.NewXRD(obj))(t)
 	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(c.XR)}
 	if xrd.Defines(u.GroupVersionKind()) != nil || c.FieldValidation == "Ignore" {
 		return
@@ -122,7 +118,6 @@ func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
 
 func document(t *testing.T, obj map[string]any) manifest.Document {
 	t.Helper()
-	text, err := json.Marshal(obj)
-	e2e.NoError(t, err)
+	text := e2e.Must(json.Marshal(obj))(t)
 	return manifest.Document{Path: "xr.yaml", Line: 1, Text: text}
 }

@@ -61,31 +61,19 @@ func TestDefault(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			x, err := schema.NewXRD(e2e.Object(t, xrd))
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := e2e.Must(schema.NewXRD(e2e.Object(t, xrd)))(t)
 			xr := &unstructured.Unstructured{Object: e2e.Object(t, `{apiVersion: gold.test/v1, kind: XWidget}`)}
 			xr.Object["spec"] = e2e.Object(t, tc.spec)
-			if err := x.Default(xr); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(e2e.Object(t, tc.want), xr.Object["spec"]); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.NoError(t, x.Default(xr))
+			e2e.Equal(t, tc.reason, e2e.Object(t, tc.want), xr.Object["spec"])
 		})
 	}
 }
 
 func TestDefaultWithoutSpec(t *testing.T) {
-	x, err := schema.NewXRD(e2e.Object(t, xrd))
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := e2e.Must(schema.NewXRD(e2e.Object(t, xrd)))(t)
 	xr := &unstructured.Unstructured{Object: e2e.Object(t, `{apiVersion: gold.test/v1, kind: XWidget}`)}
-	if err := x.Default(xr); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, x.Default(xr))
 	if _, ok := xr.Object["spec"]; ok {
 		t.Error("a missing spec was created")
 	}
@@ -94,14 +82,9 @@ func TestDefaultWithoutSpec(t *testing.T) {
 // TestDefaultWithoutSchema: Crossplane's own fields have their defaults even if the XRD has
 // neither a schema nor a plural.
 func TestDefaultWithoutSchema(t *testing.T) {
-	x, err := schema.NewXRD(e2e.Object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {group: gold.test, names: {kind: XWidget}, defaultCompositionUpdatePolicy: Manual, versions: [{name: v1}]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := e2e.Must(schema.NewXRD(e2e.Object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {group: gold.test, names: {kind: XWidget}, defaultCompositionUpdatePolicy: Manual, versions: [{name: v1}]}}`)))(t)
 	xr := &unstructured.Unstructured{Object: e2e.Object(t, `{apiVersion: gold.test/v1, kind: XWidget, spec: {}}`)}
-	if err := x.Default(xr); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, x.Default(xr))
 	if diff := cmp.Diff(map[string]any{"compositionUpdatePolicy": "Manual"}, xr.Object["spec"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -117,9 +100,7 @@ func TestDefines(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			x, err := schema.NewXRD(e2e.Object(t, xrd))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e2e.NoError(t, err)
 			u := &unstructured.Unstructured{Object: e2e.Object(t, tc.xr)}
 			err = errors.Join(x.Defines(u.GroupVersionKind()), x.Default(u))
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
@@ -141,13 +122,8 @@ func TestLegacy(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			x, err := schema.NewXRD(e2e.Object(t, tc.xrd))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := x.Legacy(); got != tc.want {
-				t.Errorf("%s: got %t", tc.reason, got)
-			}
+			x := e2e.Must(schema.NewXRD(e2e.Object(t, tc.xrd)))(t)
+			e2e.Equal(t, tc.reason, tc.want, x.Legacy())
 		})
 	}
 }
@@ -176,14 +152,9 @@ func TestOffers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			x, err := schema.NewXRD(e2e.Object(t, tc.xrd))
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := e2e.Must(schema.NewXRD(e2e.Object(t, tc.xrd)))(t)
 			u := &unstructured.Unstructured{Object: e2e.Object(t, tc.object)}
-			if got := x.Offers(u.GroupVersionKind()); got != tc.want {
-				t.Errorf("%s: got %t", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, x.Offers(u.GroupVersionKind()))
 		})
 	}
 }
@@ -206,14 +177,9 @@ func TestNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := e2e.Object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition}`)
 			obj["spec"] = e2e.Object(t, tc.spec)
-			x, err := schema.NewXRD(obj)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := e2e.Must(schema.NewXRD(obj))(t)
 			got := names{x.Kind(), x.EnforcedComposition(), x.DefaultComposition()}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

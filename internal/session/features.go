@@ -9,6 +9,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/render"
 )
 
 // runsNothing reports whether features switch off all steps of a Composition. Only Converted
@@ -41,4 +43,19 @@ func (in Inputs) checkOperations() error {
 		return nil
 	}
 	return hint.Wrap(errors.New("the feature operations is switched off: Crossplane runs no Operation"), "leave out the switch, or set it to true")
+}
+
+// Release returns the release of Crossplane by whose CRDs the kinds of Crossplane are
+// validated in a profile.
+func Release(p render.Profile) schema.Release {
+	switch p {
+	case render.Classic:
+		return schema.V2_2
+	case render.V1_20:
+		return schema.V1_20
+	case render.V1_14, render.Alpha:
+		return schema.V1_14
+	default:
+		return schema.V2_3
+	}
 }

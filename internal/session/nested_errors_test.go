@@ -165,7 +165,5 @@ func TestNestedStopsWhenCancelled(t *testing.T) {
 		cancel(errors.New("enough"))
 		return r, err
 	}
-	if _, err := renderAll(ctx, n, object(t, widget)); err == nil || !strings.Contains(err.Error(), "enough") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "renderAll", e2e.Err(renderAll(ctx, n, object(t, widget))), "enough")
 }

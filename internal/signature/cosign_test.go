@@ -8,7 +8,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 
@@ -54,9 +53,7 @@ func TestMadeByCosign(t *testing.T) {
 // keeps the signature layers of cosign.
 func TestJoinCosign(t *testing.T) {
 	s := e2e.Must(e2e.Must(signature.ParsePrivateKey(file(t, "cosign.key"), []byte("s3cret")))(t).Sign(repo(t), cosignedDigest))(t)
-	if diff := cmp.Diff(string(file(t, "payload.json")), string(s.Payload)); diff != "" {
-		t.Errorf("-cosign +ours:\n%s", diff)
-	}
+	e2e.Equal(t, "-cosign +ours", string(file(t, "payload.json")), string(s.Payload))
 	before, img := cosigned(t), e2e.Must(signature.Append(cosigned(t), s))(t)
 	m, old := e2e.Must(img.Manifest())(t), e2e.Must(before.Manifest())(t)
 	e2e.Equal(t, "cosign's layers changed", old.Layers, m.Layers[:3])

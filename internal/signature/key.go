@@ -3,14 +3,18 @@ package signature
 import (
 	"bytes"
 	"crypto"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	sigstore "github.com/sigstore/sigstore/pkg/signature"
 	"github.com/sigstore/sigstore/pkg/signature/options"
@@ -222,3 +226,55 @@ func (k *PublicKey) verify(text, value []byte, _ Signature, _ func([]byte) LogEn
 
 // String implements Verifier.
 func (k *PublicKey) String() string { return "the key" }
+
+// Certified returns k with a certificate of its public key, and the certificates of the
+// authorities that issued it, in PEM. Signatures by the key have them.
+func (k *PrivateKey) Certified(certificate, chain []byte) *PrivateKey {
+	c := *k
+	c.certificate, c.chain = certificate, chain
+	return &c
+}
+
+// Certificate returns the certificate of k in PEM, or nil.
+func (k *PrivateKey) Certificate() []byte { return k.certificate }
+
+// VerifierPEM returns, in PEM, what verifies a signature by k: the certificate of k or, if k
+// has no certificate, its public key.
+func (k *PrivateKey) VerifierPEM() ([]byte, error) {
+	if len(k.certificate) > 0 {
+		return k.certificate, nil
+	}
+	return k.public.PEM()
+}
+
+// Generate returns a new key: ECDSA on P-256, as cosign generates it.
+func Generate() (*PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generating a key: %w", err)
+	}
+	return NewPrivateKey(key)
+}
+
+// Encrypt returns k in PEM, encrypted with password as cosign does: scrypt derives a key
+// for NaCl's secretbox, and both are described in JSON.
+func (k *PrivateKey) Encrypt(password []byte) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(k.signer)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the private key: %w", err)
+	}
+	sealed, err := encrypted.Encrypt(der, password)
+	if err != nil {
+		return nil, fmt.Errorf("encrypting the private key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: string(cryptoutils.EncryptedSigstorePrivateKeyPEMType), Bytes: sealed}), nil
+}
+
+// PEM returns the public key in PEM (PKIX).
+func (k *PublicKey) PEM() ([]byte, error) {
+	text, err := cryptoutils.MarshalPublicKeyToPEM(k.key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the public key: %w", err)
+	}
+	return text, nil
+}

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -186,4 +187,26 @@ func FuzzKey(f *testing.F) {
 		s := e2e.Must(k.Sign(repo(t), digest))(t)
 		e2e.Equal(t, "the public key rejects the signature", 1, k.Public().Count([]signature.Signature{s}, digest))
 	})
+}
+
+// A generated key is encrypted in cosign's format. Only its password decrypts it, also if
+// the password is empty.
+func TestGenerate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it encrypts keys with scrypt")
+	}
+	for _, password := range []string{"s3cret", ""} {
+		k := e2e.Must(signature.Generate())(t)
+		text := e2e.Must(k.Encrypt([]byte(password)))(t)
+		if !strings.HasPrefix(string(text), "-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\n") {
+			t.Errorf("the key begins with %.50q", text)
+		}
+		read := e2e.Must(signature.ParsePrivateKey(text, []byte(password)))(t)
+		public := e2e.Must(signature.ParsePublicKey(e2e.Must(k.Public().PEM())(t)))(t)
+		s := e2e.Must(read.Sign(repo(t), cosignedDigest))(t)
+		e2e.Equal(t, fmt.Sprintf("with password %q", password), 1, public.Count([]signature.Signature{s}, cosignedDigest))
+		if _, err := signature.ParsePrivateKey(text, []byte("other")); err == nil || err.Error() != "the password is wrong" {
+			t.Errorf("with another password, the error is %v", err)
+		}
+	}
 }

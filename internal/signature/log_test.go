@@ -102,14 +102,10 @@ func TestLogLies(t *testing.T) {
 		})
 	}
 	served := remotetest.ServeLog(t)
-	if _, err := logOf(t, served, otherPEM).Add(t.Context(), logEntry(t)); err == nil || !strings.Contains(err.Error(), "the entry is of the log") {
-		t.Errorf("with the key of another log, the error is %v", err)
-	}
+	e2e.ErrorHas(t, "with the key of another log, the error is", e2e.Err(logOf(t, served, otherPEM).Add(t.Context(), logEntry(t))), "the entry is of the log")
 	served.Status = http.StatusServiceUnavailable
 	_, err := logOf(t, served, served.PEM).Add(t.Context(), logEntry(t))
-	if err == nil || !strings.Contains(err.Error(), `the server responded with 503 Service Unavailable: "no service"`) {
-		t.Errorf("for an error of the server, the error is %v", err)
-	}
+	e2e.ErrorHas(t, "for an error of the server, the error is", err, `the server responded with 503 Service Unavailable: "no service"`)
 }
 
 // Verify must accept no changed bundle, and Add no changed response.

@@ -35,9 +35,7 @@ const document = `{"critical":{"identity":{"docker-reference":"registry.example.
 
 func TestTag(t *testing.T) {
 	want := "registry.example.org/acme/hello:sha256-" + digest.Hex + ".sig"
-	if got := signature.Tag(repo(t), digest).Name(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	e2e.Equal(t, "Name", want, signature.Tag(repo(t), digest).Name())
 }
 
 // Sign creates exactly the payload that cosign creates.

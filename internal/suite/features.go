@@ -14,10 +14,8 @@ func (h *inputResolver) features() {
 	if h.form.Crossplane != "" {
 		version, err = composition.ParseCrossplaneVersion(h.form.Crossplane)
 	}
-	all := maps.Clone(composition.Features(h.form.Features))
-	if all == nil {
-		all = composition.Features{}
-	}
+	all := composition.Features{}
+	maps.Copy(all, h.form.Features)
 	maps.Copy(all, h.options.Features)
 	var warnings []string
 	if err == nil {

@@ -144,7 +144,6 @@ func checkServed(doc manifest.Document, xrd map[string]any, apiVersion string) e
 type fuzzSubject struct {
 	*runner
 	item      Item
-	form      spec.CaseSpec
 	doc       manifest.Document // the Composition
 	name      string
 	generator *Generator
@@ -167,18 +166,17 @@ func (r *runner) fuzzSubjects(ctx context.Context, items []Item, xrd manifest.Do
 		if item.Case == nil {
 			return nil, item.Suite.Err
 		}
-		mine := *item.Case // Spec changes a case.
-		form, err := mine.Spec()
-		if err != nil {
+		a := r.attempt(item)
+		if a.form, err = a.item.Case.Spec(); err != nil {
 			return nil, err
 		}
-		if form.Skip != "" || isSet(form.Operation) || form.Expect.Fatal != nil || form.Expect.Error != nil {
+		if a.form.Skip != "" || isSet(a.form.Operation) || a.form.Expect.Fatal != nil || a.form.Expect.Error != nil {
 			continue
 		}
 		item.fuzz = &fuzzInput{xrd: definition, passes: defaultPasses}
-		item.fuzz.apply(&form)
-		s := &fuzzSubject{runner: r, item: item, form: form}
-		if s.doc, err = s.attempt().composition(ctx); err != nil {
+		item.fuzz.apply(&a.form)
+		s := &fuzzSubject{runner: r, item: item}
+		if s.doc, err = a.composition(ctx); err != nil {
 			return nil, err
 		}
 		obj, err := s.doc.Object()
@@ -198,7 +196,7 @@ func (r *runner) fuzzSubjects(ctx context.Context, items []Item, xrd manifest.Do
 		if s.generator, err = NewGenerator(ctx, xrd, apiVersion, f.Seed); err != nil {
 			return nil, err
 		}
-		if s.validator, err = s.attempt().validator(ctx, form.Schemas); err != nil {
+		if s.validator, err = a.validator(ctx, a.form.Schemas); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
@@ -208,11 +206,6 @@ func (r *runner) fuzzSubjects(ctx context.Context, items []Item, xrd manifest.Do
 			"a case has the Composition, the functions and the other inputs of the renders")
 	}
 	return all, nil
-}
-
-// attempt returns an attempt of the case that does not run.
-func (s *fuzzSubject) attempt() *attempt {
-	return &attempt{runner: s.runner, item: s.item, form: s.form, out: &Outcome{}}
 }
 
 // A fuzzInput replaces the composite resource and the XRD of a case, and removes its expectations.

@@ -55,15 +55,15 @@ func loadAll(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, 
 	var files []string
 	named := map[string]bool{}
 	for _, path := range paths {
-		found, err := find(ctx, r.FS, path)
+		found, explicit, err := find(ctx, r.FS, path)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range found {
-			if f.explicit || !slices.Contains(files, f.path) {
-				files = append(files, f.path)
+			if explicit || !slices.Contains(files, f) {
+				files = append(files, f)
 			}
-			named[f.path] = named[f.path] || f.explicit
+			named[f] = named[f] || explicit
 		}
 	}
 	var all []*Suite
@@ -118,13 +118,8 @@ func isLinkToDir(fsys afero.Fs, path string) bool {
 	return err == nil && info.IsDir()
 }
 
-type found struct {
-	path string
-	// explicit is true if the user named the file itself.
-	explicit bool
-}
-
-func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
+// find returns the files of a path. explicit is true if the path is that of a file.
+func find(ctx context.Context, fsys afero.Fs, path string) (all []string, explicit bool, err error) {
 	if dir, ok := strings.CutSuffix(filepath.ToSlash(path), "/..."); ok {
 		path = filepath.FromSlash(dir)
 	}
@@ -132,26 +127,25 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 	if isLinkToDir(fsys, path) { // afero.Walk follows a link only if path ends in a separator.
 		path += string(filepath.Separator)
 	}
-	var all []found
-	err := afero.Walk(fsys, path, func(p string, info fs.FileInfo, err error) error {
+	err = afero.Walk(fsys, path, func(p string, info fs.FileInfo, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			return err
 		case p == path && !info.IsDir():
-			all = append(all, found{p, true})
+			all, explicit = append(all, p), true
 		case info.IsDir() && p != path && strings.HasPrefix(info.Name(), "."):
 			return filepath.SkipDir
 		case (manifest.IsYAML(p) || foreign.IsProgram(p)) && manifest.IsFile(fsys, p, info.Mode()):
-			all = append(all, found{p, false})
+			all = append(all, p)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, hint.Wrap(fmt.Errorf("looking for suites in %q: %w", path, fsx.Cause(err)), manifest.Similar(fsys, path))
+		return nil, false, hint.Wrap(fmt.Errorf("looking for suites in %q: %w", path, fsx.Cause(err)), manifest.Similar(fsys, path))
 	}
-	return all, nil
+	return all, explicit, nil
 }
 
 // kindLine matches "kind: TestSuite", and the kinds of tests of other tools. Files without it
@@ -242,4 +236,27 @@ func xprin(ctx context.Context, r manifest.Reader, doc manifest.Document) *Suite
 		s.Suite = spec.FromConverted(doc.Path, cases)
 	}
 	return s
+}
+
+// IsForeign reports whether a suite is a suite of another tool.
+func (s *Suite) IsForeign() bool {
+	return s.Suite != nil && s.IsConverted() || s.Suite == nil && foreign.IsXprin(s.Path)
+}
+
+// Convert returns the path and the text of a suite that has the cases of s, a suite of another
+// tool. It is beside the file of s, because paths of a case are relative to its suite. Convert
+// returns the errors of all cases that cannot be converted, each with its position.
+func Convert(s *Suite) (path string, text []byte, err error) {
+	if s.Err != nil {
+		return "", nil, s.Err
+	}
+	file, err := s.File()
+	if err != nil {
+		return "", nil, err
+	}
+	var b bytes.Buffer
+	if err := manifest.Write(&b, file); err != nil {
+		return "", nil, err
+	}
+	return strings.TrimSuffix(s.Path, filepath.Ext(s.Path)) + ".xfn.yaml", b.Bytes(), nil
 }

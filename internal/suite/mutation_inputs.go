@@ -44,19 +44,14 @@ func (f *templateFiles) writeTo(h io.Writer) {
 // other inputs. If no case has an XRD, generateInputs adds no case.
 func (r *runner) generateInputs(ctx context.Context, s *subject, m MutationOptions) error {
 	for _, c := range s.cases {
-		mine := *c.item.Case // Spec changes a case.
-		form, err := mine.Spec()
-		if err != nil {
+		a := r.attempt(c.item)
+		var err error
+		if a.form, err = a.item.Case.Spec(); err != nil {
 			return err
 		}
-		if m.Inputs == 0 || !isSet(form.XRD) || form.Expect.Fatal != nil || form.Expect.Error != nil {
-			continue
+		if m.Inputs > 0 && isSet(a.form.XRD) && a.form.Expect.Fatal == nil && a.form.Expect.Error == nil {
+			return a.generate(ctx, s, c, m)
 		}
-		a := &attempt{runner: r, item: c.item, form: form, out: &Outcome{}}
-		if err := a.generate(ctx, s, c, m); err != nil {
-			return err
-		}
-		break
 	}
 	return nil
 }
@@ -121,12 +116,12 @@ func (r *runner) sum(s *subject, version string, read *templateFiles) (string, e
 }
 
 func (r *runner) sumCase(h io.Writer, c caseOutput) error {
-	mine := *c.item.Case // Spec and Fields change a case.
-	form, err := mine.Spec()
+	a := r.attempt(c.item)
+	form, err := a.item.Case.Spec()
 	if err != nil {
 		return err
 	}
-	fields, err := mine.Fields()
+	fields, err := a.item.Case.Fields()
 	if err != nil {
 		return err
 	}
@@ -149,7 +144,6 @@ func (r *runner) sumCase(h io.Writer, c caseOutput) error {
 		return path
 	}).fields(fields)
 	slices.Sort(files) // The fields are visited in any order.
-	a := &attempt{runner: r, item: c.item}
 	for _, file := range files {
 		if file != "" {
 			err = cmp.Or(err, r.sumFiles(h, a.path(file), ".yaml", ".yml", ".json"))

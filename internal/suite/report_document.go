@@ -1,6 +1,8 @@
 package suite
 
 import (
+	"cmp"
+
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
@@ -46,10 +48,7 @@ func (j *JUnitReport) Add(o Outcome) error {
 		j.suites = append(j.suites, report.JUnitSuite{Name: o.Suite})
 	}
 	s := &j.suites[i]
-	c := report.JUnitCase{Name: o.Case, Class: o.Suite, Seconds: o.Took.Seconds(), Skipped: o.Reason}
-	if c.Name == "" {
-		c.Name = o.Path
-	}
+	c := report.JUnitCase{Name: cmp.Or(o.Case, o.Path), Class: o.Suite, Seconds: o.Took.Seconds(), Skipped: o.Reason}
 	if o.Status == Failed {
 		var err error
 		if c.Failure, err = junitFailure(o); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
@@ -81,12 +82,12 @@ func (t *TextReport) Add(o Outcome) error {
 func (t *TextReport) failed(b *bytes.Buffer, o Outcome) error {
 	t.line(b, report.Red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), secondsText(o.Took.Duration)))
 	if first := t.firstWith(o); first != "" {
-		t.message(b, failurePosition(o.Failures[0])+": the same as for "+first)
+		t.message(b, manifest.Position(o.Failures[0].Path, o.Failures[0].Line)+": the same as for "+first)
 		return nil
 	}
 	hints := map[hint.Hint]bool{"": true}
 	for _, f := range o.Failures {
-		t.message(b, failurePosition(f)+": "+f.Text)
+		t.message(b, manifest.Position(f.Path, f.Line)+": "+f.Text)
 		if len(f.Diffs) > 0 {
 			var diff bytes.Buffer
 			if err := report.WriteDiff(&diff, f.Diffs, report.Style{Color: t.Color, Columns: t.Columns}); err != nil {
@@ -109,7 +110,7 @@ func (t *TextReport) firstWith(o Outcome) string {
 		if !f.Inherited {
 			return ""
 		}
-		key += failurePosition(f) + f.Text + "\x00"
+		key += manifest.Position(f.Path, f.Line) + f.Text + "\x00"
 	}
 	if t.inherited == nil {
 		t.inherited = map[string]string{}
@@ -134,13 +135,6 @@ func (t *TextReport) message(b *bytes.Buffer, text string) {
 			left = "        "
 		}
 	}
-}
-
-func failurePosition(f Failure) string {
-	if f.Line == 0 {
-		return f.Path
-	}
-	return fmt.Sprintf("%s:%d", f.Path, f.Line)
 }
 
 func indentText(b *bytes.Buffer, text string) {

@@ -140,13 +140,12 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 		out.fail(item.Suite.Path, 0, item.Suite.Err)
 		return out
 	}
-	mine := *item.Case // Spec changes a case, and runs of it may be concurrent.
-	item.Case = &mine
 	began := r.options.Now()
-	c := attempt{runner: r, item: item, out: &out}
+	c := r.attempt(item)
+	c.out = &out
 	c.run(ctx)
 	for i, f := range out.Failures {
-		out.Failures[i].Inherited = f.Failure.Path == nil && mine.InDefaults(f.Line)
+		out.Failures[i].Inherited = f.Failure.Path == nil && c.item.Case.InDefaults(f.Line)
 	}
 	slices.SortStableFunc(out.Failures, func(x, y Failure) int { return cmp.Compare(x.Line, y.Line) })
 	out.Took.Duration = r.options.Now().Sub(began) - c.waited
@@ -169,6 +168,14 @@ type attempt struct {
 	features composition.Features
 	// waited is how long the case waited for the start of its functions.
 	waited time.Duration
+}
+
+// attempt returns an attempt of a case. It has its own copy of the case, because Spec and Fields change
+// one, and runs may be concurrent.
+func (r *runner) attempt(item Item) *attempt {
+	mine := *item.Case
+	item.Case = &mine
+	return &attempt{runner: r, item: item, out: &Outcome{}}
 }
 
 // starting measures a wait for the start of functions, until the returned func is called.

@@ -147,9 +147,7 @@ func serve(t *testing.T, c cache.RegistryServeCmd) (address string, stop func())
 	line := e2e.Must(bufio.NewReader(r).ReadString('\n'))(t)
 	stop = sync.OnceFunc(func() {
 		cancel()
-		if err := e2e.Receive(t, ended); err != nil {
-			t.Errorf("a stop returned an error: %v", err)
-		}
+		e2e.WantError(t, "a stop returned an error", e2e.Receive(t, ended), "")
 	})
 	t.Cleanup(stop)
 	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")

@@ -77,8 +77,7 @@ func inSource(t *testing.T, found func(string)) {
 			if !ok || lit.Kind != token.STRING {
 				return true
 			}
-			text, err := strconv.Unquote(lit.Value)
-			e2e.NoError(t, err)
+			text := e2e.Must(strconv.Unquote(lit.Value))(t)
 			found(text)
 			for name := range strings.SplitSeq(reflect.StructTag(text).Get("env"), ",") {
 				found(name)

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -18,10 +19,7 @@ func manName(c command) string { return strings.ReplaceAll(c.Path, " ", "-") }
 
 func manPage(c command) string {
 	var b strings.Builder
-	summary := c.Help
-	if summary == "" {
-		summary = "build, render, test and push Crossplane functions"
-	}
+	summary := cmp.Or(c.Help, "build, render, test and push Crossplane functions")
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(manName(c)), program, roff(manName(c)), roff(strings.TrimSuffix(summary, ".")))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n%s\n.SH DESCRIPTION\n", roff(c.Usage))
 	for _, d := range c.Detail {

@@ -37,9 +37,7 @@ func served(t *testing.T, cmd function.ServeCmd) string {
 	line, _ := bufio.NewReader(notes).ReadString('\n')
 	t.Cleanup(func() {
 		cancel()
-		if err := e2e.Receive(t, done); err != nil {
-			t.Errorf("after an interrupt: %v", err)
-		}
+		e2e.WantError(t, "after an interrupt", e2e.Receive(t, done), "")
 		_ = notes.Close()
 	})
 	_, address, ok := strings.Cut(strings.TrimSpace(line), " on ")
@@ -246,8 +244,7 @@ func TestServeOverDeadSocket(t *testing.T) {
 	e2e.WriteFile(t, filepath.Join(dir, "file"), "precious")
 	for _, name := range []string{"dead", "file"} {
 		cmd := function.ServeCmd{Name: "dummy", Address: "unix:" + filepath.Join(dir, name), Insecure: true}
-		err := cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr))
-		e2e.ErrorHas(t, name, err, "address already in use")
+		e2e.ErrorHas(t, name, cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr)), "address already in use")
 	}
 	e2e.Equal(t, "the file", "precious", string(e2e.Must(os.ReadFile(filepath.Join(dir, "file")))(t)))
 }

@@ -251,10 +251,7 @@ func (t *Terminal) bytes(e progress.Event) {
 	if t.bar == nil && time.Since(t.since) < patience {
 		return
 	}
-	total := e.Total
-	if total == 0 {
-		total = -1
-	}
+	total := cmp.Or(e.Total, -1)
 	if t.bar == nil {
 		t.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(t.stderr),

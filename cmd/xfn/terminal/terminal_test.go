@@ -127,9 +127,7 @@ func TestCause(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.want, terminal.Cause(tc.ctx, tc.err).Error())
 		})
 	}
-	if err := terminal.Cause(ctx, nil); err != nil {
-		t.Errorf("success became %v", err)
-	}
+	e2e.WantError(t, "success became", terminal.Cause(ctx, nil), "")
 }
 
 func TestCheckMessageSize(t *testing.T) {

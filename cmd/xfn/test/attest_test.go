@@ -44,8 +44,7 @@ func TestAttestChanged(t *testing.T) {
 			copyFile(t, golden+"multi-verbose/in/a.xpkg", suite)
 			before := time.Now().Add(-time.Minute)
 			e2e.NoError(t, os.Chtimes(suite, before, before))
-			all, err := reportFlags{AttestReport: map[string]string{"f": report}}.attestations(t.Context(), map[string]string{"f": pkg}, terminal.Program{})
-			e2e.NoError(t, err)
+			all := e2e.Must(reportFlags{AttestReport: map[string]string{"f": report}}.attestations(t.Context(), map[string]string{"f": pkg}, terminal.Program{}))(t)
 			all.files = &manifest.Reads{Fs: afero.NewOsFs()}
 			all.files.Record(suite)
 			all.all[0].passed["suite/case"] = true

@@ -185,9 +185,7 @@ func (c *DevCmd) discover(ctx context.Context, config *dev.Config, p *project.Pr
 		return err
 	}
 	c.XR, c.Composition, c.Functions = f.XR, f.Composition, f.Functions
-	if c.XRD == "" {
-		c.XRD = f.XRD
-	}
+	c.XRD = cmp.Or(c.XRD, f.XRD)
 	packages := map[string]string{f.Function: f.Source}
 	maps.Copy(packages, c.Package)
 	c.Package = packages

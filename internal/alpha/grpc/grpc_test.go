@@ -35,8 +35,7 @@ const method = "/apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerServ
 // gRPC target.
 func serve(t *testing.T, r alpha.ContainerRunnerFunc) (target string) {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	serveOn(t, lis, r)
 	return "dns:///" + lis.Addr().String()
 }
@@ -288,8 +287,7 @@ func TestCallerGone(t *testing.T) {
 
 // TestStop checks that Serve lets a call in progress finish.
 func TestStop(t *testing.T) {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -302,9 +300,7 @@ func TestStop(t *testing.T) {
 	if string(out) != "late" || err != nil {
 		t.Errorf("got %q, %v", out, err)
 	}
-	if err := e2e.Receive(t, done); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Receive(t, done))
 }
 
 // TestStopWaits checks that Serve cancels a call that does not end, and waits for it.
@@ -329,8 +325,7 @@ func TestStopWaits(t *testing.T) {
 }
 
 func TestServeOnNothing(t *testing.T) {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	e2e.NoError(t, lis.Close())
 	if err := containergrpc.Serve(t.Context(), lis, nil); err == nil || !strings.HasPrefix(err.Error(), "serving containers at ") {
 		t.Errorf("got %v", err)
@@ -343,8 +338,7 @@ func TestAbstract(t *testing.T) {
 		t.Skip("abstract sockets need Linux")
 	}
 	name := "crossplane/fn/test-" + filepath.Base(t.TempDir()) + fmt.Sprint(time.Now().UnixNano())
-	lis, err := net.Listen("unix", "@"+name)
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen("unix", "@"+name))(t)
 	var got alpha.ContainerRequest
 	serveOn(t, lis, recorder(&got))
 	if out, err := dial(t, "unix-abstract:"+name).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}); string(out) != "out" || err != nil {

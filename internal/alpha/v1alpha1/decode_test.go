@@ -15,10 +15,8 @@ import (
 // reencoded decodes a FunctionIO and encodes the result.
 func reencoded(t *testing.T, text string) string {
 	t.Helper()
-	io, err := v1alpha1.Decode([]byte(text))
-	e2e.NoError(t, err)
-	out, err := v1alpha1.Encode(io)
-	e2e.NoError(t, err)
+	io := e2e.Must(v1alpha1.Decode([]byte(text)))(t)
+	out := e2e.Must(v1alpha1.Encode(io))(t)
 	return string(out)
 }
 

@@ -68,8 +68,7 @@ func TestAdvice(t *testing.T) {
 			if tc.delims != "" {
 				in["delims"] = map[string]any{"left": tc.delims, "right": "]]"}
 			}
-			input, err := json.Marshal(in)
-			e2e.NoError(t, err)
+			input := e2e.Must(json.Marshal(in))(t)
 			message := fatalOf(t, gotemplating.New(gotemplating.Options{}), "input: "+string(input))
 			e2e.Equal(t, tc.reason+": "+message, tc.want, gotemplating.Advice(message, input))
 		})

@@ -1,6 +1,7 @@
 package gotemplating
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -74,10 +75,7 @@ func compile(key programKey, options []string) (*program, error) {
 }
 
 func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
-	left := key.left
-	if left == "" {
-		left = "{{"
-	}
+	left := cmp.Or(key.left, "{{")
 	switch {
 	case len(key.text) > maxTemplate:
 		return nil, errTemplateSize

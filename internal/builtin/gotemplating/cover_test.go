@@ -69,8 +69,7 @@ func TestCoverage(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req, err := functiontest.ParseRequest([]byte("input: " + tc.input))
-			e2e.NoError(t, err)
+			req := e2e.Must(functiontest.ParseRequest([]byte("input: " + tc.input)))(t)
 			got := functiontest.Cover(t, gotemplating.New(gotemplating.Options{Dir: dir}), req)
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})

@@ -39,15 +39,12 @@ func TestTemplateData(t *testing.T) {
 		"Nested":  map[string]any{"a": map[string]any{}, "b": []any{}, "c": []any{[]any{map[string]any{"d": 1}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec, err := structpb.NewValue(v)
-			e2e.NoError(t, err)
+			spec := e2e.Must(structpb.NewValue(v))(t)
 			req := withXR(spec)
-			raw, err := protojson.Marshal(req)
-			e2e.NoError(t, err)
+			raw := e2e.Must(protojson.Marshal(req))(t)
 			var want map[string]any
 			e2e.NoError(t, kjson.Unmarshal(raw, &want))
-			got, err := gotemplating.TemplateData(req)
-			e2e.NoError(t, err)
+			got := e2e.Must(gotemplating.TemplateData(req))(t)
 			e2e.Equal(t, "the data differ from the JSON form of the request", want, got)
 			if req.GetObserved().GetComposite().GetResource() == nil {
 				t.Error("the request was changed")
@@ -80,9 +77,7 @@ func TestTemplateDataMemory(t *testing.T) {
 	req := withXR(structpb.NewListValue(list))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := gotemplating.TemplateData(req); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(gotemplating.TemplateData(req)))
 	runtime.ReadMemStats(&after)
 	if each := (after.TotalAlloc - before.TotalAlloc) / n; each > 30 {
 		t.Errorf("each element needs %d bytes", each)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestLarge checks that large templates such as users may have do not reach a limit.
@@ -86,9 +87,7 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			if err != nil || len(rsp.GetResults()) > 0 {
 				t.Fatalf("%s: %v %.500v", tc.reason, err, rsp.GetResults())
 			}
-			if got := len(rsp.GetDesired().GetResources()); got != tc.want {
-				t.Errorf("%s: got %d resources, want %d", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, len(rsp.GetDesired().GetResources()))
 		})
 	}
 }

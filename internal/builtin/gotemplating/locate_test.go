@@ -37,10 +37,7 @@ func TestLocate(t *testing.T) {
 		return at
 	}
 	inline := func(template string) string {
-		text, err := yaml.Marshal(map[string]any{"source": "Inline", "inline": map[string]any{"template": template}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := e2e.Must(yaml.Marshal(map[string]any{"source": "Inline", "inline": map[string]any{"template": template}}))(t)
 		return string(text)
 	}
 	files := func(path string) string { return "{source: FileSystem, fileSystem: {dirPath: " + path + "}}" }
@@ -96,10 +93,7 @@ func TestLocate(t *testing.T) {
 			request := strings.ReplaceAll(environment, "'no'", "`no`") + "\n"
 			input := []byte(nil)
 			if tc.input != "" {
-				json, err := yaml.YAMLToJSON([]byte(tc.input))
-				if err != nil {
-					t.Fatal(err)
-				}
+				json := e2e.Must(yaml.YAMLToJSON([]byte(tc.input)))(t)
 				input, request = json, request+"input: "+string(json)
 			}
 			r := gotemplating.New(o)
@@ -117,14 +111,8 @@ func TestLocateSameMessage(t *testing.T) {
 	t.Parallel()
 	r := gotemplating.New(gotemplating.Options{})
 	for line, before := range map[int]string{1: "", 3: "# a\n# b\n"} {
-		text, err := yaml.Marshal(map[string]any{"source": "Inline", "inline": map[string]any{"template": before + "kind: Bucket\napiVersion: v1\n"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		input, err := yaml.YAMLToJSON(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := e2e.Must(yaml.Marshal(map[string]any{"source": "Inline", "inline": map[string]any{"template": before + "kind: Bucket\napiVersion: v1\n"}}))(t)
+		input := e2e.Must(yaml.YAMLToJSON(text))(t)
 		message := fatalOf(t, r, "input: "+string(input))
 		if got := r.(sdk.Locator).Locate(t.Context(), message, input); got.Line != line {
 			t.Errorf("%s: got line %d, want %d", message, got.Line, line)

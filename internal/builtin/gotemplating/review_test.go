@@ -9,6 +9,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -43,9 +44,7 @@ func TestDocumentOrder(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := fatal(t, gotemplating.Options{}, "input: {source: Inline, inline: {template: "+quoted(tc.template)+"}}"); !strings.Contains(got, tc.want) {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Has(t, tc.reason, fatal(t, gotemplating.Options{}, "input: {source: Inline, inline: {template: "+quoted(tc.template)+"}}"), tc.want)
 		})
 	}
 }
@@ -68,9 +67,7 @@ func TestLongCall(t *testing.T) {
 	cause := errors.New("enough")
 	cancel(cause)
 	req := inlineRequest(t, `{{ regexFindAll "x*y|x" (repeat 100000 "x") -1 }}`)
-	if _, err := gotemplating.New(gotemplating.Options{}).RunFunction(ctx, "", req); !errors.Is(err, cause) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "RunFunction", e2e.Err(gotemplating.New(gotemplating.Options{}).RunFunction(ctx, "", req)), cause)
 }
 
 func fatal(t *testing.T, o gotemplating.Options, request string) string {
@@ -116,9 +113,7 @@ func TestMistakes(t *testing.T) {
 			for range 2 {
 				answerOf(t, r, observed+"input: {source: Inline, inline: {template: "+quoted(tc.template)+"}}")
 			}
-			if got := strings.Join(warnings, "|"); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.Join(warnings, "|"))
 		})
 	}
 }

@@ -24,8 +24,7 @@ func answer(t *testing.T, o gotemplating.Options, request string) any {
 // answerOf is like answer, for a given function.
 func answerOf(t *testing.T, r function.Runner, request string) any {
 	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(request))
-	e2e.NoError(t, err)
+	raw := e2e.Must(yaml.YAMLToJSON([]byte(request)))(t)
 	req := &fnv1.RunFunctionRequest{}
 	e2e.NoError(t, protojson.Unmarshal(raw, req))
 	before := protojson.Format(req)
@@ -42,8 +41,7 @@ func answerOf(t *testing.T, r function.Runner, request string) any {
 
 func fromYAML(t *testing.T, text string) any {
 	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	e2e.NoError(t, err)
+	raw := e2e.Must(yaml.YAMLToJSON([]byte(text)))(t)
 	return value(t, raw)
 }
 

@@ -29,8 +29,7 @@ func TestPipes(t *testing.T) {
 			t.Errorf("%s: got %q, want %q at the end", path, got, want)
 		}
 	}
-	root, err := os.OpenRoot(dir)
-	e2e.NoError(t, err)
+	root := e2e.Must(os.OpenRoot(dir))(t)
 	defer root.Close()
 	if err := gotemplating.ReadAs(t.Context(), root, "folder/pipe", true); err == nil || !strings.HasSuffix(err.Error(), "folder/pipe: not a directory") {
 		t.Errorf("a folder that was replaced by a pipe: got %v", err)

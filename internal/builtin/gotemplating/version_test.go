@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestVersions checks which versions have the features of the main branch.
@@ -32,9 +33,7 @@ func TestVersions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := answer(t, gotemplating.Options{Version: tc.version}, "input: "+tc.input).(map[string]any)
-			if ttl := got["meta"].(map[string]any)["ttl"]; ttl != tc.ttl {
-				t.Errorf("%s: got TTL %v, want %s", tc.reason, ttl, tc.ttl)
-			}
+			e2e.Equal(t, tc.reason, tc.ttl, got["meta"].(map[string]any)["ttl"])
 			message := ""
 			if results, ok := got["results"].([]any); ok {
 				message = results[0].(map[string]any)["message"].(string)

@@ -72,7 +72,6 @@ func requestWith(b *testing.B, n int) *fnv1.RunFunctionRequest {
 
 func object(b *testing.B, m map[string]any) *structpb.Struct {
 	b.Helper()
-	s, err := structpb.NewStruct(m)
-	e2e.NoError(b, err)
+	s := e2e.Must(structpb.NewStruct(m))(b)
 	return s
 }

@@ -301,8 +301,7 @@ func TestHostile(t *testing.T) {
 		keys[fmt.Sprint("key ", i)] = list[i]
 	}
 	wildcard := func(from string, over any) string {
-		elements, err := json.Marshal(over)
-		e2e.NoError(t, err)
+		elements := e2e.Must(json.Marshal(over))(t)
 		return fmt.Sprintf("{resources: [{name: r, base: {kind: K, l: %s}, patches: [{fromFieldPath: %s, toFieldPath: 'l[*].k'}]}]}", elements, from)
 	}
 	cases := map[string]struct{ reason, input, want string }{
@@ -317,8 +316,7 @@ func TestHostile(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			xr, err := structpb.NewStruct(map[string]any{"spec": map[string]any{"num": 7, "big": strings.Repeat("x", 20_000)}})
-			e2e.NoError(t, err)
+			xr := e2e.Must(structpb.NewStruct(map[string]any{"spec": map[string]any{"num": 7, "big": strings.Repeat("x", 20_000)}}))(t)
 			req := &fnv1.RunFunctionRequest{Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: xr}}, Input: request(t, "input: "+tc.input).GetInput()}
 			got := run(t, req)
 			if tc.want == "" && len(got.GetResults()) > 0 || tc.want != "" && !strings.Contains(last(got), tc.want) {
@@ -415,16 +413,13 @@ func FuzzFunction(f *testing.F) {
 		req.Input = s
 		rsp, err := r.RunFunction(t.Context(), "f", req)
 		e2e.NoError(t, err)
-		if _, err := protojson.Marshal(rsp); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(protojson.Marshal(rsp)))
 	})
 }
 
 func run(t *testing.T, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	t.Helper()
-	rsp, err := patchandtransform.New(patchandtransform.Options{}).RunFunction(t.Context(), "f", req)
-	e2e.NoError(t, err)
+	rsp := e2e.Must(patchandtransform.New(patchandtransform.Options{}).RunFunction(t.Context(), "f", req))(t)
 	return rsp
 }
 
@@ -440,8 +435,7 @@ func last(rsp *fnv1.RunFunctionResponse) string {
 
 func request(t *testing.T, text string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	req, err := functiontest.ParseRequest([]byte(text))
-	e2e.NoError(t, err)
+	req := e2e.Must(functiontest.ParseRequest([]byte(text)))(t)
 	return req
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func newCEL() *sdk.CEL {
@@ -92,9 +93,7 @@ func TestCEL(t *testing.T) {
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.err)) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
-			if got != tc.want {
-				t.Errorf("%s: got %t", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"golang.org/x/mod/semver"
 	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
@@ -282,4 +284,28 @@ func appendValue(b []byte, v *structpb.Value) []byte {
 
 func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(append(b, '"'), uint64(len(s))), s...)
+}
+
+// Since reports whether a version of a real function, such as v0.7.1, is since or later. The
+// branch main is later than all releases. Any other text, such as "", means the release newest.
+func Since(version, newest, since string) bool {
+	if version == "main" {
+		return true
+	}
+	if !semver.IsValid(version) {
+		version = newest
+	}
+	return semver.Compare(version, since) >= 0
+}
+
+// Absent returns the paths of fields that a version does not have, for Decode. since has the
+// first version with each field.
+func Absent(version, newest string, since map[string]string) []string {
+	var absent []string
+	for _, path := range slices.Sorted(maps.Keys(since)) {
+		if !Since(version, newest, since[path]) {
+			absent = append(absent, path)
+		}
+	}
+	return absent
 }

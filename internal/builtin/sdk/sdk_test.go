@@ -112,13 +112,9 @@ func TestDecodeLacks(t *testing.T) {
 func TestFieldNamed(t *testing.T) {
 	const input = `{"b": {"x": {"y": 1}}, "a": [[], [{"x": 1}]], "c": {"deep": null}}`
 	for name, want := range map[string]string{"x": "a[1][0].x", "y": "b.x.y", "deep": "c.deep", "a": "a", "none": ""} {
-		if got := sdk.FieldNamed([]byte(input), name); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		e2e.Equal(t, name, want, sdk.FieldNamed([]byte(input), name))
 	}
-	if got := sdk.FieldNamed([]byte("[]"), "a"); got != "" {
-		t.Errorf("an input that is not an object: got %q", got)
-	}
+	e2e.Equal(t, "an input that is not an object", "", sdk.FieldNamed([]byte("[]"), "a"))
 }
 
 func TestSince(t *testing.T) {
@@ -135,9 +131,7 @@ func TestSince(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := sdk.Since(tc.version, "v0.7.1", tc.since); got != tc.want {
-				t.Errorf("%s: got %t", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, sdk.Since(tc.version, "v0.7.1", tc.since))
 		})
 	}
 }
@@ -175,9 +169,7 @@ func TestConditionStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := sdk.ConditionStatus(object(t, tc.object), "Ready"); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, sdk.ConditionStatus(object(t, tc.object), "Ready"))
 		})
 	}
 }
@@ -207,8 +199,7 @@ func object(t *testing.T, text string) *structpb.Struct {
 	t.Helper()
 	var m map[string]any
 	e2e.NoError(t, yaml.Unmarshal([]byte(text), &m))
-	s, err := structpb.NewStruct(m)
-	e2e.NoError(t, err)
+	s := e2e.Must(structpb.NewStruct(m))(t)
 	return s
 }
 
@@ -221,9 +212,7 @@ func TestAbsent(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := strings.Join(sdk.Absent(tc.version, "v0.3.0", since), ","); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, strings.Join(sdk.Absent(tc.version, "v0.3.0", since), ","))
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -195,10 +196,7 @@ func text(path string, object map[string]any) (string, error) {
 // Pick sorts items and returns the first s.MaxMatch of them. typeName is the name of a type in
 // the error about values that cannot be sorted.
 func (s *Selector) Pick(items []*fnv1.Resource, typeName func(reflect.Type) string) ([]*fnv1.Resource, error) {
-	path := s.SortByFieldPath
-	if path == "" {
-		path = "metadata.name"
-	}
+	path := cmp.Or(s.SortByFieldPath, "metadata.name")
 	if err := sortBy(path, items, typeName); err != nil {
 		return nil, err
 	}

@@ -108,11 +108,9 @@ func definitions(t testing.TB, texts ...string) schema.Definitions {
 	t.Helper()
 	all := schema.Definitions{}
 	for _, text := range texts {
-		crds, err := crd.All(e2e.Object(t, text))
-		e2e.NoError(t, err)
+		crds := e2e.Must(crd.All(e2e.Object(t, text)))(t)
 		for _, obj := range crds {
-			def, err := schema.New(obj)
-			e2e.NoError(t, err)
+			def := e2e.Must(schema.New(obj))(t)
 			all[def.GroupKind] = def
 		}
 	}
@@ -121,8 +119,7 @@ func definitions(t testing.TB, texts ...string) schema.Definitions {
 
 func entry(t testing.TB, text string) composition.Entry {
 	t.Helper()
-	e, err := composition.Decode(manifest.Document{Path: "c.yaml", Line: 1, Text: []byte(text)})
-	e2e.NoError(t, err)
+	e := e2e.Must(composition.Decode(manifest.Document{Path: "c.yaml", Line: 1, Text: []byte(text)}))(t)
 	return e
 }
 
@@ -351,9 +348,7 @@ func TestOtherInputs(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := strings.Join(lines(check.Composition(t.Context(), entry(t, tc.text), options(known(t).Definition, check.Strict))), "\n")
-			if got != tc.want {
-				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

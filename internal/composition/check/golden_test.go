@@ -39,8 +39,7 @@ func TestGolden(t *testing.T) {
 		dir := filepath.Dir(path)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			text := []byte(e2e.ReadFile(t, path))
-			request, err := manifest.Document{Text: text}.Object()
-			e2e.NoError(t, err)
+			request := e2e.Must(manifest.Document{Text: text}.Object())(t)
 			answer, err := os.ReadFile(filepath.Join(dir, "response.json"))
 			e2e.NoError(t, err)
 			in, ok := request["input"].(map[string]any)

@@ -97,9 +97,7 @@ func TestPatches(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := strings.Join(short(lines(check.Composition(t.Context(), entry(t, patchInput(tc.patch)), options(known(t).Definition, check.Strict)))), "\n")
-			if got != tc.want {
-				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -144,9 +142,7 @@ func TestTransforms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := patchInput("fromFieldPath: spec." + tc.from + ", toFieldPath: spec." + tc.to + ", transforms: [" + tc.transforms + "]")
 			got := strings.Join(short(lines(check.Composition(t.Context(), entry(t, text), options(known(t).Definition, check.Strict)))), "\n")
-			if got != tc.want {
-				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }

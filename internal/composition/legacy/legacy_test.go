@@ -43,8 +43,7 @@ func convert(t *testing.T, spec string) (pipeline any, notes []string) {
 // list decodes a YAML list that is indented by tabs.
 func list(t *testing.T, text string) any {
 	t.Helper()
-	v, err := document(text).Value()
-	e2e.NoError(t, err)
+	v := e2e.Must(document(text).Value())(t)
 	return v
 }
 
@@ -74,12 +73,8 @@ func TestIs(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			obj := e2e.Object(t, tc.text)
-			if got := legacy.Is(obj); got != tc.want {
-				t.Errorf("%s: Is: got %t", tc.reason, got)
-			}
-			if got := legacy.HasFunctions(obj); got != tc.hasFunction {
-				t.Errorf("%s: HasFunctions: got %t", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, legacy.Is(obj))
+			e2e.Equal(t, tc.reason, tc.hasFunction, legacy.HasFunctions(obj))
 		})
 	}
 }
@@ -108,9 +103,7 @@ func TestConverts(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			obj := e2e.Object(t, head+tc.spec)
-			if got := legacy.Converts(obj); got != tc.want {
-				t.Errorf("%s: Converts: got %t", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, legacy.Converts(obj))
 			got, notes, err := legacy.Convert(obj, legacy.Names{})
 			if errors.Is(err, legacy.ErrNotLegacy) == tc.want {
 				t.Fatalf("%s: Convert: got error %v", tc.reason, err)
@@ -188,9 +181,7 @@ func TestConvert(t *testing.T) {
 	if len(notes) != 1 || notes[0].Field != "spec.functions[0].container.image" {
 		t.Errorf("want only notes about the function, got %v", notes)
 	}
-	if diff := cmp.Diff(before, obj); diff != "" {
-		t.Errorf("the original was changed (-before +after):\n%s", diff)
-	}
+	e2e.Equal(t, "the original was changed", before, obj)
 	if _, _, err := legacy.Convert(got, legacy.Names{}); !errors.Is(err, legacy.ErrNotLegacy) {
 		t.Errorf("a pipeline is converted again: %v", err)
 	}
@@ -235,12 +226,8 @@ func TestSteps(t *testing.T) {
 			for _, step := range pipeline.([]any) {
 				got = append(got, step.(map[string]any)["step"].(string))
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: steps (-want +got):\n%s", tc.reason, diff)
-			}
-			if diff := cmp.Diff(tc.notes, notes); diff != "" {
-				t.Errorf("%s: notes (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
+			e2e.Equal(t, tc.reason, tc.notes, notes)
 		})
 	}
 }
@@ -261,9 +248,7 @@ func TestErrors(t *testing.T) {
 			if !errors.As(err, &note) {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
-			if got := note.At(doc.Path, doc.Lines()).Error(); !strings.Contains(got, tc.want) {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Has(t, tc.reason, note.At(doc.Path, doc.Lines()).Error(), tc.want)
 		})
 	}
 }

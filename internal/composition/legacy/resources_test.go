@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
@@ -94,9 +92,7 @@ func TestResources(t *testing.T) {
 			pipeline, notes := convert(t, "  resources: "+flow(tc.resources)+"\n")
 			got := pipeline.([]any)[0].(map[string]any)["input"].(map[string]any)["resources"]
 			e2e.Equal(t, tc.reason, list(t, flow(tc.want)), got)
-			if diff := cmp.Diff(tc.notes, notes); diff != "" {
-				t.Errorf("%s: notes (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.notes, notes)
 		})
 	}
 }
@@ -158,13 +154,9 @@ func TestEnvironment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pipeline, notes := convert(t, "  environment: "+tc.environment+"\n  resources: [{name: one}]\n")
 			step := pipeline.([]any)[0].(map[string]any)
-			if name := step["functionRef"].(map[string]any)["name"]; name != "function-environment-configs" {
-				t.Errorf("%s: the first step calls %v", tc.reason, name)
-			}
+			e2e.Equal(t, tc.reason, "function-environment-configs", step["functionRef"].(map[string]any)["name"])
 			e2e.Equal(t, tc.reason, list(t, tc.want), step["input"].(map[string]any)["spec"])
-			if diff := cmp.Diff(tc.notes, notes); diff != "" {
-				t.Errorf("%s: notes (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.notes, notes)
 		})
 	}
 }

@@ -2,14 +2,18 @@ package reconciler_test
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
@@ -19,8 +23,7 @@ import (
 func TestEncode(t *testing.T) {
 	t.Parallel()
 	object := func(fields map[string]any) *structpb.Struct {
-		s, err := structpb.NewStruct(fields)
-		e2e.NoError(t, err)
+		s := e2e.Must(structpb.NewStruct(fields))(t)
 		return s
 	}
 	shared := structpb.NewNumberValue(1)
@@ -50,12 +53,38 @@ func TestEncode(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want, err := proto.MarshalOptions{Deterministic: true}.Marshal(tc.req)
-			e2e.NoError(t, err)
+			want := e2e.Must(proto.MarshalOptions{Deterministic: true}.Marshal(tc.req))(t)
 			var got bytes.Buffer
 			if err := reconciler.Encode(&got, tc.req); err != nil || !bytes.Equal(got.Bytes(), want) {
 				t.Errorf("%s: got %d bytes and error %v, want %d other bytes", tc.reason, got.Len(), err, len(want))
 			}
 		})
 	}
+}
+
+// TestLongList checks that functions get the values of a long list, of which equal scalars
+// share memory.
+func TestLongList(t *testing.T) {
+	t.Parallel()
+	values := slices.Repeat([]any{int64(1), "a", nil, true, 0.5, map[string]any{"b": int64(1)}, []any{"a"}}, 1000)
+	xr := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "XR", "metadata": map[string]any{"name": "x"},
+		"spec": map[string]any{"long": values},
+	}}
+	want := slices.Repeat([]any{1.0, "a", nil, true, 0.5, map[string]any{"b": 1.0}, []any{"a"}}, 1000)
+	run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		list := req.GetObserved().GetComposite().GetResource().GetFields()["spec"].GetStructValue().GetFields()["long"].GetListValue()
+		e2e.Equal(t, "the list differs", want, list.AsSlice())
+		if list.GetValues()[0] != list.GetValues()[7] {
+			t.Error("equal numbers of a long list do not share memory")
+		}
+		if list.GetValues()[5] == list.GetValues()[12] {
+			t.Error("objects of a list share memory")
+		}
+		return &fnv1.RunFunctionResponse{}, nil
+	})
+	in := reconciler.Input{XR: xr, Composition: &apiextv1.Composition{Spec: apiextv1.CompositionSpec{
+		Pipeline: []apiextv1.PipelineStep{{Step: "a", FunctionRef: apiextv1.FunctionReference{Name: "f"}}},
+	}}}
+	e2e.NoError(t, e2e.Err(reconciler.Render(t.Context(), run, in, reconciler.Version{})))
 }

@@ -183,12 +183,7 @@ func (r Requirements) unsupported(rsp *fnv1.RunFunctionResponse) []string {
 
 // IsFatal reports whether a response has a result of severity FATAL.
 func IsFatal(rsp *fnv1.RunFunctionResponse) bool {
-	for _, r := range rsp.GetResults() {
-		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rsp.GetResults(), func(r *fnv1.Result) bool { return r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL })
 }
 
 // fetch returns a copy of the first request, without its context, with the

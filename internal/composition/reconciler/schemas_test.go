@@ -15,8 +15,7 @@ import (
 
 func schemas(t *testing.T, text string) reconciler.Schemas {
 	t.Helper()
-	doc, err := manifest.Document{Path: "test", Line: 1, Text: []byte("components: {schemas: {" + text + "}}")}.Object()
-	e2e.NoError(t, err)
+	doc := e2e.Must(manifest.Document{Path: "test", Line: 1, Text: []byte("components: {schemas: {" + text + "}}")}.Object())(t)
 	s := reconciler.Schemas{}
 	s.Add(doc)
 	return s
@@ -39,9 +38,7 @@ func TestSchemas(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := schemas(t, tc.text)
-			if err := s.Check(); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, s.Check())
 			got := s.Find(&fnv1.SchemaSelector{ApiVersion: "g/v1", Kind: "Depot"}).GetOpenapiV3()
 			if (got == nil) != (tc.want == nil) {
 				t.Fatalf("%s: got %v", tc.reason, got)
@@ -61,9 +58,7 @@ func TestSchemasThatMultiply(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&b, `, n%d: {l: {$ref: "#/components/schemas/n%d"}, r: {$ref: "#/components/schemas/n%d"}}`, i, i+1, i+1)
 	}
-	if err := schemas(t, b.String()).Check(); err == nil || !strings.Contains(err.Error(), "the schema of Depot has more than") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "Check", schemas(t, b.String()).Check(), "the schema of Depot has more than")
 }
 
 // TestSchemasThatReferToEachOther checks a document that is too large because of b, which
@@ -73,7 +68,5 @@ func TestSchemasThatReferToEachOther(t *testing.T) {
 	text := fmt.Sprintf(`a: {%s, allOf: [{$ref: "#/components/schemas/b"}%s]}`, depot, refs)
 	text += `, b: {allOf: [{$ref: "#/components/schemas/c"}], enum: [` + strings.Repeat("0, ", 1000) + `0]}`
 	text += `, c: {not: {$ref: "#/components/schemas/b"}}`
-	if err := schemas(t, text).Check(); err == nil || !strings.Contains(err.Error(), "the schema of Depot has more than") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "Check", schemas(t, text).Check(), "the schema of Depot has more than")
 }

@@ -131,8 +131,7 @@ BenchmarkSuite
 // TestReport checks the table, and that other programs see each sample once.
 func TestReport(t *testing.T) {
 	var samples strings.Builder
-	read, err := benchtest.Read(strings.NewReader(output), &samples)
-	e2e.NoError(t, err)
+	read := e2e.Must(benchtest.Read(strings.NewReader(output), &samples))(t)
 	if n := strings.Count(samples.String(), "\nBenchmark"); n != 11 || strings.Contains(samples.String(), "sample") {
 		t.Errorf("got the samples\n%s", samples.String())
 	}

@@ -47,9 +47,7 @@ func BenchmarkTable(b *testing.B) {
 		e2e.NoError(b, build(ctx, ref, filepath.Join(dir, "source"), base))
 	}
 	samples, err := measure(ctx, rows, xfn, base)
-	if err != nil {
-		b.Error(err)
-	}
+	e2e.NoError(b, err)
 	if base != "" {
 		e2e.NoError(b, command(ctx, "go", "tool", "-modfile=tools/go.mod", "benchstat", "-col", "/program@(base xfn)", filepath.Base(samplesFile)).Run())
 		return

@@ -47,27 +47,23 @@ func start(t *testing.T, b functiontest.Behavior, lifeline string, flags ...stri
 // lifeline returns the path of a new unix socket, and its listener.
 func lifeline(t *testing.T) (string, net.Listener) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "life")
-	e2e.NoError(t, err)
+	dir := e2e.Must(os.MkdirTemp("", "life"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	lis, err := net.Listen("unix", filepath.Join(dir, "s"))
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	t.Cleanup(func() { _ = lis.Close() })
 	return lis.Addr().String(), lis
 }
 
 func accept(t *testing.T, lis net.Listener) net.Conn {
 	t.Helper()
-	conn, err := lis.Accept()
-	e2e.NoError(t, err)
+	conn := e2e.Must(lis.Accept())(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
 
 func dial(t *testing.T, sock string) *grpc.Client {
 	t.Helper()
-	c, err := grpc.Dial("unix://"+sock, grpc.Options{})
-	e2e.NoError(t, err)
+	c := e2e.Must(grpc.Dial("unix://"+sock, grpc.Options{}))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -87,19 +83,14 @@ func TestChildServes(t *testing.T) {
 	life := accept(t, lis)
 	client := dial(t, sock)
 	e2e.NoError(t, client.WaitReady(t.Context()))
-	rsp, err := client.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "hi"}}}`))
-	e2e.NoError(t, err)
+	rsp := e2e.Must(client.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "hi"}}}`)))(t)
 	if got := rsp.GetMeta().GetTag(); got != "hi" {
 		t.Errorf("got %q, want the literal response", got)
 	}
 
 	e2e.NoError(t, cmd.Process.Signal(os.Interrupt))
-	if err := e2e.Await(t, cmd.Wait); err != nil {
-		t.Errorf("an interrupted child must exit with status 0: %v", err)
-	}
-	if _, err := bufio.NewReader(life).ReadString('\n'); err != nil {
-		t.Errorf("the lifeline has no process id: %v", err)
-	}
+	e2e.WantError(t, "an interrupted child must exit with status 0", e2e.Await(t, cmd.Wait), "")
+	e2e.WantError(t, "the lifeline has no process id", e2e.Err(bufio.NewReader(life).ReadString('\n')), "")
 	if n, err := life.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("reading the lifeline of an ended child: got %d, %v", n, err)
 	}
@@ -110,8 +101,7 @@ func TestChildForks(t *testing.T) {
 	cmd, _ := start(t, functiontest.Forks, path, "--network=unix", "--address="+filepath.Join(filepath.Dir(path), "fn"))
 	pids := map[string]bool{}
 	for range 2 {
-		line, err := bufio.NewReader(accept(t, lis)).ReadString('\n')
-		e2e.NoError(t, err)
+		line := e2e.Must(bufio.NewReader(accept(t, lis)).ReadString('\n'))(t)
 		pids[strings.TrimSpace(line)] = true
 	}
 	own := strconv.Itoa(cmd.Process.Pid)
@@ -120,13 +110,9 @@ func TestChildForks(t *testing.T) {
 	}
 	delete(pids, own)
 	for pid := range pids {
-		id, err := strconv.Atoi(pid)
-		e2e.NoError(t, err)
-		child, err := os.FindProcess(id)
-		e2e.NoError(t, err)
-		if err := child.Kill(); err != nil {
-			t.Errorf("the child of the child has ended: %v", err)
-		}
+		id := e2e.Must(strconv.Atoi(pid))(t)
+		child := e2e.Must(os.FindProcess(id))(t)
+		e2e.WantError(t, "the child of the child has ended", child.Kill(), "")
 	}
 }
 
@@ -192,7 +178,5 @@ func TestChildBabbles(t *testing.T) {
 	_, _ = start(t, functiontest.Babbles, path, "--network=unix", "--address="+sock)
 	accept(t, lis)
 	client := dial(t, sock)
-	if err := client.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "HTTP/1.1 ") {
-		t.Errorf("got %v, want the answer in HTTP/1 quoted", err)
-	}
+	e2e.ErrorHas(t, "want the answer in HTTP/1 quoted", client.WaitReady(t.Context()), "HTTP/1.1 ")
 }

@@ -47,8 +47,7 @@ func TestLiteralAnswersAsRecorded(t *testing.T) {
 
 func readCalls(t *testing.T, file string) []recorded {
 	t.Helper()
-	f, err := os.Open(file)
-	e2e.NoError(t, err)
+	f := e2e.Must(os.Open(file))(t)
 	defer f.Close()
 	var calls []recorded
 	lines := bufio.NewScanner(f)

@@ -61,9 +61,7 @@ func TestUnpackedOnce(t *testing.T) {
 		if r.Path != roots[0].Path {
 			t.Errorf("got %q and %q", r.Path, roots[0].Path)
 		}
-		if err := r.Release(); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, r.Release())
 	}
 	if got := contentOf(t, roots[0].Path); !slices.Equal(got, []string{"a=x"}) {
 		t.Errorf("got %q", got)
@@ -205,9 +203,7 @@ func TestPrune(t *testing.T) {
 	e2e.NoError(t, root.Release())
 	prune("a root that was used recently is kept", later.Add(-2*time.Hour), false, rootfs.Usage{})
 	prune("a dry run returns the usage", later, true, rootfs.Usage{Roots: 1, Bytes: 5})
-	if _, err := os.Stat(root.Path); err != nil {
-		t.Errorf("a dry run must not remove the root: %v", err)
-	}
+	e2e.WantError(t, "a dry run must not remove the root", e2e.Err(os.Stat(root.Path)), "")
 	prune("an old root is removed", later, false, rootfs.Usage{Roots: 1, Bytes: 5})
 	assertNoRoot(t, dir)
 	prune("a pruned store is empty", later, false, rootfs.Usage{})

@@ -147,9 +147,7 @@ func TestCheckSource(t *testing.T) {
 			e2e.WriteFile(t, filepath.Join(dir, name), text)
 		}
 		l, err := languages.ByName(tc.language)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, err)
 		if at, _, _ := strings.Cut(tc.want, " "); strings.HasSuffix(at, ":") {
 			tc.want = ": " + filepath.Join(dir, tc.want) // A position has the path of the file.
 		}

@@ -174,10 +174,7 @@ func (s *store) request(ctx context.Context, u *url.URL, header http.Header) (*h
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, fmt.Errorf("expected a URL of https, got the scheme %q", u.Scheme)
 	}
-	user := cmp.Or(u.User, s.indexUser(u))
-	if user == nil {
-		user = s.netrc[u.Hostname()]
-	}
+	user := cmp.Or(u.User, s.indexUser(u), s.netrc[u.Hostname()])
 	plain := *u
 	plain.User = nil
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, plain.String(), nil)

@@ -45,17 +45,14 @@ func TestCheckSyntax(t *testing.T) {
 		{"lines end as on any system", "a = 1\r\nb = 2\rdef c()\n", "3: expected ':'"},
 		{"brackets have a limit", strings.Repeat("(", 1000), "1: too many nested parentheses"},
 	} {
-		err := python.CheckSyntax("a.py", tc.source)
-		e2e.ErrorHas(t, tc.reason, err, "a.py:"+tc.want)
+		e2e.ErrorHas(t, tc.reason, python.CheckSyntax("a.py", tc.source), "a.py:"+tc.want)
 	}
 	e2e.NoError(t, python.CheckSyntax("a.py", correct))
 	for reason, source := range map[string]string{
 		"a file may be empty": "", "a file may end in an indentation": "if x:\n\ty\n\t", "a file may end without a line break": "def f(): return 1",
 		"a file may begin with a byte order mark": "\ufeffx = 1\n", "another encoding has other brackets": "# coding: utf-7\nx = )\n", "bytes of another encoding are no mistake": "# \xff\nx = )\n",
 	} {
-		if err := python.CheckSyntax("a.py", source); err != nil {
-			t.Errorf("%s: got %v", reason, err)
-		}
+		e2e.WantError(t, reason, python.CheckSyntax("a.py", source), "")
 	}
 }
 

@@ -151,8 +151,7 @@ func TestInstallRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := install(tc.data)
-			e2e.ErrorHas(t, tc.reason, err, tc.want)
+			e2e.ErrorHas(t, tc.reason, e2e.Err(install(tc.data)), tc.want)
 		})
 	}
 }

@@ -48,9 +48,7 @@ func TestUnhashed(t *testing.T) {
 	layer := string(tarOf(t, member{name: "a", text: "content"}))
 	img := imageIn(t, saved(t, layer, sha("another layer")))
 	e2e.Equal(t, "ConfigFile()", sha("another layer"), e2e.Must(img.ConfigFile())(t).RootFS.DiffIDs[0].Hex)
-	if _, err := img.ConfigName(); err != nil {
-		t.Errorf("ConfigName(): %v", err)
-	}
+	e2e.WantError(t, "ConfigName()", e2e.Err(img.ConfigName()), "")
 	assertLayers(t, img, layer)
 	const want = "layer l: the digest is sha256:"
 	for name, ask := range map[string]func() error{

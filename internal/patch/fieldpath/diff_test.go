@@ -92,9 +92,7 @@ func TestDiffer(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := lines(tc.differ.Diff(parse(t, tc.before), parse(t, tc.after))); got != tc.want {
-				t.Errorf("%s: got\n%s\nwant\n%s", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, lines(tc.differ.Diff(parse(t, tc.before), parse(t, tc.after))))
 		})
 	}
 }
@@ -113,9 +111,7 @@ func TestDiffOfNothing(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := lines(fieldpath.Diff(tc.before, tc.after)); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, lines(fieldpath.Diff(tc.before, tc.after)))
 		})
 	}
 }
@@ -138,9 +134,7 @@ func TestDiffNumbers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := fieldpath.Diff(tc.before, tc.after) == nil; got != tc.same {
-				t.Errorf("%s: got same = %v", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.same, fieldpath.Diff(tc.before, tc.after) == nil)
 			if got := fieldpath.Diff(tc.after, tc.before) == nil; got != tc.same {
 				t.Errorf("%s, the other way round: got same = %v", tc.reason, got)
 			}

@@ -148,9 +148,7 @@ func TestSetDoesNotShare(t *testing.T) {
 	list := make([]any, 1, 8)
 	a, b := map[string]any{"l": list}, map[string]any{"l": list}
 	for _, o := range []map[string]any{a, b} {
-		if _, err := path(t, "l[1]").Set(o, "v"); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(path(t, "l[1]").Set(o, "v")))
 	}
 	a["l"].([]any)[1] = "changed"
 	compare(t, "each object has its own list", `{"l": [null, "v"]}`, b)
@@ -218,8 +216,7 @@ func FuzzPath(f *testing.F) {
 
 func path(t *testing.T, text string) fieldpath.Path {
 	t.Helper()
-	p, err := fieldpath.Parse(text)
-	e2e.NoError(t, err)
+	p := e2e.Must(fieldpath.Parse(text))(t)
 	return p
 }
 

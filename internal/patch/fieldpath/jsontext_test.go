@@ -14,8 +14,7 @@ func FuzzValidUTF8(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		raw, err := json.Marshal(text)
-		e2e.NoError(t, err)
+		raw := e2e.Must(json.Marshal(text))(t)
 		var want string
 		e2e.NoError(t, json.Unmarshal(raw, &want))
 		if got := fieldpath.ValidUTF8(text); got != want {

@@ -101,8 +101,7 @@ func TestBuildTarget(t *testing.T) {
 			opts := options(t, dir, "GOARM=5", "GOARM64=v9.0", "GOAMD64=v4")
 			opts.GOARCH, opts.Variant = tc.arch, tc.variant
 			data := build(t, opts)
-			f, err := elf.NewFile(bytes.NewReader(data))
-			e2e.NoError(t, err)
+			f := e2e.Must(elf.NewFile(bytes.NewReader(data)))(t)
 			if f.Machine != tc.machine {
 				t.Errorf("%s: machine: got %v, want %v", tc.reason, f.Machine, tc.machine)
 			}
@@ -121,8 +120,7 @@ func TestBuildTarget(t *testing.T) {
 
 func setting(t *testing.T, binary []byte, key string) string {
 	t.Helper()
-	info, err := buildinfo.Read(bytes.NewReader(binary))
-	e2e.NoError(t, err)
+	info := e2e.Must(buildinfo.Read(bytes.NewReader(binary)))(t)
 	for _, s := range info.Settings {
 		if s.Key == key {
 			return s.Value
@@ -171,9 +169,7 @@ func TestBuildRefuses(t *testing.T) {
 					t.Errorf("%s: %q is not in %q", tc.reason, want, err)
 				}
 			}
-			if got := hint.Of(err) != ""; got != tc.hint {
-				t.Errorf("%s: has a hint: got %v, want %v", tc.reason, got, tc.hint)
-			}
+			e2e.Equal(t, tc.reason, tc.hint, hint.Of(err) != "")
 			e2e.Empty(t, filepath.Dir(opts.Output))
 		})
 	}
@@ -210,10 +206,7 @@ func TestBuildExplainsCgo(t *testing.T) {
 
 func TestBuildRefusesMissingDirectory(t *testing.T) {
 	opts := options(t, filepath.Join(t.TempDir(), "gone"))
-	err := gobuild.Build(t.Context(), opts)
-	if err == nil || !strings.Contains(err.Error(), opts.Dir) {
-		t.Errorf("got %v, want an error that names %q", err, opts.Dir)
-	}
+	e2e.ErrorHas(t, "want an error that names the folder", gobuild.Build(t.Context(), opts), opts.Dir)
 }
 
 // TestBuildBoundsOutput checks that endless output of a compiler fills neither
@@ -254,9 +247,7 @@ func TestBuildStops(t *testing.T) {
 		cancel(stopped)
 	}()
 	opts := options(t, t.TempDir(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	if err := gobuild.Build(ctx, opts); !errors.Is(err, stopped) {
-		t.Errorf("got %v, want %v", err, stopped)
-	}
+	e2e.ErrorIs(t, "Build", gobuild.Build(ctx, opts), stopped)
 	e2e.Empty(t, filepath.Dir(opts.Output))
 	assertGone(t, ready)
 }
@@ -281,14 +272,11 @@ func TestBuildAppliesFlags(t *testing.T) {
 			t.Errorf("%q is not in the binary", want)
 		}
 	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	e2e.NoError(t, err)
+	f := e2e.Must(elf.NewFile(bytes.NewReader(data)))(t)
 	if f.Section(".symtab") != nil {
 		t.Error("the binary is not stripped")
 	}
 	opts = options(t, dir)
 	opts.Flags = []string{"-nonsense"}
-	if err := gobuild.Build(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "-nonsense") {
-		t.Errorf("got %v, want go's own words", err)
-	}
+	e2e.ErrorHas(t, "want go's own words", gobuild.Build(t.Context(), opts), "-nonsense")
 }

@@ -32,12 +32,9 @@ func keptProgram(t *testing.T, kept string) string {
 // mark writes the marker into the only program in a folder.
 func mark(t *testing.T, kept string) {
 	t.Helper()
-	f, err := os.OpenFile(keptProgram(t, kept), os.O_WRONLY, 0)
-	e2e.NoError(t, err)
+	f := e2e.Must(os.OpenFile(keptProgram(t, kept), os.O_WRONLY, 0))(t)
 	defer f.Close()
-	if _, err := f.WriteAt([]byte(marker), 0); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(f.WriteAt([]byte(marker), 0)))
 }
 
 func TestKept(t *testing.T) {
@@ -107,9 +104,7 @@ func TestKept(t *testing.T) {
 			mark(t, opts.Kept)
 			tc.change(t, dir, &opts)
 			opts.Output += "2"
-			if got := strings.HasPrefix(string(build(t, opts)), marker); got != tc.kept {
-				t.Errorf("%s: Build gave the kept program: %t", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.kept, strings.HasPrefix(string(build(t, opts)), marker))
 		})
 	}
 }
@@ -205,9 +200,7 @@ func TestKeptAtOnce(t *testing.T) {
 		go func() { errs <- gobuild.Build(t.Context(), opts) }()
 	}
 	for range outputs {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, <-errs)
 	}
 	for _, out := range outputs {
 		if info, err := os.Stat(out); err != nil || info.Mode()&0o100 == 0 {

@@ -19,8 +19,7 @@ import (
 func assertGone(t *testing.T, file string) {
 	t.Helper()
 	data := e2e.ReadFile(t, file)
-	pid, err := strconv.Atoi(strings.TrimSpace(data))
-	e2e.NoError(t, err)
+	pid := e2e.Must(strconv.Atoi(strings.TrimSpace(data)))(t)
 	for runs(pid) {
 		runtime.Gosched()
 	}

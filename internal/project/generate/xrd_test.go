@@ -191,8 +191,7 @@ func TestXRDRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := files(t, map[string]string{project.File: crossplane, "xr.yaml": tc.text})
-			_, err := generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", generate.XRDOptions{})
-			e2e.ErrorHas(t, tc.reason, err, tc.want)
+			e2e.ErrorHas(t, tc.reason, e2e.Err(generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", generate.XRDOptions{})), tc.want)
 		})
 	}
 }

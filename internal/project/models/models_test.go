@@ -297,9 +297,7 @@ func TestUpboundLayout(t *testing.T) {
 		"go/models/org/example/platform/v1alpha1/app.go", "json/models/" + models.IndexFile,
 		"kcl/models/org/example/platform/v1alpha1/app.k", "python/models/org/example/platform/app/v1alpha1.py",
 	} {
-		if _, err := os.Stat(filepath.Join(to.Dir, filepath.FromSlash(file))); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Err(os.Stat(filepath.Join(to.Dir, filepath.FromSlash(file)))))
 	}
 	if mod := e2e.ReadFile(t, to.Dir+"/go/models/go.mod"); !strings.HasPrefix(mod, "module dev.upbound.io/models\n") {
 		t.Errorf("got go.mod %s", mod)

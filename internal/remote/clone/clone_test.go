@@ -75,17 +75,7 @@ func checkRef(t *testing.T, url string, tc refCase) {
 	t.Helper()
 	g, err := read(t, clone.Options{URL: url, Ref: tc.ref})
 	e2e.Equal(t, tc.reason, tc.want, g)
-	checkError(t, tc.reason, tc.err, err)
-}
-
-func checkError(t *testing.T, reason, want string, err error) {
-	t.Helper()
-	switch {
-	case want == "" && err != nil:
-		t.Errorf("%s: %v", reason, err)
-	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-		t.Errorf("%s: got error %v, want one with %q", reason, err, want)
-	}
+	e2e.WantError(t, tc.reason, err, tc.err)
 }
 
 func TestLocalRefs(t *testing.T) {
@@ -167,13 +157,13 @@ func TestHeads(t *testing.T) {
 			tc.change(t, h)
 			g, err := read(t, clone.Options{URL: dir})
 			e2e.Equal(t, tc.reason+", locally", tc.want, g)
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 			if name == "TagOfATree" {
 				return // The server of the test cannot send a tree without a commit.
 			}
 			g, err = read(t, clone.Options{URL: (&server{objects: h, shallow: true, anyHash: true}).start(t)})
 			e2e.Equal(t, tc.reason+", by http", tc.want, g)
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 		})
 	}
 }
@@ -200,7 +190,7 @@ func TestLocalPlaces(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, clone.Options{URL: tc.url})
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 		})
 	}
 }
@@ -224,7 +214,7 @@ func TestCredentials(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, clone.Options{URL: tc.url})
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 			for _, secret := range []string{"t0k", "s3cret", "ann", "html", "\x1b"} {
 				if err != nil && strings.Contains(err.Error()+string(hint.Of(err)), secret) {
 					t.Errorf("%s: %q tells %q", tc.reason, err, secret)

@@ -74,9 +74,7 @@ func TestHelper(t *testing.T) {
 			if err != nil || got != tc.want || source != tc.source {
 				t.Errorf("%s: got %v of %q, %v", tc.reason, got, source, err)
 			}
-			if asked := strings.Join(calls(t, s), " "); asked != tc.asked {
-				t.Errorf("%s: the helper was asked for %q, want %q", tc.reason, asked, tc.asked)
-			}
+			e2e.Equal(t, tc.reason, tc.asked, strings.Join(calls(t, s), " "))
 		})
 	}
 }

@@ -32,9 +32,7 @@ type Keychain struct {
 
 // New returns a Keychain that searches s.
 func New(s Sources) *Keychain {
-	if s.HelperTimeout == 0 {
-		s.HelperTimeout = time.Minute
-	}
+	s.HelperTimeout = cmp.Or(s.HelperTimeout, time.Minute)
 	if s.Now == nil {
 		s.Now = time.Now
 	}

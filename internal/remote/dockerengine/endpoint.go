@@ -113,9 +113,7 @@ func firstSocket(paths []string) (Endpoint, error) {
 			_ = conn.Close()
 			return Endpoint{Host: "unix://" + path, From: "the default"}, nil
 		}
-		if there == "" {
-			there = path
-		}
+		there = cmp.Or(there, path)
 	}
 	if there == "" {
 		return Endpoint{}, hint.Wrap(fmt.Errorf("no container engine found: none of %s is a socket", strings.Join(paths, ", ")),

@@ -51,8 +51,7 @@ func TestCleanup(t *testing.T) {
 // kill starts functions in another process, and kills the process before it can clean up.
 func (p place) kill(t *testing.T, functions ...string) {
 	t.Helper()
-	self, err := os.Executable()
-	e2e.NoError(t, err)
+	self := e2e.Must(os.Executable())(t)
 	var args []string
 	for i, f := range functions {
 		if i > 0 {
@@ -61,11 +60,8 @@ func (p place) kill(t *testing.T, functions ...string) {
 		args = append(args, strings.Fields(f)...)
 	}
 	user := exec.CommandContext(e2e.Context(t), self, append([]string{beUser, p.env.Host, p.dir}, args...)...)
-	if _, err := user.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := user.StdoutPipe()
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(user.StdinPipe()))
+	out := e2e.Must(user.StdoutPipe())(t)
 	e2e.NoError(t, user.Start())
 	if said, err := bufio.NewReader(out).ReadString('\n'); said != "ready\n" {
 		t.Errorf("the killed process wrote %q, %v", said, err)
@@ -139,9 +135,7 @@ func TestNameShared(t *testing.T) {
 	if got := p.ours(t); got != "" {
 		t.Errorf("got containers %q", got)
 	}
-	if err := p.render().Probe(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, p.render().Probe(t.Context()))
 }
 
 // TestNameRaces checks that several renders can start and stop concurrently with one
@@ -173,9 +167,7 @@ func TestNameRaces(t *testing.T) {
 	}
 	// Only the last render removes the container. Each other render leaves a lease, which
 	// Probe removes.
-	if err := p.render().Probe(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, p.render().Probe(t.Context()))
 }
 
 // TestNameKept checks that a container with a requested name and the cleanup Stop is
@@ -207,9 +199,7 @@ func TestForeign(t *testing.T) {
 	e2e.NoError(t, err)
 	t.Cleanup(func() { p.remove(t, created.ID) })
 	_, err = p.render().Start(t.Context(), fn(image, "name", name))
-	if err == nil || !strings.Contains(err.Error(), `container "xfn-test-mine" publishes no port 9443/tcp`) {
-		t.Errorf("a container without the port: got %v", err)
-	}
+	e2e.ErrorHas(t, "a container without the port", err, `container "xfn-test-mine" publishes no port 9443/tcp`)
 	if got := strings.Join(p.containers(t, "name", name), " "); got != "exited" {
 		t.Errorf("a stopped container: got %q after the render", got)
 	}

@@ -65,9 +65,7 @@ func TestPackageFile(t *testing.T) {
 		"./nothing.xpkg": `opening "./nothing.xpkg": no such file or directory`,
 		t.TempDir():      "is a folder without an OCI image layout",
 	} {
-		if _, err := p.render().Start(t.Context(), fn(pkg)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", pkg, err, want)
-		}
+		e2e.ErrorHas(t, pkg, e2e.Err(p.render().Start(t.Context(), fn(pkg))), want)
 	}
 }
 
@@ -111,9 +109,7 @@ func TestCancelledStart(t *testing.T) {
 			}()
 			e2e.Until(t, func() bool { return p.ours(t) == "running" })
 			cancel(cause)
-			if err := e2e.Receive(t, failed); !errors.Is(err, cause) {
-				t.Errorf("got %v, want %v", err, cause)
-			}
+			e2e.ErrorIs(t, "Receive", e2e.Receive(t, failed), cause)
 			if got := p.ours(t); got != "" {
 				t.Errorf("got containers %q", got)
 			}
@@ -148,9 +144,7 @@ func TestDiesInCall(t *testing.T) {
 	failed := make(chan error, 1)
 	go func() { failed <- answers(t.Context(), instance) }()
 	_, name, _ := strings.Cut(instance.Detail, " in container ")
-	if _, err := p.engine.ContainerKill(t.Context(), name, client.ContainerKillOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(p.engine.ContainerKill(t.Context(), name, client.ContainerKillOptions{})))
 	want := `calling function "f": the function ended unexpectedly (exit code 137); its last output:` + "\n  a simulated crash in a call"
 	if err := e2e.Receive(t, failed); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -161,9 +155,7 @@ func TestOtherPlatform(t *testing.T) {
 	p := open(t)
 	dockerenginetest.Load(t, p.engine, named+"foreign", dockerenginetest.Image(t, foreignProgram(), func(f *v1.ConfigFile) { f.Architecture = "m68k" }))
 	_, err := p.render().Start(t.Context(), fn(named+"foreign"))
-	if err == nil || !strings.Contains(err.Error(), `starting function "f": the image is for linux/m68k, but the engine runs on linux/`) {
-		t.Errorf("got %v, want an error with both platforms", err)
-	}
+	e2e.ErrorHas(t, "want an error with both platforms", err, `starting function "f": the image is for linux/m68k, but the engine runs on linux/`)
 	if got := string(hint.Of(err)); !strings.HasPrefix(got, "build the image for linux/") {
 		t.Errorf("got hint %q", got)
 	}

@@ -26,8 +26,7 @@ func (p place) steps(text string) []string {
 // writeTarball writes an image to a file in the format of docker save.
 func writeTarball(t *testing.T, path string, img v1.Image) {
 	t.Helper()
-	tag, err := name.NewTag("example.org/acme/f:v1")
-	e2e.NoError(t, err)
+	tag := e2e.Must(name.NewTag("example.org/acme/f:v1"))(t)
 	e2e.NoError(t, tarball.WriteToFile(path, tag, img))
 }
 

@@ -121,8 +121,7 @@ func (p place) image(t testing.TB, b functiontest.Behavior) string {
 	if _, err := p.engine.ImageInspect(t.Context(), as); err == nil && loaded[as] {
 		return as
 	}
-	tag, err := name.NewTag(as)
-	e2e.NoError(t, err)
+	tag := e2e.Must(name.NewTag(as))(t)
 	e2e.NoError(t, p.engine.Load(t.Context(), tag, dockerenginetest.Function(t, b, nil)))
 	loaded[as] = true
 	return as
@@ -159,16 +158,13 @@ func fn(pkg string, annotations ...string) runtimes.Function {
 
 func start(t testing.TB, r runtimes.Runtime, f runtimes.Function) *runtimes.Instance {
 	t.Helper()
-	instance, err := r.Start(t.Context(), f)
-	e2e.NoError(t, err)
+	instance := e2e.Must(r.Start(t.Context(), f))(t)
 	return instance
 }
 
 func end(t testing.TB, instance *runtimes.Instance) {
 	t.Helper()
-	if err := instance.Stop(context.WithoutCancel(t.Context())); err != nil {
-		t.Errorf("Stop: %v", err)
-	}
+	e2e.WantError(t, "Stop", instance.Stop(context.WithoutCancel(t.Context())), "")
 }
 
 // answers calls a Literal function, and returns an error unless it answers.
@@ -195,8 +191,7 @@ func assertAnswers(t testing.TB, r function.Runner) {
 // at the end of the test.
 func (p place) containers(t testing.TB, term, value string) []string {
 	t.Helper()
-	list, err := p.engine.ContainerList(context.WithoutCancel(t.Context()), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add(term, value)})
-	e2e.NoError(t, err)
+	list := e2e.Must(p.engine.ContainerList(context.WithoutCancel(t.Context()), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add(term, value)}))(t)
 	var states []string
 	for _, c := range list.Items {
 		states = append(states, string(c.State))

@@ -38,9 +38,7 @@ func TestTwentyAtOnce(t *testing.T) {
 	for range 20 {
 		g.Go(func() error { return p.renderOnce(t.Context(), fn(image)) })
 	}
-	if err := e2e.Await(t, g.Wait); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Await(t, g.Wait))
 }
 
 // TestTenFunctions checks that the engine can serve ten functions of one render.
@@ -58,9 +56,7 @@ func TestTenFunctions(t *testing.T) {
 			return errors.Join(answers(t.Context(), instance), instance.Stop(t.Context()))
 		})
 	}
-	if err := e2e.Await(t, g.Wait); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Await(t, g.Wait))
 }
 
 // TestManyInARow checks that no render of a long series fails. The environment variable
@@ -94,8 +90,7 @@ type severable struct {
 // connects to the proxy.
 func (p place) severable(t *testing.T) (*severable, dockerengine.Environment) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "m")
-	e2e.NoError(t, err)
+	dir := e2e.Must(os.MkdirTemp("", "m"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
 	l, err := net.Listen("unix", socket)
@@ -176,8 +171,7 @@ func (p place) move(t *testing.T) {
 		t.Fatalf("leases: %q, %v", files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		e2e.NoError(t, err)
+		text := e2e.Must(os.ReadFile(file))(t)
 		_, rest, _ := strings.Cut(string(text), `","container"`)
 		e2e.WriteFile(t, file, fmt.Sprintf(`{"host":%q,"container"%s`, p.env.Host, rest))
 	}

@@ -28,8 +28,7 @@ import (
 // there. The engine removes the image at the end of the test.
 func (p place) pushed(t *testing.T, host string, as authn.Authenticator) string {
 	t.Helper()
-	ref, err := name.NewTag(host + "/acme/f:v1")
-	e2e.NoError(t, err)
+	ref := e2e.Must(name.NewTag(host + "/acme/f:v1"))(t)
 	e2e.NoError(t, ggcr.Write(ref, dockerenginetest.Function(t, functiontest.Serves, nil), ggcr.WithAuth(as)))
 	dockerenginetest.Forget(t, p.engine, ref.Name())
 	return ref.Name()
@@ -89,9 +88,7 @@ func TestPullPolicy(t *testing.T) {
 	missing := host + "/acme/nothing:v1"
 	gone := fn(missing)
 	gone.PackagePosition = "functions.yaml:5"
-	if err := run(p.render(), gone); err == nil || !strings.Contains(err.Error(), `starting function "f": functions.yaml:5: pulling image "`+missing+`": `) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "run", run(p.render(), gone), `starting function "f": functions.yaml:5: pulling image "`+missing+`": `)
 }
 
 // TestPullUnqualified checks image names without a registry: images that the engine has,
@@ -140,8 +137,7 @@ func TestPullPinned(t *testing.T) {
 		registry.ServeHTTP(w, r)
 	}))
 	image := p.pushed(t, host, authn.Anonymous)
-	tag, err := name.NewTag(image)
-	e2e.NoError(t, err)
+	tag := e2e.Must(name.NewTag(image))(t)
 	desc, err := ggcr.Head(tag)
 	e2e.NoError(t, err)
 	pinned := tag.Digest(desc.Digest.String())

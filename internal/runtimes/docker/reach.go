@@ -27,11 +27,7 @@ type address struct {
 // the function's port.
 func (c *container) address(ctx context.Context) (address, error) {
 	if c.settings.network != "" {
-		host := c.settings.target
-		if host == "" {
-			host = c.name
-		}
-		return address{address: net.JoinHostPort(host, port.Port())}, nil
+		return address{address: net.JoinHostPort(cmp.Or(c.settings.target, c.name), port.Port())}, nil
 	}
 	published, err := c.published(ctx)
 	if err != nil {

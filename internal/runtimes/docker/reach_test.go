@@ -41,8 +41,7 @@ func TestPublish(t *testing.T) {
 			defer end(t, instance)
 			assertAnswers(t, instance)
 			_, container, _ := strings.Cut(instance.Detail, " in container ")
-			info, err := p.engine.ContainerInspect(t.Context(), container, client.ContainerInspectOptions{})
-			e2e.NoError(t, err)
+			info := e2e.Must(p.engine.ContainerInspect(t.Context(), container, client.ContainerInspectOptions{}))(t)
 			if got := info.Container.NetworkSettings.Ports[port][0].HostIP.String(); got != tc.want {
 				t.Errorf("%s: got %s", tc.reason, got)
 			}
@@ -56,9 +55,7 @@ func TestNetwork(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
 	const network = "xfn-test-network"
-	if _, err := p.engine.NetworkCreate(t.Context(), network, client.NetworkCreateOptions{Driver: "bridge"}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(p.engine.NetworkCreate(t.Context(), network, client.NetworkCreateOptions{Driver: "bridge"})))
 	t.Cleanup(func() {
 		if _, err := p.engine.NetworkRemove(context.WithoutCancel(t.Context()), network, client.NetworkRemoveOptions{}); err != nil {
 			t.Error(err)
@@ -81,14 +78,10 @@ func TestNetwork(t *testing.T) {
 // memberOf runs a function in a network, and returns its IP address there.
 func (p place) memberOf(t *testing.T, image, network string) string {
 	t.Helper()
-	created, err := p.engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: "xfn-test-member", Config: configOf(image), HostConfig: in(network)})
-	e2e.NoError(t, err)
+	created := e2e.Must(p.engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: "xfn-test-member", Config: configOf(image), HostConfig: in(network)}))(t)
 	t.Cleanup(func() { p.remove(t, created.ID) })
-	if _, err := p.engine.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	info, err := p.engine.ContainerInspect(t.Context(), created.ID, client.ContainerInspectOptions{})
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(p.engine.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{})))
+	info := e2e.Must(p.engine.ContainerInspect(t.Context(), created.ID, client.ContainerInspectOptions{}))(t)
 	if ports := info.Container.HostConfig.PortBindings; len(ports) > 0 {
 		t.Errorf("published: %v", ports)
 	}
@@ -130,12 +123,10 @@ func TestTLS(t *testing.T) {
 	image := p.image(t, functiontest.Serves)
 	authority := functiontest.NewAuthority(t)
 	server := authority.Issue(t, "localhost", time.Hour, authority)
-	pair, err := tls.LoadX509KeyPair(filepath.Join(server, "tls.crt"), filepath.Join(server, "tls.key"))
-	e2e.NoError(t, err)
+	pair := e2e.Must(tls.LoadX509KeyPair(filepath.Join(server, "tls.crt"), filepath.Join(server, "tls.key")))(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(authority.Certificate)
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})
-	e2e.NoError(t, err)
+	l := e2e.Must(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}))(t)
 	p.carry(t, l)
 	_, at, _ := net.SplitHostPort(l.Addr().String())
 	config := p.config()
@@ -144,9 +135,7 @@ func TestTLS(t *testing.T) {
 	assertAnswers(t, instance)
 	end(t, instance)
 	config.Environment.CertPath = dockerFiles(t, authority.Issue(t, "eve", time.Hour, functiontest.NewAuthority(t)))
-	if _, err := docker.New(config).Start(t.Context(), fn(image)); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
-		t.Errorf("an untrusted server: got %v", err)
-	}
+	e2e.ErrorHas(t, "an untrusted server", e2e.Err(docker.New(config).Start(t.Context(), fn(image))), "certificate signed by unknown authority")
 	config.Environment.Verify = false
 	instance = start(t, docker.New(config), fn(image))
 	end(t, instance)
@@ -219,8 +208,7 @@ func pretendSSH(socket string, args []string) int {
 func TestRemoteLoopback(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
-	name, err := os.Hostname()
-	e2e.NoError(t, err)
+	name := e2e.Must(os.Hostname())(t)
 	addresses, err := net.LookupHost(name)
 	if err != nil {
 		t.Skipf("this machine has no host name: %v", err)

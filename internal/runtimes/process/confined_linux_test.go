@@ -149,8 +149,7 @@ func TestPackageByReference(t *testing.T) {
 
 func assertAnswersAndStops(t *testing.T, p process.Process, fn runtimes.Function) {
 	t.Helper()
-	instance, err := p.Start(t.Context(), fn)
-	e2e.NoError(t, err)
+	instance := e2e.Must(p.Start(t.Context(), fn))(t)
 	assertAnswers(t, instance)
 	stop(t, instance)
 }
@@ -210,9 +209,7 @@ func TestBadPackages(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), `starting function "f": `) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 			}
-			if got := string(hint.Of(err)); !strings.Contains(got, tc.hint) {
-				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.hint)
-			}
+			e2e.Has(t, tc.reason, string(hint.Of(err)), tc.hint)
 		})
 	}
 	t.Run("Hangs", func(t *testing.T) {
@@ -258,9 +255,7 @@ func TestPackageAnnotations(t *testing.T) {
 			}
 			e2e.NoError(t, err)
 			assertAnswers(t, instance)
-			if !strings.Contains(instance.Detail, tc.want) {
-				t.Errorf("%s: got %q, want %q", tc.reason, instance.Detail, tc.want)
-			}
+			e2e.Has(t, tc.reason, instance.Detail, tc.want)
 			stop(t, instance)
 		})
 	}
@@ -270,8 +265,7 @@ func TestManyPackagesAtOnce(t *testing.T) {
 	p, pkg := confined(t), write(t, behaving(t, functiontest.Serves))
 	var instances []*runtimes.Instance
 	for range 4 { // all instances have the same root
-		fn, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg})
-		e2e.NoError(t, err)
+		fn := e2e.Must(p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg}))(t)
 		instances = append(instances, fn)
 	}
 	for _, fn := range instances {

@@ -95,8 +95,7 @@ type lifeline struct {
 
 func newLifeline(t *testing.T) lifeline {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "life")
-	e2e.NoError(t, err)
+	dir := e2e.Must(os.MkdirTemp("", "life"))(t)
 	lis, err := net.Listen("unix", filepath.Join(dir, "s"))
 	e2e.NoError(t, err)
 	t.Cleanup(func() {
@@ -144,8 +143,7 @@ func (l life) awaitDeath(t *testing.T) {
 // It fails the test if the directory is not empty at the end.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "p")
-	e2e.NoError(t, err)
+	dir := e2e.Must(os.MkdirTemp("", "p"))(t)
 	t.Cleanup(func() {
 		assertEmpty(t, dir)
 		_ = os.RemoveAll(dir)
@@ -155,8 +153,7 @@ func shortDir(t *testing.T) string {
 
 func assertEmpty(t *testing.T, dir string) {
 	t.Helper()
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	e2e.NoError(t, err)
+	left := e2e.Must(filepath.Glob(filepath.Join(dir, "*")))(t)
 	if len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
@@ -184,7 +181,5 @@ func assertAnswers(t *testing.T, r function.Runner) {
 
 func stop(t *testing.T, fn *runtimes.Instance) {
 	t.Helper()
-	if err := fn.Stop(context.WithoutCancel(t.Context())); err != nil {
-		t.Errorf("Stop: %v", err)
-	}
+	e2e.WantError(t, "Stop", fn.Stop(context.WithoutCancel(t.Context())), "")
 }

@@ -85,15 +85,13 @@ var shared = sync.OnceValues(func() (string, error) {
 // layerOf returns a layer with these executable files. The keys are paths in the layer.
 func layerOf(t testing.TB, files map[string][]byte) v1.Layer {
 	t.Helper()
-	l, err := remotetest.Layer(files)
-	e2e.NoError(t, err)
+	l := e2e.Must(remotetest.Layer(files))(t)
 	return l
 }
 
 func fileOf(t testing.TB, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(name)
-	e2e.NoError(t, err)
+	content := e2e.Must(os.ReadFile(name))(t)
 	return content
 }
 

@@ -23,8 +23,7 @@ import (
 
 func start(t *testing.T, p process.Process, pkg string) *runtimes.Instance {
 	t.Helper()
-	fn, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg})
-	e2e.NoError(t, err)
+	fn := e2e.Must(p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg}))(t)
 	return fn
 }
 
@@ -113,9 +112,7 @@ func TestGoodAndBadAtOnce(t *testing.T) {
 			stop(t, fn)
 		})
 		wg.Go(func() {
-			if _, err := p.Start(t.Context(), runtimes.Function{Name: "bad", Package: bad}); err == nil || !strings.Contains(err.Error(), "exit status 3") {
-				t.Errorf("got %v, want a crash", err)
-			}
+			e2e.ErrorHas(t, "want a crash", e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "bad", Package: bad})), "exit status 3")
 		})
 	}
 	e2e.Wait(t, &wg)
@@ -136,9 +133,7 @@ func TestNoise(t *testing.T) {
 	}}}
 	noisy := writeSelf(t, beNoisy)
 	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: noisy})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want a cancellation", err)
-	}
+	e2e.ErrorIs(t, "want a cancellation", err, context.Canceled)
 
 	p = process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), StartTimeout: 2 * time.Second}}
 	_, err = p.Start(t.Context(), runtimes.Function{Name: "f", Package: noisy})
@@ -169,8 +164,7 @@ func TestBadFunctions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			line := newLifeline(t)
 			p := process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), StartTimeout: tc.timeout}}
-			_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeChild(t, tc.behavior, line)})
-			e2e.ErrorHas(t, tc.reason, err, tc.want)
+			e2e.ErrorHas(t, tc.reason, e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeChild(t, tc.behavior, line)})), tc.want)
 			one := line.next(t)
 			one.awaitDeath(t)
 			assertReaped(t, one.pid)
@@ -181,9 +175,7 @@ func TestBadFunctions(t *testing.T) {
 func TestLargeAnswer(t *testing.T) {
 	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), MaxMessageSize: 100}}, writeChild(t, functiontest.Serves, newLifeline(t)))
 	_, err := fn.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "`+strings.Repeat("x", 200)+`"}}}`))
-	if err == nil || !strings.Contains(err.Error(), "more than the limit of 100") {
-		t.Errorf("got %v, want the limit", err)
-	}
+	e2e.ErrorHas(t, "want the limit", err, "more than the limit of 100")
 	stop(t, fn)
 }
 
@@ -202,9 +194,7 @@ func TestWhatAFunctionIsGiven(t *testing.T) {
 		}},
 	}
 	_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeSelf(t, beTalker, "own")})
-	if err == nil || !strings.Contains(err.Error(), "the function ended unexpectedly (exit status 0)") {
-		t.Errorf("got %v, want the end of the process", err)
-	}
+	e2e.ErrorHas(t, "want the end of the process", err, "the function ended unexpectedly (exit status 0)")
 	args := lines[0]
 	if !strings.HasPrefix(args, "f args: "+beTalker+" own --insecure --network=unix --address="+tmp) || !strings.HasSuffix(args, "/fn.sock") {
 		t.Errorf("arguments: got %q", args)
@@ -244,6 +234,5 @@ func TestSlowCompiler(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*progress.Silence)
 	defer cancel()
 	p := process.Process{GoEnv: []string{"PATH=" + bin}, LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), Progress: report}}
-	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})
-	e2e.ErrorHas(t, "the compiler prints the note", err, `still compiling function "f": `)
+	e2e.ErrorHas(t, "the compiler prints the note", e2e.Err(p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})), `still compiling function "f": `)
 }

@@ -2,11 +2,9 @@ package process_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -28,8 +26,7 @@ func TestSourceFolder(t *testing.T) {
 		}},
 	}
 	source := "./testdata/literal"
-	fn, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: source})
-	e2e.NoError(t, err)
+	fn := e2e.Must(p.Start(t.Context(), runtimes.Function{Name: "f", Package: source}))(t)
 	assertAnswers(t, fn)
 	if want := "built from " + source; fn.Detail != want {
 		t.Errorf("detail: got %q, want %q", fn.Detail, want)
@@ -64,9 +61,7 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 			p := process.Process{GoEnv: os.Environ(), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}
 			_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: tc.pkg})
 			e2e.ErrorHas(t, tc.reason, err, tc.want)
-			if got := string(hint.Of(err)); !strings.Contains(got, tc.hint) {
-				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.hint)
-			}
+			e2e.Has(t, tc.reason, string(hint.Of(err)), tc.hint)
 		})
 	}
 }
@@ -74,18 +69,12 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 func TestCancelledWhileCompiling(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := process.Process{GoEnv: os.Environ(), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), Progress: func(progress.Event) { cancel() }}}
-	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want a cancellation", err)
-	}
+	e2e.ErrorIs(t, "want a cancellation", e2e.Err(p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})), context.Canceled)
 }
 
 func TestTempDirThatIsNotThere(t *testing.T) {
 	p := process.Process{LocalOptions: runtimes.LocalOptions{TempDir: filepath.Join(t.TempDir(), "none")}}
-	_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: t.TempDir()})
-	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want an error about the missing directory", err)
-	}
+	e2e.ErrorIs(t, "want an error about the missing directory", e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "f", Package: t.TempDir()})), os.ErrNotExist)
 }
 
 func TestEnvironment(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -38,9 +37,7 @@ func TestStopKills(t *testing.T) {
 		one := line.next(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := fn.Stop(ctx); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, fn.Stop(ctx))
 		assertReaped(t, one.pid)
 	})
 	t.Run("Patient", func(t *testing.T) {
@@ -74,9 +71,7 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Serves, newLifeline(t))})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want a cancellation", err)
-		}
+		e2e.ErrorIs(t, "want a cancellation", err, context.Canceled)
 	})
 	for name, tc := range map[string]struct {
 		cause error
@@ -112,9 +107,7 @@ func TestCancel(t *testing.T) {
 		if _, err := fn.RunFunction(ctx, "f", request(t, `{}`)); err == nil || err.Error() != `calling function "f": took too long` {
 			t.Errorf("got %v, want the cause", err)
 		}
-		if err := fn.Stop(ctx); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, fn.Stop(ctx))
 		assertReaped(t, one.pid)
 		assertEmpty(t, tmp)
 	})
@@ -125,11 +118,8 @@ func TestKilledUser(t *testing.T) {
 	line := newLifeline(t)
 	user := exec.CommandContext(e2e.Context(t), "/proc/self/exe", beUser, writeChild(t, functiontest.Serves, line), t.TempDir())
 	user.Env = goEnv(t)
-	if _, err := user.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := user.StdoutPipe()
-	e2e.NoError(t, err)
+	e2e.NoError(t, e2e.Err(user.StdinPipe()))
+	out := e2e.Must(user.StdoutPipe())(t)
 	e2e.NoError(t, user.Start())
 	if said, err := bufio.NewReader(out).ReadString('\n'); said != "ready\n" {
 		t.Errorf("the starting process wrote %q, %v", said, err)
@@ -146,9 +136,7 @@ func TestStopAfterDeath(t *testing.T) {
 	one := line.next(t)
 	e2e.NoError(t, syscall.Kill(one.pid, syscall.SIGTERM))
 	one.awaitDeath(t)
-	if _, err := fn.RunFunction(t.Context(), "f", request(t, `{}`)); err == nil || !strings.Contains(err.Error(), `calling function "f": the function ended unexpectedly (exit status 0)`) {
-		t.Errorf("got %v, want the end of the process", err)
-	}
+	e2e.ErrorHas(t, "want the end of the process", e2e.Err(fn.RunFunction(t.Context(), "f", request(t, `{}`))), `calling function "f": the function ended unexpectedly (exit status 0)`)
 	stop(t, fn)
 	assertReaped(t, one.pid)
 }
@@ -177,8 +165,6 @@ func TestDaemon(t *testing.T) {
 	assertAnswers(t, fn)
 	daemon := line.next(t)
 	stop(t, fn)
-	if err := syscall.Kill(daemon.pid, syscall.SIGKILL); err != nil {
-		t.Errorf("the daemon has ended already: %v", err)
-	}
+	e2e.WantError(t, "the daemon has ended already", syscall.Kill(daemon.pid, syscall.SIGKILL), "")
 	daemon.awaitDeath(t)
 }

@@ -117,10 +117,8 @@ func ask(ctx context.Context, f function.Runner) error {
 // size of its image about size.
 func sizedPackage(b testing.TB, dir, program string, size int64) v1.Image {
 	b.Helper()
-	info, err := os.Stat(program)
-	e2e.NoError(b, err)
-	data, err := os.Open(program)
-	e2e.NoError(b, err)
+	info := e2e.Must(os.Stat(program))(b)
+	data := e2e.Must(os.Open(program))(b)
 	defer data.Close()
 	layer := writeTar(b, filepath.Join(dir, "program.tar"), "function", data, info.Size())
 	noise := writeTar(b, filepath.Join(dir, fmt.Sprintf("noise%d.tar", size)), "noise", rand.NewChaCha8([32]byte{}), size-programSize)

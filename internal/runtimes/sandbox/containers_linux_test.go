@@ -52,8 +52,7 @@ func containers(t testing.TB) sandbox.Containers {
 // push pushes an image to the registry with this tag, and returns its reference.
 func (w world) push(t testing.TB, img v1.Image, tag string, options ...ggcr.Option) string {
 	t.Helper()
-	ref, err := name.ParseReference(w.registry + "/acme/fn:" + tag)
-	e2e.NoError(t, err)
+	ref := e2e.Must(name.ParseReference(w.registry + "/acme/fn:" + tag))(t)
 	e2e.NoError(t, ggcr.Write(ref, img, options...))
 	return ref.Name()
 }
@@ -129,9 +128,7 @@ func TestContainersNetwork(t *testing.T) {
 		alpha.NetworkRunner:   "(network of this machine",
 	} {
 		said = nil
-		if _, err := w.run(t, alpha.ContainerRequest{Network: policy}, "describe"); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Err(w.run(t, alpha.ContainerRequest{Network: policy}, "describe")))
 		if !strings.Contains(strings.Join(said, "\n"), want) {
 			t.Errorf("policy %s: got %q, want %q", policy, said, want)
 		}
@@ -216,9 +213,7 @@ func TestContainersCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
-	if _, err := w.RunContainer(ctx, alpha.ContainerRequest{Image: ref}); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a context that has ended: got error %v", err)
-	}
+	e2e.ErrorIs(t, "with a context that has ended", e2e.Err(w.RunContainer(ctx, alpha.ContainerRequest{Image: ref})), context.Canceled)
 	assertNothingLeft(t, unique("cancelled"))
 }
 
@@ -233,10 +228,7 @@ func TestContainersHeldFiles(t *testing.T) {
 				holdPipes(t)
 			}
 		}
-		_, err := w.run(t, alpha.ContainerRequest{Timeout: 3 * time.Second}, act...)
-		if err == nil || !strings.Contains(err.Error(), ": timed out after 3s") {
-			t.Errorf("%s: got error %v", act[0], err)
-		}
+		e2e.ErrorHas(t, act[0], e2e.Err(w.run(t, alpha.ContainerRequest{Timeout: 3 * time.Second}, act...)), ": timed out after 3s")
 	}
 	assertNothingLeft(t, unique("held"))
 }
@@ -246,8 +238,7 @@ func TestContainersHeldFiles(t *testing.T) {
 func holdPipes(t *testing.T) {
 	t.Helper()
 	for _, file := range pipes(t) {
-		n, err := strconv.Atoi(filepath.Base(file))
-		e2e.NoError(t, err)
+		n := e2e.Must(strconv.Atoi(filepath.Base(file)))(t)
 		if held, err := syscall.Dup(n); err == nil {
 			t.Cleanup(func() { _ = syscall.Close(held) })
 		}
@@ -325,9 +316,7 @@ func TestContainersFile(t *testing.T) {
 	if got, err := w.run(t, alpha.ContainerRequest{Image: path}); got != "from a file" || err != nil {
 		t.Errorf("got %q and error %v", got, err)
 	}
-	if _, err := w.run(t, alpha.ContainerRequest{Image: path + ".xpkg"}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got error %v", err)
-	}
+	e2e.ErrorIs(t, "run", e2e.Err(w.run(t, alpha.ContainerRequest{Image: path + ".xpkg"})), fs.ErrNotExist)
 }
 
 // TestContainersIDs checks that the files of containers belong to HostUID and HostGID.
@@ -415,8 +404,7 @@ func assertNothingLeft(t *testing.T, arg string) {
 // pipes returns the paths, in /proc/self/fd, of the pipes that this process has open.
 func pipes(t *testing.T) (open []string) {
 	t.Helper()
-	files, err := filepath.Glob("/proc/self/fd/*")
-	e2e.NoError(t, err)
+	files := e2e.Must(filepath.Glob("/proc/self/fd/*"))(t)
 	for _, file := range files {
 		if target, _ := os.Readlink(file); strings.HasPrefix(target, "pipe:") {
 			open = append(open, file)

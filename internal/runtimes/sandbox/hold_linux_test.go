@@ -69,12 +69,8 @@ func TestEscapeByFlood(t *testing.T) {
 	}}}
 	instance := begin(t, s, runtimes.Function{Name: "floods", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}})
 	e2e.Receive(t, enough)
-	if err := ask(t.Context(), instance); err != nil {
-		t.Error(err)
-	}
-	if err := instance.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, ask(t.Context(), instance))
+	e2e.NoError(t, instance.Stop(t.Context()))
 	instance.Stop = func(context.Context) error { return nil }
 }
 
@@ -88,8 +84,6 @@ func TestRunnerHasOwnPorts(t *testing.T) {
 	s := sandbox.Sandbox{Cache: t.TempDir()}
 	first, second := begin(t, s, fn), begin(t, s, fn)
 	for _, instance := range []*runtimes.Instance{first, second} {
-		if err := ask(t.Context(), instance); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, ask(t.Context(), instance))
 	}
 }

@@ -29,10 +29,8 @@ func packaged(t testing.TB, runtime v1.Image) xpkg.Artifact {
 	meta := afero.NewMemMapFs()
 	text := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: function-test\n"
 	e2e.NoError(t, afero.WriteFile(meta, "crossplane.yaml", []byte(text), 0o644))
-	pkg, err := xpkg.Read(t.Context(), meta, ".", xpkg.ReadOptions{})
-	e2e.NoError(t, err)
-	built, err := xpkg.Build(pkg, []v1.Image{runtime}, xpkg.BuildOptions{})
-	e2e.NoError(t, err)
+	pkg := e2e.Must(xpkg.Read(t.Context(), meta, ".", xpkg.ReadOptions{}))(t)
+	built := e2e.Must(xpkg.Build(pkg, []v1.Image{runtime}, xpkg.BuildOptions{}))(t)
 	return built
 }
 
@@ -47,10 +45,8 @@ func layered(t testing.TB, config v1.Config, files ...string) v1.Image {
 		descs = append(descs, v1.Descriptor{MediaType: blob.MediaType, Digest: blob.Digest, Size: blob.Size})
 		layers = append(layers, l)
 	}
-	raw, err := json.Marshal(c)
-	e2e.NoError(t, err)
-	img, err := oci.Assemble(raw, descs, layers...)
-	e2e.NoError(t, err)
+	raw := e2e.Must(json.Marshal(c))(t)
+	img := e2e.Must(oci.Assemble(raw, descs, layers...))(t)
 	return img
 }
 
@@ -58,8 +54,7 @@ func layered(t testing.TB, config v1.Config, files ...string) v1.Image {
 // until the test ends.
 func layerOf(t testing.TB, file string) (v1.Layer, oci.Blob) {
 	t.Helper()
-	plain, err := os.Open(file)
-	e2e.NoError(t, err)
+	plain := e2e.Must(os.Open(file))(t)
 	defer plain.Close()
 	stored, err := os.Create(file + ".gz")
 	e2e.NoError(t, err)

@@ -114,8 +114,7 @@ func TestSpec(t *testing.T) {
 	root := &rootfs.Root{Path: t.TempDir(), Config: v1.Config{
 		Entrypoint: []string{"/fn"}, Cmd: []string{"--debug"}, Env: []string{"A=image", "PATH=/bin"}, User: "7:8", WorkingDir: "work",
 	}}
-	got, err := specOf(root, settings{env: []string{"A=annotation"}, writable: true, limits: sandbox.Limits{CPU: 5}})
-	e2e.NoError(t, err)
+	got := e2e.Must(specOf(root, settings{env: []string{"A=annotation"}, writable: true, limits: sandbox.Limits{CPU: 5}}))(t)
 	want := sandbox.Spec{
 		Root: root.Path, Args: []string{"/fn", "--debug"}, Env: []string{"PATH=/bin", "A=annotation"},
 		Dir: "/work", UID: 7, GID: 8, Writable: true, Limits: sandbox.Limits{CPU: 5},

@@ -44,9 +44,7 @@ func TestStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			instance := begin(t, sandbox.Sandbox{Cache: t.TempDir()}, runtimes.Function{Name: "function", Package: pkg})
-			if err := ask(t.Context(), instance); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, ask(t.Context(), instance))
 			identities = append(identities, instance.Identity)
 		})
 	}
@@ -70,7 +68,5 @@ func TestStartChangedFile(t *testing.T) {
 	data[len(data)/2]++ // change a byte in the middle, in the layer of random bytes
 	e2e.NoError(t, os.WriteFile(file, data, 0o644))
 	_, err = sandbox.Sandbox{Cache: t.TempDir()}.Start(t.Context(), runtimes.Function{Name: "function", Package: file})
-	if err == nil || !strings.Contains(err.Error(), "unpacking the image") {
-		t.Errorf("Start() of a file whose layer was changed: got %v", err)
-	}
+	e2e.ErrorHas(t, "Start() of a file whose layer was changed", err, "unpacking the image")
 }

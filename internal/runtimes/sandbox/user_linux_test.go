@@ -15,8 +15,7 @@ import (
 // at the end of the test.
 func publicDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sandbox")
-	e2e.NoError(t, err)
+	dir := e2e.Must(os.MkdirTemp("", "sandbox"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	e2e.NoError(t, os.Chmod(dir, 0o755))
 	return dir
@@ -28,8 +27,7 @@ func asOrdinaryUser(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	const uid, gid = 54321, 54321
 	dir := publicDir(t)
-	self, err := os.ReadFile("/proc/self/exe")
-	e2e.NoError(t, err)
+	self := e2e.Must(os.ReadFile("/proc/self/exe"))(t)
 	program := filepath.Join(dir, "test")
 	e2e.NoError(t, errors.Join(os.WriteFile(program, self, 0o755), os.Chown(dir, uid, gid)))
 	cmd := exec.CommandContext(e2e.Context(t), program, args...)

@@ -65,8 +65,7 @@ const (
 // verdict runs the filter of Program on a system call, and returns the action.
 func verdict(t *testing.T, auditArch uint32, number int, args ...uint64) uint32 {
 	t.Helper()
-	raw, err := seccomp.Program()
-	e2e.NoError(t, err)
+	raw := e2e.Must(seccomp.Program())(t)
 	return verdictOf(t, raw, auditArch, number, args...)
 }
 
@@ -76,8 +75,7 @@ func verdictOf(t *testing.T, raw []bpf.RawInstruction, auditArch uint32, number 
 	if !ok {
 		t.Fatal("the filter has unknown instructions")
 	}
-	vm, err := bpf.NewVM(instructions)
-	e2e.NoError(t, err)
+	vm := e2e.Must(bpf.NewVM(instructions))(t)
 	// bpf.VM reads big-endian words, as in network packets.
 	data := binary.BigEndian.AppendUint32(nil, uint32(number))
 	data = binary.BigEndian.AppendUint32(data, auditArch)
@@ -86,15 +84,13 @@ func verdictOf(t *testing.T, raw []bpf.RawInstruction, auditArch uint32, number 
 		data = binary.BigEndian.AppendUint32(data, uint32(arg))
 		data = binary.BigEndian.AppendUint32(data, uint32(arg>>32))
 	}
-	got, err := vm.Run(data)
-	e2e.NoError(t, err)
+	got := e2e.Must(vm.Run(data))(t)
 	return uint32(got)
 }
 
 func native(t *testing.T) *arch.Info {
 	t.Helper()
-	info, err := arch.GetInfo(runtime.GOARCH)
-	e2e.NoError(t, err)
+	info := e2e.Must(arch.GetInfo(runtime.GOARCH))(t)
 	return info
 }
 

@@ -53,16 +53,14 @@ func TestHost(t *testing.T) {
 		{"binding is allowed", isolated, "bind", []uint64{1, 1, 1, 1}, allow},
 		{"calls whose numbers are between denied ones are allowed", isolated, "accept4", nil, allow},
 	} {
-		program, err := tc.host.Program()
-		e2e.NoError(t, err)
+		program := e2e.Must(tc.host.Program())(t)
 		number := native(t).SyscallNames[tc.call]
 		if got := verdictOf(t, program, uint32(native(t).ID), number, tc.args...); got != tc.want {
 			t.Errorf("%s(%#x) with %+v: got %#x, want %#x: %s", tc.call, tc.args, tc.host, got, tc.want, tc.reason)
 		}
 	}
 	for host, want := range map[seccomp.Host]uint32{isolated: denied, network: denied, root: allow} {
-		program, err := host.Program()
-		e2e.NoError(t, err)
+		program := e2e.Must(host.Program())(t)
 		for _, call := range strings.Fields("fchmod fchmodat fchmodat2 fchown fchownat utimensat setxattr lsetxattr fsetxattr removexattr") {
 			if got := verdictOf(t, program, uint32(native(t).ID), native(t).SyscallNames[call]); got != want {
 				t.Errorf("%s with %+v: got %#x, want %#x", call, host, got, want)

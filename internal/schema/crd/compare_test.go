@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
@@ -17,17 +17,9 @@ import (
 func definition(t *testing.T, spec, value string) crd.Definition {
 	t.Helper()
 	text := `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: example.org, scope: Cluster, names: {kind: Input, plural: inputs}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {value: ` + value + `}}}}}}]}}`
-	obj, err := manifest.Document{Text: []byte(text)}.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal([]byte("{"+spec+"}"), ptr(obj["spec"].(map[string]any))); err != nil {
-		t.Fatal(err)
-	}
-	d, err := crd.Read(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	obj := e2e.Object(t, text)
+	e2e.NoError(t, yaml.Unmarshal([]byte("{"+spec+"}"), ptr(obj["spec"].(map[string]any))))
+	d := e2e.Must(crd.Read(obj))(t)
 	return d
 }
 
@@ -130,9 +122,7 @@ func TestCompareSchemas(t *testing.T) {
 					t.Errorf("the change has no version or text: %+v", c)
 				}
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
 }
@@ -163,9 +153,7 @@ func TestCompareKinds(t *testing.T) {
 					got = append(got, ruleAndPath(c))
 				}
 			}
-			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -209,15 +197,10 @@ func TestRead(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			obj, err := manifest.Document{Text: []byte(tc.text)}.Object()
-			if err != nil {
-				t.Fatal(err)
-			}
+			obj := e2e.Object(t, tc.text)
 			d, err := crd.Read(obj)
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
 			raw, _ := yaml.Marshal(d)
@@ -239,13 +222,8 @@ func TestGenerateErrors(t *testing.T) {
 		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, claimNames: {kind: C}, versions: [{name: v1, schema: {openAPIV3Schema: {type: object}}}]}}`:             "the plural of C is missing",
 		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, claimNames: {kind: C, plural: ks}, versions: [{name: v1, schema: {openAPIV3Schema: {type: string}}}]}}`: "claims must not have the kind or plural",
 	} {
-		obj, err := manifest.Document{Text: []byte(text)}.Object()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := crd.Generate(obj); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q", text, err, want)
-		}
+		obj := e2e.Object(t, text)
+		e2e.ErrorHas(t, text, e2e.Err(crd.Generate(obj)), want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -18,12 +20,10 @@ import (
 func objects(t testing.TB, path string) []map[string]any {
 	t.Helper()
 	data := []byte(e2e.ReadFile(t, path))
-	docs, err := manifest.Split(path, data)
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifest.Split(path, data))(t)
 	var all []map[string]any
 	for _, doc := range docs {
-		obj, err := doc.Object()
-		e2e.NoError(t, err)
+		obj := e2e.Must(doc.Object())(t)
 		all = append(all, obj)
 	}
 	return all
@@ -48,11 +48,8 @@ func TestGenerate(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			xrd := objects(t, strings.TrimSuffix(path, ".crds.yaml")+".yaml")[0]
-			got, err := crd.Generate(xrd)
-			e2e.NoError(t, err)
-			if diff := cmp.Diff(objects(t, path), got, undescribed); diff != "" {
-				t.Errorf("other CRDs (-Crossplane +ours):\n%s", diff)
-			}
+			got := e2e.Must(crd.Generate(xrd))(t)
+			e2e.Equal(t, "other CRDs", objects(t, path), got, undescribed)
 		})
 	}
 }
@@ -66,9 +63,7 @@ func TestWithSecretStores(t *testing.T) {
 		for _, was := range objects(t, filepath.Join("testdata/xrd", path+".crds.yaml")) {
 			before := runtime.DeepCopyJSON(was)
 			is := crd.WithSecretStores(was)
-			if diff := cmp.Diff(before, was); diff != "" {
-				t.Errorf("%s: the argument changed (-want +got):\n%s", path, diff)
-			}
+			e2e.Equal(t, path, before, was)
 			versions, _, _ := unstructured.NestedSlice(is, "spec", "versions")
 			field, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties", "publishConnectionDetailsTo")
 			if field == nil {
@@ -78,22 +73,47 @@ func TestWithSecretStores(t *testing.T) {
 			text := map[string]any{"type": "string"}
 			texts := map[string]any{"type": "object", "additionalProperties": text}
 			// This is the schema in CompositeResourceSpecProps of Crossplane v1.20.
-			if diff := cmp.Diff(map[string]any{
+			e2e.Equal(t, path, map[string]any{
 				"type": "object", "required": []any{"name"},
 				"properties": map[string]any{
 					"name":      text,
 					"configRef": map[string]any{"type": "object", "default": map[string]any{"name": "default"}, "properties": map[string]any{"name": text}},
 					"metadata":  map[string]any{"type": "object", "properties": map[string]any{"labels": texts, "annotations": texts, "type": text}},
 				},
-			}, field); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", path, diff)
-			}
-			if diff := cmp.Diff(is, crd.WithSecretStores(is)); diff != "" {
-				t.Errorf("%s: the field is added twice (-want +got):\n%s", path, diff)
-			}
+			}, field)
+			e2e.Equal(t, path, is, crd.WithSecretStores(is))
 		}
-		if got != want {
-			t.Errorf("%s: got the field in %d CRDs, want %d", path, got, want)
-		}
+		e2e.Equal(t, path, want, got)
+	}
+}
+
+func TestJSONSchema(t *testing.T) {
+	cases := map[string]struct{ reason, value, want string }{
+		"Closed":      {"fields that the API server prunes are rejected", `{type: object, properties: {a: {type: string}}}`, `{type: object, additionalProperties: false, properties: {a: {type: string}}}`},
+		"Open":        {"preserved unknown fields are accepted", `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`},
+		"Map":         {"a map accepts any key", `{type: object, additionalProperties: {type: object, properties: {}}}`, `{type: object, additionalProperties: {type: object, properties: {}, additionalProperties: false}}`},
+		"IntOrString": {"an int-or-string has a list of types", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{type: [integer, string]}`},
+		"Nullable":    {"a nullable value has the type and enum value null", `{type: string, nullable: true, enum: [a]}`, `{type: [string, "null"], enum: [a, null]}`},
+		"Exclusive":   {"an exclusive bound is a number, as in draft-07", `{type: integer, minimum: 1, exclusiveMinimum: true, maximum: 2, exclusiveMaximum: false}`, `{type: integer, exclusiveMinimum: 1, maximum: 2}`},
+		"Items":       {"the schema of elements is converted", `{type: array, x-kubernetes-list-type: set, items: {type: string, nullable: true}}`, `{type: array, items: {type: [string, "null"]}}`},
+		"Rules":       {"CEL rules are removed", `{type: string, x-kubernetes-validations: [{rule: "true"}]}`, `{type: string}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := definition(t, "", tc.value)
+			s := d.Versions[0].JSONSchema("example.json")
+			if s["$id"] != "example.json" || s["$schema"] == nil {
+				t.Errorf("got id %v of %v", s["$id"], s["$schema"])
+			}
+			spec := s["properties"].(map[string]any)["spec"].(map[string]any)
+			got := e2e.Must(json.Marshal(spec["properties"].(map[string]any)["value"]))(t)
+			want := e2e.Must(yaml.YAMLToJSON([]byte(tc.want)))(t)
+			if string(got) != string(want) {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, want)
+			}
+			if again, _ := json.Marshal(d.Versions[0].JSONSchema("example.json")); len(again) == 0 {
+				t.Error("the conversion changed the definition")
+			}
+		})
 	}
 }

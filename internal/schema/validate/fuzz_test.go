@@ -41,9 +41,7 @@ func FuzzDocuments(f *testing.F) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, err)
 	})
 }
 

@@ -27,14 +27,11 @@ var checked = check.ForValidation(check.Options{Inputs: builtin.Inputs()})
 // definitions returns the CRDs, and the CRDs generated from XRDs, in a YAML text.
 func definitions(t testing.TB, text string) []validate.Definition {
 	t.Helper()
-	docs, err := manifest.Split("defs.yaml", []byte(text))
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifest.Split("defs.yaml", []byte(text)))(t)
 	var all []validate.Definition
 	for _, doc := range docs {
-		obj, err := doc.Object()
-		e2e.NoError(t, err)
-		crds, err := crd.All(obj)
-		e2e.NoError(t, err)
+		obj := e2e.Must(doc.Object())(t)
+		crds := e2e.Must(crd.All(obj))(t)
 		for _, c := range crds {
 			all = append(all, validate.Definition{Object: c, Path: doc.Path, Line: doc.Line, Source: doc})
 		}
@@ -391,9 +388,7 @@ func TestOrder(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough)
-	if err := v.Documents(ctx, appDocuments(10), func(validate.Result) error { return nil }); !errors.Is(err, enough) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "Documents", v.Documents(ctx, appDocuments(10), func(validate.Result) error { return nil }), enough)
 }
 
 // TestXRDOnce checks that the faults of an XRD are reported once for its two kinds.

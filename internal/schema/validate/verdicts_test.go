@@ -15,8 +15,7 @@ import (
 func TestVerdicts(t *testing.T) {
 	const path = "../testdata/verdicts.yaml"
 	text := []byte(e2e.ReadFile(t, path))
-	docs, err := manifest.Split(path, text)
-	e2e.NoError(t, err)
+	docs := e2e.Must(manifest.Split(path, text))(t)
 	v := validate.New(nil, validate.Options{})
 	seen := map[string]bool{}
 	for _, doc := range docs {

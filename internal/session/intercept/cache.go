@@ -1,6 +1,7 @@
 package intercept
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -57,9 +58,7 @@ type cache struct {
 // to r. An expired response stays in the folder until it is requested again or
 // PruneCache removes it.
 func Cache(r function.Runner, o CacheOptions) function.Runner {
-	if o.MaxTTL == 0 {
-		o.MaxTTL = DefaultMaxTTL
-	}
+	o.MaxTTL = cmp.Or(o.MaxTTL, DefaultMaxTTL)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

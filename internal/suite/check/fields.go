@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -226,10 +227,7 @@ func below(parent, path string) string {
 }
 
 func change(c report.Change) string {
-	at := c.Path
-	if at == "" {
-		at = "it"
-	}
+	at := cmp.Or(c.Path, "it")
 	switch c.Op {
 	case report.Added:
 		return fmt.Sprintf("%s %s is unexpected", at, show(c.New))

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -114,10 +115,7 @@ func (o objectCheck) wrong(at, format string, args ...any) {
 	if o.traced {
 		step = o.subject.step(o.resource, at)
 	}
-	name := at
-	if name == "" {
-		name = "the object"
-	}
+	name := cmp.Or(at, "the object")
 	text := fmt.Sprintf("%s: %s: ", o.what, name) + fmt.Sprintf(format, args...) + setBy(step)
 	o.fail(Failure{Path: o.path, Resource: o.resource, Field: at, Step: step, Text: text})
 }

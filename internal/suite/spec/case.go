@@ -167,10 +167,7 @@ func (c *Case) DefaultError(err error, path ...string) error {
 }
 
 func merged(defaults, own map[string]any) map[string]any {
-	all := maps.Clone(defaults)
-	if all == nil {
-		all = map[string]any{}
-	}
+	all := maps.Collect(maps.All(defaults)) // not nil
 	for key, v := range own {
 		was, is := all[key], v
 		if slices.Contains(mergeable, key) && !(key == "expect" && expectsFailure(v)) {

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -110,9 +111,7 @@ func newFile(name, at, local, hash string, size int64) (f File, err error) {
 		}
 		f.Name = path.Base(u.Path)
 	}
-	if f.Name == "" {
-		f.Name = path.Base(strings.ReplaceAll(local, `\`, "/"))
-	}
+	f.Name = cmp.Or(f.Name, path.Base(strings.ReplaceAll(local, `\`, "/")))
 	f.SHA256, err = sha256Hex(hash)
 	if err != nil {
 		return f, fmt.Errorf("wheel %q: %w", f.Name, err)
