@@ -105,6 +105,14 @@ type Request struct {
 	Full bool
 }
 
+func (r Request) input() reconciler.Input {
+	return reconciler.Input{
+		XR: r.XR, Composition: r.Composition, Observed: r.Observed,
+		Required: r.Required, Extra: r.Extra, Credentials: r.Credentials,
+		Schemas: r.Schemas, NoExtraResources: r.NoExtraResources, Validated: r.Validated, Legacy: r.Legacy, ConnectionSecretKeys: r.ConnectionSecretKeys, Context: r.Context,
+	}
+}
+
 // A Result is the output of a render, as documents that can be printed.
 type Result struct {
 	// XR is the resulting composite resource: its identity and status, or Full if
@@ -164,11 +172,7 @@ func Render(ctx context.Context, run function.Runner, req Request) (*Result, err
 	if req.XR == nil || req.Composition == nil {
 		return nil, errors.New("the request has no composite resource or no Composition")
 	}
-	out, err := reconciler.Render(ctx, run, reconciler.Input{
-		XR: req.XR, Composition: req.Composition, Observed: req.Observed,
-		Required: req.Required, Extra: req.Extra, Credentials: req.Credentials,
-		Schemas: req.Schemas, NoExtraResources: req.NoExtraResources, Validated: req.Validated, Legacy: req.Legacy, ConnectionSecretKeys: req.ConnectionSecretKeys, Context: req.Context,
-	}, v)
+	out, err := reconciler.Render(ctx, run, req.input(), v)
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func (t Text) failure(r Round) Section {
 	err := r.Rendered.Err
 	what, text := "not rendered", oci.Redact(err.Error())
 	if ce, ok := errors.AsType[*gobuild.CompileError](err); ok {
-		what, text = "not built", inGo().ReplaceAllStringFunc(ce.Output, func(place string) string { return filepath.Join(ce.Dir, place) })
+		what, text = "not built", placed(ce.Dir, ce.Output)
 	}
 	switch {
 	case r.Good == nil:
@@ -150,6 +150,11 @@ func (t Text) hint(err error) Section {
 
 // inGo matches the file and line at the start of a Go compiler message.
 var inGo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:\./)?([^\s:/\\][^\s:]*\.(?:go|s|mod):\d+)`) })
+
+// placed returns the messages of the Go compiler with dir added to their file names.
+func placed(dir, output string) string {
+	return inGo().ReplaceAllStringFunc(output, func(place string) string { return filepath.Join(dir, place) })
+}
 
 func indented(text string) Section {
 	var s Section

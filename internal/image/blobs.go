@@ -124,6 +124,9 @@ func (d *BlobDir) open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	return oci.Verify(f, h, size)
 }
 
+// Link makes path a second name of a blob. It does not verify the blob.
+func (d *BlobDir) Link(h v1.Hash, path string) error { return os.Link(d.file(h), path) }
+
 type mender struct {
 	io.ReadCloser
 	dir  *BlobDir

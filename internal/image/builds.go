@@ -98,7 +98,7 @@ func (s *Store) save(ctx context.Context, img v1.Image, at string) (err error) {
 
 // link links the blob of a layer to a path, or copies it if the Store does not have it.
 func (s *Store) link(ctx context.Context, l v1.Layer, d v1.Descriptor, path string) (err error) {
-	if os.Link(s.blobs.file(d.Digest), path) == nil {
+	if s.blobs.Link(d.Digest, path) == nil {
 		return nil
 	}
 	rc, err := l.Compressed()

@@ -241,7 +241,7 @@ func (r *reader) functions(listed []listedFunction) {
 	r.p.Listed = []Function{}
 	names := map[string]int{}
 	for i, l := range listed {
-		at := fmt.Sprintf("spec.functions[%d]", i)
+		at := r.p.functionField(i)
 		f, ok := r.function(at, l)
 		if !ok {
 			continue

@@ -45,7 +45,7 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 		if problem.Field == storeConfigField && Release(p.in.Profile).Legacy() {
 			continue
 		}
-		refused[problem.Kind] = p.in.Strict || problem.Kind == composition.UnknownField && !s.config.Lenient || slices.Contains(p.checks.Refuse, problem.Kind)
+		refused[problem.Kind] = s.refuses(p, problem.Kind)
 		errs = append(errs, s.refuseOrWarn(problem, refused[problem.Kind]))
 	}
 	text := e.Document
@@ -162,6 +162,11 @@ func (s *Session) checkInputs(ctx context.Context, e composition.Entry, runs []R
 		}
 	}
 	return s.reportProblems(found, strict)
+}
+
+// refuses reports whether a problem of a Composition makes a render fail.
+func (s *Session) refuses(p plan, kind composition.ProblemKind) bool {
+	return p.in.Strict || kind == composition.UnknownField && !s.config.Lenient || slices.Contains(p.checks.Refuse, kind)
 }
 
 // conversionOf returns the command that converts a legacy Composition. It names the file if that has the

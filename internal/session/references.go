@@ -33,6 +33,10 @@ func (r Reference) key() key { return key{r.GroupKind(), r.Namespace, r.Name} }
 // referencePaths are the paths of resourceRefs in an XR.
 var referencePaths = [][]string{{"spec", "crossplane", "resourceRefs"}, {"spec", "resourceRefs"}}
 
+func hasReferences(xr *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(referencePaths, func(path []string) bool { return fieldpath.At(xr.Object, path...) != nil })
+}
+
 // references returns the resourceRefs of xr that have a name. The bool is false if they are
 // unknown, because xr has no resourceRefs and is not in a dump.
 func (c ownerIndex) references(xr *unstructured.Unstructured) (refs []Reference, known bool) {
@@ -60,7 +64,7 @@ func (c ownerIndex) missing(xr *unstructured.Unstructured) []Reference {
 // warnUnreferenced warns if xr is in a dump without resourceRefs, and controls resources in the dump,
 // which Crossplane therefore does not observe. A cluster has no such XR.
 func (s *Session) warnUnreferenced(c ownerIndex, xr *unstructured.Unstructured) {
-	if _, known := c.references(xr); !known || slices.ContainsFunc(referencePaths, func(path []string) bool { return fieldpath.At(xr.Object, path...) != nil }) {
+	if _, known := c.references(xr); !known || hasReferences(xr) {
 		return
 	}
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {

@@ -48,7 +48,7 @@ func (l *Log) Add(ctx context.Context, e LogEntry) ([]byte, error) {
 const entriesPath = "api/v1/log/entries"
 
 func (l *Log) add(ctx context.Context, e LogEntry) ([]byte, error) {
-	resp, err := l.Post(ctx, entriesPath, entryBody[any]{entryVersion, e.kind, e.spec}, http.StatusCreated, http.StatusConflict)
+	resp, err := l.Post(ctx, entriesPath, e.request(), http.StatusCreated, http.StatusConflict)
 	if err != nil {
 		return nil, err
 	}

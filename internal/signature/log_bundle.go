@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
@@ -71,6 +72,9 @@ func NewLogKey(public crypto.PublicKey) (*LogKey, error) {
 	}
 	return &LogKey{verifier, sha256.Sum256(der)}, nil
 }
+
+// hasID reports whether id is the ID of the log: the SHA-256 of its public key.
+func (k *LogKey) hasID(id []byte) bool { return bytes.Equal(k.id[:], id) }
 
 // hasSigned reports whether value is the log's signature of text.
 func (k *LogKey) hasSigned(text, value []byte) bool {

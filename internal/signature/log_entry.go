@@ -125,6 +125,9 @@ type entryBody[S any] struct {
 	Spec       S      `json:"spec"`
 }
 
+// request returns the request to add e.
+func (e LogEntry) request() any { return entryBody[any]{entryVersion, e.kind, e.spec} }
+
 // verify returns an error unless the log recorded e with this body.
 func (e LogEntry) verify(raw []byte) error {
 	var got entryBody[json.RawMessage]

@@ -27,8 +27,7 @@ func readRequest(ctx context.Context, r manifest.Reader, path string) (*fnv1.Run
 		return nil, &manifest.Error{Path: path, Err: errors.New("it contains several documents, expected one request")}
 	}
 	req := &fnv1.RunFunctionRequest{}
-	// A text that may be JSON is decoded as such, which is ten times as fast. YAML reports the errors.
-	if bytes.HasPrefix(bytes.TrimSpace(doc.Text), []byte("{")) && protojson.Unmarshal(doc.Text, req) == nil {
+	if isJSON(doc.Text) && protojson.Unmarshal(doc.Text, req) == nil {
 		return req, nil
 	}
 	j, err := doc.StrictJSON()
@@ -46,6 +45,12 @@ func readRequest(ctx context.Context, r manifest.Reader, path string) (*fnv1.Run
 		return nil, fieldError(doc, j, err)
 	}
 	return req, nil
+}
+
+// isJSON reports whether a text may be JSON, which is decoded ten times as fast as YAML.
+// Text that is not valid JSON is decoded as YAML, which reports the error.
+func isJSON(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
 }
 
 // fieldError converts an error of protojson about j, one line of JSON, to an error that

@@ -60,9 +60,14 @@ func (f outputFlags) sink(term *terminal.Terminal, many bool, in reads) (sink, e
 	}
 }
 
+// documents returns the documents of a result that are printed.
+func (f outputFlags) documents(r session.Result) []map[string]any {
+	return r.Documents(engine.Include{Results: f.IncludeFunctionResults, Context: f.IncludeContext, ConnectionDetails: f.IncludeConnectionDetails})
+}
+
 // encode returns the documents of a result as text.
 func (f outputFlags) encode(r session.Result) ([]byte, error) {
-	return encode(f.Format, r.Documents(engine.Include{Results: f.IncludeFunctionResults, Context: f.IncludeContext, ConnectionDetails: f.IncludeConnectionDetails}))
+	return encode(f.Format, f.documents(r))
 }
 
 type output struct {

@@ -36,11 +36,7 @@ func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error
 		grpc.ConnectionTimeout(handshakeLimit),
 	)
 	defer srv.Stop()
-	srv.RegisterService(&grpc.ServiceDesc{
-		ServiceName: serviceName,
-		HandlerType: (*any)(nil),
-		Methods:     []grpc.MethodDesc{{MethodName: methodName, Handler: handle}},
-	}, &server{runner: r})
+	srv.RegisterService(service(), &server{runner: r})
 
 	defer context.AfterFunc(ctx, func() {
 		timer := time.AfterFunc(stopGrace, srv.Stop)
@@ -71,6 +67,15 @@ const (
 	methodName  = "RunFunction"
 	fullMethod  = "/" + serviceName + "/" + methodName
 )
+
+// service returns the description of the gRPC service that a *server implements.
+func service() *grpc.ServiceDesc {
+	return &grpc.ServiceDesc{
+		ServiceName: serviceName,
+		HandlerType: (*any)(nil),
+		Methods:     []grpc.MethodDesc{{MethodName: methodName, Handler: handle}},
+	}
+}
 
 func handle(srv any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	req := &RunFunctionRequest{}

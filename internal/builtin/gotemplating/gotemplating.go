@@ -65,6 +65,10 @@ type Settings struct {
 // The template then runs in the background until it begins a loop iteration or a
 // template, or writes output. Until then it reads the request.
 func New(o Options) function.Runner {
+	return newRunner(o)
+}
+
+func newRunner(o Options) *runner {
 	return &runner{Options: o, folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), features: featuresOf(o.Version)}
 }
 

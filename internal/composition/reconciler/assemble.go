@@ -28,7 +28,7 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 	out := got.output(in.ConnectionSecretKeys)
 	out.Results = initialEvents(in)
 	for _, r := range got.Results {
-		out.Results = append(out.Results, eventOf(r, cmp.Or(r.GetReason(), "ComposeResources")))
+		out.Results = append(out.Results, resultEvent(r))
 	}
 	refs := []any{}
 	var itself map[string]any
@@ -52,8 +52,7 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 			ref["uid"] = string(uid)
 		}
 		refs = append(refs, ref)
-		// Of a resource that is the XR itself, Crossplane changes the XR and creates no other object.
-		if u.GroupVersionKind() == xr.GroupVersionKind() && u.GetNamespace() == xr.GetNamespace() && u.GetName() == xr.GetName() {
+		if isSame(u, xr) {
 			itself = u.Object
 			continue
 		}
@@ -72,6 +71,12 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 		out.Context, out.HasContext = document("Context", "fields", got.Context.AsMap()), true
 	}
 	return out, nil
+}
+
+// isSame reports whether a composed resource is the XR itself. In this case
+// Crossplane changes the XR and creates no other object.
+func isSame(u, xr *unstructured.Unstructured) bool {
+	return u.GroupVersionKind() == xr.GroupVersionKind() && u.GetNamespace() == xr.GetNamespace() && u.GetName() == xr.GetName()
 }
 
 // ErrNoName is the error for a composite resource without a name that composes resources.
@@ -262,6 +267,10 @@ func initialEvents(in Input) []map[string]any {
 		return events
 	}
 	return append(events, event("Normal", "SelectComposition", "Successfully selected composition: "+in.Composition.GetName()))
+}
+
+func resultEvent(r result) map[string]any {
+	return eventOf(r, cmp.Or(r.GetReason(), "ComposeResources"))
 }
 
 // eventOf returns the event of a function's result, with another reason than the result's.

@@ -65,6 +65,10 @@ type Limits struct {
 	Depth int
 }
 
+func (l Limits) orDefaults() Limits {
+	return Limits{cmp.Or(l.Bytes, 8<<30), cmp.Or(l.Entries, 1<<18), cmp.Or(l.PathBytes, 4096), cmp.Or(l.Depth, 64)}
+}
+
 // A Root is an unpacked root file system. Callers must not write to it, because other
 // processes may use it.
 type Root struct {
@@ -163,7 +167,7 @@ func (s stack) unpack(ctx context.Context, n int, lower, dir *os.Root, o Options
 		}
 		count.Total += size
 	}
-	t, err := newTree(dir, o.Owner, Limits{cmp.Or(o.Limits.Bytes, 8<<30), cmp.Or(o.Limits.Entries, 1<<18), cmp.Or(o.Limits.PathBytes, 4096), cmp.Or(o.Limits.Depth, 64)})
+	t, err := newTree(dir, o.Owner, o.Limits.orDefaults())
 	if err == nil && lower != nil {
 		err = t.cloneRoot(ctx, lower)
 	}

@@ -57,6 +57,8 @@ func isStatus(name string) bool {
 	return name == "var/lib/dpkg/status" || strings.HasPrefix(name, "var/lib/dpkg/status.d/") && !strings.HasSuffix(name, ".md5sums")
 }
 
+func isRelease(name string) bool { return name == "etc/os-release" || name == "usr/lib/os-release" }
+
 // hide is the prefix of a whiteout: the entry ".wh.NAME" removes NAME of the layers below
 // (OCI image spec, "Whiteouts"). The entry opaque removes all files of the layers below from
 // its directory. Other names that begin with ".wh..wh." are internal to AUFS.
@@ -85,7 +87,7 @@ func readChanges(ctx context.Context, l v1.Layer, left, memory *int64) (c change
 		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
 		dir, base := path.Split(name)
 		hidden, whiteout := strings.CutPrefix(base, hide)
-		needed := h.Typeflag == tar.TypeReg && (isStatus(name) || name == "etc/os-release" || name == "usr/lib/os-release")
+		needed := h.Typeflag == tar.TypeReg && (isStatus(name) || isRelease(name))
 		if !whiteout && !needed {
 			return nil
 		}

@@ -133,6 +133,10 @@ func (k groupVersionKind) name() string {
 	return strings.Join(append(group, k.Version, k.Kind), ".")
 }
 
+func (k groupVersionKind) apiVersion() string {
+	return strings.TrimPrefix(k.Group+"/"+k.Version, "/")
+}
+
 // describe sets the descriptions of the fields that Crossplane adds to an XRD's schema.
 func describe(root *Schema) {
 	for path, text := range map[[2]string]string{
@@ -165,7 +169,7 @@ func (s *Schema) typeMeta(apiVersion, kind string) {
 
 // setKind limits the fields apiVersion and kind to the values of a kind.
 func (s *Schema) setKind(gvk groupVersionKind) {
-	for name, value := range map[string]string{"apiVersion": strings.TrimPrefix(gvk.Group+"/"+gvk.Version, "/"), "kind": gvk.Kind} {
+	for name, value := range map[string]string{"apiVersion": gvk.apiVersion(), "kind": gvk.Kind} {
 		if p := s.Properties[name]; p != nil {
 			p.Enum, p.Default = []any{value}, value
 		}

@@ -75,16 +75,14 @@ func (d *definition) read(ctx context.Context) (*schema.Definition, []schema.Fau
 	if xrd == nil {
 		found := def.Check(ctx)
 		if d.Source.Text != nil {
-			// API servers drop properties that are beside the keywords of a schema.
-			found = append(found, slices.DeleteFunc(keywords(d.Object), func(f schema.Fault) bool { return schema.KeywordAdvice(f.Nearest) == "" })...)
+			found = append(found, misplaced(d.Object)...)
 		}
 		return def, found
 	}
 	if read, err := crd.Read(xrd); err == nil && read.Claim == def.GroupKind.Kind {
 		def.ForClaims()
 	}
-	// Crossplane drops misspelled keywords, so the derived CRD is not the one that is meant.
-	return def, append(def.Check(ctx), slices.DeleteFunc(keywords(xrd), func(f schema.Fault) bool { return f.Nearest == "" })...)
+	return def, append(def.Check(ctx), misspelled(xrd)...)
 }
 
 // xrdIn returns the XRD in a document, or nil.
@@ -343,6 +341,18 @@ func keywords(obj map[string]any) []schema.Fault {
 		}
 	}
 	return found
+}
+
+// misspelled returns the faults of unknown keywords that are similar to known ones, in the
+// schemas of xrd. Crossplane drops them, so the derived CRD is not the one that is meant.
+func misspelled(xrd map[string]any) []schema.Fault {
+	return slices.DeleteFunc(keywords(xrd), func(f schema.Fault) bool { return f.Nearest == "" })
+}
+
+// misplaced returns the faults of properties that the schemas of a CRD have beside their keywords.
+// API servers drop these.
+func misplaced(crd map[string]any) []schema.Fault {
+	return slices.DeleteFunc(keywords(crd), func(f schema.Fault) bool { return schema.KeywordAdvice(f.Nearest) == "" })
 }
 
 // misnamed returns a fault if the CRD, XRD or MRD is not named after its plural and group.
