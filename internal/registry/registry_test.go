@@ -296,8 +296,8 @@ func TestUnreadableManifest(t *testing.T) {
 	host, _ := start(t, t.TempDir())
 	v := visit{host: host, repository: "a"}
 	for manifest, want := range map[string]string{
-		"[]":                    "the manifest is not a JSON object",
-		`{"schemaVersion":"2"}`: "the manifest's schemaVersion has the wrong type: string",
+		"[]":                    "the manifest cannot be read: it must not be a JSON array",
+		`{"schemaVersion":"2"}`: "the manifest cannot be read: schemaVersion must not be a JSON string",
 		"{":                     "the manifest cannot be read: unexpected end of JSON input",
 	} {
 		s := put("v1", "x/y", manifest)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 var (
@@ -233,7 +234,7 @@ func (c change) parse() (m manifest, d *document, err error) {
 		return m, nil, errDigest
 	}
 	if err := json.Unmarshal(c.Manifest, &d); err != nil {
-		return m, nil, unreadable(err)
+		return m, nil, invalid("the manifest cannot be read: " + hint.JSONError(err).Error())
 	}
 	if d == nil {
 		return m, nil, invalid("the manifest is not a JSON object")
@@ -278,19 +279,6 @@ func (d *document) check(contentType string) (types.MediaType, error) {
 		}
 	}
 	return d.MediaType, nil
-}
-
-// unreadable returns the error for a manifest that cannot be decoded. It names no types of Go.
-func unreadable(err error) error {
-	misfit, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case !ok:
-		return invalid("the manifest cannot be read: " + err.Error())
-	case misfit.Field == "":
-		return invalid("the manifest is not a JSON object")
-	default:
-		return invalid(fmt.Sprintf("the manifest's %s has the wrong type: %s", misfit.Field, misfit.Value))
-	}
 }
 
 func invalid(message string) error {
