@@ -74,9 +74,8 @@ func serverProgram(t testing.TB, variable, name string) string {
 // freePort returns a TCP port of 127.0.0.1 that no process uses.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	e2e.NoError(t, errors.Join(err, l.Close()))
+	_, port, err := net.SplitHostPort(freeAddress(t))
+	e2e.NoError(t, err)
 	return port
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
 // TestDocs runs the console blocks of the documentation: the output that a page
@@ -227,9 +227,7 @@ func compareOutput(t *testing.T, s step, got string) {
 // freeAddress returns an unused address of the loopback interface.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer l.Close()
-	return l.Addr().String()
+	return e2e.Must(runtimes.FreeAddress(t.Context()))(t)
 }
 
 // pageEnvironment returns an environment with xfn first on the path and the caches of the

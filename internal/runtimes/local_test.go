@@ -3,7 +3,9 @@ package runtimes_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +63,21 @@ func TestFunctionEnds(t *testing.T) {
 	e2e.ErrorHas(t, "Await", f.Await(t.Context(), 0), "the function ended")
 	if _, err := f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != `calling function "f": exit status 7` {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestStartOnLoopbackPort checks that a process that asks for any port does not get the port of a
+// function before the function listens.
+func TestStartOnLoopbackPort(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		e2e.NoError(t, runtimes.StartOnLoopback(t.Context(), func(address string) error {
+			at, err := netip.ParseAddrPort(address)
+			if err == nil && at.Port() > 32_767 {
+				err = fmt.Errorf("systems give port %d to any process", at.Port())
+			}
+			return err
+		}))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -80,11 +81,11 @@ func makeSocketDir(parent string) (SocketDir, error) {
 
 // StartOnLoopback calls start with a free address of the loopback interface, "127.0.0.1:PORT",
 // for a function that will listen there. Another process can take the port before the function
-// does: if start fails and a process listens at the address, StartOnLoopback calls start again
+// does. If start fails and a process listens at the address, StartOnLoopback calls start again
 // with another address, at most twice. If start fails, it must stop the function.
 func StartOnLoopback(ctx context.Context, start func(address string) error) error {
 	for tries := 1; ; tries++ {
-		address, err := listen(ctx, "127.0.0.1:0")
+		address, err := FreeAddress(ctx)
 		if err != nil {
 			return fmt.Errorf("looking for a free port: %w", err)
 		}
@@ -95,6 +96,20 @@ func StartOnLoopback(ctx context.Context, start func(address string) error) erro
 			return err
 		}
 	}
+}
+
+// FreeAddress returns an address of the loopback interface whose port is free. If it finds one, the
+// port is below the ports that Linux (32768 and above), macOS and Windows give to processes that
+// ask for any port, so that none of these processes takes it.
+func FreeAddress(ctx context.Context) (string, error) {
+	const first, last, tries = 20_000, 32_767, 100
+	for range tries {
+		port := first + rand.IntN(last-first+1)
+		if address, err := listen(ctx, fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return address, nil
+		}
+	}
+	return listen(ctx, "127.0.0.1:0")
 }
 
 // listen listens at an address for a moment, and returns the address with its port.

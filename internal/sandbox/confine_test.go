@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -46,9 +48,8 @@ func confining(t testing.TB, root string, act ...string) sandbox.Spec {
 
 func freePort(t testing.TB) int {
 	t.Helper()
-	l := e2e.Must(net.Listen("tcp4", "127.0.0.1:0"))(t)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	address := e2e.Must(runtimes.FreeAddress(t.Context()))(t)
+	return int(netip.MustParseAddrPort(address).Port())
 }
 
 // chroots reports whether functions that Confine starts get their own root.
