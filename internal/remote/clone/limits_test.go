@@ -115,7 +115,7 @@ func TestOtherServer(t *testing.T) {
 			}))
 			defer s.Close()
 			_, err := read(t, clone.Options{URL: cmp.Or(tc.url, s.URL+"/x.git")})
-			checkError(t, tc.reason, tc.err, err)
+			e2e.WantError(t, tc.reason, err, tc.err)
 			e2e.Equal(t, tc.reason, tc.hint, hint.Of(err))
 		})
 	}
