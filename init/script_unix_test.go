@@ -68,7 +68,7 @@ func TestStopScript(t *testing.T) {
 	defer func() { _ = held.Close() }()
 	path := writeFile(t, filepath.Join(t.TempDir(), "init.sh"), "#!/bin/sh\nsleep 300 &\necho ready >&2\nwait\n", 0o755)
 	err = scaffold.RunScript(ctx, scaffold.Result{Dir: filepath.Dir(path), Script: path}, nil, stdout, out)
-	e2e.ErrorIs(t, "want the cause of the end", err, out.cause)
+	e2e.ErrorIs(t, "the cause of the end", err, out.cause)
 	// A read from the pipe returns EOF when no process has its write end open.
 	e2e.NoError(t, stdout.Close())
 	e2e.NoError(t, held.SetReadDeadline(time.Now().Add(30*time.Second)))

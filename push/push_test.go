@@ -213,7 +213,7 @@ func TestCancelled(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	e2e.ErrorIs(t, "want the cancellation", e2e.Err(push.Artifact(ctx, parse(t, host), multi(t), push.Options{})), context.Canceled)
+	e2e.ErrorIs(t, "the cancellation", e2e.Err(push.Artifact(ctx, parse(t, host), multi(t), push.Options{})), context.Canceled)
 }
 
 // A pushed and pulled package gives the same file.

@@ -286,7 +286,7 @@ func TestCallEndsWithContext(t *testing.T) {
 			<-called
 			cancel(cause)
 		}()
-		e2e.ErrorIs(t, "want the cause", e2e.Err(dial(t, addr, grpc.Options{}).RunFunction(ctx, "f", ask(""))), cause)
+		e2e.ErrorIs(t, "the cause", e2e.Err(dial(t, addr, grpc.Options{}).RunFunction(ctx, "f", ask(""))), cause)
 	})
 	t.Run("Deadline", func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("out of time"))

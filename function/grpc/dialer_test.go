@@ -53,7 +53,7 @@ func TestDialOtherwise(t *testing.T) {
 func TestConnectFailsAtOnce(t *testing.T) {
 	lis := listen(t, "tcp", "127.0.0.1:0")
 	e2e.NoError(t, lis.Close())
-	e2e.ErrorHas(t, "want an error that names the target", dial(t, lis.Addr().String(), grpc.Options{}).Connect(t.Context()), `connecting to "`+lis.Addr().String()+`": `)
+	e2e.ErrorHas(t, "an error that names the target", dial(t, lis.Addr().String(), grpc.Options{}).Connect(t.Context()), `connecting to "`+lis.Addr().String()+`": `)
 }
 
 // say accepts connections, reads, writes text, and closes them.

@@ -192,5 +192,5 @@ func TestServeReportsItsListener(t *testing.T) {
 func TestServeAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e2e.WantError(t, "want nil after the context is done", grpc.Serve(ctx, listen(t, "tcp", "127.0.0.1:0"), "served", echo, grpc.ServeOptions{}), "")
+	e2e.WantError(t, "no error after the context is done", grpc.Serve(ctx, listen(t, "tcp", "127.0.0.1:0"), "served", echo, grpc.ServeOptions{}), "")
 }

@@ -50,7 +50,7 @@ func TestReadIgnore(t *testing.T) {
 		t.Errorf("a missing file has no patterns, got error %v", err)
 	}
 	big := fstest.MapFS{".xpkgignore": {Data: []byte(strings.Repeat("a\n", 1<<20))}}
-	e2e.ErrorHas(t, "want an error for a file that is too large", e2e.Err(fsx.ReadIgnore(big.Open)), "larger than 1048576 bytes")
+	e2e.ErrorHas(t, "an error for a file that is too large", e2e.Err(fsx.ReadIgnore(big.Open)), "larger than 1048576 bytes")
 	dir := fstest.MapFS{".xpkgignore": {Mode: fs.ModeDir}}
 	if _, err := fsx.ReadIgnore(dir.Open); err == nil {
 		t.Error("want an error for a folder")

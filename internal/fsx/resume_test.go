@@ -74,7 +74,7 @@ func TestResume(t *testing.T) {
 			e2e.NoError(t, os.Chmod(path, 0o664))
 			f := e2e.Must(fsx.Resume(dir, "a"))(t)
 			e2e.NoError(t, f.Close())
-			e2e.ErrorIs(t, "want the error of a file that does not exist", e2e.Err(os.Stat(path)), fs.ErrNotExist)
+			e2e.ErrorIs(t, "the error of a file that does not exist", e2e.Err(os.Stat(path)), fs.ErrNotExist)
 		}, "a", 0},
 		"Committing": {"a file whose process was killed before it was renamed is resumed", func(t *testing.T, dir string) {
 			e2e.NoError(t, os.Chmod(only(t, dir), 0o644))

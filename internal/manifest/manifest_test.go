@@ -290,12 +290,12 @@ func TestReadStopsWithItsContext(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: stdin}
 	cancel()
 	// Nothing is written to stdin, so only the context can end this call.
-	e2e.ErrorIs(t, "want the context's error", e2e.Err(r.All(ctx, "-")), context.Canceled)
+	e2e.ErrorIs(t, "the context's error", e2e.Err(r.All(ctx, "-")), context.Canceled)
 }
 
 func TestTooLarge(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: io.LimitReader(comment(strings.Repeat("#", 1<<20)), manifest.MaxSize+10)}
-	e2e.ErrorHas(t, "want the size limit", e2e.Err(r.All(t.Context(), "-")), "larger than 128 MiB")
+	e2e.ErrorHas(t, "the size limit", e2e.Err(r.All(t.Context(), "-")), "larger than 128 MiB")
 }
 
 // A comment is an endless Reader that repeats a text.

@@ -131,7 +131,7 @@ func TestDamagedDir(t *testing.T) {
 			} else {
 				e2e.NoError(t, os.WriteFile(in, nil, 0o600))
 			}
-			e2e.ErrorHas(t, "want an error that names the file", e2e.Err(registry.Open(path)), path)
+			e2e.ErrorHas(t, "an error that names the file", e2e.Err(registry.Open(path)), path)
 		})
 	}
 }

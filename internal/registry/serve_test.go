@@ -100,7 +100,7 @@ func TestServeCutsOff(t *testing.T) {
 func TestServeFails(t *testing.T) {
 	l := listen()
 	e2e.NoError(t, l.Close())
-	e2e.ErrorIs(t, "want the listener's error", registry.Serve(t.Context(), l, http.NotFoundHandler()), net.ErrClosed)
+	e2e.ErrorIs(t, "the listener's error", registry.Serve(t.Context(), l, http.NotFoundHandler()), net.ErrClosed)
 }
 
 // TestKilled: a registry that is killed during an upload has all changes that it confirmed

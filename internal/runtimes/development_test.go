@@ -83,7 +83,7 @@ func TestDevelopmentUnix(t *testing.T) {
 	serve(t, lis)
 	fn := e2e.Must(runtimes.Development{MaxMessageSize: 50}.Start(t.Context(), at("unix://"+lis.Addr().String())))(t)
 	e2e.NoError(t, e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, "short"))))
-	e2e.ErrorHas(t, "want the limit", e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, strings.Repeat("long", 20)))), "more than the limit of 50")
+	e2e.ErrorHas(t, "the limit", e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, strings.Repeat("long", 20)))), "more than the limit of 50")
 	e2e.NoError(t, fn.Stop(t.Context()))
 }
 
@@ -133,7 +133,7 @@ func TestDevelopmentNothing(t *testing.T) {
 func TestDevelopmentNoAnswer(t *testing.T) {
 	lis := listenTCP(t)
 	start := runtimes.Development{ConnectTimeout: 20 * time.Millisecond}
-	e2e.ErrorHas(t, "want a timeout", e2e.Err(start.Start(t.Context(), at(lis.Addr().String()))), "no connection within 20ms")
+	e2e.ErrorHas(t, "a timeout", e2e.Err(start.Start(t.Context(), at(lis.Addr().String()))), "no connection within 20ms")
 }
 
 func TestDevelopmentCanceled(t *testing.T) {
@@ -155,7 +155,7 @@ func TestDevelopmentCanceled(t *testing.T) {
 func TestDevelopmentDefaultTarget(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e2e.ErrorHas(t, "want an error that names the default target", e2e.Err(runtimes.Development{}.Start(ctx, runtimes.Function{Name: "mine"})), `"localhost:9443"`)
+	e2e.ErrorHas(t, "an error that names the default target", e2e.Err(runtimes.Development{}.Start(ctx, runtimes.Function{Name: "mine"})), `"localhost:9443"`)
 }
 
 // TestDevelopmentTLS checks calls of a function over TLS, with the certificates in the folder of

@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// A socket can be in a directory whose name has a meaning in URLs, such as that of a CI job.
+// A socket can be in a directory whose name has characters with a meaning in URLs, as in CI jobs.
 func TestSocketTarget(t *testing.T) {
 	if !runtimes.SocketsWork {
 		t.Skip("functions use no sockets on this system")

@@ -24,27 +24,21 @@ type goldens struct {
 	written map[string][]byte
 }
 
-type caseGoldens struct {
-	*attempt
-	ctx context.Context
-}
+type caseGoldens struct{ *attempt }
 
 // Text returns the text of a golden file.
-func (g caseGoldens) Text(file string) ([]byte, error) {
+func (g caseGoldens) Text(ctx context.Context, file string) ([]byte, error) {
 	path := g.path(file)
-	text, err := g.options.Config.Reader.Bytes(g.ctx, path)
+	text, err := g.options.Config.Reader.Bytes(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cmp.Or(checkInside(filepath.Dir(g.item.Suite.Path), path), fs.ErrNotExist)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("golden file: %w", err)
-	}
-	return text, nil
+	return text, err
 }
 
 // Read returns the documents in a golden file.
-func (g caseGoldens) Read(file string) ([]map[string]any, error) {
-	text, err := g.Text(file)
+func (g caseGoldens) Read(ctx context.Context, file string) ([]map[string]any, error) {
+	text, err := g.Text(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +80,7 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	return true, nil
 }
 
-// isInput reports whether path is that of the suite, or of a file from which the case renders.
+// isInput reports whether path is the suite, or a file from which the case renders.
 func (g caseGoldens) isInput(path string) bool {
 	f := g.form
 	sources := append([]spec.Source{{File: f.XR.File}, f.XRD, f.Composition, f.Operation}, f.Functions...)

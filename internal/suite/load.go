@@ -118,7 +118,7 @@ func isLinkToDir(fsys afero.Fs, path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// find returns the files of a path. explicit is true if the path is that of a file.
+// find returns the files of a path. explicit is true if the path is a file.
 func find(ctx context.Context, fsys afero.Fs, path string) (all []string, explicit bool, err error) {
 	if dir, ok := strings.CutSuffix(filepath.ToSlash(path), "/..."); ok {
 		path = filepath.FromSlash(dir)

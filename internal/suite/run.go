@@ -323,7 +323,7 @@ func (a *attempt) match(want *spec.Text, key, what, got string) {
 
 func (a *attempt) check(ctx context.Context, result session.Result) {
 	checker := a.checker
-	checker.Goldens, checker.Validate, checker.OnField = caseGoldens{a, ctx}, a.validate, a.checkField
+	checker.Goldens, checker.Validate, checker.OnField = caseGoldens{a}, a.validate, a.checkField
 	for _, f := range checker.Check(ctx, a.form, a.subject(result)) {
 		a.out.Status = Failed
 		a.out.Failures = append(a.out.Failures, Failure{Path: a.item.Suite.Path, Line: a.item.Case.Position(f.Path...), Failure: f})

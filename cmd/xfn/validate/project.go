@@ -81,7 +81,8 @@ func inputFolders(fsys afero.Fs, paths []string) (folders []string) {
 		beside, _ := afero.ReadDir(fsys, filepath.Join(dir, ".."))
 		for _, e := range beside {
 			input := filepath.Join(dir, "..", e.Name(), "input")
-			if exists, _ := afero.Exists(fsys, input); !exists || !strings.HasPrefix(e.Name(), "package") {
+			exists, _ := afero.Exists(fsys, input)
+			if !exists || !strings.HasPrefix(e.Name(), "package") {
 				continue
 			}
 			isGiven := slices.ContainsFunc(paths, func(given string) bool {

@@ -178,5 +178,5 @@ func TestChildBabbles(t *testing.T) {
 	_, _ = start(t, functiontest.Babbles, path, "--network=unix", "--address="+sock)
 	accept(t, lis)
 	client := dial(t, sock)
-	e2e.ErrorHas(t, "want the answer in HTTP/1 quoted", client.WaitReady(t.Context()), "HTTP/1.1 ")
+	e2e.ErrorHas(t, "the answer in HTTP/1 quoted", client.WaitReady(t.Context()), "HTTP/1.1 ")
 }

@@ -206,7 +206,7 @@ func TestBuildExplainsCgo(t *testing.T) {
 
 func TestBuildRefusesMissingDirectory(t *testing.T) {
 	opts := options(t, filepath.Join(t.TempDir(), "gone"))
-	e2e.ErrorHas(t, "want an error that names the folder", gobuild.Build(t.Context(), opts), opts.Dir)
+	e2e.ErrorHas(t, "an error that names the folder", gobuild.Build(t.Context(), opts), opts.Dir)
 }
 
 // TestBuildBoundsOutput checks that endless output of a compiler fills neither
@@ -278,5 +278,5 @@ func TestBuildAppliesFlags(t *testing.T) {
 	}
 	opts = options(t, dir)
 	opts.Flags = []string{"-nonsense"}
-	e2e.ErrorHas(t, "want go's own words", gobuild.Build(t.Context(), opts), "-nonsense")
+	e2e.ErrorHas(t, "go's own words", gobuild.Build(t.Context(), opts), "-nonsense")
 }

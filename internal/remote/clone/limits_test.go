@@ -101,9 +101,9 @@ func TestOtherServer(t *testing.T) {
 		url, err     string
 		hint         hint.Hint
 	}{
-		"Page":   {"a web page is not a list of references", "<html>", 200, "", "does not answer like a git server with the smart protocol", "check the URL, which must be that of a git repository"},
-		"Empty":  {"an empty answer is not a list of references", "", 200, "", "does not answer like a git server with the smart protocol", "check the URL, which must be that of a git repository"},
-		"Dumb":   {"the list of the dumb protocol is not supported", strings.Repeat("a1", 20) + "\trefs/heads/main\n", 200, "", "does not answer like a git server with the smart protocol", "check the URL, which must be that of a git repository"},
+		"Page":   {"a web page is not a list of references", "<html>", 200, "", "does not answer like a git server with the smart protocol", "check that the URL is the URL of a git repository"},
+		"Empty":  {"an empty answer is not a list of references", "", 200, "", "does not answer like a git server with the smart protocol", "check that the URL is the URL of a git repository"},
+		"Dumb":   {"the list of the dumb protocol is not supported", strings.Repeat("a1", 20) + "\trefs/heads/main\n", 200, "", "does not answer like a git server with the smart protocol", "check that the URL is the URL of a git repository"},
 		"Status": {"the error has the status and not the text of go-git", "<html>", 503, "", "the server answers with status 503 Service Unavailable", ""},
 		"Dial":   {"the protocol git has the same hint as http for a closed port", "", 0, "git://" + refused.Addr().String() + "/x.git", "connecting to the server: dial tcp", clone.CheckNetwork},
 	}

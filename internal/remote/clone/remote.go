@@ -125,7 +125,7 @@ func (r *remote) dial(ctx context.Context) (*connection, error) {
 			return nil, known
 		}
 		return nil, hint.Wrap(fmt.Errorf("the server does not answer like a git server with the smart protocol: %w", err),
-			"check the URL, which must be that of a git repository")
+			"check that the URL is the URL of a git repository")
 	}
 	if conn.refs, err = references(adv); err != nil {
 		conn.close()

@@ -109,7 +109,7 @@ func TestCancelledStart(t *testing.T) {
 			}()
 			e2e.Until(t, func() bool { return p.ours(t) == "running" })
 			cancel(cause)
-			e2e.ErrorIs(t, "Receive", e2e.Receive(t, failed), cause)
+			e2e.ErrorIs(t, "the canceled start", e2e.Receive(t, failed), cause)
 			if got := p.ours(t); got != "" {
 				t.Errorf("got containers %q", got)
 			}
@@ -155,7 +155,7 @@ func TestOtherPlatform(t *testing.T) {
 	p := open(t)
 	dockerenginetest.Load(t, p.engine, named+"foreign", dockerenginetest.Image(t, foreignProgram(), func(f *v1.ConfigFile) { f.Architecture = "m68k" }))
 	_, err := p.render().Start(t.Context(), fn(named+"foreign"))
-	e2e.ErrorHas(t, "want an error with both platforms", err, `starting function "f": the image is for linux/m68k, but the engine runs on linux/`)
+	e2e.ErrorHas(t, "an error with both platforms", err, `starting function "f": the image is for linux/m68k, but the engine runs on linux/`)
 	if got := string(hint.Of(err)); !strings.HasPrefix(got, "build the image for linux/") {
 		t.Errorf("got hint %q", got)
 	}

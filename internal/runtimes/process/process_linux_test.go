@@ -112,7 +112,7 @@ func TestGoodAndBadAtOnce(t *testing.T) {
 			stop(t, fn)
 		})
 		wg.Go(func() {
-			e2e.ErrorHas(t, "want a crash", e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "bad", Package: bad})), "exit status 3")
+			e2e.ErrorHas(t, "a crash", e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "bad", Package: bad})), "exit status 3")
 		})
 	}
 	e2e.Wait(t, &wg)
@@ -133,7 +133,7 @@ func TestNoise(t *testing.T) {
 	}}}
 	noisy := writeSelf(t, beNoisy)
 	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: noisy})
-	e2e.ErrorIs(t, "want a cancellation", err, context.Canceled)
+	e2e.ErrorIs(t, "a cancellation", err, context.Canceled)
 
 	p = process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), StartTimeout: 2 * time.Second}}
 	_, err = p.Start(t.Context(), runtimes.Function{Name: "f", Package: noisy})
@@ -175,7 +175,7 @@ func TestBadFunctions(t *testing.T) {
 func TestLargeAnswer(t *testing.T) {
 	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), MaxMessageSize: 100}}, writeChild(t, functiontest.Serves, newLifeline(t)))
 	_, err := fn.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "`+strings.Repeat("x", 200)+`"}}}`))
-	e2e.ErrorHas(t, "want the limit", err, "more than the limit of 100")
+	e2e.ErrorHas(t, "the limit", err, "more than the limit of 100")
 	stop(t, fn)
 }
 
@@ -194,7 +194,7 @@ func TestWhatAFunctionIsGiven(t *testing.T) {
 		}},
 	}
 	_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeSelf(t, beTalker, "own")})
-	e2e.ErrorHas(t, "want the end of the process", err, "the function ended unexpectedly (exit status 0)")
+	e2e.ErrorHas(t, "the end of the process", err, "the function ended unexpectedly (exit status 0)")
 	args := lines[0]
 	if !strings.HasPrefix(args, "f args: "+beTalker+" own --insecure --network=unix --address="+tmp) || !strings.HasSuffix(args, "/fn.sock") {
 		t.Errorf("arguments: got %q", args)

@@ -69,12 +69,12 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 func TestCancelledWhileCompiling(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := process.Process{GoEnv: os.Environ(), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), Progress: func(progress.Event) { cancel() }}}
-	e2e.ErrorIs(t, "want a cancellation", e2e.Err(p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})), context.Canceled)
+	e2e.ErrorIs(t, "a cancellation", e2e.Err(p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})), context.Canceled)
 }
 
 func TestTempDirThatIsNotThere(t *testing.T) {
 	p := process.Process{LocalOptions: runtimes.LocalOptions{TempDir: filepath.Join(t.TempDir(), "none")}}
-	e2e.ErrorIs(t, "want an error about the missing directory", e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "f", Package: t.TempDir()})), os.ErrNotExist)
+	e2e.ErrorIs(t, "an error about the missing directory", e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "f", Package: t.TempDir()})), os.ErrNotExist)
 }
 
 func TestEnvironment(t *testing.T) {

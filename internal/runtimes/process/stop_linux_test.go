@@ -71,7 +71,7 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Serves, newLifeline(t))})
-		e2e.ErrorIs(t, "want a cancellation", err, context.Canceled)
+		e2e.ErrorIs(t, "a cancellation", err, context.Canceled)
 	})
 	for name, tc := range map[string]struct {
 		cause error
@@ -136,7 +136,7 @@ func TestStopAfterDeath(t *testing.T) {
 	one := line.next(t)
 	e2e.NoError(t, syscall.Kill(one.pid, syscall.SIGTERM))
 	one.awaitDeath(t)
-	e2e.ErrorHas(t, "want the end of the process", e2e.Err(fn.RunFunction(t.Context(), "f", request(t, `{}`))), `calling function "f": the function ended unexpectedly (exit status 0)`)
+	e2e.ErrorHas(t, "the end of the process", e2e.Err(fn.RunFunction(t.Context(), "f", request(t, `{}`))), `calling function "f": the function ended unexpectedly (exit status 0)`)
 	stop(t, fn)
 	assertReaped(t, one.pid)
 }

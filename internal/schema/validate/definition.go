@@ -343,8 +343,9 @@ func keywords(obj map[string]any) []schema.Fault {
 	return found
 }
 
-// misspelled returns the faults of unknown keywords that are similar to known ones, in the
-// schemas of xrd. Crossplane drops them, so the derived CRD is not the one that is meant.
+// misspelled returns the faults of unknown keywords in the schemas of xrd that are similar
+// to known keywords. Crossplane drops unknown keywords, so the derived CRD is not the
+// intended CRD.
 func misspelled(xrd map[string]any) []schema.Fault {
 	return slices.DeleteFunc(keywords(xrd), func(f schema.Fault) bool { return f.Nearest == "" })
 }

@@ -272,7 +272,7 @@ func (a *assertion) diff() error {
 	if err := manifest.Write(&got, docs...); err != nil {
 		return err
 	}
-	want, err := a.Goldens.Text(a.Expected)
+	want, err := a.Goldens.Text(a.ctx, a.Expected)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -162,9 +162,9 @@ func (r *run) evaluate(expr string, self any, prefix string, path []string) {
 // Goldens reads and writes golden files.
 type Goldens interface {
 	// Read returns the documents of a file. A missing file is fs.ErrNotExist.
-	Read(path string) ([]map[string]any, error)
+	Read(ctx context.Context, path string) ([]map[string]any, error)
 	// Text returns the text of a file. A missing file is fs.ErrNotExist.
-	Text(path string) ([]byte, error)
+	Text(ctx context.Context, path string) ([]byte, error)
 	// Update writes docs to a golden file, if golden files are updated in
 	// this run. It reports whether it wrote the file.
 	Update(path string, docs []map[string]any) (bool, error)
@@ -191,7 +191,7 @@ func (r *run) golden(g spec.Golden) {
 }
 
 func (r *run) compare(path []string, file string, got []map[string]any) {
-	want, err := r.Goldens.Read(file)
+	want, err := r.Goldens.Read(r.ctx, file)
 	missing := errors.Is(err, fs.ErrNotExist)
 	diffs := report.Compare(want, got)
 	if err == nil && len(diffs) == 0 {

@@ -126,7 +126,7 @@ type files struct {
 	update bool
 }
 
-func (f files) Read(path string) ([]map[string]any, error) {
+func (f files) Read(_ context.Context, path string) ([]map[string]any, error) {
 	docs, ok := f.docs[path]
 	switch {
 	case path == "broken":
@@ -137,8 +137,8 @@ func (f files) Read(path string) ([]map[string]any, error) {
 	return docs, nil
 }
 
-func (f files) Text(path string) ([]byte, error) {
-	docs, err := f.Read(path)
+func (f files) Text(ctx context.Context, path string) ([]byte, error) {
+	docs, err := f.Read(ctx, path)
 	if err != nil {
 		return nil, err
 	}
