@@ -41,7 +41,7 @@ func TestErrors(t *testing.T) {
 		"TLS":         {"a certificate by a known CA is trusted", signed, remote.New(remote.Options{RootCAs: roots(t, cert)}), "", ""},
 		"OtherCA":     {"a certificate by an unknown CA is refused", signed, remote.New(remote.Options{RootCAs: roots(t, remotetest.NewCertificate(t))}), "cannot be trusted", "{insecure-skip-tls-verify}"},
 		"ReadOnly":    {"a read-only registry refuses a push", func(t *testing.T) string { return remotetest.Distribution{ReadOnly: true}.Start(t) }, nil, "answered 405 Method Not Allowed", ""},
-		"Unreachable": {"an error names a registry that cannot be reached", func(t *testing.T) string { return remotetest.Nobody(t) }, nil, "cannot be reached", "check the address"},
+		"Unreachable": {"an error names a registry that cannot be reached", func(*testing.T) string { return remotetest.Nobody }, nil, "cannot be reached", "check the address"},
 		"SelfSigned":  {"a self-signed certificate is refused", func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) }, nil, "cannot be trusted", "{insecure-skip-tls-verify}"},
 	}
 	for name, tc := range cases {

@@ -305,7 +305,7 @@ func TestCopyOfNothing(t *testing.T) {
 		"the source requires credentials": {remotetest.Serve(t, remotetest.BasicAuth(remotetest.Embedded(t), "a", "b")), "asks for credentials"},
 		// This address has no server. It is reserved last, because another server could get its
 		// port.
-		"the source cannot be reached": {remotetest.Nobody(t), "cannot be reached"},
+		"the source cannot be reached": {remotetest.Nobody, "cannot be reached"},
 	} {
 		o := copyOptions()
 		o.Transport = remote.New(remote.Options{Keychain: keys{}})

@@ -60,7 +60,7 @@ func (refusing) RoundTrip(*http.Request) (*http.Response, error) {
 // If the log or the authority fails, no tag moves.
 func TestSignLogFails(t *testing.T) {
 	_, otherPEM := remotetest.ECDSAKey(t)
-	down := "http://" + remotetest.Nobody(t)
+	const down = "http://" + remotetest.Nobody
 	cases := map[string]struct {
 		reason string
 		change func(l *remotetest.Log, o *push.Options)

@@ -35,7 +35,7 @@ func TestExplainServers(t *testing.T) {
 	}{
 		"Unreachable": {
 			reason: "the error names the host and the cause",
-			host:   func(t *testing.T) string { return remotetest.Nobody(t) },
+			host:   func(*testing.T) string { return remotetest.Nobody },
 			err:    "cannot be reached", hint: "check the address",
 		},
 		"SelfSigned": {

@@ -107,7 +107,7 @@ func TestFromRemoteRefuses(t *testing.T) {
 	}{
 		"Absent": {"a missing tag is an error", open + "/a/b:v1", `has no "a/b:v1"`, ""},
 		"Login":  {"required credentials are an error with a hint", locked + "/a/b:v1", "asks for credentials", "docker login " + locked},
-		"Nobody": {"an unreachable registry is an error", remotetest.Nobody(t) + "/a/b:v1", "cannot be reached", "check the address"},
+		"Nobody": {"an unreachable registry is an error", remotetest.Nobody + "/a/b:v1", "cannot be reached", "check the address"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/clone"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 func TestLimit(t *testing.T) {
@@ -93,8 +94,6 @@ func noise(n int) string {
 
 // A server that is not a git server is an error with a hint.
 func TestOtherServer(t *testing.T) {
-	refused := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	e2e.NoError(t, refused.Close())
 	cases := map[string]struct {
 		reason, page string
 		status       int
@@ -105,7 +104,7 @@ func TestOtherServer(t *testing.T) {
 		"Empty":  {"an empty answer is not a list of references", "", 200, "", "does not answer like a git server with the smart protocol", "check that the URL is the URL of a git repository"},
 		"Dumb":   {"the list of the dumb protocol is not supported", strings.Repeat("a1", 20) + "\trefs/heads/main\n", 200, "", "does not answer like a git server with the smart protocol", "check that the URL is the URL of a git repository"},
 		"Status": {"the error has the status and not the text of go-git", "<html>", 503, "", "the server answers with status 503 Service Unavailable", ""},
-		"Dial":   {"the protocol git has the same hint as http for a closed port", "", 0, "git://" + refused.Addr().String() + "/x.git", "connecting to the server: dial tcp", clone.CheckNetwork},
+		"Dial":   {"the protocol git has the same hint as http for a closed port", "", 0, "git://" + remotetest.Nobody + "/x.git", "connecting to the server: dial tcp", clone.CheckNetwork},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // beOtherUser is an environment variable with the path of a socket. If it is set, this
@@ -71,9 +72,7 @@ func open(t *testing.T, host string) (*dockerengine.Engine, error) {
 }
 
 func TestOpenFails(t *testing.T) {
-	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	nobody := l.Addr().String()
-	_ = l.Close()
+	const nobody = remotetest.Nobody
 	missing := filepath.Join(t.TempDir(), "docker.sock")
 	cases := map[string]struct{ reason, host, want, hint string }{
 		"Missing": {"the socket does not exist", "unix://" + missing, "connecting to the container engine at unix://" + missing + " (DOCKER_HOST): the socket does not exist", "start the engine, or set DOCKER_HOST"},
