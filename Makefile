@@ -66,9 +66,10 @@ demo: build ## Show how to create, build and push a function, and how to test a 
 
 # Scripts and golden cases run $(BIN). $(BIN) and the tests share compiled packages, because
 # both are built without cgo and with -trimpath. JOBS is one more than the processors, because
-# some packages and tests wait for servers. `make lint` vets all packages.
+# some packages and tests wait for servers. `make lint` vets all packages. Without a symbol table
+# (-s), linking a test needs a sixth less time.
 JOBS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
-TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -p $(JOBS) -parallel $(JOBS) -trimpath -vet=off -timeout 30m
+TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -p $(JOBS) -parallel $(JOBS) -trimpath -ldflags=-s -vet=off -timeout 30m
 
 # With RACE=1, tests run with the race detector where it can find something. They run without it:
 #   - in internal/e2e, which only runs programs
@@ -106,7 +107,7 @@ plain: build
 # A seed waits more than it computes. It does not use the race detector, with which it takes several
 # times as long.
 chaos: ## Run the tests of random faults with XFN_SEEDS=200 seeds.
-	CGO_ENABLED=0 XFN_SEEDS=$${XFN_SEEDS:-200} $(GO) test $(WITHOUTGC) -trimpath -vet=off -count=1 -timeout 10m -parallel 8 -run Chaos ./push ./internal/image
+	CGO_ENABLED=0 XFN_SEEDS=$${XFN_SEEDS:-200} $(GO) test $(WITHOUTGC) -trimpath -ldflags=-s -vet=off -count=1 -timeout 10m -parallel 8 -run Chaos ./push ./internal/image
 
 # Two cores need about ten minutes to compile kube-apiserver.
 $(APISERVER):
