@@ -83,9 +83,13 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	}
 	c.meta = metas[0]
 	if len(metas) > 1 {
-		at := make([]string, len(metas))
-		for i, m := range metas {
-			at[i] = fmt.Sprintf("%s (%s %s)", m.Position(), m.Kind, m.Name)
+		const most = 5
+		var at []string
+		for _, m := range metas[:min(len(metas), most)] {
+			at = append(at, fmt.Sprintf("%s (%s %s)", m.Position(), m.Kind, m.Name))
+		}
+		if len(metas) > most {
+			at = append(at, fmt.Sprintf("and %d more", len(metas)-most))
 		}
 		return c, Problems{{
 			Rule: "metadata-count", Refused: true,

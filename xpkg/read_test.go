@@ -95,6 +95,7 @@ func TestReadRefuses(t *testing.T) {
 		"NoMetadata":     {"a package without metadata is refused", map[string]string{"crd.yaml": crdYAML}, `package root "p" contains no package metadata`},
 		"EmptyMetadata":  {"an empty file has no metadata", map[string]string{"crossplane.yaml": "", "crd.yaml": crdYAML}, `package root "p" contains no package metadata: p/crossplane.yaml is empty`},
 		"NoSeparator":    {"two objects without a line between them are one problem", map[string]string{"crossplane.yaml": crdYAML + functionYAML}, `p/crossplane.yaml:16: key "apiVersion" already set: a second object begins here, so the first would be lost`},
+		"SevenMetadata":  {"five of many metadata objects are named", map[string]string{"a.yaml": strings.Repeat(functionYAML+"---\n", 7)}, "p/a.yaml:25 (Function fn), and 2 more"},
 		"TwoMetadata":    {"two metadata objects are refused, and both are named", map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML + "---\n" + functionYAML}, "must contain one: p/a.yaml:1 (Function fn), p/b.yaml:17 (Function fn)"},
 		"NotYAML":        {"a syntax error names the file and the line", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "a: 1\nb: [1\nc: }\n"}, "p/z.yaml:2: "},
 		"Binary":         {"a binary file is refused", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\x00\x01"}, "p/z.yaml:1: control characters"},
