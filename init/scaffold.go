@@ -113,7 +113,7 @@ func Init(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("finding directory %q: %w", o.Dir, err)
 	}
-	if err := checkEmpty(dir); err != nil {
+	if err := checkEmpty(dir, ""); err != nil {
 		return Result{}, err
 	}
 	res, files, err := load(ctx, o)

@@ -12,15 +12,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// staging is the folder that has the files until all are written. It is in the
-// destination directory, so that files can be renamed from one to the other.
-const staging = ".xfn-init.tmp"
-
-// checkEmpty returns an error if dir has an entry except the folder .git.
-func checkEmpty(dir string) error {
+// checkEmpty returns an error if dir has an entry except the folder .git and the entry called
+// own. It first removes the staging folders of killed processes.
+func checkEmpty(dir, own string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -28,13 +26,17 @@ func checkEmpty(dir string) error {
 	if err == nil && !info.IsDir() {
 		return fmt.Errorf("path %q is not a directory", dir)
 	}
+	if root, err := os.OpenRoot(dir); err == nil {
+		fsx.SweepTempDirs(root)
+		_ = root.Close() // An error of closing a directory that was only read does not matter.
+	}
 	entries, readErr := os.ReadDir(dir)
 	if err := cmp.Or(err, readErr); err != nil {
 		return fmt.Errorf("reading directory %q: %w", dir, err)
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Name() != ".git" || !e.IsDir() {
+		if e.Name() != own && (e.Name() != ".git" || !e.IsDir()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -64,17 +66,21 @@ func write(ctx context.Context, dir string, files []file) (_ []string, err error
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	if err := root.Mkdir(staging, 0o700); err != nil {
+	// The staging folder has the files until all are written. It is in dir, so that files can be
+	// renamed from one to the other.
+	staging, err := fsx.MakeTempDir(root)
+	if err != nil {
 		return nil, err
 	}
-	if err = stage(ctx, root, files); err == nil {
-		err = publish(ctx, root, files)
+	defer func() { err = errors.Join(err, staging.Close()) }()
+	// The staging folder of a concurrent Init makes this one fail.
+	if err := checkEmpty(dir, staging.Name); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Join(err, root.RemoveAll(staging))
+	if err := stage(ctx, root, staging.Name, files); err != nil {
+		return nil, err
 	}
-	return made, nil
+	return made, publish(ctx, root, staging.Name, files)
 }
 
 // Undo restores the directory to its state before Init: it removes all files in it
@@ -133,7 +139,7 @@ func removeDirs(made []string) error {
 
 // stage writes files below the staging folder. It writes links last, so that no file is
 // written through a link, even if the file system treats different names as one.
-func stage(ctx context.Context, root *os.Root, files []file) (err error) {
+func stage(ctx context.Context, root *os.Root, staging string, files []file) (err error) {
 	into, err := root.OpenRoot(staging)
 	if err != nil {
 		return err
@@ -191,7 +197,7 @@ func fill(w *os.File, f file) error {
 }
 
 // publish moves all staged entries to their places, or none. An existing file is an error.
-func publish(ctx context.Context, root *os.Root, files []file) (err error) {
+func publish(ctx context.Context, root *os.Root, staging string, files []file) (err error) {
 	var moved []string
 	defer func() {
 		if err == nil {
@@ -216,5 +222,5 @@ func publish(ctx context.Context, root *os.Root, files []file) (err error) {
 		}
 		moved = append(moved, f.path)
 	}
-	return root.Remove(staging)
+	return nil
 }

@@ -36,9 +36,7 @@ type TempDir struct {
 // MakeTempDir also removes directories that killed processes left in parent; it ignores
 // errors of their removal.
 func MakeTempDir(parent *os.Root) (*TempDir, error) {
-	if locks {
-		sweepTempDirs(parent)
-	}
+	SweepTempDirs(parent)
 	for {
 		d := &TempDir{Name: prefix + strings.ToLower(rand.Text()), parent: parent}
 		taken, err := d.make()
@@ -82,7 +80,12 @@ func lock(parent *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-func sweepTempDirs(parent *os.Root) {
+// SweepTempDirs removes the directories that killed processes left in parent, and ignores errors. On
+// Windows it removes none, because directories cannot be locked there.
+func SweepTempDirs(parent *os.Root) {
+	if !locks {
+		return
+	}
 	names, _ := ReadNames(parent)
 	for _, name := range names {
 		if info, err := parent.Lstat(name); !tempDirName().MatchString(name) || err != nil || !info.IsDir() {
