@@ -56,13 +56,13 @@ type Options struct {
 }
 
 // errFailFast cancels a run after the first failure.
-var errFailFast = errors.New("a case failed")
+var errFailFast = errors.New("an earlier case failed")
 
 // Run runs items concurrently and calls each with the outcomes, one at a time,
 // in the order of the items. A function that several items use is started once
 // and stopped before Run returns. Run returns the error of each, or the cause
-// if ctx is done, after outcomes for the cases that did not run. A case that fails is not an
-// error of Run.
+// if ctx is done. If ctx or FailFast ended the run, Run calls each with outcomes for the cases that
+// did not run. A case that fails is not an error of Run.
 func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o)
 	defer func() {
@@ -92,14 +92,13 @@ func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error)
 		}
 		return nil
 	})
-	if errors.Is(err, errFailFast) {
-		return nil
-	}
 	cause := context.Cause(ctx)
 	if err == nil && ended {
 		err = cause
 	}
-	if cause == nil || !errors.Is(err, cause) {
+	if errors.Is(err, errFailFast) {
+		err, cause = nil, err
+	} else if cause == nil || !errors.Is(err, cause) {
 		return err
 	}
 	for _, item := range items[reported:] {

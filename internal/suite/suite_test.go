@@ -609,9 +609,17 @@ func TestFailFast(t *testing.T) {
 	}
 	o := options(example(t, map[string]string{"s.yaml": text.String()}))
 	o.FailFast = true
-	if got := lines(run(t, o, suite.Selection{})); len(got) != 3 || got[1] != "s.yaml/bad 0 failed" {
-		t.Errorf("got %d lines: %.3q", len(got), got)
+	var out strings.Builder
+	printed, doc, junit := suite.TextReport{W: &out}, suite.JSONReport{}, suite.JUnitReport{}
+	for _, o := range run(t, o, suite.Selection{}) {
+		e2e.NoError(t, errors.Join(printed.Add(o), junit.Add(o)))
+		doc.Add(o)
 	}
+	e2e.NoError(t, printed.End(0))
+	e2e.Has(t, "text", out.String(), "\nFAIL (501 cases, 1 failed, 499 not run, ")
+	e2e.Equal(t, "JSON", []int{1, 1, 499, 501}, []int{doc.Passed, doc.Failed, doc.Skipped, len(doc.Cases)})
+	e2e.Equal(t, "JSON of the last case", "not run: an earlier case failed", doc.Cases[500].Reason)
+	e2e.Equal(t, "JUnit of the last case", "not run: an earlier case failed", junit.Suites()[0].Cases[500].Skipped)
 }
 
 // An openedFS counts how often each file is opened.
