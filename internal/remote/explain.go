@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -46,8 +47,13 @@ type explained struct {
 	err  error
 }
 
-// Explained reports whether err wraps an error that Explain returned.
-func Explained(err error) bool { return errors.As(err, new(*explained)) }
+// Explained reports whether err wraps an error that Explain returned, and is not about a file of
+// this machine, such as a full disk.
+func Explained(err error) bool {
+	var remote *net.OpError
+	local := errors.As(err, new(syscall.Errno)) && !errors.As(err, &remote)
+	return errors.As(err, new(*explained)) && !local
+}
 
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.err }

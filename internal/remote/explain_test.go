@@ -12,7 +12,9 @@ import (
 	"net/http/httptest"
 	"net/textproto"
 	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -257,6 +259,27 @@ func TestManifestSize(t *testing.T) {
 	c := fast(remote.Options{})
 	err = get(t.Context(), c, ref)
 	checkError(t, "the error contains the limit", c.Explain(ref, err), "sent a manifest or list of more than 4 MiB", "")
+}
+
+// Callers advise other images for errors of a registry. They do not help against a full disk.
+func TestExplained(t *testing.T) {
+	ref := name.MustParseReference("r.example/a:v1")
+	full := &fs.PathError{Op: "write", Path: "blob", Err: syscall.ENOSPC}
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   bool
+	}{
+		"Status":  {"the answer of a registry is about the registry", &transport.Error{StatusCode: 404}, true},
+		"Refused": {"a refused connection is about the registry", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, true},
+		"Full":    {"a full disk is not about the registry", full, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := remote.New(remote.Options{}).Explain(ref, tc.err)
+			e2e.Equal(t, tc.reason, tc.want, remote.Explained(fmt.Errorf("pulling: %w", err)))
+		})
+	}
 }
 
 func TestExplainNil(t *testing.T) {
