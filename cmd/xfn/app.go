@@ -263,6 +263,8 @@ func report(term *terminal.Terminal, name string, err error) int {
 // pathHint returns a hint for a path that cannot be used, or "".
 func pathHint(err error) hint.Hint {
 	switch {
+	case errors.As(err, new(*net.OpError)): // The path is the socket of a function, not of the user.
+		return ""
 	case errors.Is(err, fs.ErrNotExist):
 		return "check the path, and its directory: a relative path begins at the working directory"
 	case errors.Is(err, syscall.ENOTDIR):

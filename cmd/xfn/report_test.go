@@ -50,3 +50,19 @@ func TestReportOfClosedPipes(t *testing.T) {
 		})
 	}
 }
+
+func TestPathHint(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		err    error
+		hints  bool
+	}{
+		"File":   {"a missing file is a wrong path", &fs.PathError{Op: "open", Path: "xr.yaml", Err: syscall.ENOENT}, true},
+		"Socket": {"a function that does not listen has no socket, whose path the user did not choose", &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.ENOENT)}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e2e.Equal(t, tc.reason, tc.hints, pathHint(fmt.Errorf("doing it: %w", tc.err)) != "")
+		})
+	}
+}
