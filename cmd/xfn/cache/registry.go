@@ -116,8 +116,8 @@ func (c *RegistryServeCmd) listen(ctx context.Context) (net.Listener, error) {
 	var cert tls.Certificate
 	if dir := c.TLSCertsDir; dir != "" {
 		var err error
-		if cert, err = tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")); err != nil {
-			return nil, hint.Wrap(fmt.Errorf("reading the certificate in %q: %w", dir, fsx.Cause(err)), "put tls.crt and tls.key there, both PEM")
+		if cert, err = flags.ServerCertificate(dir); err != nil {
+			return nil, err
 		}
 	}
 	listener, err := flags.Listen(ctx, "tcp", c.Address)

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -80,6 +82,26 @@ func isDead(ctx context.Context, path string) bool {
 		_ = conn.Close()
 	}
 	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// ServerCertificate reads tls.crt and tls.key in a directory. A certificate that every client would
+// refuse, because it has expired or is not valid yet, is an error.
+func ServerCertificate(dir string) (tls.Certificate, error) {
+	path := filepath.Join(dir, "tls.crt")
+	pair, err := tls.LoadX509KeyPair(path, filepath.Join(dir, "tls.key"))
+	if err != nil {
+		return pair, hint.Wrap(fmt.Errorf("reading the certificate in %q: %w", dir, fsx.Cause(err)), "put tls.crt and tls.key there, both PEM")
+	}
+	switch now := time.Now(); {
+	case now.After(pair.Leaf.NotAfter):
+		err = fmt.Errorf("the certificate in %q expired at %s", path, pair.Leaf.NotAfter.Format(time.RFC3339))
+	case now.Before(pair.Leaf.NotBefore):
+		err = fmt.Errorf("the certificate in %q is not valid before %s", path, pair.Leaf.NotBefore.Format(time.RFC3339))
+	}
+	if err != nil {
+		err = hint.Wrap(err, "issue a new certificate, or correct the clock of this machine")
+	}
+	return pair, err
 }
 
 // DialTarget returns an address as a target of gRPC: HOST:PORT, unix:///PATH,

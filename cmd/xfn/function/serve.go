@@ -80,6 +80,9 @@ func (c *ServeCmd) options(b builtin.Builtin) (opts grpc.ServeOptions, err error
 	if c.TLSCertsDir == "" {
 		return opts, &terminal.UsageError{Err: errors.New("expected --tls-certs-dir DIR (or TLS_SERVER_CERTS_DIR), or --insecure")}
 	}
-	opts.Certificates, err = grpc.LoadCertificates(c.TLSCertsDir)
+	if opts.Certificates, err = grpc.LoadCertificates(c.TLSCertsDir); err != nil {
+		return opts, err
+	}
+	_, err = flags.ServerCertificate(c.TLSCertsDir)
 	return opts, err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/grpc/codes"
@@ -229,6 +230,23 @@ func TestServeAddresses(t *testing.T) {
 			if rsp, err := connect(t, address).RunFunction(t.Context(), "f", req); err != nil || len(rsp.GetResults()) == 0 {
 				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
 			}
+		})
+	}
+}
+
+// TestServeCertificate checks certificates that every client would refuse.
+func TestServeCertificate(t *testing.T) {
+	ca := functiontest.NewAuthority(t)
+	cases := map[string]struct{ reason, dir, want string }{
+		"Expired": {"the certificate expired a minute ago", ca.Issue(t, "localhost", -time.Minute, ca), `tls.crt" expired at `},
+		"Early":   {"the certificate is valid from tomorrow", ca.IssueFrom(t, "localhost", time.Now().AddDate(0, 0, 1), 48*time.Hour, ca), `tls.crt" is not valid before `},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // A server would end with success.
+			cmd := function.ServeCmd{Name: "dummy", Address: "127.0.0.1:0", TLSCertsDir: tc.dir}
+			e2e.WantError(t, tc.reason, cmd.Run(ctx, terminal.New(os.Stdin, os.Stdout, os.Stderr)), tc.want)
 		})
 	}
 }

@@ -42,9 +42,15 @@ func NewAuthority(t *testing.T) *Authority {
 // tls.key for a server or client with a name, and ca.crt with the trusted authorities.
 func (a *Authority) Issue(t *testing.T, name string, lifetime time.Duration, trusts ...*Authority) string {
 	t.Helper()
+	return a.IssueFrom(t, name, time.Time{}, lifetime, trusts...)
+}
+
+// IssueFrom is Issue for a certificate that is valid from a time.
+func (a *Authority) IssueFrom(t *testing.T, name string, start time.Time, lifetime time.Duration, trusts ...*Authority) string {
+	t.Helper()
 	key := newKey(t)
 	certificate, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(lifetime), DNSNames: []string{name},
+		SerialNumber: big.NewInt(2), NotBefore: start, NotAfter: time.Now().Add(lifetime), DNSNames: []string{name},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.Certificate, &key.PublicKey, a.key)
 	e2e.NoError(t, err)
