@@ -24,6 +24,8 @@ type Fault struct {
 	// similar name, or the most similar of the allowed values, or empty.
 	Unknown bool
 	Nearest string
+	// Rule is true if the object violates a CEL rule.
+	Rule bool
 	// Unchecked is true if the fault says that CEL rules were not checked, because
 	// of other errors.
 	Unchecked bool

@@ -187,6 +187,7 @@ func withoutImmutable(tree *structural.Structural) *structural.Structural {
 func (j validators) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList, cut cutter) []Fault {
 	var was any // This must be an untyped nil: the library treats a nil map as an object.
 	var ratchet []cel.Option
+	var violated []Fault
 	rules := j.ofNew
 	if old == nil {
 		errs = append(errs, validation.ValidateCustomResource(nil, obj, j.forms)...)
@@ -210,13 +211,12 @@ func (j validators) faults(ctx context.Context, obj, old map[string]any, errs fi
 			break
 		}
 		broken, _ := rules().Validate(ctx, nil, j.tree, obj, was, celconfig.RuntimeCELCostBudget, ratchet...)
-		errs = append(errs, broken...)
+		for _, f := range faults(broken) {
+			f.Rule = true
+			violated = append(violated, explained(f, j.usual))
+		}
 	}
-	found := faults(errs)
-	for i, f := range found {
-		found[i] = explained(f, j.usual)
-	}
-	return found
+	return append(faults(errs), violated...)
 }
 
 // malformed reports whether errs contains an error because of which the API

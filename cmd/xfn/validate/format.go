@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -42,16 +41,18 @@ func (t textFormat) result(r validate.Result) error {
 	case r.Status == validate.NoSchema:
 		return t.missing(r)
 	}
-	what := "schema validation error " + of(r) + " : "
-	if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
-		what = ""
-	}
 	for _, f := range r.Faults {
-		note, mark, before := note(r, f, t.strict), "[x]", what
-		if f.Warning {
-			mark, before = "[!]", "warning "+of(r)+" : "
+		note, mark, what := note(r, f, t.strict), "[x]", "schema validation error "
+		switch {
+		case f.Warning:
+			mark, what = "[!]", "warning "
+		case f.Type == validate.Rule:
+			what = "CEL validation error "
 		}
-		if err := t.write(t.term.Severity(note, mark), before+f.String()+at(r.Path, f.Line)); err != nil {
+		if what += of(r) + " : "; r.Kind == "" && r.APIVersion == "" && r.Name == "" && !f.Warning {
+			what = ""
+		}
+		if err := t.write(t.term.Severity(note, mark), what+f.String()+at(r.Path, f.Line)); err != nil {
 			return err
 		}
 		if err := t.excerpt(r, note); err != nil {
@@ -113,38 +114,6 @@ func total(c validate.Counts) string {
 func (t textFormat) write(mark, line string) error {
 	line = terminal.Printable(strings.Join(strings.Fields(line), " "))
 	_, err := fmt.Fprintln(t.term.Stdout, strings.TrimPrefix(mark+" "+line, " "))
-	return err
-}
-
-// jsonFormat prints one object with one result on each line.
-type jsonFormat struct {
-	w     io.Writer
-	begun bool
-}
-
-func (j *jsonFormat) result(r validate.Result) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	before := ",\n"
-	if !j.begun {
-		before, j.begun = "{\"results\": [\n", true
-	}
-	_, err = io.WriteString(j.w, before+string(text))
-	return err
-}
-
-func (j *jsonFormat) end(c validate.Counts) error {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	before := "\n],"
-	if !j.begun {
-		before = "{\"results\": [],"
-	}
-	_, err = fmt.Fprintf(j.w, "%s\n\"summary\": %s}\n", before, text)
 	return err
 }
 

@@ -29,10 +29,10 @@ type Cmd struct {
 	Extensions string `arg:"" optional:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, separated by commas, or - for stdin. Packages that YAML files name are read, too. Default, in a project: its APIs and dependencies."`
 	Resources  string `arg:"" optional:"" surplus:"separate several paths by commas, as in a.yaml,b.yaml" help:"Files and folders of resources, separated by commas, or - for stdin. Default, in a project: its examples."`
 
-	Format                string   `short:"o" aliases:"output" enum:"text,json,junit,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality. Default: ${default}."`
+	Format                string   `short:"o" aliases:"output" enum:"text,json,yaml,junit,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality. Default: ${default}."`
 	Old                   []string `more:"" sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`
 	Namespace             string   `more:"" empty:"" short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that do not set their namespace, as in kubectl. If it is empty, resources must set their namespace. Default: ${default}."`
-	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`
+	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid, except in JSON and YAML."`
 	ErrorOnMissingSchemas bool     `help:"Fail if there is no schema for a resource."`
 	CompositionMode       string   `more:"" empty:"" enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"Which problems of a Composition's patches are errors. warn: only problems that are found without schemas; loose: also violations of schemas; strict: also missing schemas. Default: the mode in its annotation, or warn."`
 	CrossplaneVersion     string   `more:"" placeholder:"VERSION" help:"The version of Crossplane whose kinds are valid, v1.11 or later. Default: v2.3."`
@@ -166,7 +166,8 @@ func swapped(schemas, resources []string) error {
 }
 
 type output struct {
-	term  *terminal.Terminal
+	term *terminal.Terminal
+	// quiet leaves out valid resources, except in JSON and YAML, as the crossplane CLI does.
 	quiet bool
 	// strict makes missing schemas errors.
 	strict bool
@@ -189,7 +190,9 @@ func newOutput(name string, term *terminal.Terminal, quiet, strict bool) *output
 	o := &output{term: term, quiet: quiet, strict: strict}
 	switch name {
 	case "json":
-		o.format = &jsonFormat{w: term.Stdout}
+		o.format, o.quiet = &jsonFormat{w: term.Stdout}, false
+	case "yaml":
+		o.format, o.quiet = &yamlFormat{w: term.Stdout}, false
 	case "junit":
 		o.format = &junitFormat{w: term.Stdout}
 	case terminal.SARIF, terminal.GitLab:

@@ -29,23 +29,23 @@ const (
 // decoded to an object has a Result, too.
 type Result struct {
 	// Path and Line are the position of the object in a file. Line is 0 if it is unknown.
-	Path string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
+	Path string
+	Line int
 	// Name is the object's name or generateName. A rendered resource without both
 	// is identified by its name in the Composition.
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
-	Status     Status `json:"status"`
+	APIVersion string
+	Kind       string
+	Namespace  string
+	Name       string
+	Status     Status
 	// Partial is true if only metadata and the structure were validated: for kinds of
 	// Kubernetes, neither required fields nor further rules of the API server.
-	Partial bool    `json:"partial,omitempty"`
-	Faults  []Fault `json:"faults,omitempty"`
+	Partial bool
+	Faults  []Fault
 	// If the kind has no schema, Nearest is the most similar kind of the same group, or the most
 	// similar apiVersion of the same kind, among the definitions and the kinds of Kubernetes. It
 	// can be empty.
-	Nearest string `json:"nearest,omitempty"`
+	Nearest string
 
 	// definition is the definition of the object's kind if it is invalid, or nil. If broken is true,
 	// the object was not validated.
@@ -60,21 +60,33 @@ func PartialNote(kinds ...string) string {
 	return fmt.Sprintf("only the structure of %s was checked, because for kinds of Kubernetes xfn knows neither required fields nor further rules of the API server", strings.Join(kinds, ", "))
 }
 
+// A FaultType is the kind of a Fault. The crossplane CLI has the same kinds.
+type FaultType string
+
+// These are the types of a value that its schema refuses, of a violated CEL rule, and of an unknown field.
+const (
+	Schema       FaultType = "schema"
+	Rule         FaultType = "cel"
+	UnknownField FaultType = "unknownField"
+)
+
 // A Fault is an error in an object.
 type Fault struct {
+	// Type is empty for a fault that a schema does not show.
+	Type FaultType
 	// Field is the path of the field, such as "spec.sizes[0].unit". It is empty for the
 	// whole object. Line is the line of the field in the file, or 0 if it is unknown.
-	Field string `json:"field,omitempty"`
-	Line  int    `json:"line,omitempty"`
+	Field string
+	Line  int
 	// Text is the API server's message, which includes the path of the field.
-	Text string `json:"text"`
+	Text string
 	// Nearest is the known field whose name is most similar to the name of an unknown
 	// field, or the allowed value that is most similar to an invalid value, or empty.
-	Nearest string `json:"nearest,omitempty"`
+	Nearest string
 	// Warning is true if the fault does not make the object invalid.
-	Warning bool `json:"warning,omitempty"`
+	Warning bool
 	// ByMode is true for a warning that is an error in another mode of Options.Composition.
-	ByMode bool `json:"-"`
+	ByMode bool
 
 	last    bool      // If last is true, the fault is sorted after all others.
 	boolean hint.Hint // boolean is the result of manifest.Lines.Boolean.
@@ -117,12 +129,12 @@ func byLine(a, b Fault) int {
 
 // Counts contains the number of validated objects, in total and for each status.
 type Counts struct {
-	Total    int `json:"total"`
-	Valid    int `json:"valid"`
-	Invalid  int `json:"invalid"`
-	NoSchema int `json:"noSchema"`
+	Total    int
+	Valid    int
+	Invalid  int
+	NoSchema int
 	// Partial is the number of objects whose Result has Partial set.
-	Partial int `json:"partial"`
+	Partial int
 }
 
 // Add adds a result to the counts.
@@ -180,8 +192,19 @@ func Unreadable(doc manifest.Document, err error) Result {
 func faults(at place, all []schema.Fault) []Fault {
 	out := make([]Fault, len(all))
 	for i, f := range all {
-		out[i] = Fault{Field: f.Field, Line: at.line(f.Field), Text: f.String(), Nearest: f.Nearest, last: f.Unchecked}
+		out[i] = Fault{Type: typeOf(f), Field: f.Field, Line: at.line(f.Field), Text: f.String(), Nearest: f.Nearest, last: f.Unchecked}
 		out[i].boolean = at.boolean(out[i])
 	}
 	return out
+}
+
+func typeOf(f schema.Fault) FaultType {
+	switch {
+	case f.Unknown:
+		return UnknownField
+	case f.Rule:
+		return Rule
+	default:
+		return Schema
+	}
 }

@@ -1,0 +1,133 @@
+package validate
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/schema/validate"
+)
+
+// resource is a result in JSON and YAML. Its fields are those of the crossplane CLI, which scripts
+// read, except warnings and the fields after it.
+type resource struct {
+	APIVersion string  `json:"apiVersion"`
+	Kind       string  `json:"kind"`
+	Name       string  `json:"name"`
+	Namespace  string  `json:"namespace,omitempty"`
+	Status     string  `json:"status"`
+	Errors     []fault `json:"errors,omitempty"`
+	Warnings   []fault `json:"warnings,omitempty"`
+	File       string  `json:"file,omitempty"`
+	Line       int     `json:"line,omitempty"`
+	Partial    bool    `json:"partial,omitempty"`
+	Nearest    string  `json:"nearest,omitempty"`
+}
+
+// fault is an error or a warning of a resource. Line and nearest are not fields of the crossplane CLI.
+type fault struct {
+	Type    validate.FaultType `json:"type"`
+	Field   string             `json:"field,omitempty"`
+	Message string             `json:"message"`
+	Line    int                `json:"line,omitempty"`
+	Nearest string             `json:"nearest,omitempty"`
+}
+
+// summary has the number of resources. Partial is not a field of the crossplane CLI.
+type summary struct {
+	Total          int `json:"total"`
+	Valid          int `json:"valid"`
+	Invalid        int `json:"invalid"`
+	MissingSchemas int `json:"missingSchemas"`
+	Partial        int `json:"partial"`
+}
+
+func resourceOf(r validate.Result) resource {
+	out := resource{
+		APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name, Namespace: r.Namespace, Status: string(r.Status),
+		File: r.Path, Line: r.Line, Partial: r.Partial, Nearest: r.Nearest,
+	}
+	if r.Status == validate.NoSchema {
+		out.Status = "missingSchema"
+	}
+	for _, f := range r.Faults {
+		one := fault{Type: cmp.Or(f.Type, validate.Schema), Field: f.Field, Message: f.Text, Line: f.Line, Nearest: f.Nearest}
+		if f.Warning {
+			out.Warnings = append(out.Warnings, one)
+		} else {
+			out.Errors = append(out.Errors, one)
+		}
+	}
+	return out
+}
+
+func summaryOf(c validate.Counts) summary {
+	return summary{Total: c.Total, Valid: c.Valid, Invalid: c.Invalid, MissingSchemas: c.NoSchema, Partial: c.Partial}
+}
+
+// jsonFormat prints one object with one result on each line.
+type jsonFormat struct {
+	w     io.Writer
+	begun bool
+}
+
+func (j *jsonFormat) result(r validate.Result) error {
+	text, err := json.Marshal(resourceOf(r))
+	if err != nil {
+		return err
+	}
+	before := ",\n"
+	if !j.begun {
+		before, j.begun = "{\"resources\": [\n", true
+	}
+	_, err = io.WriteString(j.w, before+string(text))
+	return err
+}
+
+func (j *jsonFormat) end(c validate.Counts) error {
+	text, err := json.Marshal(summaryOf(c))
+	if err != nil {
+		return err
+	}
+	before := "\n],"
+	if !j.begun {
+		before = "{\"resources\": [],"
+	}
+	_, err = fmt.Fprintf(j.w, "%s\n\"summary\": %s}\n", before, text)
+	return err
+}
+
+// yamlFormat prints the same object in YAML.
+type yamlFormat struct {
+	w     io.Writer
+	begun bool
+}
+
+func (y *yamlFormat) result(r validate.Result) error {
+	text, err := yaml.Marshal([]resource{resourceOf(r)})
+	if err != nil {
+		return err
+	}
+	before := ""
+	if !y.begun {
+		before, y.begun = "resources:\n", true
+	}
+	_, err = io.WriteString(y.w, before+string(text))
+	return err
+}
+
+func (y *yamlFormat) end(c validate.Counts) error {
+	text, err := yaml.Marshal(map[string]summary{"summary": summaryOf(c)})
+	if err != nil {
+		return err
+	}
+	before := ""
+	if !y.begun {
+		before = "resources: []\n"
+	}
+	_, err = io.WriteString(y.w, before+string(text))
+	return err
+}
