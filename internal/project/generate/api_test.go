@@ -127,6 +127,7 @@ func TestXR(t *testing.T) {
 	}
 	for reason, obj := range map[string]map[string]any{
 		"an object without a spec is not a claim": {"apiVersion": "example.org/v1", "kind": "App"},
+		"an apiVersion has at most one slash":     {"apiVersion": "example.org/v1/v2", "kind": "App", "spec": map[string]any{}},
 		"a Composition is not a claim":            {"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": map[string]any{}},
 	} {
 		if _, err := generate.XR(obj, generate.XROptions{}); err == nil {
