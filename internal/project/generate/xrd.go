@@ -211,9 +211,20 @@ func (x xrd) object() map[string]any {
 	}
 }
 
-// pluralOf returns the English plural of a kind in small letters.
+// pluralOf returns the English plural of a kind in small letters. A kind that ends in a small s, such
+// as Settings, is its own plural, unless the s belongs to a singular, such as Address or Status.
 func pluralOf(kind string) string {
+	isPlural := strings.HasSuffix(kind, "s")
 	kind = strings.ToLower(kind)
+	if stem, ok := strings.CutSuffix(kind, "ysis"); ok {
+		return stem + "yses"
+	}
+	for _, end := range []string{"ss", "us", "alias"} {
+		isPlural = isPlural && !strings.HasSuffix(kind, end)
+	}
+	if isPlural {
+		return kind
+	}
 	for _, end := range []string{"s", "x", "z", "ch", "sh"} {
 		if strings.HasSuffix(kind, end) {
 			return kind + "es"

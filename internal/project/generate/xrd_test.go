@@ -196,6 +196,21 @@ func TestXRDRefuses(t *testing.T) {
 	}
 }
 
+// The plurals are those of crossplane xrd generate.
+func TestXRDPlural(t *testing.T) {
+	for kind, plural := range map[string]string{
+		"AppCredentials": "appcredentials", "Redis": "redis", "Settings": "settings",
+		"AccessPolicy": "accesspolicies", "Analysis": "analyses", "Bus": "buses", "DNS": "dnses",
+		"HostAlias": "hostaliases", "XPerson": "xpersons", "XStatus": "xstatuses",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			dir := files(t, map[string]string{project.File: crossplane, "xr.yaml": "apiVersion: example.org/v1\nkind: " + kind + "\nmetadata: {name: a}\nspec: {a: b}\n"})
+			path := e2e.Must(generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", generate.XRDOptions{}))(t)
+			e2e.Equal(t, "name of the directory", plural, filepath.Base(filepath.Dir(path)))
+		})
+	}
+}
+
 // An invalid example does not replace an XRD.
 func TestXRDKeeps(t *testing.T) {
 	const xr = "apiVersion: platform.example.org/v1\nkind: App\nmetadata: {name: a}\n"
