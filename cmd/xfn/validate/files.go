@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"iter"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,9 +25,12 @@ func split(list string) []string {
 	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
 }
 
-// withoutStdin returns paths without standard input, which cannot be read twice.
-func withoutStdin(paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == manifest.Stdin })
+// withoutStreams returns paths without standard input and pipes, which cannot be read twice.
+func withoutStreams(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		info, err := os.Stat(path)
+		return path == manifest.Stdin || err == nil && !info.IsDir() && !info.Mode().IsRegular()
+	})
 }
 
 // stream returns the documents of files and folders. In folders, it skips documents that only xfn
@@ -144,13 +148,13 @@ func empty(files manifest.Reader, resources []string) string {
 }
 
 // defines reports whether a file or folder of resources has a CRD, an XRD or an MRD of one of kinds. It
-// does not read standard input.
+// does not read standard input and pipes.
 func defines(ctx context.Context, files manifest.Reader, resources []string, kinds []schema.GroupKind) bool {
 	if len(kinds) == 0 {
 		return false
 	}
 	// An error is reported when the resources are validated.
-	found, _ := inspect.CollectCRDs(ctx, withoutStdin(resources), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
+	found, _ := inspect.CollectCRDs(ctx, withoutStreams(resources), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
 	return definesOne(found, kinds)
 }
 
@@ -161,9 +165,9 @@ func definesOne(found []inspect.CRD, kinds []schema.GroupKind) bool {
 	})
 }
 
-// kindsIn returns the kinds of the objects in files and folders. It does not read standard input.
+// kindsIn returns the kinds of the objects in files and folders. It does not read standard input and pipes.
 func kindsIn(ctx context.Context, files manifest.Reader, paths []string) (all []schema.GroupKind) {
-	for doc := range stream(ctx, files, withoutStdin(paths)) {
+	for doc := range stream(ctx, files, withoutStreams(paths)) {
 		if obj, err := doc.Object(); err == nil {
 			all = append(all, (&unstructured.Unstructured{Object: obj}).GroupVersionKind().GroupKind())
 		}

@@ -21,10 +21,10 @@ import (
 
 const usage = "the usage is xfn validate [<schemas> [<resources>]] [flags]; separate several paths by commas, as in a.yaml,b.yaml"
 
-// missing returns the hint for paths without the other argument. It does not read standard input.
+// missing returns the hint for paths without the other argument. It does not read standard input and pipes.
 func missing(ctx context.Context, files manifest.Reader, given string) string {
 	// An error is reported when the paths are validated.
-	found, _ := inspect.CollectCRDs(ctx, withoutStdin(split(given)), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
+	found, _ := inspect.CollectCRDs(ctx, withoutStreams(split(given)), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
 	next := fmt.Sprintf("name the schemas before the resources, as in xfn validate definition.yaml %s; ", given)
 	if len(found) > 0 {
 		resources := "xr.yaml"

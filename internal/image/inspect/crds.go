@@ -64,8 +64,8 @@ type CRDOptions struct {
 // untrusted.
 const maxPackages = 200
 
-// CollectCRDs returns the CRDs of sources, in order. A source is a package file, a file or
-// folder of YAML, "-" for standard input, or a package in a registry. From YAML, CollectCRDs
+// CollectCRDs returns the CRDs of sources, in order. A source is a package file, a file, pipe
+// or folder of YAML, "-" for standard input, or a package in a registry. From YAML, CollectCRDs
 // reads CRDs, XRDs and MRDs. It also reads the packages that Providers, Functions and
 // Configurations name, and the dependencies that package metadata names. If several CRDs
 // have one name, the first is used.
@@ -121,7 +121,7 @@ func (c *collector) source(ctx context.Context, name string) error {
 	switch {
 	case err == nil && info.IsDir():
 		return c.folder(ctx, name)
-	case err == nil && isYAML(name):
+	case err == nil && (isYAML(name) || !info.Mode().IsRegular()): // A package cannot be read from a pipe.
 		return c.file(ctx, name)
 	case err == nil:
 		return c.packageFile(ctx, name)
