@@ -100,15 +100,30 @@ func TestComposed(t *testing.T) {
 		},
 		"StatusConditions": {
 			"the V2 profile drops unknown fields of conditions and sets the fixed time",
-			xr, `{` + bolt + `, "metadata": {"name": "x"}, "status": {"conditions": [{"type": "A", "status": "True", "extra": 1, "observedGeneration": 2}, 5]}}`,
+			xr, `{` + bolt + `, "metadata": {"name": "x"}, "status": {"conditions": [{"type": "A", "status": "True", "extra": 1, "observedGeneration": 2}, null]}}`,
 			[]string{"status", "conditions"},
 			map[render.Profile]any{
 				render.V2: []any{
 					map[string]any{"type": "A", "status": "True", "reason": "", "lastTransitionTime": reconciler.Time, "observedGeneration": 2.0},
 					map[string]any{"type": "", "status": "", "reason": "", "lastTransitionTime": reconciler.Time},
 				},
-				render.Classic: []any{map[string]any{"type": "A", "status": "True", "extra": 1.0, "observedGeneration": 2.0}, 5.0},
+				render.Classic: []any{map[string]any{"type": "A", "status": "True", "extra": 1.0, "observedGeneration": 2.0}, nil},
 			},
+		},
+		"StatusUndecodable": {
+			"conditions stay as they are if one of them cannot be decoded",
+			xr, `{` + bolt + `, "metadata": {"name": "x"}, "status": {"conditions": [{"type": "A", "extra": 1}, {"lastTransitionTime": "today"}]}}`,
+			[]string{"status", "conditions"},
+			map[render.Profile]any{
+				render.V2:      []any{map[string]any{"type": "A", "extra": 1.0}, map[string]any{"lastTransitionTime": "today"}},
+				render.Classic: []any{map[string]any{"type": "A", "extra": 1.0}, map[string]any{"lastTransitionTime": "today"}},
+			},
+		},
+		"StatusOtherConditions": {
+			"a field conditions that is no list stays as it is",
+			xr, `{` + bolt + `, "metadata": {"name": "x"}, "status": {"conditions": "x"}}`,
+			[]string{"status", "conditions"},
+			map[render.Profile]any{render.V2: "x", render.Classic: "x"},
 		},
 		"OneClaimLabel": {
 			"a claim label is not copied without the other one",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -172,16 +174,21 @@ func validateName(u *unstructured.Unstructured, resource string) error {
 }
 
 // fixConditions replaces the times in status.conditions with the constant Time. If status
-// is an object without a list of conditions, fixConditions sets status.conditions to null.
+// is an object without conditions, fixConditions sets status.conditions to null. Like the
+// CLI, it changes nothing if the conditions cannot be decoded.
 func fixConditions(u *unstructured.Unstructured) {
 	status, ok := u.Object["status"].(map[string]any)
 	if !ok {
 		return
 	}
-	if list, ok := status["conditions"].([]any); ok {
-		status["conditions"] = ParseConditions(list).Value()
-	} else {
+	data, err := json.Marshal(status["conditions"])
+	var decoded []metav1.Condition
+	switch {
+	case err != nil || json.Unmarshal(data, &decoded) != nil:
+	case decoded == nil:
 		status["conditions"] = nil
+	default:
+		status["conditions"] = ParseConditions(status["conditions"]).Value()
 	}
 }
 
