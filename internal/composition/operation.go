@@ -93,14 +93,16 @@ func decodeOperation(doc manifest.Document, kind string) (*opsv1alpha1.Operation
 	}
 }
 
-// fromTemplate returns the Operation of a template. A control plane adds a suffix to the name,
-// labels and an owner; operation render of the crossplane CLI adds none of these.
+// fromTemplate returns the Operation of a template, with all metadata of the template except the
+// name. A control plane adds a suffix to the name, labels and an owner; operation render of the
+// crossplane CLI adds none of these.
 func fromTemplate(name string, t opsv1alpha1.OperationTemplate) *opsv1alpha1.Operation {
 	op := &opsv1alpha1.Operation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: opsv1alpha1.SchemeGroupVersion.String(), Kind: opsv1alpha1.OperationKind},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: t.GetLabels(), Annotations: t.GetAnnotations()},
+		ObjectMeta: t.ObjectMeta,
 		Spec:       t.Spec,
 	}
+	op.SetName(name)
 	return op
 }
 

@@ -20,6 +20,7 @@ func TestDecodeOperation(t *testing.T) {
 		"Operation":   {"an Operation keeps its name", "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: once}\nspec: {" + steps + "}", `Operation "once" labels map[] steps 1`},
 		"Cron":        {"a CronOperation gives its name, and its template the labels", "apiVersion: ops.crossplane.io/v1alpha1\nkind: CronOperation\nmetadata: {name: nightly, labels: {a: b}}\nspec: {schedule: '@daily', operationTemplate: {metadata: {name: x, labels: {t: u}}, spec: {" + steps + "}}}", `Operation "nightly" labels map[t:u] steps 1`},
 		"Watch":       {"a WatchOperation gives its name", "apiVersion: ops.crossplane.io/v1alpha1\nkind: WatchOperation\nmetadata: {name: w}\nspec: {watch: {apiVersion: v1, kind: Secret}, operationTemplate: {spec: {" + steps + "}}}", `Operation "w" labels map[] steps 1`},
+		"Metadata":    {"a template gives its finalizers and its prefix of a name", "apiVersion: ops.crossplane.io/v1alpha1\nkind: CronOperation\nmetadata: {name: nightly}\nspec: {schedule: '@daily', operationTemplate: {metadata: {generateName: g, finalizers: [f]}, spec: {" + steps + "}}}", `Operation "nightly" labels map[] steps 1 prefix "g" finalizers [f]`},
 		"OtherKind":   {"another kind is an error with its line", "apiVersion: v1\nkind: Secret", "op.yaml:2: not an operation type: Secret/v1: expected an Operation, CronOperation or WatchOperation"},
 		"OtherGroup":  {"a kind of another group is an error", "apiVersion: example.org/v1\nkind: Operation", "op.yaml:2: not an operation type: Operation/example.org/v1: expected an Operation, CronOperation or WatchOperation"},
 		"OtherFormat": {"another version is an error with its line", "apiVersion: ops.crossplane.io/v2\nkind: Operation", "op.yaml:1: expected the apiVersion ops.crossplane.io/v1alpha1 of kind Operation, got ops.crossplane.io/v2"},
@@ -33,6 +34,9 @@ func TestDecodeOperation(t *testing.T) {
 			got := fmt.Sprint(err)
 			if err == nil {
 				got = fmt.Sprintf("%s %q labels %v steps %d", op.Kind, op.Name, op.Labels, len(e.Spec.Pipeline))
+				if op.GenerateName != "" {
+					got += fmt.Sprintf(" prefix %q finalizers %v", op.GenerateName, op.Finalizers)
+				}
 			}
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
