@@ -71,9 +71,13 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 // and in.XRD. If in.Live is set, it adds the XRDs in the cluster dump and, if in.Compositions
 // is empty, its Compositions. It also returns the documents with these objects.
 func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, []manifest.Document, error) {
-	docs, err := documents(ctx, s.config.Reader, "Compositions", in.Compositions)
-	if err != nil {
-		return nil, nil, err
+	var docs, some []manifest.Document
+	var err error
+	for _, path := range in.Compositions {
+		if some, err = s.config.Reader.All(ctx, path); err != nil { // The folder of a project's APIs may be empty.
+			return nil, nil, fmt.Errorf("loading Compositions: %w", err)
+		}
+		docs = append(docs, some...)
 	}
 	for _, path := range []string{in.Composition, in.XRD} {
 		if path == "" || slices.ContainsFunc(docs, func(d manifest.Document) bool { return filepath.Clean(d.Path) == filepath.Clean(path) }) {

@@ -289,6 +289,7 @@ func TestBadInput(t *testing.T) {
 		"OtherKind":       {"a Composition for another kind is named", "xr.yaml", strings.Replace(xr, "XWidget", "XGadget", 1), session.Inputs{}, "composition.yaml:6: the Composition \"widgets\" is for kind XWidget"},
 		"FunctionsKind":   {"an object that is not a Function is named", "functions.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nope}\n", session.Inputs{}, `loading functions: functions.yaml:2: expected a Function, got ConfigMap "nope"`},
 		"Observed":        {"a missing observed file is named", "", "", session.Inputs{Observed: []string{"absent.yaml"}}, `loading observed resources: reading "absent.yaml"`},
+		"ObservedNoYAML":  {"a folder without YAML files has no observed resources", "o/notes.txt", "a", session.Inputs{Observed: []string{"o"}}, `loading observed resources: the directory "o" has no .yaml or .yml file`},
 		"ObservedNoKind":  {"an observed resource must have a kind", "o.yaml", "a: b\n", session.Inputs{Observed: []string{"o.yaml"}}, "loading observed resources: o.yaml:1: the object has no kind"},
 		"ContextFile":     {"a missing context file is named with its key", "", "", session.Inputs{ContextFiles: map[string]string{"k": "absent.json"}}, `loading context "k": reading "absent.json"`},
 		"ContextValue":    {"a context value must be YAML", "", "", session.Inputs{ContextValues: map[string]string{"k": "["}}, `reading context "k": value:1: `},
