@@ -1,18 +1,18 @@
 package validate
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// resource is a result in JSON and YAML. Its fields are those of the crossplane CLI, which scripts
-// read, except warnings and the fields after it.
+// A resource is a result in JSON and YAML. The fields before Warnings are those of the crossplane CLI,
+// which scripts read.
 type resource struct {
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
@@ -27,7 +27,8 @@ type resource struct {
 	Nearest    string  `json:"nearest,omitempty"`
 }
 
-// fault is an error or a warning of a resource. Line and nearest are not fields of the crossplane CLI.
+// A fault is an error or a warning of a resource. The fields before Line are those of the crossplane CLI,
+// whose value is left out, because it may be secret.
 type fault struct {
 	Type    validate.FaultType `json:"type"`
 	Field   string             `json:"field,omitempty"`
@@ -36,7 +37,7 @@ type fault struct {
 	Nearest string             `json:"nearest,omitempty"`
 }
 
-// summary has the number of resources. Partial is not a field of the crossplane CLI.
+// A summary has the number of resources. The fields before Partial are those of the crossplane CLI.
 type summary struct {
 	Total          int `json:"total"`
 	Valid          int `json:"valid"`
@@ -100,34 +101,26 @@ func (j *jsonFormat) end(c validate.Counts) error {
 	return err
 }
 
-// yamlFormat prints the same object in YAML.
+// yamlFormat prints the same object in YAML, after the last result.
 type yamlFormat struct {
-	w     io.Writer
-	begun bool
+	jsonFormat
+	text *bytes.Buffer
+	w    io.Writer
 }
 
-func (y *yamlFormat) result(r validate.Result) error {
-	text, err := yaml.Marshal([]resource{resourceOf(r)})
-	if err != nil {
-		return err
-	}
-	before := ""
-	if !y.begun {
-		before, y.begun = "resources:\n", true
-	}
-	_, err = io.WriteString(y.w, before+string(text))
-	return err
+func newYAMLFormat(w io.Writer) *yamlFormat {
+	text := new(bytes.Buffer)
+	return &yamlFormat{jsonFormat: jsonFormat{w: text}, text: text, w: w}
 }
 
 func (y *yamlFormat) end(c validate.Counts) error {
-	text, err := yaml.Marshal(map[string]summary{"summary": summaryOf(c)})
+	if err := y.jsonFormat.end(c); err != nil {
+		return err
+	}
+	text, err := manifest.JSONToYAML(y.text.Bytes())
 	if err != nil {
 		return err
 	}
-	before := ""
-	if !y.begun {
-		before = "resources: []\n"
-	}
-	_, err = io.WriteString(y.w, before+string(text))
+	_, err = y.w.Write(text)
 	return err
 }

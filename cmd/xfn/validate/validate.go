@@ -192,7 +192,7 @@ func newOutput(name string, term *terminal.Terminal, quiet, strict bool) *output
 	case "json":
 		o.format, o.quiet = &jsonFormat{w: term.Stdout}, false
 	case "yaml":
-		o.format, o.quiet = &yamlFormat{w: term.Stdout}, false
+		o.format, o.quiet = newYAMLFormat(term.Stdout), false
 	case "junit":
 		o.format = &junitFormat{w: term.Stdout}
 	case terminal.SARIF, terminal.GitLab:
