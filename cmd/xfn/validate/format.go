@@ -49,7 +49,8 @@ func (t textFormat) result(r validate.Result) error {
 		case f.Type == validate.Rule:
 			what = "CEL validation error "
 		}
-		if what += of(r) + " : "; r.Kind == "" && r.APIVersion == "" && r.Name == "" && !f.Warning {
+		what += of(r) + " : "
+		if r.Kind == "" && r.APIVersion == "" && r.Name == "" && !f.Warning {
 			what = ""
 		}
 		if err := t.write(t.term.Severity(note, mark), what+f.String()+at(r.Path, f.Line)); err != nil {
