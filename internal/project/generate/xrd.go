@@ -211,7 +211,7 @@ func (x xrd) object() map[string]any {
 	}
 }
 
-// pluralOf returns the English plural of a kind in small letters. A kind that ends in a small s, such
+// pluralOf returns the English plural of a kind in lower case. A kind that ends in a lower-case s, such
 // as Settings, is its own plural, unless the s belongs to a singular, such as Address or Status.
 func pluralOf(kind string) string {
 	isPlural := strings.HasSuffix(kind, "s")
