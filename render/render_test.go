@@ -120,7 +120,7 @@ func TestComposed(t *testing.T) {
 			},
 		},
 		"StatusOtherConditions": {
-			"a field conditions that is no list stays as it is",
+			"conditions that are not a list stay as they are",
 			xr, `{` + bolt + `, "metadata": {"name": "x"}, "status": {"conditions": "x"}}`,
 			[]string{"status", "conditions"},
 			map[render.Profile]any{render.V2: "x", render.Classic: "x"},

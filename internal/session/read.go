@@ -44,7 +44,7 @@ func documents(ctx context.Context, r manifest.Reader, what string, paths []stri
 }
 
 // withoutYAML returns the error of the crossplane CLI for a folder without YAML files. A file without
-// documents is no error.
+// documents is not an error.
 func withoutYAML(fsys afero.Fs, path string) error {
 	entries, err := afero.ReadDir(fsys, path)
 	isYAML := func(e fs.FileInfo) bool {

@@ -96,7 +96,7 @@ func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error)
 	if err == nil && ended {
 		err = cause
 	}
-	if errors.Is(err, errFailFast) {
+	if errors.Is(err, errFailFast) { // The cases that did not run have it as their reason.
 		err, cause = nil, err
 	} else if cause == nil || !errors.Is(err, cause) {
 		return err

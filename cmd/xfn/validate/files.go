@@ -148,7 +148,7 @@ func empty(files manifest.Reader, resources []string) string {
 }
 
 // defines reports whether a file or folder of resources has a CRD, an XRD or an MRD of one of kinds. It
-// does not read standard input and pipes.
+// reads neither standard input nor pipes.
 func defines(ctx context.Context, files manifest.Reader, resources []string, kinds []schema.GroupKind) bool {
 	if len(kinds) == 0 {
 		return false
@@ -165,7 +165,7 @@ func definesOne(found []inspect.CRD, kinds []schema.GroupKind) bool {
 	})
 }
 
-// kindsIn returns the kinds of the objects in files and folders. It does not read standard input and pipes.
+// kindsIn returns the kinds of the objects in files and folders. It reads neither standard input nor pipes.
 func kindsIn(ctx context.Context, files manifest.Reader, paths []string) (all []schema.GroupKind) {
 	for doc := range stream(ctx, files, withoutStreams(paths)) {
 		if obj, err := doc.Object(); err == nil {

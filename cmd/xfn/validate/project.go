@@ -21,7 +21,7 @@ import (
 
 const usage = "the usage is xfn validate [<schemas> [<resources>]] [flags]; separate several paths by commas, as in a.yaml,b.yaml"
 
-// missing returns the hint for paths without the other argument. It does not read standard input and pipes.
+// missing returns the hint for paths without the other argument. It reads neither standard input nor pipes.
 func missing(ctx context.Context, files manifest.Reader, given string) string {
 	// An error is reported when the paths are validated.
 	found, _ := inspect.CollectCRDs(ctx, withoutStreams(split(given)), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})

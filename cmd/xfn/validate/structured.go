@@ -27,8 +27,8 @@ type resource struct {
 	Nearest    string  `json:"nearest,omitempty"`
 }
 
-// A fault is an error or a warning of a resource. The fields before Line are those of the crossplane CLI,
-// whose value is left out, because it may be secret.
+// A fault is an error or a warning of a resource. The fields before Line are those of the crossplane CLI.
+// The CLI also has the field value.
 type fault struct {
 	Type    validate.FaultType `json:"type"`
 	Field   string             `json:"field,omitempty"`

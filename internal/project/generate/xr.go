@@ -55,7 +55,7 @@ func XR(obj map[string]any, o XROptions) (map[string]any, error) {
 func claimedXR(obj map[string]any, o XROptions) (map[string]any, error) {
 	claim := (&unstructured.Unstructured{Object: obj}).DeepCopy()
 	spec, ok := claim.Object["spec"].(map[string]any)
-	if claim.GetAPIVersion() == "" || claim.GroupVersionKind().Empty() || claim.GetKind() == "" || !ok || schema.HasNoXRs(claim.GroupVersionKind().GroupVersion()) {
+	if claim.GetAPIVersion() == "" || claim.GroupVersionKind().Kind == "" || !ok || schema.HasNoXRs(claim.GroupVersionKind().GroupVersion()) {
 		return nil, errors.New("expected an XRD, or a claim with an apiVersion, a kind and a spec")
 	}
 	xr := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}

@@ -214,26 +214,22 @@ func (x xrd) object() map[string]any {
 // pluralOf returns the English plural of a kind in lower case. A kind that ends in a lower-case s, such
 // as Settings, is its own plural, unless the s belongs to a singular, such as Address or Status.
 func pluralOf(kind string) string {
-	isPlural := strings.HasSuffix(kind, "s")
-	kind = strings.ToLower(kind)
-	if stem, ok := strings.CutSuffix(kind, "ysis"); ok {
-		return stem + "yses"
+	lower := strings.ToLower(kind)
+	endsIn := func(ends ...string) bool {
+		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(lower, end) })
 	}
-	for _, end := range []string{"ss", "us", "alias"} {
-		isPlural = isPlural && !strings.HasSuffix(kind, end)
-	}
-	if isPlural {
-		return kind
-	}
-	for _, end := range []string{"s", "x", "z", "ch", "sh"} {
-		if strings.HasSuffix(kind, end) {
-			return kind + "es"
-		}
-	}
-	if stem, ok := strings.CutSuffix(kind, "y"); ok && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou") {
+	stem, hasY := strings.CutSuffix(lower, "y")
+	switch {
+	case endsIn("ysis"):
+		return strings.TrimSuffix(lower, "is") + "es"
+	case strings.HasSuffix(kind, "s") && !endsIn("ss", "us", "alias"):
+		return lower
+	case endsIn("s", "x", "z", "ch", "sh"):
+		return lower + "es"
+	case hasY && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou"):
 		return stem + "ies"
 	}
-	return kind + "s"
+	return lower + "s"
 }
 
 func described(schema map[string]any, text string) map[string]any {
