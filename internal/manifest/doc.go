@@ -7,7 +7,8 @@
 // The YAML libraries of this program are:
 //
 //	sigs.k8s.io/yaml    decodes, as Kubernetes' tools do
-//	go.yaml.in/yaml/v2  encodes with a given order of keys, in the style of sigs.k8s.io/yaml
+//	go.yaml.in/yaml/v2  encodes with a given order of keys, in the style of sigs.k8s.io/yaml; and
+//	                    decodes what sigs.k8s.io/yaml, which uses it, would convert to the same values
 //	go.yaml.in/yaml/v3  parses into nodes, for the lines of fields
 //	go.yaml.in/yaml/v4  finds the lines of some syntax errors
 //	gopkg.in/yaml.v3    decodes and encodes for template functions, as function-go-templating does

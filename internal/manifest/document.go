@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	yamlv2 "go.yaml.in/yaml/v2"
 	yamlv3 "go.yaml.in/yaml/v3"
 	yamlv4 "go.yaml.in/yaml/v4"
 	"sigs.k8s.io/yaml"
@@ -76,6 +77,9 @@ func (d Document) Key() string { return d.Position() + "\x00" + string(d.Text) }
 // Value decodes the document into maps, lists and scalars. Whole numbers that
 // fit an int64 become int64, all others float64. A syntax error is an *Error.
 func (d Document) Value() (any, error) {
+	if v, ok := d.plain(yamlv2.Unmarshal); ok {
+		return v, nil
+	}
 	j, err := d.json(false)
 	if err != nil {
 		return nil, err
@@ -141,6 +145,10 @@ func (d Document) CheckType(obj map[string]any) error {
 // StrictObject is like Object. For an object with a duplicate key, whose last value is used,
 // it also returns the error for the key as duplicate.
 func (d Document) StrictObject() (obj map[string]any, duplicate, err error) {
+	v, _ := d.plain(yamlv2.UnmarshalStrict)
+	if obj, ok := v.(map[string]any); ok {
+		return obj, nil, nil
+	}
 	j, duplicate := d.StrictJSON()
 	if duplicate == nil {
 		v, _ := FromJSON(j)

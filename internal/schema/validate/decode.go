@@ -49,6 +49,10 @@ func (p place) boolean(f Fault) hint.Hint {
 // memory of their text. If the document has a duplicate key, decode returns the objects and
 // the error for the key as duplicate.
 func decode(doc manifest.Document) (objects iter.Seq2[place, map[string]any], duplicate, err error) {
+	if !mayBeList(doc.Text) {
+		obj, duplicate, err := doc.StrictObject()
+		return one(doc, obj), duplicate, err
+	}
 	data, duplicate := doc.StrictJSON()
 	if duplicate != nil {
 		obj, err := doc.Object()
@@ -86,6 +90,12 @@ func one(doc manifest.Document, obj map[string]any) iter.Seq2[place, map[string]
 	return func(yield func(place, map[string]any) bool) {
 		yield(place{doc: doc, lines: sync.OnceValue(doc.Lines)}, obj)
 	}
+}
+
+// mayBeList reports whether items can find the items of a list in the JSON of a document. An escape
+// in the document can hide the word.
+func mayBeList(text []byte) bool {
+	return bytes.Contains(text, []byte("items")) || bytes.IndexByte(text, '\\') >= 0
 }
 
 // items returns the items of a list, and false for another object. The kind of a list ends
