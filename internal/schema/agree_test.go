@@ -138,6 +138,26 @@ func TestAgrees(t *testing.T) {
 	}
 }
 
+// TestMetadataWithoutEmbedded compares the faults of metadata for a schema without embedded resources
+// with those for a schema that has them, for which the library decodes all metadata.
+func TestMetadataWithoutEmbedded(t *testing.T) {
+	without := definition(t, widgets(`{type: object}`))
+	with := definition(t, widgets(`{type: object, properties: {template: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}`))
+	for _, metadata := range []string{
+		`{name: w, namespace: ns, labels: {a: b}, annotations: {c: d}}`, `{generateName: w-, namespace: ns}`,
+		`null`, `1`, `[]`, `{}`, `{name: ""}`, `{name: null}`, `{name: 1}`, `{name: {a: b}, namespace: []}`, `{generateName: [w]}`,
+		`{name: w, labels: {}}`, `{name: w, labels: null}`, `{name: w, labels: x}`, `{name: w, labels: [a]}`,
+		`{name: w, labels: {a: 1}}`, `{name: w, labels: {a: null}}`, `{name: w, annotations: {a: b, c: {d: e}}}`, `{name: w, annotations: {a: true}}`,
+		`{name: w, nme: x}`, `{name: w, label: {a: b}}`, `{name: w, uid: 1}`, `{name: w, finalizers: a}`, `{name: w, creationTimestamp: now}`,
+		`{name: w, ownerReferences: [{apiVersion: v1, kind: A, name: a, uid: u, nme: x}]}`,
+	} {
+		obj := e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: `+metadata+`}`)
+		want := e2e.Must(with.Validate(t.Context(), obj, schema.Options{Metadata: true}))(t)
+		got := e2e.Must(without.Validate(t.Context(), obj, schema.Options{Metadata: true}))(t)
+		e2e.Equal(t, "metadata: "+metadata, fullTexts(want), fullTexts(got))
+	}
+}
+
 // TestAgreesOnKnownRules compares Validate with the library for the rules that Validate decides itself.
 func TestAgreesOnKnownRules(t *testing.T) {
 	const names = `type: object, properties: {plural: {type: string}, singular: {type: string}}, x-kubernetes-validations: [

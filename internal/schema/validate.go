@@ -109,7 +109,11 @@ func (j validators) fill(obj map[string]any) {
 func (j validators) unknown(obj map[string]any) []Fault {
 	var found []Fault
 	paths := pruning.PruneWithOptions(obj, j.tree, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-	err, more := objectmeta.CoerceWithOptions(nil, obj, j.embedded, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	var err *field.Error
+	var more []string
+	if j.embedded != nil || !isOrdinary(obj) {
+		err, more = objectmeta.CoerceWithOptions(nil, obj, j.embedded, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	}
 	for _, path := range append(paths, more...) {
 		name := FieldName(path)
 		near := nearestTo(name, j.tree)
@@ -122,6 +126,38 @@ func (j validators) unknown(obj map[string]any) []Fault {
 		found = append(found, metadataFault(err))
 	}
 	return found
+}
+
+// isOrdinary reports whether objectmeta.CoerceWithOptions would find no fault in the metadata of obj
+// and change nothing. The library writes metadata as JSON and reads it again.
+func isOrdinary(obj map[string]any) bool {
+	for _, key := range []string{"apiVersion", "kind"} {
+		if _, isText := obj[key].(string); !isText {
+			return false
+		}
+	}
+	meta, _ := obj["metadata"].(map[string]any)
+	for key, value := range meta {
+		switch key {
+		case "name", "generateName", "namespace":
+			if text, _ := value.(string); text == "" {
+				return false
+			}
+		case "labels", "annotations":
+			texts, _ := value.(map[string]any)
+			for _, text := range texts {
+				if _, isText := text.(string); !isText {
+					return false
+				}
+			}
+			if len(texts) == 0 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return meta != nil
 }
 
 // validators is the compiled form of a schema. It is safe for concurrent use.
