@@ -67,7 +67,6 @@ func TestThroughJSON(t *testing.T) {
 		"Latin":      {"the document is not UTF-8", "a: \xff"},
 		"Tags":       {"tags change the types", "[!!str 1, !!int '1', !!float 1, !own x]"},
 		"Depth":      {"the value is deeper than the limit", strings.Repeat("[", 200) + strings.Repeat("]", 200)},
-		"TooDeep":    {"the value is deeper than JSON may be", strings.Repeat("[", 9999) + strings.Repeat("]", 9999)},
 		"Text":       {"the document is a text", "abc"},
 		"List":       {"the document is a list", "[1]"},
 		"Empty":      {"the document is empty", "# only a comment\n"},
