@@ -211,27 +211,6 @@ func (x xrd) object() map[string]any {
 	}
 }
 
-// pluralOf returns the English plural of a kind in lower case. A kind that ends in a lower-case s, such
-// as Settings, is its own plural, unless the s belongs to a singular, such as Address or Status.
-func pluralOf(kind string) string {
-	lower := strings.ToLower(kind)
-	endsIn := func(ends ...string) bool {
-		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(lower, end) })
-	}
-	stem, hasY := strings.CutSuffix(lower, "y")
-	switch {
-	case endsIn("ysis"):
-		return strings.TrimSuffix(lower, "is") + "es"
-	case strings.HasSuffix(kind, "s") && !endsIn("ss", "us", "alias"):
-		return lower
-	case endsIn("s", "x", "z", "ch", "sh"):
-		return lower + "es"
-	case hasY && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou"):
-		return stem + "ies"
-	}
-	return lower + "s"
-}
-
 func described(schema map[string]any, text string) map[string]any {
 	schema["description"] = text
 	return schema

@@ -202,6 +202,9 @@ func TestXRDPlural(t *testing.T) {
 		"AppCredentials": "appcredentials", "Redis": "redis", "Settings": "settings",
 		"AccessPolicy": "accesspolicies", "Analysis": "analyses", "Bus": "buses", "DNS": "dnses",
 		"HostAlias": "hostaliases", "XPerson": "xpersons", "XStatus": "xstatuses",
+		"AppPerson": "apppeople", "Person": "people", "Index": "indices", "XIndex": "xindexes", "Matrix": "matrices",
+		"Video": "videoes", "Photo": "photos", "Database": "databases", "Premium": "premia", "Album": "albums", "Media": "media", "Leaf": "leaves",
+		"Lambda": "lambda", "Cache": "caches", "Quiz": "quizzes", "S3Bucket": "s3buckets", "GPUs": "gpus", "ID": "ids", "Series": "series",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			dir := files(t, map[string]string{project.File: crossplane, "xr.yaml": "apiVersion: example.org/v1\nkind: " + kind + "\nmetadata: {name: a}\nspec: {a: b}\n"})
