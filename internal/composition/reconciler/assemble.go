@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -28,7 +29,7 @@ import (
 func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, store Store, got *outcome) (*Output, error) {
 	labels, taken := labelsOf(xr), sync.OnceValue(store.identities)
 	out := got.output(in.ConnectionSecretKeys)
-	out.Results = initialEvents(in)
+	out.Results = selectEvents(in, xr)
 	for _, r := range got.Results {
 		out.Results = append(out.Results, resultEvent(r))
 	}
@@ -261,19 +262,28 @@ func SortReferences(refs []any, fields ...string) []any {
 	return refs
 }
 
-// initialEvents returns the events that Crossplane emits before the pipeline runs: that the
-// user requested a reconcile, and that Crossplane selected the Composition.
-func initialEvents(in Input) []map[string]any {
-	var events []map[string]any
-	handled, _, _ := unstructured.NestedString(in.XR.Object, "status", "lastHandledReconcileAt")
-	if token := in.XR.GetAnnotations()[AnnotationReconcile]; token != "" && token != handled {
-		events = append(events, event("Normal", "ReconcileRequestHandled", "Handling reconcile request"))
+// selectEvents returns the event that Crossplane emits if selecting the Composition changed the
+// reference of the XR. xr is the XR with the new reference. Like Crossplane, it compares the fields
+// of an object reference, and emits nothing if the XR cannot have the reference.
+func selectEvents(in Input, xr *unstructured.Unstructured) []map[string]any {
+	before, after := compositionRef(in.XR, in.Legacy), compositionRef(xr, in.Legacy)
+	if after == nil || before != nil && *before == *after {
+		return nil
 	}
-	ref, _, _ := unstructured.NestedMap(in.XR.Object, specPath(in.Legacy, "compositionRef")...)
-	if len(ref) == 1 && ref["name"] == in.Composition.GetName() {
-		return events
+	return []map[string]any{event("Normal", "SelectComposition", "Successfully selected composition: "+after.Name)}
+}
+
+// compositionRef returns an XR's reference to its Composition, or nil.
+func compositionRef(xr *unstructured.Unstructured, legacy bool) *corev1.ObjectReference {
+	v, found, err := unstructured.NestedFieldNoCopy(xr.Object, specPath(legacy, "compositionRef")...)
+	if err != nil || !found {
+		return nil
 	}
-	return append(events, event("Normal", "SelectComposition", "Successfully selected composition: "+in.Composition.GetName()))
+	ref := &corev1.ObjectReference{}
+	if data, err := json.Marshal(v); err != nil || json.Unmarshal(data, ref) != nil {
+		return nil
+	}
+	return ref
 }
 
 func resultEvent(r result) map[string]any {

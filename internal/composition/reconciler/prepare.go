@@ -41,6 +41,18 @@ func setup(in Input) (*unstructured.Unstructured, error) {
 	return xr, nil
 }
 
+// handleRequest returns the event of a request to reconcile that Crossplane has not handled yet.
+// It records the request in the status of the XR, which functions observe.
+func handleRequest(xr *unstructured.Unstructured) []map[string]any {
+	handled, _, _ := unstructured.NestedString(xr.Object, "status", "lastHandledReconcileAt")
+	token := xr.GetAnnotations()[AnnotationReconcile]
+	if token == "" || token == handled || ending(xr) == "paused" {
+		return nil
+	}
+	_ = unstructured.SetNestedField(xr.Object, token, "status", "lastHandledReconcileAt")
+	return []map[string]any{event("Normal", "ReconcileRequestHandled", "Handling reconcile request")}
+}
+
 // pausedMessage is the message of the condition Synced of a paused XR since Crossplane v1.14.
 const pausedMessage = "Reconciliation (including deletion) is paused via the pause annotation"
 

@@ -57,7 +57,9 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 	if err != nil {
 		return nil, err
 	}
+	requested := handleRequest(xr)
 	if out := Ended(xr, pausedMessage, xr.GetGeneration()); out != nil {
+		out.Results = append(requested, out.Results...)
 		return out, nil
 	}
 	store := newStore(in, xr)
@@ -73,7 +75,12 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 	if err != nil {
 		return nil, err
 	}
-	return assemble(in, xr, ByName(observed), store, got)
+	out, err := assemble(in, xr, ByName(observed), store, got)
+	if err != nil {
+		return nil, err
+	}
+	out.Results = append(requested, out.Results...)
+	return out, nil
 }
 
 // A Version lists how a version of Crossplane differs from other versions.
