@@ -1,7 +1,9 @@
 package reconciler
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +51,7 @@ func ParseConditions(v any) Conditions {
 func parseCondition(v any) (c Condition, ok bool) {
 	text := func(key string) string { return fieldpath.Text(v, key) }
 	var since metav1.Time
-	if since.UnmarshalQueryParameter(text("lastTransitionTime")) != nil {
+	if data, err := json.Marshal(fieldpath.At(v, "lastTransitionTime")); err != nil || since.UnmarshalJSON(data) != nil {
 		return Condition{}, false
 	}
 	c = Condition{
@@ -67,7 +69,9 @@ func whole(v any) int64 {
 	case int64:
 		return n
 	case float64:
-		return int64(n)
+		if n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+			return int64(n)
+		}
 	}
 	return 0
 }

@@ -11,10 +11,7 @@ import (
 // their times.
 func TestRecordedConditions(t *testing.T) {
 	t.Parallel()
-	entry := func(kind, since string) map[string]any {
-		return map[string]any{"type": kind, "status": "True", "reason": "R", "lastTransitionTime": since}
-	}
-	decoded := func(kind string, since any) map[string]any {
+	entry := func(kind string, since any) map[string]any {
 		return map[string]any{"type": kind, "status": "True", "reason": "R", "lastTransitionTime": since}
 	}
 	empty := map[string]any{"type": "", "status": "", "reason": "", "lastTransitionTime": nil}
@@ -23,10 +20,13 @@ func TestRecordedConditions(t *testing.T) {
 		conditions any
 		want       []any
 	}{
-		"Time":      {"a condition keeps its time, in UTC", []any{entry("A", "2025-01-02T03:04:05+01:00")}, []any{decoded("A", "2025-01-02T02:04:05Z")}},
-		"NoTime":    {"a condition without a time has a null", []any{entry("A", "")}, []any{decoded("A", nil)}},
-		"Malformed": {"a condition with a malformed time is empty, and those after it are ignored", []any{entry("A", ""), entry("B", "today"), entry("C", "")}, []any{decoded("A", nil), empty}},
-		"Entry":     {"an entry of another type is an empty condition, and does not hide those after it", []any{"oops", entry("A", "")}, []any{empty, decoded("A", nil)}},
+		"Time":      {"a condition keeps its time, in UTC", []any{entry("A", "2025-01-02T03:04:05+01:00")}, []any{entry("A", "2025-01-02T02:04:05Z")}},
+		"NoTime":    {"a condition without a time has a null", []any{entry("A", nil)}, []any{entry("A", nil)}},
+		"Malformed": {"a condition with a malformed time is empty, and those after it are ignored", []any{entry("A", nil), entry("B", "today"), entry("C", nil)}, []any{entry("A", nil), empty}},
+		"Empty":     {"an empty time is malformed", []any{entry("A", ""), entry("B", nil)}, []any{empty}},
+		"Number":    {"a time that is no string is malformed", []any{entry("A", int64(5)), entry("B", nil)}, []any{empty}},
+		"Fraction":  {"an observed generation that is no integer is ignored", []any{map[string]any{"type": "A", "status": "True", "reason": "R", "observedGeneration": 1.5}}, []any{entry("A", nil)}},
+		"Entry":     {"an entry of another type is an empty condition, and does not hide those after it", []any{"oops", entry("A", nil)}, []any{empty, entry("A", nil)}},
 		"List":      {"another value than a list has no conditions", "oops", []any{}},
 	}
 	for name, tc := range cases {
