@@ -48,20 +48,40 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestObservedConnectionDetails: a function observes the data of the Secret that a composed
-// resource names, and that is among the required resources.
+// TestObservedConnectionDetails checks which Secret among the required resources a function observes
+// as the connection details of the XR and of a composed resource, as Crossplane v2.4.0 does.
 func TestObservedConnectionDetails(t *testing.T) {
 	t.Parallel()
-	req := request(t, render.V2, xr)
-	req.Observed = []*unstructured.Unstructured{object(t, `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: a, annotations: {crossplane.io/composition-resource-name: one}}, spec: {writeConnectionSecretToRef: {name: s, namespace: ns}}}`)}
-	req.Required = []*unstructured.Unstructured{object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: ns}, data: {key: dmFsdWU=}}`)}
-	got := ""
-	run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		got = string(req.GetObserved().GetResources()["one"].GetConnectionDetails()["key"])
-		return &fnv1.RunFunctionResponse{}, nil
-	})
-	if _, err := render.Render(t.Context(), run, req); err != nil || got != "value" {
-		t.Errorf("got the connection detail %q and %v", got, err)
+	cases := map[string]struct {
+		reason             string
+		ref, xr, one       string
+		legacy             bool
+		wantXR, wantObject string
+	}{
+		"Cluster":   {"a cluster-scoped resource names the namespace", `{name: s, namespace: ns}`, `{name: alpha}`, `{name: a}`, false, "", "of ns"},
+		"Legacy":    {"only a legacy XR has a connection Secret", `{name: s, namespace: ns}`, `{name: alpha}`, `{name: a}`, true, "of ns", "of ns"},
+		"Own":       {"the Secret of a namespaced resource is in its own namespace", `{name: s, namespace: ns}`, `{name: alpha}`, `{name: a, namespace: team}`, false, "", "of team"},
+		"Namespace": {"the reference of a namespaced resource needs no namespace", `{name: s}`, `{name: alpha, namespace: team}`, `{name: a, namespace: team}`, true, "of team", "of team"},
+		"Unknown":   {"unknown fields of the reference are ignored", `{name: s, namespace: ns, x: 1}`, `{name: alpha}`, `{name: a}`, false, "", "of ns"},
+		"Number":    {"a name that is a number names no Secret", `{name: 5, namespace: ns}`, `{name: alpha}`, `{name: a}`, true, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, render.V2, `{apiVersion: gold.test/v1, kind: XWidget, metadata: `+tc.xr+`, spec: {writeConnectionSecretToRef: `+tc.ref+`}}`)
+			req.Legacy = tc.legacy
+			one := object(t, `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: `+tc.one+`, spec: {writeConnectionSecretToRef: `+tc.ref+`}}`)
+			one.SetAnnotations(map[string]string{"crossplane.io/composition-resource-name": "one"})
+			req.Observed = []*unstructured.Unstructured{one}
+			for namespace, data := range map[string]string{"ns": "b2YgbnM=", "team": "b2YgdGVhbQ=="} {
+				req.Required = append(req.Required, object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: `+namespace+`}, data: {key: `+data+`}}`))
+			}
+			run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				e2e.Equal(t, tc.reason, tc.wantXR, string(req.GetObserved().GetComposite().GetConnectionDetails()["key"]))
+				e2e.Equal(t, tc.reason, tc.wantObject, string(req.GetObserved().GetResources()["one"].GetConnectionDetails()["key"]))
+				return &fnv1.RunFunctionResponse{}, nil
+			})
+			e2e.Must(render.Render(t.Context(), run, req))(t)
+		})
 	}
 }
 

@@ -159,6 +159,9 @@ func pipelineOf(in Input, xr *unstructured.Unstructured, observed []*unstructure
 	if err != nil {
 		return pipelineInput{}, err
 	}
+	if !in.Legacy {
+		state.Composite.ConnectionDetails = nil // Only legacy XRs have a connection Secret.
+	}
 	return pipelineInput{
 		Steps:     in.Composition.Spec.Pipeline,
 		Validated: in.Validated,

@@ -171,11 +171,13 @@ func (s Store) Secret(namespace, name string) (map[string][]byte, bool) {
 
 // ConnectionDetails returns the data of the Secret in o's
 // writeConnectionSecretToRef, or nil if the store does not have this Secret.
+// The Secret of a namespaced object is in the object's own namespace.
 func (s Store) ConnectionDetails(o *unstructured.Unstructured) map[string][]byte {
-	ref, found, _ := unstructured.NestedStringMap(o.Object, "spec", fieldSecretRef)
-	if !found {
+	name, _, err := unstructured.NestedString(o.Object, "spec", fieldSecretRef, "name")
+	namespace, _, err2 := unstructured.NestedString(o.Object, "spec", fieldSecretRef, "namespace")
+	if err != nil || err2 != nil {
 		return nil
 	}
-	data, _ := s.Secret(cmp.Or(ref["namespace"], o.GetNamespace()), ref["name"])
+	data, _ := s.Secret(cmp.Or(o.GetNamespace(), namespace), name)
 	return data
 }
