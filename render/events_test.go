@@ -71,3 +71,29 @@ func TestReconcileRequest(t *testing.T) {
 	e2e.Equal(t, "a paused XR ignores the request", any("before"), fieldpath.At(r.XR, "status", "lastHandledReconcileAt"))
 	e2e.Equal(t, "a paused XR has its event only", []string{"ReconciliationPaused: Reconciliation is paused via the pause annotation"}, events(r))
 }
+
+// TestClaimConditionTypes checks that the types of conditions for the claim are added to those that
+// functions write to the status, as Crossplane v2.4.0 does.
+func TestClaimConditionTypes(t *testing.T) {
+	const target = `"conditions": [{"type": "X", "status": 2, "target": 2}, {"type": "Y", "status": 2, "target": 1}, {"type": "X", "status": 1, "target": 2}]`
+	cases := map[string]struct {
+		reason, status string
+		legacy         bool
+		want           any
+	}{
+		"None":    {"the types of conditions for the claim are written once", `{}`, true, []any{"X"}},
+		"Before":  {"other types stay", `{"claimConditionTypes": ["Q", "X"]}`, true, []any{"Q", "X"}},
+		"Added":   {"new types follow", `{"claimConditionTypes": ["Q"]}`, true, []any{"Q", "X"}},
+		"Modern":  {"an XR that is not legacy has no claim", `{}`, false, nil},
+		"Written": {"functions may write any status", `{"claimConditionTypes": ["Q"]}`, false, []any{"Q"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, render.V2, xr)
+			req.Legacy = tc.legacy
+			rsp := response(t, `{"desired": {"composite": {"resource": {"status": `+tc.status+`}}}, `+target+`}`)
+			r := e2e.Must(render.Render(t.Context(), answer(rsp), req))(t)
+			e2e.Equal(t, tc.reason, tc.want, fieldpath.At(r.XR, "status", "claimConditionTypes"))
+		})
+	}
+}

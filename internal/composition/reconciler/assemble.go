@@ -213,7 +213,7 @@ func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, re
 	for _, c := range conditionsOf(xr) {
 		cs.Set(c)
 	}
-	claim := setCustom(&cs, got.Conditions)
+	claim := setCustom(&cs, got.Conditions, fieldpath.List(status, "claimConditionTypes"))
 	cs.Set(Condition{Type: TypeSynced, Status: "True", Reason: "ReconcileSuccess"})
 	cs.Set(ready(got.Desired.GetComposite().GetReady(), got.Desired))
 	status["conditions"] = cs.Value()
@@ -225,9 +225,9 @@ func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, re
 }
 
 // setCustom sets the conditions that functions returned, except for the condition
-// types that Crossplane reserves. It returns the condition types that Crossplane
-// also sets on the claim.
-func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
+// types that Crossplane reserves. It returns claim, the condition types that Crossplane
+// also sets on the claim, with those of the custom conditions.
+func setCustom(cs *Conditions, custom []*fnv1.Condition, claim []any) []any {
 	reserved := []string{"Ready", "Synced", "Healthy", "UpToDate", "Responsive"}
 	for _, c := range custom {
 		if slices.Contains(reserved, c.GetType()) {
