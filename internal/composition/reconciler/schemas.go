@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,11 +22,13 @@ type Schema struct {
 	all  map[string]any
 }
 
-// Add adds the schemas in an OpenAPI v3 document that describe exactly one kind.
+// Add adds the schemas in an OpenAPI v3 document that describe exactly one kind. The first
+// schema of a kind counts.
 func (s Schemas) Add(doc map[string]any) {
 	all := fieldpath.Map(doc, "components", "schemas")
-	for name, def := range all {
-		if gvk, ok := kindOf(def); ok {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		gvk, ok := kindOf(all[name])
+		if _, known := s[gvk]; ok && !known {
 			s[gvk] = Schema{name: name, all: all}
 		}
 	}
@@ -39,43 +42,49 @@ const mostNodes = 1 << 20
 func (s Schemas) Check() error {
 	for gvk, def := range s {
 		left := mostNodes
-		if def.count(def.name, nil, &left); left < 0 {
+		if def.count(def.reference(), nil, &left); left < 0 {
 			return fmt.Errorf("the schema of %s has more than %d values with its references resolved", gvk.Kind, mostNodes)
 		}
 	}
 	return nil
 }
 
-// count subtracts from left the number of JSON values in the schema called name after its
-// references are resolved. It stops if left is negative. open has the names of the schemas
-// that contain this schema.
-func (s Schema) count(name string, open []string, left *int) {
-	if slices.Contains(open, name) {
-		*left--
-		return
-	}
-	s.countIn(s.all[name], append(open, name), left)
-}
-
-func (s Schema) countIn(v any, open []string, left *int) {
+// count subtracts from left the number of JSON values in the schema v after its references are
+// resolved. It stops if left is negative. open has the names of the schemas that contain this schema.
+func (s Schema) count(v any, open []string, left *int) {
 	if *left < 0 {
 		return
 	}
+	*left--
+	def, open := s.follow(v, open)
+	for key, e := range def {
+		switch inner := fieldpath.Map(e); {
+		case key == "properties":
+			for _, p := range inner {
+				s.count(p, open, left)
+			}
+		case isInner(key) && inner != nil:
+			s.count(inner, open, left)
+		default:
+			*left -= size(e)
+		}
+	}
+}
+
+// size returns the number of JSON values in v.
+func size(v any) int {
+	n := 1
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			s.countIn(e, open, left)
+			n += size(e)
 		}
 	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok {
-			s.count(strings.TrimPrefix(ref, refPrefix), open, left)
-			return
-		}
 		for _, e := range v {
-			s.countIn(e, open, left)
+			n += size(e)
 		}
 	}
-	*left--
+	return n
 }
 
 const refPrefix = "#/components/schemas/"
@@ -90,45 +99,76 @@ func kindOf(def any) (schema.GroupVersionKind, bool) {
 }
 
 // Find returns the schema for sel with its references resolved, or an empty
-// message if there is none. A recursive reference becomes an empty schema.
+// message if there is none.
 func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	found, ok := s[schema.FromAPIVersionAndKind(sel.GetApiVersion(), sel.GetKind())]
 	if !ok {
 		return &fnv1.Schema{}
 	}
-	st, err := newStruct(fieldpath.Map(found.resolve(found.name, nil)))
+	st, err := newStruct(fieldpath.Map(found.resolve(found.reference(), nil)))
 	if err != nil {
 		return &fnv1.Schema{}
 	}
 	return &fnv1.Schema{OpenapiV3: st}
 }
 
-// resolve returns the schema called name with its references resolved. open has
-// the names of the schemas that contain this schema.
-func (s Schema) resolve(name string, open []string) any {
-	if slices.Contains(open, name) {
-		return map[string]any{}
+// reference returns a reference to the schema.
+func (s Schema) reference() map[string]any { return map[string]any{"$ref": refPrefix + s.name} }
+
+// resolve returns the schema v with the references in its properties, additional properties and
+// items resolved. Like Crossplane, it keeps other references. open has the names of the schemas
+// that contain this schema.
+func (s Schema) resolve(v any, open []string) any {
+	def, open := s.follow(v, open)
+	if def == nil {
+		return v
 	}
-	return s.inline(s.all[name], append(slices.Clone(open), name))
+	out := maps.Clone(def)
+	for key, e := range def {
+		inner := fieldpath.Map(e)
+		switch {
+		case inner == nil:
+		case key == "properties":
+			properties := make(map[string]any, len(inner))
+			for name, p := range inner {
+				properties[name] = s.resolve(p, open)
+			}
+			out[key] = properties
+		case isInner(key):
+			out[key] = s.resolve(inner, open)
+		}
+	}
+	return out
 }
 
-func (s Schema) inline(v any, open []string) any {
-	switch v := v.(type) {
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = s.inline(v[i], open)
-		}
-		return out
-	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok {
-			return s.resolve(strings.TrimPrefix(ref, refPrefix), open)
-		}
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = s.inline(e, open)
-		}
-		return out
+// isInner reports whether the field key of a schema has one inner schema that Crossplane resolves.
+func isInner(key string) bool { return key == "additionalProperties" || key == "items" }
+
+// follow returns the schema that the schema v refers to, or v if it has no reference to a known
+// schema. The reference replaces the fields beside it. A recursive reference becomes an object
+// without properties. follow returns open with the name of the schema that it returns.
+func (s Schema) follow(v any, open []string) (map[string]any, []string) {
+	def := fieldpath.Map(v)
+	name := strings.TrimPrefix(refOf(def), refPrefix)
+	if slices.Contains(open, name) {
+		return map[string]any{"type": "object"}, open
 	}
-	return v
+	if to := fieldpath.Map(s.all[name]); to != nil {
+		return to, append(open, name)
+	}
+	return def, open
+}
+
+// refOf returns the reference of a schema, or "". Kubernetes wraps a reference in allOf if it has a
+// default or a description of its own.
+func refOf(def map[string]any) string {
+	if ref, ok := def["$ref"].(string); ok {
+		return ref
+	}
+	for _, e := range fieldpath.List(def, "allOf") {
+		if ref := refOf(fieldpath.Map(e)); ref != "" {
+			return ref
+		}
+	}
+	return ""
 }
