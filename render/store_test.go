@@ -85,6 +85,37 @@ func TestObservedConnectionDetails(t *testing.T) {
 	}
 }
 
+// TestRequiredKind checks which objects of three a function gets for a kind.
+func TestRequiredKind(t *testing.T) {
+	cases := map[string]struct {
+		reason, selector string
+		want             []string
+	}{
+		"Kind":      {"all objects of the kind are found", `"kind": "Allow"`, []string{"one", "two"}},
+		"List":      {"the kind of a list means the kind of its items, as in clients of Kubernetes", `"kind": "AllowList"`, []string{"one", "two"}},
+		"NamedList": {"an object with a name has exactly the kind", `"kind": "AllowList", "matchName": "three"`, []string{"three"}},
+		"Suffix":    {"List alone is a kind", `"kind": "List"`, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, render.V2, xr)
+			for name, kind := range map[string]string{"one": "Allow", "two": "Allow", "three": "AllowList"} {
+				req.Required = append(req.Required, object(t, `{apiVersion: gold.test/v1, kind: `+kind+`, metadata: {name: `+name+`}}`))
+			}
+			var got []string
+			run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				got = nil
+				for _, item := range req.GetRequiredResources()["key"].GetItems() {
+					got = append(got, (&unstructured.Unstructured{Object: item.GetResource().AsMap()}).GetName())
+				}
+				return response(t, `{"requirements": {"resources": {"key": {"apiVersion": "gold.test/v1", `+tc.selector+`}}}}`), nil
+			})
+			e2e.Must(render.Render(t.Context(), run, req))(t)
+			e2e.Equal(t, tc.reason, tc.want, got)
+		})
+	}
+}
+
 // TestWarnings checks the warnings about what functions cannot change.
 func TestWarnings(t *testing.T) {
 	t.Parallel()

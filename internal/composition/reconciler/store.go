@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,13 +28,18 @@ func (s Store) Check() error {
 
 // Exact returns the objects that match a selector by the rules of an API server,
 // sorted by namespace and name. It uses the first of several objects with the
-// same identity.
+// same identity. For a selector without a name, the suffix List of its kind is not
+// part of the kind: Crossplane lists the kind, as clients of Kubernetes do.
 func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	_, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName)
+	kind := sel.GetKind()
+	if item := strings.TrimSuffix(kind, "List"); !byName && item != "" {
+		kind = item
+	}
 	var found []*unstructured.Unstructured
 	seen := map[identity]bool{}
 	for _, o := range s {
-		if !hasKind(o, sel) || (byName || sel.GetNamespace() != "") && o.GetNamespace() != sel.GetNamespace() {
+		if !hasKind(o, sel.GetApiVersion(), kind) || (byName || sel.GetNamespace() != "") && o.GetNamespace() != sel.GetNamespace() {
 			continue
 		}
 		id := identityOf(o)
@@ -73,15 +79,15 @@ func (s Store) anywhere(sel *fnv1.ResourceSelector) []*unstructured.Unstructured
 func (s Store) find(sel *fnv1.ResourceSelector) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for _, o := range s {
-		if hasKind(o, sel) && matches(o, sel) {
+		if hasKind(o, sel.GetApiVersion(), sel.GetKind()) && matches(o, sel) {
 			found = append(found, o)
 		}
 	}
 	return found
 }
 
-func hasKind(o *unstructured.Unstructured, sel *fnv1.ResourceSelector) bool {
-	return o.GetAPIVersion() == sel.GetApiVersion() && o.GetKind() == sel.GetKind()
+func hasKind(o *unstructured.Unstructured, apiVersion, kind string) bool {
+	return o.GetAPIVersion() == apiVersion && o.GetKind() == kind
 }
 
 // An identity identifies an object in an API server.
