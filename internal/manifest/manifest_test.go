@@ -379,3 +379,19 @@ func TestFirstLine(t *testing.T) {
 		})
 	}
 }
+
+// TestJSON reads the JSON files of a folder.
+func TestJSON(t *testing.T) {
+	fsys := afero.NewMemMapFs()
+	for _, name := range []string{"d/b.json", "d/a/c.json", "d/a.yaml", "d/e.JSON", "yaml/a.yaml"} {
+		e2e.NoError(t, afero.WriteFile(fsys, name, []byte(`{"name": "`+name+`"}`), 0o600))
+	}
+	r := manifest.Reader{FS: fsys}
+	var got []string
+	for _, doc := range e2e.Must(r.JSON(t.Context(), "d"))(t) {
+		got = append(got, doc.Path)
+	}
+	e2e.Equal(t, "the .json files of a folder and its sub-folders are read", []string{"d/a/c.json", "d/b.json"}, got)
+	_, err := r.JSON(t.Context(), "yaml")
+	e2e.ErrorHas(t, "a folder without JSON files is refused", err, `reading "yaml": there is no JSON file`)
+}

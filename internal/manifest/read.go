@@ -103,21 +103,6 @@ func (r Reader) FirstObject(ctx context.Context, path string) (map[string]any, D
 // All returns the documents of a file. For a folder, it returns the documents of its .yaml
 // and .yml files, in the order of the file names, without sub-folders.
 func (r Reader) All(ctx context.Context, path string) ([]Document, error) {
-	return r.all(ctx, path, IsYAML)
-}
-
-// JSON returns the documents of a JSON file, or of all .json files in a folder. At least
-// one document is required.
-func (r Reader) JSON(ctx context.Context, path string) ([]Document, error) {
-	docs, err := r.all(ctx, path, func(name string) bool { return filepath.Ext(name) == ".json" })
-	if err == nil && len(docs) == 0 {
-		return nil, fmt.Errorf("reading %q: there is no JSON file", path)
-	}
-	return docs, err
-}
-
-// all returns the documents of a file, or of those files in a folder that isRead accepts by their names.
-func (r Reader) all(ctx context.Context, path string, isRead func(name string) bool) ([]Document, error) {
 	if docs, ok := r.given(path); ok {
 		return docs, nil
 	}
@@ -137,7 +122,7 @@ func (r Reader) all(ctx context.Context, path string, isRead func(name string) b
 	}
 	var all []Document
 	for _, e := range entries {
-		if e.IsDir() || !isRead(e.Name()) {
+		if e.IsDir() || !IsYAML(e.Name()) {
 			continue
 		}
 		docs, err := r.file(ctx, filepath.Join(path, e.Name()))
@@ -147,6 +132,31 @@ func (r Reader) all(ctx context.Context, path string, isRead func(name string) b
 		all = append(all, docs...)
 	}
 	return all, nil
+}
+
+// JSON returns the documents of a JSON file, or of all .json files in a folder and its sub-folders,
+// in the order of the paths. At least one document is required.
+func (r Reader) JSON(ctx context.Context, path string) (docs []Document, err error) {
+	_, given := r.given(path)
+	if dir, _ := afero.IsDir(r.FS, path); given || !dir {
+		docs, err = r.All(ctx, path)
+	} else {
+		err = afero.Walk(r.FS, path, func(name string, info fs.FileInfo, err error) error {
+			switch {
+			case err != nil:
+				return r.unreadable(name, err)
+			case filepath.Ext(name) != ".json" || !IsFile(r.FS, name, info.Mode()):
+				return nil
+			}
+			some, err := r.file(ctx, name)
+			docs = append(docs, some...)
+			return err
+		})
+	}
+	if err == nil && len(docs) == 0 {
+		err = fmt.Errorf("reading %q: there is no JSON file", path)
+	}
+	return docs, err
 }
 
 // given returns the result of r.Documents, if it is set.
