@@ -73,7 +73,7 @@ func TestObservedConnectionDetails(t *testing.T) {
 			one.SetAnnotations(map[string]string{"crossplane.io/composition-resource-name": "one"})
 			req.Observed = []*unstructured.Unstructured{one}
 			for namespace, data := range map[string]string{"ns": "b2YgbnM=", "team": "b2YgdGVhbQ=="} {
-				req.Required = append(req.Required, object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: `+namespace+`}, data: {key: `+data+`}}`))
+				req.Required = append(req.Required, object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: `+namespace+`}, data: {key: `+data+`, other: null, number: 5}}`))
 			}
 			run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 				e2e.Equal(t, tc.reason, tc.wantXR, string(req.GetObserved().GetComposite().GetConnectionDetails()["key"]))

@@ -157,7 +157,8 @@ func resources(found []*unstructured.Unstructured) *fnv1.Resources {
 	return rs
 }
 
-// Secret returns the data of a Secret in the store. It ignores stringData.
+// Secret returns the data of a Secret in the store. It ignores stringData, and values that are
+// not base64. A null is empty.
 func (s Store) Secret(namespace, name string) (map[string][]byte, bool) {
 	i := slices.IndexFunc(s, func(o *unstructured.Unstructured) bool {
 		return o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && o.GetNamespace() == namespace && o.GetName() == name
@@ -165,10 +166,11 @@ func (s Store) Secret(namespace, name string) (map[string][]byte, bool) {
 	if i < 0 {
 		return nil, false
 	}
-	encoded, _, _ := unstructured.NestedStringMap(s[i].Object, "data")
+	encoded := fieldpath.Map(s[i].Object, "data")
 	data := make(map[string][]byte, len(encoded))
 	for k, v := range encoded {
-		if b, err := base64.StdEncoding.DecodeString(v); err == nil {
+		text, isText := v.(string)
+		if b, err := base64.StdEncoding.DecodeString(text); err == nil && (isText || v == nil) {
 			data[k] = b
 		}
 	}
