@@ -51,7 +51,7 @@ func (d *decoder) value(at *field.Path, v any, t reflect.Type) {
 	}
 	switch {
 	case v == nil:
-	case decodesItself(t) || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+	case decodesItself(t) || isBytes(t):
 		d.scalar(at, v, t)
 	case t.Kind() == reflect.Struct:
 		d.object(at, v, t)
@@ -133,8 +133,17 @@ func isPlain(v any, t reflect.Type) bool {
 	}
 }
 
+// misfit adds a fault for a value of another type. Messages have no values of Secrets.
 func (d *decoder) misfit(at *field.Path, v any, t reflect.Type) {
+	if isBytes(t) || at != nil && at.Root().String() == "stringData" {
+		d.found = append(d.found, Of(field.TypeInvalid(at, field.OmitValueType{}, "must be "+kindOf(t))))
+		return
+	}
 	d.found = append(d.found, Of(field.TypeInvalid(at, messageValue(v), fmt.Sprintf("must be %s, not %s", kindOf(t), valueKind(v)))))
+}
+
+func isBytes(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
 }
 
 // messageValue returns the value that an error message shows for v. Messages
@@ -260,7 +269,7 @@ func kindOf(t reflect.Type) string {
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
+		if isBytes(t) {
 			return "text in base64"
 		}
 		return "a list"
