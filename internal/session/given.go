@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -30,6 +32,9 @@ type givenCheck func(ctx context.Context, doc manifest.Document, release schema.
 // A suspicion is an error only in strict renders.
 type suspicion struct{ error }
 
+// An undecodable is an error in every render.
+type undecodable struct{ error }
+
 // given reads the objects in files and folders, as Objects does, and checks them.
 func (s *Session) given(ctx context.Context, in Inputs, what string, paths []string, check givenCheck) ([]*unstructured.Unstructured, error) {
 	docs, err := documents(ctx, s.config.Reader, what, paths)
@@ -45,7 +50,7 @@ func (s *Session) given(ctx context.Context, in Inputs, what string, paths []str
 
 // checkGiven checks the documents that the user gives as objects of a cluster. It returns what
 // check finds if in.Strict is set, or the refusals if in.Invalid is RefuseInvalid, and otherwise
-// warns.
+// what cannot be decoded, and warns of the rest.
 func (s *Session) checkGiven(ctx context.Context, in Inputs, what string, docs []manifest.Document, check givenCheck) error {
 	var errs []error
 	for _, doc := range docs {
@@ -56,7 +61,11 @@ func (s *Session) checkGiven(ctx context.Context, in Inputs, what string, docs [
 			return context.Cause(ctx)
 		}
 		for _, err := range found {
-			if _, suspect := err.(suspicion); in.Strict || in.Invalid == RefuseInvalid && !suspect {
+			_, suspect := err.(suspicion)
+			bad, isBad := err.(undecodable)
+			if isBad {
+				errs = append(errs, bad.error)
+			} else if in.Strict || in.Invalid == RefuseInvalid && !suspect {
 				errs = append(errs, err)
 			} else {
 				s.warnOnce(err.Error())
@@ -150,7 +159,8 @@ func checkFunction(ctx context.Context, doc manifest.Document, release schema.Re
 	return errs
 }
 
-// checkCredentials is a givenCheck of credentials of functions, which only Secrets have.
+// checkCredentials is a givenCheck of credentials of functions, which only Secrets have. Like the
+// crossplane CLI, it refuses a Secret that cannot be decoded.
 func checkCredentials(ctx context.Context, doc manifest.Document, release schema.Release) (errs []error) {
 	objs, _, err := decodeAll(doc)
 	if err != nil {
@@ -163,8 +173,16 @@ func checkCredentials(ctx context.Context, doc manifest.Document, release schema
 			errs = append(errs, errors.New(text+hint.DidYouMean(hint.Nearest(gvk.Kind, []string{secret.Kind}))))
 		}
 	}
-	if len(errs) == 0 {
-		return checkRequired(ctx, doc, release)
+	if len(errs) > 0 {
+		return errs
+	}
+	errs = checkRequired(ctx, doc, release)
+	if slices.ContainsFunc(objs, func(u *unstructured.Unstructured) bool {
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &corev1.Secret{}) != nil
+	}) {
+		for i, err := range errs {
+			errs[i] = undecodable{err}
+		}
 	}
 	return errs
 }
