@@ -50,7 +50,10 @@ func checked(ctx context.Context, x xrd) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	_, rest, _ := strings.Cut(faults[0].Field, ".openAPIV3Schema.")
+	_, rest, inSchema := strings.Cut(faults[0].Field, ".openAPIV3Schema.")
+	if !inSchema {
+		return fmt.Errorf("the XRD would be invalid: %s", faults[0])
+	}
 	var names []string
 	for {
 		after, ok := strings.CutPrefix(rest, "properties.")
@@ -83,7 +86,7 @@ func (c *converter) object(fields map[string]any, at string) (map[string]any, er
 		}
 		defaults = defaults || schema["default"] != nil
 	}
-	object := map[string]any{"type": "object", "properties": properties}
+	object := objectOf(properties)
 	switch {
 	case required != nil:
 		object["required"] = required
@@ -162,8 +165,8 @@ func (c *converter) typed(name, at string) (schema map[string]any, required bool
 // A marker is a property of a field: name=value.
 type marker struct{ name, value string }
 
-// parseMarkers returns markers that are separated by spaces or "|". A value may be quoted, and
-// a list or an object of JSON.
+// parseMarkers returns markers that are separated by spaces, and possibly "|". A value may be quoted,
+// and a list or an object of JSON.
 func parseMarkers(text string) (all []marker, err error) {
 	for {
 		if text = strings.TrimLeft(text, " \t\n|"); text == "" {
@@ -181,41 +184,47 @@ func parseMarkers(text string) (all []marker, err error) {
 	}
 }
 
-// markerValue returns the value at the beginning of a text, without its quotes, and what
-// follows it. A backslash escapes a quote or a backslash.
+// unescape replaces escaped quotes and backslashes.
+var unescape = strings.NewReplacer(`\"`, `"`, `\\`, `\`)
+
+// markerValue returns the value at the beginning of a text, and what follows it. The quotes around a
+// value are removed.
 func markerValue(text string) (value, rest string, err error) {
-	var b strings.Builder
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch char := text[i]; {
-		case quoted && char == '\\' && i+1 < len(text) && strings.ContainsRune(`"\`, rune(text[i+1])):
-			if i++; depth > 0 {
-				b.WriteByte('\\')
-			}
-			b.WriteByte(text[i])
-			continue
+	depth, quoted, end := 0, false, 0
+	for ; end < len(text) && (quoted || depth > 0 || !strings.ContainsRune(" \t\n", rune(text[end]))); end++ {
+		switch char := text[end]; {
+		case quoted && char == '\\' && end+1 < len(text):
+			end++
 		case char == '"':
-			if quoted = !quoted; depth == 0 {
-				continue
-			}
+			quoted = !quoted
 		case quoted:
 		case char == '[' || char == '{':
 			depth++
 		case char == ']' || char == '}':
-			depth--
-		case depth == 0 && strings.ContainsRune(" \t\n|", rune(char)):
-			return b.String(), text[i:], nil
+			if depth--; depth < 0 {
+				return "", "", fmt.Errorf("the value %q has a closing bracket without an opening one; put it in quotes", text)
+			}
 		}
-		b.WriteByte(text[i])
 	}
-	if quoted {
+	switch value = text[:end]; {
+	case quoted:
 		return "", "", fmt.Errorf("the value %q has no closing quote", text)
+	case depth > 0:
+		return "", "", fmt.Errorf("the value %q has no closing bracket", text)
+	case len(value) > 1 && strings.HasPrefix(value, `"`) && strings.HasSuffix(value, `"`):
+		value = unescape.Replace(value[1 : len(value)-1])
 	}
-	return b.String(), "", nil
+	return value, text[end:], nil
 }
 
 // limits are the markers whose values are numbers, which schemas have under the same name.
 var limits = []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"}
+
+// typeOf has the type of the fields that a marker is for, if it is not for all.
+var typeOf = map[string]string{
+	"pattern": "string", "minLength": "string", "maxLength": "string",
+	"minItems": "array", "maxItems": "array", "uniqueItems": "array", "listType": "array", "listMapKey": "array",
+}
 
 // mark adds a marker, other than required, to the schema of a field.
 func (c *converter) mark(schema map[string]any, m marker, at string) (err error) {
@@ -224,12 +233,18 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 		all, _ := schema["x-kubernetes-validations"].([]any)
 		schema["x-kubernetes-validations"] = append(all, map[string]any{"rule": rule, "message": message})
 	}
+	if want := typeOf[m.name]; want != "" && want != kind {
+		return fmt.Errorf("marker %s: it is for the type %s, not for %s", m.name, want, kind)
+	}
 	on := false
 	switch m.name {
 	case "description", "pattern":
 		schema[m.name] = m.value
 	case "default":
-		schema[m.name], err = literal(kind, m.value)
+		if schema[m.name], err = literal(kind, m.value); kind == "string" {
+			// As in kro, a default may have the escapes of JSON, such as \n.
+			schema[m.name] = unquoted(m.value)
+		}
 	case "enum":
 		var values []any
 		for text := range strings.SplitSeq(m.value, ",") {
@@ -250,6 +265,11 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 		if on, err = strconv.ParseBool(m.value); on {
 			schema["x-kubernetes-list-type"] = "set"
 		}
+	case "listType":
+		schema["x-kubernetes-list-type"] = m.value
+	case "listMapKey":
+		keys, _ := schema["x-kubernetes-list-map-keys"].([]any)
+		schema["x-kubernetes-list-map-keys"] = append(keys, m.value)
 	case "printColumn":
 		if strings.Contains(at, "[]") {
 			return errors.New("marker printColumn: a column has one value, and cannot be a field in a list or a map")
@@ -263,7 +283,7 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 			schema[m.name], err = literal("number", m.value)
 			break
 		}
-		known := append([]string{"required", "default", "description", "enum", "pattern", "validation", "immutable", "uniqueItems", "printColumn"}, limits...)
+		known := append([]string{"required", "default", "description", "enum", "pattern", "validation", "immutable", "uniqueItems", "listType", "listMapKey", "printColumn"}, limits...)
 		err = fmt.Errorf("unknown marker %q, expected one of %s", m.name, strings.Join(known, ", "))
 		if near := hint.Nearest(m.name, known); near != "" {
 			err = fmt.Errorf("unknown marker %q: is it %s?", m.name, near)
@@ -274,6 +294,16 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 		err = fmt.Errorf("marker %s: %w", m.name, err)
 	}
 	return err
+}
+
+// unquoted returns the text that a string of JSON with this content has, or the content if that is
+// not JSON.
+func unquoted(content string) string {
+	var text string
+	if json.Unmarshal([]byte(`"`+content+`"`), &text) != nil {
+		return content
+	}
+	return text
 }
 
 // literal returns the value of a marker for a field of a type: a string, or JSON.

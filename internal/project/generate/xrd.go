@@ -216,6 +216,15 @@ func described(schema map[string]any, text string) map[string]any {
 	return schema
 }
 
+// objectOf returns the schema of an object. As in the files of the crossplane CLI, an object without
+// properties has no field for them.
+func objectOf(properties map[string]any) map[string]any {
+	if len(properties) == 0 {
+		return map[string]any{"type": "object"}
+	}
+	return map[string]any{"type": "object", "properties": properties}
+}
+
 // inferred returns the schema of a value. A value whose type is not known, such as a null or
 // an item of a list with several types, may have any type.
 func inferred(value any) map[string]any {
@@ -234,7 +243,7 @@ func inferred(value any) map[string]any {
 		for key, value := range v {
 			properties[key] = inferred(value)
 		}
-		return map[string]any{"type": "object", "properties": properties}
+		return objectOf(properties)
 	case []any:
 		items := unknown
 		for i, item := range v {
@@ -261,13 +270,16 @@ func merged(a, b map[string]any) map[string]any {
 	case "object":
 		into, _ := a["properties"].(map[string]any)
 		from, _ := b["properties"].(map[string]any)
+		all := map[string]any{}
+		maps.Copy(all, into)
 		for key, value := range from {
 			schema, _ := value.(map[string]any)
 			if old, ok := into[key].(map[string]any); ok {
 				schema = merged(old, schema)
 			}
-			into[key] = schema
+			all[key] = schema
 		}
+		return objectOf(all)
 	case "array":
 		old, _ := a["items"].(map[string]any)
 		other, _ := b["items"].(map[string]any)

@@ -172,6 +172,7 @@ func TestSimpleSchemaRefuses(t *testing.T) {
 		"Value":   {"a field has a type", "spec: {a: 1}", "spec.a is 1, expected a type"},
 		"Cycle":   {"types cannot contain themselves", "spec: {a: A}\ncustomTypes: {A: {b: '[]A'}}", `spec.a.b[] has the type "A", which contains itself`},
 		"NoSpec":  {"an XR has a spec", "status: {}", "schema.yaml:1: spec is missing: expected an XR with an apiVersion"},
+		"Printer": {"a printer column has a type", "spec: {a: string}\nadditionalPrinterColumns: [{name: A, jsonPath: .spec.a}]", "the XRD would be invalid: spec.versions[0].additionalPrinterColumns[0].type: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e2e.ErrorHas(t, tc.reason, e2e.Err(schemaOf(t, tc.text)), tc.want)
