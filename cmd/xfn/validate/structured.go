@@ -28,11 +28,11 @@ type resource struct {
 }
 
 // A fault is an error or a warning of a resource. The fields before Line are those of the crossplane CLI.
-// The CLI also has the field value.
 type fault struct {
 	Type    validate.FaultType `json:"type"`
 	Field   string             `json:"field,omitempty"`
 	Message string             `json:"message"`
+	Value   any                `json:"value,omitempty"`
 	Line    int                `json:"line,omitempty"`
 	Nearest string             `json:"nearest,omitempty"`
 }
@@ -56,6 +56,9 @@ func resourceOf(r validate.Result) resource {
 	}
 	for _, f := range r.Faults {
 		one := fault{Type: cmp.Or(f.Type, validate.Schema), Field: f.Field, Message: f.Text, Line: f.Line, Nearest: f.Nearest}
+		if !r.Partial { // The crossplane CLI prints no values of kinds of Kubernetes, such as Secret.
+			one.Value = f.Value
+		}
 		if f.Warning {
 			out.Warnings = append(out.Warnings, one)
 		} else {

@@ -80,6 +80,8 @@ type Fault struct {
 	Line  int
 	// Text is the API server's message, which includes the path of the field.
 	Text string
+	// Value is the value that the API server names as wrong, the name of an unknown field, or nil.
+	Value any
 	// Nearest is the known field whose name is most similar to the name of an unknown
 	// field, or the allowed value that is most similar to an invalid value, or empty.
 	Nearest string
@@ -192,7 +194,10 @@ func Unreadable(doc manifest.Document, err error) Result {
 func faults(at place, all []schema.Fault) []Fault {
 	out := make([]Fault, len(all))
 	for i, f := range all {
-		out[i] = Fault{Type: typeOf(f), Field: f.Field, Line: at.line(f.Field), Text: f.String(), Nearest: f.Nearest, last: f.Unchecked}
+		out[i] = Fault{Type: typeOf(f), Field: f.Field, Line: at.line(f.Field), Text: f.String(), Value: f.Value, Nearest: f.Nearest, last: f.Unchecked}
+		if f.Unknown {
+			out[i].Value = f.Field[strings.LastIndexByte(f.Field, '.')+1:]
+		}
 		out[i].boolean = at.boolean(out[i])
 	}
 	return out
