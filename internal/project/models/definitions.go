@@ -176,12 +176,17 @@ func (s *Schema) setKind(gvk groupVersionKind) {
 	}
 }
 
-// embed adds the native fields to each embedded resource in s, as an API server does.
+// embed adds the native fields to each embedded resource in s, as an API server does. As in the
+// crossplane CLI, an embedded resource of any kind is a map.
 func (s *Schema) embed() {
 	for _, child := range s.children() {
 		child.embed()
 	}
-	if !s.Embedded {
+	switch {
+	case !s.Embedded:
+		return
+	case s.Open:
+		s.Embedded, s.Open, s.Type, s.AdditionalProperties = false, false, "object", &Schema{boolean: "true"}
 		return
 	}
 	s.typeMeta("apiVersion defines the versioned schema of this representation of an object. More info: "+docsURL+"#resources",

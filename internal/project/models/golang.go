@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -51,7 +52,7 @@ func goPath(d Definitions, name string) string {
 	if len(n.group) == 1 && slices.Contains([]string{"apps", "autoscaling", "batch", "policy"}, n.group[0]) {
 		return path.Join("io/k8s", n.group[0], n.version, base)
 	}
-	return join(append(slices.Clone(n.group), n.version, base)...)
+	return path.Join(append(slices.Clone(n.group), n.version, base)...)
 }
 
 // kubernetesPath returns the folder of a type of Kubernetes itself, or "".
@@ -79,6 +80,9 @@ type golang struct {
 	// used has the names of the declared types, and imports the aliases by package.
 	used    map[string]bool
 	imports map[string]string
+	// inMap counts the maps around the schema. The crossplane CLI writes structs in maps without names,
+	// which aliases are equal to.
+	inMap int
 	// enums has the constants and the method of each type with an enum.
 	enums          map[string][]string
 	types, methods bytes.Buffer
@@ -134,7 +138,7 @@ func (g *golang) comment(name, text string) {
 }
 
 // goType returns the type for a schema. If the type needs a declaration, it has the given
-// name. full is the path to the schema with the name of the definition.
+// name. full is the name of the definition and the path to the schema, separated by underscores.
 func (g *golang) goType(s *Schema, name, full string) string {
 	if target := s.target(); target != "" {
 		return g.refer(target)
@@ -205,9 +209,9 @@ func (g *golang) scalar(s *Schema, name string) string {
 
 // enum writes a constant for each value of an enum, and the method Valid.
 func (g *golang) enum(s *Schema, name, basic string) {
-	var constants, cases []string
+	var literals, names, constants, cases []string
 	for _, v := range s.Enum {
-		literal, text := fmt.Sprintf("%q", fmt.Sprint(v)), capitalize(fmt.Sprint(v))
+		literal, text := fmt.Sprintf("%q", fmt.Sprint(v)), fmt.Sprint(v)
 		if basic != "string" {
 			literal = fmt.Sprint(v)
 			text = strings.Replace(text, "-", "Minus", 1)
@@ -215,12 +219,21 @@ func (g *golang) enum(s *Schema, name, basic string) {
 		if v == nil {
 			continue
 		}
-		constant := unique(g.used, name+strings.TrimPrefix(goName("X"+capitalize(goName(text))), "X"))
-		if fmt.Sprint(v) == "" {
-			constant = unique(g.used, name+"Empty")
+		constant := goName(name + capitalize(text))
+		for i, free := 1, constant; slices.Contains(names, constant); i++ {
+			constant = free + strconv.Itoa(i)
 		}
+		names, literals = append(names, constant), append(literals, literal)
+	}
+	// A value without letters and digits would have the name of the type.
+	prefix := ""
+	if slices.Contains(names, name) {
+		prefix = name
+	}
+	for i, constant := range names {
+		constant = unique(g.used, prefix+constant)
 		cases = append(cases, constant)
-		constants = append(constants, fmt.Sprintf("%s %s = %s\n", constant, name, literal))
+		constants = append(constants, fmt.Sprintf("%s %s = %s\n", constant, name, literals[i]))
 	}
 	slices.Sort(constants)
 	slices.Sort(cases)
@@ -237,7 +250,13 @@ func (g *golang) object(s *Schema, name, full string) string {
 		if more.boolean != "" {
 			return "map[string]interface{}"
 		}
-		return "map[string]" + g.goType(more, g.nested(more, name+"Value"), full)
+		value := name + "Value"
+		if len(more.alternatives()) > 0 {
+			value = full + "_AdditionalProperties"
+		}
+		g.inMap++
+		defer func() { g.inMap-- }()
+		return "map[string]" + g.goType(more, g.nested(more, value), full)
 	}
 	if len(s.Properties) == 0 {
 		g.comment(name, s.Description)
@@ -248,15 +267,22 @@ func (g *golang) object(s *Schema, name, full string) string {
 	used := map[string]bool{}
 	for _, key := range s.names() {
 		p, field := s.Properties[key], goName(key)
-		child := name + strings.TrimPrefix(goName("X"+capitalize(field)), "X")
-		t := g.goType(p, g.nested(p, child), full+field)
+		child := goName(name + capitalize(key))
+		if g.inMap > 0 && len(p.alternatives()) > 0 {
+			child = full + "_" + field
+		}
+		t := g.goType(p, g.nested(p, child), full+"_"+field)
 		for _, line := range lines(p.Description) {
 			fmt.Fprintf(&body, "// %s\n", line)
 		}
 		fmt.Fprintf(&body, "%s *%s `json:%q`\n", unique(used, field), t, key+",omitempty")
 	}
 	g.comment(name, s.Description)
-	fmt.Fprintf(&g.types, "type %s struct {\n%s}\n", name, body.String())
+	alias := ""
+	if g.inMap > 0 {
+		alias = "= "
+	}
+	fmt.Fprintf(&g.types, "type %s %sstruct {\n%s}\n", name, alias, body.String())
 	return name
 }
 
@@ -264,7 +290,7 @@ func (g *golang) object(s *Schema, name, full string) string {
 func (g *golang) union(all []*Schema, name, full string) string {
 	var alternatives []string
 	for i, a := range all {
-		alternative := unique(g.used, fmt.Sprintf("%s%d", full, i))
+		alternative := unique(g.used, fmt.Sprintf("%s%d", strings.ReplaceAll(full, "_", ""), i))
 		alternatives = append(alternatives, alternative)
 		t := g.goType(a, alternative+"Type", alternative+"Type")
 		fmt.Fprintf(&g.types, "// %s is a value of %s.\ntype %s = %s\n\n", alternative, name, alternative, t)

@@ -157,7 +157,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	v1beta1 "dev.crossplane.io/models/org/example/import_it/gateway/v1beta1"
+	v1beta1 "dev.crossplane.io/models/org/example/import-it/gateway/v1beta1"
 	v1 "dev.crossplane.io/models/org/example/platform/v1"
 )
 

@@ -69,13 +69,17 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 	return d.Decode((*plain)(s))
 }
 
-// MarshalJSON also encodes a boolean.
+// MarshalJSON also encodes a boolean. A schema that allows any value is true, as in the crossplane CLI.
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	if s.boolean != "" {
 		return []byte(s.boolean), nil
 	}
 	type plain Schema
-	return json.Marshal((*plain)(s))
+	data, err := json.Marshal((*plain)(s))
+	if string(data) == "{}" {
+		data = []byte("true")
+	}
+	return data, err
 }
 
 // DecodeSchema decodes a schema of JSON types.

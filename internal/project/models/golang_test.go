@@ -1,0 +1,81 @@
+package models_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/project/models"
+)
+
+// generateFor writes the models of a kind whose spec has one field, and returns their folder.
+func generateFor(t *testing.T, field string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "crd.yaml")
+	e2e.WriteFile(t, path, `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.cert-manager.example.org}
+spec:
+  group: cert-manager.example.org
+  names: {kind: Thing, plural: things}
+  versions:
+  - name: v1
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {`+field+`}}}}}
+`)
+	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Go, models.JSON}}
+	generate(t, to, source(t, path))
+	return to.Dir
+}
+
+// The names and types are those of the crossplane CLI v2.5.0, so that functions compile with the
+// models of both programs. The CLI also puts a group with a hyphen into a folder with a hyphen.
+func TestGoNames(t *testing.T) {
+	const union = "{x-kubernetes-int-or-string: true}"
+	for name, tc := range map[string]struct{ reason, field, want string }{
+		"Digits":     {"a constant of a version has no letter before the digits", "f: {type: string, enum: ['14', '5.7']}", `ThingSpecF14 ThingSpecF = "14"; ThingSpecF57 ThingSpecF = "5.7"`},
+		"Initialism": {"a single capital before a word makes no initialism", "f: {type: string, enum: [id]}", `ThingSpecFId ThingSpecF = "id"`},
+		"Words":      {"an initialism is a whole word", "size: {type: string, enum: [id]}", `ThingSpecSizeID ThingSpecSize = "id"`},
+		"Same":       {"the second constant of a name has a number", "f: {type: string, enum: [a.b, a-b]}", `ThingSpecFAB ThingSpecF = "a.b"; ThingSpecFAB1 ThingSpecF = "a-b"`},
+		"Empty":      {"a constant does not have the name of its type", "f: {type: string, enum: ['', a]}", `ThingSpecFThingSpecF ThingSpecF = ""; ThingSpecFThingSpecFA ThingSpecF = "a"`},
+		"Embedded":   {"an embedded resource of any kind is a map", "f: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}", "F *map[string]interface{} `json:\"f,omitempty\"`"},
+		"Union":      {"a value of a map that is a number or a string has a type of its own", "f: {type: object, additionalProperties: " + union + "}", "F *map[string]OrgExampleCertManagerV1Thing_Spec_F_AdditionalProperties `json:"},
+		"Nested":     {"a union inside of a map is named by its path", "f: {type: object, additionalProperties: {type: object, properties: {p: " + union + "}}}", "P *OrgExampleCertManagerV1Thing_Spec_F_P `json:"},
+		"Map":        {"a struct in a map is equal to one without a name", "f: {type: object, additionalProperties: {type: object, properties: {x: {type: string}}}}", "type ThingSpecFValue = struct { X *string `json:\"x,omitempty\"` }"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := generateFor(t, tc.field)
+			all := strings.Join(outline(t, filepath.Join(dir, "go/org/example/cert-manager/v1/thing.go")), "\n")
+			for want := range strings.SplitSeq(tc.want, "; ") {
+				e2e.Has(t, tc.reason, all, want)
+			}
+		})
+	}
+}
+
+// The JSON Schemas have the bytes of the crossplane CLI v2.5.0.
+func TestJSONOfAnyValue(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, field, want string }{
+		"Embedded": {"an embedded resource may have any fields", "f: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}", `{"f":{"additionalProperties":true,"type":"object"}}`},
+		"Any":      {"a field without a type may have any value", "f: {x-kubernetes-preserve-unknown-fields: true}", `{"f":true}`},
+		"Items":    {"items without a type may have any value", "f: {type: array, items: {x-kubernetes-preserve-unknown-fields: true}}", `{"f":{"items":true,"type":"array"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := generateFor(t, tc.field)
+			e2e.Has(t, tc.reason, e2e.ReadFile(t, filepath.Join(dir, "json/org-example-cert-manager-v1-Thing.schema.json")), `"spec":{"properties":`+tc.want)
+		})
+	}
+}
+
+// A function that the crossplane CLI v2.5.0 generated has checksums of these versions only. Go
+// refuses to compile it with models that require other versions.
+func TestGoRequiresVersionsOfCrossplane(t *testing.T) {
+	dir := generateFor(t, "f: {type: string}")
+	mod, sum := e2e.ReadFile(t, filepath.Join(dir, "go/go.mod")), e2e.ReadFile(t, filepath.Join(dir, "go/go.sum"))
+	template := e2e.ReadFile(t, "../generate/files/go/go.mod.txt")
+	for _, version := range []string{"github.com/oapi-codegen/runtime v1.1.0", "k8s.io/apimachinery v0.33.0", "github.com/google/uuid v1.6.0"} {
+		e2e.Has(t, "the module of the models", mod, "\t"+version)
+		e2e.Has(t, "the module of a function", template, "\t"+version)
+		e2e.Has(t, "the checksums of the models", sum, version+" h1:")
+	}
+}
