@@ -26,9 +26,11 @@ func blobChild(dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.Hold(ctx, "a"); err != nil {
+	use, err := d.Hold(ctx, "a")
+	if err != nil {
 		return err
 	}
+	defer use.Close() // A file that nothing refers to is closed by the garbage collector.
 	half := len(content) / 2
 	sum, size, _ := v1.SHA256(bufio.NewReader(&source{data: content}))
 	return d.Fetch(ctx, v1.Descriptor{Digest: sum, Size: size}, func(context.Context, int64) io.ReadCloser {
