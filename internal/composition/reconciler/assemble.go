@@ -33,7 +33,7 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 	for _, r := range got.Results {
 		out.Results = append(out.Results, resultEvent(r))
 	}
-	refs := []any{}
+	refs, known := []any{}, objects{}
 	var itself map[string]any
 	for _, name := range manifest.Keys(got.Desired.GetResources()) {
 		u := body(got.Desired.GetResources()[name])
@@ -59,6 +59,7 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 			itself = u.Object
 			continue
 		}
+		out.Warnings = append(out.Warnings, known.add(u, name)...)
 		out.Composed = append(out.Composed, u.Object)
 	}
 	for _, name := range unreadyNames(got.Desired) {
@@ -74,6 +75,20 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 		out.Context, out.HasContext = document("Context", "fields", got.Context.AsMap()), true
 	}
 	return out, nil
+}
+
+// objects has the name in the pipeline of each object that the pipeline desires.
+type objects map[identity]string
+
+// add returns a warning if another resource is the same object. Crossplane applies both, in the
+// order of a Go map, and knows the object by one of their names in the next reconcile.
+func (o objects) add(u *unstructured.Unstructured, name string) (warnings []string) {
+	id := identityOf(u)
+	if before, ok := o[id]; ok && (u.GetName() != "" || u.GetGenerateName() == "") {
+		warnings = append(warnings, fmt.Sprintf("resources %q and %q are the same object, and Crossplane applies them in a random order", before, name))
+	}
+	o[id] = name
+	return warnings
 }
 
 // isSame reports whether a composed resource is the XR itself. In this case

@@ -64,13 +64,14 @@ func (v ClassicVersion) pipeline(in Input, state *fnv1.State) pipelineInput {
 // classic versions of `crossplane render` print.
 func (v ClassicVersion) assemble(in Input, got *outcome) (*Output, error) {
 	out := got.output(in.ConnectionSecretKeys)
-	observed := ByName(in.Observed)
+	observed, known := ByName(in.Observed), objects{}
 	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
 		u := body(got.Desired.GetResources()[name])
 		keepIdentity(u, observed[name])
 		if err := v.adopt(u, in.XR, name); err != nil {
 			return nil, fmt.Errorf("composing resource %q: %w", name, err)
 		}
+		out.Warnings = append(out.Warnings, known.add(u, name)...)
 		out.Composed = append(out.Composed, u.Object)
 	}
 	for _, r := range got.Results {

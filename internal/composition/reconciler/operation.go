@@ -144,7 +144,7 @@ func (o *Output) addOperation(op *unstructured.Unstructured, got *outcome) error
 	status := fieldpath.Map(op.Object, "status")
 	addOutputs(status, got.Outputs)
 	refs := fieldpath.List(status, "appliedResourceRefs")
-	known := map[identity]string{}
+	known := objects{}
 	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
 		u := body(got.Desired.GetResources()[name])
 		if u.GetKind() == "" {
@@ -152,13 +152,10 @@ func (o *Output) addOperation(op *unstructured.Unstructured, got *outcome) error
 		}
 		fixConditions(u)
 		o.Composed = append(o.Composed, u.Object)
-		if before, ok := known[identityOf(u)]; ok {
-			o.Warnings = append(o.Warnings, fmt.Sprintf("resources %q and %q are the same object, and Crossplane applies them in a random order", before, name))
-		}
+		o.Warnings = append(o.Warnings, known.add(u, name)...)
 		if u.GetName() == "" {
 			o.Warnings = append(o.Warnings, fmt.Sprintf("resource %q has no name, so an API server refuses it", name))
 		}
-		known[identityOf(u)] = name
 		if ref := appliedReference(u); !slices.ContainsFunc(refs, func(r any) bool { return reflect.DeepEqual(r, any(ref)) }) {
 			refs = append(refs, ref)
 		}
