@@ -1,7 +1,6 @@
 package rootfs
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -36,15 +35,4 @@ func isOwn(entry *os.File) error {
 func mayNotRun(f *os.File) bool {
 	var stat unix.Statfs_t
 	return unix.Fstatfs(int(f.Fd()), &stat) == nil && stat.Flags&unix.ST_NOEXEC != 0
-}
-
-// syncFiles syncs the whole file system that contains dir. Syncing each file would take
-// longer than unpacking.
-func syncFiles(dir string) (err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd())))
 }

@@ -138,9 +138,9 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 	if err := errors.Join(fill(root), root.Close()); err != nil {
 		return err
 	}
-	// Without syncFiles, a power failure could leave the name of a complete root without its
+	// Without SyncFiles, a power failure could leave the name of a complete root without its
 	// content.
-	if err := syncFiles(e.dir); err != nil {
+	if err := fsx.SyncFiles(e.dir); err != nil {
 		return fsx.Cause(err)
 	}
 	return fsx.Cause(dir.Rename(partialName, rootName))

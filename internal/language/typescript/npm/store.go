@@ -111,6 +111,7 @@ func (s *Store) Get(ctx context.Context, all []*Package, dir, root string) (map[
 		}
 	}
 	var mu sync.Mutex
+	added := &stage{store: s}
 	got, fetched := map[string]Unpacked{}, map[Digest]func() (Unpacked, error){}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
@@ -120,7 +121,7 @@ func (s *Store) Get(ctx context.Context, all []*Package, dir, root string) (map[
 			continue
 		}
 		if fetched[digest] == nil {
-			fetched[digest] = sync.OnceValues(func() (Unpacked, error) { return s.get(ctx, p, digest, locals{dir, root}) })
+			fetched[digest] = sync.OnceValues(func() (Unpacked, error) { return s.get(ctx, p, digest, locals{dir, root}, added) })
 		}
 		get := fetched[digest]
 		g.Go(func() error {
@@ -134,7 +135,8 @@ func (s *Store) Get(ctx context.Context, all []*Package, dir, root string) (map[
 			return nil
 		})
 	}
-	return got, g.Wait()
+	err := g.Wait()
+	return got, errors.Join(err, added.publish())
 }
 
 // checkOffline returns an error with the packages that must be downloaded.
@@ -159,33 +161,28 @@ func (s *Store) checkOffline(all []*Package, digests map[string]Digest) error {
 	return hint.Wrap(fmt.Errorf("the cache lacks packages, and downloads are forbidden: %s", text), "run once without "+hint.Offline)
 }
 
-// get returns the package with this digest.
-func (s *Store) get(ctx context.Context, p *Package, digest Digest, local locals) (_ Unpacked, err error) {
+// get returns the package with this digest. It adds the package to the stage if the store does not
+// have it.
+func (s *Store) get(ctx context.Context, p *Package, digest Digest, local locals, added *stage) (_ Unpacked, err error) {
 	if u, ok := s.find(digest); ok {
 		return u, nil
 	}
 	if digest.Algorithm == weak {
 		s.Progress.Warn(fmt.Sprintf("%s has only a SHA-1 digest, which an attacker can forge", p))
 	}
-	parent, err := os.OpenRoot(s.Dir)
-	if err != nil {
-		return Unpacked{}, fsx.Cause(err)
-	}
-	work, err := fsx.MakeTempDir(parent)
+	dir, err := added.open()
 	if err != nil {
 		return Unpacked{}, err
 	}
-	defer func() { err = errors.Join(err, work.Close()) }()
-	staged := filepath.Join(s.Dir, work.Name)
-	tarball, err := os.Create(filepath.Join(staged, "tarball"))
+	tarball, err := os.CreateTemp(dir, "tarball")
 	if err != nil {
 		return Unpacked{}, fsx.Cause(err)
 	}
-	defer func() { err = errors.Join(err, tarball.Close()) }()
+	defer func() { err = errors.Join(err, tarball.Close(), os.Remove(tarball.Name())) }()
 	if err := s.fetch(ctx, tarball, p, digest, local); err != nil {
 		return Unpacked{}, err
 	}
-	return s.add(ctx, tarball, digest, filepath.Join(staged, digest.Hex))
+	return added.add(ctx, tarball, digest)
 }
 
 func (s *Store) path(d Digest) string {
@@ -207,13 +204,39 @@ func (s *Store) find(d Digest) (Unpacked, bool) {
 	return u, true
 }
 
-// add unpacks a tarball with the digest d into the folder staged, and moves the folder into
-// the store.
-func (s *Store) add(ctx context.Context, tarball *os.File, d Digest, staged string) (Unpacked, error) {
-	if err := os.MkdirAll(filepath.Join(staged, contentFolder), 0o700); err != nil {
+// A stage has the packages that a call of Get adds to the store, in a temporary directory.
+type stage struct {
+	store *Store
+	mu    sync.Mutex
+	dir   *fsx.TempDir // nil before the first package
+	whole []Digest
+}
+
+// open returns the path of the directory, and creates it if it does not exist.
+func (t *stage) open() (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dir == nil {
+		parent, err := os.OpenRoot(t.store.Dir)
+		if err != nil {
+			return "", fsx.Cause(err)
+		}
+		if t.dir, err = fsx.MakeTempDir(parent); err != nil {
+			return "", err
+		}
+	}
+	return t.path(), nil
+}
+
+func (t *stage) path() string { return filepath.Join(t.store.Dir, t.dir.Name) }
+
+// add unpacks a tarball with the digest d into the directory. The Unpacked can be read after publish.
+func (t *stage) add(ctx context.Context, tarball *os.File, d Digest) (Unpacked, error) {
+	dir := filepath.Join(t.path(), d.Hex)
+	if err := os.MkdirAll(filepath.Join(dir, contentFolder), 0o700); err != nil {
 		return Unpacked{}, fsx.Cause(err)
 	}
-	root, err := os.OpenRoot(filepath.Join(staged, contentFolder))
+	root, err := os.OpenRoot(filepath.Join(dir, contentFolder))
 	if err != nil {
 		return Unpacked{}, fsx.Cause(err)
 	}
@@ -225,17 +248,36 @@ func (s *Store) add(ctx context.Context, tarball *os.File, d Digest, staged stri
 	if err != nil {
 		return Unpacked{}, err
 	}
-	if err := os.WriteFile(filepath.Join(staged, factsFile), data, 0o400); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, factsFile), data, 0o400); err != nil {
 		return Unpacked{}, fsx.Cause(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(s.path(d)), 0o700); err != nil {
-		return Unpacked{}, fsx.Cause(err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.whole = append(t.whole, d)
+	return Unpacked{Dir: filepath.Join(t.store.path(d), contentFolder), Digest: d, Facts: facts}, nil
+}
+
+// publish moves the whole packages into the store, and removes the directory. The packages are synced
+// first, because find trusts the files of the store: after a power failure they could be empty.
+func (t *stage) publish() (err error) {
+	if t.dir == nil {
+		return nil
 	}
-	// Another process may have added the package.
-	if err := os.Rename(staged, s.path(d)); err != nil && !exists(s.path(d)) {
-		return Unpacked{}, fsx.Cause(err)
+	defer func() { err = errors.Join(err, t.dir.Close()) }()
+	if err := fsx.SyncFiles(t.path()); err != nil {
+		return fmt.Errorf("syncing cache %q: %w", t.store.Dir, fsx.Cause(err))
 	}
-	return Unpacked{Dir: filepath.Join(s.path(d), contentFolder), Digest: d, Facts: facts}, nil
+	for _, d := range t.whole {
+		to := t.store.path(d)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return fsx.Cause(err)
+		}
+		// Another process may have added the package.
+		if err := os.Rename(filepath.Join(t.path(), d.Hex), to); err != nil && !exists(to) {
+			return fsx.Cause(err)
+		}
+	}
+	return nil
 }
 
 func exists(path string) bool {
