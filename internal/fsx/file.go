@@ -132,14 +132,18 @@ func (f *AtomicFile) Write(p []byte) (int, error) {
 	return n, Cause(err)
 }
 
-// WriteAt writes p at the offset off.
+// WriteAt writes p at the offset off. An error names the directory, because callers do not know the
+// temporary file.
 func (f *AtomicFile) WriteAt(p []byte, off int64) (int, error) {
 	n, err := f.f.WriteAt(p, off)
 	if end := off + int64(n); end-f.started >= writeback {
 		f.startWriteback(f.started, end)
 		f.started = end
 	}
-	return n, Cause(err)
+	if err != nil {
+		err = fmt.Errorf("writing a file in %q: %w", filepath.Dir(f.f.Name()), Cause(err))
+	}
+	return n, err
 }
 
 // ReadAt reads from the offset off.

@@ -150,8 +150,8 @@ func TestFullDisk(t *testing.T) {
 			defer func() { e2e.NoError(t, syscall.Unmount(out, 0)) }()
 			e2e.WriteFile(t, filepath.Join(out, "out.xpkg"), "old")
 			err := buildIn(t.Context(), dir, nil)
-			if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".tmp") {
-				t.Errorf("got %v, want one sentence about the disk", err)
+			if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".tmp") || !strings.Contains(err.Error(), out) {
+				t.Errorf("got %v, want one sentence about the disk of %s", err, out)
 			}
 			e2e.Equal(t, "the old file is gone", "old", e2e.ReadFile(t, filepath.Join(out, "out.xpkg")))
 			if left := slices.Concat(e2e.Names(t, out), e2e.Names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
