@@ -39,6 +39,22 @@ func TestShareOfOtherUser(t *testing.T) {
 	runtime.KeepAlive(shared)
 }
 
+// TestFetchBlobToFullDisk checks that a cache does not keep the disk full.
+func TestFetchBlobToFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("this system cannot mount a tmpfs: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	data := make([]byte, 1<<20)
+	src := &source{data: data}
+	err := openBlobDir(t, dir).Fetch(t.Context(), describe(t, data), src.open, func(int64) {})
+	e2e.ErrorIs(t, "the disk is full", err, syscall.ENOSPC)
+	if left := e2e.Names(t, filepath.Join(dir, "partial")); len(left) > 0 {
+		t.Errorf("the full disk still has %q", left)
+	}
+}
+
 type outcome struct {
 	value any
 	err   error

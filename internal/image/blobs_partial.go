@@ -50,6 +50,8 @@ type partial struct {
 	sum   hash.Hash
 	size  int64
 	moved func(int64)
+	// unwritable is true if a write to the file failed.
+	unwritable bool
 }
 
 // claim returns a partial blob that no other process has locked, or a new one.
@@ -108,6 +110,7 @@ func (p *partial) Write(b []byte) (int, error) {
 	p.size += int64(n)
 	p.moved(int64(n))
 	if err != nil {
+		p.unwritable = true
 		return n, fmt.Errorf("writing blob %s to the cache: %w", p.desc.Digest, fsx.Cause(err))
 	}
 	return n, nil
@@ -124,13 +127,14 @@ func (p *partial) reset() error {
 	return fsx.Cause(p.file.Truncate(0))
 }
 
-// abandon keeps the partial file for the next Fetch, or removes the file if it is empty.
+// abandon keeps the partial file for the next Fetch. It removes the file if it is empty, or if it
+// cannot be written: after a full disk, the file would take the space that other programs need.
 func (p *partial) abandon() error {
 	if p.file == nil {
 		return nil
 	}
-	if p.size == 0 {
-		// Removing an open file fails on Windows. The empty file that remains does no harm.
+	if p.size == 0 || p.unwritable {
+		// Removing an open file fails on Windows. The next prune removes the file.
 		_ = os.Remove(p.file.Name())
 	}
 	return p.file.Close()
