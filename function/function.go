@@ -32,8 +32,8 @@ type Mux map[string]Runner
 // RunFunction calls the Runner registered for name. It returns an error if name is
 // not registered.
 func (m Mux) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	r, ok := m[name]
-	if !ok {
+	r := m[name]
+	if r == nil {
 		return nil, fmt.Errorf("unknown Function %q", name)
 	}
 	return r.RunFunction(ctx, name, req)

@@ -19,11 +19,12 @@ func says(name string) function.Runner {
 }
 
 func TestMux(t *testing.T) {
-	mux := function.Mux{"a": says("one"), "b": says("two")}
+	mux := function.Mux{"a": says("one"), "b": says("two"), "nil": nil}
 	cases := map[string]struct{ reason, name, want, wantErr string }{
 		"First":   {"a call goes to the function with that name", "a", "one as a for make", ""},
 		"Second":  {"a call does not go to another function", "b", "two as b for make", ""},
 		"Unknown": {"an unknown name is an error", "c", "", `unknown Function "c"`},
+		"Nil":     {"a name without a Runner is an error", "nil", "", `unknown Function "nil"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

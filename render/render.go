@@ -157,6 +157,8 @@ func (r *Result) Documents(include Include) []map[string]any {
 	return docs
 }
 
+var errNoRunner = errors.New("the Runner is nil, so no function can be called")
+
 // Render runs the Composition's pipeline for the XR. It calls functions with run.
 //
 // It returns an error that is a *FatalError, for errors.As, for a FATAL result of a function, and ErrNoSpec in
@@ -168,6 +170,9 @@ func Render(ctx context.Context, run function.Runner, req Request) (*Result, err
 	}
 	if req.Profile == Alpha {
 		return nil, errors.New("the functions of profile alpha are containers, which cannot be called by RunFunction")
+	}
+	if run == nil {
+		return nil, errNoRunner
 	}
 	if req.XR == nil || req.Composition == nil {
 		return nil, errors.New("the request has no composite resource or no Composition")

@@ -69,6 +69,9 @@ type Client struct {
 //
 // The Client uses no proxy, and no gRPC service configuration from DNS.
 func Dial(target string, opts Options) (*Client, error) {
+	if scheme, _, isURL := strings.Cut(target, "://"); isURL && resolver.Get(scheme) == nil {
+		return nil, fmt.Errorf("connecting to %q: expected host:port, unix:///path or dns:///host:port, got the scheme %q", target, scheme)
+	}
 	limit := cmp.Or(opts.MaxMessageSize, DefaultMaxMessageSize)
 	d := newDialer(opts.Dial)
 	policy := "pick_first"

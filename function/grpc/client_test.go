@@ -103,6 +103,7 @@ func TestCallByEveryKindOfTarget(t *testing.T) {
 func TestConnectWithoutAddress(t *testing.T) {
 	cases := map[string]struct{ reason, target, want string }{
 		"Port": {"Dial refuses an invalid port", "localhost:a-port", `connecting to "localhost:a-port": dial tcp: lookup`},
+		"URL":  {"gRPC has no scheme http", "http://localhost:9443", `connecting to "http://localhost:9443": expected host:port, unix:///path or dns:///host:port, got the scheme "http"`},
 		"DNS":  {"gRPC resolves the names of its schemes", "dns:///host:a:b", `connecting to "dns:///host:a:b": no address of the target was found`},
 		"Unix": {"the path of a unix socket must be absolute", "unix://relative/path", `connecting to "unix://relative/path": no address of the target was found`},
 	}

@@ -46,6 +46,9 @@ type ServeOptions struct {
 // Serve returns nil after ctx is done and running calls have ended, or five seconds
 // later. It returns an error if lis fails. It closes lis.
 func Serve(ctx context.Context, lis net.Listener, name string, r function.Runner, opts ServeOptions) error {
+	if r == nil {
+		return fmt.Errorf("serving function %q: the Runner is nil", name)
+	}
 	srv := grpc.NewServer(
 		grpc.MaxRecvMsgSize(cmp.Or(opts.MaxMessageSize, DefaultMaxMessageSize)),
 		grpc.Creds(opts.Certificates.server()),

@@ -189,6 +189,10 @@ func TestServeReportsItsListener(t *testing.T) {
 	}
 }
 
+func TestServeNothing(t *testing.T) {
+	e2e.WantError(t, "a nil Runner would panic in the first call", grpc.Serve(t.Context(), listen(t, "tcp", "127.0.0.1:0"), "served", nil, grpc.ServeOptions{}), `serving function "served": the Runner is nil`)
+}
+
 func TestServeAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
