@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -26,6 +27,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
@@ -107,6 +109,8 @@ func TestTLSAndUsers(t *testing.T) {
 func TestUnusableFiles(t *testing.T) {
 	certs, _ := certificates(t)
 	e2e.NoError(t, os.Remove(filepath.Join(certs, "tls.key")))
+	ca := functiontest.NewAuthority(t)
+	expired := ca.Issue(t, "localhost", -time.Minute, ca)
 	users := filepath.Join(t.TempDir(), "users")
 	write(t, users, "alice:secret\n")
 	cases := map[string]struct {
@@ -115,6 +119,7 @@ func TestUnusableFiles(t *testing.T) {
 	}{
 		"NoCerts": {"a missing folder of certificates is an error", "nowhere", cache.RegistryServeCmd{TLSCertsDir: "nowhere"}},
 		"NoKey":   {"a certificate without its key is an error", certs, cache.RegistryServeCmd{TLSCertsDir: certs}},
+		"Expired": {"a certificate that every client would refuse is an error", expired, cache.RegistryServeCmd{TLSCertsDir: expired}},
 		"NoUsers": {"a missing file of users is an error", "nowhere", cache.RegistryServeCmd{Htpasswd: "nowhere"}},
 		"NoHash":  {"a password without a hash is an error", users, cache.RegistryServeCmd{Htpasswd: users}},
 	}
