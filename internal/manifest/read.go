@@ -230,6 +230,12 @@ func (r Reader) CheckExists(path string) error {
 // is the path in the same folder with the most similar name.
 func (r Reader) unreadable(path string, err error) error {
 	missing := errors.Is(err, fs.ErrNotExist)
+	if l, ok := r.FS.(afero.Lstater); ok && missing {
+		if info, _, e := l.LstatIfPossible(path); e == nil && info.Mode()&fs.ModeSymlink != 0 {
+			err = fmt.Errorf("reading %q: the target of the symbolic link: %w", path, fsx.Cause(err))
+			return hint.Wrap(err, "remove the link, or make it lead to a file")
+		}
+	}
 	err = fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 	if missing && strings.Contains(path, "://") {
 		return hint.Wrap(err, "URLs are not read: download the file first, as with curl -O, or write - and pipe it")

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 	"github.com/spf13/afero"
@@ -117,6 +118,9 @@ func (c *LockCmd) read() (*lock.Lock, []byte, error) {
 	l, text, err := lock.ReadText(c.LockFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &lock.Lock{Path: c.LockFile}, nil, nil
+	}
+	if errors.As(err, new(syscall.Errno)) { // The content was not read.
+		return l, text, err
 	}
 	return l, text, hint.Wrap(err, "a lock file has apiVersion: xfn.dev/v1alpha1 and kind: Lock; remove this file, and write it again with xfn lock, as in xfn lock functions.yaml")
 }
