@@ -226,6 +226,23 @@ func (r Reader) CheckExists(path string) error {
 	return nil
 }
 
+// CheckHasYAML returns the error of the crossplane CLI for a folder without YAML files. A file without
+// documents is no error.
+func (r Reader) CheckHasYAML(path string) error {
+	entries, err := afero.ReadDir(r.FS, path)
+	isYAML := func(e fs.FileInfo) bool {
+		return IsYAML(e.Name()) && IsFile(r.FS, filepath.Join(path, e.Name()), e.Mode())
+	}
+	if err != nil || slices.ContainsFunc(entries, isYAML) {
+		return nil
+	}
+	advice := hint.Hint("name a file, or another directory")
+	if slices.ContainsFunc(entries, fs.FileInfo.IsDir) {
+		advice += ": directories in it are not read"
+	}
+	return hint.Wrap(fmt.Errorf("the directory %q has no .yaml or .yml file", path), cmp.Or(Misnamed(r.FS, path), advice))
+}
+
 // unreadable returns the error for a path that cannot be read. If it does not exist, the hint
 // is the path in the same folder with the most similar name.
 func (r Reader) unreadable(path string, err error) error {

@@ -1,18 +1,14 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/spf13/afero"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,7 +29,7 @@ func documents(ctx context.Context, r manifest.Reader, what string, paths []stri
 	for _, path := range paths {
 		some, err := r.All(ctx, path)
 		if err == nil && len(some) == 0 {
-			err = withoutYAML(r.FS, path)
+			err = r.CheckHasYAML(path)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("loading %s: %w", what, err)
@@ -41,19 +37,6 @@ func documents(ctx context.Context, r manifest.Reader, what string, paths []stri
 		docs = append(docs, some...)
 	}
 	return docs, nil
-}
-
-// withoutYAML returns the error of the crossplane CLI for a folder without YAML files. A file without
-// documents is not an error.
-func withoutYAML(fsys afero.Fs, path string) error {
-	entries, err := afero.ReadDir(fsys, path)
-	isYAML := func(e fs.FileInfo) bool {
-		return manifest.IsYAML(e.Name()) && manifest.IsFile(fsys, filepath.Join(path, e.Name()), e.Mode())
-	}
-	if err != nil || slices.ContainsFunc(entries, isYAML) {
-		return nil
-	}
-	return hint.Wrap(fmt.Errorf("the directory %q has no .yaml or .yml file", path), cmp.Or(manifest.Misnamed(fsys, path), "name a file, or another directory"))
 }
 
 // Objects returns the objects in files and folders. The items of a list replace the list. Errors

@@ -244,6 +244,7 @@ cases:
 - {name: no error, mocks: {one: {response: {results: null}}, two: {response: {}}}, expect: {error: x}}
 - {name: error, expect: {error: {matches: 'step "one"'}}}
 - {name: pattern, expect: {fatal: {matches: '('}}}
+- {name: any, mocks: {one: {response: {results: null}}, two: {response: {}}}, expect: {fatal: {}}}
 `, nil,
 			[]string{
 				"s.yaml/met passed",
@@ -253,6 +254,7 @@ cases:
 				"s.yaml/no error failed", `  22: want an error that contains "x", but the render succeeded`,
 				"s.yaml/error passed",
 				"s.yaml/pattern failed", "  24: invalid regular expression \"(\": error parsing regexp: missing closing ): `(`",
+				"s.yaml/any failed", "  25: want a fatal result that has any text, but the render succeeded",
 			},
 		},
 		"Observe": {
@@ -320,12 +322,14 @@ cases:
 - {name: own kinds, mocks: {patch-and-transform: {response: {desired: {resources: {c: {resource: {apiVersion: v1, kind: ConfigMap, dta: {}}}}}}}}, expect: {valid: {all: true, ignore: XBucket}}}
 - {name: not validated, schemas: crd.yaml, expect: {valid: false}}
 - {name: bad XRD, schemas: [crd.yaml, policy.yaml], expect: {valid: false}}
+- {name: above, schemas: apis, expect: {valid: true}}
 `,
 			map[string]string{
-				"crd.yaml":    "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: buckets.s3.aws.upbound.io}, spec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {forProvider: {type: object, properties: {region: {type: string}}}}}}}}}]}}",
-				"bad.yaml":    "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: buckets.s3.aws.upbound.io}\nspec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true,\n  schema: {openAPIV3Schema: {type: object, properties: {spec: {type: objct}}}}}]}\n",
-				"xrd.yaml":    "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: xbuckets.example.crossplane.io}, spec: {scope: Cluster, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {x-kubernetes-preserve-unknown-fields: true}}}}}}}]}}",
-				"policy.yaml": "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: xbuckets.example.crossplane.io}, spec: {scope: Cluster, defaultCompositeDeletePolicy: Bakground, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {x-kubernetes-preserve-unknown-fields: true}}}}}}}]}}",
+				"apis/xbuckets/crd.yaml": "",
+				"crd.yaml":               "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: buckets.s3.aws.upbound.io}, spec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {forProvider: {type: object, properties: {region: {type: string}}}}}}}}}]}}",
+				"bad.yaml":               "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: buckets.s3.aws.upbound.io}\nspec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true,\n  schema: {openAPIV3Schema: {type: object, properties: {spec: {type: objct}}}}}]}\n",
+				"xrd.yaml":               "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: xbuckets.example.crossplane.io}, spec: {scope: Cluster, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {x-kubernetes-preserve-unknown-fields: true}}}}}}}]}}",
+				"policy.yaml":            "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: xbuckets.example.crossplane.io}, spec: {scope: Cluster, defaultCompositeDeletePolicy: Bakground, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {x-kubernetes-preserve-unknown-fields: true}}}}}}}]}}",
 			},
 			[]string{
 				"s.yaml/none failed", "  6: composite resource: XBucket of example.crossplane.io/v1 has no schema: add its definition to schemas, or the kind to expect.valid.ignore", "  6: storage-bucket: Bucket of s3.aws.upbound.io/v1beta1 has no schema: add its definition to schemas, or the kind to expect.valid.ignore",
@@ -339,6 +343,7 @@ cases:
 				"s.yaml/own kinds failed", `  14: c: unknown field "dta", did you mean data? (set by step patch-and-transform)`,
 				"s.yaml/not validated failed", "  15: composite resource: XBucket of example.crossplane.io/v1 has no schema: add its definition to schemas, or the kind to expect.valid.ignore",
 				"s.yaml/bad XRD failed", `  16: composite resource: the definition of its kind at policy.yaml:1 is invalid: spec.defaultCompositeDeletePolicy: Unsupported value: "Bakground": supported values: "Background", "Foreground", did you mean Background?`,
+				"s.yaml/above failed", `  17: loading schemas: the directory "apis" has no .yaml or .yml file | name a file, or another directory: directories in it are not read`,
 			},
 		},
 		"ValidComposition": {

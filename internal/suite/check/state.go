@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -163,7 +164,7 @@ func Words(want *spec.Text) string {
 			words = append(words, []string{"contains ", "equals ", "matches "}[i]+show(*text))
 		}
 	}
-	return strings.Join(words, " and ")
+	return cmp.Or(strings.Join(words, " and "), "has any text")
 }
 
 // conditionsOf returns the conditions of the composite resource, by type.
