@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/language/languages"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
@@ -118,12 +119,20 @@ func builtinFor(name string) (builtin.Builtin, bool) {
 	return builtin.Named(strings.TrimPrefix(name, "crossplane-contrib-"))
 }
 
-// warnUnused warns of functions in Config.Packages that no pipeline calls.
+// warnUnused warns of functions in Config.Packages that no pipeline calls, or calls Config.Used.
 func (s *Session) warnUnused(compositions ...composition.Entry) {
-	used := functionNames(nil, compositions...)
-	for _, name := range manifest.Keys(s.config.Packages) {
+	if used := functionNames(nil, compositions...); s.config.Used != nil {
+		s.config.Used(used)
+	} else {
+		WarnUnused(s.config.Progress, s.config.Packages, used)
+	}
+}
+
+// WarnUnused warns of functions in packages that are not used.
+func WarnUnused(report progress.Func, packages map[string]string, used []string) {
+	for _, name := range manifest.Keys(packages) {
 		if !slices.Contains(used, name) {
-			s.config.Progress.Warn(fmt.Sprintf("no step uses function %q, for which a package is given%s", name, hint.DidYouMean(hint.Nearest(name, used))))
+			report.Warn(fmt.Sprintf("no step uses function %q, for which a package is given%s", name, hint.DidYouMean(hint.Nearest(name, used))))
 		}
 	}
 }

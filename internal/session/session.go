@@ -86,6 +86,8 @@ type Config struct {
 	// Lenient renders Compositions with unknown fields, with a warning. Otherwise these fields,
 	// which an API server drops, are errors.
 	Lenient bool
+	// Used gets the functions that pipelines call. If it is nil, Packages of other functions are warnings.
+	Used func(functions []string)
 	// Progress gets notes about runtimes, and warnings. It may be nil.
 	Progress progress.Func
 }

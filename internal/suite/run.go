@@ -126,7 +126,7 @@ func newRunner(o Options) *runner {
 	r := &runner{options: o, inline: &inline{read: o.Config.Reader, docs: map[string][]manifest.Document{}}}
 	r.options.Config.Reader.Documents = r.inline.documents
 	r.options.Config.Progress = dropRepeated(o.Config.Progress)
-	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}
+	r.sessions = newSessions(r.options.Config)
 	r.goldens = &goldens{written: map[string][]byte{}}
 	r.fixtures = &fixtures{checked: map[string]bool{}, ran: map[string]bool{}, used: map[fixture]bool{}, unused: map[unused]bool{}}
 	r.checker = check.Checker{Expressions: &check.Env{}}

@@ -27,6 +27,23 @@ type sessions struct {
 	mu    sync.Mutex
 	open  map[string]*session.Session
 	order []string
+	// used are the functions that the pipelines of all cases call. A case need not call all
+	// functions for which packages are given.
+	used []string
+}
+
+// newSessions returns sessions with this configuration. Unless the configuration has Used, close
+// warns of packages of functions that no case calls.
+func newSessions(config session.Config) *sessions {
+	s := &sessions{config: config, open: map[string]*session.Session{}}
+	if config.Used == nil {
+		s.config.Used = func(functions []string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.used = append(s.used, functions...)
+		}
+	}
+	return s
 }
 
 func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Session, error) {
@@ -84,6 +101,9 @@ func (s *sessions) close(ctx context.Context) error {
 		wg.Go(func() { errs[i] = s.open[key].Close(ctx) })
 	}
 	wg.Wait()
+	if len(s.used) > 0 { // A case was loaded.
+		session.WarnUnused(s.config.Progress, s.config.Packages, s.used)
+	}
 	s.open, s.order = map[string]*session.Session{}, nil
 	return errors.Join(errs...)
 }
