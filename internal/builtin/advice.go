@@ -32,7 +32,7 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	if next := cmp.Or(spec.Advice(fatal), patch.Advice(fatal), gotemplating.Advice(fatal, input), patchandtransform.Advice(fatal, input)); next != "" {
 		return hint.Hint(next)
 	}
-	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") {
+	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") && !strings.HasSuffix(fatal, ": permission denied") {
 		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders of %s", b.Name, hint.Templates))
 	}
 	if field, text := dummyFault(fatal, input); text != "" {

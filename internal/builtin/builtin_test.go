@@ -178,6 +178,7 @@ func TestAdvice(t *testing.T) {
 			"the hint for templates that cannot be read names the folders", "invalid function input: cannot read tmpl from the folder {/x}: open /x: no such file or directory",
 			"the builtin function-x reads templates only below the working directory",
 		},
+		"Denied": {"a template without permission is in a folder that is read", "invalid function input: cannot read tmpl from the folder {x}: open x/a.tmpl: permission denied", ""},
 		"Version": {
 			"the hint for a field that only other versions have says so", `cannot get Function input: … json: cannot unmarshal Go value of type v1beta1.ComposedPatch: unknown name "toFieldPath"`,
 			"remove resources[2].patches[0].toFieldPath, or name another version of function-x, because not all versions have this field",
