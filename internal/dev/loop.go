@@ -109,8 +109,8 @@ type loop struct {
 	// round, and next the plan of the round after it.
 	n         int
 	now, next Plan
-	// untested is true if the last round did not run its tests, because a
-	// function did not start. The next round must run tests.
+	// untested is true if the last round did not run all of its tests, because
+	// a function did not start. The next round must run tests.
 	untested bool
 	began    time.Time
 	running  chan Round
@@ -261,7 +261,7 @@ func (l *loop) remember(r Round) {
 		l.untested = r.Tested != nil && r.Tested.Missing != nil
 	}
 	if r.tests != nil {
-		l.tests = watched(l.tests, r.tests, whole && r.Tested != nil && r.Tested.Err == nil, l.explicitTests)
+		l.tests = watched(l.tests, r.tests, whole && r.Tested != nil && r.Tested.Err == nil && r.Tested.Missing == nil, l.explicitTests)
 	}
 	l.trees = slices.DeleteFunc(l.trees, func(path string) bool {
 		return !slices.Contains(l.renders, path) && !slices.Contains(l.tests, path)

@@ -403,6 +403,26 @@ func TestClosedCommands(t *testing.T) {
 	e2e.NoError(t, b.stop())
 }
 
+// TestOtherFunctions checks that the cases of other functions are tested while a function does not
+// start.
+func TestOtherFunctions(t *testing.T) {
+	other := strings.ReplaceAll(project["composition.yaml"], "name: f}", "name: function-dummy}\n    input: {apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {meta: {ttl: 60s}}}")
+	suite := "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\nmetadata: {name: o}\ncases: [{name: none, xr: ../xr.yaml, composition: ../other.yaml, expect: {only: []}}]\n"
+	b := start(t, func(c *dev.Config) {
+		for name, text := range map[string]string{"other.yaml": other, "other/suite.yaml": suite} {
+			path, old := filepath.Join(filepath.Dir(c.Suites[0]), name), time.Now().Add(-time.Hour)
+			e2e.WriteFile(t, path, text)
+			e2e.NoError(t, os.Chtimes(path, old, old))
+		}
+		c.Suites = append(c.Suites, filepath.Join(filepath.Dir(c.Suites[0]), "other"))
+	})
+	b.wants(b.round(), "all cases are tested", "tested 3 cases", "!not tested")
+	b.put("fn/main.go", "broken")
+	b.wants(b.round(), "the case that calls another function is tested", "not built", "tested 1 case in", "not tested: function f does not start ok o (1 case", "!FAIL")
+	b.put("fn/main.go", "one")
+	b.wants(b.round(), "the corrected function is tested again", "tested 3 cases", "!not tested")
+}
+
 // TestSuitesAreOptional checks that a missing suite is not an error if
 // SuitesMayBeNone is true.
 func TestSuitesAreOptional(t *testing.T) {

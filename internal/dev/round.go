@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -69,7 +74,7 @@ type Testing struct {
 	Took     time.Duration
 	Outcomes []suite.Outcome
 	// Err is the error that prevented a run of the suites. Missing has the functions that
-	// failed to start. If there are any, no case is tested, because each case would fail.
+	// failed to start, if cases call them. Outcomes does not have these cases.
 	Err     error
 	Missing []string
 }
@@ -90,11 +95,7 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 		r.Rendered = l.render(ctx, files, events.add)
 		r.renders, r.trees = files.Paths(), files.Trees()
 	}
-	switch missing := l.pool.Unstarted(); {
-	case !p.Test || len(l.config.Suites) == 0:
-	case len(missing) > 0:
-		r.Tested = &Testing{Missing: missing}
-	default:
+	if p.Test && len(l.config.Suites) > 0 {
 		files := &manifest.Reads{Fs: l.config.Session.Reader.FS}
 		r.Tested = l.test(ctx, files, events.add, p.Accept)
 		r.tests, r.trees = files.Paths(), append(r.trees, files.Trees()...)
@@ -165,6 +166,13 @@ func (l *loop) test(ctx context.Context, files *manifest.Reads, p progress.Func,
 	began := l.config.Now()
 	out := &Testing{}
 	config := l.session(files, p)
+	missing := l.pool.Unstarted()
+	runners := function.Mux{}
+	maps.Copy(runners, config.Runners)
+	for _, name := range missing {
+		runners[name] = unstarted(name)
+	}
+	config.Runners = runners
 	config.Used = func([]string) {} // Suites need not call all functions, and the render warns.
 	suites, err := suite.Load(ctx, config.Reader, l.config.Suites)
 	if errors.Is(err, suite.ErrNone) && l.config.SuitesMayBeNone {
@@ -180,13 +188,33 @@ func (l *loop) test(ctx context.Context, files *manifest.Reads, p progress.Func,
 			o.Update = suite.WriteGolden
 		}
 		err = suite.Run(ctx, items, o, func(o suite.Outcome) error {
-			out.Outcomes = append(out.Outcomes, o)
+			if slices.ContainsFunc(missing, func(name string) bool { return unstarted(name).fails(o) }) {
+				out.Missing = missing
+			} else {
+				out.Outcomes = append(out.Outcomes, o)
+			}
 			return nil
 		})
 	}
 	out.Err = err
 	out.Took = l.config.Now().Sub(began)
 	return out
+}
+
+// An unstarted is the name of a function that failed to start in this round. It is a Runner that
+// returns itself as an error.
+type unstarted string
+
+func (u unstarted) Error() string { return fmt.Sprintf("function %q does not start", string(u)) }
+
+// RunFunction returns u.
+func (u unstarted) RunFunction(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	return nil, u
+}
+
+// fails reports whether a case failed because it called the function u.
+func (u unstarted) fails(o suite.Outcome) bool {
+	return slices.ContainsFunc(o.Failures, func(f suite.Failure) bool { return strings.Contains(f.Text, u.Error()) })
 }
 
 func (t *Testing) failed() int {

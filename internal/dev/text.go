@@ -64,7 +64,7 @@ func (t Text) head(r Round) Section {
 	if r.Rendered != nil && r.Rendered.Err == nil {
 		facts = append(facts, fmt.Sprintf("rendered %s in %s", report.Count(len(r.Rendered.Documents), "document"), seconds(r.Rendered.Took)))
 	}
-	if r.Tested != nil && r.Tested.Err == nil && r.Tested.Missing == nil {
+	if r.Tested != nil && r.Tested.Err == nil && (r.Tested.Missing == nil || len(r.Tested.Outcomes) > 0) {
 		facts = append(facts, fmt.Sprintf("tested %s in %s", report.Count(len(r.Tested.Outcomes), "case"), seconds(r.Tested.Took)))
 		if n := r.Tested.failed(); n > 0 {
 			facts = append(facts, t.tint(report.Red, fmt.Sprintf("%d failed", n)))
@@ -235,12 +235,16 @@ func (t Text) tests(tested *Testing) (Section, error) {
 	if tested == nil {
 		return nil, nil
 	}
+	var missing Section
 	if tested.Missing != nil {
 		text := "not tested: function %s does not start"
 		if len(tested.Missing) > 1 {
 			text = "not tested: functions %s do not start"
 		}
-		return Section{t.tint(report.Red, fmt.Sprintf(text, report.Printable(strings.Join(tested.Missing, ", "))))}, nil
+		missing = Section{t.tint(report.Red, fmt.Sprintf(text, report.Printable(strings.Join(tested.Missing, ", "))))}
+		if len(tested.Outcomes) == 0 {
+			return missing, nil
+		}
 	}
 	if tested.Err != nil {
 		s := append(Section{t.tint(report.Red, "not tested")}, indented(tested.Err.Error())...)
@@ -254,7 +258,7 @@ func (t Text) tests(tested *Testing) (Section, error) {
 		}
 	}
 	err := text.End(tested.Took)
-	return lines(b.String()), err
+	return append(missing, lines(b.String())...), err
 }
 
 func lines(text string) Section {
