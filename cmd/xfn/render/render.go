@@ -85,6 +85,11 @@ Exit codes: 0 rendered, 1 failed, 2 usage error, 3 a function returned a fatal r
 
 // Run renders and prints the documents.
 func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	for _, path := range c.Compositions {
+		if err := (manifest.Reader{FS: afero.NewOsFs()}).CheckHasYAML(path); err != nil {
+			return fmt.Errorf("loading Compositions: %w", err)
+		}
+	}
 	from, err := c.fromProject(ctx, term)
 	if err != nil {
 		return err
@@ -196,7 +201,11 @@ func (c *Cmd) split(args []string) (composition, functions string, err error) {
 	case n == 0 && len(c.Compositions) > 0:
 		return "", "", nil
 	case n == 0:
-		return "", "", hint.Wrap(errors.New("expected the file of a Composition"), order)
+		next := hint.Hint(order)
+		if isDir(c.XR) || c.XR == manifest.Stdin {
+			next = "add the file of a Composition; or select one by the kind of each composite resource, with --compositions DIR"
+		}
+		return "", "", hint.Wrap(errors.New("expected the file of a Composition"), next)
 	case n == 1 && len(c.Compositions) > 0 && kindOf(args[0]) != "Composition":
 		return "", args[0], nil
 	case n == 1:
