@@ -90,6 +90,10 @@ func (s *Store) save(ctx context.Context, img v1.Image, at string) (err error) {
 			return err
 		}
 	}
+	// Save trusts a folder that exists. Without a sync, it could have empty files after a power failure.
+	if err := fsx.SyncFiles(temp); err != nil {
+		return err
+	}
 	if err := os.Rename(temp, at); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
