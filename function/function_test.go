@@ -2,6 +2,7 @@ package function_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -30,14 +31,11 @@ func TestMux(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rsp, err := mux.RunFunction(function.WithStep(t.Context(), "make"), tc.name, &fnv1.RunFunctionRequest{})
 			if tc.wantErr != "" {
-				if err == nil || err.Error() != tc.wantErr {
-					t.Errorf("%s: got %v", tc.reason, err)
-				}
+				e2e.Equal(t, tc.reason, tc.wantErr, fmt.Sprint(err))
 				return
 			}
-			if err != nil || rsp.GetMeta().GetTag() != tc.want {
-				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, rsp.GetMeta().GetTag())
 		})
 	}
 }

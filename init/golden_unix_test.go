@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	scaffold "github.com/xfn-dev/xfn/init"
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
@@ -103,9 +101,7 @@ func TestGolden(t *testing.T) {
 			}
 			args := strings.Split(strings.ReplaceAll(strings.TrimSuffix(e2e.ReadFile(t, dir, "args"), "\n"), "{tmp}", tmp), "\n")
 			got := runCase(t, tmp, name, args, e2e.ReadFile(t, dir, "stdin"))
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-want, +got):\n%s", e2e.ReadFile(t, dir, "about.txt"), diff)
-			}
+			e2e.Equal(t, e2e.ReadFile(t, dir, "about.txt"), want, got)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package scaffold_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"go/format"
 	"io/fs"
 	"os"
@@ -121,9 +122,7 @@ func TestUndo(t *testing.T) {
 			e2e.NoError(t, os.WriteFile(filepath.Join(res.Dir, "made-by-script"), nil, 0o600))
 			e2e.NoError(t, res.Undo())
 			e2e.Equal(t, tc.reason, before, contents(t, root))
-			if _, err := os.Stat(filepath.Join(root, "a")); err == nil {
-				t.Errorf("%s: a directory is left", tc.reason)
-			}
+			e2e.Error(t, tc.reason+": a directory is left", e2e.Err(os.Stat(filepath.Join(root, "a"))))
 		})
 	}
 }
@@ -142,8 +141,8 @@ func checkRenamed(t *testing.T, file, text, name string) {
 	tidy, err := format.Source([]byte(text))
 	if err != nil {
 		t.Errorf("%s: %v", file, err)
-	} else if diff := cmp.Diff(string(tidy), text); diff != "" {
-		t.Errorf("%s is not what gofmt makes of it (-gofmt, +got):\n%s", file, diff)
+	} else {
+		e2e.Equal(t, fmt.Sprintf("%s is not what gofmt makes of it", file), string(tidy), text)
 	}
 }
 

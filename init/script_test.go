@@ -2,6 +2,7 @@ package scaffold_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -62,10 +63,7 @@ func TestReadAnswerPassesErrorsOn(t *testing.T) {
 
 func TestReadAnswerKeepsTheByteThatComesWithTheEnd(t *testing.T) {
 	for s, want := range map[string]scaffold.Answer{"y": scaffold.Yes, "Yy": scaffold.No, "yes": scaffold.Yes} {
-		got, err := scaffold.ReadAnswer(iotest.DataErrReader(strings.NewReader(s)))
-		if got != want || err != nil {
-			t.Errorf("%q: got %v, %v, want %v", s, got, err, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("%q", s), want, e2e.Must(scaffold.ReadAnswer(iotest.DataErrReader(strings.NewReader(s))))(t))
 	}
 }
 

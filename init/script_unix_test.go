@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -39,9 +40,7 @@ func TestRunScript(t *testing.T) {
 			var stdout bytes.Buffer
 			err := scaffold.RunScript(t.Context(), scaffold.Result{Name: "n", Dir: filepath.Dir(path), Script: path}, strings.NewReader("input"), &stdout, io.Discard)
 			e2e.WantError(t, tc.reason, err, tc.err)
-			if stdout.String() != tc.stdout {
-				t.Errorf("%s: got %q, want %q", tc.reason, &stdout, tc.stdout)
-			}
+			e2e.Equal(t, tc.reason, tc.stdout, stdout.String())
 			if err != nil && (!strings.Contains(err.Error(), path) || hint.Of(err) == "") {
 				t.Errorf("%s: %q names no script, or no next step: %q", tc.reason, err, hint.Of(err))
 			}
@@ -85,9 +84,7 @@ func TestModesDoNotDependOnUmask(t *testing.T) {
 		_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: filepath.Join(root, "new/out")})
 		syscall.Umask(old)
 		e2e.NoError(t, err)
-		if got := tree(t, root); got != want {
-			t.Errorf("umask %o:\ngot\n%s\nwant\n%s", umask, got, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("umask %o", umask), want, tree(t, root))
 	}
 }
 

@@ -1,6 +1,7 @@
 package push_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -49,9 +51,7 @@ func TestErrors(t *testing.T) {
 			ref := parse(t, tc.host(t))
 			_, err := push.Artifact(t.Context(), ref, multi(t), push.Options{Transport: tc.client})
 			if tc.err == "" {
-				if err != nil {
-					t.Errorf("%s: %v", tc.reason, err)
-				}
+				e2e.WantError(t, tc.reason, err, "")
 				return
 			}
 			if err == nil || !strings.HasPrefix(err.Error(), `pushing "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) || !strings.Contains(string(hint.Of(err)), tc.hint) {
@@ -72,9 +72,7 @@ func TestFirstPush(t *testing.T) {
 		ref := parse(t, remotetest.Serve(t, tokens(remotetest.Handler(), refusal)))
 		o := push.Options{Transport: remote.New(remote.Options{Keychain: keychain{"gold", "s3cret"}})}
 		for _, when := range []string{"first", "second"} {
-			if _, err := push.Artifact(t.Context(), ref, single(t), o); err != nil {
-				t.Errorf("%s, %s push: %v", reason, when, err)
-			}
+			e2e.WantError(t, fmt.Sprintf("%s, %s push", reason, when), e2e.Err(push.Artifact(t.Context(), ref, single(t), o)), "")
 		}
 	}
 }

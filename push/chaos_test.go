@@ -149,10 +149,7 @@ func (tr trial) push(t *testing.T, after v1.Image) (map[string]int, error) {
 		want = after
 	}
 	checkTag(t, tr.direct, want)
-	at, getErr := ggcr.Image(tr.direct)
-	if getErr != nil {
-		t.Fatal(getErr)
-	}
+	at := e2e.Must(ggcr.Image(tr.direct))(t)
 	e2e.WantError(t, "the package at the tag is broken", validate.Image(at), "")
 	if err != nil && (strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "registry ")) {
 		t.Errorf("unclear: %v", err)

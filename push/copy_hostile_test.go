@@ -177,9 +177,7 @@ func TestCopyHostile(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("copying %q", from.Name())) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
-			if strings.Contains(fmt.Sprint(err), "attachments") != strings.Contains(string(hint.Of(err)), "{no-signatures}") {
-				t.Errorf("%s: got hint %q", tc.reason, hint.Of(err))
-			}
+			e2e.Equal(t, tc.reason, strings.Contains(string(hint.Of(err)), "{no-signatures}"), strings.Contains(fmt.Sprint(err), "attachments"))
 			checkTag(t, to, before)
 		})
 	}
@@ -274,9 +272,7 @@ func TestLostAnswer(t *testing.T) {
 		}
 	})))
 	_, err := push.Artifact(t.Context(), to, single(t), fast())
-	if err == nil || !strings.Contains(err.Error(), `tag "v1.0.0" may be at the old or the new package`) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "error", err, `tag "v1.0.0" may be at the old or the new package`)
 }
 
 // A blob that is embedded in its descriptor need not be at the source.
@@ -292,9 +288,7 @@ func TestCopyEmbedded(t *testing.T) {
 	l := e2e.Must(ggcr.Layer(to.Context().Digest(digestOf("{}"))))(t)
 	rc := e2e.Must(l.Compressed())(t)
 	defer func() { _ = rc.Close() }()
-	if got, err := io.ReadAll(rc); err != nil || string(got) != "{}" {
-		t.Errorf("got %q, %v", got, err)
-	}
+	e2e.Equal(t, "result", "{}", string(e2e.Must(io.ReadAll(rc))(t)))
 }
 
 // Copy returns an error for a source that does not exist or requires credentials.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
@@ -54,16 +53,12 @@ func TestCopy(t *testing.T) {
 					res := e2e.Must(push.Copy(t.Context(), s.repo.Tag("v1.0.0"), target, copyOptions()))(t)
 					s.check(target.Context(), map[string]string{"v1.0.0": "v2"})
 					for _, h := range s.at {
-						if diff := cmp.Diff(refersTo(t, s.repo, h), refersTo(t, target.Context(), h)); diff != "" {
-							t.Errorf("referrers of %s (-there +here):\n%s", h, diff)
-						}
+						e2e.Equal(t, fmt.Sprintf("referrers of %s", h), refersTo(t, s.repo, h), refersTo(t, target.Context(), h))
 					}
 					if len(res.Attached) != 9 || res.Digest != s.at["v1.0.0"] || res.References[0] != target.Name() {
 						t.Errorf("got %+v", res)
 					}
-					if want := []string{"linux/amd64", "windows/amd64:10.0"}; !slices.Equal(res.Platforms, want) {
-						t.Errorf("got platforms %q, want %q", res.Platforms, want)
-					}
+					e2e.Equal(t, "platforms", []string{"linux/amd64", "windows/amd64:10.0"}, res.Platforms)
 				}
 			})
 		}
@@ -183,9 +178,7 @@ func TestCopyResumes(t *testing.T) {
 			to := parse(t, remotetest.Serve(t, tc.dst(remotetest.Embedded(t))))
 			e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, copyOptions())))
 			s.check(to.Context(), nil)
-			if !slices.Equal(ranges, tc.want) {
-				t.Errorf("%s: the requests for the blob have the ranges %q, want %q", tc.reason, ranges, tc.want)
-			}
+			e2e.Equal(t, tc.reason+": the requests for the blob have the ranges", tc.want, ranges)
 		})
 	}
 }
@@ -272,9 +265,7 @@ func TestCopyCredentials(t *testing.T) {
 	s.check(newShelf(t, remotetest.Serve(t, dst)).repo, nil)
 	o.Transport = remote.New(remote.Options{RetryWait: time.Millisecond, Keychain: keys{from.RegistryStr(): {"from", "fr0m"}}})
 	_, err := push.Copy(t.Context(), from, to, o)
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("registry %q asks for credentials", to.RegistryStr())) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "error", err, fmt.Sprintf("registry %q asks for credentials", to.RegistryStr()))
 }
 
 func TestCopyCancelled(t *testing.T) {

@@ -1,6 +1,7 @@
 package push_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -195,9 +196,7 @@ func TestProve(t *testing.T) {
 	}
 	e2e.WantError(t, "a package with correct diff IDs", e2e.Err(push.Artifact(t.Context(), ref, multi(t), push.Options{Prove: true})), "")
 	for _, prove := range []bool{false, true} {
-		if _, err := push.Artifact(t.Context(), ref, wrong, push.Options{Prove: prove}); err != nil {
-			t.Errorf("prove %t, with the package at the tag: %v", prove, err)
-		}
+		e2e.WantError(t, fmt.Sprintf("prove %t, with the package at the tag", prove), e2e.Err(push.Artifact(t.Context(), ref, wrong, push.Options{Prove: prove})), "")
 	}
 }
 
@@ -270,9 +269,7 @@ func TestProgressEnds(t *testing.T) {
 		}
 	}})
 	ended.Store(true)
-	if err == nil {
-		t.Error("the push returned no error")
-	}
+	e2e.Error(t, "the push returned no error", err)
 	close(g.gate)
 	e2e.Receive(t, g.read)
 }

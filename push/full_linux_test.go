@@ -25,8 +25,7 @@ func TestFullDisk(t *testing.T) {
 		heals bool
 	}{
 		"ours": {func(t *testing.T, dir string) string {
-			reg := e2e.Must(registry.Open(dir))(t)
-			t.Cleanup(func() { _ = reg.Close() })
+			reg := e2e.Open(registry.Open(dir))(t)
 			return remotetest.Serve(t, reg)
 		}, "answered 507 Insufficient Storage", true},
 		"docker-registry": {func(t *testing.T, dir string) string {

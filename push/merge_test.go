@@ -42,8 +42,7 @@ func TestCopyMerges(t *testing.T) {
 			e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, push.CopyOptions{})))
 			sign("from", first)
 			sign("to", second)
-			digest, err := a.Digest()
-			e2e.NoError(t, err)
+			digest := e2e.Must(a.Digest())(t)
 			var before []string
 			for range 2 {
 				e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, push.CopyOptions{})))

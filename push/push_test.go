@@ -31,8 +31,7 @@ func artifact(t *testing.T, files ...string) xpkg.Artifact {
 	t.Helper()
 	var named []xpkg.Target
 	for _, file := range files {
-		f := e2e.Must(xpkg.Open(t.Context(), "../testdata/golden/xpkg/push/"+file))(t)
-		t.Cleanup(func() { _ = f.Close() })
+		f := e2e.Open(xpkg.Open(t.Context(), "../testdata/golden/xpkg/push/"+file))(t)
 		named = append(named, xpkg.Target{Path: file, Artifact: f.Artifact})
 	}
 	a := e2e.Must(xpkg.Join(t.Context(), named))(t)
@@ -195,9 +194,7 @@ func checkTag(t *testing.T, ref name.Tag, want xpkg.Artifact) {
 		return
 	}
 	idx := e2e.Must(desc.ImageIndex())(t)
-	if err := validate.Index(idx, validate.Fast); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Index(idx, validate.Fast))
 }
 
 func TestCancelled(t *testing.T) {
@@ -220,14 +217,11 @@ func TestCancelled(t *testing.T) {
 func TestThereAndBack(t *testing.T) {
 	pushed, back := filepath.Join(t.TempDir(), "pushed.xpkg"), filepath.Join(t.TempDir(), "back.xpkg")
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), pushed, multi(t), nil))
-	f := e2e.Must(xpkg.Open(t.Context(), pushed))(t)
-	t.Cleanup(func() { _ = f.Close() })
+	f := e2e.Open(xpkg.Open(t.Context(), pushed))(t)
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, f.Artifact, push.Options{})))
 	e2e.NoError(t, e2e.Err(image.File(t.Context(), ref, back, image.Options{})))
-	if e2e.ReadFile(t, pushed) != e2e.ReadFile(t, back) {
-		t.Error("the pulled file differs")
-	}
+	e2e.Equal(t, "the pulled file differs", e2e.ReadFile(t, back), e2e.ReadFile(t, pushed))
 }
 
 func isAt(t *testing.T, ref name.Tag, want xpkg.Artifact) bool {

@@ -69,9 +69,7 @@ func checkPackages(t *testing.T, a xpkg.Artifact) {
 		t.Fatalf("got %d images, %v", len(images), err)
 	}
 	for _, i := range images {
-		if err := validate.Image(i.Image); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Image(i.Image))
 		if n := marks(t, i.Image); n != 1 {
 			t.Errorf("%d layers are marked as base, want one", n)
 		}

@@ -32,9 +32,7 @@ func TestPausedAndDeleted(t *testing.T) {
 			for _, c := range fieldpath.List(r.XR, "status", "conditions") {
 				e2e.Equal(t, "the conditions have the generation of the XR", any(int64(4)), fieldpath.At(c, "observedGeneration"))
 			}
-			if len(r.Composed) != 0 {
-				t.Errorf("%s: got %v", tc.reason, r.Composed)
-			}
+			e2e.Equal(t, tc.reason, 0, len(r.Composed))
 		})
 	}
 }

@@ -70,7 +70,5 @@ var _ net.Conn
 func f() { time.Sleep(0); _ = time.Now() }`
 	file := e2e.Must(parser.ParseFile(token.NewFileSet(), "p.go", src, parser.SkipObjectResolution))(t)
 	want := []string{"imports os/exec", "imports net", "calls time.Sleep", "calls time.Now"}
-	if got := impurities(file); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	e2e.Equal(t, "result", want, impurities(file))
 }

@@ -177,9 +177,7 @@ func TestReconcilerRefuses(t *testing.T) {
 			_, err := render.Render(t.Context(), answer(rsp), request(t, render.V2, tc.xr))
 			e2e.ErrorHas(t, tc.reason, err, tc.want)
 			_, err = render.Render(t.Context(), answer(rsp), request(t, render.Classic, tc.xr))
-			if (err != nil) != tc.classic {
-				t.Errorf("%s: classic: got %v", tc.reason, err)
-			}
+			e2e.Equal(t, tc.reason+": classic", tc.classic, err != nil)
 		})
 	}
 }
@@ -202,9 +200,7 @@ func TestNoExtraResources(t *testing.T) {
 		req := request(t, render.V1_20, xr)
 		req.NoExtraResources = off
 		e2e.NoError(t, e2e.Err(render.Render(t.Context(), run, req)))
-		if want := map[bool]int{false: 2, true: 1}[off]; calls != want {
-			t.Errorf("extra resources off is %v: got %d calls, want %d", off, calls, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("extra resources off is %v: calls", off), map[bool]int{false: 2, true: 1}[off], calls)
 	}
 }
 
@@ -250,9 +246,7 @@ func TestConnectionSecretKeys(t *testing.T) {
 			req := request(t, profile, xr)
 			req.ConnectionSecretKeys = tc.keys
 			r := e2e.Must(render.Render(t.Context(), run, req))(t)
-			if diff := cmp.Diff(tc.want, r.ConnectionDetails["data"]); diff != "" {
-				t.Errorf("%s: %s (-want +got):\n%s", profile, tc.reason, diff)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s: %s", profile, tc.reason), tc.want, r.ConnectionDetails["data"])
 		}
 	}
 }
@@ -263,16 +257,12 @@ func TestErrorsNameTheStep(t *testing.T) {
 	})
 	for _, profile := range profiles {
 		_, err := render.Render(t.Context(), run, request(t, profile, xr))
-		if err == nil || err.Error() != `running pipeline step "make": machine on fire` {
-			t.Errorf("%s: got %v", profile, err)
-		}
+		e2e.Equal(t, fmt.Sprintf("%s", profile), `running pipeline step "make": machine on fire`, fmt.Sprint(err))
 	}
 	bad := request(t, render.V2, xr)
 	bad.Composition.Spec.Pipeline[0].Input = &runtime.RawExtension{Raw: []byte("[]")}
 	e2e.ErrorHas(t, "Render", e2e.Err(render.Render(t.Context(), run, bad)), `running pipeline step "make": reading its input`)
-	if _, err := render.Render(t.Context(), run, request(t, "v9", xr)); err == nil || err.Error() != `unknown profile "v9"` {
-		t.Errorf("got %v", err)
-	}
+	e2e.Equal(t, "error", `unknown profile "v9"`, fmt.Sprint(e2e.Err(render.Render(t.Context(), run, request(t, "v9", xr)))))
 }
 
 // TestInputIsNotChanged renders a request three times and checks that the
@@ -294,9 +284,7 @@ func TestInputIsNotChanged(t *testing.T) {
 			e2e.NoError(t, manifest.Write(&b, r.Documents(render.Include{Results: true, Context: true, ConnectionDetails: true})...))
 			outputs = append(outputs, b.String())
 		}
-		if len(slices.Compact(outputs)) != 1 {
-			t.Errorf("%s: the output differs from run to run", profile)
-		}
+		e2e.Equal(t, string(profile)+": the output differs from run to run", 1, len(slices.Compact(outputs)))
 		if !cmp.Equal(xrBefore, req.XR) || !cmp.Equal(observedBefore, req.Observed[0]) || !proto.Equal(rspBefore, rsp) {
 			t.Errorf("%s: the input was changed", profile)
 		}
@@ -355,16 +343,13 @@ func TestForCrossplane(t *testing.T) {
 		"v2.9": render.V2, "v1.20.99": render.V1_20, "v1.21": "", "v3.0": "", "9.9": "",
 	} {
 		got, err := render.ForCrossplane(version)
-		if got != want || (err != nil) != (want == "") {
-			t.Errorf("%s: got %q, %v", version, got, err)
-		}
+		e2e.Equal(t, version, want, got)
+		e2e.Equal(t, version, want == "", err != nil)
 	}
 }
 
 func TestAlphaCannotBeCalled(t *testing.T) {
-	if _, err := render.Render(t.Context(), answer(nil), request(t, render.Alpha, xr)); err == nil {
-		t.Error("the functions of the profile Alpha were called")
-	}
+	e2e.Error(t, "the functions of the profile Alpha were called", e2e.Err(render.Render(t.Context(), answer(nil), request(t, render.Alpha, xr))))
 }
 
 func TestRequestWithoutInput(t *testing.T) {

@@ -41,9 +41,7 @@ func TestStore(t *testing.T) {
 				return
 			}
 			e2e.NoError(t, err)
-			if u := (unstructured.Unstructured{Object: got.Composed[0]}); u.GetName() != tc.want {
-				t.Errorf("%s: got name %q, want %q", tc.reason, u.GetName(), tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, (&unstructured.Unstructured{Object: got.Composed[0]}).GetName())
 		})
 	}
 }
@@ -199,7 +197,5 @@ func TestEmptyReason(t *testing.T) {
 	r := e2e.Must(render.Render(t.Context(), run, req))(t)
 	var b strings.Builder
 	e2e.NoError(t, manifest.Write(&b, r.Documents(render.Include{Results: true})...))
-	if want := "message: 'Pipeline step \"a\": hi'\nreason: ComposeResources\n"; !strings.Contains(b.String(), want) {
-		t.Errorf("an empty reason counts as missing: got %s, want %s", b.String(), want)
-	}
+	e2e.Has(t, "an empty reason counts as missing", b.String(), "message: 'Pipeline step \"a\": hi'\nreason: ComposeResources\n")
 }

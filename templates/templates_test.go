@@ -1,6 +1,7 @@
 package templates_test
 
 import (
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -81,14 +82,12 @@ func TestBundledGo(t *testing.T) {
 // pre-releases of Crossplane. A constraint without a pre-release accepts none.
 func TestCrossplaneVersion(t *testing.T) {
 	for _, path := range []string{"_go/package/crossplane.yaml", "_go-minimal/package/crossplane.yaml", "_go-templating/package/crossplane.yaml", "_kcl/package/crossplane.yaml", "_python/package/crossplane.yaml", "_typescript/package-function/crossplane.yaml", "../examples/platform/apis/crossplane.yaml", "../examples/platform/function/package/crossplane.yaml"} {
-		text, err := os.ReadFile(path)
-		e2e.NoError(t, err)
+		text := e2e.Must(os.ReadFile(path))(t)
 		var meta struct {
 			Spec struct{ Crossplane struct{ Version string } }
 		}
 		e2e.NoError(t, yaml.Unmarshal(text, &meta))
-		c, err := semver.NewConstraint(meta.Spec.Crossplane.Version)
-		e2e.NoError(t, err)
+		c := e2e.Must(semver.NewConstraint(meta.Spec.Crossplane.Version))(t)
 		for version, want := range map[string]bool{"v1.20.0": false, "v2.0.0": true, "v2.4.0-rc.0": true} {
 			if got := c.Check(semver.MustParse(version)); got != want {
 				t.Errorf("%s: %q accepts Crossplane %s: got %t", path, meta.Spec.Crossplane.Version, version, got)
@@ -113,10 +112,8 @@ func TestVersionsAreThoseOfXfn(t *testing.T) {
 
 func requirements(t *testing.T, path string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	e2e.NoError(t, err)
-	file, err := modfile.Parse(path, text, nil)
-	e2e.NoError(t, err)
+	text := e2e.Must(os.ReadFile(path))(t)
+	file := e2e.Must(modfile.Parse(path, text, nil))(t)
 	versions := map[string]string{}
 	for _, r := range file.Require {
 		versions[r.Mod.Path] = r.Mod.Version
@@ -137,9 +134,7 @@ func TestBundledFiles(t *testing.T) {
 			want = append(want, "tests/suite.yaml", ".github/workflows/ci.yaml")
 		}
 		for _, file := range want {
-			if _, err := fs.Stat(tmpl.Files, file); err != nil {
-				t.Errorf("template %q is incomplete: %v", name, err)
-			}
+			e2e.WantError(t, fmt.Sprintf("template %q is incomplete", name), e2e.Err(fs.Stat(tmpl.Files, file)), "")
 		}
 		root := "package"
 		if name == "typescript" {

@@ -106,9 +106,7 @@ func TestRunFails(t *testing.T) {
 			c := bucketCase()
 			tc.change(&c)
 			e2e.ErrorHas(t, tc.reason, e2e.Err(xfntest.Run(t.Context(), c)), tc.want)
-			if got := record(t, func(tb testing.TB) { xfntest.Render(tb, c) }); len(got) != 1 {
-				t.Errorf("%s: Render fails with %q", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason+": Render fails with", 1, len(record(t, func(tb testing.TB) { xfntest.Render(tb, c) })))
 		})
 	}
 }

@@ -82,9 +82,7 @@ func TestBuildWithoutRuntime(t *testing.T) {
 	}
 	want := map[string]string{}
 	for i, mark := range []string{"base", "upbound"} {
-		if got := m.Layers[i].Annotations; !cmp.Equal(got, map[string]string{"io.crossplane.xpkg": mark}) {
-			t.Errorf("layer %d: got annotations %v, want %s", i, got, mark)
-		}
+		e2e.Equal(t, fmt.Sprintf("layer %d: annotations", i), map[string]string{"io.crossplane.xpkg": mark}, m.Layers[i].Annotations)
 		want["io.crossplane.xpkg:"+m.Layers[i].Digest.String()] = mark
 	}
 	e2e.Equal(t, "labels", want, c.Config.Labels)
@@ -217,8 +215,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 	base := runtimeFor(t, "linux/amd64")
 	var first v1.Hash
 	for i := range 2 {
-		dir := t.TempDir()
-		e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML, "b.yaml": crdYAML, "examples/x.yaml": "kind: X\n"})
+		dir := e2e.Dir(t, map[string]string{"crossplane.yaml": functionYAML, "b.yaml": crdYAML, "examples/x.yaml": "kind: X\n"})
 		pkg := e2e.Must(readDir(t, dir, xpkg.ReadOptions{ExamplesRoot: filepath.Join(dir, "examples")}))(t)
 		got := e2e.Must(e2e.Must(xpkg.Build(pkg, []v1.Image{base}, xpkg.BuildOptions{Created: created}))(t).Digest())(t)
 		if i == 0 {

@@ -61,17 +61,13 @@ func TestReadLevels(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fsys := memory(t, map[string]string{"p/crossplane.yaml": tc.text})
-			if _, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{}); err == nil {
-				t.Error("strict: no error")
-			}
+			e2e.Error(t, "strict", e2e.Err(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})))
 			for level, warnings := range map[xpkg.Level]int{xpkg.Warn: 1, xpkg.Off: 0} {
 				pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{Lint: level})
 				if err != nil {
 					t.Fatalf("level %d: %v", level, err)
 				}
-				if len(pkg.Warnings) != warnings {
-					t.Errorf("level %d: got warnings %v", level, pkg.Warnings)
-				}
+				e2e.Equal(t, fmt.Sprintf("level %d: warnings", level), warnings, len(pkg.Warnings))
 				e2e.Equal(t, fmt.Sprintf("%s: level %d", tc.reason, level), "---\n"+tc.want+"---\n", string(pkg.YAML))
 			}
 		})

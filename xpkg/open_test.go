@@ -36,9 +36,7 @@ func writeFile(t testing.TB, a xpkg.Artifact) string {
 
 func open(t testing.TB, path string) xpkg.Artifact {
 	t.Helper()
-	f := e2e.Must(xpkg.Open(t.Context(), path))(t)
-	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
-	return f.Artifact
+	return e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact
 }
 
 // WriteFile of a pulled package writes the same bytes as the file that was pushed.

@@ -168,9 +168,7 @@ func TestReadKeepsSiblingsOfExamples(t *testing.T) {
 func TestReadMissesExamples(t *testing.T) {
 	fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML})
 	_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"})
-	if err == nil || err.Error() != "p/ex: the examples do not exist" {
-		t.Errorf("got %v", err)
-	}
+	e2e.Equal(t, "error", "p/ex: the examples do not exist", fmt.Sprint(err))
 	pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", Lint: xpkg.Warn})
 	if err != nil || pkg.Examples != nil || len(pkg.Warnings) != 1 {
 		t.Errorf("got %+v, %v; want a package without examples and a warning", pkg, err)
@@ -246,8 +244,7 @@ func TestReadLinks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			e2e.WriteFiles(t, dir, map[string]string{"p/crossplane.yaml": functionYAML, "p/sub/real.txt": crdYAML, "secret.yaml": crdYAML})
+			dir := e2e.Dir(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/sub/real.txt": crdYAML, "secret.yaml": crdYAML})
 			for from, to := range tc.links {
 				e2e.NoError(t, os.Symlink(strings.ReplaceAll(to, "{root}", dir), filepath.Join(dir, from)))
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -183,9 +184,7 @@ func TestRemovedFields(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%q (-want +got):\n%s%v", constraint, diff, ps)
 		}
-		if got := ps[len(ps)-1].Warning; got != warning {
-			t.Errorf("%q: got warning %v, want %v", constraint, got, warning)
-		}
+		e2e.Equal(t, fmt.Sprintf("%q: warning", constraint), warning, ps[len(ps)-1].Warning)
 	}
 }
 

@@ -105,9 +105,8 @@ func TestReadExamplesRoot(t *testing.T) {
 			fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n", "p/ex/sub/b.yaml": "kind: A\n"})
 			e2e.NoError(t, fsys.Mkdir("p/none", 0o755))
 			pkg := e2e.Must(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: tc.root, ExamplesOptional: true, Ignore: []string{"ex"}}))(t)
-			if string(pkg.Examples) != tc.want || (pkg.Examples == nil) != tc.none {
-				t.Errorf("%s: got %q, want %q", tc.reason, pkg.Examples, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, string(pkg.Examples))
+			e2e.Equal(t, tc.reason, tc.none, pkg.Examples == nil)
 		})
 	}
 }
@@ -139,9 +138,7 @@ func TestReadRefusesUnreadableFiles(t *testing.T) {
 	for _, name := range []string{"crd.yaml", "sub"} {
 		fsys := locked{memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/crd.yaml": crdYAML, "p/sub/x.yaml": crdYAML}), name}
 		_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})
-		if want := filepath.Join("p", name) + `: cannot be read: permission denied`; err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		e2e.Equal(t, "error", filepath.Join("p", name)+`: cannot be read: permission denied`, fmt.Sprint(err))
 		// The crossplane CLI skips unreadable files, but not directories.
 		pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{Lint: xpkg.Warn})
 		if name == "sub" && err == nil || name != "sub" && (err != nil || len(pkg.Warnings) == 0 || len(pkg.Objects) != 1) {
@@ -151,8 +148,7 @@ func TestReadRefusesUnreadableFiles(t *testing.T) {
 }
 
 func TestReadBounds(t *testing.T) {
-	dir := t.TempDir()
-	e2e.WriteFiles(t, dir, map[string]string{"crossplane.yaml": functionYAML})
+	dir := e2e.Dir(t, map[string]string{"crossplane.yaml": functionYAML})
 	f := e2e.Must(os.Create(filepath.Join(dir, "huge.yaml")))(t)
 	e2e.NoError(t, f.Truncate(200<<20+1))
 	e2e.NoError(t, f.Close())
@@ -192,9 +188,7 @@ func TestReadFollowsLinksInside(t *testing.T) {
 		e2e.Equal(t, fmt.Sprintf("root %q", root), []string{"real", "real", "real", "real", "real"}, names(got))
 	}
 	t.Chdir("sub")
-	if _, err := readDir(t, "..", xpkg.ReadOptions{Lint: xpkg.Off}); err != nil {
-		t.Errorf("root %q: %v", "..", err)
-	}
+	e2e.WantError(t, fmt.Sprintf("root %q", ".."), e2e.Err(readDir(t, "..", xpkg.ReadOptions{Lint: xpkg.Off})), "")
 }
 
 // Examples and extensions in the package root are not objects of the package.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -126,9 +127,7 @@ func parse(t *testing.T, parser *kong.Kong, page, command string) {
 		command, _, _ = strings.Cut(command, end) // Cut redirections and pipes.
 	}
 	args := strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(command))[1:]
-	if _, err := parser.Parse(args); err != nil {
-		t.Errorf("%s: %s: %v", page, command, err)
-	}
+	e2e.WantError(t, fmt.Sprintf("%s: %s", page, command), e2e.Err(parser.Parse(args)), "")
 	// A new parser is expensive, so this parser is used again. It must forget which flags the
 	// previous command had.
 	forget := func(v *kong.Value) { v.Set, v.Active = false, false }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -56,9 +55,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.Update:              "test",
 		hint.WatchedResource:     "operation.render",
 	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(hint.Options())), slices.Sorted(maps.Keys(commands))); diff != "" {
-		t.Errorf("options of package hint (-) and of this table (+):\n%s", diff)
-	}
+	e2e.Equal(t, "options of package hint", slices.Sorted(slices.Values(hint.Options())), slices.Sorted(maps.Keys(commands)))
 	model := e2e.Must(kong.New(&app{}))(t)
 	for option, paths := range commands {
 		name := strings.Trim(string(option), "{}")

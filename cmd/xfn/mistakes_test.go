@@ -50,9 +50,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		e2e.WriteFile(t, path, strings.ReplaceAll(text, "REGISTRY", address))
 	}
 	elf := "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x02\x00>\x00" + strings.Repeat("\x00", 44)
-	if err := os.WriteFile("program", []byte(elf), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile("program", []byte(elf), 0o755))
 	for _, args := range []string{"xpkg build -f package -o plain.xpkg", "xpkg push -f plain.xpkg REGISTRY/acme/plain:v1.2.0", "xpkg build -f newer -o newer.xpkg", "xpkg build -f root -o root.xpkg", "xpkg push -f root.xpkg REGISTRY/acme/root:v1.0.0", "xpkg keygen"} {
 		if text := output(t, strings.Fields("xfn "+strings.ReplaceAll(args, "REGISTRY", address))); strings.Contains(text, "error") {
 			t.Fatal(text)

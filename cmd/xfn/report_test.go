@@ -38,12 +38,9 @@ func TestReportOfClosedPipes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-			e2e.NoError(t, err)
+			stderr := e2e.Must(os.Create(filepath.Join(t.TempDir(), "stderr")))(t)
 			defer stderr.Close()
-			if code := report(terminal.New(os.Stdin, stderr, stderr), "xfn", fmt.Errorf("doing it: %w", tc.err)); code != 1 {
-				t.Errorf("%s: got exit code %d", tc.reason, code)
-			}
+			e2e.Equal(t, tc.reason, 1, report(terminal.New(os.Stdin, stderr, stderr), "xfn", fmt.Errorf("doing it: %w", tc.err)))
 			if info, err := stderr.Stat(); err != nil || info.Size() > 0 != tc.prints {
 				t.Errorf("%s: got %d bytes, %v", tc.reason, info.Size(), err)
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -11,7 +10,5 @@ import (
 // git print the same version.
 func TestVersionWithoutGit(t *testing.T) {
 	makefile := e2e.ReadFile(t, "../../Makefile")
-	if want := "|| echo " + version + ")"; !strings.Contains(makefile, want) {
-		t.Errorf("the Makefile has no %q", want)
-	}
+	e2e.Has(t, "the Makefile", makefile, "|| echo "+version+")")
 }

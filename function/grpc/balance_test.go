@@ -72,8 +72,7 @@ func TestPlainTLS(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	only := ca.Issue(t, "client", time.Hour, ca)
 	remove(t, only, "tls.crt", "tls.key")
-	c, err := grpc.LoadClientCertificates(only)
-	e2e.NoError(t, err)
+	c := e2e.Must(grpc.LoadClientCertificates(only))(t)
 	for _, mutual := range []bool{false, true} {
 		addr := serveTLS(t, ca.Issue(t, "localhost", time.Hour, ca), mutual)
 		client := dial(t, addr, grpc.Options{Certificates: c, ServerName: "localhost"})
@@ -82,14 +81,10 @@ func TestPlainTLS(t *testing.T) {
 		}
 	}
 	remove(t, only, "ca.crt")
-	if _, err := grpc.LoadClientCertificates(only); err == nil {
-		t.Error("a folder without authorities is accepted")
-	}
+	e2e.Error(t, "a folder without authorities is accepted", e2e.Err(grpc.LoadClientCertificates(only)))
 	half := ca.Issue(t, "client", time.Hour, ca)
 	remove(t, half, "tls.key")
-	if _, err := grpc.LoadClientCertificates(half); err == nil {
-		t.Error("a certificate without its key is accepted")
-	}
+	e2e.Error(t, "a certificate without its key is accepted", e2e.Err(grpc.LoadClientCertificates(half)))
 }
 
 func remove(t *testing.T, dir string, names ...string) {
@@ -102,8 +97,7 @@ func remove(t *testing.T, dir string, names ...string) {
 // serveTLS accepts TLS connections and may require a client certificate.
 func serveTLS(t *testing.T, dir string, ask bool) string {
 	t.Helper()
-	own, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	e2e.NoError(t, err)
+	own := e2e.Must(tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")))(t)
 	config := &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12}
 	if ask {
 		config.ClientAuth = tls.RequireAnyClientCert
@@ -114,9 +108,7 @@ func serveTLS(t *testing.T, dir string, ask bool) string {
 	go func() { done <- srv.Serve(lis) }()
 	t.Cleanup(func() {
 		srv.Stop()
-		if err := e2e.Receive(t, done); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Receive(t, done))
 	})
 	return lis.Addr().String()
 }

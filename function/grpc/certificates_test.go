@@ -57,18 +57,13 @@ func TestMutualTLS(t *testing.T) {
 				if err == nil || !strings.HasPrefix(err.Error(), `connecting to "`+addr+`": `) || !strings.Contains(err.Error(), tc.want) && !(strings.HasPrefix(tc.want, "remote error") && strings.HasSuffix(err.Error(), untrusted)) {
 					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 				}
-				if _, err := c.RunFunction(t.Context(), "f", ask("hi")); err == nil {
-					t.Errorf("%s: the call was answered", tc.reason)
-				}
+				e2e.Error(t, tc.reason+": the call was answered", e2e.Err(c.RunFunction(t.Context(), "f", ask("hi"))))
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			rsp, err := c.RunFunction(t.Context(), "f", ask("hi"))
-			if err != nil || rsp.GetMeta().GetTag() != "served hi" {
-				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, "served hi", rsp.GetMeta().GetTag())
 		})
 	}
 }
@@ -77,9 +72,7 @@ func TestMutualTLSOnSocket(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	path := serveWith(t, listen(t, "unix", socket(t)), echo, grpc.ServeOptions{Certificates: load(t, ca.Issue(t, "localhost", time.Hour, ca))})
 	c := dial(t, "unix://"+path, grpc.Options{Certificates: load(t, ca.Issue(t, "client", time.Hour, ca))})
-	if rsp, err := c.RunFunction(t.Context(), "f", ask("hi")); err != nil || rsp.GetMeta().GetTag() != "served hi" {
-		t.Errorf("got %v, %v", rsp, err)
-	}
+	e2e.Equal(t, "result", "served hi", e2e.Must(c.RunFunction(t.Context(), "f", ask("hi")))(t).GetMeta().GetTag())
 }
 
 // Serve also verifies the certificates of clients that are not this package's Client.
@@ -87,8 +80,7 @@ func TestMutualTLSOfOtherClients(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	addr := serveWith(t, listen(t, "tcp", "127.0.0.1:0"), echo, grpc.ServeOptions{Certificates: load(t, ca.Issue(t, "localhost", time.Hour, ca))})
 	dir := ca.Issue(t, "client", time.Hour, ca)
-	own, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	e2e.NoError(t, err)
+	own := e2e.Must(tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")))(t)
 	authorities := x509.NewCertPool()
 	authorities.AddCert(ca.Certificate)
 	cases := map[string]struct {
@@ -140,9 +132,7 @@ func TestLoadCertificates(t *testing.T) {
 				t.Fatalf("%s: no error", tc.reason)
 			}
 			for _, want := range tc.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: got %v, want %s", tc.reason, err, want)
-				}
+				e2e.ErrorHas(t, tc.reason, err, want)
 			}
 			if strings.Contains(err.Error(), "secret") {
 				t.Errorf("the key is in the error: %v", err)

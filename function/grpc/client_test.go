@@ -3,8 +3,8 @@ package grpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,17 +38,13 @@ func ask(tag string) *fnv1.RunFunctionRequest {
 
 func listen(t *testing.T, network, address string) net.Listener {
 	t.Helper()
-	lis := e2e.Must(net.Listen(network, address))(t)
-	t.Cleanup(func() { _ = lis.Close() })
-	return lis
+	return e2e.Open(net.Listen(network, address))(t)
 }
 
 // socket returns a path short enough for a unix socket on every system.
 func socket(t *testing.T) string {
 	t.Helper()
-	dir := e2e.Must(os.MkdirTemp("", "fn"))(t)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return filepath.Join(dir, "s")
+	return filepath.Join(e2e.ShortDir(t), "s")
 }
 
 // serve serves r until the test ends, and returns the address.
@@ -91,10 +87,7 @@ func TestCallByEveryKindOfTarget(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			rsp, err := dial(t, tc.target, grpc.Options{}).RunFunction(t.Context(), "f", ask("hi"))
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			rsp := e2e.Must(dial(t, tc.target, grpc.Options{}).RunFunction(t.Context(), "f", ask("hi")))(t)
 			e2e.Equal(t, tc.reason, "served hi", rsp.GetMeta().GetTag())
 		})
 	}
@@ -211,9 +204,7 @@ func TestCallErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := dial(t, tc.server(t), grpc.Options{MaxMessageSize: tc.limit})
 			_, err := c.RunFunction(t.Context(), "f", ask(tc.tag))
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("%s: got error %v, want %v", tc.reason, err, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, fmt.Sprint(err))
 			e2e.Equal(t, tc.reason, tc.code, status.Code(err))
 		})
 	}
@@ -222,9 +213,7 @@ func TestCallErrors(t *testing.T) {
 func TestLargeMessagesPass(t *testing.T) {
 	tag := strings.Repeat("x", 20<<20)
 	rsp := e2e.Must(dial(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{}).RunFunction(t.Context(), "f", ask(tag)))(t)
-	if got := len(rsp.GetMeta().GetTag()); got != len("served ")+20<<20 {
-		t.Errorf("got %d bytes back", got)
-	}
+	e2e.Equal(t, "bytes back", len("served ")+20<<20, len(rsp.GetMeta().GetTag()))
 }
 
 func TestCallsAtOnce(t *testing.T) {
@@ -263,12 +252,8 @@ func TestServerThatComesBack(t *testing.T) {
 func TestCallAfterClose(t *testing.T) {
 	c := e2e.Must(grpc.Dial(serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{}))(t)
 	e2e.NoError(t, c.Close())
-	if _, err := c.RunFunction(t.Context(), "f", ask("hi")); err == nil {
-		t.Error("a closed client made a call")
-	}
-	if err := c.Close(); err == nil {
-		t.Error("a second Close returned no error")
-	}
+	e2e.Error(t, "a closed client made a call", e2e.Err(c.RunFunction(t.Context(), "f", ask("hi"))))
+	e2e.Error(t, "a second Close returned no error", c.Close())
 }
 
 func TestCallEndsWithContext(t *testing.T) {

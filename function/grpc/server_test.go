@@ -45,10 +45,7 @@ func TestServeFinishesCallsUnderWay(t *testing.T) {
 		cancel()
 		close(finish)
 	}()
-	rsp, err := dial(t, lis.Addr().String(), grpc.Options{}).RunFunction(t.Context(), "f", ask(""))
-	if err != nil || rsp.GetMeta().GetTag() != "done" {
-		t.Errorf("a running call: got %v, %v", rsp, err)
-	}
+	e2e.Equal(t, "a running call", "done", e2e.Must(dial(t, lis.Addr().String(), grpc.Options{}).RunFunction(t.Context(), "f", ask("")))(t).GetMeta().GetTag())
 	e2e.WantError(t, "Serve", e2e.Receive(t, served), "")
 }
 
@@ -114,9 +111,7 @@ func TestReflection(t *testing.T) {
 // connect returns a connection of a plain gRPC client.
 func connect(t *testing.T, addr string) *gogrpc.ClientConn {
 	t.Helper()
-	conn := e2e.Must(gogrpc.NewClient(addr, gogrpc.WithTransportCredentials(insecure.NewCredentials())))(t)
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
+	return e2e.Open(gogrpc.NewClient(addr, gogrpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 }
 
 func TestHealth(t *testing.T) {
@@ -158,8 +153,7 @@ func TestHealthEndsBeforeTheServer(t *testing.T) {
 
 	watching, unwatch := context.WithCancel(t.Context())
 	defer unwatch()
-	watch, err := healthv1.NewHealthClient(connect(t, lis.Addr().String())).Watch(watching, &healthv1.HealthCheckRequest{})
-	e2e.NoError(t, err)
+	watch := e2e.Must(healthv1.NewHealthClient(connect(t, lis.Addr().String())).Watch(watching, &healthv1.HealthCheckRequest{}))(t)
 	next := func(want healthv1.HealthCheckResponse_ServingStatus) {
 		t.Helper()
 		if rsp, err := watch.Recv(); err != nil || rsp.GetStatus() != want {
@@ -184,9 +178,7 @@ func TestHealthEndsBeforeTheServer(t *testing.T) {
 func TestServeReportsItsListener(t *testing.T) {
 	lis := listen(t, "tcp", "127.0.0.1:0")
 	e2e.NoError(t, lis.Close())
-	if err := grpc.Serve(t.Context(), lis, "served", echo, grpc.ServeOptions{}); err == nil {
-		t.Error("a closed listener caused no error")
-	}
+	e2e.Error(t, "a closed listener caused no error", grpc.Serve(t.Context(), lis, "served", echo, grpc.ServeOptions{}))
 }
 
 func TestServeNothing(t *testing.T) {

@@ -3,7 +3,6 @@ package alpha_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
@@ -59,9 +58,7 @@ functions:
 		return result
 	}
 	first := reconcile(database + user)
-	if ready := []bool{first.Composed[0].Ready, first.Composed[1].Ready}; !cmp.Equal(ready, []bool{false, true}) {
-		t.Errorf("got ready %v", ready)
-	}
+	e2e.Equal(t, "ready", []bool{false, true}, []bool{first.Composed[0].Ready, first.Composed[1].Ready})
 	second := reconcile(database + user)
 	e2e.Equal(t, "nothing has changed", first.Output(nil), second.Output(nil))
 	reconcile(database)

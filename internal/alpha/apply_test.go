@@ -1,6 +1,7 @@
 package alpha_test
 
 import (
+	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -158,9 +159,7 @@ func TestLiteralDeletion(t *testing.T) {
 					spec: tc.resources + calls("f"), existing: []string{tc.existing}, literal: literal,
 					functions: map[string]func(*fnio.FunctionIO){"f": tc.f},
 				}.run(t).ok(t)
-				if gone := p.stored("Till", "stall-till") == nil; gone != want {
-					t.Errorf("%s: literal %v: deleted is %v, want %v", tc.reason, literal, gone, want)
-				}
+				e2e.Equal(t, fmt.Sprintf("%s: literal %v: deleted", tc.reason, literal), want, p.stored("Till", "stall-till") == nil)
 			})
 		}
 	}

@@ -41,10 +41,7 @@ func TestRunnerFunc(t *testing.T) {
 	var r alpha.ContainerRunner = alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		return append([]byte(req.Image+": "), req.Input...), nil
 	})
-	out, err := r.RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Input: []byte("b")})
-	if string(out) != "a: b" || err != nil {
-		t.Errorf("got %q, %v", out, err)
-	}
+	e2e.Equal(t, "result", "a: b", string(e2e.Must(r.RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Input: []byte("b")}))(t)))
 }
 
 // TestVectorsByRunner runs the golden cases with functions that are called by

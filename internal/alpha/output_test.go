@@ -121,9 +121,7 @@ spec: {claimRef: {name: claim, namespace: market}, writeConnectionSecretToRef: {
 		e2e.NoError(t, err)
 		want := []string{"delete Box dropped", "patch application/merge-patch+json XStall stall", "patch application/merge-patch+json Box kept"}
 		e2e.Equal(t, "calls", want, store.Calls())
-		if string(result.ConnectionDetails["key"]) != "v" {
-			t.Errorf("other objects are not changed: got %v", result.ConnectionDetails)
-		}
+		e2e.Equal(t, "other objects are not changed", "v", string(result.ConnectionDetails["key"]))
 		wantLabels := map[string]string{"crossplane.io/composite": "stall", "crossplane.io/claim-name": "claim", "crossplane.io/claim-namespace": "market"}
 		e2e.Equal(t, "labels", wantLabels, result.Composed[0].Desired.GetLabels())
 		refs := xr.Object["spec"].(map[string]any)["resourceRefs"].([]any)

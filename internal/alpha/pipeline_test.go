@@ -206,9 +206,7 @@ func TestTypeIsLookedAtInItsTurn(t *testing.T) {
 	}.run(t)
 	p.failed(t, "only the type Container is supported", `cannot run Composition Function pipeline: cannot run function "b": unsupported function type "Wasm"`)
 	e2e.Equal(t, "the hint", "the only type is Container", string(hint.Of(p.err)))
-	if len(p.requests) != 1 {
-		t.Errorf("got %d calls", len(p.requests))
-	}
+	e2e.Equal(t, "calls", 1, len(p.requests))
 }
 
 func TestInputIsBounded(t *testing.T) {

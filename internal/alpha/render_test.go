@@ -122,10 +122,7 @@ func TestRenderPausedAndDeleted(t *testing.T) {
 	} {
 		req := renderRequest(t)
 		req.XR = resource(t, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, `+tc.field+`}, spec: {size: 3}}`)
-		out, err := alpha.Render(t.Context(), run, req, resources(t, bolt))
-		if err != nil {
-			t.Fatalf("%s: %v", tc.reason, err)
-		}
+		out := e2e.Must(alpha.Render(t.Context(), run, req, resources(t, bolt)))(t)
 		var got []string
 		list, _, _ := unstructured.NestedSlice(out.XR, "status", "conditions")
 		for _, c := range list {
@@ -161,9 +158,7 @@ func TestRenderLeftBehind(t *testing.T) {
 		req := renderRequest(t)
 		req.LiteralDeletion = literal
 		got := e2e.Must(alpha.Render(t.Context(), functionOf(t, func(io *fnio.FunctionIO) { io.Desired.Resources = nil }), req, resources(t, bolt)))(t)
-		if diff := cmp.Diff(want, [2]string{strings.Join(got.Notes, "\n"), strings.Join(got.Warnings, "\n")}); diff != "" {
-			t.Errorf("literal %v (-want +got):\n%s", literal, diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("literal %v", literal), want, [2]string{strings.Join(got.Notes, "\n"), strings.Join(got.Warnings, "\n")})
 	}
 }
 

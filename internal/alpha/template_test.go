@@ -230,9 +230,7 @@ func TestReferencesOfUnrendered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := world{spec: spec, existing: tc.existing, literal: tc.literal}.run(t).ok(t)
 			refs := p.stored("XStall", "stall")["spec"].(map[string]any)["resourceRefs"].([]any)
-			if len(refs) != tc.want {
-				t.Errorf("%s: got references %v", tc.reason, refs)
-			}
+			e2e.Equal(t, tc.reason, tc.want, len(refs))
 		})
 	}
 }

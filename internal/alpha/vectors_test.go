@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "sigs.k8s.io/yaml"
 
@@ -56,12 +55,8 @@ func (v vector) script(t *testing.T, calls *int) alpha.ContainerRunner {
 		*calls++
 		var stdin any
 		e2e.NoError(t, kyaml.Unmarshal(req.Input, &stdin))
-		if diff := cmp.Diff(roundTrip(t, step["expectStdin"]), sortLists(stdin)); diff != "" {
-			t.Errorf("the standard input of step %d differs (-want +got):\n%s", *calls, diff)
-		}
-		if diff := cmp.Diff(step["request"], requestOf(req)); diff != "" {
-			t.Errorf("the request of step %d differs (-want +got):\n%s", *calls, diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("the standard input of step %d differs", *calls), roundTrip(t, step["expectStdin"]), sortLists(stdin))
+		e2e.Equal(t, fmt.Sprintf("the request of step %d differs", *calls), step["request"], requestOf(req))
 		return []byte(step["stdout"].(string)), nil
 	})
 }

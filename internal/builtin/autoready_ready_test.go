@@ -189,9 +189,7 @@ func compareCondition(t *testing.T, conditions string) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if got, want := isReady(t, obj), crossplaneReady(t, string(text)); got != want {
-		t.Errorf("got %t, want %t", got, want)
-	}
+	e2e.Equal(t, "result", crossplaneReady(t, string(text)), isReady(t, obj))
 }
 
 func crossplaneReady(t *testing.T, conditions string) bool {

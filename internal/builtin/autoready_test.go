@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // autoReadyRequest returns a request with one desired resource, called "it". obj is the
@@ -92,9 +93,7 @@ func TestAutoReadyInput(t *testing.T) {
 					t.Errorf("%s: the desired state was changed: %v", tc.reason, rsp.GetDesired())
 				}
 			}
-			if got := protojson.Format(rsp.GetMeta().GetTtl()); got != `"`+tc.ttl+`"` {
-				t.Errorf("%s: got TTL %s, want %s", tc.reason, got, tc.ttl)
-			}
+			e2e.Equal(t, tc.reason, `"`+tc.ttl+`"`, protojson.Format(rsp.GetMeta().GetTtl()))
 		})
 	}
 }

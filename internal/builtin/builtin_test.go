@@ -38,9 +38,8 @@ func TestPolicy(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, ok := tc.policy.For(tc.pkg)
-			if got.Name != tc.want || ok != (tc.want != "") {
-				t.Errorf("%s: got %q, %t, want %q", tc.reason, got.Name, ok, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, got.Name)
+			e2e.Equal(t, tc.reason, tc.want != "", ok)
 		})
 	}
 }

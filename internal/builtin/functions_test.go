@@ -128,9 +128,7 @@ func TestCrashes(t *testing.T) {
 			if got := functiontest.Fatal(rsp); got != tc.want || rsp.GetRequirements() != nil || !proto.Equal(rsp.GetDesired(), req.GetDesired()) {
 				t.Errorf("got %v, want %s", rsp, tc.want)
 			}
-			if got := locate(t, name, tc.want, req.GetInput()); got != tc.field {
-				t.Errorf("got the field %q, want %q", got, tc.field)
-			}
+			e2e.Equal(t, "the field", tc.field, locate(t, name, tc.want, req.GetInput()))
 		})
 	}
 }

@@ -42,14 +42,12 @@ func TestParseSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := builtin.ParseSettings(tc.in)
 			if tc.err == "" {
-				if err != nil || !maps.Equal(got, tc.want) {
-					t.Errorf("%s: got %v, %v", tc.reason, got, err)
-				}
+				e2e.NoError(t, err)
+				e2e.Equal(t, tc.reason, tc.want, got)
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.err) || string(hint.Of(err)) != tc.hint {
-				t.Errorf("%s: got %v (hint: %q)", tc.reason, err, hint.Of(err))
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.err)
+			e2e.Equal(t, tc.reason, tc.hint, string(hint.Of(err)))
 		})
 	}
 }
@@ -84,9 +82,7 @@ func TestConfigured(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			rsp, err := r.RunFunction(t.Context(), b.Name, &fnv1.RunFunctionRequest{})
 			if err != nil || rsp.GetMeta().GetTtl().AsDuration().String() != tc.ttl {
 				t.Errorf("%s: got %v, %v, want the TTL %s", tc.reason, rsp, err, tc.ttl)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -274,9 +273,7 @@ func TestGoldenCompositions(t *testing.T) {
 			}) {
 				got = append(got, p.Kind)
 			}
-			if !slices.Equal(want[name], got) {
-				t.Errorf("got %v, want %v", got, want[name])
-			}
+			e2e.Equal(t, "result", want[name], got)
 		})
 	}
 }

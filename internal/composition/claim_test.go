@@ -105,10 +105,7 @@ spec:
 		t.Run(name, func(t *testing.T) {
 			claim := object(t, tc.claim)
 			before := claim.DeepCopy()
-			got, err := composition.FromClaim(claim, definition(t, xrdFor("v1", "XWidget", offersWidgets)))
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			got := e2e.Must(composition.FromClaim(claim, definition(t, xrdFor("v1", "XWidget", offersWidgets))))(t)
 			e2e.Equal(t, tc.reason, object(t, tc.want), got)
 			got.Object["spec"].(map[string]any)["compositionSelector"] = "changed"
 			e2e.Equal(t, "the claim was changed", before, claim)
@@ -144,9 +141,7 @@ func TestFromClaimNames(t *testing.T) {
 			if faults := validation.IsDNS1123Subdomain(got); len(got) > 63 || len(faults) > 0 {
 				t.Errorf("%s: %q is not a valid name: %v", tc.reason, got, faults)
 			}
-			if again := nameOf(tc.name, tc.namespace); again != got {
-				t.Errorf("two runs named it %q and %q", got, again)
-			}
+			e2e.Equal(t, "two runs named it", got, nameOf(tc.name, tc.namespace))
 			if seen[got] {
 				t.Errorf("%s: another has the name %q", tc.reason, got)
 			}

@@ -46,9 +46,7 @@ func TestDecode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, err := composition.Decode(document(tc.text))
 			if tc.want == "" {
-				if err != nil {
-					t.Fatalf("%s: %v", tc.reason, err)
-				}
+				e2e.NoError(t, err)
 				if c.GetName() != "widgets" || len(c.Spec.Pipeline) != 1 {
 					t.Errorf("%s: got %+v", tc.reason, c)
 				}
@@ -101,8 +99,7 @@ func TestMatch(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c, err := composition.Decode(document(tc.text))
-			e2e.NoError(t, err)
+			c := e2e.Must(composition.Decode(document(tc.text)))(t)
 			xr := &unstructured.Unstructured{Object: map[string]any{}}
 			xr.SetAPIVersion(tc.apiVersion)
 			xr.SetKind(tc.kind)

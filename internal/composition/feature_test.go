@@ -1,6 +1,7 @@
 package composition_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -38,9 +39,7 @@ func TestFeaturesIn(t *testing.T) {
 			got, warnings, err := all.In(v)
 			switch {
 			case tc.err != "":
-				if err == nil || err.Error() != tc.err {
-					t.Errorf("%s: got the error %v, want %s", tc.reason, err, tc.err)
-				}
+				e2e.Equal(t, tc.reason, tc.err, fmt.Sprint(err))
 			case err != nil:
 				t.Errorf("%s: %v", tc.reason, err)
 			default:
@@ -73,9 +72,7 @@ func TestParseFeatures(t *testing.T) {
 	} {
 		got, err := composition.ParseFeatures([]string{given})
 		if want == "" {
-			if err == nil || !strings.Contains(err.Error(), "expected NAME=true or NAME=false, got ") {
-				t.Errorf("%s: got %v and %v", given, got, err)
-			}
+			e2e.ErrorHas(t, given, err, "expected NAME=true or NAME=false, got ")
 			continue
 		}
 		if _, ok := got[want]; err != nil || !ok || len(got) != 1 || !got.Off(want) {

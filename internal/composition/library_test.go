@@ -103,9 +103,7 @@ func TestLoad(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			var got []string
 			for _, e := range l.Compositions() {
 				got = append(got, e.GetName()+" "+e.Document.Position())
@@ -217,9 +215,7 @@ func TestSelect(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			if got.GetName() != tc.want || got.Document.Path != "lib.yaml" {
 				t.Errorf("%s: got %s of %s", tc.reason, got.GetName(), got.Document.Position())
 			}
@@ -229,7 +225,5 @@ func TestSelect(t *testing.T) {
 
 func TestForIsOfOneVersion(t *testing.T) {
 	l := library(t, compositionFor("XWidget", "a", ""))
-	if n := len(l.For(object(t, "{apiVersion: gold.test/v2, kind: XWidget}").GroupVersionKind())); n != 0 {
-		t.Errorf("a Composition is for one version of a kind, but another version found %d", n)
-	}
+	e2e.Equal(t, "a Composition is for one version of a kind, but another version found", 0, len(l.For(object(t, "{apiVersion: gold.test/v2, kind: XWidget}").GroupVersionKind())))
 }

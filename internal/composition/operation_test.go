@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -77,7 +75,5 @@ spec:
 		`DuplicateStep op.yaml:14: spec.operationTemplate.spec.pipeline[1].step: the name "a" is also the name of spec.pipeline[0]`,
 		`UnknownFunction op.yaml:15: spec.operationTemplate.spec.pipeline[1].functionRef.name: the step "a" calls the function "nobody", which was not found`,
 	}
-	if diff := cmp.Diff(strings.Join(want, "\n"), strings.Join(got, "\n")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", strings.Join(want, "\n"), strings.Join(got, "\n"))
 }

@@ -137,9 +137,7 @@ func TestKeep(t *testing.T) {
 	slices.Sort(got)
 	want := []string{"start a 1", "start a 3", "start b 2", "start b 4", "stop a 1", "stop a 3", "stop b 2", "stop b 4"}
 	e2e.Equal(t, "functions that ended or were dropped are started again", want, got)
-	if _, err := r.Start(t.Context(), runtimes.Function{Name: "a"}); err == nil {
-		t.Error("a closed pool starts functions")
-	}
+	e2e.Error(t, "a closed pool starts functions", e2e.Err(r.Start(t.Context(), runtimes.Function{Name: "a"})))
 }
 
 func TestDrop(t *testing.T) {

@@ -2,11 +2,9 @@ package dev
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -103,17 +101,14 @@ func TestPollInstead(t *testing.T) {
 				t.Skipf("this system has no change notifications: %v", polling)
 			}
 			err := w.poll(t.Context(), tc.err)
-			if !errors.Is(err, tc.err) || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %s", err, tc.want)
-			}
+			e2e.ErrorIs(t, "error", err, tc.err)
+			e2e.ErrorHas(t, "error", err, tc.want)
 			select {
 			case <-w.C:
 			case <-time.After(time.Minute):
 				t.Error("polling sends no ticks")
 			}
-			if fresh, err := w.Watch(t.Context(), []string{t.TempDir()}); fresh || err != nil {
-				t.Errorf("Watch of a polling watcher: got %v, %v", fresh, err)
-			}
+			e2e.Equal(t, "Watch of a polling watcher", false, e2e.Must(w.Watch(t.Context(), []string{t.TempDir()}))(t))
 			e2e.NoError(t, w.Close())
 		})
 	}

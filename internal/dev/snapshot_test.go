@@ -185,9 +185,7 @@ func TestSnapshotTrustsTimes(t *testing.T) {
 				}
 				looks = append(looks, dev.TakeSnapshot(targets, former, now))
 			}
-			if got := looks[1].Since(looks[0], now); len(got) != tc.want {
-				t.Errorf("got %v, want %d", got, tc.want)
-			}
+			e2e.Equal(t, "result", tc.want, len(looks[1].Since(looks[0], now)))
 		})
 	}
 }

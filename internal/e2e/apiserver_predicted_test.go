@@ -58,9 +58,7 @@ func comparePrediction(t *testing.T, server *apiServer, dir string, crds []map[s
 			t.Errorf("differences.yaml has %s, whose prediction is right", path)
 		}
 	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("(-the API server's change +the prediction of xfn diff):\n%s", diff)
-	}
+	e2e.Equal(t, "result", got, want)
 }
 
 // knownPredictions returns the reasons in a file by path, or nil if there is no file.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -109,9 +108,7 @@ func compareCase(t *testing.T, server *apiServer, c storedCase) {
 	maps.DeleteFunc(got, func(key string, _ any) bool {
 		return slices.Contains([]string{"apiVersion", "kind", "metadata"}, key)
 	})
-	if diff := cmp.Diff(c.Stored, got); diff != "" {
-		t.Errorf("(-want +stored by the API server):\n%s", diff)
-	}
+	e2e.Equal(t, "result", c.Stored, got)
 	u.Object = r.Object
 	if c.Namespace != nil && u.GetNamespace() != *c.Namespace {
 		t.Errorf("want the namespace %q, got %q", *c.Namespace, u.GetNamespace())

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -28,6 +31,20 @@ func Must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
 		NoError(t, err)
+		return value
+	}
+}
+
+// Open is Must for a value that the end of the test closes, unless the test did.
+func Open[T io.Closer](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		NoError(t, err)
+		t.Cleanup(func() {
+			if err := value.Close(); !errors.Is(err, os.ErrClosed) && !errors.Is(err, net.ErrClosed) {
+				NoError(t, err)
+			}
+		})
 		return value
 	}
 }
@@ -69,6 +86,21 @@ func WantError(t testing.TB, reason string, err error, want string) {
 	case err != nil:
 		t.Errorf("%s: %v", reason, err)
 	}
+}
+
+// Error fails the test unless err is an error. The message begins with reason.
+func Error(t testing.TB, reason string, err error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: got no error", reason)
+	}
+}
+
+// ErrorHint is ErrorHas for an error whose hint has next.
+func ErrorHint(t testing.TB, reason string, err error, want, next string) {
+	t.Helper()
+	ErrorHas(t, reason, err, want)
+	Has(t, reason, string(hint.Of(err)), next)
 }
 
 // ErrorIs fails the test unless err is target, by the rules of errors.Is. The message begins with

@@ -260,7 +260,5 @@ func copyOf(b *testing.B, from string, files map[string]string) string {
 func copyFiles(b *testing.B, dir string, files map[string]string) {
 	b.Helper()
 	e2e.NoError(b, os.MkdirAll(dir, 0o755))
-	for name, text := range files {
-		e2e.WriteFile(b, filepath.Join(dir, name), text)
-	}
+	e2e.WriteFiles(b, dir, files)
 }

@@ -54,9 +54,7 @@ func compareImage(t *testing.T, dir, path string) string {
 	f := e2e.Must(xpkg.Open(t.Context(), path))(t)
 	defer f.Close()
 	img := f.Artifact.(v1.Image)
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Image(img))
 	got := describe(t, img)
 	got.Config, _ = only(want.Config, got.Config).(map[string]any)
 	return cmp.Diff(want, got)
@@ -92,8 +90,7 @@ func describe(t *testing.T, img v1.Image) corpusImage {
 // filesOf returns the entries of a layer, and the content of its files.
 func filesOf(t *testing.T, l v1.Layer) ([]corpusFile, map[string]string) {
 	t.Helper()
-	rc, err := l.Uncompressed()
-	e2e.NoError(t, err)
+	rc := e2e.Must(l.Uncompressed())(t)
 	defer rc.Close()
 	files, content := []corpusFile{}, map[string]string{}
 	for tr := tar.NewReader(rc); ; {

@@ -58,8 +58,7 @@ func (c *projectCase) compareGenerated(t *testing.T, before map[string]string, c
 // compareFile compares one file with its entry in created.json.
 func (c *projectCase) compareFile(t *testing.T, path, rel string, want map[string]any) {
 	t.Helper()
-	info, err := os.Lstat(path)
-	e2e.NoError(t, err)
+	info := e2e.Must(os.Lstat(path))(t)
 	if target, ok := want["link"]; ok {
 		if got, err := os.Readlink(path); err != nil || got != target {
 			t.Errorf("%s links to %q, want %q: %v", rel, got, target, err)

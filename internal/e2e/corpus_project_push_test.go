@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -36,9 +35,7 @@ func (c *projectCase) compareRepositories(t *testing.T) {
 		for tag, golden := range tags {
 			ref := c.tag(t, repository, tag)
 			a := e2e.Must(image.Artifact(t.Context(), ref, image.Options{}))(t)
-			if got, err := a.MediaType(); err != nil || string(got) != golden.MediaType {
-				t.Errorf("%s: got media type %s, %v, want %s", ref, got, err, golden.MediaType)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s: media type", ref), golden.MediaType, string(e2e.Must(a.MediaType())(t)))
 			e2e.Equal(t, ref.String(), structure(golden.Manifest), structure(manifestOf(t, a)))
 			var children []any
 			for _, digest := range slices.Sorted(maps.Keys(golden.Children)) {
@@ -52,9 +49,7 @@ func (c *projectCase) compareRepositories(t *testing.T) {
 				}
 				c.assertDependency(t, strings.TrimSuffix(repository, "_compose"), tag, repository, a)
 			}
-			if diff := cmp.Diff(children, got); diff != "" {
-				t.Errorf("children of %s (-want +got):\n%s", ref, diff)
-			}
+			e2e.Equal(t, fmt.Sprintf("children of %s", ref), children, got)
 		}
 	}
 }
@@ -62,8 +57,7 @@ func (c *projectCase) compareRepositories(t *testing.T) {
 // tag returns the reference of a tag, or of the only tag if the recorded one has a time.
 func (c *projectCase) tag(t *testing.T, repository, tag string) name.Tag {
 	t.Helper()
-	repo, err := name.NewRepository(c.address + "/" + repository)
-	e2e.NoError(t, err)
+	repo := e2e.Must(name.NewRepository(c.address + "/" + repository))(t)
 	if strings.HasPrefix(tag, "v0.0.0-") {
 		tags, err := image.Tags{Remote: remote.New(remote.Options{})}.List(t.Context(), repo)
 		if err != nil || len(tags) != 1 {

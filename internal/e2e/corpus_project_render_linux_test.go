@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -52,9 +51,7 @@ func TestProjectRenderCorpus(t *testing.T) {
 			if code != tc.code || !strings.Contains(stderr, tc.stderr) {
 				t.Errorf("%s: got exit code %d, want %d, and %q in\n%s", tc.reason, code, tc.code, tc.stderr, stderr)
 			}
-			if diff := cmp.Diff(e2e.ReadFile(t, filepath.Join(dir, "stdout")), stdout); diff != "" {
-				t.Errorf("%s (-CLI +xfn):\n%s", tc.reason, diff)
-			}
+			e2e.Equal(t, tc.reason, e2e.ReadFile(t, filepath.Join(dir, "stdout")), stdout)
 		})
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"sigs.k8s.io/yaml"
 
@@ -266,8 +265,7 @@ var anyDigest = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
 func (c *projectCase) compareTexts(t *testing.T, img archive.Tagged) {
 	t.Helper()
 	base := filepath.Join(c.dir, strings.NewReplacer("/", "_", ":", "_").Replace(strings.ReplaceAll(img.Tag, c.address, recorded)))
-	annotated, err := xpkg.AnnotateLayers(img.Image)
-	e2e.NoError(t, err)
+	annotated := e2e.Must(xpkg.AnnotateLayers(img.Image))(t)
 	for suffix, read := range map[string]func() ([]byte, error){
 		".package.yaml":  func() ([]byte, error) { return xpkg.PackageYAML(t.Context(), annotated) },
 		".examples.yaml": func() ([]byte, error) { return xpkg.Examples(t.Context(), annotated) },
@@ -277,9 +275,7 @@ func (c *projectCase) compareTexts(t *testing.T, img archive.Tagged) {
 		}
 		got := e2e.Must(read())(t)
 		want := c.ports.Replace(e2e.ReadFile(t, base+suffix))
-		if diff := cmp.Diff(anyDigest.ReplaceAllString(want, "DIGEST"), anyDigest.ReplaceAllString(string(got), "DIGEST")); diff != "" {
-			t.Errorf("%s%s (-want +got):\n%s", img.Tag, suffix, diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("%s%s", img.Tag, suffix), anyDigest.ReplaceAllString(want, "DIGEST"), anyDigest.ReplaceAllString(string(got), "DIGEST"))
 	}
 }
 
@@ -318,8 +314,7 @@ func describeImage(t *testing.T, img v1.Image) (g goldenImage) {
 	layers, layersErr := img.Layers()
 	e2e.NoError(t, errors.Join(err, layersErr))
 	for _, l := range layers {
-		rc, err := l.Uncompressed()
-		e2e.NoError(t, err)
+		rc := e2e.Must(l.Uncompressed())(t)
 		var entries []layerEntry
 		for tr := tar.NewReader(rc); ; {
 			h, err := tr.Next()

@@ -47,9 +47,7 @@ func TestPushCorpus(t *testing.T) {
 		})
 	}
 	for name := range known {
-		if _, err := os.Stat(filepath.Join(pushCorpus, name)); err != nil {
-			t.Errorf("differences.yaml names %q, which is not a case", name)
-		}
+		e2e.WantError(t, fmt.Sprintf("differences.yaml names %q, which is not a case", name), e2e.Err(os.Stat(filepath.Join(pushCorpus, name))), "")
 	}
 }
 
@@ -64,12 +62,9 @@ type pushServers struct {
 // ourServers starts the registry of xfn.
 func ourServers(t *testing.T) pushServers {
 	t.Helper()
-	reg, err := registry.Open(filepath.Join(t.TempDir(), "registry"))
-	e2e.NoError(t, err)
+	reg := e2e.Must(registry.Open(filepath.Join(t.TempDir(), "registry")))(t)
 	t.Cleanup(func() {
-		if err := reg.Close(); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, reg.Close())
 	})
 	readOnly := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

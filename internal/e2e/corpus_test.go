@@ -187,9 +187,7 @@ func setUpCase(t *testing.T, script, work string, env []string) {
 	engine := dockerenginetest.Connect(t, dockerenginetest.Environment(t))
 	t.Cleanup(func() {
 		for _, image := range loaded {
-			if _, err := engine.ImageRemove(context.WithoutCancel(t.Context()), image[1], client.ImageRemoveOptions{Force: true}); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, e2e.Err(engine.ImageRemove(context.WithoutCancel(t.Context()), image[1], client.ImageRemoveOptions{Force: true})))
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,9 +109,7 @@ func TestCosignAttestations(t *testing.T) {
 			"--new-bundle-format="+bundle, "--use-signing-config=false", "-y", theirs.Name())
 		digest := theirs.Context().Digest(c.verify(t, theirs).Digest.String())
 		keys := []signature.Verifier{c.key.Public()}
-		if err := image.RequireAttestations(t.Context(), digest, []string{provenance}, keys, remote.New(remote.Options{})); err != nil {
-			t.Errorf("with --new-bundle-format=%s: %v", bundle, err)
-		}
+		e2e.WantError(t, fmt.Sprintf("with --new-bundle-format=%s", bundle), image.RequireAttestations(t.Context(), digest, []string{provenance}, keys, remote.New(remote.Options{})), "")
 	}
 }
 
@@ -120,8 +119,7 @@ func TestCosignKeyless(t *testing.T) {
 	log, authority := remotetest.ServeLog(t), remotetest.ServeAuthority(t)
 	c := newCosigner(t, log)
 	logKey := e2e.Must(signature.ParseLogKey(log.PEM))(t)
-	identity, err := signature.NewIdentity(regexp.MustCompile(subject), remotetest.Issuer, authority.Root, logKey, nil)
-	e2e.NoError(t, err)
+	identity := e2e.Must(signature.NewIdentity(regexp.MustCompile(subject), remotetest.Issuer, authority.Root, logKey, nil))(t)
 	e2e.WriteFile(t, filepath.Join(c.dir, "token.txt"), authority.Token(subject, time.Hour))
 	for _, bundle := range []string{"true", "false"} {
 		ref := signed(t, push.Options{})

@@ -30,15 +30,10 @@ type pseudo struct {
 // openTerminal returns both sides of a new pseudo-terminal (pty(7)).
 func openTerminal(t *testing.T) (keys, screen *os.File) {
 	t.Helper()
-	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	e2e.NoError(t, err)
-	t.Cleanup(func() { _ = keys.Close() })
+	keys = e2e.Open(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	e2e.NoError(t, unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
-	e2e.NoError(t, err)
-	screen, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	e2e.NoError(t, err)
-	t.Cleanup(func() { _ = screen.Close() })
+	n := e2e.Must(unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN))(t)
+	screen = e2e.Open(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	e2e.NoError(t, unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
 	return keys, screen
 }
@@ -164,9 +159,7 @@ func TestDevKeys(t *testing.T) {
 	p.awaitOutput("run again", "nothing changed since the last render", "q quit")
 	p.types("a")
 	p.awaitOutput("accepting goldens", "updated golden.yaml", "ok (1 case", "q quit")
-	if text, err := os.ReadFile(filepath.Join(p.dir, "golden.yaml")); err != nil || !strings.Contains(string(text), "colour: blue") {
-		t.Errorf("the golden file has %q, %v", text, err)
-	}
+	e2e.Has(t, "the golden file", string(e2e.Must(os.ReadFile(filepath.Join(p.dir, "golden.yaml")))(t)), "colour: blue")
 	p.types("t")
 	p.awaitOutput("the trace is in")
 	path := e2e.Must(p.await(regexp.MustCompile(`\S+trace\.html`)))(t)

@@ -91,9 +91,7 @@ func rendersAgain(t *testing.T, cmd *exec.Cmd, first, file, old, with, then stri
 		err = os.WriteFile(path, []byte(strings.Replace(string(text), old, with, 1)), 0o600)
 	}
 	e2e.NoError(t, err)
-	if _, err := out.await(regexp.MustCompile("(?ms)^round \\d+: " + file + " changed$.*" + then)); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, e2e.Err(out.await(regexp.MustCompile("(?ms)^round \\d+: "+file+" changed$.*"+then))))
 }
 
 // startDev is "start-dev ARGS…": it starts `xfn dev ARGS` with its output in a pipe. At the

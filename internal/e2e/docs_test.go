@@ -37,15 +37,12 @@ import (
 //   - 127.0.0.1:5000 is a free port, in files too, and /home/ada the page's directory
 //   - "<!-- needs: linux -->" skips the page on other systems
 func TestDocs(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	e2e.NoError(t, err)
+	root := e2e.Must(filepath.Abs("../.."))(t)
 	var pages int
 	for _, path := range markdownFiles(t, root) {
 		text := e2e.ReadFile(t, path)
 		steps, err := readPage(text)
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
+		e2e.WantError(t, path, err, "")
 		if len(steps) == 0 {
 			continue
 		}

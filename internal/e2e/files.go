@@ -8,6 +8,16 @@ import (
 	"testing"
 )
 
+// ShortDir returns a new directory that all users can read, whose path is short enough for unix
+// sockets. The end of the test removes it.
+func ShortDir(t testing.TB) string {
+	t.Helper()
+	dir := Must(os.MkdirTemp("", "t"))(t)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	NoError(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
 // ReadFile returns the text of the file at a path.
 func ReadFile(t testing.TB, elem ...string) string {
 	t.Helper()
@@ -36,6 +46,14 @@ func WriteFiles(t testing.TB, dir string, files map[string]string) {
 	for name, text := range files {
 		WriteFile(t, filepath.Join(dir, name), text)
 	}
+}
+
+// Dir returns a new directory with files, as WriteFiles writes them.
+func Dir(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	WriteFiles(t, dir, files)
+	return dir
 }
 
 // Names returns the sorted names of the entries of a directory.

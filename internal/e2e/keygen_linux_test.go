@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // Ctrl-C at the prompt for a password ends the program, and restores the terminal.
@@ -19,9 +21,7 @@ func TestKeygenInterrupted(t *testing.T) {
 		runtime.Gosched()
 	}
 	p.types("\x03")
-	if err := p.cmd.Wait(); err == nil {
-		t.Error("the program succeeded")
-	}
+	e2e.Error(t, "the program succeeded", p.cmd.Wait())
 	if p.modes() != p.before {
 		t.Error("the modes of the terminal have changed")
 	}

@@ -157,9 +157,7 @@ func TestMemoryOfPatches(t *testing.T) {
 				args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, tc.virtual), e2e.Binary(t)}, args...)
 			}
 			code, stderr := runLimited(t, tc.composition, args)
-			if code != tc.code {
-				t.Errorf("%s: got exit code %d, want %d", tc.reason, code, tc.code)
-			}
+			e2e.Equal(t, tc.reason, tc.code, code)
 			if !regexp.MustCompile(`^(note: .*\n)*` + tc.want + `$`).MatchString(stderr) {
 				t.Errorf("%s: got %.1000q, want %s", tc.reason, stderr, tc.want)
 			}
@@ -254,9 +252,7 @@ func TestMemoryLimit(t *testing.T) {
 				wantCode = 0
 			}
 			code, stderr := runLimited(t, cmp.Or(tc.composition, withTemplate(text)), strings.Fields(tc.args))
-			if code != wantCode {
-				t.Errorf("%s: got exit code %d, want %d", tc.reason, code, wantCode)
-			}
+			e2e.Equal(t, tc.reason, wantCode, code)
 			if !regexp.MustCompile(`^(note: .*\n)*` + tc.want + `$`).MatchString(stderr) {
 				t.Errorf("%s: got %.1000q, want %s", tc.reason, stderr, tc.want)
 			}

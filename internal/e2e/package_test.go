@@ -4,12 +4,12 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -146,16 +146,11 @@ func TestPackageFilesAreImages(t *testing.T) {
 			}
 			want := core(t, images[0])
 			for _, line := range []string{"\nkind: ", "\n  name: ", "\n    meta.crossplane.io/source: https://example.org/"} {
-				if !strings.Contains(string(want), line) {
-					t.Errorf("%s: unexpected package.yaml: %s", tc.reason, want)
-				}
+				e2e.Has(t, tc.reason+": unexpected package.yaml", string(want), line)
 			}
-			docker, err := tarball.ImageFromPath(file, nil)
-			e2e.NoError(t, err)
+			docker := e2e.Must(tarball.ImageFromPath(file, nil))(t)
 			for i, img := range append(images, docker, annotatedByLabels(t, docker)) {
-				if err := validate.Image(img); err != nil {
-					t.Errorf("%s: image %d: %v", tc.reason, i, err)
-				}
+				e2e.WantError(t, fmt.Sprintf("%s: image %d", tc.reason, i), validate.Image(img), "")
 				for rule, read := range rules {
 					if got := read(t, img); !bytes.Equal(got, want) {
 						t.Errorf("%s: image %d: %s found %q, want %q", tc.reason, i, rule, got, want)
@@ -254,8 +249,7 @@ func annotatedByLabels(t *testing.T, img v1.Image) v1.Image {
 func unpack(t *testing.T, file string) string {
 	t.Helper()
 	dir := t.TempDir()
-	f, err := os.Open(file)
-	e2e.NoError(t, err)
+	f := e2e.Must(os.Open(file))(t)
 	defer f.Close()
 	for tr := tar.NewReader(f); ; {
 		h, err := tr.Next()
@@ -277,9 +271,7 @@ func unpack(t *testing.T, file string) string {
 func layoutImages(t *testing.T, dir string) []v1.Image {
 	t.Helper()
 	all := e2e.Must(layout.ImageIndexFromPath(dir))(t)
-	if err := validate.Index(all); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, validate.Index(all))
 	m, err := all.IndexManifest()
 	if err != nil || len(m.Manifests) != 1 {
 		t.Fatalf("got %d entries, %v, want one", len(m.Manifests), err)

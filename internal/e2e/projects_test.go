@@ -178,9 +178,7 @@ func (p projectSite) lock(t *testing.T, bases []string) {
 	const schemas = ".up/.lock.json"
 	before := e2e.ReadFile(t, filepath.Join(p.dir, schemas))
 	p.mustRun(t, "project", "build", "--locked", "-o", "locked")
-	if e2e.ReadFile(t, filepath.Join(p.dir, "locked/up-apis.xpkg")) != e2e.ReadFile(t, filepath.Join(p.dir, "_output/up-apis.xpkg")) {
-		t.Error("the locked build differs")
-	}
+	e2e.Equal(t, "the locked build differs", e2e.ReadFile(t, filepath.Join(p.dir, "_output/up-apis.xpkg")), e2e.ReadFile(t, filepath.Join(p.dir, "locked/up-apis.xpkg")))
 	e2e.Equal(t, "models of locked dependencies were generated again", before, e2e.ReadFile(t, filepath.Join(p.dir, schemas)))
 }
 
@@ -198,9 +196,7 @@ func (p projectSite) push(t *testing.T, repository string, packages int) {
 	}
 	for _, reason := range []string{"the first push", "the second push"} {
 		e2e.NoError(t, json.Unmarshal([]byte(p.mustRun(t, args...)), &pushed))
-		if len(pushed.Packages) != packages {
-			t.Errorf("%s: got %d packages, want %d", reason, len(pushed.Packages), packages)
-		}
+		e2e.Equal(t, reason, packages, len(pushed.Packages))
 	}
 	for _, pkg := range pushed.Packages {
 		ref := e2e.Must(name.ParseReference(pkg.Reference))(t)
@@ -214,7 +210,5 @@ func (p projectSite) push(t *testing.T, repository string, packages int) {
 	}
 	p.mustRun(t, "project", "pull", repository+":v0.1.0", "-o", "pulled.xpkg")
 	built := filepath.Join(p.dir, "_output", filepath.Base(repository)+".xpkg")
-	if e2e.ReadFile(t, filepath.Join(p.dir, "pulled.xpkg")) != e2e.ReadFile(t, built) {
-		t.Error("the pulled file differs from the built one")
-	}
+	e2e.Equal(t, "the pulled file differs from the built one", e2e.ReadFile(t, built), e2e.ReadFile(t, filepath.Join(p.dir, "pulled.xpkg")))
 }

@@ -265,9 +265,7 @@ func TestPython(t *testing.T) {
 	t.Parallel()
 	f := newPythonFunction(t)
 	first := f.run(t, f.args()...)
-	if got := f.run(t, f.args("--offline")...); got != first {
-		t.Errorf("from the cache: got %s, want %s", got, first)
-	}
+	e2e.Equal(t, "from the cache", first, f.run(t, f.args("--offline")...))
 	out := f.run(t, "render", "xr.yaml", "composition.yaml", "functions.yaml", "--package", "function-python=fn.xpkg", "--timeout", "5m")
 	for _, want := range []string{"kind: Bucket", "region: 日本", "version: 0.0.0", "able: 'forks: True, user: "} {
 		e2e.Has(t, "the render lacks", out, want)

@@ -71,7 +71,5 @@ func (s skopeoSite) thereAndOut(t *testing.T, login, file, name string) {
 	skopeo(append([]string{"copy", "--all", "docker://" + ref, "oci:" + out + ":v1"}, s.copies...)...)
 	assertSame(t, layoutImages(t, unpacked), layoutImages(t, out))
 	skopeo(append([]string{"copy", "--all", "docker://" + ref, "dir:" + raw}, s.copies...)...)
-	if got, want := e2e.ReadFile(t, filepath.Join(raw, "manifest.json")), topManifest(t, unpacked); got != want {
-		t.Errorf("the manifest changed: got %s, want %s", got, want)
-	}
+	e2e.Equal(t, "the manifest changed", topManifest(t, unpacked), e2e.ReadFile(t, filepath.Join(raw, "manifest.json")))
 }

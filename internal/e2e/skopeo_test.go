@@ -72,9 +72,7 @@ func TestSkopeo(t *testing.T) {
 			assertSame(t, images[:1], layoutImages(t, one))
 			loaded := filepath.Join(t.TempDir(), "loaded")
 			skopeo("copy", "docker-archive:"+file, "oci:"+loaded+":v1")
-			if got, want := core(t, layoutImages(t, loaded)[0]), core(t, images[0]); string(got) != string(want) {
-				t.Errorf("%s: the Docker archive has %q, want %q", tc.reason, got, want)
-			}
+			e2e.Equal(t, tc.reason+": the Docker archive", string(core(t, images[0])), string(core(t, layoutImages(t, loaded)[0])))
 
 			// Copy all images of the OCI archive. Their bytes must not change.
 			all := filepath.Join(t.TempDir(), "all")
@@ -85,9 +83,7 @@ func TestSkopeo(t *testing.T) {
 			assertSame(t, images, layoutImages(t, unpack(t, again)))
 			raw := filepath.Join(t.TempDir(), "raw")
 			skopeo("copy", "--all", "oci-archive:"+file, "dir:"+raw)
-			if got := e2e.ReadFile(t, filepath.Join(raw, "manifest.json")); got != top {
-				t.Errorf("%s: the manifest changed: got %s, want %s", tc.reason, got, top)
-			}
+			e2e.Equal(t, tc.reason+": the manifest changed", top, e2e.ReadFile(t, filepath.Join(raw, "manifest.json")))
 		})
 	}
 }
@@ -113,9 +109,7 @@ func TestSkopeoWithRegistry(t *testing.T) {
 			skopeo("copy", "--all", "--src-tls-verify=false", ref+"-copy:v2", "oci:"+out+":v1")
 			assertSame(t, images, layoutImages(t, out))
 			skopeo("copy", "--all", "--src-tls-verify=false", "--dest-tls-verify=false", ref+":v1", ref+":v2")
-			if got := tagsOf(t, skopeo("list-tags", "--tls-verify=false", ref)); !slices.Equal(got, []string{"v1", "v2"}) {
-				t.Errorf("%s: got tags %v", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, []string{"v1", "v2"}, tagsOf(t, skopeo("list-tags", "--tls-verify=false", ref)))
 			skopeo("delete", "--tls-verify=false", ref+":v1") // This deletes both tags, because they have the same digest.
 			if got := tagsOf(t, skopeo("list-tags", "--tls-verify=false", ref)); len(got) != 0 {
 				t.Errorf("%s: got tags %v after all were deleted", tc.reason, got)
@@ -158,14 +152,10 @@ func assertSame(t *testing.T, want, got []v1.Image) {
 		t.Fatalf("got %d images, want %d", len(got), len(want))
 	}
 	for i := range want {
-		if err := validate.Image(got[i]); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Image(got[i]))
 		was := e2e.Must(want[i].Manifest())(t)
 		is := e2e.Must(got[i].Manifest())(t)
-		if diff := cmp.Diff(was, is); diff != "" {
-			t.Errorf("image %d (-was +is):\n%s", i, diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("image %d", i), was, is)
 		if is.Annotations["org.example.note"] != "one, two" || !strings.HasPrefix(is.Annotations["org.opencontainers.image.source"], "https://example.org/") {
 			t.Errorf("image %d has annotations %v", i, is.Annotations)
 		}

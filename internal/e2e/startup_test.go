@@ -68,10 +68,7 @@ func BenchmarkStart(b *testing.B) {
 // emptyProgram builds a program that does nothing.
 func emptyProgram(b *testing.B) string {
 	b.Helper()
-	dir := b.TempDir()
-	for name, text := range map[string]string{"go.mod": "module empty\n", "main.go": "package main\n\nfunc main() {}\n"} {
-		e2e.WriteFile(b, filepath.Join(dir, name), text)
-	}
+	dir := e2e.Dir(b, map[string]string{"go.mod": "module empty\n", "main.go": "package main\n\nfunc main() {}\n"})
 	benchtest.Run(b, dir, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", "empty", ".")
 	return filepath.Join(dir, "empty")
 }

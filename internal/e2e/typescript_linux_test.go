@@ -110,13 +110,10 @@ func layoutOf(t testing.TB, file string) string {
 	t.Helper()
 	made := filepath.Join(t.TempDir(), "layout")
 	path := e2e.Must(layout.Write(made, mutate.IndexMediaType(empty.Index, types.OCIImageIndex)))(t)
-	l, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
-	e2e.NoError(t, err)
+	l := e2e.Must(tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer)))(t)
 	for _, arch := range []string{"amd64", "arm64"} {
-		img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), l)
-		e2e.NoError(t, err)
-		img, err = mutate.ConfigFile(img, configFor(t, img, arch))
-		e2e.NoError(t, err)
+		img := e2e.Must(mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), l))(t)
+		img = e2e.Must(mutate.ConfigFile(img, configFor(t, img, arch)))(t)
 		e2e.NoError(t, path.AppendImage(img, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: arch})))
 	}
 	return made
@@ -200,9 +197,7 @@ func TestTypeScript(t *testing.T) {
 	again := initTypeScript(t, f)
 	e2e.NoError(t, os.Chmod(filepath.Join(again.dir, "src/main.ts"), 0o600))
 	again.umask, again.env = "077", []string{"TZ=Asia/Tokyo"}
-	if got := again.build(t, "--offline"); got != digest {
-		t.Errorf("in another folder, without a network: got %s, want %s", got, digest)
-	}
+	e2e.Equal(t, "in another folder, without a network", digest, again.build(t, "--offline"))
 
 	for name, text := range map[string]string{
 		"dist/main.js":     "import { serve } from \"@crossplane-org/function-sdk-typescript\";\nimport { compose } from \"./function.js\";\nserve(compose);\n",

@@ -39,9 +39,7 @@ func TestUnsolicited(t *testing.T) {
 // unsolicited starts a registry that sends the credentials after each response.
 func unsolicited(t *testing.T) string {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
+	l := e2e.Open((&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0"))(t)
 	go func() {
 		for {
 			conn, err := l.Accept()

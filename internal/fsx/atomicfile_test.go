@@ -89,18 +89,14 @@ func TestLinkStaysALink(t *testing.T) {
 
 func TestNoDirectory(t *testing.T) {
 	err := fsx.WriteFile(filepath.Join(t.TempDir(), "absent", "f"), 0o644, nil)
-	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "error", err, fs.ErrNotExist)
 }
 
 func TestKilledWhileWriting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	put(t, path, "old")
 	child, line := functiontest.Start(t, childEnv+"="+path)
-	if line != "half" {
-		t.Errorf("the child printed %q", line)
-	}
+	e2e.Equal(t, "the child printed", "half", line)
 	child.Kill(t)
 	e2e.Equal(t, "after a kill the file contains", "old", get(t, path))
 }

@@ -63,7 +63,5 @@ func TestUnlockWithCopy(t *testing.T) {
 	copied := e2e.Must(syscall.Dup(int(first.Fd())))(t)
 	defer syscall.Close(copied)
 	e2e.NoError(t, fsx.Unlock(first))
-	if ok, err := fsx.TryLock(second, fsx.ExclusiveLock); !ok || err != nil {
-		t.Errorf("after Unlock: got %v, %v", ok, err)
-	}
+	e2e.Equal(t, "after Unlock", true, e2e.Must(fsx.TryLock(second, fsx.ExclusiveLock))(t))
 }

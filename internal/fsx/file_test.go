@@ -17,9 +17,7 @@ import (
 
 func create(t *testing.T, dir string) *fsx.AtomicFile {
 	t.Helper()
-	f := e2e.Must(fsx.Create(dir))(t)
-	t.Cleanup(func() { _ = f.Close() })
-	return f
+	return e2e.Open(fsx.Create(dir))(t)
 }
 
 // If the final name is chosen only at Commit, the file at that name is complete
@@ -94,9 +92,7 @@ func TestCreateAfterKill(t *testing.T) {
 	link := ".xfn-" + strings.Repeat("b", 26) + ".tmp"
 	e2e.NoError(t, os.Symlink(others[0], filepath.Join(dir, link)))
 	child, line := functiontest.Start(t, childEnv+"="+filepath.Join(dir, "f"))
-	if line != "half" {
-		t.Errorf("the child printed %q", line)
-	}
+	e2e.Equal(t, "the child printed", "half", line)
 	const kept = 3
 	e2e.NoError(t, create(t, dir).Close())
 	if n := entries(t, dir); n != kept+1 {
@@ -107,9 +103,7 @@ func TestCreateAfterKill(t *testing.T) {
 		t.Errorf("got %d files: the killed process left none", n)
 	}
 	e2e.NoError(t, create(t, dir).Close())
-	if n := entries(t, dir); n != kept {
-		t.Errorf("there are %d files, want %d", n, kept)
-	}
+	e2e.Equal(t, "files", kept, entries(t, dir))
 }
 
 // Write removes the temporary files that killed processes left in the directory.
@@ -156,7 +150,5 @@ func TestCause(t *testing.T) {
 		_, err := filepath.EvalSymlinks(loop)
 		e2e.Equal(t, "for a link to itself", "too many levels of symbolic links", fsx.Cause(err).Error())
 	}
-	if !errors.Is(fsx.Cause(absent), fs.ErrNotExist) {
-		t.Error("the kind of the error is lost")
-	}
+	e2e.ErrorIs(t, "the kind of the error is lost", fsx.Cause(absent), fs.ErrNotExist)
 }

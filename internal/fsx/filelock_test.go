@@ -30,9 +30,7 @@ func holdLock(path string) {
 
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
-	f := e2e.Must(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600))(t)
-	t.Cleanup(func() { f.Close() })
-	return f
+	return e2e.Open(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600))(t)
 }
 
 func TestTry(t *testing.T) {
@@ -53,13 +51,9 @@ func TestTry(t *testing.T) {
 			if ok, err := fsx.TryLock(first, tc.first); !ok || err != nil {
 				t.Fatalf("of a free file: got %v, %v", ok, err)
 			}
-			if ok, err := fsx.TryLock(second, tc.second); ok != tc.want || err != nil {
-				t.Errorf("%s: got %v, %v", tc.reason, ok, err)
-			}
+			e2e.Equal(t, tc.reason, tc.want, e2e.Must(fsx.TryLock(second, tc.second))(t))
 			e2e.NoError(t, first.Close())
-			if ok, err := fsx.TryLock(second, tc.second); !ok || err != nil {
-				t.Errorf("after the first was closed: got %v, %v", ok, err)
-			}
+			e2e.Equal(t, "after the first was closed", true, e2e.Must(fsx.TryLock(second, tc.second))(t))
 		})
 	}
 }
@@ -86,15 +80,11 @@ func TestKilled(t *testing.T) {
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "true <nil>\n" || err != nil {
 		t.Fatalf("the other process: got %q, %v", line, err)
 	}
-	if ok, err := fsx.TryLock(f, fsx.SharedLock); ok || err != nil {
-		t.Errorf("a file that another process has locked: got %v, %v", ok, err)
-	}
+	e2e.Equal(t, "a file that another process has locked", false, e2e.Must(fsx.TryLock(f, fsx.SharedLock))(t))
 	e2e.NoError(t, holder.Process.Kill())
 	// Wait returns an error, because the process was killed.
 	_ = e2e.Await(t, holder.Wait)
-	if ok, err := fsx.TryLock(f, fsx.ExclusiveLock); !ok || err != nil {
-		t.Errorf("after that process was killed: got %v, %v", ok, err)
-	}
+	e2e.Equal(t, "after that process was killed", true, e2e.Must(fsx.TryLock(f, fsx.ExclusiveLock))(t))
 }
 
 func TestIsAt(t *testing.T) {

@@ -2,6 +2,7 @@ package fsx_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -38,9 +39,7 @@ func TestIgnore(t *testing.T) {
 	i := e2e.Must(fsx.ReadIgnore(fstest.MapFS{".xpkgignore": {Data: []byte(text)}}.Open))(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := i.Match(tc.path, tc.dir); got != tc.want {
-				t.Errorf("%s: Match(%q) = %t, want %t", tc.reason, tc.path, got, tc.want)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s: Match(%q)", tc.reason, tc.path), tc.want, i.Match(tc.path, tc.dir))
 		})
 	}
 }
@@ -52,9 +51,7 @@ func TestReadIgnore(t *testing.T) {
 	big := fstest.MapFS{".xpkgignore": {Data: []byte(strings.Repeat("a\n", 1<<20))}}
 	e2e.ErrorHas(t, "an error for a file that is too large", e2e.Err(fsx.ReadIgnore(big.Open)), "larger than 1048576 bytes")
 	dir := fstest.MapFS{".xpkgignore": {Mode: fs.ModeDir}}
-	if _, err := fsx.ReadIgnore(dir.Open); err == nil {
-		t.Error("want an error for a folder")
-	}
+	e2e.Error(t, "a folder", e2e.Err(fsx.ReadIgnore(dir.Open)))
 }
 
 // patternCases are patterns, and the files that git ignores by them.

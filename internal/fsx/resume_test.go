@@ -15,8 +15,7 @@ import (
 // begun calls Resume with a key, and writes content to the file.
 func begun(t *testing.T, dir, key, content string) *fsx.AtomicFile {
 	t.Helper()
-	f := e2e.Must(fsx.Resume(dir, key))(t)
-	t.Cleanup(func() { _ = f.Close() })
+	f := e2e.Open(fsx.Resume(dir, key))(t)
 	e2e.NoError(t, e2e.Err(f.WriteAt([]byte(content), 0)))
 	return f
 }
@@ -117,27 +116,17 @@ func TestResumeTwice(t *testing.T) {
 	dir := t.TempDir()
 	first := begun(t, dir, "a", "first")
 	second := begun(t, dir, "a", "the second")
-	if ok, err := second.Keep(); ok || err != nil {
-		t.Errorf("the second: got %v, %v", ok, err)
-	}
+	e2e.Equal(t, "the second", false, e2e.Must(second.Keep())(t))
 	path := filepath.Join(dir, "done")
 	e2e.NoError(t, first.Commit(path, 0o644))
-	if ok, err := first.Keep(); ok || err != nil {
-		t.Errorf("once committed: got %v, %v", ok, err)
-	}
-	if got, err := os.ReadFile(only(t, dir)); err != nil || string(got) != "first" {
-		t.Errorf("got %q, %v", got, err)
-	}
+	e2e.Equal(t, "once committed", false, e2e.Must(first.Keep())(t))
+	e2e.Equal(t, "result", "first", string(e2e.Must(os.ReadFile(only(t, dir)))(t)))
 }
 
 // If Keep is not called, Close removes the file.
 func TestResumeClosed(t *testing.T) {
 	dir := t.TempDir()
 	e2e.NoError(t, begun(t, dir, "a", "x").Close())
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
-	}
-	if _, err := fsx.Resume(filepath.Join(dir, "none"), "a"); err == nil {
-		t.Error("got no error for a missing directory")
-	}
+	e2e.Equal(t, "left", 0, len(e2e.Must(os.ReadDir(dir))(t)))
+	e2e.Error(t, "a missing directory", e2e.Err(fsx.Resume(filepath.Join(dir, "none"), "a")))
 }

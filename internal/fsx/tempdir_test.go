@@ -86,9 +86,7 @@ func TestInAfterKill(t *testing.T) {
 	}
 	holder.Kill(t)
 	e2e.NoError(t, in(t, parent).Close())
-	if got, want := names(t, parent), link+" "+notOurs; got != want {
-		t.Errorf("there is %q, want %q", got, want)
-	}
+	e2e.Equal(t, "the directory", link+" "+notOurs, names(t, parent))
 }
 
 func TestInFails(t *testing.T) {

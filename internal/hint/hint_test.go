@@ -38,9 +38,7 @@ func TestOf(t *testing.T) {
 func TestWrapKeepsTextAndChain(t *testing.T) {
 	cause := errors.New("no such file")
 	err := hint.Wrap(cause, "try x")
-	if err.Error() != cause.Error() {
-		t.Errorf("text: got %q, want %q", err, cause)
-	}
+	e2e.Equal(t, "text", cause.Error(), err.Error())
 	e2e.ErrorIs(t, "Wrap loses the cause", err, cause)
 }
 

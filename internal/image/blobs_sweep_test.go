@@ -94,9 +94,7 @@ func TestSweepAfterKill(t *testing.T) {
 	if d.Has(desc.Digest, desc.Size) {
 		t.Error("an incomplete blob exists")
 	}
-	if got := held(t, d); len(got) != 0 {
-		t.Errorf("a killed process holds %v", got)
-	}
+	e2e.Equal(t, "a killed process holds", 0, len(held(t, d)))
 	s := source{data: content}
 	e2e.NoError(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
 	e2e.Equal(t, "the fetch was not resumed", []int64{int64(len(content) / 2)}, s.asked)
@@ -138,9 +136,7 @@ func TestSweep(t *testing.T) {
 		t.Error("Sweep removed a blob in keep, or kept another")
 	}
 	left := e2e.Must(filepath.Glob(filepath.Join(dir, "*", "*", "notes.txt")))(t)
-	if len(left) != 1 {
-		t.Errorf("Sweep removed a file of the user: %v", left)
-	}
+	e2e.Equal(t, "Sweep removed a file of the user", 1, len(left))
 }
 
 // Share and Seize wait for each other until they are canceled.

@@ -38,8 +38,7 @@ type large struct {
 
 func newLarge(t *testing.T) large {
 	t.Helper()
-	f := e2e.Must(xpkg.Open(t.Context(), packages(t)["Image"]))(t)
-	t.Cleanup(func() { _ = f.Close() })
+	f := e2e.Open(xpkg.Open(t.Context(), packages(t)["Image"]))(t)
 	img, ok := f.Artifact.(v1.Image)
 	if !ok {
 		t.Fatalf("got %T, want an image", f.Artifact)
@@ -52,8 +51,7 @@ func newLarge(t *testing.T) large {
 	data := e2e.Must(os.ReadFile(path))(t)
 	// The layers of the file are compressed already. Layers of package random would be
 	// compressed again whenever they are read.
-	stored := e2e.Must(xpkg.Open(t.Context(), path))(t)
-	t.Cleanup(func() { _ = stored.Close() })
+	stored := e2e.Open(xpkg.Open(t.Context(), path))(t)
 	if img, ok = stored.Artifact.(v1.Image); !ok {
 		t.Fatalf("got %T, want an image", stored.Artifact)
 	}
@@ -81,9 +79,8 @@ func TestChaos(t *testing.T) {
 func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string]int, error) {
 	t.Helper()
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
-			t.Error("another host gets credentials")
-		}
+		e2e.Equal(t, "another host gets credentials", "", r.Header.Get("Authorization"))
+		e2e.Equal(t, "another host gets credentials", "", r.Header.Get("Cookie"))
 		inner.ServeHTTP(w, r)
 	}))
 	rate := []float64{0.05, 0.2, 0.4, 0.6}[seed%4]

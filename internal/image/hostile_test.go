@@ -133,9 +133,7 @@ func TestNoPackage(t *testing.T) {
 		e2e.NoError(t, ggcr.Push(ref, a))
 		dir := t.TempDir()
 		_, err := image.File(t.Context(), ref, filepath.Join(dir, "p.xpkg"), image.Options{})
-		if want := `pulling "` + ref.Name() + `": the image is not a package: it contains no package.yaml`; err == nil || err.Error() != want {
-			t.Errorf("%s: got %v, want %q", reason, err, want)
-		}
+		e2e.Equal(t, reason, `pulling "`+ref.Name()+`": the image is not a package: it contains no package.yaml`, fmt.Sprint(err))
 		e2e.Empty(t, dir)
 	}
 }

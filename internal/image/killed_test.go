@@ -64,7 +64,5 @@ func TestKilled(t *testing.T) {
 	if most := int64(len(pkg.bytes)) - 2<<20 + 4<<10; counted.bytes > most {
 		t.Errorf("%d bytes were fetched, want at most %d", counted.bytes, most)
 	}
-	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
-		t.Errorf("left: %v, %v", left, err)
-	}
+	e2e.Equal(t, "left", 1, len(e2e.Must(os.ReadDir(filepath.Dir(path)))(t)))
 }

@@ -256,9 +256,7 @@ func TestPruneInvalidSibling(t *testing.T) {
 		bad.mediaType, bad.digest(), len(bad.text), bad.mediaType, digest, size), types.OCIImageIndex}))
 	dir := t.TempDir()
 	s := e2e.Must(image.Open(dir))(t)
-	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick()); err == nil {
-		t.Error("the invalid image was pulled")
-	}
+	e2e.Error(t, "the invalid image was pulled", e2e.Err(s.Image(t.Context(), on(tag, "linux/amd64", t), quick())))
 	e2e.Must(s.Image(t.Context(), on(tag, "linux/arm64", t), quick()))(t)
 	e2e.NoError(t, s.Close())
 	if removed := prune(t, openStore(t, dir), time.Time{}, false); removed.Blobs != 0 {
@@ -269,8 +267,7 @@ func TestPruneInvalidSibling(t *testing.T) {
 // Concurrent processes pull the same image from xfn's own registry. Prune keeps the image
 // while processes use it.
 func TestProcesses(t *testing.T) {
-	h := e2e.Must(registry.Open(t.TempDir()))(t)
-	t.Cleanup(func() { e2e.NoError(t, h.Close()) })
+	h := e2e.Open(registry.Open(t.TempDir()))(t)
 	tag := parse(t, remotetest.Serve(t, h))
 	img := imageFor(t, "linux/amd64")
 	e2e.NoError(t, ggcr.Write(tag, img))
@@ -337,8 +334,6 @@ func TestKilledPull(t *testing.T) {
 		t.Errorf("the layer was requested with range %q, want the missing bytes", r)
 	}
 	e2e.NoError(t, s.Close())
-	if removed := prune(t, s, time.Time{}, false); removed.Blobs != 0 {
-		t.Errorf("blobs of the image were removed: %+v", removed)
-	}
+	e2e.Equal(t, "blobs of the image were removed", 0, prune(t, s, time.Time{}, false).Blobs)
 	e2e.Equal(t, "Info", 0, e2e.Must(s.Info(t.Context()))(t).Leftovers)
 }

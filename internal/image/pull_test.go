@@ -32,8 +32,7 @@ func packages(t *testing.T) map[string]string {
 	t.Helper()
 	var named []xpkg.Target
 	for _, file := range []string{"a.xpkg", "b.xpkg"} {
-		f := e2e.Must(xpkg.Open(t.Context(), filepath.Join("testdata/golden/multi-verbose/in", file)))(t)
-		t.Cleanup(func() { _ = f.Close() })
+		f := e2e.Open(xpkg.Open(t.Context(), filepath.Join("testdata/golden/multi-verbose/in", file)))(t)
 		named = append(named, xpkg.Target{Path: file, Artifact: f.Artifact})
 	}
 	idx := e2e.Must(xpkg.Join(t.Context(), named))(t)

@@ -84,9 +84,7 @@ func TestPin(t *testing.T) {
 	_, err = openStore(t, dir).Image(t.Context(), on(other, "linux/amd64", t), pinned)
 	_, inRegistry := image.Artifact(t.Context(), other, pinned)
 	for _, err := range []error{err, inRegistry} {
-		if err == nil || err.Error() != other.Name()+" is not pinned" {
-			t.Errorf("got %v", err)
-		}
+		e2e.Equal(t, "error", other.Name()+" is not pinned", fmt.Sprint(err))
 	}
 }
 

@@ -31,9 +31,7 @@ import (
 
 func openStore(t testing.TB, dir string) *image.Store {
 	t.Helper()
-	s := e2e.Must(image.Open(dir))(t)
-	t.Cleanup(func() { e2e.NoError(t, s.Close()) })
-	return s
+	return e2e.Open(image.Open(dir))(t)
 }
 
 // imageFor returns an image of two random layers for a platform.
@@ -233,9 +231,8 @@ func TestMissing(t *testing.T) {
 
 	_, err = openStore(t, dir).Images(t.Context(), []image.Request{on(there, "linux/amd64", t), never}, quick())
 	want = fmt.Sprintf(`image "%s/never:v1" for linux/arm64 (pull policy Never, at functions.yaml:5) is not in the cache, and must not be fetched`, host)
-	if err == nil || err.Error() != want || !strings.Contains(string(hint.Of(err)), "IfNotPresent") {
-		t.Errorf("got %v (hint: %s), want %s", err, hint.Of(err), want)
-	}
+	e2e.Equal(t, "error", want, fmt.Sprint(err))
+	e2e.Has(t, "error", string(hint.Of(err)), "IfNotPresent")
 	e2e.Equal(t, "requests to the registry", int64(0), g.asked.Load()-asked)
 	// Missing blobs are fetched by digest: the tag is not resolved again.
 	e2e.Must(openStore(t, dir).Image(t.Context(), requests[2], quick()))(t)
@@ -279,9 +276,7 @@ func TestShared(t *testing.T) {
 		t.Errorf("got %d images after %d requests for blobs, want 3 and 8", len(images), len(gets))
 	}
 	for digest, n := range gets {
-		if n != 1 {
-			t.Errorf("blob %s was fetched %d times", digest, n)
-		}
+		e2e.Equal(t, fmt.Sprintf("blob %s was fetched", digest), 1, n)
 	}
 	if last.Text != "pulling 3 images" || last.Total == 0 {
 		t.Errorf("the last event is %+v", last)

@@ -136,9 +136,7 @@ func TestLargeLists(t *testing.T) {
 			}
 			text, err := json.Marshal(value)
 			e2e.NoError(t, err)
-			if string(text) != string(canonical(t, want)) {
-				t.Errorf("%s: got %.80s, want %.80s", tc.reason, text, want)
-			}
+			e2e.Equal(t, tc.reason, string(canonical(t, want)), string(text))
 		})
 	}
 }

@@ -1,10 +1,8 @@
 package manifest_test
 
 import (
-	"strings"
+	"fmt"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -49,10 +47,7 @@ func TestInsertItem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docs := e2e.Must(manifest.Split("f.yaml", []byte(tc.in)))(t)
 			doc := docs[len(docs)/2]
-			change, err := doc.InsertItem("spec.steps", tc.at, step)
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			change := e2e.Must(doc.InsertItem("spec.steps", tc.at, step))(t)
 			e2e.Equal(t, tc.reason, tc.want, string(change.Apply([]byte(tc.in))))
 		})
 	}
@@ -72,9 +67,7 @@ func TestReplaceItem(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %s: %v", name, tc.reason, err)
 		}
-		if diff := cmp.Diff(tc.want, string(change.Apply([]byte(tc.in)))); diff != "" {
-			t.Errorf("%s: %s (-want +got):\n%s", name, tc.reason, diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("%s: %s", name, tc.reason), tc.want, string(change.Apply([]byte(tc.in))))
 	}
 }
 
@@ -84,8 +77,6 @@ func TestEditRefuses(t *testing.T) {
 		"a: 1\nspec:\n  steps: x\n": "f.yaml:3: spec.steps is not a list",
 	} {
 		docs := e2e.Must(manifest.Split("f.yaml", []byte(text)))(t)
-		if _, err := docs[0].InsertItem("spec.steps", 0, step); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %s", text, err, want)
-		}
+		e2e.ErrorHas(t, fmt.Sprintf("%q", text), e2e.Err(docs[0].InsertItem("spec.steps", 0, step)), want)
 	}
 }

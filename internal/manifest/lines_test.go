@@ -1,7 +1,7 @@
 package manifest_test
 
 import (
-	"slices"
+	"fmt"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -93,9 +93,7 @@ self: &s {s: *s}
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := lines.Of(tc.field); got != tc.want {
-				t.Errorf("%s: %s is on line %d, want %d", tc.reason, tc.field, got, tc.want)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s: %s is on line", tc.reason, tc.field), tc.want, lines.Of(tc.field))
 		})
 	}
 }
@@ -115,9 +113,7 @@ func TestLinesOfOddDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lines := manifest.Document{Path: "f.yaml", Line: 10, Text: []byte(tc.text)}.Lines()
 			for _, field := range []string{"", "b.c", "[0]"} {
-				if got := lines.Of(field); got != tc.want {
-					t.Errorf("%s: %q is on line %d, want %d", tc.reason, field, got, tc.want)
-				}
+				e2e.Equal(t, fmt.Sprintf("%s: %q is on line", tc.reason, field), tc.want, lines.Of(field))
 			}
 		})
 	}
@@ -148,7 +144,5 @@ func TestBooleans(t *testing.T) {
 		keys = append(keys, at.Error())
 	}
 	want := []string{`f.yaml:8: the key on means true in YAML: write "on"`, `f.yaml:10: the key NO means false in YAML: write "NO"`}
-	if !slices.Equal(keys, want) {
-		t.Errorf("keys: got %q, want %q", keys, want)
-	}
+	e2e.Equal(t, "keys", want, keys)
 }

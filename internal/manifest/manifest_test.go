@@ -95,9 +95,7 @@ func TestObject(t *testing.T) {
 				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
@@ -197,9 +195,7 @@ func TestStrictJSON(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(tc.text)}.StrictJSON()
-			if string(got) != tc.want {
-				t.Errorf("%s: got %s", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, string(got))
 			if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
 			}
@@ -310,9 +306,7 @@ func TestWrite(t *testing.T) {
 		nil,
 		map[string]any{"bad": "\x7f"},
 	)
-	if err == nil {
-		t.Error("a control character was encoded")
-	}
+	e2e.Error(t, "a control character was encoded", err)
 	want := "---\na2: 1\na10: 1\nb: '" + strings.Repeat("word ", 15) + "word\n  " + strings.Repeat("word ", 14) + "'\n---\nnull\n---\n"
 	e2e.Equal(t, "natural order, folded lines, and what came before the fault", want, b.String())
 }
@@ -356,9 +350,7 @@ func TestGivenDocuments(t *testing.T) {
 	if diff := cmp.Diff(given[0], first); diff != "" || !more || err != nil {
 		t.Errorf("First: %v, more: %t (-want +got):\n%s", err, more, diff)
 	}
-	if docs, err := r.JSON(t.Context(), "inline"); len(docs) != 2 || err != nil {
-		t.Errorf("JSON: got %v, %v", docs, err)
-	}
+	e2e.Equal(t, "JSON", 2, len(e2e.Must(r.JSON(t.Context(), "inline"))(t)))
 	if docs, err := r.All(t.Context(), "file.yaml"); err != nil || len(docs) != 1 || docs[0].Position() != "file.yaml:1" {
 		t.Errorf("an unknown path is not read as a file: got %v, %v", docs, err)
 	}

@@ -94,9 +94,7 @@ func TestStreamStops(t *testing.T) {
 			break
 		}
 	}
-	if n != 3 {
-		t.Errorf("got %d documents", n)
-	}
+	e2e.Equal(t, "documents", 3, n)
 }
 
 // TestStreamLarge checks that documents have a size limit, but files have none.

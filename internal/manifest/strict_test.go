@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
@@ -152,7 +150,5 @@ func TestSchema(t *testing.T) {
 			}}
 		}
 	}`
-	if diff := cmp.Diff(parse(t, want), parse(t, string(got))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", parse(t, want), parse(t, string(got)))
 }

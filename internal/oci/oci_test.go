@@ -79,9 +79,7 @@ func TestImageRefuses(t *testing.T) {
 func TestImageLacksLayer(t *testing.T) {
 	src, layers := randomImage(t)
 	img := e2e.Must(oci.Image(raw(t, src.RawManifest), raw(t, src.RawConfigFile), layers...))(t)
-	if _, err := img.LayerByDigest(v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}); err == nil {
-		t.Error("found a layer that the image does not have")
-	}
+	e2e.Error(t, "found a layer that the image does not have", e2e.Err(img.LayerByDigest(v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)})))
 }
 
 func TestAssemble(t *testing.T) {
@@ -116,16 +114,10 @@ func TestIndex(t *testing.T) {
 		assertSame(t, e2e.Must(oci.Child(got, m.Manifests[i]))(t), want)
 	}
 	e2e.ErrorHas(t, "a missing child", e2e.Err(oci.Index(manifest, img)), "is missing")
-	if _, err := oci.Index([]byte("no"), img); err == nil {
-		t.Error("an index must be JSON")
-	}
-	if _, err := oci.Child(got, v1.Descriptor{MediaType: types.OCILayer}); err == nil {
-		t.Error("a layer is not a child of an index")
-	}
+	e2e.Error(t, "an index must be JSON", e2e.Err(oci.Index([]byte("no"), img)))
+	e2e.Error(t, "a layer is not a child of an index", e2e.Err(oci.Child(got, v1.Descriptor{MediaType: types.OCILayer})))
 	swapped := v1.Descriptor{MediaType: types.OCIImageIndex, Digest: m.Manifests[0].Digest}
-	if _, err := oci.Child(got, swapped); err == nil {
-		t.Error("the content, not the descriptor, decides that an image is not an index")
-	}
+	e2e.Error(t, "the content, not the descriptor, decides that an image is not an index", e2e.Err(oci.Child(got, swapped)))
 }
 
 func TestLayerChecks(t *testing.T) {
@@ -181,9 +173,7 @@ func TestCompressor(t *testing.T) {
 	e2e.Must(rand.Read(data[:1<<20]))(t)
 	want, blob := compress(t, data)
 	l := e2e.Must(oci.Layer(bytes.NewReader(want), blob))(t)
-	if err := validate.Layer(l); err == nil {
-		t.Error("the validator accepts a layer that is not a tar")
-	}
+	e2e.Error(t, "the validator accepts a layer that is not a tar", validate.Layer(l))
 	if content := e2e.Must(io.ReadAll(e2e.Must(gzip.NewReader(bytes.NewReader(want)))(t)))(t); !bytes.Equal(content, data) {
 		t.Error("the content differs")
 	}

@@ -67,9 +67,7 @@ func TestAheadStops(t *testing.T) {
 	stop()
 	stop() // A second call does nothing.
 	reads := source.reads
-	if _, err := io.Copy(io.Discard, ahead); err == nil {
-		t.Error("reading to the end after a stop: got no error")
-	}
+	e2e.Error(t, "reading to the end after a stop", e2e.Err(io.Copy(io.Discard, ahead)))
 	if source.reads != reads || reads > 10 {
 		t.Errorf("got %d reads of the source after the stop and %d before", source.reads-reads, reads)
 	}

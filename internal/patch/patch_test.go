@@ -83,8 +83,7 @@ func TestSettled(t *testing.T) {
 func TestSource(t *testing.T) {
 	t.Parallel()
 	whole := map[string]any{"kind": "A", "spec": map[string]any{"a": map[string]any{"b": "x", "c": 1.0}, "list": []any{map[string]any{"n": 1.0}, 2.0}, "none": nil, "empty": map[string]any{}}}
-	object, err := structpb.NewStruct(whole)
-	e2e.NoError(t, err)
+	object := e2e.Must(structpb.NewStruct(whole))(t)
 	cases := map[string]struct {
 		reason, paths string
 		want          map[string]any

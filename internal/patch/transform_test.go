@@ -116,9 +116,7 @@ func TestTransformApply(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
@@ -141,9 +139,7 @@ func TestQuantities(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			if got != want {
-				t.Errorf("%s%s: got %s, want %s", number, suffix, got, want)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s%s", number, suffix), want, got)
 		}
 	}
 }
@@ -154,9 +150,7 @@ func TestBudget(t *testing.T) {
 	double := "{type: string, string: {type: Format, fmt: '%[1]s%[1]s'}}"
 	c := chain(t, "["+strings.Repeat(double+",", 40)+"]")
 	_, err := c.Apply("xxxxxxxxxxxxxxxx", &patch.Budget{})
-	if err == nil || !strings.Contains(err.Error(), "exceed 16 MiB") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "error", err, "exceed 16 MiB")
 	b := &patch.Budget{}
 	text := strings.Repeat("x", 1<<20)
 	format := chain(t, "{type: string, string: {type: Format, fmt: '%s'}}")
@@ -164,9 +158,7 @@ func TestBudget(t *testing.T) {
 		e2e.NoError(t, e2e.Err(format.Apply(text, b)))
 	}
 	e2e.ErrorHas(t, "Apply", e2e.Err(format.Apply(text, b)), "exceeds 256 MiB")
-	if err := b.Spend(-1); err == nil {
-		t.Error("Spend accepted a negative size")
-	}
+	e2e.Error(t, "Spend accepted a negative size", b.Spend(-1))
 }
 
 // FuzzTransform checks that transforms do not panic, and return values of types

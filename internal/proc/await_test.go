@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -56,9 +57,7 @@ func TestMemo(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, err := square(-1); err == nil {
-		t.Error("the error was lost")
-	}
+	e2e.Error(t, "the error was lost", e2e.Err(square(-1)))
 	if n := computed.Load(); n != 2 {
 		t.Errorf("two keys were computed %d times", n)
 	}

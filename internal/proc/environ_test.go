@@ -14,9 +14,7 @@ import (
 func TestGet(t *testing.T) {
 	env := []string{"A=1", "B=x=y", "A=2", "C", "D="}
 	for key, want := range map[string]string{"A": "2", "B": "x=y", "C": "", "D": "", "E": ""} {
-		if got := proc.Getenv(env, key); got != want {
-			t.Errorf("%s is %q, want %q", key, got, want)
-		}
+		e2e.Equal(t, key, want, proc.Getenv(env, key))
 	}
 	if got := proc.Getenv([]string{"Path=p"}, "PATH"); (got == "p") != (runtime.GOOS == "windows") {
 		t.Errorf("another spelling gives %q", got)
@@ -33,9 +31,7 @@ func TestLookPath(t *testing.T) {
 	list := func(dirs ...string) []string {
 		return []string{"PATH=" + strings.Join(dirs, string(filepath.ListSeparator))}
 	}
-	if got, err := proc.LookPath("xfn-test-program", list(empty, full)); err != nil || got != filepath.Join(full, program) {
-		t.Errorf("got %q, %v", got, err)
-	}
+	e2e.Equal(t, "result", filepath.Join(full, program), e2e.Must(proc.LookPath("xfn-test-program", list(empty, full)))(t))
 	t.Chdir(full)
 	for reason, env := range map[string][]string{
 		"a folder without the program is skipped": list(empty),

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -86,9 +87,7 @@ func TestStream(t *testing.T) {
 		}
 		return item
 	}, func(r int) error {
-		if r != got {
-			t.Errorf("got %d, want %d", r, got)
-		}
+		e2e.Equal(t, "result", got, r)
 		got++
 		if ahead := int(taken.Load()) - got; ahead > limit*16 {
 			t.Errorf("%d items were read ahead", ahead)

@@ -36,9 +36,7 @@ func TestOutput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := &proc.Output{}
 			for _, text := range tc.writes {
-				if n, err := out.Write([]byte(text)); n != len(text) || err != nil {
-					t.Errorf("wrote %d, %v", n, err)
-				}
+				e2e.Equal(t, "wrote", len(text), e2e.Must(out.Write([]byte(text)))(t))
 			}
 			out.Flush()
 			e2e.Equal(t, tc.reason, tc.want, out.Quote())
@@ -88,9 +86,7 @@ func TestOutputExplain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := &proc.Output{}
 			fmt.Fprintln(out, "words")
-			if got := out.Explain(tc.ctx, errors.New("refused")); got == nil || got.Error() != tc.want {
-				t.Errorf("%s: got %v, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, fmt.Sprint(out.Explain(tc.ctx, errors.New("refused"))))
 		})
 	}
 }

@@ -7,19 +7,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 func TestFor(t *testing.T) {
-	if err := proc.Sleep(t.Context(), time.Nanosecond); err != nil {
-		t.Errorf("got %v", err)
-	}
+	e2e.NoError(t, proc.Sleep(t.Context(), time.Nanosecond))
 	why := errors.New("the context is done")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	if err := proc.Sleep(ctx, time.Hour); !errors.Is(err, why) {
-		t.Errorf("Sleep with a context that is done: got %v, want %v", err, why)
-	}
+	e2e.ErrorIs(t, "Sleep with a context that is done", proc.Sleep(ctx, time.Hour), why)
 }
 
 // TestPause checks that overlapping pauses stop the clocks of a timeout and of the timeout

@@ -242,10 +242,7 @@ func TestBuildTolerates(t *testing.T) {
 		"Twice":      {"a cluster resolves all constraints of a package", map[string]string{project.File: crossplane + dependency("v1.0.0") + dependency(">=v1.0.0")[len(dependencies):]}, `crossplane-project.yaml:8: spec.dependencies[1].xpkg depends on "registry.example.org/acme/provider-a", as spec.dependencies[0].xpkg already does`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, err := build(t, lay(t, files(tc.files), false), project.Options{Lint: xpkg.Strict})
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			set := e2e.Must(build(t, lay(t, files(tc.files), false), project.Options{Lint: xpkg.Strict}))(t)
 			if len(set.Warnings) != 1 || !strings.Contains(set.Warnings.Error(), tc.want) {
 				t.Errorf("%s: got warnings %v, want one with %q", tc.reason, set.Warnings, tc.want)
 			}
@@ -308,10 +305,7 @@ func TestLint(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := lay(t, files(tc.files), false)
-			report, err := project.Lint(t.Context(), e2e.Must(project.Read(t.Context(), path))(t), project.Options{Lint: xpkg.Warn})
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			report := e2e.Must(project.Lint(t.Context(), e2e.Must(project.Read(t.Context(), path))(t), project.Options{Lint: xpkg.Warn}))(t)
 			var got []string
 			for _, f := range report.Problems {
 				got = append(got, f.Rule+" "+strings.ReplaceAll(f.Err().Error(), filepath.Dir(path)+"/", ""))

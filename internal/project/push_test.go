@@ -31,9 +31,7 @@ func fetch(ctx context.Context, ref name.Reference) (xpkg.Artifact, error) {
 
 func open(t *testing.T, file, repository string) *project.Set {
 	t.Helper()
-	set := e2e.Must(project.Open(t.Context(), file, repository))(t)
-	t.Cleanup(func() { e2e.NoError(t, set.Close()) })
-	return set
+	return e2e.Open(project.Open(t.Context(), file, repository))(t)
 }
 
 func tag(t *testing.T, ref string) name.Tag {
@@ -95,9 +93,8 @@ func TestPushFails(t *testing.T) {
 	repository := address + "/acme/demo"
 	file := built(t, lay(t, at(address), false))
 	_, err := project.Push(t.Context(), open(t, file, repository), "v1", 2, push.Options{})
-	if err == nil || !strings.Contains(err.Error(), "the Configuration was not changed") || !strings.Contains(err.Error(), "demo_compose:v1") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "error", err, "the Configuration was not changed")
+	e2e.ErrorHas(t, "error", err, "demo_compose:v1")
 	if tags, err := (image.Tags{Remote: remote.New(remote.Options{})}).List(t.Context(), tag(t, repository+":v1").Context()); err == nil {
 		t.Errorf("the Configuration has the tags %q, want none", tags)
 	}

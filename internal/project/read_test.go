@@ -111,10 +111,7 @@ func TestRead(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, tc.name, tc.text)
-			got, err := project.Read(t.Context(), path)
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			got := e2e.Must(project.Read(t.Context(), path))(t)
 			if len(got.Warnings) > 0 {
 				t.Errorf("%s: got warnings %v", tc.reason, got.Warnings)
 			}
@@ -236,10 +233,7 @@ func TestReadWarns(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p, err := project.Read(t.Context(), write(t, tc.name, tc.text))
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			p := e2e.Must(project.Read(t.Context(), write(t, tc.name, tc.text)))(t)
 			text := errors.Join(p.Warnings...)
 			if text == nil || len(p.Warnings) != len(tc.want) {
 				t.Fatalf("%s: got warnings %v, want %q", tc.reason, text, tc.want)

@@ -49,7 +49,5 @@ func TestAPIsFor(t *testing.T) {
 	if err != nil || apis.Composition.Position() != all+":14" || apis.XRD.Position() != all+":1" || apis.Claim {
 		t.Errorf("got %+v, %v", apis, err)
 	}
-	if _, err := p.APIsFor("example.org/v2", "App"); err == nil {
-		t.Error("got no error for another version")
-	}
+	e2e.Error(t, "another version", e2e.Err(p.APIsFor("example.org/v2", "App")))
 }

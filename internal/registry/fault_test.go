@@ -66,9 +66,7 @@ func download(t *testing.T, url string) string {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, err)
 	return string(body)
 }
 
@@ -92,9 +90,7 @@ func TestUploadIsBusy(t *testing.T) {
 		}
 	}
 	close(goOn)
-	if code := e2e.Receive(t, first); code != http.StatusBadRequest {
-		t.Errorf("the first request got %d", code)
-	}
+	e2e.Equal(t, "the first request", http.StatusBadRequest, e2e.Receive(t, first))
 	if w := send(reg, http.MethodGet, location, nil); w.Code != http.StatusNoContent {
 		t.Errorf("afterwards: got %d %s", w.Code, w.Body)
 	}

@@ -66,17 +66,13 @@ func TestPushPull(t *testing.T) {
 	e2e.NoError(t, remote.Write(ref, img))
 	got := e2e.Must(remote.Image(ref))(t)
 	e2e.NoError(t, validate.Image(got))
-	if digest(t, got) != digest(t, img) {
-		t.Error("another image came back")
-	}
+	e2e.Equal(t, "another image came back", digest(t, img), digest(t, got))
 	idx := e2e.Must(random.Index(1<<12, 2, 2))(t)
 	ref = tag(t, host, "a/index:v1")
 	e2e.NoError(t, remote.WriteIndex(ref, idx))
 	gotIndex := e2e.Must(remote.Index(ref))(t)
 	e2e.NoError(t, validate.Index(gotIndex))
-	if digest(t, gotIndex) != digest(t, idx) {
-		t.Error("another index came back")
-	}
+	e2e.Equal(t, "another index came back", digest(t, idx), digest(t, gotIndex))
 }
 
 // TestRestart: pushes, moved tags and deletions survive a restart.
@@ -100,17 +96,13 @@ func TestRestart(t *testing.T) {
 	e2e.Equal(t, "the restart changed the registry", before, state(t, host))
 	got := e2e.Must(remote.Image(tag(t, host, "a/image:v1")))(t)
 	e2e.NoError(t, validate.Image(got))
-	if digest(t, got) != digest(t, img) {
-		t.Error("the tag did not stay where it was moved")
-	}
+	e2e.Equal(t, "the tag did not stay where it was moved", digest(t, img), digest(t, got))
 	e2e.WantError(t, "an image without a tag is lost", e2e.Err(remote.Image(tag(t, host, "a/image:v1").Digest(digest(t, old)))), "")
 	refs := e2e.Must(remote.Referrers(tag(t, host, "a/image:v1").Digest(digest(t, img))))(t)
 	if got := children(t, refs); len(got) != 1 || got[0] != signature {
 		t.Errorf("got referrers %v, want %s", got, signature)
 	}
-	if _, err := remote.Get(tag(t, host, "b:v2").Digest(child)); err == nil {
-		t.Error("a deleted manifest exists after a restart")
-	}
+	e2e.Error(t, "a deleted manifest exists after a restart", e2e.Err(remote.Get(tag(t, host, "b:v2").Digest(child))))
 }
 
 // TestReferrersOfClients: clients with the referrers API find referrers without
@@ -121,15 +113,11 @@ func TestReferrersOfClients(t *testing.T) {
 	e2e.NoError(t, remote.Write(tag(t, host, "a/image:v1"), img))
 	want := []string{attach(t, host, img), attach(t, host, img)}
 	slices.Sort(want)
-	if got := state(t, host)["a/image"]; !cmp.Equal(got, []string{"v1"}) {
-		t.Errorf("got tags %v", got)
-	}
+	e2e.Equal(t, "tags", []string{"v1"}, state(t, host)["a/image"])
 	to := tag(t, host, "a/image:v1").Digest(digest(t, img))
 	for filter, want := range map[string][]string{string(types.DockerConfigJSON): want, string(types.OCIConfigJSON): nil} {
 		refs := e2e.Must(remote.Referrers(to, remote.WithFilter("artifactType", filter)))(t)
-		if got := children(t, refs); !cmp.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", filter, got, want)
-		}
+		e2e.Equal(t, filter, want, children(t, refs))
 	}
 }
 
@@ -193,9 +181,7 @@ func TestConcurrentPushes(t *testing.T) {
 	for i, img := range images {
 		got := e2e.Must(remote.Image(tag(t, host, fmt.Sprintf("r%d:v%d", i%4, i))))(t)
 		e2e.NoError(t, validate.Image(got))
-		if digest(t, got) != digest(t, img) {
-			t.Errorf("image %d differs", i)
-		}
+		e2e.Equal(t, fmt.Sprintf("image %d differs", i), digest(t, img), digest(t, got))
 	}
 }
 
@@ -240,15 +226,11 @@ func TestJournal(t *testing.T) {
 				return
 			}
 			host, stop := start(t, dir)
-			if got := state(t, host)["a"]; !cmp.Equal(got, tc.tags) {
-				t.Errorf("%s: got tags %v, want %v", tc.reason, got, tc.tags)
-			}
+			e2e.Equal(t, tc.reason, tc.tags, state(t, host)["a"])
 			e2e.NoError(t, remote.Write(tag(t, host, "a:v2"), image(t)))
 			stop()
 			host, _ = start(t, dir)
-			if got, want := state(t, host)["a"], append(tc.tags, "v2"); !cmp.Equal(got, want) {
-				t.Errorf("%s: after one more push: got tags %v, want %v", tc.reason, got, want)
-			}
+			e2e.Equal(t, tc.reason+": after one more push: tags", append(tc.tags, "v2"), state(t, host)["a"])
 		})
 	}
 }
@@ -319,9 +301,7 @@ func FuzzHandler(f *testing.F) {
 		}
 	}
 	outer := f.TempDir()
-	h, err := registry.Open(filepath.Join(outer, "dir"))
-	e2e.NoError(f, err)
-	f.Cleanup(func() { _ = h.Close() })
+	h := e2e.Open(registry.Open(filepath.Join(outer, "dir")))(f)
 	f.Fuzz(func(t *testing.T, method, path string, body []byte) {
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://registry"+path, bytes.NewReader(body))
 		if err != nil || !strings.HasPrefix(r.URL.Path, "/") {

@@ -91,9 +91,7 @@ func TestServeCutsOff(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	stop()
 	e2e.NoError(t, e2e.Receive(t, served))
-	if _, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
-		t.Error("the request was answered")
-	}
+	e2e.Error(t, "the request was answered", e2e.Err(bufio.NewReader(conn).ReadString('\n')))
 	e2e.NoError(t, os.RemoveAll(filepath.Join(dir, "uploads")))
 }
 
@@ -126,9 +124,7 @@ func TestKilled(t *testing.T) {
 	for tagged, img := range images {
 		got := e2e.Must(remote.Image(tag(t, host, tagged)))(t)
 		e2e.NoError(t, validate.Image(got))
-		if digest(t, got) != digest(t, img) {
-			t.Errorf("%s is another image", tagged)
-		}
+		e2e.Equal(t, fmt.Sprintf("%s is another image", tagged), digest(t, img), digest(t, got))
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "uploads", "*")); err != nil || len(left) != 0 {
 		t.Errorf("uploads are left: %v (%v)", left, err)

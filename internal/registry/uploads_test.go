@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
@@ -46,9 +44,7 @@ func TestFailedUpload(t *testing.T) {
 				t.Errorf("%s: got %d %s, want %d", tc.reason, w.Code, w.Body, tc.status)
 			}
 			if tc.stays == "" {
-				if got := files(t, dir); !cmp.Equal(got, []string{"registry.lock"}) {
-					t.Errorf("%s: files are left: %v", tc.reason, got)
-				}
+				e2e.Equal(t, tc.reason+": files are left", []string{"registry.lock"}, files(t, dir))
 				return
 			}
 			e2e.Equal(t, tc.reason, fmt.Sprintf("0-%d", len(tc.stays)-1), send(reg, http.MethodGet, path, nil).Header().Get("Range"))
@@ -61,9 +57,7 @@ func TestFailedUpload(t *testing.T) {
 
 func open(t *testing.T, dir string) *registry.Registry {
 	t.Helper()
-	reg := e2e.Must(registry.Open(dir))(t)
-	t.Cleanup(func() { e2e.NoError(t, reg.Close()) })
-	return reg
+	return e2e.Open(registry.Open(dir))(t)
 }
 
 func send(h http.Handler, method, path string, body io.Reader) *httptest.ResponseRecorder {

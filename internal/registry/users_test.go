@@ -55,9 +55,7 @@ func TestUsersPush(t *testing.T) {
 	s := httptest.NewServer(users(t, alice).Only(open(t, t.TempDir())))
 	defer s.Close()
 	ref, img := tag(t, s.Listener.Addr().String(), "a:v1"), image(t)
-	if err := remote.Write(ref, img); err == nil {
-		t.Error("a push without credentials is accepted")
-	}
+	e2e.Error(t, "a push without credentials is accepted", remote.Write(ref, img))
 	e2e.NoError(t, remote.Write(ref, img, remote.WithAuth(&authn.Basic{Username: "alice", Password: "secret"})))
 }
 
@@ -87,7 +85,5 @@ func TestBadUsers(t *testing.T) {
 			}
 		})
 	}
-	if _, err := registry.ReadUsers(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a missing file is accepted")
-	}
+	e2e.Error(t, "a missing file is accepted", e2e.Err(registry.ReadUsers(filepath.Join(t.TempDir(), "none"))))
 }

@@ -150,9 +150,7 @@ func TestExplainEcho(t *testing.T) {
 			c := fast(configured(t, auths(host, tc.auth)))
 			err = get(t.Context(), c, ref)
 			err = c.Explain(ref, err)
-			if want := fmt.Sprintf("registry %q answered 400 Bad Request%s", host, tc.shown); err == nil || err.Error() != want {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, want)
-			}
+			e2e.Equal(t, tc.reason, fmt.Sprintf("registry %q answered 400 Bad Request%s", host, tc.shown), fmt.Sprint(err))
 			checkNoSecret(t, err)
 		})
 	}
@@ -233,12 +231,9 @@ func TestExplain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := remote.New(remote.Options{})
 			got := c.Explain(ref, tc.err)
-			if got == nil || got.Error() != tc.want {
-				t.Errorf("%s: got %v, want %q", tc.reason, got, tc.want)
-			}
-			if !strings.Contains(string(hint.Of(got)), tc.hint) || (tc.hint == "") != (hint.Of(got) == "") {
-				t.Errorf("%s: got hint %q, want %q in it", tc.reason, hint.Of(got), tc.hint)
-			}
+			e2e.Equal(t, tc.reason, tc.want, fmt.Sprint(got))
+			e2e.Has(t, tc.reason, string(hint.Of(got)), tc.hint)
+			e2e.Equal(t, tc.reason, tc.hint == "", hint.Of(got) == "")
 			e2e.ErrorIs(t, tc.reason+": the cause is not in the chain", got, tc.err)
 			e2e.Equal(t, tc.reason+": the explained error changed", tc.want, c.Explain(ref, fmt.Errorf("reading: %w", got)).Error())
 			checkNoSecret(t, got)

@@ -236,9 +236,8 @@ func TestMount(t *testing.T) {
 			}
 			if q := r.URL.Query(); q.Has("mount") {
 				mounts.Add(1)
-				if q.Get("mount") != b.Digest.String() || q.Get("from") != "gold/base" {
-					t.Errorf("unexpected mount of %v", q)
-				}
+				e2e.Equal(t, "unexpected mount of", b.Digest.String(), q.Get("mount"))
+				e2e.Equal(t, "unexpected mount of", "gold/base", q.Get("from"))
 				if want.Mounted {
 					w.WriteHeader(http.StatusCreated)
 					return

@@ -87,9 +87,7 @@ func fromDir(t *testing.T, d runtimeimage.Dir) []v1.Image {
 	opts := options(t)
 	images := e2e.Must(runtimeimage.FromDir(t.Context(), d, opts))(t)
 	t.Cleanup(func() {
-		if err := images.Close(); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, images.Close())
 		e2e.Empty(t, opts.TempDir)
 	})
 	return images.All
@@ -137,9 +135,7 @@ func TestFromDir(t *testing.T) {
 		"function/bin/run": {Mode: 0o755, Size: 2, Type: tar.TypeReg}, "function/bin/python": {Mode: 0o777, Type: tar.TypeSymlink},
 	}
 	e2e.Equal(t, "files", want, got)
-	if string(data["function/same.py"]) != "print()" {
-		t.Errorf("got %q", data["function/same.py"])
-	}
+	e2e.Equal(t, "result", "print()", string(data["function/same.py"]))
 	assertOneLayer(t, images)
 }
 
@@ -341,9 +337,7 @@ func TestFromDirPrograms(t *testing.T) {
 		})
 	}
 	d := runtimeimage.Dir{Path: files(t, map[string]string{"a.so": x86}), Base: scratch(t, arm64), Entrypoint: python}
-	if _, err := runtimeimage.FromDir(t.Context(), d, options(t)); !strings.Contains(string(hint.Of(err)), "{platform} linux/amd64") {
-		t.Errorf("got the hint %q", hint.Of(err))
-	}
+	e2e.Has(t, "the hint", string(hint.Of(e2e.Err(runtimeimage.FromDir(t.Context(), d, options(t))))), "{platform} linux/amd64")
 }
 
 func TestFromDirWithoutBase(t *testing.T) {

@@ -28,9 +28,7 @@ func TestFromDirSpecialFiles(t *testing.T) {
 	}
 	for kind, make := range cases {
 		t.Run(kind, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "dir") // a short path, as sockets require
-			e2e.NoError(t, err)
-			t.Cleanup(func() { os.RemoveAll(dir) })
+			dir := e2e.ShortDir(t)
 			e2e.NoError(t, make(filepath.Join(dir, "s")))
 			assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "a special file is an error", `file "s" is a `+kind)
 		})

@@ -154,9 +154,7 @@ func TestFullDisk(t *testing.T) {
 				t.Errorf("got %v, want one sentence about the disk of %s", err, out)
 			}
 			e2e.Equal(t, "the old file is gone", "old", e2e.ReadFile(t, filepath.Join(out, "out.xpkg")))
-			if left := slices.Concat(e2e.Names(t, out), e2e.Names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
-				t.Errorf("left behind: %v", left)
-			}
+			e2e.Equal(t, "left behind", 1, len(slices.Concat(e2e.Names(t, out), e2e.Names(t, filepath.Join(dir, "temp")))))
 		})
 	}
 }

@@ -56,9 +56,7 @@ func assertImages(t *testing.T, got []v1.Image, want ...v1.Image) {
 		t.Fatalf("got %d images, want %d", len(got), len(want))
 	}
 	for i, img := range got {
-		if err := validate.Image(img); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Image(img))
 		assertSameLayers(t, img, want[i])
 	}
 }

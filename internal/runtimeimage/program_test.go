@@ -68,9 +68,7 @@ func TestFromPrograms(t *testing.T) {
 				e2e.Empty(t, opts.TempDir)
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			e2e.NoError(t, err)
 			defer images.Close()
 			for i, img := range images.All {
 				e2e.NoError(t, validate.Image(img))

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -39,11 +38,7 @@ var (
 // source writes a Go module without dependencies and returns its directory.
 func source(t *testing.T, main string) string {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.org/fn\n\ngo 1.25\n", "main.go": main} {
-		e2e.WriteFile(t, filepath.Join(dir, name), text)
-	}
-	return dir
+	return e2e.Dir(t, map[string]string{"go.mod": "module example.org/fn\n\ngo 1.25\n", "main.go": main})
 }
 
 const program = "package main\n\nfunc main() { println(\"hello\") }\n"
@@ -66,9 +61,7 @@ func fromSource(t *testing.T, dir string, opts runtimeimage.Options, platforms .
 	t.Helper()
 	images := e2e.Must(buildGo(t.Context(), language.Source{Dir: dir, Platforms: platforms}, opts))(t)
 	t.Cleanup(func() {
-		if err := images.Close(); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, images.Close())
 		e2e.Empty(t, opts.TempDir)
 	})
 	return images.All
@@ -158,9 +151,7 @@ func assertFiles(t *testing.T, img v1.Image) {
 		if block, rest = pem.Decode(rest); block == nil {
 			t.Fatal("the certificates are not PEM")
 		}
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Err(x509.ParseCertificate(block.Bytes)))
 	}
 	if count < 100 {
 		t.Errorf("got %d root certificates", count)
@@ -277,9 +268,7 @@ func TestGoSourceOnBaseRefuses(t *testing.T) {
 	base := baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t)}, amd64)
 	opts := options(t)
 	_, err := buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
-	if want := "there is no image for linux/arm64, only for linux/amd64"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %q in it", err, want)
-	}
+	e2e.ErrorHas(t, "error", err, "there is no image for linux/arm64, only for linux/amd64")
 	e2e.Empty(t, opts.TempDir)
 }
 
@@ -290,8 +279,6 @@ func TestGoSourceOnBaseWithoutConfig(t *testing.T) {
 	opts := options(t)
 	base := e2e.Must(runtimeimage.FromTarball(t.Context(), writeArchive(t, img), opts))(t)
 	_, err = buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
-	if want := "config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %q in it", err, want)
-	}
+	e2e.ErrorHas(t, "error", err, "config: it is not a JSON object")
 	e2e.Empty(t, opts.TempDir)
 }

@@ -31,9 +31,7 @@ func digestsOf(t *testing.T, images *runtimeimage.Images, err error) string {
 	defer images.Close()
 	var all []string
 	for _, img := range images.All {
-		if err := validate.Image(img); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, validate.Image(img))
 		all = append(all, e2e.Must(img.Digest())(t).String())
 	}
 	return strings.Join(all, " ")

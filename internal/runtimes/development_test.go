@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,9 +24,7 @@ import (
 
 func listenTCP(t *testing.T) net.Listener {
 	t.Helper()
-	lis := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { _ = lis.Close() })
-	return lis
+	return e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 }
 
 func at(target string) runtimes.Function {
@@ -62,23 +59,15 @@ func TestDevelopment(t *testing.T) {
 	serve(t, lis)
 	for range 2 {
 		fn := e2e.Must(runtimes.Development{}.Start(t.Context(), at(lis.Addr().String())))(t)
-		rsp, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi"))
-		if err != nil || rsp.GetMeta().GetTag() != "hi" {
-			t.Errorf("got %v, %v", rsp, err)
-		}
-		if want := "already running at " + lis.Addr().String(); fn.Detail != want {
-			t.Errorf("detail: got %q, want %q", fn.Detail, want)
-		}
+		e2e.Equal(t, "result", "hi", e2e.Must(fn.RunFunction(t.Context(), "mine", ask(t, "hi")))(t).GetMeta().GetTag())
+		e2e.Equal(t, "detail", "already running at "+lis.Addr().String(), fn.Detail)
 		e2e.WantError(t, "Stop", fn.Stop(t.Context()), "")
-		if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi")); err == nil {
-			t.Error("the connection is still open after Stop")
-		}
+		e2e.Error(t, "the connection is still open after Stop", e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, "hi"))))
 	}
 }
 
 func TestDevelopmentUnix(t *testing.T) {
-	dir := e2e.Must(os.MkdirTemp("", "d"))(t)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := e2e.ShortDir(t)
 	lis := e2e.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	serve(t, lis)
 	fn := e2e.Must(runtimes.Development{MaxMessageSize: 50}.Start(t.Context(), at("unix://"+lis.Addr().String())))(t)
@@ -172,9 +161,7 @@ func TestDevelopmentTLS(t *testing.T) {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		if err := e2e.Receive(t, served); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Receive(t, served))
 	})
 	own := ca.Issue(t, "client", time.Hour, ca)
 	_, port, err := net.SplitHostPort(lis.Addr().String())
@@ -195,12 +182,8 @@ func TestDevelopmentTLS(t *testing.T) {
 				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
-			if rsp, err := instance.RunFunction(t.Context(), "mine", ask(t, "hi")); err != nil || rsp.GetMeta().GetTag() != "hi" {
-				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, "hi", e2e.Must(instance.RunFunction(t.Context(), "mine", ask(t, "hi")))(t).GetMeta().GetTag())
 			e2e.NoError(t, instance.Stop(t.Context()))
 		})
 	}

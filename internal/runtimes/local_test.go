@@ -38,19 +38,14 @@ func TestMakeSocketDir(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("MakeSocketDir left %v behind, %v", left, err)
 	}
-	if _, err := runtimes.MakeSocketDir(filepath.Join(parent, "absent")); err == nil {
-		t.Error("MakeSocketDir in a missing parent: got no error")
-	}
+	e2e.Error(t, "MakeSocketDir in a missing parent", e2e.Err(runtimes.MakeSocketDir(filepath.Join(parent, "absent"))))
 }
 
 // TestFunctionEnds checks that Await and RunFunction return how the function ended.
 func TestFunctionEnds(t *testing.T) {
-	client, err := grpc.Dial("unix://"+filepath.Join(t.TempDir(), "nobody"), grpc.Options{})
-	e2e.NoError(t, err)
+	client := e2e.Must(grpc.Dial("unix://"+filepath.Join(t.TempDir(), "nobody"), grpc.Options{}))(t)
 	t.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, client.Close())
 	})
 	done := make(chan struct{})
 	f := &runtimes.LocalFunction{Client: client, Done: done, Ended: func() error { return errors.New("exit status 7") }}
@@ -61,9 +56,7 @@ func TestFunctionEnds(t *testing.T) {
 	e2e.ErrorHas(t, "Await", f.Await(t.Context(), time.Nanosecond), "no answer within 1ns")
 	close(done)
 	e2e.ErrorHas(t, "Await", f.Await(t.Context(), 0), "the function ended")
-	if _, err := f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != `calling function "f": exit status 7` {
-		t.Errorf("got %v", err)
-	}
+	e2e.Equal(t, "error", `calling function "f": exit status 7`, fmt.Sprint(e2e.Err(f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}))))
 }
 
 // TestStartOnLoopbackPort checks that a process that asks for any port does not get the port of a

@@ -1,6 +1,7 @@
 package runtimes_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,9 +27,7 @@ func TestUnpackedMetadata(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			e2e.WriteFile(t, filepath.Join(dir, "package.yaml"), tc.text)
-			if got := runtimes.UnpackedMetadata(dir).Capabilities; !slices.Equal(got, tc.want) {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, runtimes.UnpackedMetadata(dir).Capabilities)
 		})
 	}
 	t.Run("Link", func(t *testing.T) {
@@ -74,8 +73,6 @@ func TestIsSource(t *testing.T) {
 		tag: false, digest: false, "fn": false,
 		"./" + digest: true, "./fn": true, "./layout": false, "./absent": false,
 	} {
-		if got := runtimes.IsSource(pkg); got != want {
-			t.Errorf("IsSource(%q) is %t, want %t", pkg, got, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("IsSource(%q)", pkg), want, runtimes.IsSource(pkg))
 	}
 }

@@ -35,9 +35,7 @@ func TestMemoryLimit(t *testing.T) {
 				e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 				e2e.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			}
-			if got := sandbox.MemoryLimit(mountinfo(dir, "/", tc.kind, tc.options), tc.own); got != tc.want {
-				t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, sandbox.MemoryLimit(mountinfo(dir, "/", tc.kind, tc.options), tc.own))
 		})
 	}
 }

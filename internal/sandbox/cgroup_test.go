@@ -4,6 +4,7 @@ package sandbox_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,9 +25,7 @@ func mountinfo(mount, root, fstype, options string) string {
 // A group is nil if the system has no cgroups.
 func TestNilCgroup(t *testing.T) {
 	var g *sandbox.Cgroup
-	if err := errors.Join(g.Add(os.Getpid()), g.Remove()); err != nil {
-		t.Errorf("got error %v", err)
-	}
+	e2e.NoError(t, errors.Join(g.Add(os.Getpid()), g.Remove()))
 }
 
 func TestMakeCgroupFailsQuietly(t *testing.T) {
@@ -91,9 +90,7 @@ func TestMakeCgroup(t *testing.T) {
 	e2e.WantError(t, "Remove()", g.Remove(), "")
 	e2e.WantError(t, "Remove() again", g.Remove(), "")
 	for _, file := range files {
-		if value := findControl(t, string(mounts), file); value != "" {
-			t.Errorf("after Remove() there is a group with %s = %s", file, value)
-		}
+		e2e.Equal(t, fmt.Sprintf("after Remove() there is a group with %s", file), "", findControl(t, string(mounts), file))
 	}
 }
 

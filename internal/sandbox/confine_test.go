@@ -76,8 +76,7 @@ func TestConfinedEscape(t *testing.T) {
 	t.Setenv("HOME", outside)
 	loopback, abstract := hostListeners(t)
 	socket := filepath.Join(outside, "docker.sock")
-	daemon := e2e.Must(net.Listen("unix", socket))(t)
-	t.Cleanup(func() { daemon.Close() })
+	e2e.Open(net.Listen("unix", socket))(t)
 	_, hostPort, err := net.SplitHostPort(loopback)
 	e2e.NoError(t, err)
 	parent := "/proc/" + strconv.Itoa(os.Getpid())
@@ -161,9 +160,7 @@ func TestConfinedEscape(t *testing.T) {
 			}
 		})
 	}
-	if _, err := os.Stat("/tmp/xfn-test-new"); err == nil {
-		t.Error("the function wrote to the host's /tmp")
-	}
+	e2e.Error(t, "the function wrote to the host's /tmp", e2e.Err(os.Stat("/tmp/xfn-test-new")))
 }
 
 // TestConfinedLeavesAttributes checks that a function cannot change the mode and times of
@@ -320,9 +317,7 @@ func TestConfinedProgramOfItsRoot(t *testing.T) {
 		_, err := sandbox.Confine(t.Context(), spec)
 		var unfit *sandbox.ProgramError
 		if chroots() {
-			if err == nil || !strings.Contains(err.Error(), "exec format error") {
-				t.Errorf("%q: got error %v", tc.program, err)
-			}
+			e2e.ErrorHas(t, fmt.Sprintf("%q", tc.program), err, "exec format error")
 		} else if !errors.As(err, &unfit) || unfit.Reason != tc.reason {
 			t.Errorf("%q outside of its root: got error %v, want %q", tc.program, err, tc.reason)
 		}
@@ -491,9 +486,7 @@ func TestConfinedTmpIsNoLink(t *testing.T) {
 	root, outside := confinedRoot(t), t.TempDir()
 	e2e.NoError(t, os.Symlink(outside, filepath.Join(root, "tmp")))
 	_, err := sandbox.Confine(t.Context(), confining(t, root, "hello"))
-	if err == nil || !strings.Contains(err.Error(), "/tmp in the root of the image is not a directory") {
-		t.Errorf("got error %v", err)
-	}
+	e2e.ErrorHas(t, "error", err, "/tmp in the root of the image is not a directory")
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
 		t.Errorf("made outside of the root: %v, %v", left, err)
 	}

@@ -5,6 +5,7 @@ package sandbox_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -26,7 +27,7 @@ import (
 // that it tries.
 func TestEscape(t *testing.T) {
 	root := newRoot(t)
-	home := openDir(t)
+	home := e2e.ShortDir(t)
 	secret := filepath.Join(home, ".docker", "config.json")
 	e2e.NoError(t, errors.Join(os.Mkdir(filepath.Dir(secret), 0o755), os.WriteFile(secret, []byte("secret"), 0o644)))
 	t.Setenv("HOME", home)
@@ -127,16 +128,6 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// openDir returns a directory that every user may enter. Other users cannot enter
-// t.TempDir.
-func openDir(t *testing.T) string {
-	t.Helper()
-	dir := e2e.Must(os.MkdirTemp("", "open"))(t)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	e2e.NoError(t, os.Chmod(dir, 0o755))
-	return dir
-}
-
 // leakDescriptors opens descriptors without close-on-exec until the test ends. The
 // process that starts xfn may leave such descriptors open.
 func leakDescriptors(t *testing.T) {
@@ -156,11 +147,9 @@ func leakDescriptors(t *testing.T) {
 // reach, and returns the addresses.
 func hostListeners(t *testing.T) (loopback, abstract string) {
 	t.Helper()
-	tcp := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { tcp.Close() })
+	tcp := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	abstract = "@xfn-test-" + strconv.Itoa(os.Getpid())
-	unix := e2e.Must(net.Listen("unix", abstract))(t)
-	t.Cleanup(func() { unix.Close() })
+	e2e.Open(net.Listen("unix", abstract))(t)
 	return tcp.Addr().String(), abstract
 }
 
@@ -213,8 +202,7 @@ func TestEscapeByFileCapability(t *testing.T) {
 // neither the caller's file, which only its owner can change, nor a copy in memory.
 func TestEscapeByInterpreter(t *testing.T) {
 	const refused = "chmod: operation not permitted\nwrite: (text file busy|operation not permitted|permission denied)\n"
-	file, err := hostile()
-	e2e.NoError(t, err)
+	file := e2e.Must(hostile())(t)
 	for _, tc := range []struct {
 		name string
 		mode os.FileMode
@@ -255,8 +243,8 @@ func TestEscapeByWorkingDirectory(t *testing.T) {
 			if err == nil {
 				p.Stop()
 				t.Errorf("Start() in %q, a descriptor of the supervisor's: got no error", spec.Dir)
-			} else if !strings.Contains(err.Error(), "does not exist") {
-				t.Errorf("Start() in %q: got error %q", spec.Dir, err)
+			} else {
+				e2e.ErrorHas(t, fmt.Sprintf("Start() in %q", spec.Dir), err, "does not exist")
 			}
 		}
 	}

@@ -18,9 +18,7 @@ const limit = time.Minute
 
 func listen(t *testing.T, network, address string) net.Listener {
 	t.Helper()
-	l := e2e.Must(net.Listen(network, address))(t)
-	t.Cleanup(func() { l.Close() })
-	return l
+	return e2e.Open(net.Listen(network, address))(t)
 }
 
 // dial connects to a unix socket, and sets a deadline for all reads and writes.

@@ -27,9 +27,7 @@ func TestInstruct(t *testing.T) {
 	} {
 		ours, theirs, err := socketPair()
 		e2e.NoError(t, err)
-		if _, err := theirs.WriteString(tc.replies); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(theirs.WriteString(tc.replies)))
 		e2e.NoError(t, unix.Shutdown(int(theirs.Fd()), unix.SHUT_WR))
 		err = (&Process{}).instruct(request{}, ours)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {

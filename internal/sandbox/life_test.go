@@ -80,9 +80,7 @@ func TestEndsWithContext(t *testing.T) {
 	line()
 	line()
 	cancel(errors.New("the context ended"))
-	if code, err := p.Wait(); code != 128+int(syscall.SIGKILL) || err != nil {
-		t.Errorf("Wait() after the context's end: got %d, %v", code, err)
-	}
+	e2e.Equal(t, "Wait() after the context's end", 128+int(syscall.SIGKILL), e2e.Must(p.Wait())(t))
 	if rest, err := io.ReadAll(r2); err != nil || len(rest) > 0 {
 		t.Errorf("after the context's end: got %q and error %v, want the end of stdout", rest, err)
 	}
@@ -183,8 +181,7 @@ func groups(t *testing.T) []string {
 func serving(t testing.TB, root string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "socket")
-	l := e2e.Must(net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"}))(t)
-	t.Cleanup(func() { l.Close() })
+	l := e2e.Open(net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"}))(t)
 	spec := acting(root, "serve", ":9443")
 	spec.Listener, spec.Port = l, 9443
 	begin(t, spec)
@@ -223,10 +220,8 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Fatalf("building the tests: %v", err)
 	}
 	const uid, gid = 54321, 54321
-	dir, err := os.MkdirTemp("", "user")
-	e2e.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	e2e.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, uid, gid)))
+	dir := e2e.ShortDir(t)
+	e2e.NoError(t, os.Chown(dir, uid, gid))
 	cmd := exec.CommandContext(e2e.Context(t), program, "-test.v", "-test.count=1")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), hostileVar+"="+filepath.Join(filepath.Dir(program), "hostile"), "TMPDIR="+dir, "HOME="+dir)

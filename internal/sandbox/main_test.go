@@ -152,9 +152,7 @@ func playBy(t testing.TB, start door, spec sandbox.Spec) (said string, code int)
 		t.Fatalf("reading stdout: %v", err)
 	}
 	code, err = p.Wait()
-	if err != nil {
-		t.Errorf("Wait(): %v", err)
-	}
+	e2e.WantError(t, "Wait()", err, "")
 	return strings.TrimSuffix(string(out), "\n"), code
 }
 

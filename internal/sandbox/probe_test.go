@@ -39,9 +39,8 @@ func TestProbe(t *testing.T) {
 	}
 	out, err := cmd.Output()
 	want := "forbidden: creating a user namespace: no space left on device (/proc/sys/user/max_user_namespaces is 0)\n"
-	if err != nil || string(out) != want {
-		t.Errorf("Probe() where no more namespaces are allowed: got %q, %v, want %q", out, err, want)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "Probe() where no more namespaces are allowed", want, string(out))
 }
 
 // probe forbids new user namespaces to this process, and prints the result of Probe.

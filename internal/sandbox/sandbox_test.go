@@ -153,9 +153,7 @@ func TestFunctionHasNoGroups(t *testing.T) {
 	}
 	e2e.NoError(t, err)
 	t.Cleanup(func() {
-		if err := syscall.Setgroups(before); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, syscall.Setgroups(before))
 	})
 	said, _ := play(t, acting(newRoot(t), "ids"))
 	if !strings.HasPrefix(said, "65532:65532 ") || !strings.HasSuffix(said, " []") {
@@ -305,8 +303,7 @@ func TestSupervisorDescriptors(t *testing.T) {
 	leakDescriptors(t)
 	serving(t, newRoot(t))
 	supervisors := 0
-	entries, err := os.ReadDir("/proc")
-	e2e.NoError(t, err)
+	entries := e2e.Must(os.ReadDir("/proc"))(t)
 	for _, e := range entries {
 		dir := filepath.Join("/proc", e.Name())
 		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))

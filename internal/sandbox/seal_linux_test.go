@@ -16,9 +16,7 @@ func TestSealWhileBusy(t *testing.T) {
 	fd := e2e.Must(unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING))(t)
 	f := os.NewFile(uintptr(fd), "test")
 	defer f.Close()
-	if _, err := f.WriteString("program"); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(f.WriteString("program")))
 	mapping, err := unix.Mmap(fd, 0, 4096, unix.PROT_WRITE, unix.MAP_SHARED)
 	e2e.NoError(t, err)
 	busy := 0

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -213,7 +212,5 @@ func agree(t *testing.T, reference reference, def *schema.Definition, text strin
 	slices.Sort(want)
 	want = slices.Compact(want)
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s\n(-the API server +here):\n%s", text, diff)
-	}
+	e2e.Equal(t, text, want, got)
 }

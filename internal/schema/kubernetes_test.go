@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"reflect"
@@ -59,8 +60,8 @@ func TestKubernetes(t *testing.T) {
 		d.Kinds[apiVersion+" "+kind] = d.name(goType)
 		if k, ok := schema.FindKind(gvk); !ok {
 			t.Errorf("%s is unknown", gvk)
-		} else if k.Root().Types() != schema.Object {
-			t.Errorf("%s has no schema", gvk)
+		} else {
+			e2e.Equal(t, fmt.Sprintf("%s has no schema", gvk), schema.Object, k.Root().Types())
 		}
 	}
 	compareFile(t, "kubernetes.json", d)

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -79,9 +80,7 @@ func TestNodeDetails(t *testing.T) {
 	n, _ := root(t, `{type: object, required: [b, gone], properties: {b: {type: string, enum: [x, z]}, a: {type: string, default: z}, c: {type: object, additionalProperties: {type: integer}}}}`).Field("spec")
 	e2e.Equal(t, "names", []string{"a", "b", "c"}, n.Named())
 	for name, want := range map[string]bool{"a": true, "b": true, "c": false, "d": false} {
-		if got := n.Always(name); got != want {
-			t.Errorf("always %q: got %t", name, got)
-		}
+		e2e.Equal(t, fmt.Sprintf("always %q", name), want, n.Always(name))
 	}
 	b, _ := n.Field("b")
 	e2e.Equal(t, "values", []any{"x", "z"}, b.Enum())

@@ -126,9 +126,7 @@ func TestValidateLongList(t *testing.T) {
 			obj["spec"] = map[string]any{"a": list}
 			found := e2e.Must(definition(t, widgets(`{type: object, properties: {a: `+tc.a+`}}`)).Validate(t.Context(), obj, schema.Options{}))(t)
 			e2e.Equal(t, tc.reason, append([]string{}, tc.want...), lines(found))
-			if len(list) != 2000 {
-				t.Errorf("%s: the object was changed", tc.reason)
-			}
+			e2e.Equal(t, tc.reason+": the object was changed", 2000, len(list))
 		})
 	}
 }
@@ -187,13 +185,9 @@ func TestValidateMetadataInWords(t *testing.T) {
 func TestServes(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
 	for version, want := range map[string]string{"v1": "<nil>", "v0": "version v0: not served", "v2": "version v2 does not exist; the versions are v1, v0"} {
-		if got := fmt.Sprint(def.Serves(version)); got != want {
-			t.Errorf("version %s: got %s, want %s", version, got, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("version %s", version), want, fmt.Sprint(def.Serves(version)))
 	}
-	if _, err := def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v2, kind: Widget}`), schema.Options{}); err == nil {
-		t.Error("an object of a missing version was validated")
-	}
+	e2e.Error(t, "an object of a missing version was validated", e2e.Err(def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v2, kind: Widget}`), schema.Options{})))
 }
 
 func TestCheck(t *testing.T) {
@@ -219,9 +213,8 @@ func TestCheck(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := strings.Join(lines(definition(t, widgets(tc.spec)).Check(t.Context())), "\n")
-			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
-				t.Errorf("%s: got %q, want %q in it", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want == "", got == "")
+			e2e.Has(t, tc.reason, got, tc.want)
 		})
 	}
 }
@@ -264,9 +257,7 @@ func TestUndeclaredColumns(t *testing.T) {
 			if got = f.Nearest; got == "" {
 				got = "?"
 			}
-			if f.Field != "spec.versions[0].additionalPrinterColumns[0].jsonPath" {
-				t.Errorf("%s: the fault is of %s", path, f.Field)
-			}
+			e2e.Equal(t, path+": the fault is of", "spec.versions[0].additionalPrinterColumns[0].jsonPath", f.Field)
 		}
 		e2e.Equal(t, path, want, got)
 	}
@@ -302,9 +293,7 @@ func TestAnyMetadata(t *testing.T) {
 func TestCheckWithoutSchema(t *testing.T) {
 	def := definition(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: gold.test, scope: Cluster, names: {kind: A}, versions: [{name: v1, served: true, storage: true}]}}`)
 	e2e.Equal(t, "faults", []string{"spec.versions[0].schema.openAPIV3Schema: is required: schemas are required"}, lines(def.Check(t.Context())))
-	if _, err := def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: A}`), schema.Options{}); err == nil {
-		t.Error("an object was validated without a schema")
-	}
+	e2e.Error(t, "an object was validated without a schema", e2e.Err(def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: A}`), schema.Options{})))
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -329,9 +318,7 @@ func TestNearestValue(t *testing.T) {
 		if err != nil || len(found) != 1 {
 			t.Fatalf("%s: got %v, %v", value, found, err)
 		}
-		if found[0].Nearest != want {
-			t.Errorf("%s: the most similar value is %q, want %q", value, found[0].Nearest, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("%s: the most similar value", value), want, found[0].Nearest)
 	}
 }
 
@@ -343,8 +330,7 @@ func TestImmutable(t *testing.T) {
 		return e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, namespace: ns}, spec: `+spec+`}`)
 	}
 	validate := func(o schema.Options, spec string) (found []schema.Fault) {
-		found, err := definition(t, crd).Validate(t.Context(), widget(spec), o)
-		e2e.NoError(t, err)
+		found = e2e.Must(definition(t, crd).Validate(t.Context(), widget(spec), o))(t)
 		return found
 	}
 	update := schema.Options{Old: widget("{size: 1}")}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -85,9 +84,7 @@ func TestDefaultWithoutSchema(t *testing.T) {
 	x := e2e.Must(schema.NewXRD(e2e.Object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {group: gold.test, names: {kind: XWidget}, defaultCompositionUpdatePolicy: Manual, versions: [{name: v1}]}}`)))(t)
 	xr := &unstructured.Unstructured{Object: e2e.Object(t, `{apiVersion: gold.test/v1, kind: XWidget, spec: {}}`)}
 	e2e.NoError(t, x.Default(xr))
-	if diff := cmp.Diff(map[string]any{"compositionUpdatePolicy": "Manual"}, xr.Object["spec"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	e2e.Equal(t, "result", map[string]any{"compositionUpdatePolicy": "Manual"}, xr.Object["spec"])
 }
 
 func TestDefines(t *testing.T) {
@@ -129,9 +126,7 @@ func TestLegacy(t *testing.T) {
 }
 
 func TestNewXRDRefusesOthers(t *testing.T) {
-	if _, err := schema.NewXRD(e2e.Object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`)); err == nil {
-		t.Error("a ConfigMap was accepted as an XRD")
-	}
+	e2e.Error(t, "a ConfigMap was accepted as an XRD", e2e.Err(schema.NewXRD(e2e.Object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`))))
 	const want = `spec.scope is "namespaced", expected Namespaced or Cluster, did you mean Namespaced?`
 	if _, err := schema.NewXRD(e2e.Object(t, `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, spec: {scope: namespaced}}`)); err == nil || err.Error() != want {
 		t.Errorf("an XRD of an unknown scope: got %v, want %s", err, want)

@@ -25,8 +25,7 @@ func TestChangedFiles(t *testing.T) {
 		{"a restored XRD is used", xrd, "kind: XOther", "kind: XWidget", ""},
 		{"an invalid Composition is an error", composition, "mode: Pipeline", "mode: Magic", "composition.yaml:7: spec.mode"},
 	} {
-		text, err := afero.ReadFile(r.FS, step.file)
-		e2e.NoError(t, err)
+		text := e2e.Must(afero.ReadFile(r.FS, step.file))(t)
 		e2e.NoError(t, afero.WriteFile(r.FS, step.file, []byte(strings.Replace(string(text), step.from, step.to, 1)), 0o644))
 		e2e.WantError(t, step.reason, e2e.Err(renderOne(t.Context(), s, in)), step.err)
 	}

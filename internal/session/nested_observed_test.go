@@ -114,9 +114,7 @@ func TestNestedObservedByNamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			xr := object(t, widget)
 			xr.SetNamespace(tc.namespace)
-			if got := n.observed.of(xr, true); len(got) != tc.want {
-				t.Errorf("%s: got %d", tc.reason, len(got))
-			}
+			e2e.Equal(t, tc.reason, tc.want, len(n.observed.of(xr, true)))
 		})
 	}
 }

@@ -30,9 +30,10 @@ func TestStatement(t *testing.T) {
 			got, err := signature.Statement("r", digest, "https://example.org/x", []byte(tc.predicate))
 			if tc.err != "" {
 				checkError(t, tc.reason, err, tc.err, "")
-			} else if err != nil || string(got) != tc.want {
-				t.Errorf("%s: got %s, error %v, want %s", tc.reason, got, err, tc.want)
+			} else {
+				e2e.NoError(t, err)
 			}
+			e2e.Equal(t, tc.reason, tc.want, string(got))
 		})
 	}
 }

@@ -80,10 +80,7 @@ func TestKeys(t *testing.T) {
 	other := remotetest.Key(t).Public()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			k, err := signature.ParsePrivateKey(tc.text, tc.password)
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			k := e2e.Must(signature.ParsePrivateKey(tc.text, tc.password))(t)
 			s := e2e.Must(k.Sign(repo(t), digest))(t)
 			half := e2e.Must(signature.ParsePublicKey(public(t, tc.key)))(t)
 			for _, p := range []*signature.PublicKey{half, k.Public()} {
@@ -205,8 +202,6 @@ func TestGenerate(t *testing.T) {
 		public := e2e.Must(signature.ParsePublicKey(e2e.Must(k.Public().PEM())(t)))(t)
 		s := e2e.Must(read.Sign(repo(t), cosignedDigest))(t)
 		e2e.Equal(t, fmt.Sprintf("with password %q", password), 1, public.Count([]signature.Signature{s}, cosignedDigest))
-		if _, err := signature.ParsePrivateKey(text, []byte("other")); err == nil || err.Error() != "the password is wrong" {
-			t.Errorf("with another password, the error is %v", err)
-		}
+		e2e.Equal(t, "with another password, the error", "the password is wrong", fmt.Sprint(e2e.Err(signature.ParsePrivateKey(text, []byte("other")))))
 	}
 }

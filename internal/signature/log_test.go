@@ -1,6 +1,7 @@
 package signature_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -41,9 +42,7 @@ func TestLogAdd(t *testing.T) {
 		if time.Since(at).Abs() > time.Hour {
 			t.Errorf("the log added the entry at %s", at)
 		}
-		if _, err := l.Key.Verify(bundle, logEntry(t)); err == nil || err.Error() != "the entry is about another signature" {
-			t.Errorf("for another entry, the error is %v", err)
-		}
+		e2e.Equal(t, "for another entry, the error", "the entry is about another signature", fmt.Sprint(e2e.Err(l.Key.Verify(bundle, logEntry(t)))))
 	}
 	e2e.Equal(t, "the entries of the log", 6, served.Len())
 }
@@ -96,9 +95,8 @@ func TestLogLies(t *testing.T) {
 			served := remotetest.ServeLog(t)
 			served.Change = func(e *remotetest.Entry) { tc.change(served, e) }
 			_, err := logOf(t, served, served.PEM).Add(t.Context(), logEntry(t))
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), served.URL) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
+			e2e.ErrorHas(t, tc.reason, err, served.URL)
 		})
 	}
 	served := remotetest.ServeLog(t)
@@ -115,8 +113,6 @@ func FuzzLogKeyVerify(f *testing.F) {
 	f.Add(e2e.Must(l.Add(f.Context(), e))(f))
 	f.Add([]byte(`{"Payload":{"logID":""}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if _, err := l.Key.Verify(text, logEntry(t)); err == nil {
-			t.Errorf("%q is valid for a new signature", text)
-		}
+		e2e.Error(t, fmt.Sprintf("%q is valid for a new signature", text), e2e.Err(l.Key.Verify(text, logEntry(t))))
 	})
 }

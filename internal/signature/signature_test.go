@@ -117,8 +117,8 @@ func TestCheck(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.by, by)
 			if tc.err != "" {
 				checkError(t, tc.reason, err, tc.err, "")
-			} else if err != nil {
-				t.Errorf("%s: %v", tc.reason, err)
+			} else {
+				e2e.WantError(t, tc.reason, err, "")
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -37,9 +38,7 @@ func TestJobExample(t *testing.T) {
 	}
 	job := &batchv1.Job{}
 	for i, into := range []any{job, &appsv1.Deployment{}, &corev1.Service{}} {
-		if err := yaml.UnmarshalStrict(docs[i].Text, into); err != nil {
-			t.Errorf("document %d: %v", i+1, err)
-		}
+		e2e.WantError(t, fmt.Sprintf("document %d", i+1), yaml.UnmarshalStrict(docs[i].Text, into), "")
 	}
 	c := job.Spec.Template.Spec.Containers[0]
 	if *job.Spec.CompletionMode != batchv1.IndexedCompletion || *job.Spec.Completions != 8 || c.Env[0].Name != "XFN_SHARDS" || c.Env[0].Value != "8" {

@@ -2,7 +2,6 @@ package suite_test
 
 import (
 	"encoding/json"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -94,9 +93,8 @@ func TestNoInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := newGenerator(t, tc.spec, 1).XR(t.Context(), 0)
-			if !errors.Is(err, suite.ErrNoInput) || !strings.Contains(err.Error(), "field "+tc.field+":") {
-				t.Errorf("%s: got error %v", tc.reason, err)
-			}
+			e2e.ErrorIs(t, tc.reason, err, suite.ErrNoInput)
+			e2e.ErrorHas(t, tc.reason, err, "field "+tc.field+":")
 		})
 	}
 }

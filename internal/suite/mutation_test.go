@@ -187,9 +187,8 @@ func TestMutateErrors(t *testing.T) {
 		}
 		return nil
 	})
-	if n != 3 || !errors.Is(err, stop) {
-		t.Errorf("canceled after three mutants: got %d and error %v", n, err)
-	}
+	e2e.Equal(t, "canceled after three mutants", 3, n)
+	e2e.ErrorIs(t, "canceled after three mutants", err, stop)
 }
 
 // withXRD returns the files of a suite with an XRD, whose template has a branch.
@@ -217,9 +216,7 @@ func TestMutateInputs(t *testing.T) {
 		got[fmt.Sprintf("%s %v", m.Operator, m.Was)] = fmt.Sprintf("%s %t %s", m.Status, m.Input != nil, spec)
 	}
 	negated := got[`negate-branch eq ($spec.size | default "") "large"`]
-	if negated != "survived false null" {
-		t.Errorf("a branch that the case shows when it is negated: got %q", negated)
-	}
+	e2e.Equal(t, "a branch that the case shows when it is negated", "survived false null", negated)
 	e2e.Equal(t, "a branch without content", "unchanged false null", got[`negate-branch eq "same" ($spec.size | default "")`])
 	if constant := got["change-literal 3"]; !strings.HasPrefix(constant, "survived true {") {
 		t.Errorf("a constant in a branch that no case runs: got %q", constant)
@@ -242,9 +239,7 @@ func TestMutateTimeout(t *testing.T) {
 	}
 	all := e2e.Must(mutations(t, t.Context(), o, suite.MutationOptions{}))(t)
 	for _, m := range all {
-		if hangs := strings.HasSuffix(m.Field, "base.spec.private"); hangs != (m.Status == suite.TimedOut) {
-			t.Errorf("%s of %s: got %s", m.Operator, m.Field, m.Status)
-		}
+		e2e.Equal(t, fmt.Sprintf("%s of %s", m.Operator, m.Field), m.Status == suite.TimedOut, strings.HasSuffix(m.Field, "base.spec.private"))
 	}
 }
 
@@ -318,9 +313,7 @@ func TestMutateTemplateFiles(t *testing.T) {
 		return map[string]bool{all[0].Key: true, all[1].Key: true}
 	}
 	was, same, is := keys("{{/* a */}}"), keys("{{/* a */}}"), keys("{{/* b */}}")
-	if !maps.Equal(was, same) {
-		t.Errorf("the same files have other keys: %v and %v", was, same)
-	}
+	e2e.Equal(t, "the same files have other keys", same, was)
 	for key := range is {
 		if was[key] {
 			t.Errorf("the file changed, but the key is the same: %s", key)

@@ -110,12 +110,8 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("the pipe 
 
 func TestReportWriteErrors(t *testing.T) {
 	text := suite.TextReport{W: brokenWriter{}, Verbose: true}
-	if err := text.Add(formattedOutcomes()[0]); err == nil {
-		t.Error("a failed write of an outcome returns no error")
-	}
-	if err := text.End(0); err == nil {
-		t.Error("a failed write of the summary returns no error")
-	}
+	e2e.Error(t, "a failed write of an outcome returns no error", text.Add(formattedOutcomes()[0]))
+	e2e.Error(t, "a failed write of the summary returns no error", text.End(0))
 }
 
 func TestJUnitReport(t *testing.T) {

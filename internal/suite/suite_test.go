@@ -441,9 +441,8 @@ cases:
 		t.Errorf("got %v", lines(all))
 	}
 	change := all[2].Failures[0].Diffs[0].Changes[0]
-	if change.Path != "spec.forProvider.region" || change.Step != "patch-and-transform" {
-		t.Errorf("got %+v as differences", change)
-	}
+	e2e.Equal(t, "as differences", "spec.forProvider.region", change.Path)
+	e2e.Equal(t, "as differences", "patch-and-transform", change.Step)
 	o.Update = nil
 	want = []string{"t/s.yaml/d failed", `  8: golden file "all.yaml" is outside of the suite's folder "t", and is not written | name a file in the folder of the suite`}
 	e2e.Equal(t, "without an update", want, lines(run(t, o, suite.Selection{Run: regexp.MustCompile("/d$")})))
@@ -493,9 +492,7 @@ func TestFunctionsStartOnce(t *testing.T) {
 	o.Config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Docker: c}
 	o.Config.Runtime = session.Docker
 	for _, out := range run(t, o, suite.Selection{Count: 2}) {
-		if out.Status != suite.Passed {
-			t.Errorf("%s: %v", out.Name(), lines([]suite.Outcome{out}))
-		}
+		e2e.Equal(t, fmt.Sprintf("%s: %v", out.Name(), lines([]suite.Outcome{out})), suite.Passed, out.Status)
 	}
 	want := map[string]int{"example.org/f:v1": 1, "example.org/f:v2": 1, filepath.Join("d", "f.xpkg"): 1, filepath.Join("e", "f.xpkg"): 1}
 	e2e.Equal(t, "started", want, c.started)
@@ -657,9 +654,7 @@ cases:
 		e2e.Equal(t, name+" is opened once to look for suites and once for all cases", 2, opened.times[name])
 	}
 	for _, out := range all {
-		if out.Status != suite.Passed {
-			t.Errorf("got %v", lines([]suite.Outcome{out}))
-		}
+		e2e.Equal(t, fmt.Sprintf("got %v", lines([]suite.Outcome{out})), suite.Passed, out.Status)
 	}
 	e2e.Equal(t, "the cases that ran", 80, len(all))
 }

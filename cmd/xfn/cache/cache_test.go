@@ -120,9 +120,7 @@ func TestPath(t *testing.T) {
 	e2e.Equal(t, "Path", "/caches/xfn", e2e.Must((flags.Cache{}).Path())(t))
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
-	if _, err := (flags.Cache{}).Path(); err == nil {
-		t.Error("a cache path without a home directory: got no error")
-	}
+	e2e.Error(t, "a cache path without a home directory", e2e.Err((flags.Cache{}).Path()))
 	t.Setenv("HOME", "relative")
 	e2e.ErrorHas(t, "a relative home directory", e2e.Err((flags.Cache{}).Path()), `"relative/.cache" is not an absolute path`)
 }

@@ -1,10 +1,12 @@
 package docs_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/docs"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestPassedOn(t *testing.T) {
@@ -19,8 +21,6 @@ func TestPassedOn(t *testing.T) {
 		"a longer word is another command":                   {"cluster topper", ""},
 		"no argument is not a command":                       {"", ""},
 	} {
-		if got := docs.PassedOn(strings.Fields(tc.args)); got != tc.want {
-			t.Errorf("%s: PassedOn(%q) = %q, want %q", reason, tc.args, got, tc.want)
-		}
+		e2e.Equal(t, fmt.Sprintf("%s: PassedOn(%q)", reason, tc.args), tc.want, docs.PassedOn(strings.Fields(tc.args)))
 	}
 }

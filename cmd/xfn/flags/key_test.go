@@ -13,8 +13,7 @@ import (
 // Environment variables can have a key with its line breaks, and the password of the
 // key. Errors contain neither.
 func TestKeyFromEnvironment(t *testing.T) {
-	text, err := os.ReadFile("../../../internal/signature/testdata/cosign.key")
-	e2e.NoError(t, err)
+	text := e2e.Must(os.ReadFile("../../../internal/signature/testdata/cosign.key"))(t)
 	cases := map[string]struct {
 		reason, key string
 		password    *string

@@ -14,16 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// shortDir returns a directory with a path short enough for sockets.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir := e2e.Must(os.MkdirTemp("", "l"))(t)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 func TestAt(t *testing.T) {
-	socket := filepath.Join(shortDir(t), "s")
+	socket := filepath.Join(e2e.ShortDir(t), "s")
 	cases := map[string]struct{ reason, address, want string }{
 		"Port":     {"port 0 selects a free port", "127.0.0.1:0", "127.0.0.1:"},
 		"Socket":   {"a socket is a target with its path", "unix://" + socket, "unix://" + socket},
@@ -54,7 +46,7 @@ func TestAt(t *testing.T) {
 
 // Listen replaces the socket of a killed process, but not a regular file.
 func TestOnDeadSocket(t *testing.T) {
-	dir := shortDir(t)
+	dir := e2e.ShortDir(t)
 	dead := e2e.Must(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"}))(t)
 	dead.SetUnlinkOnClose(false)
 	e2e.NoError(t, dead.Close())

@@ -59,11 +59,7 @@ func TestLockAllowLater(t *testing.T) {
 	l.Use(&lock.Lock{})
 	e2e.NoError(t, l.Load())
 	pin, verified := l.Pin(), l
-	if _, err := pin(ref); err == nil {
-		t.Error("Pin accepts a digest that is neither locked nor allowed")
-	}
+	e2e.Error(t, "Pin accepts a digest that is neither locked nor allowed", e2e.Err(pin(ref)))
 	verified.Allow(ref.Name())
-	if got, err := pin(ref); err != nil || got.Name() != ref.Name() {
-		t.Errorf("got %v and error %v, want %s", got, err, ref)
-	}
+	e2e.Equal(t, "result", ref.Name(), e2e.Must(pin(ref))(t).Name())
 }

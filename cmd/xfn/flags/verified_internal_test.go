@@ -38,9 +38,7 @@ func TestCheckVerified(t *testing.T) {
 			if tc.own {
 				own = annotations
 			}
-			if err := checkVerified(tc.runtime, annotations, own); (err != nil) != tc.wantErr {
-				t.Errorf("%s: got error %v", tc.reason, err)
-			}
+			e2e.Equal(t, tc.reason, tc.wantErr, checkVerified(tc.runtime, annotations, own) != nil)
 		})
 	}
 }

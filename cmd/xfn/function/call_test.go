@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -59,9 +59,8 @@ func TestCallByTLS(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.want) || string(hint.Of(err)) != tc.hint {
-				t.Errorf("%s: got %v (hint: %s), want %s", tc.reason, err, hint.Of(err), tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want)
+			e2e.Equal(t, tc.reason, tc.hint, string(hint.Of(err)))
 		})
 	}
 }
@@ -86,9 +85,8 @@ func TestCallTakesTooLong(t *testing.T) {
 		}), grpc.ServeOptions{})
 	}()
 	out, err := call(t, function.CallCmd{Function: listener.Addr().String(), Timeout: 50 * time.Millisecond})
-	if err == nil || !strings.Contains(err.Error(), "timed out after 50ms") || out != "" {
-		t.Errorf("got %q, %v", out, err)
-	}
+	e2e.ErrorHas(t, "error", err, "timed out after 50ms")
+	e2e.Equal(t, "the output", "", out)
 	cancel()
 	e2e.NoError(t, e2e.Receive(t, done))
 }
@@ -145,9 +143,7 @@ func TestPrintingFails(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if err := tc.run(); err == nil || err.Error() != tc.want {
-				t.Errorf("got %v, want %s", err, tc.want)
-			}
+			e2e.Equal(t, "error", tc.want, fmt.Sprint(tc.run()))
 		})
 	}
 }

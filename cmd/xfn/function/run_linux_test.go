@@ -98,9 +98,7 @@ func runCall(t *testing.T, target string) (*fnv1.RunFunctionResponse, error) {
 }
 
 func TestRun(t *testing.T) {
-	dir, err := os.MkdirTemp("", "r") // the path of a socket must be short
-	e2e.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := e2e.ShortDir(t)
 	t.Setenv("TMPDIR", dir)
 	pkg := packageOf(t, functiontest.Serves)
 	cases := map[string]struct{ reason, address, want string }{
@@ -117,15 +115,11 @@ func TestRun(t *testing.T) {
 				t.Fatalf("%s: it listens on %q: %v\n%s", tc.reason, r.target, err, stderr)
 			}
 			for range 2 {
-				if rsp, err := runCall(t, r.target); rsp.GetMeta().GetTag() != "hi" || err != nil {
-					t.Errorf("got %v, %v", rsp, err)
-				}
+				e2e.Equal(t, "result", "hi", e2e.Must(runCall(t, r.target))(t).GetMeta().GetTag())
 			}
 			r.interrupt()
 			stderr, err := r.ended()
-			if err != nil {
-				t.Errorf("an interrupt is not an error: got %v", err)
-			}
+			e2e.WantError(t, "an interrupt is not an error", err, "")
 			for _, want := range []string{
 				"greeting: a,b=c\n", "note: " + pkg + " in a sandbox (loopback only",
 				"note: to render with it, annotate its Function with render.crossplane.io/runtime: Development and render.crossplane.io/runtime-development-target: " + r.target + "\n",
@@ -175,9 +169,7 @@ func TestRunFails(t *testing.T) {
 			cmd.Network = tc.network
 			r := start(t, cmd)
 			e2e.ErrorHas(t, tc.reason, e2e.Err(r.ended()), tc.want)
-			if r.target != "" {
-				t.Errorf("it said that it listens on %q", r.target)
-			}
+			e2e.Equal(t, "it said that it listens on", "", r.target)
 		})
 	}
 }

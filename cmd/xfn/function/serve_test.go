@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -51,9 +52,7 @@ func served(t *testing.T, cmd function.ServeCmd) string {
 
 func connect(t *testing.T, target string) runner.Runner {
 	t.Helper()
-	client := e2e.Must(grpc.Dial(target, grpc.Options{}))(t)
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+	return e2e.Open(grpc.Dial(target, grpc.Options{}))(t)
 }
 
 // TestGoldenOverGRPC compares the served builtins with the answers of the
@@ -201,9 +200,7 @@ func TestServeManyAtOnce(t *testing.T) {
 				t.Error(err)
 			}
 			for name, r := range rsp.GetDesired().GetResources() {
-				if r.GetReady() != want {
-					t.Errorf("call %d: %s is %v, want %v", i, name, r.GetReady(), want)
-				}
+				e2e.Equal(t, fmt.Sprintf("call %d: %s", i, name), want, r.GetReady())
 			}
 		})
 	}
@@ -211,9 +208,7 @@ func TestServeManyAtOnce(t *testing.T) {
 }
 
 func TestServeAddresses(t *testing.T) {
-	dir, err := os.MkdirTemp("", "fn") // the path of a socket must be short
-	e2e.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := e2e.ShortDir(t)
 	socket := "unix://" + filepath.Join(dir, "s")
 	cases := map[string]struct{ reason, address, want string }{
 		"Port":   {"the note has the port that replaces port 0", "127.0.0.1:0", "127.0.0.1:"},

@@ -3,6 +3,7 @@ package terminal
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -45,9 +46,7 @@ func TestErrorIsNoCommand(t *testing.T) {
 		term := &Terminal{stderr: f, actions: actions}
 		term.Error("xfn", errors.New("a::b\n::add-mask::x"))
 		e2e.NoError(t, f.Close())
-		if got, err := os.ReadFile(path); err != nil || string(got) != want {
-			t.Errorf("in Actions %v: got %q, %v, want %q", actions, got, err, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("in Actions %v", actions), want, string(e2e.Must(os.ReadFile(path))(t)))
 	}
 }
 

@@ -50,9 +50,7 @@ func TestAttestChanged(t *testing.T) {
 			all.all[0].passed["suite/case"] = true
 			tc.change(t, pkg, suite)
 			e2e.WantError(t, tc.reason, all.write(t.Context()), tc.want)
-			if _, statErr := os.Stat(report); (statErr == nil) != (tc.want == "") {
-				t.Errorf("%s: the report exists: %t", tc.reason, statErr == nil)
-			}
+			e2e.Equal(t, tc.reason+": the report exists", tc.want == "", e2e.Err(os.Stat(report)) == nil)
 		})
 	}
 }

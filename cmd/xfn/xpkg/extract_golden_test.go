@@ -116,8 +116,7 @@ func buildCase(t *testing.T, goldenDir, name string) xpkg.Artifact {
 	pkg := e2e.Must(xpkg.Read(t.Context(), afero.NewOsFs(), filepath.Join(in, "package"), xpkg.ReadOptions{}))(t)
 	var runtimes []v1.Image
 	if tar := filepath.Join(in, "rt.tar"); len(matches(t, tar)) > 0 {
-		all := e2e.Must(runtimeimage.FromTarball(t.Context(), tar, runtimeimage.Options{TempDir: t.TempDir()}))(t)
-		t.Cleanup(func() { _ = all.Close() })
+		all := e2e.Open(runtimeimage.FromTarball(t.Context(), tar, runtimeimage.Options{TempDir: t.TempDir()}))(t)
 		runtimes = all.All
 	}
 	return e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{}))(t)

@@ -47,20 +47,15 @@ func serveOn(t *testing.T, lis net.Listener, r alpha.ContainerRunnerFunc) {
 	go func() { done <- containergrpc.Serve(ctx, lis, r) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := e2e.Receive(t, done); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Receive(t, done))
 	})
 }
 
 func dial(t *testing.T, target string) *containergrpc.Client {
 	t.Helper()
-	c, err := containergrpc.Dial(target)
-	e2e.NoError(t, err)
+	c := e2e.Must(containergrpc.Dial(target))(t)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, c.Close())
 	})
 	return c
 }
@@ -68,12 +63,9 @@ func dial(t *testing.T, target string) *containergrpc.Client {
 // raw returns a gRPC connection for requests that a Client cannot send.
 func raw(t *testing.T, target string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	e2e.NoError(t, err)
+	conn := e2e.Must(grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() {
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, conn.Close())
 	})
 	return conn
 }
@@ -171,9 +163,7 @@ func TestStrangeRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got alpha.ContainerRequest
 			err := raw(t, serve(t, recorder(&got))).Invoke(t.Context(), method, tc.msg, &containergrpc.RunFunctionResponse{})
-			if status.Code(err) != tc.code {
-				t.Errorf("%s: got %v", tc.reason, err)
-			}
+			e2e.Equal(t, tc.reason, tc.code, status.Code(err))
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
@@ -243,9 +233,7 @@ func TestNoServer(t *testing.T) {
 func TestNothingElseIsServed(t *testing.T) {
 	conn := raw(t, serve(t, recorder(new(alpha.ContainerRequest))))
 	_, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
-	if status.Code(err) != codes.Unimplemented {
-		t.Errorf("got %v", err)
-	}
+	e2e.Equal(t, "result", codes.Unimplemented, status.Code(err))
 }
 
 // TestAtOnce checks that the server runs containers concurrently.
@@ -279,9 +267,7 @@ func TestCallerGone(t *testing.T) {
 		close(told)
 		return nil, ctx.Err()
 	}))
-	if _, err := client.RunContainer(ctx, alpha.ContainerRequest{Image: "a"}); status.Code(err) != codes.Canceled {
-		t.Errorf("got %v", err)
-	}
+	e2e.Equal(t, "result", codes.Canceled, status.Code(e2e.Err(client.RunContainer(ctx, alpha.ContainerRequest{Image: "a"}))))
 	e2e.Receive(t, told)
 }
 
@@ -296,10 +282,7 @@ func TestStop(t *testing.T) {
 			return []byte("late"), nil
 		}))
 	}()
-	out, err := dial(t, "dns:///"+lis.Addr().String()).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"})
-	if string(out) != "late" || err != nil {
-		t.Errorf("got %q, %v", out, err)
-	}
+	e2e.Equal(t, "result", "late", string(e2e.Must(dial(t, "dns:///"+lis.Addr().String()).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}))(t)))
 	e2e.NoError(t, e2e.Receive(t, done))
 }
 
@@ -341,9 +324,7 @@ func TestAbstract(t *testing.T) {
 	lis := e2e.Must(net.Listen("unix", "@"+name))(t)
 	var got alpha.ContainerRequest
 	serveOn(t, lis, recorder(&got))
-	if out, err := dial(t, "unix-abstract:"+name).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}); string(out) != "out" || err != nil {
-		t.Errorf("got %q, %v", out, err)
-	}
+	e2e.Equal(t, "result", "out", string(e2e.Must(dial(t, "unix-abstract:"+name).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}))(t)))
 }
 
 func TestEndpoints(t *testing.T) {

@@ -16,25 +16,17 @@ import (
 // long before the default limit of gRPC, which is two minutes.
 func TestServeEndsIdleConnections(t *testing.T) {
 	t.Parallel()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	empty := alpha.ContainerRunnerFunc(func(context.Context, alpha.ContainerRequest) ([]byte, error) { return nil, nil })
 	go func() { served <- containergrpc.Serve(ctx, lis, empty) }()
-	idle, err := net.Dial("tcp", lis.Addr().String())
-	e2e.NoError(t, err)
+	idle := e2e.Must(net.Dial("tcp", lis.Addr().String()))(t)
 	defer idle.Close()
 	// The server accepts connections in order: after this call, it has accepted idle.
-	if _, err := dial(t, "dns:///"+lis.Addr().String()).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e2e.Err(dial(t, "dns:///"+lis.Addr().String()).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"})))
 	cancel()
 	e2e.NoError(t, idle.SetReadDeadline(time.Now().Add(time.Minute)))
-	if _, err := io.Copy(io.Discard, idle); err != nil {
-		t.Errorf("the idle connection: %v", err)
-	}
-	if err := e2e.Receive(t, served); err != nil {
-		t.Errorf("Serve: %v", err)
-	}
+	e2e.WantError(t, "the idle connection", e2e.Err(io.Copy(io.Discard, idle)), "")
+	e2e.WantError(t, "Serve", e2e.Receive(t, served), "")
 }

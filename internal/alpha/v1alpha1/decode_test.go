@@ -1,6 +1,7 @@
 package v1alpha1_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -72,9 +73,7 @@ func TestDecodeWhatDoesNotFit(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := v1alpha1.Decode([]byte(tc.text))
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("%s: got\n%v, want\n%s", tc.reason, err, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, fmt.Sprint(err))
 		})
 	}
 }

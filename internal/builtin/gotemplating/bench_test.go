@@ -47,8 +47,7 @@ func BenchmarkHundred(b *testing.B) {
 	r := gotemplating.New(gotemplating.Options{})
 	req := typicalRequest(b, "p")
 	req.GetInput().GetFields()["inline"].GetStructValue().GetFields()["template"] = structpb.NewStringValue(hundred)
-	data, err := gotemplating.TemplateData(req)
-	e2e.NoError(b, err)
+	data := e2e.Must(gotemplating.TemplateData(req))(b)
 	parsed := template.Must(template.New("").Funcs(sprig.TxtFuncMap()).Parse(hundred))
 	benchtest.Measure(b, "GoTemplating", benchtest.Jobs{
 		XFN: func(string) benchtest.Cost {

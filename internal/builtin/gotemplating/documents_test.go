@@ -2,15 +2,16 @@ package gotemplating_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 var texts = []string{
@@ -39,9 +40,7 @@ func same(t *testing.T, text string) {
 		}
 		want = append(want, u)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%q (-want +got):\n%s", text, diff)
-	}
+	e2e.Equal(t, fmt.Sprintf("%q", text), want, got)
 	if (gotErr == nil) != (wantErr == nil) || gotErr != nil && gotErr.Error() != wantErr.Error() {
 		t.Errorf("%q: got error %v, want %v", text, gotErr, wantErr)
 	}

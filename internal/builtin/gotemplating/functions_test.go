@@ -10,6 +10,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func data() map[string]any {
@@ -230,10 +231,7 @@ func TestZones(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := gotemplating.Render(t.Context(), tc.template, data())
-			if err != nil || got != tc.want {
-				t.Errorf("%s: got %q, %v, want %q", tc.reason, got, err, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, e2e.Must(gotemplating.Render(t.Context(), tc.template, data()))(t))
 		})
 	}
 }
@@ -286,9 +284,7 @@ func TestTransparent(t *testing.T) {
 					_, got, _ = strings.Cut(err.Error(), "template: ")
 					_, want, _ = strings.Cut(want, "template: ")
 				}
-				if got != want {
-					t.Errorf("got %q, want %q", got, want)
-				}
+				e2e.Equal(t, "result", want, got)
 			})
 		}
 	}

@@ -56,8 +56,7 @@ func TestGoldenDefaultOptions(t *testing.T) {
 
 // TestDefaultSource checks a default source that is not an ordinary folder.
 func TestDefaultSource(t *testing.T) {
-	dir := t.TempDir()
-	e2e.WriteFiles(t, dir, map[string]string{"file": "{{ fail `file` }}", ".hidden/file": "{{ fail `hidden` }}", "work/x": "{{ fail `work` }}"})
+	dir := e2e.Dir(t, map[string]string{"file": "{{ fail `file` }}", ".hidden/file": "{{ fail `hidden` }}", "work/x": "{{ fail `work` }}"})
 	none := gotemplating.Settings{DefaultSource: "nope"}
 	anywhere := func(path string) gotemplating.Settings {
 		return gotemplating.Settings{DefaultSource: path, AnyFolder: true}

@@ -232,9 +232,7 @@ func TestCancel(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || rsp != nil {
 				t.Fatalf("%s: got %v, %v, want %v", tc.reason, rsp, err, context.Canceled)
 			}
-			if got, want := err.Error(), "executing the template: context canceled"; got != want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, want)
-			}
+			e2e.Equal(t, tc.reason, "executing the template: context canceled", err.Error())
 		})
 	}
 }

@@ -1,11 +1,11 @@
 package gotemplating_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
@@ -15,8 +15,7 @@ import (
 
 // TestLocate checks the places to which fatal results refer. Each input fails.
 func TestLocate(t *testing.T) {
-	dir := t.TempDir()
-	e2e.WriteFiles(t, dir, map[string]string{
+	dir := e2e.Dir(t, map[string]string{
 		"random/x.yaml":  "{{ randAlphaNum 20 }}: {{ `d: e` }}\n",
 		"two/1.yaml":     "kind: One\n# {{ .a }}",
 		"two/2.yaml":     "kind: Two\nmetadata: {{ fail `no` }}\n",
@@ -98,9 +97,7 @@ func TestLocate(t *testing.T) {
 			}
 			r := gotemplating.New(o)
 			message := fatalOf(t, r, request)
-			if diff := cmp.Diff(tc.want, r.(sdk.Locator).Locate(t.Context(), message, input)); diff != "" {
-				t.Errorf("%s: %s\n(-want +got):\n%s", tc.reason, message, diff)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s: %s", tc.reason, message), tc.want, r.(sdk.Locator).Locate(t.Context(), message, input))
 		})
 	}
 }
@@ -114,8 +111,6 @@ func TestLocateSameMessage(t *testing.T) {
 		text := e2e.Must(yaml.Marshal(map[string]any{"source": "Inline", "inline": map[string]any{"template": before + "kind: Bucket\napiVersion: v1\n"}}))(t)
 		input := e2e.Must(yaml.YAMLToJSON(text))(t)
 		message := fatalOf(t, r, "input: "+string(input))
-		if got := r.(sdk.Locator).Locate(t.Context(), message, input); got.Line != line {
-			t.Errorf("%s: got line %d, want %d", message, got.Line, line)
-		}
+		e2e.Equal(t, message+": line", line, r.(sdk.Locator).Locate(t.Context(), message, input).Line)
 	}
 }

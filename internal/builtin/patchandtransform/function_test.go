@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 	"sigs.k8s.io/yaml"
@@ -285,9 +284,7 @@ func TestCancelled(t *testing.T) {
 	cause := errors.New("enough")
 	cancel(cause)
 	_, err := patchandtransform.New(patchandtransform.Options{}).RunFunction(ctx, "f", request(t, base+"input: {resources: [{name: r, base: {kind: K}}]}"))
-	if !errors.Is(err, cause) {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorIs(t, "error", err, cause)
 }
 
 // TestHostile checks that hostile inputs use limited memory, whether they succeed or fail.
@@ -381,9 +378,7 @@ input: {environment: {patches: [{fromFieldPath: a}]}, writeConnectionSecretToRef
 				want = request(t, "input: "+tc.want).GetInput().AsMap()
 			}
 			got := rsp.GetDesired().GetResources()["p-connection-secret"].GetResource().AsMap()["metadata"]
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, rsp.GetResults(), diff)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s: %v", tc.reason, rsp.GetResults()), want, got)
 		})
 	}
 }

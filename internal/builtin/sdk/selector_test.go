@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestProtocol(t *testing.T) {
@@ -105,9 +106,7 @@ func TestPick(t *testing.T) {
 			if tc.path == "" {
 				want = "{metadata: {name: a}} {metadata: {name: b}}"
 			}
-			if strings.Join(got, " ") != want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, want)
-			}
+			e2e.Equal(t, tc.reason, want, strings.Join(got, " "))
 		})
 	}
 }

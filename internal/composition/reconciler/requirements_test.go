@@ -51,12 +51,9 @@ func TestSatisfyAdvice(t *testing.T) {
 				}
 				return rsp, protojson.Unmarshal([]byte(`{"requirements": `+tc.asks+results+`}`), rsp)
 			})
-			if calls != 2 {
-				t.Errorf("%s: the function was called %d times", tc.reason, calls)
-			}
-			if err != nil || string(advice) != tc.want {
-				t.Errorf("%s: got %q, %v, want %q", tc.reason, advice, err, tc.want)
-			}
+			e2e.Equal(t, tc.reason+": the function was called", 2, calls)
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, string(advice))
 		})
 	}
 }

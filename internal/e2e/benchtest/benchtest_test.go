@@ -61,12 +61,10 @@ type benchFile struct {
 
 func benchFiles(t *testing.T, dir string) []benchFile {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	e2e.NoError(t, err)
+	paths := e2e.Must(filepath.Glob(filepath.Join(dir, "*_test.go")))(t)
 	var files []benchFile
 	for _, path := range paths {
-		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		e2e.NoError(t, err)
+		parsed := e2e.Must(parser.ParseFile(token.NewFileSet(), path, nil, 0))(t)
 		f := benchFile{functions: map[string]bool{}, literals: map[string]bool{}}
 		benchmark := ""
 		ast.Inspect(parsed, func(n ast.Node) bool {
@@ -143,17 +141,13 @@ func TestReport(t *testing.T) {
 	if err != nil || !strings.HasPrefix(page, "before\n") || !strings.Contains(page, string(want)) || strings.Contains(page, "old") || !strings.HasSuffix(page, "after\n") {
 		t.Errorf("got %v and the page\n%s", err, page)
 	}
-	if _, err := r.Insert("no table\n"); err == nil {
-		t.Error("a page without a place for the table: got no error")
-	}
+	e2e.Error(t, "a page without a place for the table", e2e.Err(r.Insert("no table\n")))
 }
 
 // TestReadErrors checks that a sample that is cut off is an error.
 func TestReadErrors(t *testing.T) {
 	var none strings.Builder
-	if _, err := benchtest.Read(strings.NewReader("sample BenchmarkPull/program=xfn 1 12"), &none); err == nil {
-		t.Error("got no error")
-	}
+	e2e.Error(t, "a sample without a unit", e2e.Err(benchtest.Read(strings.NewReader("sample BenchmarkPull/program=xfn 1 12"), &none)))
 }
 
 var update = flag.Bool("update", false, "write the table of bench.json into the page")

@@ -47,25 +47,19 @@ func start(t *testing.T, b functiontest.Behavior, lifeline string, flags ...stri
 // lifeline returns the path of a new unix socket, and its listener.
 func lifeline(t *testing.T) (string, net.Listener) {
 	t.Helper()
-	dir := e2e.Must(os.MkdirTemp("", "life"))(t)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	lis := e2e.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
-	t.Cleanup(func() { _ = lis.Close() })
+	dir := e2e.ShortDir(t)
+	lis := e2e.Open(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	return lis.Addr().String(), lis
 }
 
 func accept(t *testing.T, lis net.Listener) net.Conn {
 	t.Helper()
-	conn := e2e.Must(lis.Accept())(t)
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
+	return e2e.Open(lis.Accept())(t)
 }
 
 func dial(t *testing.T, sock string) *grpc.Client {
 	t.Helper()
-	c := e2e.Must(grpc.Dial("unix://"+sock, grpc.Options{}))(t)
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return e2e.Open(grpc.Dial("unix://"+sock, grpc.Options{}))(t)
 }
 
 func TestRunChildIsForChildrenOnly(t *testing.T) {
@@ -162,9 +156,7 @@ func TestChildMisbehaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd, stderr := start(t, tc.behavior, "", tc.flags...)
 			_ = e2e.Await(t, cmd.Wait)
-			if got := cmd.ProcessState.ExitCode(); got != tc.exit {
-				t.Errorf("%s: exit %d, want %d", tc.reason, got, tc.exit)
-			}
+			e2e.Equal(t, tc.reason+": exit", tc.exit, cmd.ProcessState.ExitCode())
 			if !strings.Contains(stderr.String(), tc.stderr) {
 				t.Errorf("%s: stderr %q does not contain %q", tc.reason, stderr, tc.stderr)
 			}

@@ -111,12 +111,8 @@ func TestLiteral(t *testing.T) {
 				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
-			if got := rsp.GetMeta().GetTag(); got != tc.tag {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.tag)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.tag, rsp.GetMeta().GetTag())
 		})
 	}
 }

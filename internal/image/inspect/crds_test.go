@@ -110,10 +110,7 @@ func TestCollectCRDsTwice(t *testing.T) {
 
 func TestCollectCRDsStdin(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crdText("as"))}
-	all, err := inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r})
-	if err != nil || len(all) != 1 {
-		t.Errorf("got %d, %v", len(all), err)
-	}
+	e2e.Equal(t, "result", 1, len(e2e.Must(inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r}))(t)))
 }
 
 // With Offline set, no registry is asked, and a source in a registry is an error.

@@ -117,9 +117,7 @@ func TestArtifact(t *testing.T) {
 	// once.
 	shared := d.Images[0].Layers[1].Size + d.Images[0].Layers[2].Size
 	index, _ := a.Size()
-	if want := index + d.Images[0].Size + d.Images[1].Size - shared; d.Size != want {
-		t.Errorf("got size %d, want %d", d.Size, want)
-	}
+	e2e.Equal(t, "size", index+d.Images[0].Size+d.Images[1].Size-shared, d.Size)
 }
 
 // The layers of the runtime are not fetched, and package.yaml is fetched once.
@@ -213,9 +211,7 @@ func TestArtifactErrors(t *testing.T) {
 	} {
 		e2e.ErrorHas(t, fmt.Sprintf("package.yaml is %q", text), e2e.Err(inspect.Artifact(t.Context(), layered(t, text, "base"), inspect.Options{})), want)
 	}
-	if _, err := inspect.Artifact(t.Context(), empty.Index, inspect.Options{}); err == nil {
-		t.Error("got no error for an empty index")
-	}
+	e2e.Error(t, "an empty index", e2e.Err(inspect.Artifact(t.Context(), empty.Index, inspect.Options{})))
 }
 
 func TestWriteLayer(t *testing.T) {
@@ -232,13 +228,9 @@ func TestWriteLayer(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"icons", "abcdef0", first.Hex[:3], ""} {
-		if err := inspect.WriteLayer(t.Context(), &bytes.Buffer{}, img, name); err == nil {
-			t.Errorf("%q is the name of a layer", name)
-		}
+		e2e.Error(t, fmt.Sprintf("%q is the name of a layer", name), inspect.WriteLayer(t.Context(), &bytes.Buffer{}, img, name))
 	}
-	if _, err := xpkg.Examples(t.Context(), img); err == nil || err.Error() != "the package has no examples" {
-		t.Errorf("got %v", err)
-	}
+	e2e.Equal(t, "error", "the package has no examples", fmt.Sprint(e2e.Err(xpkg.Examples(t.Context(), img))))
 	e2e.ErrorHas(t, "a mark of two layers selected one", inspect.WriteLayer(t.Context(), &bytes.Buffer{}, layered(t, metadata, "base", "base"), "base"), "several")
 }
 

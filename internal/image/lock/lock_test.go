@@ -34,9 +34,8 @@ func TestPin(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || got.Name() != tc.want {
-				t.Errorf("%s: got %v, %v, want %q", tc.reason, got, err, tc.want)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.want, got.Name())
 		})
 	}
 }

@@ -42,9 +42,7 @@ func (o outside) assertUntouched(t testing.TB) {
 			t.Errorf("%q was created on the host", e.Name())
 		}
 	}
-	if got := contentOf(t, o.target); !slices.Equal(got, []string{"secret=the host's"}) {
-		t.Errorf("the host's directory contains %q", got)
-	}
+	e2e.Equal(t, "the host's directory contains", []string{"secret=the host's"}, contentOf(t, o.target))
 	info, sys := statOf(t, filepath.Join(o.target, "secret"))
 	if sys.Nlink != 1 || info.Mode() != 0o600 || sys.Uid != uint32(os.Getuid()) {
 		t.Errorf("the host's file has %d names, mode %v and owner %d", sys.Nlink, info.Mode(), sys.Uid)
@@ -96,9 +94,7 @@ func TestHostileAbsoluteLink(t *testing.T) {
 			{Typeflag: tar.TypeFifo, Name: "e"},
 		})
 	root := e2e.Must(unpack(t, img, rootfs.Options{Dir: o.store}))(t)
-	if got, want := contentOf(t, root.Path), []string{"a=evil", "b/", "c -> " + secret}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	e2e.Equal(t, "result", []string{"a=evil", "b/", "c -> " + secret}, contentOf(t, root.Path))
 	o.assertUntouched(t)
 }
 
@@ -162,9 +158,7 @@ func TestHostileHardLinkToSymlink(t *testing.T) {
 		[]tar.Header{file("h", "evil")},
 		[]tar.Header{hardLink("again", "l")})
 	root := e2e.Must(unpack(t, img, rootfs.Options{Dir: o.store}))(t)
-	if got, want := contentOf(t, root.Path), []string{"again -> " + secret, "h=evil", "l -> " + secret}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	e2e.Equal(t, "result", []string{"again -> " + secret, "h=evil", "l -> " + secret}, contentOf(t, root.Path))
 	o.assertUntouched(t)
 }
 

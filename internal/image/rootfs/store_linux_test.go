@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -58,14 +57,10 @@ func TestUnpackedOnce(t *testing.T) {
 	e2e.NoError(t, e2e.Await(t, g.Wait))
 	e2e.Equal(t, "reads of the layer", int32(1), reads.Load())
 	for _, r := range roots {
-		if r.Path != roots[0].Path {
-			t.Errorf("got %q and %q", r.Path, roots[0].Path)
-		}
+		e2e.Equal(t, "result", roots[0].Path, r.Path)
 		e2e.NoError(t, r.Release())
 	}
-	if got := contentOf(t, roots[0].Path); !slices.Equal(got, []string{"a=x"}) {
-		t.Errorf("got %q", got)
-	}
+	e2e.Equal(t, "result", []string{"a=x"}, contentOf(t, roots[0].Path))
 }
 
 // TestSameLayersShareARoot checks that only the content of the layers
@@ -111,8 +106,7 @@ func TestFailureIsNotShared(t *testing.T) {
 func startStuck(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(e2e.Context(t), os.Args[0], isStuck, dir)
-	stdin := e2e.Must(cmd.StdinPipe())(t)
-	t.Cleanup(func() { _ = stdin.Close() })
+	e2e.Open(cmd.StdinPipe())(t)
 	out := e2e.Must(cmd.StdoutPipe())(t)
 	cmd.Stderr = os.Stderr
 	e2e.NoError(t, cmd.Start())
@@ -150,10 +144,7 @@ func TestKilledWhileUnpacking(t *testing.T) {
 			if len(left) != 1 || len(contentOf(t, left[0])) == 0 {
 				t.Fatalf("the process was not killed in the middle: it left %q", left)
 			}
-			root, err := unpack(t, imageOf(t, tc.then), rootfs.Options{Dir: dir})
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			root := e2e.Must(unpack(t, imageOf(t, tc.then), rootfs.Options{Dir: dir}))(t)
 			if left := leftovers(t, dir); len(left) != 0 {
 				t.Errorf("%s: %q was not removed", tc.reason, left)
 			}
@@ -309,8 +300,8 @@ func TestEntryOfAnother(t *testing.T) {
 				}
 				if err := errors.Join(err, tc.change(entry)); errors.Is(err, fs.ErrPermission) {
 					t.Skip("only root can change owners")
-				} else if err != nil {
-					t.Fatal(err)
+				} else {
+					e2e.NoError(t, err)
 				}
 				e2e.ErrorHas(t, tc.reason, e2e.Err(unpack(t, img, o)), tc.want)
 			})
@@ -323,8 +314,8 @@ func TestNoExec(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_NOEXEC, ""); errors.Is(err, fs.ErrPermission) {
 		t.Skip("only root can mount")
-	} else if err != nil {
-		t.Fatal(err)
+	} else {
+		e2e.NoError(t, err)
 	}
 	t.Cleanup(func() { e2e.NoError(t, syscall.Unmount(dir, 0)) })
 	_, err := unpack(t, imageOf(t, []tar.Header{file("a", "x")}), rootfs.Options{Dir: dir})
@@ -343,8 +334,7 @@ func TestAsUser(t *testing.T) {
 		t.Skip("this user is an ordinary user already")
 	}
 	const nobody = 65534
-	home := e2e.Must(os.MkdirTemp("", "rootfs"))(t)
-	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	home := e2e.ShortDir(t)
 	self := e2e.Must(os.ReadFile(os.Args[0]))(t)
 	binary := filepath.Join(home, "test")
 	e2e.NoError(t, errors.Join(os.WriteFile(binary, self, 0o755), os.Chmod(binary, 0o755), os.Chown(home, nobody, nobody)))

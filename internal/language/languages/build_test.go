@@ -83,8 +83,7 @@ func base(t *testing.T, fn bool) v1.ImageIndex {
 // serve pushes the base image to a registry and returns its reference.
 func serve(t *testing.T, idx v1.ImageIndex) name.Reference {
 	t.Helper()
-	handler := e2e.Must(registry.Open(t.TempDir()))(t)
-	t.Cleanup(func() { e2e.NoError(t, handler.Close()) })
+	handler := e2e.Open(registry.Open(t.TempDir()))(t)
 	ref := e2e.Must(name.ParseReference(remotetest.Serve(t, handler)+"/base:latest", name.Insecure))(t)
 	e2e.NoError(t, remote.WriteIndex(ref, idx, remote.WithContext(t.Context())))
 	return ref
@@ -190,14 +189,10 @@ func TestBuild(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			e2e.WriteFiles(t, dir, tc.files)
+			dir := e2e.Dir(t, tc.files)
 			from := cached{serve(t, base(t, name != "Go")), t.TempDir()}
 			src := language.Source{Dir: filepath.Join(dir, tc.fn), Root: dir, Project: true, Labels: map[string]string{"a": "b"}}
-			built, err := from.build(t, src, image.Options{})
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			built := e2e.Must(from.build(t, src, image.Options{}))(t)
 			if len(built.Images.All) != len(platforms) {
 				t.Fatalf("%s: got %d images", tc.reason, len(built.Images.All))
 			}
@@ -254,8 +249,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 }
 
 func TestBuildRefuses(t *testing.T) {
-	outside := t.TempDir()
-	e2e.WriteFiles(t, outside, map[string]string{"secret.k": "x"})
+	outside := e2e.Dir(t, map[string]string{"secret.k": "x"})
 	cases := map[string]struct {
 		reason string
 		files  map[string]string
@@ -274,8 +268,7 @@ func TestBuildRefuses(t *testing.T) {
 	from := cached{serve(t, base(t, true)), t.TempDir()}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			e2e.WriteFiles(t, dir, tc.files)
+			dir := e2e.Dir(t, tc.files)
 			e2e.ErrorHas(t, tc.reason, e2e.Err(from.build(t, language.Source{Dir: dir, Project: true}, image.Options{})), tc.want)
 		})
 	}
@@ -283,8 +276,7 @@ func TestBuildRefuses(t *testing.T) {
 
 // A link that leads nowhere is left out of the image, with a warning that names it.
 func TestBuildWarns(t *testing.T) {
-	dir := t.TempDir()
-	e2e.WriteFiles(t, dir, map[string]string{"kcl.mod": "", "main.k": "", "model": "-> ../missing"})
+	dir := e2e.Dir(t, map[string]string{"kcl.mod": "", "main.k": "", "model": "-> ../missing"})
 	var warnings []string
 	report := func(e progress.Event) {
 		if e.Kind == progress.Warning {
@@ -314,8 +306,7 @@ func TestMaterials(t *testing.T) {
 	}
 	slices.SortFunc(bases, func(a, b language.Material) int { return strings.Compare(a.PURL, b.PURL) })
 	for name, files := range map[string]map[string]string{"go": goSource, "templates": templates, "kcl": {"kcl.mod": "", "main.k": ""}} {
-		dir := t.TempDir()
-		e2e.WriteFiles(t, dir, files)
+		dir := e2e.Dir(t, files)
 		got := e2e.Must(from.build(t, language.Source{Dir: dir, Project: true}, image.Options{}))(t).Materials
 		if name == "go" {
 			last := got[len(got)-1]

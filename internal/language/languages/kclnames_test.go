@@ -55,8 +55,7 @@ func TestUndefinedInKCL(t *testing.T) {
 	} {
 		e2e.Equal(t, reason, "", checkKCL(t, files, ""))
 	}
-	dir := t.TempDir()
-	e2e.WriteFiles(t, dir, map[string]string{"main.k": defined + use})
+	dir := e2e.Dir(t, map[string]string{"main.k": defined + use})
 	e2e.NoError(t, os.Symlink("elsewhere.k", filepath.Join(dir, "b.k")))
 	e2e.NoError(t, languages.KCL().Check(t.Context(), language.Source{Dir: dir, Root: dir})) // The link may lead to the definition.
 }
@@ -64,8 +63,7 @@ func TestUndefinedInKCL(t *testing.T) {
 // checkKCL returns want if the error for the files of a package contains it, and the whole error otherwise.
 func checkKCL(t *testing.T, files map[string]string, want string) string {
 	t.Helper()
-	dir := t.TempDir()
-	e2e.WriteFiles(t, dir, map[string]string{"kcl.mod": "[package]\n"})
+	dir := e2e.Dir(t, map[string]string{"kcl.mod": "[package]\n"})
 	e2e.WriteFiles(t, dir, files)
 	err := languages.KCL().CheckSource(t.Context(), language.Source{Dir: dir, Root: dir}, nil)
 	switch {

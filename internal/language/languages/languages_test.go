@@ -47,9 +47,8 @@ func TestDetect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t, tc.files...)
 			l, err := languages.Detect(dir)
-			if l.Name != tc.want || (err == nil) != (tc.want != "") {
-				t.Errorf("%s: got %q, %v, want %q", tc.reason, l.Name, err, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, l.Name)
+			e2e.Equal(t, tc.reason, tc.want != "", err == nil)
 			if err != nil && (!strings.Contains(err.Error(), dir) || name != "README" && !strings.Contains(err.Error(), "go.mod, go.work or .go files (go)")) {
 				t.Errorf("%s: got %v, want the folder and the marks in it", tc.reason, err)
 			}
@@ -142,10 +141,7 @@ func TestCheckSource(t *testing.T) {
 		{"a temporary file of an editor is not part of the image", "go-templating", map[string]string{"a.gotmpl": prelude, "b.gotmpl~": "{{ $xt }}\n"}, ""},
 		{"modules of Node.js and other packages are not checked", "typescript", map[string]string{"package.json": `{"dependencies": {"a": "1"}}`, "package-lock.json": lock, "src/main.ts": "import 'fs';\nimport 'a';\nimport 'c';\nimport './none.js';\n"}, ""},
 	} {
-		dir := t.TempDir()
-		for name, text := range tc.files {
-			e2e.WriteFile(t, filepath.Join(dir, name), text)
-		}
+		dir := e2e.Dir(t, tc.files)
 		l, err := languages.ByName(tc.language)
 		e2e.NoError(t, err)
 		if at, _, _ := strings.Cut(tc.want, " "); strings.HasSuffix(at, ":") {
@@ -171,8 +167,7 @@ func TestUnused(t *testing.T) {
 		{"templates of xfn xpkg init have another ending", map[string]string{"go.mod": "", "go.mod.tmpl": ""}, ""},
 		{"a function may have only templates", map[string]string{"a.gotmpl": ""}, ""},
 	} {
-		dir := t.TempDir()
-		e2e.WriteFiles(t, dir, tc.files)
+		dir := e2e.Dir(t, tc.files)
 		l := e2e.Must(languages.Detect(dir))(t)
 		if got := l.Unused(dir); got != tc.want && (tc.want == "" || !strings.HasSuffix(got, tc.want)) {
 			t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)

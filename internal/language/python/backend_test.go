@@ -131,10 +131,7 @@ func TestBackendFiles(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			files, err := installed(t, t.TempDir(), tc.text, tc.files)
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			files := e2e.Must(installed(t, t.TempDir(), tc.text, tc.files))(t)
 			files = slices.DeleteFunc(files, func(name string) bool {
 				return strings.HasPrefix(name, "bin/") || strings.Contains(name, ".dist-info/")
 			})

@@ -55,10 +55,7 @@ func TestFetchResumes(t *testing.T) {
 			e2e.WriteFiles(t, dir, map[string]string{"pylock.toml": pylock(server.URL, []wheelFile{wheel})})
 			e2e.WriteFiles(t, cache, map[string]string{"python/sha256/other": ""})
 			leave(t, filepath.Join(cache, "python/sha256"), wheel.sum(), tc.left)
-			built, err := build(t, dir, language.Artifacts{Dir: cache})
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			built := e2e.Must(build(t, dir, language.Artifacts{Dir: cache}))(t)
 			e2e.NoError(t, built.Images.Close())
 			if got, want := strings.Join(asked, ","), strings.Join(tc.want, ","); got != want || len(asked) != len(tc.want) {
 				t.Errorf("%s: the ranges of the requests are %q, want %q", tc.reason, asked, tc.want)

@@ -32,9 +32,7 @@ func TestParsePage(t *testing.T) {
 			e2e.Equal(t, tc.reason, want, e2e.Must(python.ParsePage(at, tc.mediaType, []byte(tc.page)))(t))
 		})
 	}
-	if _, err := python.ParsePage(at, jsonType, []byte("<html>")); err == nil {
-		t.Error("a page that is not JSON must be an error")
-	}
+	e2e.Error(t, "a page that is not JSON must be an error", e2e.Err(python.ParsePage(at, jsonType, []byte("<html>"))))
 }
 
 // FuzzParsePage parses foreign pages of an index.

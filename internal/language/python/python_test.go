@@ -135,8 +135,7 @@ path = "function/__version__.py"
 // source writes a function with this pyproject.toml, and returns its folder.
 func source(t testing.TB, pyproject string) string {
 	t.Helper()
-	dir := t.TempDir()
-	e2e.WriteFiles(t, dir, map[string]string{
+	dir := e2e.Dir(t, map[string]string{
 		"pyproject.toml": pyproject, "function/__version__.py": "__version__ = \"0.1.0\"\n", "function/main.py": "def cli(): pass\n", "function/data.json": "{}",
 		"function/__pycache__/main.pyc": "x", "README.md": "",
 	})

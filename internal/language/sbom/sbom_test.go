@@ -80,9 +80,8 @@ func TestWrite(t *testing.T) {
 	}
 	text := e2e.Must(sbom.Write(s, materials))(t)
 	again, err := sbom.Write(s, materials)
-	if err != nil || string(again) != string(text) {
-		t.Errorf("a second document differs, error %v", err)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "a second document", string(text), string(again))
 	var got struct {
 		SPDXVersion       string
 		DocumentNamespace string

@@ -3,6 +3,7 @@ package typescript_test
 import (
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language/typescript"
 )
 
@@ -27,15 +28,11 @@ func TestDetect(t *testing.T) {
 				f.write(t, file, "{}")
 			}
 			l := typescript.Language()
-			if got, err := l.Detect(f.dir); err != nil || got != tc.want {
-				t.Errorf("%s: got %v, %v", tc.reason, got, err)
-			}
+			e2e.Equal(t, tc.reason, tc.want, e2e.Must(l.Detect(f.dir))(t))
 			if watched, err := l.Watch(f.dir); (err == nil) != tc.want || tc.want && len(watched) < 3 {
 				t.Errorf("%s: got %q, %v", tc.reason, watched, err)
 			}
 		})
 	}
-	if got, err := typescript.Language().Detect(t.TempDir()); got || err != nil {
-		t.Errorf("an empty folder: got %v, %v", got, err)
-	}
+	e2e.Equal(t, "an empty folder", false, e2e.Must(typescript.Language().Detect(t.TempDir()))(t))
 }

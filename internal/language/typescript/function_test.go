@@ -132,9 +132,7 @@ func (f *function) build(t testing.TB, src language.Source) (*language.Result, e
 	r, err := typescript.Build(t.Context(), src, opts)
 	t.Cleanup(func() {
 		if r != nil {
-			if err := r.Images.Close(); err != nil {
-				t.Error(err)
-			}
+			e2e.NoError(t, r.Images.Close())
 		}
 		e2e.Empty(t, opts.TempDir)
 	})

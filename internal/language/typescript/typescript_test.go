@@ -129,9 +129,7 @@ func TestBuildNative(t *testing.T) {
 	f.add(t, "node_modules/lacking", "1.0.0", map[string]string{"index.js": "console.log(1);\n"}, object{"optionalDependencies": object{"@lacking/linux": "1", "@lacking/darwin": "1"}})
 	f.add(t, "node_modules/@lacking/darwin", "1.0.0", map[string]string{"x.node": ""}, object{"optional": true, "os": []string{"darwin"}})
 	r := f.mustBuild(t, f.source(t))
-	if want := "lacks optional packages, which may be for Linux: @lacking/linux;"; !strings.Contains(strings.Join(f.messages, "\n"), want) {
-		t.Errorf("got the messages %q, want %q", f.messages, want)
-	}
+	e2e.Has(t, "the messages", strings.Join(f.messages, "\n"), "lacks optional packages, which may be for Linux: @lacking/linux;")
 	for i, cpu := range []string{"x64", "arm64"} {
 		layers := contents(t, r.Images.All[i])
 		want := []string{
@@ -218,9 +216,8 @@ func TestBuildWorkspace(t *testing.T) {
 	}
 	e2e.Equal(t, "packages", []string{"function/node_modules/b/b.node", "function/node_modules/b/index.js", "function/node_modules/b/package.json"}, names(layers[0]))
 	c, err := img.ConfigFile()
-	if err != nil || c.Config.WorkingDir != "/function/functions/f" {
-		t.Errorf("got %v, %v", c, err)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "result", "/function/functions/f", c.Config.WorkingDir)
 	watched, err := typescript.Language().Watch(src.Dir)
 	want := []string{"functions/f/package.json", "package-lock.json", "shared", "functions/f/src"}
 	for i := range watched {
@@ -356,7 +353,5 @@ func TestBuildManyFiles(t *testing.T) {
 	e2e.Has(t, "the bundle", contents(t, r.Images.All[0])[0]["function/dist/main.mjs"], "console.log(0, 42)")
 	src.Base, src.NoBundle = f.source(t).Base, true
 	r = f.mustBuild(t, src)
-	if files := contents(t, r.Images.All[1])[0]; len(files) != packages*(each+1) {
-		t.Errorf("got %d files", len(files))
-	}
+	e2e.Equal(t, "files", packages*(each+1), len(contents(t, r.Images.All[1])[0]))
 }

@@ -64,9 +64,7 @@ func file(t testing.TB, data []byte) string {
 
 func open(t testing.TB, path string) *archive.File {
 	t.Helper()
-	f := e2e.Must(archive.Open(t.Context(), path))(t)
-	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
-	return f
+	return e2e.Open(archive.Open(t.Context(), path))(t)
 }
 
 func digest(t testing.TB, a oci.Artifact) v1.Hash {

@@ -21,8 +21,7 @@ import (
 
 func draft(t testing.TB) (*archive.Draft, *os.File) {
 	t.Helper()
-	f := e2e.Must(os.Create(filepath.Join(t.TempDir(), "draft")))(t)
-	t.Cleanup(func() { _ = f.Close() })
+	f := e2e.Open(os.Create(filepath.Join(t.TempDir(), "draft")))(t)
 	return archive.NewDraft(f), f
 }
 

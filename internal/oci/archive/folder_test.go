@@ -20,9 +20,7 @@ import (
 
 func openFolder(t *testing.T, dir string) *archive.Folder {
 	t.Helper()
-	f := e2e.Must(archive.OpenFolder(dir))(t)
-	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
-	return f
+	return e2e.Open(archive.OpenFolder(dir))(t)
 }
 
 func TestOpenFolder(t *testing.T) {

@@ -21,9 +21,7 @@ import (
 
 func openTagged(t *testing.T, path string) []archive.Tagged {
 	t.Helper()
-	f := e2e.Must(archive.OpenTagged(t.Context(), path))(t)
-	t.Cleanup(func() { e2e.NoError(t, f.Close()) })
-	return f.Images
+	return e2e.Open(archive.OpenTagged(t.Context(), path))(t).Images
 }
 
 // go-containerregistry, with which the crossplane CLI reads the file, finds each image by its

@@ -135,9 +135,7 @@ func TestDiffNumbers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.same, fieldpath.Diff(tc.before, tc.after) == nil)
-			if got := fieldpath.Diff(tc.after, tc.before) == nil; got != tc.same {
-				t.Errorf("%s, the other way round: got same = %v", tc.reason, got)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s, the other way round: same", tc.reason), tc.same, fieldpath.Diff(tc.after, tc.before) == nil)
 		})
 	}
 }

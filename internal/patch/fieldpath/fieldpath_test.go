@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
@@ -53,9 +51,7 @@ func TestParse(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := fieldpath.Parse(tc.text)
-			if text(err) != tc.wantErr {
-				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.wantErr)
-			}
+			e2e.Equal(t, tc.reason, tc.wantErr, text(err))
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
@@ -114,9 +110,7 @@ func TestSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := object(t, tc.from)
 			_, err := path(t, tc.path).Set(obj, "v")
-			if text(err) != tc.wantErr {
-				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.wantErr)
-			}
+			e2e.Equal(t, tc.reason, tc.wantErr, text(err))
 			compare(t, tc.reason, tc.want, obj)
 		})
 	}
@@ -208,9 +202,7 @@ func FuzzPath(f *testing.F) {
 		if got, err := p.Get(obj); len(p) > 0 && (got != "v" || err != nil) {
 			t.Errorf("%q: got %v, %v after it was set", path, got, err)
 		}
-		if _, err := p.Expand(obj); err != nil {
-			t.Errorf("%q: %v", path, err)
-		}
+		e2e.WantError(t, fmt.Sprintf("%q", path), e2e.Err(p.Expand(obj)), "")
 	})
 }
 
@@ -263,8 +255,6 @@ func TestMergePatch(t *testing.T) {
 		for i, text := range tc {
 			e2e.NoError(t, json.Unmarshal([]byte(text), &v[i]))
 		}
-		if diff := cmp.Diff(v[2], fieldpath.MergePatch(v[0], v[1])); diff != "" {
-			t.Errorf("%s with %s (-want +got):\n%s", tc[0], tc[1], diff)
-		}
+		e2e.Equal(t, fmt.Sprintf("%s with %s", tc[0], tc[1]), v[2], fieldpath.MergePatch(v[0], v[1]))
 	}
 }

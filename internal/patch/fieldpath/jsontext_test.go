@@ -2,6 +2,7 @@ package fieldpath_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -17,8 +18,6 @@ func FuzzValidUTF8(f *testing.F) {
 		raw := e2e.Must(json.Marshal(text))(t)
 		var want string
 		e2e.NoError(t, json.Unmarshal(raw, &want))
-		if got := fieldpath.ValidUTF8(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
+		e2e.Equal(t, fmt.Sprintf("%q became", text), want, fieldpath.ValidUTF8(text))
 	})
 }

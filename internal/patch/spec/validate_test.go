@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -57,15 +58,9 @@ func TestErrors(t *testing.T) {
 		}
 		return spec.Invalid("type", "x", "unknown type")
 	})
-	if want := `list[1].type: Invalid value: "x": unknown type`; second == nil || second.Error() != want {
-		t.Errorf("got %v, want %s", second, want)
-	}
-	if got, want := spec.UnderPath("spec", second), `spec.list[1].type: Invalid value: "x": unknown type`; got.Error() != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
-	if got, want := spec.Required("name", "name is required").Error(), "name: Required value: name is required"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	e2e.Equal(t, "error", `list[1].type: Invalid value: "x": unknown type`, fmt.Sprint(second))
+	e2e.Equal(t, "result", `spec.list[1].type: Invalid value: "x": unknown type`, spec.UnderPath("spec", second).Error())
+	e2e.Equal(t, "result", "name: Required value: name is required", spec.Required("name", "name is required").Error())
 	if path, text := spec.SplitError(second); path != "list[1].type" || text != `Invalid value: "x": unknown type` {
 		t.Errorf("split into %q and %q", path, text)
 	}
@@ -134,9 +129,7 @@ func TestCompile(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := spec.CompilePattern(tc.text)
-			if errors.Is(err, spec.ErrPatternTooLarge) != tc.large {
-				t.Errorf("%s: got %v", tc.reason, err)
-			}
+			e2e.Equal(t, tc.reason, tc.large, errors.Is(err, spec.ErrPatternTooLarge))
 			if !tc.large && (err == nil) != (tc.wantErr == "") || tc.wantErr != "" && err.Error() != tc.wantErr {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
 			}
@@ -146,16 +139,12 @@ func TestCompile(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	e := e2e.Must(spec.CompilePattern("b(c+)"))(t)
-	if ok, err := e.MatchString("abcc"); !ok || err != nil {
-		t.Errorf("got %t, %v", ok, err)
-	}
+	e2e.Equal(t, "result", true, e2e.Must(e.MatchString("abcc"))(t))
 	if got, err := e.FindStringSubmatch("abccd"); len(got) != 2 || got[1] != "cc" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
 	slow := e2e.Must(spec.CompilePattern("(?:a?){900}b"))(t)
 	text := strings.Repeat("a", 4<<20)
 	e2e.ErrorHas(t, "MatchString", e2e.Err(slow.MatchString(text)), "too large for a text of 4194304 bytes")
-	if _, err := slow.FindStringSubmatch(text); err == nil {
-		t.Error("FindStringSubmatch did not limit the search")
-	}
+	e2e.Error(t, "FindStringSubmatch did not limit the search", e2e.Err(slow.FindStringSubmatch(text)))
 }

@@ -6,6 +6,7 @@ import (
 	"debug/buildinfo"
 	"debug/elf"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -102,18 +103,14 @@ func TestBuildTarget(t *testing.T) {
 			opts.GOARCH, opts.Variant = tc.arch, tc.variant
 			data := build(t, opts)
 			f := e2e.Must(elf.NewFile(bytes.NewReader(data)))(t)
-			if f.Machine != tc.machine {
-				t.Errorf("%s: machine: got %v, want %v", tc.reason, f.Machine, tc.machine)
-			}
+			e2e.Equal(t, tc.reason+": machine", tc.machine, f.Machine)
 			if f.Section(".interp") != nil {
 				t.Error("the binary is not static")
 			}
 			if f.Section(".symtab") != nil {
 				t.Error("the binary is not stripped")
 			}
-			if got := setting(t, data, tc.setting); got != tc.want {
-				t.Errorf("%s: %s: got %q, want %q", tc.reason, tc.setting, got, tc.want)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s: %s", tc.reason, tc.setting), tc.want, setting(t, data, tc.setting))
 		})
 	}
 }

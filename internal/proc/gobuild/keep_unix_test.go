@@ -126,12 +126,8 @@ func TestKeptIsLinkedAgain(t *testing.T) {
 	write(t, filepath.Join(dir, "main.go"), program)
 	again := opts
 	again.Output += "-again"
-	if string(build(t, again)) != string(want) {
-		t.Error("the first source made another program the second time")
-	}
-	if got, err := os.ReadFile(opts.Output); err != nil || string(got) != string(want) {
-		t.Errorf("a later Build changed the program of the first one: %v", err)
-	}
+	e2e.Equal(t, "the first source made another program the second time", string(want), string(build(t, again)))
+	e2e.Equal(t, "a later Build changed the program of the first one", string(want), string(e2e.Must(os.ReadFile(opts.Output))(t)))
 }
 
 // A build that replaces a kept program links mainly, and may use more memory for it.

@@ -25,9 +25,7 @@ status: {ready: "yes", conditions: []}
 `})
 	p := open(t, filepath.Join(dir, project.File))
 	xrd := e2e.Must(generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.XRDOptions{}))(t)
-	if want := filepath.Join(dir, "apis", "policies", "definition.yaml"); xrd != want {
-		t.Errorf("got the file %s, want %s", xrd, want)
-	}
+	e2e.Equal(t, "the file", filepath.Join(dir, "apis", "policies", "definition.yaml"), xrd)
 	text := strings.Join(strings.Fields(e2e.ReadFile(t, xrd)), " ")
 	for _, want := range []string{
 		"name: policies.example.org", "scope: Namespaced", "size: type: string", "count: type: integer", "ratio: type: number",
@@ -116,10 +114,7 @@ func TestXR(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			xr, err := generate.XR(e2e.Must(manifest.Objects("in.yaml", []byte(tc.in)))(t)[0], tc.options)
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			xr := e2e.Must(generate.XR(e2e.Must(manifest.Objects("in.yaml", []byte(tc.in)))(t)[0], tc.options))(t)
 			var b strings.Builder
 			e2e.NoError(t, manifest.Write(&b, xr))
 			e2e.Equal(t, tc.reason, tc.want, b.String())

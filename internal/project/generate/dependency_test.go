@@ -43,9 +43,7 @@ func TestParseDependency(t *testing.T) {
 		"https://example.org/crds":              {generate.DependencyOptions{GitRef: "main", GitPath: "a"}, project.Dependency{Type: "crd", Git: &project.GitSource{Repository: "https://example.org/crds", Ref: "main", Path: "a"}}},
 	} {
 		got, err := generate.ParseDependency(text, tc.options)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
+		e2e.WantError(t, text, err, "")
 		e2e.Equal(t, text, tc.want, got, cmpopts.IgnoreFields(project.Package{}, "Key"))
 	}
 	for text, tc := range map[string]struct {
@@ -126,9 +124,7 @@ func TestSchemasForRender(t *testing.T) {
 			if err != nil || !strings.Contains(skipped, tc.skipped) || (skipped == "") != (tc.skipped == "") {
 				t.Errorf("%s: got %v, and skipped %q, want %q", tc.reason, err, skipped, tc.skipped)
 			}
-			if _, err := os.Stat(filepath.Join(dir, "schemas", "json", "index.schema.json")); (err == nil) != tc.generated {
-				t.Errorf("%s: got schemas: %v, want %v", tc.reason, err == nil, tc.generated)
-			}
+			e2e.Equal(t, tc.reason, tc.generated, e2e.Err(os.Stat(filepath.Join(dir, "schemas", "json", "index.schema.json"))) == nil)
 		})
 	}
 }

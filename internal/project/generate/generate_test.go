@@ -29,9 +29,7 @@ spec:
 // files writes files to a new directory and returns it.
 func files(t *testing.T, all map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
-	e2e.WriteFiles(t, dir, all)
-	return dir
+	return e2e.Dir(t, all)
 }
 
 func open(t *testing.T, path string) *project.Project {
@@ -130,9 +128,7 @@ func TestFunctionRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), advice) {
 				t.Errorf("%s: got %v with the hint %q", tc.reason, err, hint.Of(err))
 			}
-			if _, err := os.Stat(filepath.Join(dir, "functions")); err == nil {
-				t.Errorf("%s: files were written", tc.reason)
-			}
+			e2e.Error(t, tc.reason+": files were written", e2e.Err(os.Stat(filepath.Join(dir, "functions"))))
 		})
 	}
 }

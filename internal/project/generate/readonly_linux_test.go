@@ -41,7 +41,5 @@ func TestFunctionWithoutItsStep(t *testing.T) {
 		Name: "compose", Language: "go-templating", Pipeline: filepath.Join(disk, "c.yaml"),
 	})
 	e2e.ErrorHas(t, "the step is not written", err, `writing function "compose": creating a file beside`)
-	if _, err := os.Stat(filepath.Join(dir, "functions", "compose")); err == nil {
-		t.Error("the directory of the function is left")
-	}
+	e2e.Error(t, "the directory of the function is left", e2e.Err(os.Stat(filepath.Join(dir, "functions", "compose"))))
 }

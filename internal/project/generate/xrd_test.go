@@ -1,6 +1,7 @@
 package generate_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -230,8 +231,8 @@ func TestXRDKeeps(t *testing.T) {
 		if tc.want != "" {
 			e2e.ErrorHas(t, name+": "+tc.reason, err, tc.want)
 			e2e.Equal(t, "the existing XRD", xrd, e2e.ReadFile(t, filepath.Join(dir, "apis/x.yaml")))
-		} else if err != nil {
-			t.Errorf("%s: %s: %v", name, tc.reason, err)
+		} else {
+			e2e.WantError(t, fmt.Sprintf("%s: %s", name, tc.reason), err, "")
 		}
 	}
 }

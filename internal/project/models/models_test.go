@@ -257,9 +257,7 @@ func TestGenerateUsesTheLockFile(t *testing.T) {
 	}}
 	generate(t, to, s)
 	generate(t, to, s)
-	if calls != 1 {
-		t.Errorf("a source with the version in the lock file was read %d times", calls)
-	}
+	e2e.Equal(t, "a source with the version in the lock file was read", 1, calls)
 	s.Version = "sha256:2"
 	generate(t, to, s)
 	e2e.Equal(t, "a source with another version was not read", 2, calls)

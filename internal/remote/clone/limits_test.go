@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -175,9 +174,7 @@ func TestCancelSSH(t *testing.T) {
 // agent is an ssh-agent that does not answer.
 func agent(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "") // the path of a socket is limited
-	e2e.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := e2e.ShortDir(t)
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err != nil {
 		t.Skip("this system has no unix sockets:", err)
@@ -218,8 +215,6 @@ func FuzzPack(f *testing.F) {
 			must(write(w, append(nak.Bytes(), pack...)))
 		}))
 		defer srv.Close()
-		if _, err := clone.Commit(t.Context(), clone.Options{URL: srv.URL, MaxBytes: limit}); err == nil {
-			t.Error("no pack can have the requested commit")
-		}
+		e2e.Error(t, "no pack can have the requested commit", e2e.Err(clone.Commit(t.Context(), clone.Options{URL: srv.URL, MaxBytes: limit})))
 	})
 }

@@ -255,9 +255,7 @@ func TestFromEnviron(t *testing.T) {
 
 // Resolve, which has no context, returns an error and calls no source.
 func TestResolveWithoutContext(t *testing.T) {
-	if _, err := credentials.New(credentials.Sources{}).Resolve(nil); err == nil {
-		t.Error("a source was called")
-	}
+	e2e.Error(t, "a source was called", e2e.Err(credentials.New(credentials.Sources{}).Resolve(nil)))
 }
 
 // FuzzFile checks that no content of a configuration file causes a panic, and

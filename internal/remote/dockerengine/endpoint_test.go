@@ -3,6 +3,7 @@ package dockerengine_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -111,9 +112,7 @@ func listen(t *testing.T, path string, dead bool) {
 // TestFindSocket checks the order of the default sockets: root's before the user's,
 // Docker's before podman's. A socket with a listener comes before all sockets without one.
 func TestFindSocket(t *testing.T) {
-	dir, err := os.MkdirTemp("", "s")
-	e2e.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := e2e.ShortDir(t)
 	env := dockerengine.Environment{Home: filepath.Join(dir, "home"), RuntimeDir: filepath.Join(dir, "run")}
 	all := dockerengine.Sockets(env)
 	want := []string{
@@ -130,10 +129,8 @@ func TestFindSocket(t *testing.T) {
 		}
 		return at.Host
 	}
-	_, err = dockerengine.FirstSocket(private)
-	if want := "no container engine found: none of " + strings.Join(private, ", ") + " is a socket"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	_, err := dockerengine.FirstSocket(private)
+	e2e.Equal(t, "error", "no container engine found: none of "+strings.Join(private, ", ")+" is a socket", fmt.Sprint(err))
 	e2e.Has(t, "the hint", string(hint.Of(err)), "DOCKER_HOST")
 	podman, desktop, rootless := env.RuntimeDir+"/podman/podman.sock", env.Home+"/.docker/run/docker.sock", env.RuntimeDir+"/docker.sock"
 	listen(t, podman, false)

@@ -90,9 +90,7 @@ func TestOpenFails(t *testing.T) {
 	}
 	ctx, cancel := stdcontext.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	if _, err := dockerengine.Open(ctx, dockerengine.Endpoint{Host: "unix://" + missing}, "", ""); err == nil || err.Error() != "enough" {
-		t.Errorf("got %v", err)
-	}
+	e2e.Equal(t, "error", "enough", fmt.Sprint(e2e.Err(dockerengine.Open(ctx, dockerengine.Endpoint{Host: "unix://" + missing}, "", ""))))
 }
 
 // TestPermission checks that the error for a user without permission names the
@@ -101,9 +99,7 @@ func TestPermission(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change the user")
 	}
-	dir := e2e.Must(os.MkdirTemp("", "p"))(t)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	e2e.NoError(t, os.Chmod(dir, 0o755))
+	dir := e2e.ShortDir(t)
 	socket := filepath.Join(dir, "s")
 	l := e2e.Must(net.Listen("unix", socket))(t)
 	defer l.Close()
@@ -149,15 +145,9 @@ func TestExplain(t *testing.T) {
 		}
 	}))
 	e2e.NoError(t, err)
-	if _, err := e.Platform(t.Context()); err == nil || err.Error() != "no version today" {
-		t.Errorf("got %v", err)
-	}
-	if err := e.LoadArchive(t.Context(), strings.NewReader("")); err == nil || err.Error() != "no space left" {
-		t.Errorf("got %v", err)
-	}
-	if err := e.Pull(t.Context(), "x", registry.AuthConfig{}, nil); err == nil || err.Error() != "manifest unknown" {
-		t.Errorf("got %v", err)
-	}
+	e2e.Equal(t, "error", "no version today", fmt.Sprint(e2e.Err(e.Platform(t.Context()))))
+	e2e.Equal(t, "error", "no space left", fmt.Sprint(e.LoadArchive(t.Context(), strings.NewReader(""))))
+	e2e.Equal(t, "error", "manifest unknown", fmt.Sprint(e.Pull(t.Context(), "x", registry.AuthConfig{}, nil)))
 	_, err = e.Info(t.Context(), client.InfoOptions{})
 	var broken *dockerengine.ConnectionError
 	if err := e.Explain(t.Context(), err); !errors.As(err, &broken) || !strings.HasPrefix(err.Error(), "the connection to the container engine at tcp://127.0.0.1:") {
@@ -167,12 +157,8 @@ func TestExplain(t *testing.T) {
 	defer cancel()
 	<-ctx.Done()
 	_, err = e.Info(ctx, client.InfoOptions{})
-	if err := e.Explain(ctx, err); err == nil || err.Error() != "too late" {
-		t.Errorf("got %v", err)
-	}
-	if err := e.Explain(t.Context(), nil); err != nil {
-		t.Errorf("got %v", err)
-	}
+	e2e.Equal(t, "error", "too late", fmt.Sprint(e.Explain(ctx, err)))
+	e2e.NoError(t, e.Explain(t.Context(), nil))
 }
 
 // TestPullProgress checks that the progress of a pull is the sum of all layers, and ends
@@ -193,9 +179,7 @@ func TestPullProgress(t *testing.T) {
 	})))(t)
 	var told []string
 	e2e.NoError(t, e.Pull(t.Context(), "x", registry.AuthConfig{}, func(ev progress.Event) { told = append(told, fmt.Sprint(ev.Text, " ", ev.Done, "/", ev.Total)) }))
-	if got, want := strings.Join(told, ", "), "pulling x 1/10, pulling x 6/30, pulling x 15/30, pulling x 30/30"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	e2e.Equal(t, "result", "pulling x 1/10, pulling x 6/30, pulling x 15/30, pulling x 30/30", strings.Join(told, ", "))
 }
 
 // TestTagFor checks that the tag for an image contains the digest of the image's config.

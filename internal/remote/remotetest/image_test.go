@@ -32,9 +32,7 @@ func TestTar(t *testing.T) {
 		e2e.NoError(t, err)
 		fmt.Fprintf(&got, "%s %o %q, ", h.Name, h.Mode, e2e.Must(io.ReadAll(r))(t))
 	}
-	if want := `a 755 "", b 755 "content", `; got.String() != want {
-		t.Errorf("got %s want %s", got.String(), want)
-	}
+	e2e.Equal(t, "result", `a 755 "", b 755 "content", `, got.String())
 }
 
 func TestImage(t *testing.T) {

@@ -3,6 +3,7 @@ package docker_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -30,22 +31,16 @@ func TestCleanup(t *testing.T) {
 			instance := start(t, p.render(), fn(image, "cleanup", tc.cleanup))
 			assertAnswers(t, instance)
 			end(t, instance)
-			if got := p.ours(t); got != tc.want {
-				t.Errorf("%s: got %q", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, p.ours(t))
 		})
 	}
 	// A container whose function never answered is removed, whatever the cleanup
 	// annotation says.
 	crash := p.image(t, functiontest.Crashes)
 	for _, cleanup := range []string{"Remove", "Stop", "Orphan"} {
-		if _, err := p.render().Start(t.Context(), fn(crash, "cleanup", cleanup)); err == nil {
-			t.Error("starting a function that crashes: got no error")
-		}
+		e2e.Error(t, "starting a function that crashes", e2e.Err(p.render().Start(t.Context(), fn(crash, "cleanup", cleanup))))
 	}
-	if got := p.ours(t); got != "" {
-		t.Errorf("got containers %q", got)
-	}
+	e2e.Equal(t, "containers", "", p.ours(t))
 }
 
 // kill starts functions in another process, and kills the process before it can clean up.
@@ -76,17 +71,13 @@ func TestKilled(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
 	p.kill(t, image, image+" cleanup Stop", image+" cleanup Orphan", image+" name xfn-test-killed")
-	if got := p.ours(t); got != "running running running running" {
-		t.Errorf("after the kill: got containers %q", got)
-	}
+	e2e.Equal(t, "after the kill: containers", "running running running running", p.ours(t))
 	// A process with another lease directory, as of another user, must not change the
 	// containers.
 	other := p
 	other.dir = t.TempDir()
 	e2e.NoError(t, other.render().Probe(t.Context()))
-	if got := p.ours(t); got != "running running running running" {
-		t.Errorf("another user changed the containers: got %q", got)
-	}
+	e2e.Equal(t, "another user changed the containers", "running running running running", p.ours(t))
 	e2e.NoError(t, p.render().Probe(t.Context()))
 	if got := p.ours(t); got != "running exited" && got != "exited running" {
 		t.Errorf("after the next run: got %q, want an orphan and a stopped container", got)
@@ -103,18 +94,14 @@ func TestKilledMaker(t *testing.T) {
 	first := p.render()
 	instance := start(t, first, fn(f.Package, "name", "xfn-test-second"))
 	end(t, instance)
-	if got := p.ours(t); got != "" {
-		t.Errorf("got %q", got)
-	}
+	e2e.Equal(t, "result", "", p.ours(t))
 
 	p.kill(t, f.Package+" name xfn-test-shared cleanup Orphan")
 	user := start(t, p.render(), f)
 	e2e.NoError(t, p.render().Probe(t.Context()))
 	assertAnswers(t, user)
 	end(t, user)
-	if got := p.ours(t); got != "" {
-		t.Errorf("got %q", got)
-	}
+	e2e.Equal(t, "result", "", p.ours(t))
 }
 
 // TestNameShared checks that two renders share the container with a requested name, and
@@ -132,9 +119,7 @@ func TestNameShared(t *testing.T) {
 	end(t, one)
 	assertAnswers(t, two)
 	end(t, two)
-	if got := p.ours(t); got != "" {
-		t.Errorf("got containers %q", got)
-	}
+	e2e.Equal(t, "containers", "", p.ours(t))
 	e2e.NoError(t, p.render().Probe(t.Context()))
 }
 
@@ -162,9 +147,7 @@ func TestNameRaces(t *testing.T) {
 		})
 	}
 	e2e.Wait(t, &all)
-	if got := p.ours(t); got != "" {
-		t.Errorf("got containers %q", got)
-	}
+	e2e.Equal(t, "containers", "", p.ours(t))
 	// Only the last render removes the container. Each other render leaves a lease, which
 	// Probe removes.
 	e2e.NoError(t, p.render().Probe(t.Context()))
@@ -213,9 +196,7 @@ func TestForeign(t *testing.T) {
 		instance := start(t, p.render(), f)
 		assertAnswers(t, instance)
 		end(t, instance)
-		if got := strings.Join(p.containers(t, "name", name), " "); got != tc.want {
-			t.Errorf("after the cleanup %q: got %q, want %q", tc.cleanup, got, tc.want)
-		}
+		e2e.Equal(t, fmt.Sprintf("after the cleanup %q", tc.cleanup), tc.want, strings.Join(p.containers(t, "name", name), " "))
 	}
 }
 

@@ -3,6 +3,7 @@ package docker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -34,9 +35,7 @@ func TestStartAndStop(t *testing.T) {
 	if err != nil || instance.Identity != id.String() {
 		t.Errorf("identity: got %q, want the image's %s, %v", instance.Identity, id, err)
 	}
-	if got := p.ours(t); got != "running" {
-		t.Errorf("got containers %q", got)
-	}
+	e2e.Equal(t, "containers", "running", p.ours(t))
 	end(t, instance)
 	if got := p.ours(t); got != "" {
 		t.Errorf("got containers %q after Stop", got)
@@ -57,9 +56,7 @@ func TestPackageFile(t *testing.T) {
 		}
 		dockerenginetest.Forget(t, p.engine, instance.Identity)
 		end(t, instance)
-		if got := len(p.steps("loading " + path)); got != loads {
-			t.Errorf("the package was loaded %d times", got)
-		}
+		e2e.Equal(t, "the package was loaded", loads, len(p.steps("loading "+path)))
 	}
 	for pkg, want := range map[string]string{
 		"./nothing.xpkg": `opening "./nothing.xpkg": no such file or directory`,
@@ -89,9 +86,7 @@ func TestFailingStart(t *testing.T) {
 			if err == nil || !regexp.MustCompile(tc.want).MatchString(err.Error()) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 			}
-			if got := p.ours(t); got != "" {
-				t.Errorf("got containers %q", got)
-			}
+			e2e.Equal(t, "containers", "", p.ours(t))
 		})
 	}
 }
@@ -110,9 +105,7 @@ func TestCancelledStart(t *testing.T) {
 			e2e.Until(t, func() bool { return p.ours(t) == "running" })
 			cancel(cause)
 			e2e.ErrorIs(t, "the canceled start", e2e.Receive(t, failed), cause)
-			if got := p.ours(t); got != "" {
-				t.Errorf("got containers %q", got)
-			}
+			e2e.Equal(t, "containers", "", p.ours(t))
 		})
 	}
 	// A start that is canceled at any moment leaves no containers.
@@ -125,9 +118,7 @@ func TestCancelledStart(t *testing.T) {
 			t.Errorf("starting a function that hangs: got no error")
 		}
 	}
-	if got := p.ours(t); got != "" {
-		t.Errorf("got containers %q", got)
-	}
+	e2e.Equal(t, "containers", "", p.ours(t))
 }
 
 func TestDiesInCall(t *testing.T) {
@@ -138,17 +129,13 @@ func TestDiesInCall(t *testing.T) {
 	config.Output = func(function, line string) { heard <- function + ": " + line }
 	instance := start(t, docker.New(config), fn(named+"says"))
 	defer end(t, instance)
-	if got := e2e.Receive(t, heard); got != "f: a simulated crash in a call" {
-		t.Errorf("got output %q", got)
-	}
+	e2e.Equal(t, "output", "f: a simulated crash in a call", e2e.Receive(t, heard))
 	failed := make(chan error, 1)
 	go func() { failed <- answers(t.Context(), instance) }()
 	_, name, _ := strings.Cut(instance.Detail, " in container ")
 	e2e.NoError(t, e2e.Err(p.engine.ContainerKill(t.Context(), name, client.ContainerKillOptions{})))
 	want := `calling function "f": the function ended unexpectedly (exit code 137); its last output:` + "\n  a simulated crash in a call"
-	if err := e2e.Receive(t, failed); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	e2e.Equal(t, "error", want, fmt.Sprint(e2e.Receive(t, failed)))
 }
 
 func TestOtherPlatform(t *testing.T) {

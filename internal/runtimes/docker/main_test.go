@@ -182,9 +182,7 @@ func answers(ctx context.Context, r function.Runner) error {
 
 func assertAnswers(t testing.TB, r function.Runner) {
 	t.Helper()
-	if err := answers(t.Context(), r); err != nil {
-		t.Error(err)
-	}
+	e2e.NoError(t, answers(t.Context(), r))
 }
 
 // containers returns the states of the containers with a label or name. It removes them

@@ -90,11 +90,9 @@ type severable struct {
 // connects to the proxy.
 func (p place) severable(t *testing.T) (*severable, dockerengine.Environment) {
 	t.Helper()
-	dir := e2e.Must(os.MkdirTemp("", "m"))(t)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := e2e.ShortDir(t)
 	socket := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("unix", socket))(t)
 	m := &severable{listener: l}
 	t.Cleanup(m.die)
 	go func() {
@@ -149,18 +147,13 @@ func TestEngineDies(t *testing.T) {
 		instance := start(t, docker.New(config), fn(p.image(t, functiontest.Serves)))
 		m.die()
 		err := instance.Stop(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "removing container ") || !strings.Contains(err.Error(), "the container engine at "+env.Host) {
-			t.Errorf("got %v", err)
-		}
+		e2e.ErrorHas(t, "error", err, "removing container ")
+		e2e.ErrorHas(t, "error", err, "the container engine at "+env.Host)
 	})
-	if got := p.ours(t); got != "running running" {
-		t.Errorf("got containers %q", got)
-	}
+	e2e.Equal(t, "containers", "running running", p.ours(t))
 	p.move(t)
 	e2e.NoError(t, p.render().Probe(t.Context()))
-	if got := p.ours(t); got != "" {
-		t.Errorf("got containers %q", got)
-	}
+	e2e.Equal(t, "containers", "", p.ours(t))
 }
 
 // move rewrites the leases of p, so that they name the engine of p instead of a proxy.

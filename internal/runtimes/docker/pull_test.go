@@ -2,9 +2,9 @@ package docker_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -138,8 +138,7 @@ func TestPullPinned(t *testing.T) {
 	}))
 	image := p.pushed(t, host, authn.Anonymous)
 	tag := e2e.Must(name.NewTag(image))(t)
-	desc, err := ggcr.Head(tag)
-	e2e.NoError(t, err)
+	desc := e2e.Must(ggcr.Head(tag))(t)
 	pinned := tag.Digest(desc.Digest.String())
 	dockerenginetest.Forget(t, p.engine, pinned.Name())
 	config := p.config()
@@ -160,13 +159,9 @@ func TestPullPinned(t *testing.T) {
 	}
 	before := asked.Load()
 	end(t, start(t, docker.New(config), fn(image, "pull-policy", "Always")))
-	if asked.Load() != before {
-		t.Error("the registry got a request for a digest that the engine has")
-	}
+	e2e.Equal(t, "the registry got a request for a digest that the engine has", before, asked.Load())
 	for _, other := range []runtimes.Function{fn(host + "/acme/f:v2"), fn(image, "image", host+"/acme/f:v2")} {
-		if _, err := docker.New(config).Start(t.Context(), other); err == nil || err.Error() != `starting function "f": the lock has no such image` {
-			t.Errorf("got %v", err)
-		}
+		e2e.Equal(t, "error", `starting function "f": the lock has no such image`, fmt.Sprint(e2e.Err(docker.New(config).Start(t.Context(), other))))
 	}
 }
 
@@ -244,9 +239,7 @@ func TestPullOnce(t *testing.T) {
 		all = append(all, fn(image, "pull-policy", "Always"))
 	}
 	e2e.NoError(t, p.render().Prepare(t.Context(), all...))
-	if got := p.events.texts(progress.Step); !slices.Equal(got, []string{"pulling " + image}) {
-		t.Errorf("got %q", got)
-	}
+	e2e.Equal(t, "result", []string{"pulling " + image}, p.events.texts(progress.Step))
 	err := p.render().Prepare(t.Context(), fn("xfn.test/a:v1", "pull-policy", "Never"), fn("xfn.test/b:v1", "pull-policy", "Never"))
 	if err == nil || !strings.Contains(err.Error(), `"xfn.test/a:v1"`) || !strings.Contains(err.Error(), `"xfn.test/b:v1"`) {
 		t.Errorf("got %v, want an error with all missing images", err)

@@ -42,9 +42,7 @@ func TestPublish(t *testing.T) {
 			assertAnswers(t, instance)
 			_, container, _ := strings.Cut(instance.Detail, " in container ")
 			info := e2e.Must(p.engine.ContainerInspect(t.Context(), container, client.ContainerInspectOptions{}))(t)
-			if got := info.Container.NetworkSettings.Ports[port][0].HostIP.String(); got != tc.want {
-				t.Errorf("%s: got %s", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, info.Container.NetworkSettings.Ports[port][0].HostIP.String())
 		})
 	}
 }
@@ -57,9 +55,7 @@ func TestNetwork(t *testing.T) {
 	const network = "xfn-test-network"
 	e2e.NoError(t, e2e.Err(p.engine.NetworkCreate(t.Context(), network, client.NetworkCreateOptions{Driver: "bridge"})))
 	t.Cleanup(func() {
-		if _, err := p.engine.NetworkRemove(context.WithoutCancel(t.Context()), network, client.NetworkRemoveOptions{}); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, e2e.Err(p.engine.NetworkRemove(context.WithoutCancel(t.Context()), network, client.NetworkRemoveOptions{})))
 	})
 	config := p.config()
 	config.StartTimeout = time.Second
@@ -169,9 +165,7 @@ func TestSSH(t *testing.T) {
 
 	t.Setenv("PATH", t.TempDir())
 	_, err = docker.New(config).Start(t.Context(), fn(image))
-	if err == nil || !strings.Contains(err.Error(), "connecting to the container engine at ssh://ada@build.example.org:2222 (DOCKER_HOST): command ssh not found") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "error", err, "connecting to the container engine at ssh://ada@build.example.org:2222 (DOCKER_HOST): command ssh not found")
 }
 
 // pretendSSH acts as the ssh command. It connects to the engine or the port on this

@@ -110,10 +110,7 @@ func TestPackages(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			fn, err := confined(t).Start(t.Context(), runtimes.Function{Name: "f", Package: tc.pkg})
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			fn := e2e.Must(confined(t).Start(t.Context(), runtimes.Function{Name: "f", Package: tc.pkg}))(t)
 			assertAnswers(t, fn)
 			want := ` as a process \(` + os.Getenv(containedVar) + `.*(Landlock \d+|no Landlock: .*), seccomp, memory 2048 MiB by rlimit, no outgoing connections\)$`
 			if !strings.HasPrefix(fn.Detail, tc.pkg) || !regexp.MustCompile(want).MatchString(fn.Detail) {
@@ -217,17 +214,13 @@ func TestBadPackages(t *testing.T) {
 		packages := p.Packages.(sandboxes.Confined)
 		packages.StartTimeout = time.Second
 		_, err := packages.Start(t.Context(), runtimes.Function{Name: "f", Package: write(t, behaving(t, functiontest.Hangs))})
-		if err == nil || !strings.Contains(err.Error(), "no answer within 1s") {
-			t.Errorf("got %v", err)
-		}
+		e2e.ErrorHas(t, "error", err, "no answer within 1s")
 	})
 	t.Run("Cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := confined(t).Start(ctx, runtimes.Function{Name: "f", Package: write(t, behaving(t, functiontest.Serves))})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
+		e2e.ErrorIs(t, "error", err, context.Canceled)
 	})
 }
 

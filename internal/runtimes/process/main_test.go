@@ -96,8 +96,7 @@ type lifeline struct {
 func newLifeline(t *testing.T) lifeline {
 	t.Helper()
 	dir := e2e.Must(os.MkdirTemp("", "life"))(t)
-	lis, err := net.Listen("unix", filepath.Join(dir, "s"))
-	e2e.NoError(t, err)
+	lis := e2e.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	t.Cleanup(func() {
 		_ = lis.Close()
 		_ = os.RemoveAll(dir)

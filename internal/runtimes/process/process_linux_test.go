@@ -2,7 +2,6 @@ package process_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,9 +29,7 @@ func start(t *testing.T, p process.Process, pkg string) *runtimes.Instance {
 // assertReaped asserts that a process no longer exists, not even as a zombie.
 func assertReaped(t *testing.T, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("process %d still exists: %v", pid, err)
-	}
+	e2e.ErrorIs(t, fmt.Sprintf("process %d still exists", pid), syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 func TestSource(t *testing.T) {
@@ -42,9 +39,7 @@ func TestSource(t *testing.T) {
 			pkg := writeChild(t, b, line)
 			fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: tmp}}, pkg)
 			assertAnswers(t, fn)
-			if want := "built from " + pkg; fn.Detail != want {
-				t.Errorf("detail: got %q, want %q", fn.Detail, want)
-			}
+			e2e.Equal(t, "detail", "built from "+pkg, fn.Detail)
 			assertPrivate(t, tmp)
 			one := line.next(t)
 			stop(t, fn)

@@ -28,20 +28,14 @@ func TestSourceFolder(t *testing.T) {
 	source := "./testdata/literal"
 	fn := e2e.Must(p.Start(t.Context(), runtimes.Function{Name: "f", Package: source}))(t)
 	assertAnswers(t, fn)
-	if want := "built from " + source; fn.Detail != want {
-		t.Errorf("detail: got %q, want %q", fn.Detail, want)
-	}
+	e2e.Equal(t, "detail", "built from "+source, fn.Detail)
 	e2e.Equal(t, "progress", []string{"compiling " + source}, steps)
 	stop(t, fn)
 }
 
 func writeModule(t *testing.T, main string) string {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.org/f\n\ngo 1.24\n", "main.go": main} {
-		e2e.WriteFile(t, filepath.Join(dir, name), text)
-	}
-	return dir
+	return e2e.Dir(t, map[string]string{"go.mod": "module example.org/f\n\ngo 1.24\n", "main.go": main})
 }
 
 func TestSourceThatDoesNotServe(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -22,9 +23,7 @@ func TestDiesInCall(t *testing.T) {
 	for _, moment := range []string{"the function ends during a call", "the function ends after a call"} {
 		_, err := fn.RunFunction(t.Context(), "f", request(t, `{}`))
 		want := `calling function "f": the function ended unexpectedly (signal: killed); its last output:` + "\n  a simulated crash in a call"
-		if err == nil || err.Error() != want {
-			t.Errorf("%s: got %v, want %s", moment, err, want)
-		}
+		e2e.Equal(t, moment, want, fmt.Sprint(err))
 	}
 	stop(t, fn)
 	line.next(t).awaitDeath(t)
@@ -91,9 +90,7 @@ func TestCancel(t *testing.T) {
 			}()
 			one := line.next(t)
 			cancel(tc.cause)
-			if err := e2e.Receive(t, failed); err == nil || err.Error() != `starting function "f": `+tc.want {
-				t.Errorf("got %v, want %s", err, tc.want)
-			}
+			e2e.Equal(t, "error", `starting function "f": `+tc.want, fmt.Sprint(e2e.Receive(t, failed)))
 			assertReaped(t, one.pid)
 			assertEmpty(t, tmp)
 		})

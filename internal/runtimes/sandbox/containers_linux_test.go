@@ -129,9 +129,7 @@ func TestContainersNetwork(t *testing.T) {
 	} {
 		said = nil
 		e2e.NoError(t, e2e.Err(w.run(t, alpha.ContainerRequest{Network: policy}, "describe")))
-		if !strings.Contains(strings.Join(said, "\n"), want) {
-			t.Errorf("policy %s: got %q, want %q", policy, said, want)
-		}
+		e2e.Has(t, fmt.Sprintf("policy %s", policy), strings.Join(said, "\n"), want)
 	}
 }
 
@@ -186,9 +184,7 @@ func TestContainersMost(t *testing.T) {
 func TestContainersMemory(t *testing.T) {
 	w := newWorld(t)
 	req := alpha.ContainerRequest{Memory: "200Mi", CPU: "1500m"}
-	if got, err := w.run(t, req, "eat", "10"); got != "10485760" || err != nil {
-		t.Errorf("below its limit: got %q and error %v", got, err)
-	}
+	e2e.Equal(t, "below its limit", "10485760", e2e.Must(w.run(t, req, "eat", "10"))(t))
 	req.Image = w.push(t, programImage(t, "eat", "400"), "greedy")
 	got, err := w.run(t, req)
 	if err == nil {
@@ -210,9 +206,7 @@ func TestContainersCancel(t *testing.T) {
 	}
 	_, err := w.RunContainer(ctx, alpha.ContainerRequest{Image: ref, Timeout: time.Hour})
 	functiontest.RequireSandbox(t, err)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got error %v", err)
-	}
+	e2e.ErrorIs(t, "error", err, context.Canceled)
 	e2e.ErrorIs(t, "with a context that has ended", e2e.Err(w.RunContainer(ctx, alpha.ContainerRequest{Image: ref})), context.Canceled)
 	assertNothingLeft(t, unique("cancelled"))
 }
@@ -270,9 +264,7 @@ func TestContainersPullPolicy(t *testing.T) {
 		{"Never uses the newest image in the cache", "4", alpha.PullNever, "3"},
 	} {
 		ref := w.push(t, programImage(t, "say", step.there), "v1")
-		if got, err := w.run(t, alpha.ContainerRequest{Image: ref, PullPolicy: step.policy}); got != step.want || err != nil {
-			t.Errorf("%s: got %q and error %v, want %q", step.reason, got, err, step.want)
-		}
+		e2e.Equal(t, step.reason, step.want, e2e.Must(w.run(t, alpha.ContainerRequest{Image: ref, PullPolicy: step.policy}))(t))
 	}
 }
 
@@ -298,9 +290,8 @@ func TestContainersAuth(t *testing.T) {
 		w := world{containers(t), registry}
 		req.Auth = tc.auth
 		got, err := w.run(t, req)
-		if got != tc.want || (err == nil) != (tc.want != "") {
-			t.Errorf("%s: got %q and error %v", tc.reason, got, err)
-		}
+		e2e.Equal(t, tc.reason, tc.want, got)
+		e2e.Equal(t, tc.reason, tc.want != "", err == nil)
 		if err != nil && strings.Contains(err.Error(), "wrong secret") {
 			t.Errorf("%s: the error contains a password: %v", tc.reason, err)
 		}
@@ -313,9 +304,7 @@ func TestContainersFile(t *testing.T) {
 	w.Files = true
 	path := filepath.Join(t.TempDir(), "image.xpkg")
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, programImage(t, "say", "from a file"), nil))
-	if got, err := w.run(t, alpha.ContainerRequest{Image: path}); got != "from a file" || err != nil {
-		t.Errorf("got %q and error %v", got, err)
-	}
+	e2e.Equal(t, "result", "from a file", e2e.Must(w.run(t, alpha.ContainerRequest{Image: path}))(t))
 	e2e.ErrorIs(t, "run", e2e.Err(w.run(t, alpha.ContainerRequest{Image: path + ".xpkg"})), fs.ErrNotExist)
 }
 
@@ -349,9 +338,7 @@ func TestContainersLeaveNothing(t *testing.T) {
 		if _, err := w.run(t, alpha.ContainerRequest{Image: good, Input: []byte("x")}); err != nil {
 			t.Error(err)
 		}
-		if _, err := w.run(t, alpha.ContainerRequest{Image: bad}); err == nil {
-			t.Error("no error")
-		}
+		e2e.Error(t, "result", e2e.Err(w.run(t, alpha.ContainerRequest{Image: bad})))
 	}
 	both() // The first calls open files that later calls share.
 	before := len(pipes(t))

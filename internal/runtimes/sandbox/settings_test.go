@@ -83,9 +83,7 @@ func TestUser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			uid, gid, err := lookupUser(root, tc.user)
 			if tc.wantErr != "" {
-				if err == nil || err.Error() != tc.wantErr {
-					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
-				}
+				e2e.Equal(t, tc.reason, tc.wantErr, fmt.Sprint(err))
 				return
 			}
 			if err != nil || uid != tc.uid || gid != tc.gid {
@@ -120,9 +118,7 @@ func TestSpec(t *testing.T) {
 		Dir: "/work", UID: 7, GID: 8, Writable: true, Limits: sandbox.Limits{CPU: 5},
 	}
 	e2e.Equal(t, "result", want, got)
-	if _, err := specOf(&rootfs.Root{Path: t.TempDir()}, settings{}); err == nil || err.Error() != "the image has no entrypoint" {
-		t.Errorf("got %v", err)
-	}
+	e2e.Equal(t, "error", "the image has no entrypoint", fmt.Sprint(e2e.Err(specOf(&rootfs.Root{Path: t.TempDir()}, settings{}))))
 }
 
 // TestSpecManyVariables checks that an image may have many environment variables, up to
@@ -138,9 +134,7 @@ func TestSpecManyVariables(t *testing.T) {
 		t.Errorf("got %d variables, %v", len(got.Env), err)
 	}
 	root.Config.Cmd = []string{strings.Repeat("x", 1<<20)}
-	if _, err := specOf(root, settings{}); err == nil || !strings.Contains(err.Error(), "bytes, more than the limit of 1048576") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "error", e2e.Err(specOf(root, settings{})), "bytes, more than the limit of 1048576")
 }
 
 func TestDescribe(t *testing.T) {
@@ -155,9 +149,7 @@ func TestDescribe(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := describe(tc.report); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
+			e2e.Equal(t, tc.reason, tc.want, describe(tc.report))
 		})
 	}
 }
@@ -178,9 +170,7 @@ func TestOutOfMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := &proc.Output{}
 			_, _ = out.Write([]byte(tc.stderr))
-			if got := outOfMemory(tc.code, out); got != tc.want {
-				t.Errorf("%s: got %v", tc.reason, got)
-			}
+			e2e.Equal(t, tc.reason, tc.want, outOfMemory(tc.code, out))
 		})
 	}
 }

@@ -22,9 +22,7 @@ func begin(t *testing.T, s sandbox.Sandbox, fn runtimes.Function) *runtimes.Inst
 	functiontest.RequireSandbox(t, err)
 	e2e.NoError(t, err)
 	t.Cleanup(func() {
-		if err := instance.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		e2e.NoError(t, instance.Stop(context.WithoutCancel(t.Context())))
 	})
 	return instance
 }

@@ -11,22 +11,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// publicDir returns an empty directory that every user can enter. It is removed
-// at the end of the test.
-func publicDir(t *testing.T) string {
-	t.Helper()
-	dir := e2e.Must(os.MkdirTemp("", "sandbox"))(t)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	e2e.NoError(t, os.Chmod(dir, 0o755))
-	return dir
-}
-
 // asOrdinaryUser runs this test program again as a user without privileges, in a
 // directory that the user owns, and returns the output.
 func asOrdinaryUser(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	const uid, gid = 54321, 54321
-	dir := publicDir(t)
+	dir := e2e.ShortDir(t)
 	self := e2e.Must(os.ReadFile("/proc/self/exe"))(t)
 	program := filepath.Join(dir, "test")
 	e2e.NoError(t, errors.Join(os.WriteFile(program, self, 0o755), os.Chown(dir, uid, gid)))

@@ -4,6 +4,7 @@ package seccomp_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -195,14 +196,8 @@ func TestProgramArguments(t *testing.T) {
 func TestProgramOtherInterfaces(t *testing.T) {
 	info := native(t)
 	for _, other := range []*arch.Info{arch.I386, arch.ARM} {
-		if got := verdict(t, uint32(other.ID), other.SyscallNames["getpid"], 0); got != missing {
-			t.Errorf("getpid of %s: got %#x, want %#x", other.Name, got, missing)
-		}
+		e2e.Equal(t, fmt.Sprintf("getpid of %s", other.Name), missing, verdict(t, uint32(other.ID), other.SyscallNames["getpid"], 0))
 	}
-	if got := verdict(t, uint32(info.ID), 0x40000000|info.SyscallNames["getpid"], 0); got != missing {
-		t.Errorf("getpid of x32: got %#x, want %#x", got, missing)
-	}
-	if got := verdict(t, uint32(info.ID), 5000, 0); got != missing {
-		t.Errorf("a call of a future kernel: got %#x, want %#x", got, missing)
-	}
+	e2e.Equal(t, "getpid of x32", missing, verdict(t, uint32(info.ID), 0x40000000|info.SyscallNames["getpid"], 0))
+	e2e.Equal(t, "a call of a future kernel", missing, verdict(t, uint32(info.ID), 5000, 0))
 }

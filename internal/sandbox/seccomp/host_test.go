@@ -3,6 +3,7 @@
 package seccomp_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -62,9 +63,7 @@ func TestHost(t *testing.T) {
 	for host, want := range map[seccomp.Host]uint32{isolated: denied, network: denied, root: allow} {
 		program := e2e.Must(host.Program())(t)
 		for _, call := range strings.Fields("fchmod fchmodat fchmodat2 fchown fchownat utimensat setxattr lsetxattr fsetxattr removexattr") {
-			if got := verdictOf(t, program, uint32(native(t).ID), native(t).SyscallNames[call]); got != want {
-				t.Errorf("%s with %+v: got %#x, want %#x", call, host, got, want)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s with %+v", call, host), want, verdictOf(t, program, uint32(native(t).ID), native(t).SyscallNames[call]))
 		}
 	}
 }

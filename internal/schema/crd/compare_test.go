@@ -205,9 +205,8 @@ func TestRead(t *testing.T) {
 			}
 			raw, _ := yaml.Marshal(d)
 			want, _ := yaml.JSONToYAML([]byte(tc.want))
-			if err != nil || string(raw) != string(want) {
-				t.Errorf("%s: got %s, %v, want %s", tc.reason, raw, err, want)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, string(want), string(raw))
 		})
 	}
 }

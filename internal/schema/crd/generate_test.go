@@ -108,9 +108,7 @@ func TestJSONSchema(t *testing.T) {
 			spec := s["properties"].(map[string]any)["spec"].(map[string]any)
 			got := e2e.Must(json.Marshal(spec["properties"].(map[string]any)["value"]))(t)
 			want := e2e.Must(yaml.YAMLToJSON([]byte(tc.want)))(t)
-			if string(got) != string(want) {
-				t.Errorf("%s: got %s, want %s", tc.reason, got, want)
-			}
+			e2e.Equal(t, tc.reason, string(want), string(got))
 			if again, _ := json.Marshal(d.Versions[0].JSONSchema("example.json")); len(again) == 0 {
 				t.Error("the conversion changed the definition")
 			}

@@ -257,9 +257,7 @@ func TestOld(t *testing.T) {
 		})
 	}
 	for name, text := range map[string]string{"no YAML": "a: b: c", "no object": "5", "a bad separator": "--- x"} {
-		if _, err := validate.ReadOld(docs(text)); err == nil {
-			t.Errorf("%s was accepted as an old object", name)
-		}
+		e2e.Error(t, fmt.Sprintf("%s was accepted as an old object", name), e2e.Err(validate.ReadOld(docs(text))))
 	}
 }
 
@@ -375,9 +373,7 @@ func TestOrder(t *testing.T) {
 	n := 0
 	enough := errors.New("enough")
 	err = v.Documents(t.Context(), appDocuments(1000), func(r validate.Result) error {
-		if want := fmt.Sprintf("app-%d", n); r.Name != want {
-			t.Errorf("got %s, want %s", r.Name, want)
-		}
+		e2e.Equal(t, "result", fmt.Sprintf("app-%d", n), r.Name)
 		if n++; n == 500 {
 			return enough
 		}

@@ -3,6 +3,7 @@ package intercept_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -211,9 +212,7 @@ func TestMaxTTL(t *testing.T) {
 			for i, after := range []time.Duration{0, tc.lasts, tc.endsWith} {
 				now = noon.Add(after)
 				call(t, r, "fn", request(1, ""))
-				if want := []int{1, 1, 2}[i]; len(calls.Calls()) != want {
-					t.Errorf("%s: after %v the function was called %d times, want %d", tc.reason, after, len(calls.Calls()), want)
-				}
+				e2e.Equal(t, fmt.Sprintf("%s: after %v the function was called", tc.reason, after), []int{1, 1, 2}[i], len(calls.Calls()))
 			}
 		})
 	}
@@ -236,9 +235,7 @@ func TestFilesAreTheOwners(t *testing.T) {
 		return // Windows has no such file modes.
 	}
 	for path, want := range map[string]fs.FileMode{dir: 0o700, filepath.Join(dir, files[0]): 0o600} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: got mode %v, %v, want %v", path, info.Mode(), err, want)
-		}
+		e2e.Equal(t, path+": mode", want, e2e.Must(os.Stat(path))(t).Mode().Perm())
 	}
 }
 

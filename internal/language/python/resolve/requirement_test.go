@@ -112,9 +112,7 @@ func TestTags(t *testing.T) {
 		}
 	}
 	alpine := resolve.Target{Arch: "arm64", Minor: 12, Musl: true, LibcMajor: 1, LibcMinor: 2}.Tags()
-	if got := alpine[:3]; !slices.Equal(got, []string{"cp312-cp312-musllinux_1_2_aarch64", "cp312-cp312-musllinux_1_1_aarch64", "cp312-cp312-musllinux_1_0_aarch64"}) {
-		t.Errorf("the first tags of Alpine are %q", got)
-	}
+	e2e.Equal(t, "the first tags of Alpine are", []string{"cp312-cp312-musllinux_1_2_aarch64", "cp312-cp312-musllinux_1_1_aarch64", "cp312-cp312-musllinux_1_0_aarch64"}, alpine[:3])
 	old := resolve.Target{Arch: "arm64", Minor: 12, LibcMajor: 2, LibcMinor: 17}.Tags()
 	if slices.ContainsFunc(old, func(tag string) bool { return strings.Contains(tag, "manylinux2010") }) {
 		t.Error("manylinux2010 does not exist for arm64")

@@ -183,10 +183,7 @@ func TestTree(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			all, err := lock.Tree("", manifestOf(t, tc.manifest), tc.target)
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			all := e2e.Must(lock.Tree("", manifestOf(t, tc.manifest), tc.target))(t)
 			var got []string
 			for _, p := range all {
 				if p.Bundled != (p.At == bundled) || (len(p.Lacks) > 0) != (p.Import == "esbuild") {

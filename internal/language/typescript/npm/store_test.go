@@ -336,9 +336,6 @@ func FuzzGet(f *testing.F) {
 		p, s := packageOf(buf.Bytes()), &npm.Store{Dir: filepath.Join(dir, "npm"), Offline: true}
 		p.Resolved = "file:a.tgz"
 		_, _ = s.Get(t.Context(), []*npm.Package{p}, dir, dir)
-		entries, err := os.ReadDir(dir)
-		if err != nil || len(entries) != 2 {
-			t.Errorf("got %v, %v", entries, err)
-		}
+		e2e.Equal(t, "result", 2, len(e2e.Must(os.ReadDir(dir))(t)))
 	})
 }
