@@ -1,11 +1,9 @@
 package xpkg_test
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,21 +42,14 @@ func tree(t *testing.T, paths ...string) string {
 // entries returns the mode, name and content of each entry in a layer's tar.
 func entries(t *testing.T, l v1.Layer) []string {
 	t.Helper()
-	rc := e2e.Must(l.Uncompressed())(t)
-	defer rc.Close()
 	var all []string
-	for tr := tar.NewReader(rc); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		e2e.NoError(t, err)
-		data := e2e.Must(io.ReadAll(tr))(t)
+	for h, data := range e2e.Tar(t, e2e.Must(l.Uncompressed())(t)) {
 		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || h.ModTime.Unix() != 0 {
 			t.Errorf("%s: got %+v", h.Name, h)
 		}
 		all = append(all, fmt.Sprintf("%o %s %s", h.Mode, h.Name, data))
 	}
+	return all
 }
 
 func TestRead(t *testing.T) {

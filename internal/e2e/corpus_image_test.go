@@ -4,9 +4,7 @@ import (
 	"archive/tar"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -90,26 +88,19 @@ func describe(t *testing.T, img v1.Image) corpusImage {
 // filesOf returns the entries of a layer, and the content of its files.
 func filesOf(t *testing.T, l v1.Layer) ([]corpusFile, map[string]string) {
 	t.Helper()
-	rc := e2e.Must(l.Uncompressed())(t)
-	defer rc.Close()
 	files, content := []corpusFile{}, map[string]string{}
-	for tr := tar.NewReader(rc); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return files, content
-		}
-		e2e.NoError(t, err)
+	for h, data := range e2e.Tar(t, e2e.Must(l.Uncompressed())(t)) {
 		f := corpusFile{
 			Name: strings.TrimSuffix(h.Name, "/"), Type: "dir", Mode: fmt.Sprintf("%04o", h.Mode),
 			UID: h.Uid, GID: h.Gid, Mtime: h.ModTime.Unix(), Size: h.Size,
 		}
 		if h.Typeflag == tar.TypeReg {
-			data := e2e.Must(io.ReadAll(tr))(t)
-			f.Type, f.SHA256 = "file", fmt.Sprintf("%x", sha256.Sum256(data))
-			content[h.Name] = string(data)
+			f.Type, f.SHA256 = "file", fmt.Sprintf("%x", sha256.Sum256([]byte(data)))
+			content[h.Name] = data
 		}
 		files = append(files, f)
 	}
+	return files, content
 }
 
 // settings returns an image's config without the parts that differ in each build:

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
@@ -314,20 +313,13 @@ func describeImage(t *testing.T, img v1.Image) (g goldenImage) {
 	layers, layersErr := img.Layers()
 	e2e.NoError(t, errors.Join(err, layersErr))
 	for _, l := range layers {
-		rc := e2e.Must(l.Uncompressed())(t)
 		var entries []layerEntry
-		for tr := tar.NewReader(rc); ; {
-			h, err := tr.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			e2e.NoError(t, err)
+		for h := range e2e.Tar(t, e2e.Must(l.Uncompressed())(t)) {
 			entries = append(entries, layerEntry{strings.TrimSuffix(h.Name, "/"), string(h.Typeflag), fmt.Sprintf("%04o", h.Mode), h.Uid, h.Gid})
 			if h.ModTime.Unix() != 0 {
 				t.Errorf("%s has the time %s, want the Unix epoch", h.Name, h.ModTime)
 			}
 		}
-		e2e.NoError(t, rc.Close())
 		g.Layers = append(g.Layers, struct{ Entries []layerEntry }{entries})
 	}
 	return g

@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"archive/tar"
 	"errors"
+	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +57,38 @@ func Dir(t testing.TB, files map[string]string) string {
 	dir := t.TempDir()
 	WriteFiles(t, dir, files)
 	return dir
+}
+
+// Tar returns the headers and the texts of the entries of a tar, and closes it at the end.
+func Tar(t testing.TB, r io.Reader) iter.Seq2[*tar.Header, string] {
+	return func(yield func(*tar.Header, string) bool) {
+		t.Helper()
+		if c, ok := r.(io.Closer); ok {
+			defer c.Close()
+		}
+		for tr := tar.NewReader(r); ; {
+			h, err := tr.Next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			NoError(t, err)
+			if !yield(h, string(Must(io.ReadAll(tr))(t))) {
+				return
+			}
+		}
+	}
+}
+
+// Untar returns a new directory with the files of a tar.
+func Untar(t testing.TB, path string) string {
+	t.Helper()
+	files := map[string]string{}
+	for h, text := range Tar(t, Must(os.Open(path))(t)) {
+		if h.Typeflag == tar.TypeReg {
+			files[h.Name] = text
+		}
+	}
+	return Dir(t, files)
 }
 
 // Names returns the sorted names of the entries of a directory.

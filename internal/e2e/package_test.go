@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"errors"
 	"fmt"
@@ -140,7 +139,7 @@ func TestPackageFilesAreImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := buildPackage(t, dir, name, tc)
-			images := layoutImages(t, unpack(t, file))
+			images := layoutImages(t, e2e.Untar(t, file))
 			if len(images) != tc.platforms {
 				t.Fatalf("%s: got %d images", tc.reason, len(images))
 			}
@@ -191,23 +190,16 @@ func core(t *testing.T, img v1.Image) []byte {
 	return find(t, rc, isPackage)
 }
 
-// find returns the first file of a tar whose name matches, up to 200 MiB.
+// find returns the first file of a tar whose name matches.
 func find(t *testing.T, rc io.ReadCloser, match func(string) bool) []byte {
 	t.Helper()
-	defer rc.Close()
-	for tr := tar.NewReader(rc); ; {
-		h, err := tr.Next()
-		if err != nil {
-			t.Errorf("there is no package.yaml: %v", err)
-			return nil
+	for h, data := range e2e.Tar(t, rc) {
+		if match(h.Name) {
+			return []byte(data)
 		}
-		if !match(h.Name) {
-			continue
-		}
-		data, err := io.ReadAll(io.LimitReader(tr, 200<<20))
-		e2e.NoError(t, err)
-		return data
 	}
+	t.Error("there is no package.yaml")
+	return nil
 }
 
 func marks(t *testing.T, img v1.Image) []string {
@@ -243,28 +235,6 @@ func annotatedByLabels(t *testing.T, img v1.Image) v1.Image {
 		t.Fatal(err)
 	}
 	return img
-}
-
-// unpack unpacks a tar into a new directory.
-func unpack(t *testing.T, file string) string {
-	t.Helper()
-	dir := t.TempDir()
-	f := e2e.Must(os.Open(file))(t)
-	defer f.Close()
-	for tr := tar.NewReader(f); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return dir
-		}
-		e2e.NoError(t, err)
-		data, err := io.ReadAll(tr)
-		e2e.NoError(t, err)
-		at := filepath.Join(dir, filepath.FromSlash(h.Name))
-		if h.Typeflag == tar.TypeDir {
-			continue
-		}
-		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, data, 0o644)))
-	}
 }
 
 // layoutImages returns the images of an OCI layout with one image or one index.

@@ -66,7 +66,7 @@ func (s skopeoSite) thereAndOut(t *testing.T, login, file, name string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	unpacked := unpack(t, file)
+	unpacked := e2e.Untar(t, file)
 	out, raw := filepath.Join(t.TempDir(), "oci"), filepath.Join(t.TempDir(), "dir")
 	skopeo(append([]string{"copy", "--all", "docker://" + ref, "oci:" + out + ":v1"}, s.copies...)...)
 	assertSame(t, layoutImages(t, unpacked), layoutImages(t, out))

@@ -61,7 +61,7 @@ func TestSkopeo(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			file := buildPackage(t, dir, name, tc)
-			unpacked := unpack(t, file)
+			unpacked := e2e.Untar(t, file)
 			images, top := layoutImages(t, unpacked), topManifest(t, unpacked)
 			assertInspected(t, skopeo("inspect", "oci-archive:"+file), images[0], top)
 			assertInspected(t, skopeo("inspect", "docker-archive:"+file), images[0], "")
@@ -80,7 +80,7 @@ func TestSkopeo(t *testing.T) {
 			assertSame(t, images, layoutImages(t, all))
 			again := filepath.Join(t.TempDir(), "again.tar")
 			skopeo("copy", "--all", "oci:"+all+":v1", "oci-archive:"+again+":v1")
-			assertSame(t, images, layoutImages(t, unpack(t, again)))
+			assertSame(t, images, layoutImages(t, e2e.Untar(t, again)))
 			raw := filepath.Join(t.TempDir(), "raw")
 			skopeo("copy", "--all", "oci-archive:"+file, "dir:"+raw)
 			e2e.Equal(t, tc.reason+": the manifest changed", top, e2e.ReadFile(t, filepath.Join(raw, "manifest.json")))
@@ -101,7 +101,7 @@ func TestSkopeoWithRegistry(t *testing.T) {
 	for name, tc := range builtPackages {
 		t.Run(name, func(t *testing.T) {
 			file := buildPackage(t, dir, name, tc)
-			images := layoutImages(t, unpack(t, file))
+			images := layoutImages(t, e2e.Untar(t, file))
 			ref := "docker://" + s.Listener.Addr().String() + "/acme/" + strings.ToLower(name)
 			skopeo("copy", "--all", "--dest-tls-verify=false", "oci-archive:"+file, ref+":v1")
 			skopeo("copy", "--all", "--src-tls-verify=false", "--dest-tls-verify=false", ref+":v1", ref+"-copy:v2")

@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -80,16 +79,11 @@ func readTar(t *testing.T, path string) map[string][]byte {
 	data := e2e.Must(os.ReadFile(path))(t)
 	files := map[string][]byte{}
 	last := ""
-	for tr := tar.NewReader(bytes.NewReader(data)); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		e2e.NoError(t, err)
+	for h, text := range e2e.Tar(t, bytes.NewReader(data)) {
 		if h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 0 || files[h.Name] != nil {
 			t.Errorf("%s has mode %o, owner %d:%d and time %s, or occurs twice", h.Name, h.Mode, h.Uid, h.Gid, h.ModTime)
 		}
-		files[h.Name] = e2e.Must(io.ReadAll(tr))(t)
+		files[h.Name] = []byte(text)
 		last = h.Name
 	}
 	e2e.Equal(t, "the last file", "manifest.json", last)

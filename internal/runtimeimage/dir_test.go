@@ -3,9 +3,7 @@ package runtimeimage_test
 import (
 	"archive/tar"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -246,19 +244,13 @@ func TestFromDirBeneath(t *testing.T) {
 // directories returns the modes of the directories in a layer, by name.
 func directories(t *testing.T, l v1.Layer) map[string]int64 {
 	t.Helper()
-	rc := e2e.Must(l.Uncompressed())(t)
-	defer rc.Close()
 	modes := map[string]int64{}
-	for tr := tar.NewReader(rc); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return modes
-		}
-		e2e.NoError(t, err)
+	for h := range e2e.Tar(t, e2e.Must(l.Uncompressed())(t)) {
 		if h.Typeflag == tar.TypeDir {
 			modes[strings.TrimSuffix(h.Name, "/")] = h.Mode
 		}
 	}
+	return modes
 }
 
 func assertRefused(t *testing.T, d runtimeimage.Dir, reason, want string) {

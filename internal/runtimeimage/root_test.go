@@ -67,12 +67,7 @@ func TestFromRoot(t *testing.T) {
 		e2e.Equal(t, path, "arm64", e2e.Must(images.All[0].ConfigFile())(t).Architecture)
 		r := e2e.Must(e2e.Must(images.All[0].Layers())(t)[0].Uncompressed())(t)
 		var got []string
-		for tr := tar.NewReader(r); ; {
-			h, err := tr.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			e2e.NoError(t, err)
+		for h := range e2e.Tar(t, r) {
 			got = append(got, strings.TrimSpace(h.Name+" "+h.Linkname))
 			if h.ModTime.Unix() != 0 || h.Uname != "" || path == file && h.Typeflag == tar.TypeReg && h.Uid != 7 {
 				t.Errorf("%s has the wrong time or owner: %+v", h.Name, h)

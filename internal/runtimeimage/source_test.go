@@ -6,8 +6,6 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -78,20 +76,14 @@ type entry struct {
 func contents(t *testing.T, img v1.Image) (map[string]entry, map[string][]byte) {
 	t.Helper()
 	entries, data := map[string]entry{}, map[string][]byte{}
-	rc := mutate.Extract(img)
-	defer rc.Close()
-	for tr := tar.NewReader(rc); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return entries, data
-		}
-		e2e.NoError(t, err)
+	for h, text := range e2e.Tar(t, mutate.Extract(img)) {
 		if !h.ModTime.Equal(time.Unix(0, 0)) {
 			t.Errorf("%s has a time: %v", h.Name, h.ModTime)
 		}
 		entries[h.Name] = entry{h.Mode, h.Size, h.Uid, h.Gid, h.Typeflag}
-		data[h.Name] = e2e.Must(io.ReadAll(tr))(t)
+		data[h.Name] = []byte(text)
 	}
+	return entries, data
 }
 
 // A function in Go is compiled once for each platform. Its package can be written to one file,

@@ -1,9 +1,7 @@
 package languages_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -116,20 +114,14 @@ func (c cached) build(t *testing.T, src language.Source, pull image.Options) (*l
 // listing returns the entries of a layer, a line each: type, mode, owner and name.
 func listing(t *testing.T, l v1.Layer) []string {
 	t.Helper()
-	rc := e2e.Must(l.Uncompressed())(t)
-	defer rc.Close()
 	var all []string
-	for tr := tar.NewReader(rc); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		e2e.NoError(t, err)
+	for h := range e2e.Tar(t, e2e.Must(l.Uncompressed())(t)) {
 		if h.ModTime.Unix() != 0 || h.Uname+h.Gname != "" {
 			t.Errorf("%s has the time %v and the owner %s:%s", h.Name, h.ModTime, h.Uname, h.Gname)
 		}
 		all = append(all, fmt.Sprintf("%c %o %d:%d %s", h.Typeflag, h.Mode, h.Uid, h.Gid, h.Name))
 	}
+	return all
 }
 
 var (

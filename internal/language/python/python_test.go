@@ -189,20 +189,13 @@ func build(t testing.TB, dir string, a language.Artifacts, env ...string) (*lang
 // entries returns the text of each file in a layer, and the target of each link.
 func entries(t testing.TB, l v1.Layer) map[string]string {
 	t.Helper()
-	r := e2e.Must(l.Uncompressed())(t)
-	defer r.Close()
 	all := map[string]string{}
-	for tr := tar.NewReader(r); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		e2e.NoError(t, err)
-		data := e2e.Must(io.ReadAll(tr))(t)
+	for h, data := range e2e.Tar(t, e2e.Must(l.Uncompressed())(t)) {
 		if h.Typeflag != tar.TypeDir {
-			all[h.Name] = h.Linkname + string(data)
+			all[h.Name] = h.Linkname + data
 		}
 	}
+	return all
 }
 
 func TestBuild(t *testing.T) {

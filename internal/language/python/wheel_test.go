@@ -89,18 +89,12 @@ func TestInstall(t *testing.T) {
 	var out bytes.Buffer
 	e2e.NoError(t, python.WriteTar(t.Context(), &out, files))
 	got := map[string]string{}
-	for tr := tar.NewReader(&out); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		e2e.NoError(t, err)
-		data := e2e.Must(io.ReadAll(tr))(t)
+	for h, data := range e2e.Tar(t, &out) {
 		if h.Uid != 0 || h.ModTime.Unix() != 0 {
 			t.Errorf("%s has the owner %d and the time %s", h.Name, h.Uid, h.ModTime)
 		}
 		if h.Typeflag == tar.TypeReg {
-			got[fmt.Sprintf("%s %o", strings.TrimPrefix(h.Name, "fn/site-packages/"), h.Mode)] = string(data)
+			got[fmt.Sprintf("%s %o", strings.TrimPrefix(h.Name, "fn/site-packages/"), h.Mode)] = data
 		}
 	}
 	record := got[meta+"RECORD 644"]

@@ -151,14 +151,8 @@ func contents(t testing.TB, img v1.Image) []map[string]string {
 	layers := e2e.Must(img.Layers())(t)
 	var all []map[string]string
 	for _, l := range layers {
-		rc := e2e.Must(l.Uncompressed())(t)
 		files, last := map[string]string{}, ""
-		for tr := tar.NewReader(rc); ; {
-			h, err := tr.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			e2e.NoError(t, err)
+		for h, data := range e2e.Tar(t, e2e.Must(l.Uncompressed())(t)) {
 			if key := strings.ReplaceAll(strings.TrimSuffix(h.Name, "/"), "/", "\x00"); key < last {
 				t.Errorf("%q is not sorted", h.Name)
 			} else {
@@ -167,9 +161,8 @@ func contents(t testing.TB, img v1.Image) []map[string]string {
 			if h.Uid != 0 || !h.ModTime.Equal(time.Unix(0, 0)) || h.Mode != 0o755 && h.Mode != 0o644 && h.Linkname == "" {
 				t.Errorf("%q has the owner %d, the time %v and the mode %o", h.Name, h.Uid, h.ModTime, h.Mode)
 			}
-			data := e2e.Must(io.ReadAll(tr))(t)
 			if h.Typeflag != tar.TypeDir {
-				files[h.Name] = string(data) + h.Linkname
+				files[h.Name] = data + h.Linkname
 			}
 		}
 		all = append(all, files)

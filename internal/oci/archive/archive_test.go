@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -127,7 +126,7 @@ func TestOthersRead(t *testing.T) {
 			docker := e2e.Must(tarball.ImageFromPath(path, nil))(t)
 			e2e.NoError(t, validate.Image(docker))
 			assertSameConfig(t, docker, tc.docker)
-			idx := e2e.Must(layout.ImageIndexFromPath(untar(t, path)))(t)
+			idx := e2e.Must(layout.ImageIndexFromPath(e2e.Untar(t, path)))(t)
 			e2e.NoError(t, validate.Index(idx))
 			m := e2e.Must(idx.IndexManifest())(t)
 			if len(m.Manifests) != 1 || m.Manifests[0].Digest != digest(t, tc.a) {
@@ -143,44 +142,19 @@ func assertSameConfig(t *testing.T, got, want v1.Image) {
 	e2e.Equal(t, "the image that Docker reads", e2e.Must(want.ConfigName())(t), g)
 }
 
-func entries(t *testing.T, path string, each func(*tar.Header, io.Reader)) {
-	t.Helper()
-	f := e2e.Must(os.Open(path))(t)
-	defer f.Close()
-	for tr := tar.NewReader(f); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		e2e.NoError(t, err)
-		each(h, tr)
-	}
-}
-
-func untar(t *testing.T, path string) string {
-	t.Helper()
-	dir := t.TempDir()
-	entries(t, path, func(h *tar.Header, r io.Reader) {
-		to := filepath.Join(dir, filepath.FromSlash(h.Name))
-		e2e.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
-		e2e.NoError(t, os.WriteFile(to, e2e.Must(io.ReadAll(r))(t), 0o644))
-	})
-	return dir
-}
-
 // In a written file, the layers are first, each blob occurs once, and the headers do not
 // depend on this machine.
 func TestLayoutOfFile(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	m := e2e.Must(img.Manifest())(t)
 	var names []string
-	entries(t, file(t, write(t, img)), func(h *tar.Header, _ io.Reader) {
+	for h := range e2e.Tar(t, bytes.NewReader(write(t, img))) {
 		names = append(names, h.Name)
 		want := &tar.Header{Typeflag: tar.TypeReg, Name: h.Name, Size: h.Size, Mode: 0o644, ModTime: h.ModTime, Format: tar.FormatUSTAR}
 		if diff := cmp.Diff(want, h); diff != "" || h.ModTime.Unix() != 0 {
 			t.Errorf("header (-want +got):\n%s", diff)
 		}
-	})
+	}
 	want := []string{
 		"blobs/sha256/" + m.Layers[0].Digest.Hex, "blobs/sha256/" + m.Layers[1].Digest.Hex,
 		"oci-layout", "index.json", "manifest.json",

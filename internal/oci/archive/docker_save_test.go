@@ -1,10 +1,10 @@
 package archive_test
 
 import (
-	"archive/tar"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -105,9 +105,9 @@ func TestRoundTripOfOtherArtifacts(t *testing.T) {
 	f := open(t, file(t, tarOf(t, layoutOf(desc(indexType, idx), blob(idx), blob(signature), blob(config), blob(content), blob(manifest), blob(imageConfig))...)))
 	again := file(t, write(t, f.Artifact))
 	held := map[string]string{}
-	entries(t, again, func(h *tar.Header, r io.Reader) {
-		held[h.Name] = string(e2e.Must(io.ReadAll(r))(t))
-	})
+	for h, text := range e2e.Tar(t, e2e.Must(os.Open(again))(t)) {
+		held[h.Name] = text
+	}
 	for _, text := range []string{idx, signature, config, content, manifest, imageConfig} {
 		e2e.Equal(t, "the text", text, held[blob(text).name])
 	}

@@ -1,11 +1,8 @@
 package remotetest_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -24,13 +21,8 @@ func TestTar(t *testing.T) {
 		t.Error("the tar has no end-of-archive marker")
 	}
 	var got strings.Builder
-	for r := tar.NewReader(bytes.NewReader(content)); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		e2e.NoError(t, err)
-		fmt.Fprintf(&got, "%s %o %q, ", h.Name, h.Mode, e2e.Must(io.ReadAll(r))(t))
+	for h, data := range e2e.Tar(t, bytes.NewReader(content)) {
+		fmt.Fprintf(&got, "%s %o %q, ", h.Name, h.Mode, data)
 	}
 	e2e.Equal(t, "result", `a 755 "", b 755 "content", `, got.String())
 }
