@@ -40,9 +40,7 @@ func largePackage(t *testing.T) string {
 	e2e.NoError(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "crossplane.yaml"), []byte(meta), 0o600)))
 	file := filepath.Join(dir, "large.xpkg")
 	build := e2e.Command(t, "xpkg", "build", "-f", dir, "--embed-runtime-image-tarball", saved, "-o", file)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	e2e.Output(t, build)
 	return file
 }
 

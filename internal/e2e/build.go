@@ -68,6 +68,19 @@ func Command(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// Output runs a command, and returns what it prints on stdout. It stops the test unless the command
+// succeeds.
+func Output(t testing.TB, cmd *exec.Cmd) string {
+	t.Helper()
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%q: %v\n%s%s", cmd.Args, err, out, stderr.String())
+	}
+	return string(out)
+}
+
 // buildProgram compiles a command of this module for an operating system, and returns
 // the path of the program, which needs no other file. The program is in the go
 // command's build cache, so that all test processes and later runs share it. It

@@ -51,9 +51,5 @@ func serveContainers(ctx context.Context, dir string) error {
 // whose images are the programs of DIR, and sets VAR to its endpoint.
 func serveContainersCmd(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := exec.CommandContext(limited(ts), "containers", ts.MkAbs(args[1]))
-	out, err := cmd.StdoutPipe()
-	ts.Check(err)
-	ts.Check(cmd.Start())
-	ts.Defer(func() { interrupt(ts, cmd) })
-	ts.Setenv(args[0], address(ts, out, "listening on "))
+	serveAt(ts, args[0], cmd, cmd.StdoutPipe, "listening on ")
 }

@@ -176,11 +176,8 @@ func setUpCase(t *testing.T, script, work string, env []string) {
 	cmd := exec.CommandContext(e2e.Context(t), "sh", "-e")
 	cmd.Dir, cmd.Env = work, append(os.Environ(), env...)
 	cmd.Stdin = strings.NewReader(strings.ReplaceAll(script, ">/dev/null", ""))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	loaded := regexp.MustCompile(`(?m)^Loaded image(?: ID)?: (.*)$`).FindAllStringSubmatch(string(out), -1)
+	out := e2e.Output(t, cmd)
+	loaded := regexp.MustCompile(`(?m)^Loaded image(?: ID)?: (.*)$`).FindAllStringSubmatch(out, -1)
 	if len(loaded) == 0 {
 		return
 	}

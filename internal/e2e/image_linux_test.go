@@ -22,11 +22,8 @@ func TestImageWithShell(t *testing.T) {
 	docker := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), "docker", args...)
 		cmd.Env = append(os.Environ(), "DOCKER_HOST="+engine.Endpoint().Host)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("docker %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		return strings.TrimSpace(string(out))
+		out := e2e.Output(t, cmd)
+		return strings.TrimSpace(out)
 	}
 	file := filepath.Join(dir, "ci.tar")
 	mustExec(t, e2e.Binary(t), "image", "--base-image", root, "-o", file)

@@ -37,9 +37,7 @@ func testModule(t *testing.T, dir, gomod, sum string) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-trimpath", "-mod=mod", "-modfile="+filepath.Join(at, "go.mod"), "./...")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v:\n%s", err, out)
-	}
+	e2e.Output(t, cmd)
 }
 
 // TestImporter runs the tests of a module that imports the public packages.

@@ -124,9 +124,7 @@ func buildPackage(t *testing.T, dir, name string, b builtPackage) string {
 	file := filepath.Join(dir, name+".xpkg")
 	cmd := e2e.Command(t, append([]string{"xpkg", "build", "-o", file, "-a", "org.example.note=one, two"}, b.args...)...)
 	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	e2e.Output(t, cmd)
 	return file
 }
 

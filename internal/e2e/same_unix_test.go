@@ -120,9 +120,7 @@ func goCache(t *testing.T, b builder, dir string) string {
 	stored, copied := filepath.Join(cache, "xfn-test", "go-build"), filepath.Join(dir, "cache")
 	cmd := exec.CommandContext(e2e.Context(t), "go", "build", "-trimpath", "-o", os.DevNull, ".")
 	cmd.Dir, cmd.Env = filepath.Join(dir, "src"), append(os.Environ(), "GOCACHE="+stored, "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	e2e.Output(t, cmd)
 	mustExec(t, "cp", "-R", stored, copied)
 	return copied
 }
@@ -139,7 +137,5 @@ func own(t *testing.T, dir string, user uint32) {
 
 func mustExec(t testing.TB, name string, args ...string) {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, out)
-	}
+	e2e.Output(t, exec.CommandContext(t.Context(), name, args...))
 }

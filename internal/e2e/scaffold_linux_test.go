@@ -66,9 +66,7 @@ func layoutOfGo(t *testing.T) string {
 	for _, args := range []string{"xpkg init function-hello go-minimal -d .", "xpkg build -f package --embed-runtime-source . -o fn.xpkg"} {
 		cmd := e2e.Command(t, strings.Fields(args)...)
 		cmd.Dir, cmd.Env = dir, env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("xfn %s: %v\n%s", args, err, out)
-		}
+		e2e.Output(t, cmd)
 	}
 	layout := t.TempDir()
 	mustExec(t, "tar", "-C", layout, "-xf", filepath.Join(dir, "fn.xpkg"))
@@ -102,8 +100,7 @@ func (u user) run(t *testing.T, args ...string) string {
 		cmd.Path = u.bin
 	}
 	withUmask(cmd, u.umask)
-	var stderr strings.Builder
-	cmd.Dir, cmd.Stderr = u.dir, &stderr
+	cmd.Dir = u.dir
 	cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+u.cache, "npm_config_registry="+u.npm)
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if u.id != 0 {
@@ -113,11 +110,7 @@ func (u user) run(t *testing.T, args ...string) string {
 	if os.Geteuid() == 0 && !u.online {
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET
 	}
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("xfn %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
-	}
-	return string(out)
+	return e2e.Output(t, cmd)
 }
 
 // make creates a function, builds its package without a network, and renders its example. It

@@ -277,11 +277,7 @@ func sarif(ts *testscript.TestScript, _ bool, _ []string) {
 // VAR to its address. At the end of the script it is interrupted, and must leave no files.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "registry", "serve", args[1:])
-	out, err := cmd.StdoutPipe()
-	ts.Check(err)
-	ts.Check(cmd.Start())
-	ts.Defer(func() { interrupt(ts, cmd) })
-	ts.Setenv(args[0], address(ts, out, "listening on "))
+	serveAt(ts, args[0], cmd, cmd.StdoutPipe, "listening on ")
 }
 
 // serveFunction is "serve-function VAR NAME ARGS…": it starts `xfn function
@@ -289,33 +285,37 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 // the script it is interrupted, and must succeed.
 func serveFunction(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "function", "serve", args[1:])
-	notes, err := cmd.StderrPipe()
-	ts.Check(err)
-	ts.Check(cmd.Start())
-	ts.Defer(func() { interrupt(ts, cmd) })
-	ts.Setenv(args[0], address(ts, notes, "note: serving "+args[1]+" on "))
+	serveAt(ts, args[0], cmd, cmd.StderrPipe, "note: serving "+args[1]+" on ")
 }
 
 // serveAlpha is "serve-alpha VAR ARGS…": it starts `xfn alpha start ARGS`, and sets VAR to
 // its target. At the end of the script it is interrupted, and must succeed.
 func serveAlpha(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"alpha", "start"}, args[1:]...))
-	notes, err := cmd.StderrPipe()
-	ts.Check(err)
-	ts.Check(cmd.Start())
-	ts.Defer(func() { interrupt(ts, cmd) })
-	ts.Setenv(args[0], address(ts, notes, "note: serving containers on "))
+	serveAt(ts, args[0], cmd, cmd.StderrPipe, "note: serving containers on ")
 }
 
 // serveRun is "serve-run VAR ARGS…": it starts `xfn run ARGS`, and sets VAR
 // to its target. At the end of the script it is interrupted, and must succeed.
 func serveRun(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"run"}, args[1:]...))
-	out, err := cmd.StdoutPipe()
+	serveAt(ts, args[0], cmd, cmd.StdoutPipe, "listening on ")
+}
+
+// serveAt starts a server, which prints its address after a prefix, and sets variable to the address.
+// At the end of the script it interrupts the server.
+func serveAt(ts *testscript.TestScript, variable string, cmd *exec.Cmd, pipe func() (io.ReadCloser, error), prefix string) {
+	out, err := pipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
 	ts.Defer(func() { interrupt(ts, cmd) })
-	ts.Setenv(args[0], address(ts, out, "listening on "))
+	line, err := bufio.NewReader(out).ReadString('\n')
+	ts.Check(err)
+	address, ok := strings.CutPrefix(strings.TrimSpace(line), prefix)
+	if !ok {
+		ts.Fatalf("unexpected first line %q", line)
+	}
+	ts.Setenv(variable, address)
 }
 
 // inScript returns a command that runs xfn in the folder of a script, with the
@@ -357,15 +357,4 @@ func interrupt(ts *testscript.TestScript, cmd *exec.Cmd) {
 
 func command(ts *testscript.TestScript, group, name string, args []string) *exec.Cmd {
 	return inScript(ts, append([]string{group, name, "--address", "127.0.0.1:0"}, args...))
-}
-
-// address returns the text after prefix in the first line of r.
-func address(ts *testscript.TestScript, r io.Reader, prefix string) string {
-	line, err := bufio.NewReader(r).ReadString('\n')
-	ts.Check(err)
-	address, ok := strings.CutPrefix(strings.TrimSpace(line), prefix)
-	if !ok {
-		ts.Fatalf("unexpected first line %q", line)
-	}
-	return address
 }

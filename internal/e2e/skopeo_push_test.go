@@ -63,9 +63,7 @@ func (s skopeoSite) thereAndOut(t *testing.T, login, file, name string) {
 	args := append([]string{"xpkg", "push", "-f", file, ref}, s.push...)
 	cmd := e2e.Command(t, args...)
 	cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+login)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	e2e.Output(t, cmd)
 	unpacked := e2e.Untar(t, file)
 	out, raw := filepath.Join(t.TempDir(), "oci"), filepath.Join(t.TempDir(), "dir")
 	skopeo(append([]string{"copy", "--all", "docker://" + ref, "oci:" + out + ":v1"}, s.copies...)...)

@@ -39,13 +39,7 @@ func skopeoCommand(t *testing.T) func(args ...string) []byte {
 		// No trust policy is needed, and the platform may differ from this machine's.
 		args = append([]string{"--insecure-policy", "--override-os", "linux", "--override-arch", "amd64"}, args...)
 		cmd := exec.CommandContext(e2e.Context(t), program, args...)
-		var stderr strings.Builder
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("skopeo %s: %v: %s", strings.Join(args, " "), err, stderr.String())
-		}
-		return out
+		return []byte(e2e.Output(t, cmd))
 	}
 }
 

@@ -138,14 +138,7 @@ type typeScriptFunction struct {
 // run runs xfn in the folder of the function.
 func (f typeScriptFunction) run(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := f.command(t, args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("xfn %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
-	}
-	return string(out)
+	return e2e.Output(t, f.command(t, args...))
 }
 
 // command returns a command of xfn in the folder of the function.

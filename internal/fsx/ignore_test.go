@@ -132,11 +132,7 @@ func TestPatternsLikeGit(t *testing.T) {
 	run := func(stdin string, args ...string) string {
 		cmd := exec.CommandContext(t.Context(), git, args...)
 		cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("git %v: %v", args, err)
-		}
-		return string(out)
+		return e2e.Output(t, cmd)
 	}
 	run("", "init", "-q")
 	got := strings.Split(strings.TrimSuffix(run(strings.Join(files, "\x00"), "check-ignore", "--no-index", "--stdin", "-z"), "\x00"), "\x00")

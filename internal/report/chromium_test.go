@@ -54,14 +54,8 @@ func browse(t *testing.T, file string, args ...string) string {
 		"--user-data-dir=" + profile,
 	}, args...)
 	cmd := exec.CommandContext(e2e.Context(t), chromium(t), append(args, "file://"+file)...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
 	cmd.WaitDelay = 10 * time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("browsing: %v\n%s", err, stderr.String())
-	}
-	return string(out)
+	return e2e.Output(t, cmd)
 }
 
 func save(t *testing.T, html string) string {

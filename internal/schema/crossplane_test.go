@@ -67,8 +67,8 @@ func TestCrossplaneFiles(t *testing.T) {
 
 // TestCrossplaneNewest checks that the newest release is the release of the Go types.
 func TestCrossplaneNewest(t *testing.T) {
-	out := e2e.Must(exec.CommandContext(e2e.Context(t), "go", "list", "-m", "-f", "{{.Version}}", apis).Output())(t)
-	if got, newest := strings.TrimSpace(string(out)), string(schema.Releases()[0]); got != newest {
+	out := e2e.Output(t, exec.CommandContext(e2e.Context(t), "go", "list", "-m", "-f", "{{.Version}}", apis))
+	if got, newest := strings.TrimSpace(out), string(schema.Releases()[0]); got != newest {
 		t.Errorf("go.mod has %s of %s, and the CRDs are of %s; change the release and run TestCrossplaneFiles with -update", got, apis, newest)
 	}
 }
@@ -76,12 +76,9 @@ func TestCrossplaneNewest(t *testing.T) {
 // crossplaneCRDs returns the CRDs in a Go module of Crossplane, by kind.
 func crossplaneCRDs(t *testing.T, module string) map[string]any {
 	t.Helper()
-	out, err := exec.CommandContext(e2e.Context(t), "go", "mod", "download", "-json", module).Output()
-	if err != nil {
-		t.Fatalf("downloading %s: %v: %s", module, err, out)
-	}
+	out := e2e.Output(t, exec.CommandContext(e2e.Context(t), "go", "mod", "download", "-json", module))
 	var downloaded struct{ Dir string }
-	e2e.NoError(t, json.Unmarshal(out, &downloaded))
+	e2e.NoError(t, json.Unmarshal([]byte(out), &downloaded))
 	files, err := filepath.Glob(filepath.Join(downloaded.Dir, "cluster", "crds", "*.yaml"))
 	e2e.NoError(t, err)
 	all := map[string]any{}

@@ -156,11 +156,8 @@ func TestScopes(t *testing.T) {
 // sources returns the folders with the sources of packages.
 func sources(t *testing.T, packages ...string) []string {
 	t.Helper()
-	out, err := exec.CommandContext(e2e.Context(t), "go", append([]string{"list", "-find", "-f", "{{.Dir}}"}, packages...)...).Output()
-	if err != nil {
-		t.Fatalf("finding the sources: %v", err)
-	}
-	dirs := strings.Fields(string(out))
+	out := e2e.Output(t, exec.CommandContext(e2e.Context(t), "go", append([]string{"list", "-find", "-f", "{{.Dir}}"}, packages...)...))
+	dirs := strings.Fields(out)
 	if len(dirs) != len(packages) {
 		t.Fatalf("found %d of %d sources", len(dirs), len(packages))
 	}

@@ -343,7 +343,5 @@ func TestAsUser(t *testing.T) {
 	cmd.Dir = home
 	cmd.Env = append(os.Environ(), "TMPDIR="+home)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("as an ordinary user: %v\n%s", err, out)
-	}
+	e2e.Output(t, cmd)
 }

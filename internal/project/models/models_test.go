@@ -196,9 +196,7 @@ func TestPython(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), python, args...)
 		cmd.Dir = to.Folder(models.Python)
 		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("python3 %q: %v\n%s", args, err, out)
-		}
+		e2e.Output(t, cmd)
 	}
 	files, err := filepath.Glob(to.Dir + "/python/models/org/example/*/*/*.py")
 	if err != nil || len(files) == 0 {

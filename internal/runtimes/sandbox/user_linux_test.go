@@ -24,9 +24,5 @@ func asOrdinaryUser(t *testing.T, env []string, args ...string) string {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), append(env, "TMPDIR="+dir, "HOME="+dir)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("as user %d: %v\n%s", uid, err, out)
-	}
-	return string(out)
+	return e2e.Output(t, cmd)
 }
