@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/google/go-cmp/cmp"
 
 	scaffold "github.com/xfn-dev/xfn/init"
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -196,9 +195,7 @@ func TestTemplateErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: tc.template, Dir: "a/b"})
 			e2e.WantError(t, tc.reason, err, tc.err)
-			if !strings.Contains(string(hint.Of(err)), tc.hint) {
-				t.Errorf("%s: hint %q has no %q", tc.reason, hint.Of(err), tc.hint)
-			}
+			e2e.Has(t, tc.reason, string(hint.Of(err)), tc.hint)
 			if err != nil && strings.Contains(err.Error(), "t0ken") {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
@@ -310,9 +307,7 @@ func TestStopAnywhere(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("%s: stopped at %d: %v", tc.reason, n, err)
 			}
-			if diff := cmp.Diff(before, contents(t, root)); diff != "" {
-				t.Fatalf("%s: stopped at %d, not as it was (-before, +after):\n%s", tc.reason, n, diff)
-			}
+			e2e.Equal(t, fmt.Sprintf("%s: stopped at %d, not as it was", tc.reason, n), before, contents(t, root))
 		}
 		if stopped < 15 {
 			t.Errorf("%s: stopped at %d points only, and not between all files", tc.reason, stopped)

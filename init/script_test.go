@@ -45,9 +45,7 @@ func TestReadAnswer(t *testing.T) {
 			e2e.WantError(t, tc.reason, err, tc.err)
 			rest, err := io.ReadAll(r)
 			e2e.NoError(t, err)
-			if string(rest) != tc.rest {
-				t.Errorf("%s: left %q to the script, want %q", tc.reason, rest, tc.rest)
-			}
+			e2e.Equal(t, tc.reason, tc.rest, string(rest))
 		})
 	}
 }

@@ -59,9 +59,8 @@ func TestSign(t *testing.T) {
 		if s.key != nil {
 			want = signature.Tag(ref.Context(), got.Digest).Name()
 		}
-		if got.Signature != want || got.Signed != s.signed {
-			t.Errorf("%s: got signature %q, signed %t", s.reason, got.Signature, got.Signed)
-		}
+		e2e.Equal(t, s.reason, want, got.Signature)
+		e2e.Equal(t, s.reason, s.signed, got.Signed)
 		if _, by := signatures(t, ref, a, mine, yours); cmp.Diff(s.by, by) != "" {
 			t.Errorf("%s: the keys have %v signatures, want %v", s.reason, by, s.by)
 		}

@@ -74,9 +74,8 @@ func TestBuildWithoutRuntime(t *testing.T) {
 	}
 	e2e.NoError(t, validate.Image(img))
 	m, c := manifestOf(t, img), configOf(t, img)
-	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
-		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
-	}
+	e2e.Equal(t, "result", types.OCIManifestSchema1, m.MediaType)
+	e2e.Equal(t, "result", types.OCIConfigJSON, m.Config.MediaType)
 	if c.OS != "linux" || c.Architecture != "amd64" || !c.Created.Equal(created) || len(c.History) != 2 || !c.History[1].Created.Equal(created) {
 		t.Errorf("config: got %+v", c)
 	}

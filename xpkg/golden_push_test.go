@@ -3,7 +3,6 @@ package xpkg_test
 import (
 	"encoding/json"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -54,9 +53,7 @@ func TestGoldenDamagedFiles(t *testing.T) {
 	for name, want := range map[string]string{"file-garbage": "not a tar file", "file-truncated": "the archive is not an image"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(goldenPush, name, "in", "a.xpkg")
-			if _, err := xpkg.Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want it to contain %q and the file", err, want)
-			}
+			e2e.ErrorHas(t, "error", e2e.Err(xpkg.Open(t.Context(), path)), path, want)
 		})
 	}
 }

@@ -41,9 +41,7 @@ func TestReportOfClosedPipes(t *testing.T) {
 			stderr := e2e.Must(os.Create(filepath.Join(t.TempDir(), "stderr")))(t)
 			defer stderr.Close()
 			e2e.Equal(t, tc.reason, 1, report(terminal.New(os.Stdin, stderr, stderr), "xfn", fmt.Errorf("doing it: %w", tc.err)))
-			if info, err := stderr.Stat(); err != nil || info.Size() > 0 != tc.prints {
-				t.Errorf("%s: got %d bytes, %v", tc.reason, info.Size(), err)
-			}
+			e2e.Equal(t, tc.reason, tc.prints, e2e.Must(stderr.Stat())(t).Size() > 0)
 		})
 	}
 }

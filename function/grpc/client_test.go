@@ -243,9 +243,7 @@ func TestServerThatComesBack(t *testing.T) {
 		e2e.NoError(t, e2e.Err(c.RunFunction(t.Context(), "f", ask("hi"))))
 		cancel()
 		e2e.NoError(t, e2e.Receive(t, served))
-		if _, err := c.RunFunction(t.Context(), "f", ask("hi")); status.Code(err) != codes.Unavailable {
-			t.Errorf("without a server: got %v, want Unavailable", err)
-		}
+		e2e.Equal(t, "without a server", codes.Unavailable, status.Code(e2e.Err(c.RunFunction(t.Context(), "f", ask("hi")))))
 	}
 }
 
@@ -278,8 +276,6 @@ func TestCallEndsWithContext(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("out of time"))
 		defer cancel()
 		_, err := dial(t, addr, grpc.Options{}).RunFunction(ctx, "f", ask(""))
-		if err == nil || err.Error() != `calling function "f": out of time` {
-			t.Errorf("got %v, want the cause of the deadline", err)
-		}
+		e2e.Equal(t, "error", `calling function "f": out of time`, fmt.Sprint(err))
 	})
 }

@@ -31,9 +31,8 @@ func TestWaitReadyEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	err := dial(t, "unix://"+socket(t), grpc.Options{}).WaitReady(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want the deadline and the last error", err)
-	}
+	e2e.ErrorIs(t, "error", err, context.DeadlineExceeded)
+	e2e.ErrorIs(t, "error", err, os.ErrNotExist)
 }
 
 // Options.Dial connects to a target that this machine cannot reach directly.

@@ -133,9 +133,7 @@ func TestConnectionDetails(t *testing.T) {
 			// returns them unchanged.
 			for key, value := range map[string]string{"key": "v", "binary": "\ufffd"} {
 				if _, derived := tc.want[key]; !derived {
-					if got[key] != value {
-						t.Errorf("%s: the XR's %q is %q", tc.reason, key, got[key])
-					}
+					e2e.Equal(t, tc.reason, value, got[key])
 					delete(got, key)
 				}
 			}

@@ -192,9 +192,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("%s: got calls %q", tc.reason, calls)
 			}
 			var fatal *function.FatalError
-			if errors.As(p.err, &fatal) != (name == "Fatal") {
-				t.Errorf("%s: got a %T", tc.reason, p.err)
-			}
+			e2e.Equal(t, tc.reason, name == "Fatal", errors.As(p.err, &fatal))
 		})
 	}
 }

@@ -84,9 +84,8 @@ func TestConfigured(t *testing.T) {
 			}
 			e2e.NoError(t, err)
 			rsp, err := r.RunFunction(t.Context(), b.Name, &fnv1.RunFunctionRequest{})
-			if err != nil || rsp.GetMeta().GetTtl().AsDuration().String() != tc.ttl {
-				t.Errorf("%s: got %v, %v, want the TTL %s", tc.reason, rsp, err, tc.ttl)
-			}
+			e2e.NoError(t, err)
+			e2e.Equal(t, tc.reason, tc.ttl, rsp.GetMeta().GetTtl().AsDuration().String())
 		})
 	}
 }

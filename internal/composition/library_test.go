@@ -10,7 +10,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -98,9 +97,7 @@ func TestLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, err := composition.Load(documents(t, tc.docs...))
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.wantErr)
 				return
 			}
 			e2e.NoError(t, err)
@@ -210,9 +207,7 @@ func TestSelect(t *testing.T) {
 			got, err := library(t, tc.library...).Select(xr)
 			e2e.Equal(t, tc.reason, before, xr)
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(string(hint.Of(err)), tc.wantHint) {
-					t.Fatalf("%s: got %v (hint: %s), want %q", tc.reason, err, hint.Of(err), tc.wantErr)
-				}
+				e2e.ErrorHint(t, tc.reason, err, tc.wantErr, tc.wantHint)
 				return
 			}
 			e2e.NoError(t, err)

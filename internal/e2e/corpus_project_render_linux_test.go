@@ -48,9 +48,8 @@ func TestProjectRenderCorpus(t *testing.T) {
 			cmd.Dir = work
 			cmd.Env = append(os.Environ(), "XFN_CACHE_DIR="+t.TempDir())
 			code, stdout, stderr := runCommand(t, cmd)
-			if code != tc.code || !strings.Contains(stderr, tc.stderr) {
-				t.Errorf("%s: got exit code %d, want %d, and %q in\n%s", tc.reason, code, tc.code, tc.stderr, stderr)
-			}
+			e2e.Equal(t, tc.reason, tc.code, code)
+			e2e.Has(t, tc.reason, stderr, tc.stderr)
 			e2e.Equal(t, tc.reason, e2e.ReadFile(t, filepath.Join(dir, "stdout")), stdout)
 		})
 	}

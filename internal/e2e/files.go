@@ -21,6 +21,16 @@ func ShortDir(t testing.TB) string {
 	return dir
 }
 
+// Glob returns the paths that match a pattern. It stops the test if there are none.
+func Glob(t testing.TB, pattern string) []string {
+	t.Helper()
+	paths := Must(filepath.Glob(pattern))(t)
+	if len(paths) == 0 {
+		t.Fatalf("no file matches %q", pattern)
+	}
+	return paths
+}
+
 // ReadFile returns the text of the file at a path.
 func ReadFile(t testing.TB, elem ...string) string {
 	t.Helper()

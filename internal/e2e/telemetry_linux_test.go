@@ -256,10 +256,7 @@ func isolate(t *testing.T, dir string, args []string) (code int, stdout, stderr 
 // commandsInDocs returns all commands of the generated reference.
 func commandsInDocs(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("../../docs/reference/commands/*.md")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("finding the reference: %q, %v", files, err)
-	}
+	files := e2e.Glob(t, "../../docs/reference/commands/*.md")
 	all := map[string]bool{}
 	for _, file := range files {
 		for _, heading := range regexp.MustCompile(`(?m)^##? xfn (.+)$`).FindAllStringSubmatch(e2e.ReadFile(t, file), -1) {

@@ -3,7 +3,6 @@
 package fsx_test
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -47,9 +46,8 @@ func TestDevice(t *testing.T) {
 		t.Skipf("this system has no device that is always full: %v", err)
 	}
 	err := fsx.WriteFile(full, 0o644, []byte("new"))
-	if !errors.Is(err, syscall.ENOSPC) || strings.Count(err.Error(), full) != 1 {
-		t.Errorf("got %v, want no space left on %s", err, full)
-	}
+	e2e.ErrorIs(t, "error", err, syscall.ENOSPC)
+	e2e.Equal(t, "error", 1, strings.Count(err.Error(), full))
 	if info, err := os.Lstat(full); err != nil || info.Mode()&fs.ModeDevice == 0 {
 		t.Errorf("the device was replaced: %v, %v", info, err)
 	}

@@ -95,13 +95,9 @@ func TestCreateAfterKill(t *testing.T) {
 	e2e.Equal(t, "the child printed", "half", line)
 	const kept = 3
 	e2e.NoError(t, create(t, dir).Close())
-	if n := entries(t, dir); n != kept+1 {
-		t.Errorf("got %d files: Create removed a file of a running process", n)
-	}
+	e2e.Equal(t, "result", kept+1, entries(t, dir))
 	child.Kill(t)
-	if n := entries(t, dir); n != kept+1 {
-		t.Errorf("got %d files: the killed process left none", n)
-	}
+	e2e.Equal(t, "result", kept+1, entries(t, dir))
 	e2e.NoError(t, create(t, dir).Close())
 	e2e.Equal(t, "files", kept, entries(t, dir))
 }

@@ -22,9 +22,7 @@ func begun(t *testing.T, dir, key, content string) *fsx.AtomicFile {
 
 func keep(t *testing.T, f *fsx.AtomicFile) {
 	t.Helper()
-	if ok, err := f.Keep(); !ok || err != nil {
-		t.Fatalf("got %v, %v", ok, err)
-	}
+	e2e.Equal(t, "result", true, e2e.Must(f.Keep())(t))
 }
 
 // sizeOf returns the size of the file that Resume returns for a key.

@@ -99,9 +99,7 @@ func TestFetchBlob(t *testing.T) {
 			if tc.err == "" && moved != size {
 				t.Errorf("%s: %d bytes were reported, want %d", tc.reason, moved, size)
 			}
-			if u, err := d.Usage(); err != nil || u.Leftovers != tc.left {
-				t.Errorf("%s: %d files are left (%v), want %d", tc.reason, u.Leftovers, err, tc.left)
-			}
+			e2e.Equal(t, tc.reason, tc.left, e2e.Must(d.Usage())(t).Leftovers)
 		})
 	}
 }

@@ -3,7 +3,6 @@ package image_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -259,9 +258,8 @@ func TestInterrupted(t *testing.T) {
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "p.xpkg")
 	err = stopping(t, ctx, inner, layers[len(layers)-1], 1000, cancel, path)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(string(hint.Of(err)), "run the command again") {
-		t.Errorf("got %v, hint %q", err, hint.Of(err))
-	}
+	e2e.ErrorIs(t, "error", err, context.Canceled)
+	e2e.Has(t, "error", string(hint.Of(err)), "run the command again")
 	counted := &asked{Handler: inner}
 	e2e.Must(image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{}))(t)
 	holds(t, path, pkg.bytes)

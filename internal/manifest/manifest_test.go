@@ -155,9 +155,7 @@ func TestSyntax(t *testing.T) {
 		{"a file has conflict markers of git", "a: b\n<<<<<<< HEAD\nc: d\n", `2: unresolved git merge conflict | keep one of the two sides, and remove the marks`},
 	} {
 		_, err := manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(tc.text)}.Object()
-		if got := fmt.Sprintf("%v | %s", err, hint.Of(err)); got != "f.yaml:"+tc.want {
-			t.Errorf("%s: got\n\t%s\nwant\n\tf.yaml:%s", tc.reason, got, tc.want)
-		}
+		e2e.Equal(t, tc.reason, "f.yaml:"+tc.want, fmt.Sprintf("%v | %s", err, hint.Of(err)))
 	}
 }
 

@@ -93,9 +93,8 @@ func TestAssemble(t *testing.T) {
 	img := e2e.Must(oci.Assemble(raw(t, src.RawConfigFile), descs, layers...))(t)
 	e2e.NoError(t, validate.Image(img))
 	m := e2e.Must(img.Manifest())(t)
-	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
-		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
-	}
+	e2e.Equal(t, "result", types.OCIManifestSchema1, m.MediaType)
+	e2e.Equal(t, "result", types.OCIConfigJSON, m.Config.MediaType)
 	for i, d := range m.Layers {
 		e2e.Equal(t, fmt.Sprintf("the annotation of layer %d", i), "b", d.Annotations["a"])
 	}

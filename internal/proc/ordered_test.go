@@ -97,7 +97,6 @@ func TestStream(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, enough) || got != last {
-		t.Errorf("got %v after %d", err, got)
-	}
+	e2e.ErrorIs(t, "error", err, enough)
+	e2e.Equal(t, "error", last, got)
 }

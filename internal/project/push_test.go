@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -121,9 +120,7 @@ func TestOpenRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := project.Open(t.Context(), tc.file, tc.repository)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.file) {
-				t.Errorf("%s: got %v (hint %q), want %q", tc.reason, err, hint.Of(err), tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, err, tc.want, tc.file)
 		})
 	}
 }
@@ -144,8 +141,6 @@ func TestFetchedRefuses(t *testing.T) {
 		ref := tag(t, address+"/a/b:v1")
 		e2e.Must(push.Artifact(t.Context(), ref, tc.artifact, push.Options{}))(t)
 		_, err := project.Fetched(t.Context(), ref, fetch)
-		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), "xfn xpkg pull") {
-			t.Errorf("%s: got %v (hint %q), want %q", tc.reason, err, hint.Of(err), tc.want)
-		}
+		e2e.ErrorHint(t, tc.reason, err, tc.want, "xfn xpkg pull")
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/registry"
@@ -30,9 +28,7 @@ func TestForeignDir(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "not empty") || hint.Of(err) == "" {
 			t.Errorf("%s: got %v (hint: %s), want a refusal of %q", theirs, err, hint.Of(err), dir)
 		}
-		if got := files(t, dir); !cmp.Equal(got, []string{theirs}) {
-			t.Errorf("%s: the directory has %v now", theirs, got)
-		}
+		e2e.Equal(t, theirs, []string{theirs}, files(t, dir))
 	}
 }
 

@@ -42,9 +42,8 @@ func TestFullDisk(t *testing.T) {
 		t.Helper()
 		before := files(t, dir)
 		w := send(reg, method, path, strings.NewReader(body))
-		if w.Code != http.StatusInsufficientStorage || decode(w.Body.Bytes()) != "UNKNOWN" {
-			t.Errorf("%s: got %d %s", reason, w.Code, w.Body)
-		}
+		e2e.Equal(t, reason, http.StatusInsufficientStorage, w.Code)
+		e2e.Equal(t, reason, "UNKNOWN", decode(w.Body.Bytes()))
 		left := files(t, dir)
 		if id := filepath.Base(path); len(id) == 36 {
 			before = strings.Split(strings.Replace(strings.Join(before, "\n"), "\nuploads/"+id, "", 1), "\n")

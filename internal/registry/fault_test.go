@@ -47,13 +47,9 @@ func TestConcurrentClients(t *testing.T) {
 	}
 	e2e.Wait(t, &wg)
 	before := heads(t, host)
-	if len(before) != 1 {
-		t.Errorf("got %v, want the one tag that was not deleted", before)
-	}
+	e2e.Equal(t, "result", 1, len(before))
 	stop()
-	if got := files(t, dir); len(got) != 5 {
-		t.Errorf("got %v, want the lock, the journal and three blobs", got)
-	}
+	e2e.Equal(t, "result", 5, len(files(t, dir)))
 	host, _ = start(t, dir)
 	e2e.Equal(t, "after the restart", before, heads(t, host))
 }

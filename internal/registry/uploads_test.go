@@ -100,16 +100,12 @@ func TestOpenUploads(t *testing.T) {
 		if w := begin(); w.Code != http.StatusAccepted {
 			t.Fatalf("after the others have expired: got %d %s", w.Code, w.Body)
 		}
-		if got := files(t, dir); len(got) != 3 {
-			t.Errorf("got %v, want the lock, the upload that is in use, and the new one", got)
-		}
+		e2e.Equal(t, "result", 3, len(files(t, dir)))
 		time.Sleep(time.Hour)
 		if w := send(reg, http.MethodPatch, location, strings.NewReader("x")); w.Code != http.StatusNotFound {
 			t.Errorf("an upload that is too old: got %d %s", w.Code, w.Body)
 		}
-		if got := files(t, dir); len(got) != 1 {
-			t.Errorf("got %v, want only the lock", got)
-		}
+		e2e.Equal(t, "result", 1, len(files(t, dir)))
 	})
 }
 

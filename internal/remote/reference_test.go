@@ -142,10 +142,7 @@ func TestCheckRepository(t *testing.T) {
 // ParseTag accepts exactly the references that the crossplane CLI accepts. The
 // golden cases contain the CLI's results.
 func TestParseTagGolden(t *testing.T) {
-	dirs, err := filepath.Glob("testdata/push/ref-*")
-	if err != nil || len(dirs) == 0 {
-		t.Fatalf("no golden cases: %v", err)
-	}
+	dirs := e2e.Glob(t, "testdata/push/ref-*")
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			args := strings.Fields(e2e.ReadFile(t, dir, "args"))

@@ -337,9 +337,7 @@ func BenchmarkTrace(b *testing.B) {
 					ctx := function.WithStep(b.Context(), fmt.Sprint(i))
 					e2e.NoError(b, e2e.Err(rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{Desired: states[i]})))
 				}
-				if got := rec.Trace("xr").Steps[1].Changes; len(got) != n {
-					b.Fatalf("got %d changes, want %d", len(got), n)
-				}
+				e2e.Equal(b, "changes", n, len(rec.Trace("xr").Steps[1].Changes))
 			}
 		})
 	}

@@ -154,9 +154,7 @@ func TestFromRemoteLayers(t *testing.T) {
 			ref := reference(t, host+"/a/b:v1")
 			e2e.NoError(t, ggcr.Write(ref, img))
 			opts := options(t)
-			if _, err := runtimeimage.FromRemote(t.Context(), client(), ref, opts); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ref.Name()) {
-				t.Errorf("got %v, want %q in it", err, want)
-			}
+			e2e.ErrorHas(t, "error", e2e.Err(runtimeimage.FromRemote(t.Context(), client(), ref, opts)), want, ref.Name())
 			e2e.Empty(t, opts.TempDir)
 		})
 	}

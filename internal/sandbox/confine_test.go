@@ -422,9 +422,7 @@ func TestConfinedStop(t *testing.T) {
 			w.Close()
 			line := lines(t, r)
 			for range 2 {
-				if got := line(); got != "ready" {
-					t.Fatalf("got %q", got)
-				}
+				e2e.Equal(t, "result", "ready", line())
 			}
 			e2e.NoError(t, end.end(p, cancel))
 			if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
@@ -470,9 +468,7 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	}
 	// The next run removes the private directory that the killed run left in the root.
 	spec := confining(t, root, "hello")
-	if left := privateDirs(t, spec); len(left) != 1 {
-		t.Errorf("after kill -9: got %q, want a private directory", left)
-	}
+	e2e.Equal(t, "after kill -9", 1, len(privateDirs(t, spec)))
 	playBy(t, sandbox.Confine, spec)
 	assertNothingLeft(t, spec)
 }

@@ -48,9 +48,7 @@ func TestOutlivesNotItsCaller(t *testing.T) {
 	w.Close()
 	line := lines(t, r)
 	for _, who := range []string{"the function", "a process in its own session"} {
-		if got := line(); got != "ready" {
-			t.Fatalf("%s: got %q", who, got)
-		}
+		e2e.Equal(t, who, "ready", line())
 	}
 	e2e.NoError(t, caller.Process.Kill())
 	_ = e2e.Await(t, caller.Wait) // ignore the error: the caller was killed

@@ -28,12 +28,9 @@ func TestSealWhileBusy(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || busy != 1 {
-		t.Errorf("got %v after %d refusals, want none after 1", err, busy)
-	}
-	if _, err := f.WriteString("x"); !errors.Is(err, unix.EPERM) {
-		t.Errorf("writing to the sealed memfd: got %v, want EPERM", err)
-	}
+	e2e.NoError(t, err)
+	e2e.Equal(t, "result", 1, busy)
+	e2e.ErrorIs(t, "writing to the sealed memfd", e2e.Err(f.WriteString("x")), unix.EPERM)
 }
 
 // TestExecuteOnly checks which files of this program a supervisor executes itself, and not a

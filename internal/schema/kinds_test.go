@@ -52,9 +52,8 @@ func TestFind(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			k, ok := schema.FindKind(kschema.FromAPIVersionAndKind(tc.apiVersion, tc.kind))
-			if ok != tc.want || k.Namespaced != tc.namespaced {
-				t.Errorf("%s: got %t, namespaced %t", tc.reason, ok, k.Namespaced)
-			}
+			e2e.Equal(t, tc.reason, tc.want, ok)
+			e2e.Equal(t, tc.reason, tc.namespaced, k.Namespaced)
 		})
 	}
 }
@@ -123,9 +122,7 @@ func TestKindsNames(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if wrong := find(t, tc.apiVersion, tc.kind).Name(tc.name, false); (len(wrong) == 0) != tc.want {
-				t.Errorf("%s: got %q", tc.reason, wrong)
-			}
+			e2e.Equal(t, tc.reason, tc.want, len(find(t, tc.apiVersion, tc.kind).Name(tc.name, false)) == 0)
 		})
 	}
 }

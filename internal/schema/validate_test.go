@@ -238,9 +238,8 @@ func TestUndeclared(t *testing.T) {
 			for _, f := range definition(t, widgets(tc.spec)).Undeclared() {
 				field, nearest = field+f.Field, nearest+f.Nearest
 			}
-			if field != tc.field || nearest != tc.nearest {
-				t.Errorf("%s: got %q and %q, want %q and %q", tc.reason, field, nearest, tc.field, tc.nearest)
-			}
+			e2e.Equal(t, tc.reason, tc.field, field)
+			e2e.Equal(t, tc.reason, tc.nearest, nearest)
 		})
 	}
 }

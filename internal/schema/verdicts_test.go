@@ -20,10 +20,7 @@ import (
 // TestVerdicts compares the Validator that validate, render and test use, and the defaults
 // that render sets, with the verdicts of an API server.
 func TestVerdicts(t *testing.T) {
-	paths, err := filepath.Glob("testdata/xr/*.yaml")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("there are no cases: %v", err)
-	}
+	paths := e2e.Glob(t, "testdata/xr/*.yaml")
 	for _, path := range paths {
 		xrds, cases := storedCases(t, path)
 		for _, c := range cases {
@@ -111,9 +108,7 @@ func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
 	if diff := cmp.Diff(c.Stored, ownFields(u.Object)); (diff == "") != (len(removed) == 0) {
 		t.Errorf("with defaults, and with %q, which is removed (-want +got):\n%s", removed, diff)
 	}
-	if want := c.Namespace != nil && u.GetNamespace() != *c.Namespace && *c.Namespace == ""; cleared != want {
-		t.Errorf("want the namespace cleared: %t, got %t", want, cleared)
-	}
+	e2e.Equal(t, "result", c.Namespace != nil && u.GetNamespace() != *c.Namespace && *c.Namespace == "", cleared)
 }
 
 func document(t *testing.T, obj map[string]any) manifest.Document {

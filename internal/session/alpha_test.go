@@ -15,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -193,9 +192,7 @@ func TestAlphaRefuses(t *testing.T) {
 			inputs := alphaInputs
 			tc.change(&c, &inputs)
 			_, err := renderOne(t.Context(), session.Open(c), inputs)
-			if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(string(hint.Of(err)), tc.hint) {
-				t.Errorf("%s: got %v (%s), want %s (%s)", tc.reason, err, hint.Of(err), tc.err, tc.hint)
-			}
+			e2e.ErrorHint(t, tc.reason, err, tc.err, tc.hint)
 		})
 	}
 }

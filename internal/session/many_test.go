@@ -90,9 +90,7 @@ func TestOrderAndBound(t *testing.T) {
 	s := open(t, session.Config{Runners: function.Mux{"f": busy}}, map[string]string{"composition.yaml": steps("f"), "many.yaml": many(200)})
 	got := e2e.Must(names(t, s, session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"}))(t)
 	for i, name := range got {
-		if want := fmt.Sprintf("x%d", i); name != want {
-			t.Fatalf("result %d is %s", i, name)
-		}
+		e2e.Equal(t, fmt.Sprintf("result %d", i), fmt.Sprintf("x%d", i), name)
 	}
 	e2e.Equal(t, "the number of results", 200, len(got))
 	if limit := int64(runtime.GOMAXPROCS(0)); most.Load() > limit {
@@ -108,9 +106,8 @@ func TestEachEndsTheRender(t *testing.T) {
 		n++
 		return full
 	})
-	if !errors.Is(err, full) || n != 1 {
-		t.Errorf("got %v after %d results", err, n)
-	}
+	e2e.ErrorIs(t, "error", err, full)
+	e2e.Equal(t, "calls", 1, n)
 }
 
 func TestCancelEndsTheRender(t *testing.T) {

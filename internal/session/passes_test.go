@@ -347,9 +347,8 @@ func TestReadySince(t *testing.T) {
 				return fmt.Sprintf(`{"desired": {"resources": {"a": {"ready": %q, "resource": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"call": "%d"}}}}}}`, ready, call)
 			}
 			got := e2e.Must(session.RenderPasses(t.Context(), passRunner(t, thing), passRequest(t, render.V2), len(tc.ready), nil))(t)
-			if got.Passes != len(tc.ready) || got.ReadySince != tc.want {
-				t.Errorf("%s: got %d of %d passes, want %d", tc.reason, got.ReadySince, got.Passes, tc.want)
-			}
+			e2e.Equal(t, tc.reason, len(tc.ready), got.Passes)
+			e2e.Equal(t, tc.reason, tc.want, got.ReadySince)
 		})
 	}
 }

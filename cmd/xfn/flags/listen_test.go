@@ -2,6 +2,7 @@ package flags_test
 
 import (
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -39,9 +40,7 @@ func TestAt(t *testing.T) {
 	}
 	e2e.Equal(t, "a target is a URL", "unix:///a%2520b%23", flags.DialTarget(&net.UnixAddr{Name: "/a%20b#", Net: "unix"}))
 	e2e.Equal(t, "a relative path needs another form", "unix:s", flags.DialTarget(&net.UnixAddr{Name: "s", Net: "unix"}))
-	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
-		t.Errorf("the socket was not removed: %v", err)
-	}
+	e2e.ErrorIs(t, "the socket was not removed", e2e.Err(os.Lstat(socket)), fs.ErrNotExist)
 }
 
 // Listen replaces the socket of a killed process, but not a regular file.

@@ -20,9 +20,7 @@ func TestLockUse(t *testing.T) {
 	l := flags.Lock{Locked: true, LockFile: filepath.Join(t.TempDir(), "absent.lock")}
 	l.Use(&lock.Lock{Functions: []lock.Image{{Reference: reference, Digest: digest}}})
 	e2e.NoError(t, l.Load())
-	if got, err := l.Pin()(ref); err != nil || got.Identifier() != digest {
-		t.Errorf("got %v and error %v, want the digest %s", got, err, digest)
-	}
+	e2e.Equal(t, "result", digest, e2e.Must(l.Pin()(ref))(t).Identifier())
 }
 
 // TestLockAllow checks which images may be used without a digest if the lock lacks them.

@@ -100,9 +100,8 @@ func TestCloseOutlivesItsContext(t *testing.T) {
 		}
 		return stuck
 	}, failed)
-	if !errors.Is(err, failed) || !errors.Is(err, stuck) {
-		t.Errorf("got %v, want both errors", err)
-	}
+	e2e.ErrorIs(t, "error", err, failed)
+	e2e.ErrorIs(t, "error", err, stuck)
 }
 
 func TestCause(t *testing.T) {

@@ -2,10 +2,10 @@ package xpkg_test
 
 import (
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language/languages"
 )
 
@@ -16,8 +16,6 @@ func TestLanguageHelp(t *testing.T) {
 		t.Fatal("BuildCmd has no field Language")
 	}
 	for _, l := range languages.All() {
-		if help := field.Tag.Get("help"); !strings.Contains(help, l.Name) {
-			t.Errorf("want %q in the help, got %q", l.Name, help)
-		}
+		e2e.Has(t, "result", field.Tag.Get("help"), l.Name)
 	}
 }

@@ -214,9 +214,8 @@ func TestErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := dial(t, serve(t, tc.runner)).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Input: tc.input})
-			if err == nil || err.Error() != tc.want || string(hint.Of(err)) != tc.hint {
-				t.Errorf("%s: got %v, with the hint %q", tc.reason, err, hint.Of(err))
-			}
+			e2e.Equal(t, tc.reason, tc.want, fmt.Sprint(err))
+			e2e.Equal(t, tc.reason, tc.hint, string(hint.Of(err)))
 		})
 	}
 }
@@ -224,9 +223,8 @@ func TestErrors(t *testing.T) {
 func TestNoServer(t *testing.T) {
 	target := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	_, err := dial(t, target).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"})
-	if status.Code(err) != codes.Unavailable || !strings.Contains(string(hint.Of(err)), "xfn alpha start") {
-		t.Errorf("got %v, with the hint %q", err, hint.Of(err))
-	}
+	e2e.Equal(t, "result", codes.Unavailable, status.Code(err))
+	e2e.Has(t, "result", string(hint.Of(err)), "xfn alpha start")
 }
 
 // TestNothingElseIsServed checks that no other service, such as health, exists.

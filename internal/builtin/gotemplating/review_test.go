@@ -79,9 +79,7 @@ func fatal(t *testing.T, o gotemplating.Options, request string) string {
 func fatalOf(t *testing.T, r function.Runner, request string) string {
 	t.Helper()
 	results, _ := answerOf(t, r, request).(map[string]any)["results"].([]any)
-	if len(results) != 1 {
-		t.Fatalf("got the results %v", results)
-	}
+	e2e.Equal(t, "the results", 1, len(results))
 	return results[0].(map[string]any)["message"].(string)
 }
 

@@ -31,10 +31,7 @@ var onPurpose = map[string]string{
 // function-patch-and-transform accepts has no integrity error. An input that the
 // function rejects has one.
 func TestGolden(t *testing.T) {
-	requests, err := filepath.Glob("../../../testdata/golden/pt/*/request.yaml")
-	if err != nil || len(requests) == 0 {
-		t.Fatalf("no golden cases found: %v", err)
-	}
+	requests := e2e.Glob(t, "../../../testdata/golden/pt/*/request.yaml")
 	for _, path := range requests {
 		dir := filepath.Dir(path)
 		t.Run(filepath.Base(dir), func(t *testing.T) {

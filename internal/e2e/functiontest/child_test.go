@@ -78,9 +78,7 @@ func TestChildServes(t *testing.T) {
 	client := dial(t, sock)
 	e2e.NoError(t, client.WaitReady(t.Context()))
 	rsp := e2e.Must(client.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "hi"}}}`)))(t)
-	if got := rsp.GetMeta().GetTag(); got != "hi" {
-		t.Errorf("got %q, want the literal response", got)
-	}
+	e2e.Equal(t, "result", "hi", rsp.GetMeta().GetTag())
 
 	e2e.NoError(t, cmd.Process.Signal(os.Interrupt))
 	e2e.WantError(t, "an interrupted child must exit with status 0", e2e.Await(t, cmd.Wait), "")
@@ -157,9 +155,7 @@ func TestChildMisbehaves(t *testing.T) {
 			cmd, stderr := start(t, tc.behavior, "", tc.flags...)
 			_ = e2e.Await(t, cmd.Wait)
 			e2e.Equal(t, tc.reason+": exit", tc.exit, cmd.ProcessState.ExitCode())
-			if !strings.Contains(stderr.String(), tc.stderr) {
-				t.Errorf("%s: stderr %q does not contain %q", tc.reason, stderr, tc.stderr)
-			}
+			e2e.Has(t, tc.reason, stderr.String(), tc.stderr)
 		})
 	}
 }

@@ -30,10 +30,7 @@ type recorded struct {
 }
 
 func TestLiteralAnswersAsRecorded(t *testing.T) {
-	files, err := filepath.Glob("testdata/calls/*.jsonl")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recorded calls: %v", err)
-	}
+	files := e2e.Glob(t, "testdata/calls/*.jsonl")
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
 			for _, call := range readCalls(t, file) {
@@ -69,9 +66,8 @@ func replay(t *testing.T, call recorded) {
 	e2e.NoError(t, protojson.Unmarshal(call.Request, req))
 	got, err := functiontest.Literal().RunFunction(t.Context(), call.Function, req)
 	if call.Error != nil {
-		if status.Code(err) != call.Error.Code || status.Convert(err).Message() != call.Error.Message {
-			t.Errorf("error: got %v, want code %v and message %q", err, call.Error.Code, call.Error.Message)
-		}
+		e2e.Equal(t, "error", call.Error.Code, status.Code(err))
+		e2e.Equal(t, "error", call.Error.Message, status.Convert(err).Message())
 		return
 	}
 	e2e.NoError(t, err)

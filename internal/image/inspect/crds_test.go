@@ -76,9 +76,7 @@ func TestCollectCRDs(t *testing.T) {
 			e2e.WriteFile(t, "file.yaml", tc.yaml)
 			all, err := inspect.CollectCRDs(t.Context(), []string{"file.yaml"}, inspect.CRDOptions{Registry: host, Follow: tc.follow})
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
-				}
+				e2e.ErrorHas(t, tc.reason, err, tc.err)
 				return
 			}
 			e2e.NoError(t, err)

@@ -145,9 +145,7 @@ func TestKilledWhileUnpacking(t *testing.T) {
 				t.Fatalf("the process was not killed in the middle: it left %q", left)
 			}
 			root := e2e.Must(unpack(t, imageOf(t, tc.then), rootfs.Options{Dir: dir}))(t)
-			if left := leftovers(t, dir); len(left) != 0 {
-				t.Errorf("%s: %q was not removed", tc.reason, left)
-			}
+			e2e.Equal(t, tc.reason, 0, len(leftovers(t, dir)))
 			want := contentOf(t, mustUnpack(t, imageOf(t, tc.then), false))
 			e2e.Equal(t, tc.reason, want, contentOf(t, root.Path))
 		})

@@ -57,9 +57,7 @@ func TestBuildRefuses(t *testing.T) {
 			if err == nil {
 				built.Images.Close()
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), tc.hint) {
-				t.Errorf("%s: got error %v with hint %q, want %q and %q", tc.reason, err, hint.Of(err), tc.want, tc.hint)
-			}
+			e2e.ErrorHint(t, tc.reason, err, tc.want, tc.hint)
 		})
 	}
 }

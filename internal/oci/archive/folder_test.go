@@ -151,7 +151,5 @@ func TestOpenFolderOfFile(t *testing.T) {
 	path := file(t, []byte("hello"))
 	e2e.ErrorHas(t, "archive.OpenFolder", e2e.Err(archive.OpenFolder(path)), "expected a directory, got a file")
 	gone := filepath.Join(t.TempDir(), "gone")
-	if _, err := archive.OpenFolder(gone); err == nil || !strings.Contains(err.Error(), gone) || !strings.Contains(err.Error(), "no such file") {
-		t.Errorf("got %v", err)
-	}
+	e2e.ErrorHas(t, "error", e2e.Err(archive.OpenFolder(gone)), gone, "no such file")
 }

@@ -91,9 +91,7 @@ func TestOpenTaggedRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := file(t, tarOf(t, tc.members...))
-			if _, err := archive.OpenTagged(t.Context(), path); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
-				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
-			}
+			e2e.ErrorHas(t, tc.reason, e2e.Err(archive.OpenTagged(t.Context(), path)), tc.want, path)
 		})
 	}
 	// The name of a layer is its digest, which reading verifies.

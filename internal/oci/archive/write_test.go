@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 
@@ -69,9 +70,7 @@ func TestWriteFullDisk(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	whole := len(write(t, img))
 	for left := 0; left < whole; left += 512 {
-		if err := archive.Write(t.Context(), &disk{left, full}, img, "", nil); !errors.Is(err, full) {
-			t.Fatalf("after %d bytes: got %v, want %v", left, err, full)
-		}
+		e2e.ErrorIs(t, fmt.Sprintf("after %d bytes", left), archive.Write(t.Context(), &disk{left, full}, img, "", nil), full)
 	}
 }
 

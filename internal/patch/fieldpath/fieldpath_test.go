@@ -170,9 +170,8 @@ func TestExpand(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := path(t, tc.path).Expand(object(t, from))
-			if text(err) != tc.wantErr || fieldpath.IsNotFound(err) != tc.notFound {
-				t.Errorf("%s: got error %v (not found: %t)", tc.reason, err, fieldpath.IsNotFound(err))
-			}
+			e2e.Equal(t, tc.reason, tc.wantErr, text(err))
+			e2e.Equal(t, tc.reason, tc.notFound, fieldpath.IsNotFound(err))
 			var texts []string
 			for _, p := range got {
 				texts = append(texts, p.String())

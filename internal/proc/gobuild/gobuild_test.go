@@ -162,9 +162,7 @@ func TestBuildRefuses(t *testing.T) {
 				t.Fatalf("%s: no error", tc.reason)
 			}
 			for _, want := range append(tc.want, opts.Dir) {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %q is not in %q", tc.reason, want, err)
-				}
+				e2e.ErrorHas(t, tc.reason, err, want)
 			}
 			e2e.Equal(t, tc.reason, tc.hint, hint.Of(err) != "")
 			e2e.Empty(t, filepath.Dir(opts.Output))
@@ -176,9 +174,7 @@ func TestBuildExplainsOtherLanguages(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "main.py"), "print()\n")
 	err := gobuild.Build(t.Context(), options(t, dir))
-	if want := "expected source code in Go"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(string(hint.Of(err)), "another language") {
-		t.Errorf("got %v (hint: %s), want %q and a hint", err, hint.Of(err), want)
-	}
+	e2e.ErrorHint(t, "error", err, "expected source code in Go", "another language")
 }
 
 // TestBuildExplainsCgo checks that the error names a file with func main that is left out because

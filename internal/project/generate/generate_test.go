@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
@@ -125,9 +124,7 @@ func TestFunctionRefuses(t *testing.T) {
 			}
 			_, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), tc.options)
 			advice := strings.Replace(tc.advice, "FILE", tc.options.Pipeline, 1)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), advice) {
-				t.Errorf("%s: got %v with the hint %q", tc.reason, err, hint.Of(err))
-			}
+			e2e.ErrorHint(t, tc.reason, err, tc.want, advice)
 			e2e.Error(t, tc.reason+": files were written", e2e.Err(os.Stat(filepath.Join(dir, "functions"))))
 		})
 	}

@@ -183,9 +183,7 @@ func TestForeign(t *testing.T) {
 	t.Cleanup(func() { p.remove(t, created.ID) })
 	_, err = p.render().Start(t.Context(), fn(image, "name", name))
 	e2e.ErrorHas(t, "a container without the port", err, `container "xfn-test-mine" publishes no port 9443/tcp`)
-	if got := strings.Join(p.containers(t, "name", name), " "); got != "exited" {
-		t.Errorf("a stopped container: got %q after the render", got)
-	}
+	e2e.Equal(t, "a stopped container", "exited", strings.Join(p.containers(t, "name", name), " "))
 	p.remove(t, created.ID)
 	p.makeMine(t, image, name)
 	for _, tc := range []struct{ cleanup, want string }{{"", "exited"}, {"Orphan", "running"}, {"", "running"}, {"Remove", ""}} {

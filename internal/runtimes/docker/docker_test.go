@@ -31,15 +31,10 @@ func TestStartAndStop(t *testing.T) {
 	if want := `^xfn\.test/function:volume in container xfn-f-[a-z0-9]{10}$`; !regexp.MustCompile(want).MatchString(instance.Detail) {
 		t.Errorf("detail: got %q, want %s", instance.Detail, want)
 	}
-	id, err := img.ConfigName()
-	if err != nil || instance.Identity != id.String() {
-		t.Errorf("identity: got %q, want the image's %s, %v", instance.Identity, id, err)
-	}
+	e2e.Equal(t, "identity", e2e.Must(img.ConfigName())(t).String(), instance.Identity)
 	e2e.Equal(t, "containers", "running", p.ours(t))
 	end(t, instance)
-	if got := p.ours(t); got != "" {
-		t.Errorf("got containers %q after Stop", got)
-	}
+	e2e.Equal(t, "result", "", p.ours(t))
 }
 
 // TestPackageFile checks that a package file is loaded into the engine once. Later starts

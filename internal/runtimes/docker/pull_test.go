@@ -171,9 +171,8 @@ func TestPullPrivate(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), "ada", "secret"))
 	image := p.pushed(t, host, &authn.Basic{Username: "ada", Password: "secret"})
 	_, err := p.render().Start(t.Context(), fn(image))
-	if err == nil || !strings.Contains(err.Error(), `pulling image "`+image+`": `) || string(hint.Of(err)) != "if the image is private, log in with: docker login "+host {
-		t.Errorf("got %v, hint %q", err, hint.Of(err))
-	}
+	e2e.ErrorHas(t, "error", err, `pulling image "`+image+`": `)
+	e2e.Equal(t, "error", "if the image is private, log in with: docker login "+host, string(hint.Of(err)))
 	for password, works := range map[string]bool{"wrong": false, "secret": true} {
 		config := p.config()
 		config.Remote = remote.New(remote.Options{Keychain: keys{host: authn.AuthConfig{Username: "ada", Password: password}}})
@@ -241,7 +240,5 @@ func TestPullOnce(t *testing.T) {
 	e2e.NoError(t, p.render().Prepare(t.Context(), all...))
 	e2e.Equal(t, "result", []string{"pulling " + image}, p.events.texts(progress.Step))
 	err := p.render().Prepare(t.Context(), fn("xfn.test/a:v1", "pull-policy", "Never"), fn("xfn.test/b:v1", "pull-policy", "Never"))
-	if err == nil || !strings.Contains(err.Error(), `"xfn.test/a:v1"`) || !strings.Contains(err.Error(), `"xfn.test/b:v1"`) {
-		t.Errorf("got %v, want an error with all missing images", err)
-	}
+	e2e.ErrorHas(t, "error", err, `"xfn.test/a:v1"`, `"xfn.test/b:v1"`)
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )
@@ -60,9 +59,7 @@ func TestNetwork(t *testing.T) {
 	config := p.config()
 	config.StartTimeout = time.Second
 	_, err := docker.New(config).Start(t.Context(), fn(image, "network", network, "name", "xfn-test-member"))
-	if err == nil || !strings.Contains(err.Error(), "xfn-test-member") || !strings.Contains(string(hint.Of(err)), `run xfn in a container of network "xfn-test-network"`) {
-		t.Errorf("got %v, hint %q", err, hint.Of(err))
-	}
+	e2e.ErrorHint(t, "error", err, "xfn-test-member", `run xfn in a container of network "xfn-test-network"`)
 	// This machine is not a member of the network: it reaches the container by its IP
 	// address.
 	orphan := fn(image, "network", network, "name", "xfn-test-member", "cleanup", "Orphan", "target", p.memberOf(t, image, network))
@@ -214,7 +211,5 @@ func TestRemoteLoopback(t *testing.T) {
 	config := p.config()
 	config.Environment = dockerengine.Environment{Host: "tcp://" + net.JoinHostPort(name, at)}
 	_, err = docker.New(config).Start(t.Context(), fn(image))
-	if err == nil || !strings.Contains(err.Error(), "the port of the function is published on 127.0.0.1 of "+name) || !strings.Contains(string(hint.Of(err)), prefix+"publish-address: 0.0.0.0") {
-		t.Errorf("got %v, hint %q", err, hint.Of(err))
-	}
+	e2e.ErrorHint(t, "error", err, "the port of the function is published on 127.0.0.1 of "+name, prefix+"publish-address: 0.0.0.0")
 }

@@ -173,9 +173,7 @@ func assertAnswers(t *testing.T, r function.Runner) {
 		t.Error(err)
 		return
 	}
-	if got := rsp.GetMeta().GetTag(); got != "hi" {
-		t.Errorf("got %q, want the literal response", got)
-	}
+	e2e.Equal(t, "result", "hi", rsp.GetMeta().GetTag())
 }
 
 func stop(t *testing.T, fn *runtimes.Instance) {

@@ -101,9 +101,7 @@ func TestCancel(t *testing.T) {
 		one := line.next(t)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("took too long"))
 		defer cancel()
-		if _, err := fn.RunFunction(ctx, "f", request(t, `{}`)); err == nil || err.Error() != `calling function "f": took too long` {
-			t.Errorf("got %v, want the cause", err)
-		}
+		e2e.Equal(t, "error", `calling function "f": took too long`, fmt.Sprint(e2e.Err(fn.RunFunction(ctx, "f", request(t, `{}`)))))
 		e2e.NoError(t, fn.Stop(ctx))
 		assertReaped(t, one.pid)
 		assertEmpty(t, tmp)

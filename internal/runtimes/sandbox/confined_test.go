@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -49,9 +48,8 @@ func TestAdvice(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := string(hint.Of(advise(&tc.err)))
-			if !strings.Contains(got, tc.want) || !strings.Contains(got, "{runtime} Process") {
-				t.Errorf("%s: got %q, want %q and the runtime Process", tc.reason, got, tc.want)
-			}
+			e2e.Has(t, tc.reason, got, tc.want)
+			e2e.Has(t, tc.reason, got, "{runtime} Process")
 		})
 	}
 }

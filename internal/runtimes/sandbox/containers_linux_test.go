@@ -165,9 +165,7 @@ func TestContainersFail(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "running container ") {
 				t.Errorf("%s: got error %v, want one with %q", tc.reason, err, tc.want)
 			}
-			if got != "" {
-				t.Errorf("got %.100q with an error", got)
-			}
+			e2e.Equal(t, "result", "", got)
 		})
 	}
 	assertNothingLeft(t, unique("timeout"))
@@ -175,10 +173,7 @@ func TestContainersFail(t *testing.T) {
 
 func TestContainersMost(t *testing.T) {
 	w := newWorld(t)
-	got, err := w.run(t, alpha.ContainerRequest{}, "write", "104857600")
-	if len(got) != 100<<20 || err != nil {
-		t.Errorf("got %d bytes and error %v, want all of 100 MiB", len(got), err)
-	}
+	e2e.Equal(t, "result", 100<<20, len(e2e.Must(w.run(t, alpha.ContainerRequest{}, "write", "104857600"))(t)))
 }
 
 func TestContainersMemory(t *testing.T) {
@@ -376,10 +371,7 @@ func unique(arg string) string { return fmt.Sprintf("%s-%d", arg, os.Getpid()) }
 // assertNothingLeft fails the test if a process exists whose last argument is arg.
 func assertNothingLeft(t *testing.T, arg string) {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("listing processes: %d, %v", len(files), err)
-	}
+	files := e2e.Glob(t, "/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		line, _ := os.ReadFile(file) // ignore an error: the process may have ended
 		if bytes.HasSuffix(line, []byte("\x00"+arg+"\x00")) {

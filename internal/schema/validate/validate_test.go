@@ -379,9 +379,8 @@ func TestOrder(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, enough) || n != 500 {
-		t.Errorf("got %v after %d", err, n)
-	}
+	e2e.ErrorIs(t, "error", err, enough)
+	e2e.Equal(t, "calls", 500, n)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough)
 	e2e.ErrorIs(t, "Documents", v.Documents(ctx, appDocuments(10), func(validate.Result) error { return nil }), enough)
@@ -409,7 +408,6 @@ func TestCancelInList(t *testing.T) {
 		cancel(enough)
 		return nil
 	})
-	if !errors.Is(err, enough) || n != 1 {
-		t.Errorf("got %v after %d results", err, n)
-	}
+	e2e.ErrorIs(t, "error", err, enough)
+	e2e.Equal(t, "calls", 1, n)
 }

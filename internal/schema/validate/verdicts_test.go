@@ -2,7 +2,6 @@ package validate_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -34,9 +33,8 @@ func TestVerdicts(t *testing.T) {
 				want = validate.Valid
 			}
 			for _, r := range v.Objects(t.Context(), tc.Object) {
-				if r.Status != want || !strings.Contains(fmt.Sprint(r.Faults), tc.Refused) {
-					t.Errorf("%s: want %s and %q, got %s and %q", tc.Reason, want, tc.Refused, r.Status, r.Faults)
-				}
+				e2e.Equal(t, tc.Reason, want, r.Status)
+				e2e.Has(t, tc.Reason, fmt.Sprint(r.Faults), tc.Refused)
 			}
 		})
 	}
