@@ -14,11 +14,9 @@ import (
 
 func TestReadAnswer(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		input  string
-		want   scaffold.Answer
-		err    string
-		rest   string
+		reason, input string
+		want          scaffold.Answer
+		err, rest     string
 	}{
 		"Y":        {"y is yes", "y\nrest", scaffold.Yes, "", "rest"},
 		"Yes":      {"yes is yes", "yes\n", scaffold.Yes, "", ""},

@@ -22,11 +22,9 @@ import (
 
 func TestRunScript(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		script string
-		mode   os.FileMode
-		stdout string
-		err    string
+		reason, script string
+		mode           os.FileMode
+		stdout, err    string
 	}{
 		"Fails":         {"the error has the exit code of the script", "#!/bin/sh\nexit 7\n", 0o755, "", "exit status 7"},
 		"Killed":        {"the error has the signal that ended the script", "#!/bin/sh\nkill -9 $$\n", 0o755, "", "signal: killed"},

@@ -28,11 +28,10 @@ func TestErrors(t *testing.T) {
 	cert := remotetest.NewCertificate(t)
 	signed := func(t *testing.T) string { return cert.Serve(t, remotetest.Handler()) }
 	cases := map[string]struct {
-		reason string
-		host   func(*testing.T) string
-		client http.RoundTripper
-		err    string
-		hint   string
+		reason    string
+		host      func(*testing.T) string
+		client    http.RoundTripper
+		err, hint string
 	}{
 		"AuthRight":   {"credentials give access", auth, right, "", ""},
 		"AuthWrong":   {"a wrong password is refused", auth, wrong, "refused the credentials", "docker login"},

@@ -114,10 +114,9 @@ func TestDryRun(t *testing.T) {
 func TestMount(t *testing.T) {
 	base := e2e.Must(random.Image(1000, 2))(t)
 	cases := map[string]struct {
-		reason    string
-		annotated string
-		from      []string
-		mounted   bool
+		reason, annotated string
+		from              []string
+		mounted           bool
 	}{
 		"Base":      {"the base image in the package's annotations is mounted from", "HOST/gold/base:v1", nil, true},
 		"Named":     {"a repository in MountFrom is mounted from", "", []string{"gold/none", "gold/base"}, true},

@@ -22,11 +22,7 @@ func TestRenderOperation(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: once, generation: 3}\nspec: {retryLimit: 2, pipeline: [{step: a, functionRef: {name: f}}]}\n"
 	const done = `{"conditions":[{"lastTransitionTime":"2024-01-01T00:00:00Z","observedGeneration":3,"reason":"PipelineSuccess","status":"True","type":"Succeeded"},{"lastTransitionTime":"2024-01-01T00:00:00Z","observedGeneration":3,"reason":"ValidPipeline","status":"True","type":"ValidPipeline"},{"lastTransitionTime":"2024-01-01T00:00:00Z","observedGeneration":3,"reason":"ReconcileSuccess","status":"True","type":"Synced"}]`
-	cases := map[string]struct {
-		reason, operation, response string
-		status, applied, warnings   string
-		err                         string
-	}{
+	cases := map[string]struct{ reason, operation, response, status, applied, warnings, err string }{
 		"Nothing":  {reason: "a pipeline may apply nothing", operation: head, response: "{}", status: done + "}"},
 		"Complete": {reason: "a complete Operation is not run", operation: head + "status: {conditions: [{type: Succeeded, status: 'False', reason: X}]}", status: `{"conditions":[{"lastTransitionTime":"2024-01-01T00:00:00Z","reason":"X","status":"False","type":"Succeeded"}]}`},
 		"Limit":    {reason: "an Operation is not run after retryLimit failures", operation: head + "status: {failures: 2}", status: `{"conditions":[{"lastTransitionTime":"2024-01-01T00:00:00Z","observedGeneration":3,"reason":"ReconcileSuccess","status":"True","type":"Synced"},{"lastTransitionTime":"2024-01-01T00:00:00Z","message":"failure limit of 2 reached","observedGeneration":3,"reason":"PipelineError","status":"False","type":"Succeeded"}],"failures":2}`},

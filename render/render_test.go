@@ -72,11 +72,9 @@ var profiles = []render.Profile{render.V2, render.Classic}
 func TestComposed(t *testing.T) {
 	const bolt = `"apiVersion": "parts.gold.test/v1", "kind": "Bolt"`
 	cases := map[string]struct {
-		reason  string
-		xr      string
-		desired string
-		path    []string
-		want    map[render.Profile]any
+		reason, xr, desired string
+		path                []string
+		want                map[render.Profile]any
 	}{
 		"PrefixCutAtDash": {
 			"a name prefix that is cut at a dash gets no second dash",

@@ -28,11 +28,8 @@ func TestNames(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		name   string
-		url    string
-		files  bool
-		found  bool
+		reason, name, url string
+		files, found      bool
 	}{
 		"Bundled":      {"go is a bundled template", "go", "", true, true},
 		"SameName":     {"a short name is usually the name of the repository", "function-template-go", "https://github.com/crossplane/function-template-go", false, true},

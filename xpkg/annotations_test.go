@@ -28,10 +28,8 @@ func TestBuildAnnotates(t *testing.T) {
 	const oci = "org.opencontainers.image."
 	always := map[string]string{oci + "created": "2026-01-02T03:04:05Z", oci + "title": "fn"}
 	cases := map[string]struct {
-		reason string
-		meta   map[string]string
-		flags  map[string]string
-		want   map[string]string
+		reason            string
+		meta, flags, want map[string]string
 	}{
 		"Nothing": {"every package is annotated with its name and creation time", nil, nil, nil},
 		"All": {

@@ -227,11 +227,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 func TestDefaultFileName(t *testing.T) {
 	a := build(t, aPackage("Function", "fn"))
 	hex := e2e.Must(a.Digest())(t).Hex[:12]
-	cases := map[string]struct {
-		reason string
-		name   string
-		want   string
-	}{
+	cases := map[string]struct{ reason, name, want string }{
 		"Plain":  {"the file name is the package name and the digest", "pkg-under-test", "pkg-under-test-" + hex},
 		"None":   {"without a package name, the file name is the digest", "", hex},
 		"Dashes": {"dashes at the start and end of a package name are removed", "--", hex},

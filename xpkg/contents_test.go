@@ -55,10 +55,9 @@ func unmarked(t testing.TB, layers ...[]byte) v1.Image {
 func TestPackageYAMLOfLayers(t *testing.T) {
 	type layers [][]string
 	cases := map[string]struct {
-		reason string
-		layers layers
-		want   string
-		err    string
+		reason    string
+		layers    layers
+		want, err string
 	}{
 		"First":        {"the first file named package.yaml in a layer is read", layers{{"a", "package.yaml", "b/package.yaml"}}, "1", ""},
 		"Top":          {"the file of the top layer has priority", layers{{"package.yaml"}, {"a", "b", "c/package.yaml"}}, "2", ""},
@@ -123,11 +122,10 @@ func TestPackageYAMLBounds(t *testing.T) {
 	}
 	stopped := errors.New("the user stopped it")
 	cases := map[string]struct {
-		reason string
-		header []byte
-		repeat bool
-		mark   string
-		want   string
+		reason     string
+		header     []byte
+		repeat     bool
+		mark, want string
 	}{
 		"Bytes":       {"the size of an entry is limited", header("big", 5<<30), false, "", "larger than 4 GiB"},
 		"Entries":     {"the number of entries is limited", header("a", 0), true, "", "more files"},

@@ -119,11 +119,7 @@ func TestPackageYAMLOfFlattenedImage(t *testing.T) {
 }
 
 func TestMetadataRefuses(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		yaml   string
-		want   string
-	}{
+	cases := map[string]struct{ reason, yaml, want string }{
 		"None":    {"a package without metadata is refused", "---\n" + crdYAML + "---\n", "no object of meta.pkg.crossplane.io"},
 		"NotYAML": {"a package.yaml that is not YAML is refused", "a: [", "package.yaml:1: "},
 		"Split":   {"a package.yaml with an invalid separator is refused", "--- x", "package.yaml:1: "},
@@ -209,10 +205,9 @@ func TestJoin(t *testing.T) {
 	nowhere = e2e.Must(mutate.ConfigFile(nowhere, config))(t)
 	annotated := e2e.Must(xpkg.Annotate(amd64, map[string]string{"a": "b"}))(t)
 	cases := map[string]struct {
-		reason string
-		files  []xpkg.Target
-		want   []string
-		err    []string
+		reason    string
+		files     []xpkg.Target
+		want, err []string
 	}{
 		"Images":   {"the index has the images in the order of the files", []xpkg.Target{{Path: "b", Artifact: arm64}, {Path: "a", Artifact: amd64}}, []string{"linux/arm64", "linux/amd64"}, nil},
 		"Indexes":  {"the images of an index are added to the result", []xpkg.Target{{Path: "i", Artifact: both}, {Path: "a", Artifact: amd64}}, []string{"linux/s390x", "linux/ppc64le", "linux/amd64"}, nil},

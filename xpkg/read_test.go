@@ -228,10 +228,9 @@ func TestReadLinks(t *testing.T) {
 		t.Skip("Windows requires a privilege to create links")
 	}
 	cases := map[string]struct {
-		reason string
-		links  map[string]string
-		ignore string
-		want   string
+		reason       string
+		links        map[string]string
+		ignore, want string
 	}{
 		"Chain":       {"a link to a link is followed", map[string]string{"p/a.yaml": "b", "p/b": "sub/real.txt"}, "", ""},
 		"Absolute":    {"an absolute link inside the root is followed", map[string]string{"p/a.yaml": "{root}/p/sub/real.txt"}, "", ""},

@@ -42,9 +42,8 @@ func TestReadOrder(t *testing.T) {
 
 func TestReadIgnores(t *testing.T) {
 	cases := map[string]struct {
-		reason  string
-		pattern string
-		want    []string
+		reason, pattern string
+		want            []string
 	}{
 		"None":      {"an empty pattern ignores no file", "", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
 		"File":      {"a pattern matches the whole path below the root", "a.yaml", []string{"b.yaml", "sub/a.yaml"}},
@@ -89,10 +88,8 @@ func TestReadLeavesOut(t *testing.T) {
 func TestReadExamplesRoot(t *testing.T) {
 	one := "kind: A\n\n...\n\n---\n"
 	cases := map[string]struct {
-		reason string
-		root   string
-		want   string
-		none   bool
+		reason, root, want string
+		none               bool
 	}{
 		"None":      {"without a root there are no examples", "", "", true},
 		"Missing":   {"a default root that does not exist gives no examples", "examples", "", true},

@@ -15,10 +15,9 @@ import (
 func TestPolicy(t *testing.T) {
 	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	cases := map[string]struct {
-		reason string
-		policy builtin.Policy
-		pkg    string
-		want   string
+		reason    string
+		policy    builtin.Policy
+		pkg, want string
 	}{
 		"Published":     {"a tag of crossplane-contrib is replaced by a builtin", builtin.Policy{}, "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1", "function-dummy"},
 		"AnyHost":       {"the host is ignored, since mirrors keep the path", builtin.Policy{Mode: builtin.Auto}, "ghcr.io/crossplane-contrib/function-dummy:v9.9.9", "function-dummy"},

@@ -75,12 +75,7 @@ func sequencerSummary(rsp *fnv1.RunFunctionResponse) string {
 }
 
 func TestSequencerVersions(t *testing.T) {
-	cases := map[string]struct {
-		reason  string
-		version string
-		input   string
-		want    string
-	}{
+	cases := map[string]struct{ reason, version, input, want string }{
 		"NoUsages":   {"deletion sequencing is unknown before v0.4.0", "v0.3.0", "{enableDeletionSequencing: true}", `unknown name "enableDeletionSequencing"`},
 		"Usages":     {"v0.4.0 has deletion sequencing", "v0.4.0", "{enableDeletionSequencing: true, rules: [{sequence: [a, b]}]}", "b-a-usage"},
 		"UsageUses":  {"before v0.5.0, a Usage uses the resource before it", "v0.4.0", "{enableDeletionSequencing: true, rules: [{sequence: [a, u]}]}", "u-a-usage"},

@@ -15,11 +15,10 @@ import (
 
 func TestParseSettings(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		in     []string
-		want   builtin.Settings
-		err    string
-		hint   string
+		reason    string
+		in        []string
+		want      builtin.Settings
+		err, hint string
 	}{
 		"All": {
 			"every setting of both builtins is accepted",
@@ -141,10 +140,9 @@ func TestExplain(t *testing.T) {
 	const pt = "crossplane-contrib/function-patch-and-transform"
 	mapped := builtin.Policy{Mode: builtin.Off, Repositories: map[string]string{"ghcr.io/acme/pt": "patch-and-transform"}}
 	cases := map[string]struct {
-		reason string
-		policy builtin.Policy
-		pkg    string
-		want   string
+		reason    string
+		policy    builtin.Policy
+		pkg, want string
 	}{
 		"Contrib":   {"a package of crossplane-contrib in the range", builtin.Policy{}, "xpkg.crossplane.io/" + pt + ":v0.10.8", "the owner of the package is crossplane-contrib; version v0.10.8 is in the range v0.8.0 to below v0.11.0"},
 		"Outside":   {"a version outside of the range", builtin.Policy{}, pt + ":v0.7.0", "the owner of the package is crossplane-contrib; version v0.7.0 is not in the range v0.8.0 to below v0.11.0"},

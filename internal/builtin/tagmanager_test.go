@@ -69,12 +69,7 @@ func TestTagManagerSpecIsNoObject(t *testing.T) {
 func TestTagManagerVersions(t *testing.T) {
 	const environment = "{addTags: [{type: FromEnvironmentFieldPath, fromFieldPath: t}]}"
 	const unknown = "cannot get Function input from *v1.RunFunctionRequest: cannot get function input *v1beta1.ManagedTags from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.ManagedTags: json: cannot unmarshal JSON string into Go v1beta1.ManagedTags: unknown object member name \"removeTags\""
-	cases := map[string]struct {
-		reason  string
-		version string
-		input   string
-		want    string
-	}{
+	cases := map[string]struct{ reason, version, input, want string }{
 		"NoRemove":      {"removeTags is unknown before v0.3.0", "v0.2.0", "{removeTags: [{keys: [x]}]}", unknown},
 		"Remove":        {"v0.3.0 has removeTags", "v0.3.0", "{removeTags: [{keys: [x]}]}", `"tags":{}`},
 		"NoEnvironment": {"FromEnvironmentFieldPath is an unknown type before v0.8.0", "v0.7.2", environment, `"tags":{"x":"v"}`},

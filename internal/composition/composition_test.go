@@ -84,10 +84,9 @@ func TestMatch(t *testing.T) {
 		return map[string]any{"crossplane": map[string]any{"compositionSelector": map[string]any{"matchLabels": labels}}}
 	}
 	cases := map[string]struct {
-		reason           string
-		apiVersion, kind string
-		spec             map[string]any
-		text, want       string
+		reason, apiVersion, kind string
+		spec                     map[string]any
+		text, want               string
 	}{
 		"Good":         {"the same kind and version match", "gold.test/v1", "XWidget", nil, widgets, ""},
 		"Kind":         {"another kind is an error with both kinds", "gold.test/v1", "XGadget", nil, widgets, "is for kind XWidget, but the composite resource \"alpha\" is of kind XGadget"},

@@ -44,11 +44,9 @@ func library(t *testing.T, texts ...string) *composition.Library {
 
 func TestLoad(t *testing.T) {
 	cases := map[string]struct {
-		reason      string
-		docs        []string
-		want        []string
-		wantIgnored []string
-		wantErr     string
+		reason                  string
+		docs, want, wantIgnored []string
+		wantErr                 string
 	}{
 		"Empty": {reason: "an empty folder is an empty library"},
 		"Both": {
@@ -113,10 +111,7 @@ func TestLoad(t *testing.T) {
 
 func TestXRDs(t *testing.T) {
 	l := library(t, xrdFor("v1", "XWidget", ", claimNames: {kind: Widget}"), xrdFor("v2", "XGadget", ""))
-	cases := map[string]struct {
-		reason, object      string
-		wantXRD, wantClaims string
-	}{
+	cases := map[string]struct{ reason, object, wantXRD, wantClaims string }{
 		"XR":      {"an XRD is found by the kind of its XRs", "{apiVersion: gold.test/v1, kind: XWidget}", "XWidget", ""},
 		"Version": {"an XRD is found for each version", "{apiVersion: gold.test/v9, kind: XGadget}", "XGadget", ""},
 		"Claim":   {"a claim's kind finds the XRD that offers it", "{apiVersion: gold.test/v1, kind: Widget}", "", "XWidget"},
@@ -143,12 +138,9 @@ func TestSelect(t *testing.T) {
 	two := append(slices.Clone(one), compositionFor("XWidget", "b", "size: small"), compositionFor("XGadget", "c", "size: big"))
 	with := func(xrd string) []string { return append(slices.Clone(two), xrd) }
 	cases := map[string]struct {
-		reason   string
-		library  []string
-		spec     string
-		want     string
-		wantErr  string
-		wantHint string
+		reason                        string
+		library                       []string
+		spec, want, wantErr, wantHint string
 	}{
 		"Only":       {reason: "the only Composition for a kind is selected", library: one, spec: "{}", want: "a"},
 		"None":       {reason: "no Composition for a kind is an error", library: two[2:], spec: "{}", wantErr: "no Composition is for XWidget of apiVersion gold.test/v1", wantHint: "compositeTypeRef"},

@@ -175,11 +175,10 @@ func TestMemoryLimit(t *testing.T) {
 		render   = "render xr.yaml composition.yaml functions.yaml"
 	)
 	cases := map[string]struct {
-		reason      string
-		template    string
-		composition string // instead of one with template
-		args        string
-		want        string // stderr without notes
+		reason, template string
+		composition      string // instead of one with template
+		args             string
+		want             string // stderr without notes
 	}{
 		"Enough": {reason: "an ordinary render succeeds with a small limit", args: render + " --memory-limit=96Mi"},
 		"List": {

@@ -21,11 +21,10 @@ const childEnv = "ATOMICFILE_TEST_CHILD"
 func TestWrite(t *testing.T) {
 	broken := errors.New("broken")
 	cases := map[string]struct {
-		reason string
-		before string
-		write  func(io.Writer) error
-		want   string
-		err    error
+		reason, before string
+		write          func(io.Writer) error
+		want           string
+		err            error
 	}{
 		"New":         {"a new file has the written content", "", text("new"), "new", nil},
 		"Replace":     {"an old file is replaced", "old", text("new"), "new", nil},

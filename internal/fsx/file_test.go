@@ -124,9 +124,8 @@ func TestCause(t *testing.T) {
 	_, absent := os.Open("absent")
 	other := errors.New("other")
 	cases := map[string]struct {
-		reason string
-		err    error
-		want   error
+		reason    string
+		err, want error
 	}{
 		"Path":    {"the path and the operation are removed", &fs.PathError{Op: "open", Path: "p", Err: other}, other},
 		"Link":    {"the paths of a link are removed", &os.LinkError{Op: "rename", Old: "a", New: "b", Err: other}, other},

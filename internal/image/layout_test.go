@@ -78,11 +78,7 @@ func TestOpenLocalErrors(t *testing.T) {
 		return dir
 	}
 	layer := digestOf(t, layers[0])
-	cases := map[string]struct {
-		reason string
-		path   string
-		err    string
-	}{
+	cases := map[string]struct{ reason, path, err string }{
 		"Absent":    {"a missing path is an error", filepath.Join(t.TempDir(), "absent"), "no such file"},
 		"NoLayout":  {"a folder without oci-layout is an error", t.TempDir(), "it has no oci-layout"},
 		"NoIndex":   {"a layout without an index is an error", spoil(func(dir string) { e2e.NoError(t, os.Remove(filepath.Join(dir, "index.json"))) }), "index.json"},

@@ -19,11 +19,9 @@ import (
 
 func TestPlatforms(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		there  []string
-		want   string
-		got    string
-		err    string
+		reason         string
+		there          []string
+		want, got, err string
 	}{
 		"Exact":        {reason: "the requested platform is chosen", there: []string{"linux/amd64", "linux/arm64"}, want: "linux/arm64", got: "linux/arm64"},
 		"First":        {reason: "the first of equal platforms is chosen", there: []string{"windows/amd64", "linux/amd64"}, want: "linux/amd64", got: "linux/amd64"},

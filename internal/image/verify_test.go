@@ -95,11 +95,10 @@ func TestArtifact(t *testing.T) {
 	shared := value[v1.Image](t)(mutate.AppendLayers(b, value[[]v1.Layer](t)(a.Layers())...))
 	mine, yours := remotetest.Key(t), remotetest.Key(t)
 	cases := map[string]struct {
-		reason    string
-		a         oci.Artifact
-		blobs     int
-		layers    []string
-		platforms []string
+		reason            string
+		a                 oci.Artifact
+		blobs             int
+		layers, platforms []string
 	}{
 		"Image": {"an image has a manifest, a config and two layers", a, 4, layersOf(t, a), []string{"linux/amd64"}},
 		"Index": {"layers that two images of an index share are counted once", index(a, shared), 1 + 2*2 + 4, layersOf(t, shared), []string{"linux/amd64", "linux/arm64"}},

@@ -33,9 +33,8 @@ func TestRead(t *testing.T) {
 	defaults := project.Paths{APIs: "apis", Functions: "functions", Examples: "examples", Tests: "tests", Operations: "operations", Schemas: "schemas"}
 	both := []string{"amd64", "arm64"}
 	cases := map[string]struct {
-		reason     string
-		name, text string
-		want       project.Project
+		reason, name, text string
+		want               project.Project
 	}{
 		"Defaults": {
 			"fields that are missing have the defaults of the crossplane CLI", project.File, crossplane,
@@ -124,9 +123,8 @@ func TestRead(t *testing.T) {
 
 func TestReadFindsAllProblems(t *testing.T) {
 	cases := map[string]struct {
-		reason     string
-		name, text string
-		want       []string // each is a part of one line of the error
+		reason, name, text string
+		want               []string // each is a part of one line of the error
 	}{
 		"Functions": {
 			"each listed function has its own problems", project.File, crossplane + `  functions:
@@ -211,9 +209,8 @@ func TestReadFindsAllProblems(t *testing.T) {
 
 func TestReadWarns(t *testing.T) {
 	cases := map[string]struct {
-		reason     string
-		name, text string
-		want       []string
+		reason, name, text string
+		want               []string
 	}{
 		"Unknown":      {"an unknown field has the name that was meant", project.File, crossplane + "  dependancies: []\n", []string{":6: spec.dependancies: there is no such field: is it dependencies?"}},
 		"Documents":    {"only the first document is read", project.File, crossplane + "---\nkind: Other\n", []string{":7: the project file has further documents"}},

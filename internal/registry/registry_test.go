@@ -201,10 +201,9 @@ func TestJournal(t *testing.T) {
 	good := `{"method":"PUT","repository":"a","reference":"v1","mediaType":"x/y","manifest":"e30="}` + "\n"
 	unlawful := `{"method":"DELETE","repository":"a","reference":"v0"}` + "\n"
 	cases := map[string]struct {
-		reason  string
-		journal string
-		tags    []string
-		err     string
+		reason, journal string
+		tags            []string
+		err             string
 	}{
 		"Empty":    {"an empty journal has no changes", "", nil, ""},
 		"Whole":    {"the changes of the journal are replayed", good, []string{"v1"}, ""},

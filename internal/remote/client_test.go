@@ -194,10 +194,9 @@ func auths(host string, a auth) any {
 
 func TestCredentials(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		config func(host string) any
-		err    string
-		hint   string
+		reason    string
+		config    func(host string) any
+		err, hint string
 	}{
 		"Right": {"credentials of the configuration are used", func(host string) any { return auths(host, auth{"username": user, "password": password}) }, "", ""},
 		"Auth":  {"an encoded user name and password are used", func(host string) any { return auths(host, auth{"auth": "Z29sZDpzM2NyZXQ="}) }, "", ""},

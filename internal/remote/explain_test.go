@@ -28,12 +28,10 @@ import (
 
 func TestExplainServers(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		host   func(*testing.T) string
-		skip   bool
-		plain  bool
-		err    string
-		hint   string
+		reason      string
+		host        func(*testing.T) string
+		skip, plain bool
+		err, hint   string
 	}{
 		"Unreachable": {
 			reason: "the error names the host and the cause",
@@ -123,12 +121,11 @@ func TestExplainEcho(t *testing.T) {
 	login := map[string]string{"username": user, "password": password}
 	whoever := func(string, *http.Request) bool { return true }
 	cases := map[string]struct {
-		reason    string
-		auth      map[string]string
-		challenge string
-		refuse    func(path string, r *http.Request) bool
-		says      string
-		shown     string
+		reason      string
+		auth        map[string]string
+		challenge   string
+		refuse      func(path string, r *http.Request) bool
+		says, shown string
 	}{
 		"Nothing":        {"a message without a secret is in the error", login, "Basic", whoever, "no", " (DENIED: no)"},
 		"BasicHeader":    {"the whole header is not repeated", login, "Basic", whoever, "{header}", ""},
@@ -185,10 +182,9 @@ func TestExplain(t *testing.T) {
 		return &url.Error{Op: "Get", URL: "https://r.example/v2/?token=" + password, Err: err}
 	}
 	cases := map[string]struct {
-		reason string
-		err    error
-		want   string
-		hint   string
+		reason     string
+		err        error
+		want, hint string
 	}{
 		"UnknownHost": {
 			"a host that DNS does not have is unknown",

@@ -58,14 +58,9 @@ func TestSilence(t *testing.T) {
 	t.Parallel()
 	const host, note = "https://registry.example.org", `"registry.example.org" has not responded for 5s; the request fails after `
 	cases := map[string]struct {
-		reason string
-		method string
-		url    string
-		idle   time.Duration
-		dial   time.Duration
-		want   time.Duration
-		took   time.Duration
-		note   string
+		reason, method, url    string
+		idle, dial, want, took time.Duration
+		note                   string
 	}{
 		"Ping":     {"a registry may have to start before it answers a ping", http.MethodGet, host + "/v2/", 0, 0, time.Minute, time.Minute, note + "1m0s"},
 		"Read":     {"a registry answers a request to read soon", http.MethodHead, host + "/v2/a/manifests/b", 0, 0, time.Minute, time.Minute, note + "1m0s"},

@@ -16,14 +16,7 @@ const (
 )
 
 func TestParseTag(t *testing.T) {
-	cases := map[string]struct {
-		reason   string
-		in       string
-		registry string
-		want     string
-		err      string
-		hint     string
-	}{
+	cases := map[string]struct{ reason, in, registry, want, err, hint string }{
 		"Full":            {reason: "a full reference is unchanged", in: "r.example/a/b:v1", want: "r.example/a/b:v1"},
 		"FullWins":        {reason: "the default registry is only for references without a registry", in: "r.example/a/b:v1", registry: "other.example", want: "r.example/a/b:v1"},
 		"Port":            {reason: "a name with a port is a registry", in: "host:5000/a:v1", want: "host:5000/a:v1"},
@@ -86,13 +79,7 @@ func TestCheckTag(t *testing.T) {
 }
 
 func TestParseReference(t *testing.T) {
-	cases := map[string]struct {
-		reason   string
-		in       string
-		registry string
-		want     string
-		err      string
-	}{
+	cases := map[string]struct{ reason, in, registry, want, err string }{
 		"Tag":          {reason: "a reference to read may have a tag", in: "r.example/a:v1", want: "r.example/a:v1"},
 		"Digest":       {reason: "a reference to read may have a digest", in: "r.example/a@" + sha, want: "r.example/a@" + sha},
 		"TagAndDigest": {reason: "a tag before a digest is ignored", in: "r.example/a:v1@" + sha, want: "r.example/a@" + sha},

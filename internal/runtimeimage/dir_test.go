@@ -210,11 +210,10 @@ func TestFromDirBeneath(t *testing.T) {
 		),
 	}
 	cases := map[string]struct {
-		reason  string
-		workdir string
-		files   map[string]string
-		want    map[string]int64 // modes of the directories in the new layer
-		err     string
+		reason, workdir string
+		files           map[string]string
+		want            map[string]int64 // modes of the directories in the new layer
+		err             string
 	}{
 		"Kept":         {"engines use the mode of the last layer", "/", map[string]string{"tmp/a": "", "opt/b/": ""}, map[string]int64{"tmp": 0o1777, "opt": 0o750, "opt/b": 0o755}, ""},
 		"Parent":       {"parent directories keep their modes", "/tmp/a/b", map[string]string{"c": ""}, map[string]int64{"tmp": 0o1777, "tmp/a": 0o755, "tmp/a/b": 0o755}, ""},

@@ -30,9 +30,8 @@ func indexOf(images ...v1.Image) v1.ImageIndex {
 func TestFromLayout(t *testing.T) {
 	a, b := image(t, "amd64"), image(t, "arm64")
 	cases := map[string]struct {
-		reason string
-		dir    string
-		want   []v1.Image
+		reason, dir string
+		want        []v1.Image
 	}{
 		"Image":   {"a layout can have one image", remotetest.Layout(t, a), []v1.Image{a}},
 		"Index":   {"a layout can have one index", remotetest.Layout(t, indexOf(a, b)), []v1.Image{a, b}},
@@ -65,11 +64,7 @@ func TestFromLayoutRefuses(t *testing.T) {
 	missing := remotetest.Layout(t, image(t, "amd64"))
 	blobs := e2e.Glob(t, filepath.Join(missing, "blobs/sha256/*"))
 	e2e.NoError(t, os.Remove(blobs[0]))
-	cases := map[string]struct {
-		reason string
-		dir    string
-		want   string
-	}{
+	cases := map[string]struct{ reason, dir, want string }{
 		"NoLayout": {"a directory without oci-layout is an error", t.TempDir(), "no oci-layout"},
 		"Missing":  {"a missing blob is an error", missing, "sha256:" + filepath.Base(blobs[0]) + " is missing"},
 		"NoImage":  {"an empty layout is an error", remotetest.Layout(t), "lists no image"},

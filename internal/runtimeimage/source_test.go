@@ -177,10 +177,9 @@ func TestGoSourceIsRepeatable(t *testing.T) {
 
 func TestGoSourceRefuses(t *testing.T) {
 	cases := map[string]struct {
-		reason    string
-		main      string
-		platforms []v1.Platform
-		want      string
+		reason, main string
+		platforms    []v1.Platform
+		want         string
 	}{
 		"DoesNotCompile": {"errors of the compiler are shown", "package main\n\nfunc main() { oops() }\n", []v1.Platform{amd64, arm64}, "undefined: oops"},
 		"Library":        {"a library is an error", "package lib\n", []v1.Platform{amd64}, "library"},

@@ -119,11 +119,7 @@ func TestFromTarballCompressesOnce(t *testing.T) {
 	rc := e2e.Must(e2e.Must(random.Layer(5000, types.OCIUncompressedLayer))(t).Uncompressed())(t)
 	var plain bytes.Buffer
 	e2e.Must(plain.ReadFrom(rc))(t)
-	cases := map[string]struct {
-		reason string
-		diffID string
-		want   string
-	}{
+	cases := map[string]struct{ reason, diffID, want string }{
 		"Right": {"a shared layer is compressed once", sum(t, plain.Bytes()).String(), ""},
 		"Wrong": {"a layer must match the digest in the config", sum(t, nil).String(), "in its config"},
 	}

@@ -13,12 +13,9 @@ import (
 
 func TestMemoryLimit(t *testing.T) {
 	cases := map[string]struct {
-		reason  string
-		kind    string
-		options string
-		own     string
-		files   map[string]string
-		want    int64
+		reason, kind, options, own string
+		files                      map[string]string
+		want                       int64
 	}{
 		"Own":      {"version 2 has the limit of the own group", "cgroup2", "rw", "0::/a/b\n", map[string]string{"a/b/memory.max": "1000\n"}, 1000},
 		"Above":    {"the limit of a group above is lower", "cgroup2", "rw", "0::/a/b\n", map[string]string{"a/b/memory.max": "1000\n", "a/memory.max": "500\n"}, 500},

@@ -32,10 +32,7 @@ func TestMakeCgroupFailsQuietly(t *testing.T) {
 	limits := sandbox.Limits{Memory: 64 << 20, CPU: 500, PIDs: 10}
 	dir := t.TempDir()
 	readOnly := filepath.Join(dir, "nothing")
-	for _, tc := range []struct {
-		name, reason   string
-		mountinfo, own string
-	}{
+	for _, tc := range []struct{ name, reason, mountinfo, own string }{
 		{"Nothing", "no cgroups are mounted", "", "0::/\n"},
 		{"Garbage", "malformed kernel files are ignored", "- - -\n36 x - cgroup2\n - cgroup\n", ":::\n::\n0\n"},
 		{"Missing", "the group does not exist", mountinfo(readOnly, "/", "cgroup2", "rw"), "0::/a\n"},

@@ -88,11 +88,10 @@ func TestConfinedEscape(t *testing.T) {
 	}
 
 	for _, tc := range []struct {
-		name     string
-		reason   string
-		act      []string
-		want     string // a regular expression for the whole output
-		landlock int    // the Landlock version that the case needs
+		name, reason string
+		act          []string
+		want         string // a regular expression for the whole output
+		landlock     int    // the Landlock version that the case needs
 	}{
 		{"HostFile", "the host's files do not exist, or are closed", []string{"cat", secret}, host, 1},
 		{"HostFileByParents", "/.. is /", []string{"cat", "/../../../../../.." + secret}, host, 1},

@@ -250,10 +250,8 @@ func TestEscapeByWorkingDirectory(t *testing.T) {
 
 func TestEscapeByMountpoint(t *testing.T) {
 	for _, tc := range []struct {
-		reason string
-		name   string
-		target string
-		want   string // part of the error; empty if the sandbox starts and does not follow the link
+		reason, name, target string
+		want                 string // part of the error; empty if the sandbox starts and does not follow the link
 	}{
 		{"an absolute link would lead to the host's directory", "proc", "/etc", "/proc in the root of the image is not a directory"},
 		{"a relative link could lead out", "dev", "../../../../../etc", "/dev in the root of the image is not a directory"},

@@ -14,9 +14,8 @@ import (
 // end is an error.
 func TestInstruct(t *testing.T) {
 	for _, tc := range []struct {
-		reason  string
-		replies string
-		want    string // part of the error; empty for no error
+		reason, replies string
+		want            string // part of the error; empty for no error
 	}{
 		{"the supervisor reports its limits, and closes", `{}{"Landlock":1}`, ""},
 		{"the supervisor reports why the function cannot run", `{}{}{"Error":"no program"}`, "no program"},

@@ -69,11 +69,10 @@ func TestStartFindsProgram(t *testing.T) {
 		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755), os.WriteFile(filepath.Join(root, file), data, mode)))
 	}
 	for _, tc := range []struct {
-		name, reason string
-		program      string
-		env          []string
-		dir          string
-		want         string // part of the error; empty for no error
+		name, reason, program string
+		env                   []string
+		dir                   string
+		want                  string // part of the error; empty for no error
 	}{
 		{"Absolute", "an absolute path is not changed", "/opt/tool", nil, "", ""},
 		{"Relative", "a relative path starts at the working directory", "./tool", nil, "/opt", ""},

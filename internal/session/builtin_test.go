@@ -121,11 +121,10 @@ func TestCrosscheck(t *testing.T) {
 		rsp.GetDesired().GetResources()["thing"].Ready = fnv1.Ready_READY_TRUE
 	}
 	cases := map[string]struct {
-		reason   string
-		name     string
-		change   func(*fnv1.RunFunctionResponse)
-		packages map[string]string
-		want     string
+		reason, name string
+		change       func(*fnv1.RunFunctionResponse)
+		packages     map[string]string
+		want         string
 	}{
 		"Alike":       {"equal answers pass", "function-patch-and-transform", alike, map[string]string{"function-patch-and-transform": "pt.xpkg"}, ""},
 		"Managed":     {"a function with the package manager's name is checked", "crossplane-contrib-function-patch-and-transform", alike, map[string]string{"crossplane-contrib-function-patch-and-transform": "pt.xpkg"}, ""},

@@ -35,13 +35,11 @@ func TestContainerChoice(t *testing.T) {
 	forbidden, absent := errors.New("user namespaces are forbidden"), errors.New("no engine is here")
 	const stranger = "ghcr.io/acme/f:v1"
 	cases := map[string]struct {
-		reason          string
-		pkg             string
-		sandbox, docker *prober
-		config          session.Config
-		want, note      string
-		wantErr         string
-		askedDocker     int
+		reason, pkg         string
+		sandbox, docker     *prober
+		config              session.Config
+		want, note, wantErr string
+		askedDocker         int
 	}{
 		"Sandbox":       {"a sandbox is preferred, and the engine is not probed", stranger, &prober{}, &prober{}, session.Config{}, "Sandbox", "", "", 0},
 		"Forbidden":     {"an engine replaces a forbidden sandbox, with a note", stranger, &prober{err: forbidden}, &prober{}, session.Config{}, "Docker", "functions run in Docker, because sandboxes are not available: user namespaces are forbidden", "", 1},

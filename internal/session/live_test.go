@@ -40,8 +40,7 @@ func TestDump(t *testing.T) {
 	cases := map[string]struct {
 		reason, observed string
 		want             []string
-		wantUID          string
-		wantErr          string
+		wantUID, wantErr string
 	}{
 		"Own": {
 			"an XR observes the dumped resources that its resourceRefs name, and has its dumped UID",

@@ -13,10 +13,9 @@ import (
 
 func TestNestedErrors(t *testing.T) {
 	cases := map[string]struct {
-		reason         string
-		library        []string
-		xr             string
-		want, wantHint string
+		reason             string
+		library            []string
+		xr, want, wantHint string
 	}{
 		"RootSelects": {
 			"an error of a first XR without a Composition has no path",

@@ -264,10 +264,9 @@ func TestBadInput(t *testing.T) {
 	good := map[string]string{"composition.yaml": steps("function-dummy"), "functions.yaml": fn("function-dummy", "crossplane-contrib/function-dummy:v1", "")}
 	required := session.Inputs{Required: []string{"o.yaml"}, Strict: true}
 	cases := map[string]struct {
-		reason     string
-		file, text string
-		in         session.Inputs
-		want       string
+		reason, file, text string
+		in                 session.Inputs
+		want               string
 	}{
 		"RequiredName":    {"a required resource has a name", "o.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {a: b}}\n", required, "o.yaml:1: an API server has no ConfigMap without metadata.name"},
 		"RequiredLabel":   {"a label of a required resource of an unknown kind is a string", "o.yaml", "apiVersion: a.org/v1\nkind: A\nmetadata:\n  name: a\n  labels: {tier: 1}\n", required, "o.yaml:5: an API server refuses this A: metadata.labels[tier]: Invalid value: 1: must be a string, not the number 1"},

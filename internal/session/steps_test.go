@@ -23,9 +23,8 @@ func TestSteps(t *testing.T) {
 		})
 	}
 	cases := map[string]struct {
-		reason          string
-		steps, answered []string
-		asked, started  []string
+		reason                          string
+		steps, answered, asked, started []string
 	}{
 		"All":    {"nothing starts if all steps are replaced", []string{"f", "g"}, []string{"s0", "s1"}, []string{"s0 f", "s1 g"}, nil},
 		"Some":   {"functions of other steps start", []string{"f", "known"}, []string{"s0"}, []string{"s0 f"}, []string{"known example.org/known:v1"}},

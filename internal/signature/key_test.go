@@ -61,10 +61,9 @@ func TestKeys(t *testing.T) {
 	}
 	sealed := seal(t, p256, "s3cret")
 	cases := map[string]struct {
-		reason   string
-		key      crypto.Signer
-		text     []byte
-		password []byte
+		reason         string
+		key            crypto.Signer
+		text, password []byte
 	}{
 		"P256":      {"P-256 in PKCS #8, as cosign generates it, is supported", p256, block("PRIVATE KEY", pkcs8(t, p256)), nil},
 		"P384":      {"P-384 in SEC 1, as openssl ecparam writes it, is supported", p384, sec1(p384), nil},
@@ -99,11 +98,9 @@ func TestNoKey(t *testing.T) {
 	const kind = "ENCRYPTED SIGSTORE PRIVATE KEY"
 	greedy := strings.Replace(string(sealed), `"N":32768`, `"N":1073741824`, 1)
 	cases := map[string]struct {
-		reason   string
-		text     []byte
-		password []byte
-		want     string
-		hint     string
+		reason         string
+		text, password []byte
+		want, hint     string
 	}{
 		"Empty":     {"an empty file is not a key", nil, nil, "expected a key in PEM", ""},
 		"Garbage":   {"a file without PEM is not a key", []byte("\x00\x01 apiVersion: v1\n"), nil, "expected a key in PEM", ""},

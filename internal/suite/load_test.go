@@ -34,10 +34,9 @@ func TestLoad(t *testing.T) {
 		"j/quoted.yaml": "text: |\n  apiVersion: xfn.dev/v1alpha1\n",
 	})
 	cases := map[string]struct {
-		reason string
-		paths  []string
-		want   []string
-		err    string
+		reason      string
+		paths, want []string
+		err         string
 	}{
 		"Folder": {"a folder is searched recursively", []string{"t"}, []string{"t/a.yml", "t/b.yaml", "second", "t/broken.yaml! t/broken.yaml:3: did not find expected node content: the document ends before a { or [ is closed", `t/sub/deep.test.yaml`, "t/wrong.yaml! t/wrong.yaml:3: cas: there is no such field: is it cases?\nt/wrong.yaml:1: cases is missing"}, ""},
 		"Names":  {"suites of one file without names have the line, too", []string{"n"}, []string{"n/two.yaml", "n/two.yaml:5"}, ""},

@@ -79,10 +79,8 @@ func TestInfo(t *testing.T) {
 
 func TestOlderThan(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		than   string
-		gone   bool
-		err    bool
+		reason, than string
+		gone, err    bool
 	}{
 		"Hours":    {reason: "hours", than: "12h", gone: true},
 		"Days":     {reason: "days", than: "3d", gone: true},

@@ -120,12 +120,10 @@ func TestGoldenSettings(t *testing.T) {
 func TestServeSettings(t *testing.T) {
 	text := func(s string) *string { return &s }
 	cases := map[string]struct {
-		reason  string
-		env     map[string]string
-		set     func(*function.ServeCmd)
-		ttl     string
-		err     string
-		builtin string
+		reason            string
+		env               map[string]string
+		set               func(*function.ServeCmd)
+		ttl, err, builtin string
 	}{
 		"TTL":         {"the default TTL", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "main" }, "5m0s", "", "go-templating"},
 		"ReadyTTL":    {"the default TTL of auto-ready", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "v0.7.0" }, "5m0s", "", "auto-ready"},

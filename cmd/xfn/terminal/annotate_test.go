@@ -14,10 +14,9 @@ import (
 func TestAnnotationCommand(t *testing.T) {
 	root := t.TempDir()
 	cases := map[string]struct {
-		reason    string
-		workspace string
-		a         Annotation
-		want      string
+		reason, workspace string
+		a                 Annotation
+		want              string
 	}{
 		"Whole":     {"all fields are printed", "", Annotation{Path: "a/b.yaml", Line: 3, Title: "rule", Text: "no good"}, "::error file=a/b.yaml,line=3,title=rule::no good"},
 		"Warning":   {"a warning has its own command", "", Annotation{Warning: true, Text: "x"}, "::warning::x"},

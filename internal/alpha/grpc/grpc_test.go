@@ -172,11 +172,10 @@ func TestStrangeRequests(t *testing.T) {
 func TestErrors(t *testing.T) {
 	big := bytes.Repeat([]byte("x"), alpha.MaxMessage)
 	cases := map[string]struct {
-		reason string
-		runner alpha.ContainerRunnerFunc
-		input  []byte
-		want   string
-		hint   string
+		reason     string
+		runner     alpha.ContainerRunnerFunc
+		input      []byte
+		want, hint string
 	}{
 		"Text": {
 			"an error without status has the status Unknown and its text",

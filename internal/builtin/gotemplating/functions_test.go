@@ -42,9 +42,8 @@ func data() map[string]any {
 
 func TestFunctions(t *testing.T) {
 	cases := map[string]struct {
-		reason   string
-		template string
-		want     string // the output of the template, or the end of the error
+		reason, template string
+		want             string // the output of the template, or the end of the error
 	}{
 		"ToYaml": {
 			reason:   "YAML is indented by four spaces and ends with a newline",

@@ -31,11 +31,7 @@ func TestHostile(t *testing.T) {
 		cyclic   = "the value would contain itself"
 		tooDeep  = "templates and loops are nested too deeply"
 	)
-	cases := map[string]struct {
-		reason   string
-		template string
-		want     string
-	}{
+	cases := map[string]struct{ reason, template, want string }{
 		"Until":     {reason: "a list of a billion values", template: `{{ until 1000000000 }}`, want: tooLarge},
 		"UntilStep": {reason: "a count that ends above the largest integer", template: `{{ untilStep 0 9223372036854775807 4611686018427387904 }}`, want: tooLarge},
 		"UntilStepDown": {
@@ -197,10 +193,7 @@ func (c *countdown) Err() error {
 // TestCancel checks that templates which run long or forever end when their
 // context is done.
 func TestCancel(t *testing.T) {
-	cases := map[string]struct {
-		reason   string
-		template string
-	}{
+	cases := map[string]struct{ reason, template string }{
 		"EmptyLoop": {reason: "a loop without a body", template: `{{range 9223372036854775807}}{{end}}`},
 		"Continue":  {reason: "a loop with continue", template: `{{range 9223372036854775807}}{{continue}}{{end}}`},
 		"Nested":    {reason: "many short loops", template: `{{range 100000}}{{range 100000}}{{range 100000}}{{end}}{{end}}{{end}}`},

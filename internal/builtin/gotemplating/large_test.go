@@ -18,9 +18,8 @@ func TestLarge(t *testing.T) {
 metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: "%s"}}
 `
 	cases := map[string]struct {
-		reason   string
-		template string
-		want     int // the number of composed resources
+		reason, template string
+		want             int // the number of composed resources
 	}{
 		"Documents": {
 			reason:   "300 documents, some of 60 kB",

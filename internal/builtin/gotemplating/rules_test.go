@@ -70,11 +70,7 @@ func TestRules(t *testing.T) {
 	}
 	const pier = "apiVersion: h/v1\nkind: Pier\n"
 	const reserved = metaAPI + "kind: ClaimConditions\nconditions: [{type: A, status: 'True', reason: R}, {type: Synced}]\n"
-	cases := map[string]struct {
-		reason  string
-		request string
-		want    string
-	}{
+	cases := map[string]struct{ reason, request, want string }{
 		"EnvironmentSource": {
 			reason: "the key is literal",
 			request: `context: {apiextensions.crossplane.io/environment: {a.b: "kind: A\nmetadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: x}}"}}

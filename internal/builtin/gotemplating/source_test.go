@@ -37,11 +37,7 @@ func TestFiles(t *testing.T) {
 		"last/.keep/hidden/x.txt": say("hidden"),
 	})
 	outside := func(path string) string { return "open " + path + ": no such file or directory" }
-	cases := map[string]struct {
-		reason  string
-		dirPath string
-		want    string
-	}{
+	cases := map[string]struct{ reason, dirPath, want string }{
 		"Folder":         {reason: "files are joined in lexical order without hidden files", dirPath: "a", want: "12"},
 		"Slash":          {reason: "a slash at the end is ignored", dirPath: "a/", want: "12"},
 		"DotSlash":       {reason: "a dot at the beginning is ignored", dirPath: "./a", want: "12"},

@@ -39,11 +39,10 @@ func TestMatches(t *testing.T) {
 	}
 	const fromXR = "FromCompositeFieldPath"
 	cases := map[string]struct {
-		reason    string
-		kind      string
-		ref       *sdk.Reference
-		labels    []sdk.LabelMatcher
-		want, err string
+		reason, kind string
+		ref          *sdk.Reference
+		labels       []sdk.LabelMatcher
+		want, err    string
 	}{
 		"Reference":  {reason: "a reference matches a name", ref: &sdk.Reference{Name: "a"}, want: `match_name:"a"`},
 		"NoName":     {reason: "a name may be empty", kind: "Reference", ref: &sdk.Reference{}, want: `match_name:""`},

@@ -195,8 +195,7 @@ func TestSteps(t *testing.T) {
 	)
 	cases := map[string]struct {
 		reason, spec string
-		want         []string
-		notes        []string
+		want, notes  []string
 	}{
 		"Resources":       {"all resources are converted to one step", resources, []string{"patch-and-transform"}, nil},
 		"EnvironmentOnly": {"a patched environment needs no resources", "  mode: Resources\n  environment: {patches: [{fromFieldPath: a}]}\n", []string{"patch-and-transform"}, nil},

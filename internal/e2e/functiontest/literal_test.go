@@ -86,11 +86,9 @@ func request(t *testing.T, input string, more ...string) *fnv1.RunFunctionReques
 
 func TestLiteral(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		input  string
-		more   []string
-		tag    string
-		err    string
+		reason, input string
+		more          []string
+		tag, err      string
 	}{
 		"Nothing":      {reason: "an empty input is an error", input: `{}`, err: `reading the input of function "f": the input has none of the fields response, sequence and grpcError`},
 		"WrongType":    {reason: "a field of the wrong type is an error", input: `{"sequence": 1}`, err: `reading the input of function "f"`},

@@ -63,10 +63,9 @@ func TestDependencyNamed(t *testing.T) {
 		return all
 	}
 	cases := map[string]struct {
-		reason string
-		all    []lock.Dependency
-		name   string
-		want   string
+		reason     string
+		all        []lock.Dependency
+		name, want string
 	}{
 		"ObjectName":  {"the object has the name of the repository's path", of("registry.example.org/acme/f", "registry.example.org/other/f"), "acme-f", "registry.example.org/acme/f"},
 		"LastPart":    {"the last part of the repository is a name", of("registry.example.org/acme/f", "registry.example.org/acme/g"), "f", "registry.example.org/acme/f"},

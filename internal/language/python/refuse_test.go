@@ -16,11 +16,10 @@ func TestBuildRefuses(t *testing.T) {
 	replaced := strings.NewReplacer
 	models := map[string]string{"../models/pyproject.toml": "[build-system]\nbuild-backend='hatchling.build'\n[project]\nname='models'\nversion='0.0.0'\n[tool.hatch.build.targets.wheel]\npackages=['function']\n", "../models/function/main.py": "x = 1\n"}
 	cases := map[string]struct {
-		reason string
-		files  map[string]string
-		edit   *strings.Replacer
-		want   string
-		hint   string
+		reason     string
+		files      map[string]string
+		edit       *strings.Replacer
+		want, hint string
 	}{
 		"NoLock":       {"a lock file is required", map[string]string{"pylock.toml": "-"}, replaced(), "expected a lock file: uv.lock", "uv lock"},
 		"Contradicts":  {"the lock file is older than the project", nil, replaced("click==8.4.1", "click==8.3.2"), "pyproject.toml requires click==8.3.2, but pylock.toml has click 8.4.1", "uv lock"},

@@ -238,10 +238,9 @@ func TestBuildStops(t *testing.T) {
 func TestBuildRefuses(t *testing.T) {
 	now := time.Now()
 	cases := map[string]struct {
-		reason string
-		change func(t *testing.T, f *function, src *language.Source)
-		want   string
-		hint   string
+		reason     string
+		change     func(t *testing.T, f *function, src *language.Source)
+		want, hint string
 	}{
 		"NoLock": {"a lock file is required", func(t *testing.T, f *function, _ *language.Source) {
 			remove(t, f, "package-lock.json")

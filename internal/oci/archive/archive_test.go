@@ -176,11 +176,7 @@ func TestOpenDocker(t *testing.T) {
 
 func TestOpenRefusesOtherFiles(t *testing.T) {
 	dir := t.TempDir()
-	cases := map[string]struct {
-		reason string
-		path   string
-		want   string
-	}{
+	cases := map[string]struct{ reason, path, want string }{
 		"Missing":   {"the file must exist", filepath.Join(dir, "gone"), "no such file"},
 		"Directory": {"a directory is not a tar", dir, "not a regular file"},
 	}

@@ -27,9 +27,8 @@ func TestOpenFolder(t *testing.T) {
 	amd64, arm64 := image(t, "linux", "amd64"), image(t, "linux", "arm64")
 	both := index(t, amd64, arm64)
 	cases := map[string]struct {
-		reason string
-		dir    string
-		want   oci.Artifact
+		reason, dir string
+		want        oci.Artifact
 	}{
 		"Image":  {"one image is opened", remotetest.Layout(t, amd64), amd64},
 		"Twice":  {"two names of one image are one image", remotetest.Layout(t, amd64, amd64), amd64},

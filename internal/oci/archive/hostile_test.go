@@ -122,10 +122,8 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestOpenRefusesGarbage(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		data   string
-		want   string
-		hint   bool
+		reason, data, want string
+		hint               bool
 	}{
 		"Empty":     {"an empty file is an error", "", "the file is empty", true},
 		"Byte":      {"a very short file is an error", "x", "not a tar file", true},

@@ -79,9 +79,8 @@ func TestOpenDockerLayerTypes(t *testing.T) {
 	e2e.Must(zw.Write(layer))(t)
 	e2e.NoError(t, zw.Close())
 	cases := map[string]struct {
-		reason string
-		stored string
-		want   types.MediaType
+		reason, stored string
+		want           types.MediaType
 	}{
 		"Plain": {"a plain tar, as docker save writes it, is accepted", string(layer), types.OCIUncompressedLayer},
 		"Zstd":  {"a compressed layer, as newer tools write it, is accepted", zipped.String(), types.OCILayerZStd},

@@ -74,10 +74,9 @@ func TestDiffer(t *testing.T) {
 		return name
 	}
 	cases := map[string]struct {
-		reason        string
-		differ        fieldpath.Differ
-		before, after string
-		want          string
+		reason              string
+		differ              fieldpath.Differ
+		before, after, want string
 	}{
 		"WholeObject": {"an object on one side is one change", fieldpath.Differ{Whole: true}, "a: 1", "{a: 1, b: {c: 1, d: 2}}", `+ b {"c":1,"d":2}`},
 		"WholeList":   {"a list on one side is compared by element", fieldpath.Differ{Whole: true}, "{}", "{a: [1, {b: 2}]}", "+ a[0] 1\n" + `+ a[1] {"b":2}`},

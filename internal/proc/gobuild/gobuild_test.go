@@ -84,12 +84,9 @@ func TestBuildIsRepeatable(t *testing.T) {
 
 func TestBuildTarget(t *testing.T) {
 	cases := map[string]struct {
-		reason  string
-		arch    string
-		variant string
-		machine elf.Machine
-		setting string
-		want    string
+		reason, arch, variant string
+		machine               elf.Machine
+		setting, want         string
 	}{
 		"Amd64":  {"the default is the lowest level", "amd64", "", elf.EM_X86_64, "GOAMD64", "v1"},
 		"Arm64":  {"the OCI variant v8 is Go's v8.0", "arm64", "v8", elf.EM_AARCH64, "GOARM64", "v8.0"},
@@ -139,11 +136,10 @@ func TestBuildObeysFlags(t *testing.T) {
 func TestBuildRefuses(t *testing.T) {
 	many := "package main\n\nfunc main() {\n" + strings.Repeat("\tundefined()\n", 9) + "}\n"
 	cases := map[string]struct {
-		reason string
-		files  map[string]string
-		env    []string
-		want   []string
-		hint   bool
+		reason    string
+		files     map[string]string
+		env, want []string
+		hint      bool
 	}{
 		"DoesNotCompile": {"the output of the compiler is shown", map[string]string{"main.go": many}, nil, []string{"main.go:4:2: undefined: undefined", "linux/amd64"}, false},
 		"Library":        {"a library is not a program", map[string]string{"lib.go": "package lib\n"}, nil, []string{"library"}, true},

@@ -90,9 +90,8 @@ spec:
 
 func TestXR(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason   string
-		in, want string
-		options  generate.XROptions
+		reason, in, want string
+		options          generate.XROptions
 	}{
 		"XRD": {
 			"the example has the required fields, with defaults and the first values of enums",

@@ -80,11 +80,10 @@ func TestSchemasForRender(t *testing.T) {
 		module   = "module a\nreplace dev.crossplane.io/models => ../../schemas/go\n"
 	)
 	for name, tc := range map[string]struct {
-		reason    string
-		file      string
-		files     map[string]string
-		generated bool
-		skipped   string
+		reason, file string
+		files        map[string]string
+		generated    bool
+		skipped      string
 	}{
 		"Imported":   {"the source imports schemas that a new clone does not have", crossplane, map[string]string{"functions/fn/go.mod": module}, true, ""},
 		"Python":     {"a Python function names the directory as a path", crossplane, map[string]string{"functions/fn/pyproject.toml": `"crossplane-models @ file:./../../schemas/python"`}, true, ""},
@@ -293,10 +292,7 @@ func TestAddDependencyRefuses(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	p := open(t, filepath.Join(files(t, map[string]string{project.File: crossplane}), project.File))
-	for _, tc := range []struct {
-		reason, text, ref string
-		want, hint        string
-	}{
+	for _, tc := range []struct{ reason, text, ref, want, hint string }{
 		{"the CA of a web server has a flag", server.URL + "/crd.yaml", "", "the certificate of the server cannot be trusted: x509: ", "give the file of its CA with {ca-file}"},
 		{"the CA of a git server has no flag", server.URL + "/crds", "main", "the certificate of the server cannot be trusted: x509: ", "name the file of the CA with SSL_CERT_FILE"},
 		{"a path may be a URL without its scheme", "example.org/acme/crds", "main", "there is no git repository at ", "did you mean https://example.org/acme/crds?"},

@@ -106,10 +106,9 @@ func TestModulePath(t *testing.T) {
 
 func TestFunctionRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason       string
-		options      generate.FunctionOptions
-		pipeline     string
-		want, advice string
+		reason                 string
+		options                generate.FunctionOptions
+		pipeline, want, advice string
 	}{
 		"Name":     {"the name becomes part of a repository", generate.FunctionOptions{Name: "Bad_Name", Language: "go"}, "", `"Bad_Name" cannot name a function`, "lower-case"},
 		"Language": {"the project has no schemas for the language", generate.FunctionOptions{Name: "a", Language: "kcl"}, "", "a function in kcl needs schemas for kcl", "add kcl to spec.schemas.languages"},

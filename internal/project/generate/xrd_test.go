@@ -241,11 +241,10 @@ func TestXRDKeeps(t *testing.T) {
 func TestReplaceXRD(t *testing.T) {
 	const xr = "apiVersion: platform.example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {count: 1}\n"
 	for name, tc := range map[string]struct {
-		reason   string
-		existing map[string]string
-		options  generate.XRDOptions
-		path     string
-		err      string
+		reason    string
+		existing  map[string]string
+		options   generate.XRDOptions
+		path, err string
 	}{
 		"Replaced": {"the existing file gets the new XRD", map[string]string{"apis/x.yaml": xrd}, generate.XRDOptions{Replace: true}, "apis/x.yaml", ""},
 		"Path":     {"the file of another object is replaced if it is named", map[string]string{"apis/x.yaml": composition}, generate.XRDOptions{Replace: true, Path: "x.yaml"}, "apis/x.yaml", ""},

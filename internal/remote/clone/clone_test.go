@@ -109,11 +109,10 @@ func TestRemoteRefs(t *testing.T) {
 
 func TestTransfersLittle(t *testing.T) {
 	cases := map[string]struct {
-		reason  string
-		shallow bool
-		anyHash bool
-		ref     func(history) string
-		want    []int
+		reason           string
+		shallow, anyHash bool
+		ref              func(history) string
+		want             []int
 	}{
 		"Branch":      {"a branch transfers one commit, one tree and one blob", true, false, func(history) string { return "main" }, []int{3}},
 		"Annotated":   {"an annotated tag transfers one more object", true, false, func(history) string { return "annotated" }, []int{4}},

@@ -28,10 +28,9 @@ import (
 
 func TestLimit(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		text   string
-		max    int64
-		err    string
+		reason, text string
+		max          int64
+		err          string
 	}{
 		"Fits":   {"a pack within the limit is complete", noise(5000), 22000, ""},
 		"Delta":  {"the results of deltas count", noise(5000), 18000, "larger than the 18000 bytes"},

@@ -46,12 +46,11 @@ func TestHelper(t *testing.T) {
 	type values = map[string]any
 	entry := map[string]map[string]string{"registry.example.org": packed("inline")}
 	cases := map[string]struct {
-		reason, mode string
-		config       values
-		repo         string
-		want         authn.AuthConfig
-		source       string
-		asked        string
+		reason, mode  string
+		config        values
+		repo          string
+		want          authn.AuthConfig
+		source, asked string
 	}{
 		"Store":       {"a helper for all registries is used", "", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
 		"One":         {"a helper for one registry is used", "", values{"credHelpers": values{"registry.example.org": "xyz"}, "credsStore": "absent"}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},

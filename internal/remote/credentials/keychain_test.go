@@ -234,9 +234,8 @@ func TestFromEnviron(t *testing.T) {
 		run = []string{join("/run/containers", strconv.Itoa(os.Getuid()), "auth.json")}
 	}
 	cases := map[string]struct {
-		reason string
-		env    []string
-		want   []string
+		reason    string
+		env, want []string
 	}{
 		"Nothing": {"without variables only the file of podman is used", nil, run},
 		"Home":    {"the files are in the home directory", []string{"HOME=" + home}, slices.Concat([]string{join(home, ".docker/config.json")}, run, []string{join(home, ".config/containers/auth.json")})},

@@ -32,10 +32,7 @@ func (o *outcome) stop(end string) {
 }
 
 func TestRequired(t *testing.T) {
-	cases := map[string]struct {
-		reason                 string
-		program, require, want string
-	}{
+	cases := map[string]struct{ reason, program, require, want string }{
 		"Absent":        {"a test is skipped if its service is missing", "", "", "skip"},
 		"OtherRequired": {"a test is skipped if XFN_REQUIRE contains only another service", "", "docker,python", "skip"},
 		"Required":      {"a missing service in XFN_REQUIRE fails the test", "", "docker,registry", "fail"},
@@ -66,12 +63,11 @@ func TestDistribution(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	cases := map[string]struct {
-		reason       string
-		distribution remotetest.Distribution
-		scheme       string
-		method       string
-		login        bool
-		want         int
+		reason         string
+		distribution   remotetest.Distribution
+		scheme, method string
+		login          bool
+		want           int
 	}{
 		"Plain":    {"no credentials are required", remotetest.Distribution{}, "http", http.MethodPost, false, http.StatusAccepted},
 		"Nobody":   {"a request without credentials is refused", remotetest.Distribution{User: "gold", Password: "s3cret"}, "http", http.MethodPost, false, http.StatusUnauthorized},

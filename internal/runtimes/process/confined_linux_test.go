@@ -228,10 +228,7 @@ func TestBadPackages(t *testing.T) {
 // that it has no effect.
 func TestPackageAnnotations(t *testing.T) {
 	pkg := write(t, behaving(t, functiontest.Serves))
-	cases := map[string]struct {
-		reason, annotation, value string
-		want, wantErr             string
-	}{
+	cases := map[string]struct{ reason, annotation, value, want, wantErr string }{
 		"Memory":   {"a resource limit enforces the memory limit", sandboxes.AnnotationMemory, "512Mi", "memory 512 MiB by rlimit", ""},
 		"CPU":      {"the CPU limit cannot be enforced", sandboxes.AnnotationCPU, "1", "no CPU limit", ""},
 		"Writable": {"a shared root stays read-only", sandboxes.AnnotationWritable, "true", "only TMPDIR is writable", ""},
@@ -300,9 +297,8 @@ func TestInContainer(t *testing.T) {
 	must(t, err)
 	const user = 54321
 	for name, tc := range map[string]struct {
-		id        int
-		keep      string
-		confining string
+		id              int
+		keep, confining string
 	}{
 		"Root":           {0, "0,1,3,4,5,6,7,8,10,13,18,27,29,31", `chroot, user 1\d{5},`},
 		"OnlyChroot":     {0, strconv.Itoa(unix.CAP_SYS_CHROOT), `chroot, root without capabilities,`},

@@ -41,10 +41,7 @@ func writeModule(t *testing.T, main string) string {
 func TestSourceThatDoesNotServe(t *testing.T) {
 	broken := writeModule(t, "package main\n\nfunc main() { no }\n")
 	quitter := writeModule(t, "package main\n\nfunc main() { println(\"enough\") }\n")
-	cases := map[string]struct {
-		reason, pkg string
-		want, hint  string
-	}{
+	cases := map[string]struct{ reason, pkg, want, hint string }{
 		"DoesNotCompile": {reason: "the error quotes the compiler", pkg: broken, want: "undefined: no"},
 		"Quits":          {reason: "a program that ends immediately is not a function", pkg: quitter, want: `starting function "f": the function ended unexpectedly (exit status 0); its last output:` + "\n  enough"},
 		"Missing":        {reason: "a path that does not exist is an error if no other runtime is set", pkg: "no/such", want: `starting function "f": finding package "no/such": `, hint: "{package} NAME=PATH"},

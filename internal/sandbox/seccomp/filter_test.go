@@ -98,9 +98,8 @@ func native(t *testing.T) *arch.Info {
 func TestProgram(t *testing.T) {
 	info := native(t)
 	for _, tc := range []struct {
-		reason string
-		calls  string
-		want   uint32
+		reason, calls string
+		want          uint32
 	}{
 		{"Docker's default profile denies it", denied, missing},
 		{"only attacks use it", alsoDenied, missing},
@@ -127,10 +126,9 @@ func TestProgramArguments(t *testing.T) {
 	info := native(t)
 	const thread = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD | unix.CLONE_SYSVSEM | unix.CLONE_SETTLS
 	for _, tc := range []struct {
-		reason string
-		call   string
-		args   []uint64
-		want   uint32
+		reason, call string
+		args         []uint64
+		want         uint32
 	}{
 		{"threads", "clone", []uint64{thread}, allow},
 		{"processes", "clone", []uint64{uint64(unix.SIGCHLD)}, allow},

@@ -38,9 +38,8 @@ func ruleAndPath(c crd.Change) string {
 func TestCompareSchemas(t *testing.T) {
 	const at = " spec.value"
 	cases := map[string]struct {
-		reason   string
-		from, to string
-		want     []string
+		reason, from, to string
+		want             []string
 	}{
 		"Same":                {"equal schemas have no changes", `{type: string}`, `{type: string}`, nil},
 		"Description":         {"a description is not compared", `{type: string, description: a}`, `{type: string, description: b}`, nil},
@@ -130,9 +129,8 @@ func TestCompareSchemas(t *testing.T) {
 func TestCompareKinds(t *testing.T) {
 	const v1 = `{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}`
 	cases := map[string]struct {
-		reason   string
-		from, to string
-		want     []string
+		reason, from, to string
+		want             []string
 	}{
 		"Names":      {"another group, kind, plural or scope is breaking", "", `group: a.org, scope: Namespaced, names: {kind: B, plural: bs}`, []string{"!group-changed", "!kind-changed", "!plural-changed", "!scope-changed"}},
 		"Removed":    {"a removed served version is breaking", `versions: [` + v1 + `, {name: v2, served: true}]`, `versions: [` + v1 + `]`, []string{"!version-removed"}},

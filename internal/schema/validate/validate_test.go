@@ -200,11 +200,10 @@ func TestCrossplane(t *testing.T) {
 	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: providers.pkg.crossplane.io}\nspec: {group: pkg.crossplane.io, scope: Cluster, names: {kind: Provider, plural: providers}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}"
 	const provider = "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec: {package: acme/provider:v1}\n"
 	cases := map[string]struct {
-		reason      string
-		release     schema.Release
-		definitions string
-		text        string
-		want        validate.Status
+		reason            string
+		release           schema.Release
+		definitions, text string
+		want              validate.Status
 	}{
 		"Newest":         {"the zero value is the newest release, where a package needs a registry", "", "", provider, validate.Invalid},
 		"Package":        {"a package may have no registry in v1.20", schema.V1_20, "", provider, validate.Valid},

@@ -195,9 +195,8 @@ func TestWhatIsNotKept(t *testing.T) {
 
 func TestMaxTTL(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason          string
-		maxTTL, ttl     time.Duration
-		lasts, endsWith time.Duration
+		reason                       string
+		maxTTL, ttl, lasts, endsWith time.Duration
 	}{
 		"Default":  {"the default limit is a day, as in Crossplane", 0, 100 * time.Hour, 24*time.Hour - 1, 24 * time.Hour},
 		"Given":    {"the limit can be set", time.Minute, time.Hour, time.Minute - 1, time.Minute},

@@ -59,13 +59,7 @@ const first = `{"meta": {"tag": "one"}, "observed": {"composite": {"resource": {
 func TestReplay(t *testing.T) {
 	const secret = "c2VjcmV0LXZhbHVl" // base64 of "secret-value"
 	withSecret := strings.Replace(first, `"observed"`, `"credentials": {"c": {"credentialData": {"data": {"password": "`+secret+`"}}}}, "observed"`, 1)
-	cases := map[string]struct {
-		reason           string
-		function, step   string
-		recorded, now    string
-		want             string
-		wantErr, wantWas string
-	}{
+	cases := map[string]struct{ reason, function, step, recorded, now, want, wantErr, wantWas string }{
 		"Same":     {"a recorded request gets the recorded response", "f", "s", first, first, "call 1 of f", "", ""},
 		"Tag":      {"the tag is ignored, and the response has the current one", "f", "s", first, strings.Replace(first, "one", "two", 1), "call 1 of f", "", ""},
 		"Names":    {"a function name need not be a file name", "../f", "a/b c", first, first, "call 1 of ../f", "", ""},
@@ -200,10 +194,9 @@ func TestTwice(t *testing.T) {
 	same := always(&fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: "same"}}}, nil)
 	flaky := new(counter)
 	cases := map[string]struct {
-		reason, name string
-		runner       function.Runner
-		want         string
-		wantErr      string
+		reason, name  string
+		runner        function.Runner
+		want, wantErr string
 	}{
 		"Same":    {"equal responses pass", "f", same, "same", ""},
 		"Differs": {"different responses are an error with both", "f", new(counter), "", `function "f" at step "s" gives two different responses to one request`},

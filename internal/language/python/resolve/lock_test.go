@@ -233,12 +233,10 @@ func TestChoose(t *testing.T) {
 	arm, alpine, old := debian, debian, debian
 	arm.Arch, alpine.Musl, alpine.LibcMajor, alpine.LibcMinor, old.Minor = "arm64", true, 1, 2, 12
 	cases := map[string]struct {
-		reason   string
-		file     string
-		text     string
-		required []string
-		target   resolve.Target
-		want     []string
+		reason, file, text string
+		required           []string
+		target             resolve.Target
+		want               []string
 	}{
 		"Graph": {"extras are followed, and dependencies of Windows are not", "uv.lock", uvLock, template, debian, []string{
 			"click-8.4.1-py3-none-any.whl", "crossplane_function_sdk_python-0.14.0-py3-none-any.whl", "email_validator-2.3.0-py3-none-any.whl wheels/email_validator-2.3.0-py3-none-any.whl",
@@ -287,12 +285,10 @@ func TestChooseRefuses(t *testing.T) {
 	old := debian
 	old.Minor = 10
 	cases := map[string]struct {
-		reason   string
-		file     string
-		text     string
-		required []string
-		target   resolve.Target
-		want     string
+		reason, file, text string
+		required           []string
+		target             resolve.Target
+		want               string
 	}{
 		"Extra":       {"the project wants another extra than the lock file has", "uv.lock", uvLock, []string{"click[color]==8.4.1", "crossplane-function-sdk-python==0.14.0", "numbers>=1"}, debian, "pyproject.toml requires click[color]==8.4.1, but uv.lock was created without the extra color"},
 		"Environment": {"the lock file is for other systems", "pylock.toml", strings.Replace(pylock, "'linux'", "'darwin'", 1), []string{"click"}, debian, "pylock.toml is for the environments sys_platform == 'darwin', and not for linux/amd64"},

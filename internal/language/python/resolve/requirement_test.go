@@ -22,9 +22,8 @@ func TestParseRequirement(t *testing.T) {
 		Text       string
 	}
 	cases := map[string]struct {
-		reason string
-		text   string
-		want   parts
+		reason, text string
+		want         parts
 	}{
 		"Pinned":    {"one version is accepted", "click==8.3.2", parts{Name: "click", Specifiers: "==8.3.2", Text: "click==8.3.2"}},
 		"Normal":    {"names are normalized", "Foo._Bar [Baz_A, b] (>=1,<2)", parts{Name: "foo-bar", Extras: []string{"baz-a", "b"}, Specifiers: ">=1,<2", Text: "Foo._Bar [Baz_A, b] (>=1,<2)"}},

@@ -46,9 +46,8 @@ func TestParseVersionRefuses(t *testing.T) {
 
 func TestSpecifiers(t *testing.T) {
 	cases := []struct {
-		specifiers string
-		accepts    []string
-		refuses    []string
+		specifiers       string
+		accepts, refuses []string
 	}{
 		{"", []string{"1", "2a1"}, nil},
 		{"==1.0", []string{"1", "1.0.0", "1.0+local"}, []string{"1.0.1", "1.0.post1"}},

@@ -16,11 +16,10 @@ import (
 func TestRegistry(t *testing.T) {
 	const public = "https://registry.npmjs.org/"
 	cases := map[string]struct {
-		reason        string
-		project, user string
-		env           []string
-		p             npm.Package
-		want          string
+		reason, project, user string
+		env                   []string
+		p                     npm.Package
+		want                  string
 	}{
 		"Project":   {"the project has priority over the user", "registry={url}/p/", "registry={url}/u/", nil, npm.Package{Name: "a"}, "/p/a/-/a-1.0.0.tgz"},
 		"User":      {"the user's file is read", "# registry=x\n; registry=y\n[section]", `registry = "{url}/u"`, nil, npm.Package{Name: "a"}, "/u/a/-/a-1.0.0.tgz"},

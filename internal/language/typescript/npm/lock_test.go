@@ -94,12 +94,7 @@ func TestCheck(t *testing.T) {
 		"node_modules/local": object{"link": true, "resolved": "packages/local"},
 		"packages/local":     object{},
 	})
-	cases := map[string]struct {
-		reason    string
-		field     string
-		name, now string
-		want      string
-	}{
+	cases := map[string]struct{ reason, field, name, now, want string }{
 		"Same":        {"the lock file has a version in the range", "dependencies", "a", "^1.0.0", ""},
 		"OtherRange":  {"another range that the version satisfies is correct", "dependencies", "a", "1.x || 2.x", ""},
 		"Contradicts": {"a version outside of the range is an error", "dependencies", "a", "^2.0.0", `package.json:3 asks for a "^2.0.0", but package-lock.json has version 1.2.3`},
