@@ -65,19 +65,12 @@ func (w *work) attest(ctx context.Context) error {
 // attested reports whether all has an attestation of a Statement by the key that is also
 // in the log. It does for attestations what has does for signatures. Call prepare before.
 func (s *signer) attested(all []signature.Signature, digest v1.Hash, statement []byte) (bool, error) {
-	if s.key == nil {
-		return false, nil
-	}
-	verifier, err := s.key.VerifierPEM()
-	if err != nil {
-		return false, err
-	}
-	for _, have := range all {
+	return s.find(all, func(have signature.Signature, verifier []byte) bool {
 		for _, found := range s.key.Public().Attested([]signature.Signature{have}, digest) {
 			if bytes.Equal(found[0], statement) && s.logged(have.Bundle, signature.EnvelopeEntry(have.Payload, verifier)) {
-				return true, nil
+				return true
 			}
 		}
-	}
-	return false, nil
+		return false
+	})
 }

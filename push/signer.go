@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -99,22 +100,18 @@ func (s *signer) prepare(ctx context.Context) error {
 // has reports whether one of all is a signature of digest by the key that is also in the
 // log. A new certificate always needs a new signature. Call prepare before.
 func (s *signer) has(all []signature.Signature, digest v1.Hash) (bool, error) {
+	return s.find(all, func(have signature.Signature, verifier []byte) bool {
+		return s.key.Public().Count([]signature.Signature{have}, digest) > 0 && s.logged(have.Bundle, signature.HashedEntry(have.Payload, have.Value, verifier))
+	})
+}
+
+// find reports whether matches is true for one of all. verifier is the public key in PEM.
+func (s *signer) find(all []signature.Signature, matches func(have signature.Signature, verifier []byte) bool) (bool, error) {
 	if s.key == nil {
 		return false, nil
 	}
 	verifier, err := s.key.VerifierPEM()
-	if err != nil {
-		return false, err
-	}
-	for _, have := range all {
-		if s.key.Public().Count([]signature.Signature{have}, digest) == 0 {
-			continue
-		}
-		if s.logged(have.Bundle, signature.HashedEntry(have.Payload, have.Value, verifier)) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return err == nil && slices.ContainsFunc(all, func(have signature.Signature) bool { return matches(have, verifier) }), err
 }
 
 // logged reports whether the log has an entry, by its bundle. Without a log it returns true.
@@ -134,43 +131,34 @@ func (s *signer) keyFor(ctx context.Context) (*signature.PrivateKey, error) {
 	return s.authority.Certify(ctx, s.token)
 }
 
-// publish adds a signature by key to the log, if there is one.
-func (s *signer) publish(ctx context.Context, key *signature.PrivateKey, signed *signature.Signature, entry func(verifier []byte) signature.LogEntry) error {
-	if s.log == nil {
-		return nil
-	}
-	verifier, err := key.VerifierPEM()
-	if err != nil {
-		return err
-	}
-	signed.Bundle, err = s.log.Add(ctx, entry(verifier))
-	return err
-}
-
-// sign returns a signature of digest, which is in the log.
-func (s *signer) sign(ctx context.Context, repo name.Repository, digest v1.Hash) (signed signature.Signature, err error) {
+// add returns the signature that make makes, which is in the log if there is one.
+func (s *signer) add(ctx context.Context, make func(*signature.PrivateKey) (signature.Signature, error), entry func(signed signature.Signature, verifier []byte) signature.LogEntry) (signed signature.Signature, err error) {
 	key, err := s.keyFor(ctx)
 	if err != nil {
 		return signed, err
 	}
-	if signed, err = key.Sign(repo, digest); err != nil {
+	if signed, err = make(key); err != nil || s.log == nil {
 		return signed, err
 	}
-	return signed, s.publish(ctx, key, &signed, func(verifier []byte) signature.LogEntry {
+	verifier, err := key.VerifierPEM()
+	if err == nil {
+		signed.Bundle, err = s.log.Add(ctx, entry(signed, verifier))
+	}
+	return signed, err
+}
+
+// sign returns a signature of digest, which is in the log.
+func (s *signer) sign(ctx context.Context, repo name.Repository, digest v1.Hash) (signature.Signature, error) {
+	sign := func(key *signature.PrivateKey) (signature.Signature, error) { return key.Sign(repo, digest) }
+	return s.add(ctx, sign, func(signed signature.Signature, verifier []byte) signature.LogEntry {
 		return signature.HashedEntry(signed.Payload, signed.Value, verifier)
 	})
 }
 
 // attest returns an attestation of a Statement, which is in the log.
-func (s *signer) attest(ctx context.Context, statement []byte) (signed signature.Signature, err error) {
-	key, err := s.keyFor(ctx)
-	if err != nil {
-		return signed, err
-	}
-	if signed, err = key.Attest(statement); err != nil {
-		return signed, err
-	}
-	return signed, s.publish(ctx, key, &signed, func(verifier []byte) signature.LogEntry {
+func (s *signer) attest(ctx context.Context, statement []byte) (signature.Signature, error) {
+	attest := func(key *signature.PrivateKey) (signature.Signature, error) { return key.Attest(statement) }
+	return s.add(ctx, attest, func(signed signature.Signature, verifier []byte) signature.LogEntry {
 		return signature.EnvelopeEntry(signed.Payload, verifier)
 	})
 }
