@@ -45,18 +45,8 @@ const confinedName = "xfn-confined"
 // Confine ignores these fields of spec: Hostname, Writable, Resolver, Listener,
 // Limits.Tmp and Limits.CPU.
 func Confine(ctx context.Context, spec Spec) (*Process, error) {
-	spec, err := spec.withDefaults()
-	if err == nil {
-		err = ctx.Err()
-	}
 	p := &Process{done: make(chan struct{}), leads: true}
-	if err == nil {
-		err = p.confine(ctx, spec)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("confining a process: %w", err)
-	}
-	return p, nil
+	return p.begin(ctx, spec, "confining a process", p.confine)
 }
 
 func (p *Process) confine(ctx context.Context, spec Spec) error {

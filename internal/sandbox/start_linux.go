@@ -33,16 +33,21 @@ type Process struct {
 // The whole sandbox is killed when ctx ends, and when this process ends for any reason.
 // The error is a [NamespaceError] if the system forbids sandboxes.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
+	p := &Process{done: make(chan struct{})}
+	return p.begin(ctx, spec, "starting a sandbox", p.start)
+}
+
+// begin starts the process by start, unless spec is invalid or ctx is done.
+func (p *Process) begin(ctx context.Context, spec Spec, doing string, start func(context.Context, Spec) error) (*Process, error) {
 	spec, err := spec.withDefaults()
 	if err == nil {
 		err = ctx.Err()
 	}
-	p := &Process{done: make(chan struct{})}
 	if err == nil {
-		err = p.start(ctx, spec)
+		err = start(ctx, spec)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("starting a sandbox: %w", err)
+		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	return p, nil
 }
