@@ -71,7 +71,7 @@ func FuzzReadAnswer(f *testing.F) {
 		got, err := scaffold.ReadAnswer(iotest.DataErrReader(strings.NewReader(s)))
 		line, _, _ := strings.Cut(s, "\n")
 		if word := strings.ToLower(strings.TrimSpace(line)); got == scaffold.Yes && (err != nil || word != "y" && word != "yes") {
-			t.Errorf("%q is no yes", s)
+			t.Errorf("%q is not a yes", s)
 		}
 	})
 }

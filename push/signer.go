@@ -131,13 +131,13 @@ func (s *signer) keyFor(ctx context.Context) (*signature.PrivateKey, error) {
 	return s.authority.Certify(ctx, s.token)
 }
 
-// add returns the signature that make makes, which is in the log if there is one.
-func (s *signer) add(ctx context.Context, make func(*signature.PrivateKey) (signature.Signature, error), entry func(signed signature.Signature, verifier []byte) signature.LogEntry) (signed signature.Signature, err error) {
+// add returns the signature that create makes, which is in the log if there is one.
+func (s *signer) add(ctx context.Context, create func(*signature.PrivateKey) (signature.Signature, error), entry func(signed signature.Signature, verifier []byte) signature.LogEntry) (signed signature.Signature, err error) {
 	key, err := s.keyFor(ctx)
 	if err != nil {
 		return signed, err
 	}
-	if signed, err = make(key); err != nil || s.log == nil {
+	if signed, err = create(key); err != nil || s.log == nil {
 		return signed, err
 	}
 	verifier, err := key.VerifierPEM()

@@ -22,7 +22,7 @@ func TestFirstEvents(t *testing.T) {
 	}{
 		"Null":      {"an empty spec cannot have the reference", `{}`, `null`, `{}`, nil},
 		"NullOwn":   {"an empty spec.crossplane cannot have the reference", `{}`, `{crossplane: null}`, `{}`, nil},
-		"Text":      {"spec.crossplane that is no object cannot have the reference", `{}`, `{crossplane: x}`, `{}`, nil},
+		"Text":      {"a text as spec.crossplane cannot have the reference", `{}`, `{crossplane: x}`, `{}`, nil},
 		"Same":      {"the reference does not change", `{}`, `{crossplane: {compositionRef: {name: widgets}}}`, `{}`, nil},
 		"Unknown":   {"an unknown field is not part of the reference", `{}`, `{crossplane: {compositionRef: {name: widgets, x: 1}}}`, `{}`, nil},
 		"Kind":      {"the kind is part of the reference", `{}`, `{crossplane: {compositionRef: {name: widgets, kind: Composition}}}`, `{}`, []string{selected}},

@@ -255,7 +255,7 @@ func TestErrorsNameTheStep(t *testing.T) {
 	})
 	for _, profile := range profiles {
 		_, err := render.Render(t.Context(), run, request(t, profile, xr))
-		e2e.Equal(t, fmt.Sprintf("%s", profile), `running pipeline step "make": machine on fire`, fmt.Sprint(err))
+		e2e.Equal(t, string(profile), `running pipeline step "make": machine on fire`, fmt.Sprint(err))
 	}
 	bad := request(t, render.V2, xr)
 	bad.Composition.Spec.Pipeline[0].Input = &runtime.RawExtension{Raw: []byte("[]")}

@@ -227,7 +227,7 @@ func (r Reader) CheckExists(path string) error {
 }
 
 // CheckHasYAML returns the error of the crossplane CLI for a folder without YAML files. A file without
-// documents is no error.
+// documents is not an error.
 func (r Reader) CheckHasYAML(path string) error {
 	entries, err := afero.ReadDir(r.FS, path)
 	isYAML := func(e fs.FileInfo) bool {

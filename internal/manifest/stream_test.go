@@ -55,7 +55,7 @@ func TestStream(t *testing.T) {
 		"Stdin":     {"the path - is called standard input", "-", []string{"standard input:1 s: 1"}},
 		"Separator": {"an error is yielded in place of its document, before the next documents", "bad.yaml", []string{"bad.yaml:1 a: 1", `! bad.yaml:2: a document separator is followed by "b" on its line`, "bad.yaml:3 c: 1", "bad.yaml:5 d: 1"}},
 		"Directive": {"directives are not a document of their own", "yaml.yaml", []string{"yaml.yaml:5 a: 1\n...\n%TAG ! tag:x,2000:", "yaml.yaml:9 b: 1"}},
-		"End":       {"directives without a document are no valid document", "end.yaml", []string{"end.yaml:1 a: 1", "end.yaml:3 %YAML 1.1"}},
+		"End":       {"directives without a document are invalid", "end.yaml", []string{"end.yaml:1 a: 1", "end.yaml:3 %YAML 1.1"}},
 		"Long":      {"a long comment after a separator is not content", "long.yaml", []string{"long.yaml:2 a: 1"}},
 		"Missing":   {"a missing path is reported once", "none", []string{`! reading "none": file does not exist`}},
 	}

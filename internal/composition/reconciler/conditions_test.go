@@ -24,8 +24,8 @@ func TestRecordedConditions(t *testing.T) {
 		"NoTime":    {"a condition without a time has a null", []any{entry("A", nil)}, []any{entry("A", nil)}},
 		"Malformed": {"a condition with a malformed time is empty, and those after it are ignored", []any{entry("A", nil), entry("B", "today"), entry("C", nil)}, []any{entry("A", nil), empty}},
 		"Empty":     {"an empty time is malformed", []any{entry("A", ""), entry("B", nil)}, []any{empty}},
-		"Number":    {"a time that is no string is malformed", []any{entry("A", int64(5)), entry("B", nil)}, []any{empty}},
-		"Fraction":  {"an observed generation that is no integer is ignored", []any{map[string]any{"type": "A", "status": "True", "reason": "R", "observedGeneration": 1.5}}, []any{entry("A", nil)}},
+		"Number":    {"a time that is not a string is malformed", []any{entry("A", int64(5)), entry("B", nil)}, []any{empty}},
+		"Fraction":  {"an observed generation with a fraction is ignored", []any{map[string]any{"type": "A", "status": "True", "reason": "R", "observedGeneration": 1.5}}, []any{entry("A", nil)}},
 		"Entry":     {"an entry of another type is an empty condition, and does not hide those after it", []any{"oops", entry("A", nil)}, []any{empty, entry("A", nil)}},
 		"List":      {"another value than a list has no conditions", "oops", []any{}},
 	}

@@ -181,9 +181,9 @@ func (s Store) Secret(namespace, name string) (map[string][]byte, bool) {
 // writeConnectionSecretToRef, or nil if the store does not have this Secret.
 // The Secret of a namespaced object is in the object's own namespace.
 func (s Store) ConnectionDetails(o *unstructured.Unstructured) map[string][]byte {
-	name, _, err := unstructured.NestedString(o.Object, "spec", fieldSecretRef, "name")
-	namespace, _, err2 := unstructured.NestedString(o.Object, "spec", fieldSecretRef, "namespace")
-	if err != nil || err2 != nil {
+	name, _, badName := unstructured.NestedString(o.Object, "spec", fieldSecretRef, "name")
+	namespace, _, badNamespace := unstructured.NestedString(o.Object, "spec", fieldSecretRef, "namespace")
+	if badName != nil || badNamespace != nil {
 		return nil
 	}
 	data, _ := s.Secret(cmp.Or(o.GetNamespace(), namespace), name)
