@@ -226,8 +226,17 @@ func (r Reader) CheckExists(path string) error {
 	return nil
 }
 
-// CheckHasYAML returns the error of the crossplane CLI for a folder without YAML files. A file without
-// documents is not an error.
+// Some is like All, but a folder without YAML files is an error, as in the crossplane CLI. A file
+// without documents is not.
+func (r Reader) Some(ctx context.Context, path string) ([]Document, error) {
+	docs, err := r.All(ctx, path)
+	if err == nil && len(docs) == 0 {
+		err = r.CheckHasYAML(path)
+	}
+	return docs, err
+}
+
+// CheckHasYAML returns the error for a folder without YAML files, and nil for other paths.
 func (r Reader) CheckHasYAML(path string) error {
 	entries, err := afero.ReadDir(r.FS, path)
 	isYAML := func(e fs.FileInfo) bool {

@@ -27,10 +27,7 @@ import (
 func documents(ctx context.Context, r manifest.Reader, what string, paths []string) ([]manifest.Document, error) {
 	var docs []manifest.Document
 	for _, path := range paths {
-		some, err := r.All(ctx, path)
-		if err == nil && len(some) == 0 {
-			err = r.CheckHasYAML(path)
-		}
+		some, err := r.Some(ctx, path)
 		if err != nil {
 			return nil, fmt.Errorf("loading %s: %w", what, err)
 		}

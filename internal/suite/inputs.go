@@ -179,10 +179,7 @@ func (a *attempt) documents(ctx context.Context, sources []spec.Source, field st
 		var some []manifest.Document
 		if s.Object == nil {
 			r := a.options.Config.Reader
-			path := lock.Metadata(r.FS, a.path(s.File))
-			if some, err = r.All(ctx, path); err == nil && len(some) == 0 {
-				err = r.CheckHasYAML(path)
-			}
+			some, err = r.Some(ctx, lock.Metadata(r.FS, a.path(s.File)))
 		} else {
 			some = make([]manifest.Document, 1)
 			some[0], err = a.document(s.Object, field, fmt.Sprintf("[%d]", i))
