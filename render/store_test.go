@@ -12,6 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -110,6 +111,41 @@ func TestRequiredKind(t *testing.T) {
 			})
 			e2e.Must(render.Render(t.Context(), run, req))(t)
 			e2e.Equal(t, tc.reason, tc.want, got)
+		})
+	}
+}
+
+// TestRequiredXR checks when a function that requires its own XR sees what Crossplane v2.4.0 wrote to
+// the XR: only after an update of the XR.
+func TestRequiredXR(t *testing.T) {
+	cases := map[string]struct {
+		reason, labels, namespace string
+		want                      any
+	}{
+		"Label":  {"Crossplane updates an XR to set the label", `{}`, "", "widgets"},
+		"Nested": {"Crossplane does not update an XR that has the label", `{crossplane.io/composite: root}`, "", nil},
+		"Secret": {"Crossplane updates an XR whose Composition has a namespace for Secrets", `{crossplane.io/composite: root}`, "secrets", "widgets"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, render.V2, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, labels: `+tc.labels+`}, spec: {size: 3}}`)
+			if tc.namespace != "" {
+				req.Composition.Spec.WriteConnectionSecretsToNamespace = &tc.namespace
+			}
+			var got, observed any
+			run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				name := func(r *fnv1.Resource) any {
+					return fieldpath.At(r.GetResource().AsMap(), "spec", "crossplane", "compositionRef", "name")
+				}
+				observed = name(req.GetObserved().GetComposite())
+				for _, item := range req.GetRequiredResources()["key"].GetItems() {
+					got = name(item)
+				}
+				return response(t, `{"requirements": {"resources": {"key": {"apiVersion": "gold.test/v1", "kind": "XWidget", "matchName": "alpha"}}}}`), nil
+			})
+			e2e.Must(render.Render(t.Context(), run, req))(t)
+			e2e.Equal(t, tc.reason, tc.want, got)
+			e2e.Equal(t, "functions always observe the reference", any("widgets"), observed)
 		})
 	}
 }

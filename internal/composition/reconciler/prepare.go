@@ -18,12 +18,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// setup returns the XR as the API server stores it before a reconcile. It returns
-// an error if an observed resource cannot belong to the XR.
-func setup(in Input) (*unstructured.Unstructured, error) {
-	xr := stored(in.XR)
+// setup returns the XR that Crossplane reconciles, and the XR that functions may require, which is
+// the same object if Crossplane updates it in the API server. It returns an error if an observed
+// resource cannot belong to the XR.
+func setup(in Input) (xr, required *unstructured.Unstructured, err error) {
+	xr = stored(in.XR)
 	if err := belong(in.Observed, xr); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(in.Observed) > 0 {
 		refs := make([]any, len(in.Observed))
@@ -32,13 +33,24 @@ func setup(in Input) (*unstructured.Unstructured, error) {
 		}
 		setSpec(xr, in.Legacy, "resourceRefs", refs)
 	}
+	if required = xr; !updates(in) {
+		required = &unstructured.Unstructured{Object: schema.Copy(xr.Object)}
+	}
 	cs := conditionsOf(xr)
 	cs.Set(Condition{
 		Type: "Responsive", Status: "True", Reason: "WatchCircuitClosed",
 		Since: Time, ObservedGeneration: xr.GetGeneration(),
 	})
 	setConditions(xr, cs.Recorded())
-	return xr, nil
+	return xr, required, nil
+}
+
+// updates reports whether Crossplane updates the XR before it calls functions: to set the label with
+// the name prefix, or because the Composition has a namespace for connection Secrets.
+func updates(in Input) bool {
+	_, set, _ := unstructured.NestedFieldNoCopy(in.XR.Object, "spec", fieldSecretRef)
+	secret := in.Composition.Spec.WriteConnectionSecretsToNamespace != nil && !(in.Legacy && set)
+	return in.XR.GetLabels()[LabelComposite] == "" || secret
 }
 
 // handleRequest returns the event of a request to reconcile that Crossplane has not handled yet.

@@ -53,7 +53,7 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 	if v.Classic != nil {
 		return v.Classic.render(ctx, run, in)
 	}
-	xr, err := setup(in)
+	xr, required, err := setup(in)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 		out.Results = append(requested, out.Results...)
 		return out, nil
 	}
-	store := newStore(in, xr)
+	store := newStore(in, required)
 	observed, err := existing(xr, in.Legacy, store)
 	if err != nil {
 		return nil, err
