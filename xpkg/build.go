@@ -192,6 +192,16 @@ func untimed(config map[string]any, history []any) {
 	}
 }
 
+// reencoded returns a config as go-containerregistry encodes it. The crossplane CLI does so when it
+// pushes a project, and so the digests in its Configuration are those of such configs.
+func reencoded(raw []byte) ([]byte, error) {
+	var config v1.ConfigFile
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return nil, err
+	}
+	return json.Marshal(config)
+}
+
 // compose adds the layers own to base. It annotates each layer with its Name.
 func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, error) {
 	created := opts.Created.UTC().Format(time.RFC3339)
@@ -240,6 +250,9 @@ func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, err
 	}
 	config["config"], config["rootfs"], config["history"] = settings, rootfs, history
 	raw, err := json.Marshal(config)
+	if err == nil && opts.Docker {
+		raw, err = reencoded(raw)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encoding a config: %w", err)
 	}

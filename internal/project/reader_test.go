@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
@@ -27,13 +29,14 @@ func digestOf(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum25
 
 // pushCLI reads the file of a project as the crossplane CLI's project push does, and returns
 // the manifests that it would write, by reference without the tag. It uses only the standard
-// library, so that a mistake of this program's packages cannot hide here. It follows these
+// library, except for configs, so that a mistake of this program's packages cannot hide here. It follows these
 // steps of the CLI:
 //
 //   - The image with the tag REPOSITORY:configuration is the Configuration. All others are
 //     grouped by repository.
 //   - Each image gets Docker's media types, and the layer annotations that the labels of its
 //     config name.
+//   - Each config is decoded and encoded again, by go-containerregistry.
 //   - The images of a function become an OCI index, sorted by digest, even if there is one.
 func pushCLI(t *testing.T, path, repository string) (map[string]pushedManifest, string) {
 	t.Helper()
@@ -115,6 +118,9 @@ func manifestOf(t *testing.T, files map[string][]byte, config string, layers []s
 		Config struct{ Labels map[string]string }
 	}
 	e2e.NoError(t, json.Unmarshal(files[config], &c))
+	var known v1.ConfigFile
+	e2e.NoError(t, json.Unmarshal(files[config], &known))
+	e2e.Equal(t, "the config that the CLI pushes", string(e2e.Must(json.Marshal(known))(t)), string(files[config]))
 	const dockerConfig = "application/vnd.docker.container.image.v1+json"
 	m := struct {
 		SchemaVersion int         `json:"schemaVersion"`
