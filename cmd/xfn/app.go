@@ -40,7 +40,7 @@ type app struct {
 	Quiet   bool    `help:"Print only results, warnings and errors. Notes and progress are left out." short:"q" xor:"volume"`
 	Verbose bool    `help:"Print each step and more details." short:"v" xor:"volume"`
 
-	// Config is a flag of the crossplane CLI, whose configuration has no settings for xfn.
+	// Config is a flag of the crossplane CLI, from whose configuration only models have settings.
 	Config string `hidden:""`
 
 	MemoryLimit memoryLimit `more:"" placeholder:"QUANTITY" help:"Fail when the process needs more memory than this. Default: 4Gi, or half of the machine's memory if that is less."`
@@ -159,7 +159,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	if err := cmp.Or(emptyValue(kctx), checkVariables(kctx), checkOutputs(kctx)); err != nil {
 		return misused(kctx.Selected().Name, report(term, name, &terminal.UsageError{Err: err}))
 	}
-	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
+	term.Quiet, term.Verbose, term.CrossplaneConfig = cli.Quiet, cli.Verbose, cli.Config
 	failed := docs.Failed
 	if cli.Diff.ExitCode {
 		failed = docs.Misuse // 1 means that something would change.

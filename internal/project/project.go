@@ -49,6 +49,8 @@ type Project struct {
 	Architectures []string
 	// Languages are the languages for which schemas are generated.
 	Languages []string
+	// GoAccessors adds methods to Go models that get and set the fields. It is not in the project file.
+	GoAccessors bool
 	// Rewrites replace the beginnings of references before images are fetched.
 	Rewrites []Rewrite
 

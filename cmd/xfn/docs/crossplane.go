@@ -133,7 +133,7 @@ names, short names, types, accepted values, default values and environment varia
 		rows = append(rows, []string{"`" + c.path + "`", c.status, c.note})
 	}
 	table(b, rows, "command", "xfn", "notes")
-	b.WriteString("## Flags\n\n`--verbose` works with each command. `--config` is without effect.\n\n")
+	b.WriteString("## Flags\n\n`--verbose` works with each command. `--config` is read for `features.generateGoModelAccessors`, and is otherwise without effect.\n\n")
 	rows = nil
 	var missing []error
 	for _, c := range crossplaneCommands {

@@ -83,7 +83,7 @@ func ReadProject(ctx context.Context, term *terminal.Terminal, path string) (*pr
 	for _, w := range p.Warnings {
 		term.Warn(w.Error())
 	}
-	return p, nil
+	return p, configure(term, p)
 }
 
 // FullConfig returns Config with the path of the functions, and with the functions of p unless p is

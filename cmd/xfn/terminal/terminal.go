@@ -30,6 +30,8 @@ type Terminal struct {
 	Listen progress.Func
 	// Columns is the width of stdout, or 0 if stdout is not a terminal.
 	Columns int
+	// CrossplaneConfig is the path of the crossplane CLI's configuration, or "" for the usual one.
+	CrossplaneConfig string
 	// Spell returns the flag for an option that a hint names.
 	Spell hint.Speller
 

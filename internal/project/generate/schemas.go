@@ -21,7 +21,7 @@ import (
 
 // Target returns the folder of the project's models.
 func Target(p *project.Project) models.Target {
-	return models.Target{Dir: p.Dir(p.Paths.Schemas), Languages: p.Languages, Upbound: p.Dialect == project.Upbound}
+	return models.Target{Dir: p.Dir(p.Paths.Schemas), Languages: p.Languages, Upbound: p.Dialect == project.Upbound, Accessors: p.GoAccessors}
 }
 
 // writeModels generates the models of sources. A directory of models that is a link out of the

@@ -34,6 +34,8 @@ type Target struct {
 	Languages []string
 	// Upbound selects the layout and the names of Upbound's up.
 	Upbound bool
+	// Accessors adds methods to Go models that get and set the fields.
+	Accessors bool
 }
 
 // A Source has definitions of kinds.
@@ -52,7 +54,9 @@ type lock struct {
 }
 
 // Generate writes the models of the sources that are not in the lock file with their version,
-// and updates the lock file. If a language was added, it writes the models of all sources.
+// and updates the lock file. If a language was added, it writes the models of all sources. With
+// to.Accessors, it always writes the models of the project's own APIs, as the crossplane CLI does,
+// because the lock file does not say whether they have accessors.
 // Files with the same content are not written again.
 func Generate(ctx context.Context, to Target, sources ...Source) error {
 	locked, err := readLock(to)
@@ -63,7 +67,8 @@ func Generate(ctx context.Context, to Target, sources ...Source) error {
 	complete := to.Complete()
 	all := Definitions{}
 	for _, s := range sources {
-		if version, ok := locked.Packages[s.ID]; ok && version == s.Version && complete {
+		always := to.Accessors && strings.HasPrefix(s.ID, "fs://")
+		if version, ok := locked.Packages[s.ID]; ok && version == s.Version && complete && !always {
 			continue
 		}
 		d, err := s.Definitions(ctx)
@@ -203,7 +208,7 @@ func (t Target) files(language string, d Definitions) (map[string][]byte, error)
 	case JSON:
 		return jsonFiles(d)
 	case Go:
-		return goFiles(d, t.GoModule())
+		return t.goFiles(d)
 	case KCL:
 		return kclFiles(d), nil
 	case Python:

@@ -19,14 +19,15 @@ var goMod string
 //go:embed files/go.sum.txt
 var goSum string
 
-// goFiles returns packages of the Go module called module, with a struct for each object.
-func goFiles(d Definitions, module string) (map[string][]byte, error) {
+// goFiles returns packages of a Go module, with a struct for each object.
+func (t Target) goFiles(d Definitions) (map[string][]byte, error) {
+	module := t.GoModule()
 	files := map[string][]byte{
 		"go.mod": []byte(strings.Replace(goMod, "MODULE", module, 1)),
 		"go.sum": []byte(goSum),
 	}
 	for _, f := range d.group(goPath) {
-		g := &golang{definitions: d, module: module, dir: path.Dir(f.path), used: map[string]bool{}, imports: map[string]string{}, enums: map[string][]string{}}
+		g := &golang{definitions: d, module: module, dir: path.Dir(f.path), accessors: t.Accessors, used: map[string]bool{}, imports: map[string]string{}, enums: map[string][]string{}}
 		for _, name := range f.definitions {
 			g.define(name)
 		}
@@ -77,6 +78,8 @@ func kubernetesPath(n typeName) string {
 type golang struct {
 	definitions Definitions
 	module, dir string
+	// accessors adds methods that get and set the fields.
+	accessors bool
 	// used has the names of the declared types, and imports the aliases by package.
 	used    map[string]bool
 	imports map[string]string
@@ -275,7 +278,11 @@ func (g *golang) object(s *Schema, name, full string) string {
 		for _, line := range lines(p.Description) {
 			fmt.Fprintf(&body, "// %s\n", line)
 		}
-		fmt.Fprintf(&body, "%s *%s `json:%q`\n", unique(used, field), t, key+",omitempty")
+		field = unique(used, field)
+		fmt.Fprintf(&body, "%s *%s `json:%q`\n", field, t, key+",omitempty")
+		if g.accessors && g.inMap == 0 {
+			fmt.Fprintf(&g.methods, accessorMethods, name, field, t)
+		}
 	}
 	g.comment(name, s.Description)
 	alias := ""
@@ -303,6 +310,21 @@ func (g *golang) union(all []*Schema, name, full string) string {
 	fmt.Fprintf(&g.methods, unionJSON, name)
 	return name
 }
+
+const accessorMethods = `
+// Get%[2]s returns the field %[2]s, or nil if o is nil.
+func (o *%[1]s) Get%[2]s() *%[3]s {
+	if o == nil {
+		return nil
+	}
+	return o.%[2]s
+}
+
+// Set%[2]s sets the field %[2]s.
+func (o *%[1]s) Set%[2]s(v *%[3]s) {
+	o.%[2]s = v
+}
+`
 
 const unionMethods = `
 // AsALT returns the value as a ALT.

@@ -1,6 +1,9 @@
 package models_test
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,6 +53,22 @@ func TestGoNames(t *testing.T) {
 				e2e.Has(t, tc.reason, all, want)
 			}
 		})
+	}
+}
+
+// Each field of a struct has the accessors of the crossplane CLI v2.5.0. A struct in a map has none.
+func TestGoAccessors(t *testing.T) {
+	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Go}, Accessors: true}
+	generate(t, to, source(t, golden+"build-models-go/in/apis/d.yaml"), difficultSource(t))
+	all := strings.Join(outline(t, filepath.Join(to.Dir, "go/org/example/platform/v1/site.go")), "\n")
+	for _, want := range []string{"func (o *Site) GetSpec() *SiteSpec", "func (o *SiteSpec) SetSize(v *SiteSpecSize)", "func (o *SiteList) GetItems() *[]OrgExamplePlatformV1Site"} {
+		e2e.Has(t, "the accessors", all, want)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "vet", "./...")
+	cmd.Dir = to.Folder(models.Go)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	if out, err := cmd.CombinedOutput(); err != nil && !bytes.Contains(out, []byte("dial tcp")) && !bytes.Contains(out, []byte("disabled by GOPROXY")) {
+		t.Errorf("the models do not compile: %v\n%s", err, out)
 	}
 }
 
