@@ -263,10 +263,10 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 	case "uniqueItems":
 		// CRDs cannot have uniqueItems. For lists of scalars, the list type set means the same.
 		if on, err = strconv.ParseBool(m.value); on {
-			schema["x-kubernetes-list-type"] = "set"
+			err = setListType(schema, "set")
 		}
 	case "listType":
-		schema["x-kubernetes-list-type"] = m.value
+		err = setListType(schema, m.value)
 	case "listMapKey":
 		keys, _ := schema["x-kubernetes-list-map-keys"].([]any)
 		schema["x-kubernetes-list-map-keys"] = append(keys, m.value)
@@ -294,6 +294,15 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 		err = fmt.Errorf("marker %s: %w", m.name, err)
 	}
 	return err
+}
+
+// setListType sets the type of a list, which may have been set to the same type.
+func setListType(schema map[string]any, value string) error {
+	if old := schema["x-kubernetes-list-type"]; old != nil && old != value {
+		return fmt.Errorf("the list has the type %v already", old)
+	}
+	schema["x-kubernetes-list-type"] = value
+	return nil
 }
 
 // unquoted returns the text that a string of JSON with this content has, or the content if that is

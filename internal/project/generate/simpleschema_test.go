@@ -72,6 +72,7 @@ func TestSimpleSchemaRefusesAsCrossplane(t *testing.T) {
 		"Length":  {"only strings have a length", "integer | minLength=1", "marker minLength: it is for the type string, not for integer"},
 		"List":    {"only lists have a list type", "string | listType=set", "marker listType: it is for the type array, not for string"},
 		"Keys":    {"only a list that is a map has keys", "[]object | listMapKey=id", "x-kubernetes-list-type: is required"},
+		"Both":    {"a list has one type", "[]string | uniqueItems=true listType=atomic", "marker listType: the list has the type set already"},
 		"Unknown": {"a list type is one of three", "[]string | listType=bogus", `is "bogus": supported values: "atomic", "map", "set"`},
 	} {
 		t.Run(name, func(t *testing.T) {
