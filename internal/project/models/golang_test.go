@@ -2,6 +2,7 @@ package models_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +54,35 @@ func TestGoNames(t *testing.T) {
 				e2e.Has(t, tc.reason, all, want)
 			}
 		})
+	}
+}
+
+// The packages and names of Kubernetes' own kinds are those of the crossplane CLI v2.5.0.
+func TestGoOfKubernetes(t *testing.T) {
+	const document = `{"components": {"schemas": {
+"io.k8s.api.rbac.v1.Role": {"type": "object", "properties": {"kind": {"type": "string"}}, "x-kubernetes-group-version-kind": [{"group": "rbac.authorization.k8s.io", "version": "v1", "kind": "Role"}]},
+"io.k8s.api.core.v1.ServicePort": {"type": "object", "properties": {
+  "targetPort": {"allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.util.intstr.IntOrString"}]},
+  "limit": {"allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"}]}}},
+"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {"type": "object", "properties": {"name": {"type": "string"}}},
+"io.k8s.apimachinery.pkg.api.resource.Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+"io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}}}}`
+	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Go}}
+	generate(t, to, models.Source{ID: "k8s://v1.35.0", Version: "v1.35.0", Definitions: func(context.Context) (models.Definitions, error) {
+		d := models.Definitions{}
+		return d, d.OpenAPI([]byte(document))
+	}})
+	for file, wants := range map[string][]string{
+		"authorization/rbac/v1/role.go": {"type Role struct"},
+		"core/meta/v1/meta.go":          {"type ObjectMeta = metav1.ObjectMeta"},
+		"core/v1/serviceport.go":        {"TargetPort *utilv1.IntOrString"},
+		"util/v1/intorstring.go":        {"type Int = int", "type String = string", "func (t *IntOrString) FromInt(v Int) error", "func (t IntOrString) AsString() (String, error)"},
+		"resource/v1/quantity.go":       {"func (t *Quantity) FromIoK8SApimachineryPkgAPIResourceQuantity0(v IoK8SApimachineryPkgAPIResourceQuantity0) error"},
+	} {
+		all := strings.Join(outline(t, filepath.Join(to.Dir, "go/io/k8s", file)), "\n")
+		for _, want := range wants {
+			e2e.Has(t, file, all, want)
+		}
 	}
 }
 
