@@ -68,6 +68,27 @@ func resourceOf(r validate.Result) resource {
 	return out
 }
 
+// redacted returns a copy of a value of JSON types, whose texts have been redacted.
+func redacted(value any, redact func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		return redact(v)
+	case []any:
+		all := make([]any, len(v))
+		for i, item := range v {
+			all[i] = redacted(item, redact)
+		}
+		return all
+	case map[string]any:
+		all := map[string]any{}
+		for key, item := range v {
+			all[redact(key)] = redacted(item, redact)
+		}
+		return all
+	}
+	return value
+}
+
 func summaryOf(c validate.Counts) summary {
 	return summary{Total: c.Total, Valid: c.Valid, Invalid: c.Invalid, MissingSchemas: c.NoSchema, Partial: c.Partial}
 }

@@ -266,7 +266,7 @@ func (o *output) add(r validate.Result) error {
 	}
 	r.Path, r.Faults = o.term.Redact(r.Path), slices.Clone(r.Faults)
 	for i, f := range r.Faults {
-		r.Faults[i].Text = o.term.Redact(f.Text)
+		r.Faults[i].Text, r.Faults[i].Value = o.term.Redact(f.Text), redacted(f.Value, o.term.Redact)
 		if f.ByMode {
 			o.lenient++
 		}
