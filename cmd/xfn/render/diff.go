@@ -60,10 +60,14 @@ func (c *DiffCmd) Validate() error { return terminal.Positive("--timeout", c.Tim
 // Run prints the changes.
 func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	var p *project.Project
+	files := manifest.Reader{FS: afero.NewOsFs()}
 	for _, path := range c.From {
-		if err := (manifest.Reader{FS: afero.NewOsFs()}).CheckExists(path); err != nil {
+		if err := cmp.Or(files.CheckExists(path), files.CheckHasYAML(path)); err != nil {
 			return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("--from: %w", err), cmp.Or(hint.Of(err), "name the file or folder of the old Compositions"))}
 		}
+	}
+	if err := files.CheckHasYAML(c.Composition); err != nil {
+		return fmt.Errorf("loading Compositions: %w", err)
 	}
 	if c.Functions == "" {
 		if p, err = flags.FindProject(ctx, term, c.Composition); err != nil {

@@ -142,6 +142,9 @@ func (c *UpgradeCmd) compareSuites(ctx context.Context, before, after session.Co
 func (c *UpgradeCmd) compareDump(ctx context.Context, before, after session.Config, out *upgrade) error {
 	in := session.Inputs{Live: true, Observed: c.Observed}
 	if c.Composition != "" {
+		if err := after.Reader.CheckHasYAML(c.Composition); err != nil {
+			return fmt.Errorf("loading Compositions: %w", err)
+		}
 		in.Compositions = []string{c.Composition}
 	}
 	if slices.Contains(append([]string{c.Composition, c.Functions}, c.Observed...), manifest.Stdin) {
