@@ -42,7 +42,7 @@ func (c Cache) Path() (string, error) {
 			return "", fmt.Errorf("finding the cache %q: %w", c.CacheDir, err)
 		}
 		if err := CheckDir("cache-dir", dir); err != nil {
-			return "", err
+			return "", hint.Wrap(err, "name a directory, which may be new, with --cache-dir or XFN_CACHE_DIR")
 		}
 		return dir, nil
 	}
