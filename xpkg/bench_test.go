@@ -39,7 +39,7 @@ func BenchmarkRead(b *testing.B) {
 				files[fmt.Sprintf("p/c%d.yaml", i)] = text
 				total += len(text)
 			}
-			fsys := memory(b, files)
+			fsys := e2e.Memory(b, files)
 			b.SetBytes(int64(total))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -20,7 +20,7 @@ func TestGoldenFiles(t *testing.T) {
 	for _, name := range []string{"single-examples", "single-verbose"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(goldenPush, name, "in", "a.xpkg")
-			img := open(t, path).(v1.Image)
+			img := e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact.(v1.Image)
 			e2e.NoError(t, validate.Image(img))
 			want, got := pushed(t, name), manifestOf(t, img)
 			e2e.Equal(t, "config", want.Config.Digest, got.Config.Digest)
@@ -29,7 +29,7 @@ func TestGoldenFiles(t *testing.T) {
 			}
 			e2e.Equal(t, "layers", want.Layers, got.Layers)
 			// WriteFile writes the opened image as an OCI layout of the same package.
-			again := open(t, writeFile(t, img)).(v1.Image)
+			again := e2e.Open(xpkg.Open(t.Context(), writeFile(t, img)))(t).Artifact.(v1.Image)
 			e2e.Equal(t, "written again", got, manifestOf(t, again))
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -38,7 +39,7 @@ func TestKinds(t *testing.T) {
 	for _, tc := range cases {
 		for _, pkg := range []string{fn, cfg, prov} {
 			t.Run(tc.kind+"."+tc.apiVersion+"/"+pkg, func(t *testing.T) {
-				fsys := memory(t, map[string]string{
+				fsys := e2e.Memory(t, map[string]string{
 					"a.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: " + pkg + "\nmetadata: {name: p}\n",
 					"b.yaml": "apiVersion: " + tc.apiVersion + "\nkind: " + tc.kind + "\nmetadata: {name: o}\n",
 				})
@@ -70,7 +71,7 @@ func TestMetadataVersions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			apiVersion, kind, _ := strings.Cut(name, " ")
-			fsys := memory(t, map[string]string{"a.yaml": "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: p}\n"})
+			fsys := e2e.Memory(t, map[string]string{"a.yaml": "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: p}\n"})
 			pkg, err := xpkg.Read(t.Context(), fsys, ".", xpkg.ReadOptions{})
 			if got := err == nil; got != want {
 				t.Fatalf("got %v, want %v: %v", got, want, err)

@@ -28,7 +28,7 @@ func TestReadFindsAll(t *testing.T) {
 		"p/sep.yaml":        "--- x\n",
 		"p/examples/x.yaml": "spec: {}\n",
 	}
-	_, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/examples"})
+	_, err := xpkg.Read(t.Context(), e2e.Memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/examples"})
 	var got xpkg.Problems
 	if !errors.As(err, &got) {
 		t.Fatalf("got %v, want problems", err)
@@ -60,7 +60,7 @@ func TestReadLevels(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			fsys := memory(t, map[string]string{"p/crossplane.yaml": tc.text})
+			fsys := e2e.Memory(t, map[string]string{"p/crossplane.yaml": tc.text})
 			e2e.Error(t, "strict", e2e.Err(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})))
 			for level, warnings := range map[xpkg.Level]int{xpkg.Warn: 1, xpkg.Off: 0} {
 				pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{Lint: level})
@@ -78,7 +78,7 @@ func TestReadLevels(t *testing.T) {
 func TestReadRefusesAtAnyLevel(t *testing.T) {
 	files := map[string]string{"p/crossplane.yaml": functionYAML + "extra: 1\n", "p/s.yaml": "apiVersion: v1\nkind: Secret\n"}
 	for _, level := range []xpkg.Level{xpkg.Warn, xpkg.Off} {
-		_, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: level})
+		_, err := xpkg.Read(t.Context(), e2e.Memory(t, files), "p", xpkg.ReadOptions{Lint: level})
 		if err == nil || strings.Contains(err.Error(), "extra") || !strings.Contains(err.Error(), "Secret") {
 			t.Errorf("level %d: got %v, want an error about the Secret alone", level, err)
 		}

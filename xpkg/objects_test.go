@@ -45,7 +45,7 @@ func TestObjects(t *testing.T) {
 			}
 			var got []string
 			var found xpkg.Problems
-			_, err := xpkg.Read(t.Context(), memory(t, map[string]string{"a.yaml": metadata("Configuration", spec), "b.yaml": tc.object}), ".", xpkg.ReadOptions{})
+			_, err := xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{"a.yaml": metadata("Configuration", spec), "b.yaml": tc.object}), ".", xpkg.ReadOptions{})
 			if err != nil && !errors.As(err, &found) {
 				t.Fatal(err)
 			}

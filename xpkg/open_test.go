@@ -34,11 +34,6 @@ func writeFile(t testing.TB, a xpkg.Artifact) string {
 	return path
 }
 
-func open(t testing.TB, path string) xpkg.Artifact {
-	t.Helper()
-	return e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact
-}
-
 // WriteFile of a pulled package writes the same bytes as the file that was pushed.
 func TestThroughRegistry(t *testing.T) {
 	cases := map[string]struct {
@@ -57,7 +52,7 @@ func TestThroughRegistry(t *testing.T) {
 			pkg.Examples = []byte("kind: A\n")
 			path := writeFile(t, build(t, pkg, tc.platforms...))
 			ref := e2e.Must(name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + strings.ToLower(testName) + ":v1"))(t)
-			pulled := push(t, ref, open(t, path))
+			pulled := push(t, ref, e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact)
 			for _, i := range e2e.Must(xpkg.Images(pulled))(t) {
 				e2e.Equal(t, "package.yaml", pkg.YAML, e2e.Must(xpkg.PackageYAML(t.Context(), i.Image))(t))
 				layers := manifestOf(t, i.Image).Layers
@@ -92,7 +87,7 @@ func TestOpenIncumbentsFile(t *testing.T) {
 	built := build(t, pkg, "linux/amd64").(v1.Image)
 	path := filepath.Join(t.TempDir(), "docker.xpkg")
 	e2e.NoError(t, tarball.WriteToFile(path, name.MustParseReference("a:v1"), plain(t, built)))
-	got := open(t, path).(v1.Image)
+	got := e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact.(v1.Image)
 	e2e.NoError(t, validate.Image(got))
 	e2e.Equal(t, "layers", manifestOf(t, built).Layers, manifestOf(t, got).Layers)
 }
@@ -258,7 +253,7 @@ func TestOthersFindMarks(t *testing.T) {
 			layers := manifestOf(t, docker).Layers
 			e2e.Equal(t, "the label of the base layer", "base", configOf(t, docker).Config.Labels["io.crossplane.xpkg:"+layers[len(layers)-1].Digest.String()])
 			dir := t.TempDir()
-			e2e.Must(layout.Write(dir, index(t, open(t, path))))(t)
+			e2e.Must(layout.Write(dir, index(t, e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact)))(t)
 			images, err := xpkg.Images(e2e.Must(layout.ImageIndexFromPath(dir))(t))
 			if err != nil || len(images) != len(platforms) {
 				t.Fatalf("got %d images, %v", len(images), err)

@@ -31,18 +31,8 @@ func readDir(t *testing.T, dir string, opts xpkg.ReadOptions) (*xpkg.Package, er
 	return xpkg.Read(t.Context(), afero.NewOsFs(), dir, opts)
 }
 
-// memory returns a file system with these files.
-func memory(t testing.TB, files map[string]string) afero.Fs {
-	t.Helper()
-	fsys := afero.NewMemMapFs()
-	for name, text := range files {
-		e2e.NoError(t, afero.WriteFile(fsys, name, []byte(text), 0o644))
-	}
-	return fsys
-}
-
 func TestReadObjects(t *testing.T) {
-	fsys := memory(t, map[string]string{
+	fsys := e2e.Memory(t, map[string]string{
 		"package/crossplane.yaml": "# what it is\n\n" + functionYAML,
 		"package/input/crd.yaml":  "---\n---\n# the input\n" + crdYAML,
 		"package/notes.txt":       "not YAML: [",
@@ -68,7 +58,7 @@ func TestReadEncodesLast(t *testing.T) {
 	for i := range 30 {
 		files[fmt.Sprintf("p/%d.yaml", i)] = strings.ReplaceAll(crdYAML, "inputs", fmt.Sprintf("inputs%d", i)) + "        properties: {a: " + nested + "}\n"
 	}
-	fsys := memory(t, files)
+	fsys := e2e.Memory(t, files)
 	alive := func() (bytes int) {
 		runtime.GC()
 		var m runtime.MemStats
@@ -130,7 +120,7 @@ func TestReadRefuses(t *testing.T) {
 			for name, text := range tc.files {
 				files["p/"+name] = text
 			}
-			_, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", ExamplesOptional: true})
+			_, err := xpkg.Read(t.Context(), e2e.Memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", ExamplesOptional: true})
 			if err == nil {
 				t.Fatalf("%s: no error", tc.reason)
 			}
@@ -145,19 +135,19 @@ func TestReadRefuses(t *testing.T) {
 // An empty value that decoding drops is not a problem.
 func TestReadTakesEmptyValues(t *testing.T) {
 	text := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn, labels: {}, creationTimestamp: null}\nspec: {dependsOn: [], capabilities: null}\n"
-	e2e.NoError(t, e2e.Err(xpkg.Read(t.Context(), memory(t, map[string]string{"a.yaml": text}), ".", xpkg.ReadOptions{})))
+	e2e.NoError(t, e2e.Err(xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{"a.yaml": text}), ".", xpkg.ReadOptions{})))
 }
 
 // The crossplane CLI packs examples with the value null, too.
 func TestReadTakesNullExamples(t *testing.T) {
-	fsys := memory(t, map[string]string{"p/a.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n---\nnull\n"})
+	fsys := e2e.Memory(t, map[string]string{"p/a.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n---\nnull\n"})
 	got := e2e.Must(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"}))(t)
 	e2e.Equal(t, "examples", "kind: A\n---\nnull\n\n...\n\n---\n", string(got.Examples))
 }
 
 // Read leaves out the examples, but not files with similar names.
 func TestReadKeepsSiblingsOfExamples(t *testing.T) {
-	fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/examples-crd.yaml": crdYAML, "p/examples/a.yaml": "kind: A\n"})
+	fsys := e2e.Memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/examples-crd.yaml": crdYAML, "p/examples/a.yaml": "kind: A\n"})
 	got := e2e.Must(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "./p/examples"}))(t)
 	if len(got.Objects) != 1 || string(got.Examples) != "kind: A\n\n...\n\n---\n" {
 		t.Errorf("got %d objects and the examples %q", len(got.Objects), got.Examples)
@@ -166,7 +156,7 @@ func TestReadKeepsSiblingsOfExamples(t *testing.T) {
 
 // The directory ReadOptions.ExamplesRoot must exist.
 func TestReadMissesExamples(t *testing.T) {
-	fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML})
+	fsys := e2e.Memory(t, map[string]string{"p/crossplane.yaml": functionYAML})
 	_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"})
 	e2e.Equal(t, "error", "p/ex: the examples do not exist", fmt.Sprint(err))
 	pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", Lint: xpkg.Warn})
@@ -176,7 +166,7 @@ func TestReadMissesExamples(t *testing.T) {
 }
 
 func TestReadRefusesPatterns(t *testing.T) {
-	e2e.ErrorHas(t, "xpkg.Read", e2e.Err(xpkg.Read(t.Context(), memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{Ignore: []string{"[a"}})), `"[a"`)
+	e2e.ErrorHas(t, "xpkg.Read", e2e.Err(xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{Ignore: []string{"[a"}})), `"[a"`)
 }
 
 func TestReadHints(t *testing.T) {
@@ -188,7 +178,7 @@ func TestReadHints(t *testing.T) {
 	}
 	for name, files := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := xpkg.Read(t.Context(), memory(t, files), ".", xpkg.ReadOptions{})
+			_, err := xpkg.Read(t.Context(), e2e.Memory(t, files), ".", xpkg.ReadOptions{})
 			if hint.Of(err) == "" {
 				t.Errorf("no hint with %v", err)
 			}
@@ -199,7 +189,7 @@ func TestReadHints(t *testing.T) {
 func TestReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e2e.ErrorIs(t, "xpkg.Read", e2e.Err(xpkg.Read(ctx, memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{})), context.Canceled)
+	e2e.ErrorIs(t, "xpkg.Read", e2e.Err(xpkg.Read(ctx, e2e.Memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{})), context.Canceled)
 }
 
 // stopping is a file system that cancels a context before examples are read.
@@ -218,7 +208,7 @@ func (s stopping) Stat(name string) (os.FileInfo, error) {
 // A cancellation during the rules is an error, not a package without problems.
 func TestReadStopsInRules(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	fsys := stopping{memory(t, map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML}), cancel}
+	fsys := stopping{e2e.Memory(t, map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML}), cancel}
 	opts := xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true, Lint: xpkg.Warn}
 	e2e.ErrorIs(t, "xpkg.Read", e2e.Err(xpkg.Read(ctx, fsys, ".", opts)), context.Canceled)
 }
@@ -271,7 +261,7 @@ func FuzzRead(f *testing.F) {
 		first := true
 		var text []byte
 		for _, level := range []xpkg.Level{xpkg.Strict, xpkg.Warn, xpkg.Off} {
-			pkg, err := xpkg.Read(t.Context(), memory(t, map[string]string{"p/z.yaml": string(data)}), "p", xpkg.ReadOptions{Lint: level})
+			pkg, err := xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{"p/z.yaml": string(data)}), "p", xpkg.ReadOptions{Lint: level})
 			if err != nil {
 				if text := filepath.ToSlash(err.Error()); !strings.Contains(text, "p/z.yaml") && !strings.Contains(text, `"p"`) {
 					t.Errorf("the error names no file: %v", err)
@@ -285,7 +275,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("level %d reads it differently:\n%s", level, cmp.Diff(string(text), string(pkg.YAML)))
 			}
 			first, text = false, pkg.YAML
-			again, err := xpkg.Read(t.Context(), memory(t, map[string]string{"p/z.yaml": string(pkg.YAML)}), "p", xpkg.ReadOptions{Lint: level})
+			again, err := xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{"p/z.yaml": string(pkg.YAML)}), "p", xpkg.ReadOptions{Lint: level})
 			if err != nil {
 				t.Fatalf("package.yaml cannot be read: %v\n%s", err, pkg.YAML)
 			}
@@ -306,7 +296,7 @@ func TestReadTakesStyles(t *testing.T) {
 		"Percent":  strings.Replace(functionYAML, "name: fn", "name: fn\n  annotations: {a: \"b\n%c\"}", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			e2e.Equal(t, "xpkg.Read", "fn", e2e.Must(xpkg.Read(t.Context(), memory(t, map[string]string{"p/crossplane.yaml": text}), "p", xpkg.ReadOptions{}))(t).Meta.Name)
+			e2e.Equal(t, "xpkg.Read", "fn", e2e.Must(xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{"p/crossplane.yaml": text}), "p", xpkg.ReadOptions{}))(t).Meta.Name)
 		})
 	}
 }

@@ -119,7 +119,7 @@ func documentProblems(t *testing.T) (all xpkg.Problems) {
 		},
 	}
 	for _, files := range packages {
-		all = append(all, problemsOf(t, memory(t, files), ".", xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true, Lint: xpkg.All})...)
+		all = append(all, problemsOf(t, e2e.Memory(t, files), ".", xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true, Lint: xpkg.All})...)
 	}
 	return all
 }

@@ -17,7 +17,7 @@ import (
 // found returns the problems of a package, each as "rule path:line".
 func found(t *testing.T, files map[string]string) (all []string, ps xpkg.Problems) {
 	t.Helper()
-	pkg, err := xpkg.Read(t.Context(), memory(t, files), ".", xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true})
+	pkg, err := xpkg.Read(t.Context(), e2e.Memory(t, files), ".", xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true})
 	if err != nil && !errors.As(err, &ps) {
 		t.Fatal(err)
 	}

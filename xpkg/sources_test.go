@@ -23,7 +23,7 @@ func policy(name string) []byte { return []byte(strings.Replace(policyText, "NAM
 func TestReadSources(t *testing.T) {
 	sources := []xpkg.Source{{Path: "z/b.yaml", Data: policy("b")}, {Path: "a.yaml", Data: policy("a")}, {Path: "p.yaml", Data: []byte(configurationText)}}
 	opts := xpkg.ReadOptions{ExamplesRoot: "examples"}
-	pkg, err := xpkg.ReadSources(t.Context(), "project \"c\"", sources, memory(t, map[string]string{"examples/x.yaml": "kind: X\n"}), opts)
+	pkg, err := xpkg.ReadSources(t.Context(), "project \"c\"", sources, e2e.Memory(t, map[string]string{"examples/x.yaml": "kind: X\n"}), opts)
 	e2e.NoError(t, err)
 	var got []string
 	for _, o := range append([]xpkg.Object{pkg.Meta}, pkg.Objects...) {
@@ -31,13 +31,13 @@ func TestReadSources(t *testing.T) {
 	}
 	e2e.Equal(t, "objects", []string{"p.yaml:1", "z/b.yaml:1", "a.yaml:1"}, got)
 	e2e.Equal(t, "the examples", "kind: X\n\n...\n\n---\n", string(pkg.Examples))
-	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", append(sources, xpkg.Source{Path: "c.yaml", Data: []byte("kind: Secret\napiVersion: v1\n")}), memory(t, nil), xpkg.ReadOptions{})
+	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", append(sources, xpkg.Source{Path: "c.yaml", Data: []byte("kind: Secret\napiVersion: v1\n")}), e2e.Memory(t, nil), xpkg.ReadOptions{})
 	e2e.ErrorHas(t, "xpkg.ReadSources", err, "c.yaml:1: kind Secret of v1")
-	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", sources[:1], memory(t, nil), xpkg.ReadOptions{})
+	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", sources[:1], e2e.Memory(t, nil), xpkg.ReadOptions{})
 	e2e.ErrorHas(t, "xpkg.ReadSources", err, `project "c" contains no package metadata`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e2e.ErrorIs(t, "xpkg.ReadSources", e2e.Err(xpkg.ReadSources(ctx, "it", sources, memory(t, nil), xpkg.ReadOptions{})), context.Canceled)
+	e2e.ErrorIs(t, "xpkg.ReadSources", e2e.Err(xpkg.ReadSources(ctx, "it", sources, e2e.Memory(t, nil), xpkg.ReadOptions{})), context.Canceled)
 }
 
 // Docker images have no annotations of their own, no times, and no platform without a runtime.

@@ -28,7 +28,7 @@ func TestSplit(t *testing.T) {
 	var files []xpkg.Target
 	for _, f := range targets {
 		names = append(names, filepath.Base(f.Path))
-		files = append(files, xpkg.Target{Path: f.Path, Artifact: open(t, f.Path)})
+		files = append(files, xpkg.Target{Path: f.Path, Artifact: e2e.Open(xpkg.Open(t.Context(), f.Path))(t).Artifact})
 	}
 	e2e.Equal(t, "names", []string{"hello.v1-linux-arm64-v8.xpkg", "hello.v1-linux-arm-v7.xpkg", "hello.v1-linux-arm-v6.xpkg", "hello.v1-windows-amd64-10.0.1.xpkg"}, names)
 	joined := e2e.Must(xpkg.Join(t.Context(), files))(t)

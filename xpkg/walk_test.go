@@ -37,7 +37,7 @@ func TestReadOrder(t *testing.T) {
 		files["p/"+name] = "not read: ["
 	}
 	files["p/empty.yaml"] = ""
-	e2e.Equal(t, "order", want, names(e2e.Must(xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)))
+	e2e.Equal(t, "order", want, names(e2e.Must(xpkg.Read(t.Context(), e2e.Memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)))
 }
 
 func TestReadIgnores(t *testing.T) {
@@ -69,7 +69,7 @@ func TestReadIgnores(t *testing.T) {
 			for _, name := range []string{"a.yaml", "b.yaml", "sub/a.yaml"} {
 				files["p/"+name] = crd(name)
 			}
-			pkg := e2e.Must(xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Ignore: []string{tc.pattern}, Lint: xpkg.Off}))(t)
+			pkg := e2e.Must(xpkg.Read(t.Context(), e2e.Memory(t, files), "p", xpkg.ReadOptions{Ignore: []string{tc.pattern}, Lint: xpkg.Off}))(t)
 			e2e.Equal(t, tc.reason, tc.want, names(pkg))
 		})
 	}
@@ -77,7 +77,7 @@ func TestReadIgnores(t *testing.T) {
 
 // Read leaves out what .xpkgignore lists, and objects of xfn.
 func TestReadLeavesOut(t *testing.T) {
-	pkg := e2e.Must(xpkg.Read(t.Context(), memory(t, map[string]string{
+	pkg := e2e.Must(xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{
 		"p/crossplane.yaml": functionYAML, "p/a.yaml": crd("a.yaml"), "p/tests/b.yaml": "not read: [", "p/sub/c.yaml": crd("c.yaml"),
 		"p/.xpkgignore": "tests/\n/c.yaml\n",
 		"p/suite.yaml":  "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n---\n" + crd("d.yaml"),
@@ -99,7 +99,7 @@ func TestReadExamplesRoot(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n", "p/ex/sub/b.yaml": "kind: A\n"})
+			fsys := e2e.Memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n", "p/ex/sub/b.yaml": "kind: A\n"})
 			e2e.NoError(t, fsys.Mkdir("p/none", 0o755))
 			pkg := e2e.Must(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: tc.root, ExamplesOptional: true, Ignore: []string{"ex"}}))(t)
 			e2e.Equal(t, tc.reason, tc.want, string(pkg.Examples))
@@ -109,7 +109,7 @@ func TestReadExamplesRoot(t *testing.T) {
 }
 
 func TestReadRefusesRoots(t *testing.T) {
-	fsys := memory(t, map[string]string{"file.yaml": functionYAML})
+	fsys := e2e.Memory(t, map[string]string{"file.yaml": functionYAML})
 	for root, want := range map[string]string{"gone": "file does not exist", "file.yaml": "not a directory"} {
 		if _, err := xpkg.Read(t.Context(), fsys, root, xpkg.ReadOptions{}); err == nil || !strings.Contains(err.Error(), `"`+root+`"`) || !strings.Contains(err.Error(), want) {
 			t.Errorf("root %q: got %v, want it to contain %q", root, err, want)
@@ -133,7 +133,7 @@ func (l locked) Open(path string) (afero.File, error) {
 // An unreadable file is an error, because the package would lack it.
 func TestReadRefusesUnreadableFiles(t *testing.T) {
 	for _, name := range []string{"crd.yaml", "sub"} {
-		fsys := locked{memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/crd.yaml": crdYAML, "p/sub/x.yaml": crdYAML}), name}
+		fsys := locked{e2e.Memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/crd.yaml": crdYAML, "p/sub/x.yaml": crdYAML}), name}
 		_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})
 		e2e.Equal(t, "error", filepath.Join("p", name)+`: cannot be read: permission denied`, fmt.Sprint(err))
 		// The crossplane CLI skips unreadable files, but not directories.
@@ -189,7 +189,7 @@ func TestReadFollowsLinksInside(t *testing.T) {
 // Examples and extensions in the package root are not objects of the package.
 func TestReadLeavesOutOtherRoots(t *testing.T) {
 	files := map[string]string{"p/crossplane.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n", "p/ext/sboms/sbom.yaml": "bom: 1\n", "p/extra.yaml": crdYAML}
-	pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", ExtensionsRoot: "p/ext"})
+	pkg, err := xpkg.Read(t.Context(), e2e.Memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", ExtensionsRoot: "p/ext"})
 	if err != nil || len(pkg.Objects) != 1 || pkg.Objects[0].Path != filepath.Join("p", "extra.yaml") {
 		t.Errorf("got %v, %v, want only the object of extra.yaml", pkg, err)
 	}

@@ -99,7 +99,7 @@ func TestWriteOverItsSource(t *testing.T) {
 	}
 	path := writeFile(t, build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"))
 	want := []byte(e2e.ReadFile(t, path))
-	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, open(t, path), nil))
+	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact, nil))
 	e2e.Equal(t, "the file changed", want, []byte(e2e.ReadFile(t, path)))
 }
 

@@ -54,10 +54,7 @@ func TestDiscover(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			fsys := afero.NewMemMapFs()
-			for path, text := range tc.files {
-				e2e.NoError(t, afero.WriteFile(fsys, path, []byte(text), 0o600))
-			}
+			fsys := e2e.Memory(t, tc.files)
 			got, err := dev.Discover(t.Context(), fsys, ".")
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) || hint.Of(err) == "" {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/afero"
 )
 
 // ShortDir returns a new directory that all users can read, whose path is short enough for unix
@@ -67,6 +69,16 @@ func Dir(t testing.TB, files map[string]string) string {
 	dir := t.TempDir()
 	WriteFiles(t, dir, files)
 	return dir
+}
+
+// Memory returns a file system in memory with files.
+func Memory(t testing.TB, files map[string]string) afero.Fs {
+	t.Helper()
+	fsys := afero.NewMemMapFs()
+	for name, text := range files {
+		NoError(t, afero.WriteFile(fsys, name, []byte(text), 0o644))
+	}
+	return fsys
 }
 
 // Tar returns the headers and the texts of the entries of a tar, and closes it at the end.

@@ -228,18 +228,9 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-func files(t *testing.T, content map[string]string) afero.Fs {
-	t.Helper()
-	fsys := afero.NewMemMapFs()
-	for path, text := range content {
-		e2e.NoError(t, afero.WriteFile(fsys, path, []byte(text), 0o644))
-	}
-	return fsys
-}
-
 func TestAll(t *testing.T) {
 	r := manifest.Reader{
-		FS: files(t, map[string]string{
+		FS: e2e.Memory(t, map[string]string{
 			"d/b.yml": "n: 2\n", "d/a.yaml": "n: 1\n---\nn: 1b\n", "d/c.json": "n: 3\n", "d/sub/d.yaml": "n: 4\n", "f.txt": "n: 5\n",
 		}),
 		Stdin: strings.NewReader("n: 6\n"),
@@ -265,7 +256,7 @@ func TestAll(t *testing.T) {
 }
 
 func TestFirst(t *testing.T) {
-	r := manifest.Reader{FS: files(t, map[string]string{"two.yaml": "n: 1\n---\nn: 2\n", "none.yaml": "# nothing\n"})}
+	r := manifest.Reader{FS: e2e.Memory(t, map[string]string{"two.yaml": "n: 1\n---\nn: 2\n", "none.yaml": "# nothing\n"})}
 	doc, more, err := r.First(t.Context(), "two.yaml")
 	if err != nil || !more || string(doc.Text) != "n: 1\n" {
 		t.Errorf("two.yaml: got %q, %t, %v", doc.Text, more, err)

@@ -42,10 +42,7 @@ func TestStream(t *testing.T) {
 		"end.yaml":     "a: 1\n---\n%YAML 1.1\n",
 		"long.yaml":    "--- #" + strings.Repeat(" x", 100_000) + "\na: 1\n",
 	}
-	fsys := afero.NewMemMapFs()
-	for name, text := range files {
-		e2e.NoError(t, afero.WriteFile(fsys, name, []byte(text), 0o600))
-	}
+	fsys := e2e.Memory(t, files)
 	cases := map[string]struct {
 		reason, path string
 		want         []string

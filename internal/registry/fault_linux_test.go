@@ -35,7 +35,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skipf("cannot mount a disk here: %v", err)
 	}
 	t.Cleanup(func() { e2e.NoError(t, syscall.Unmount(dir, 0)) })
-	reg := open(t, dir)
+	reg := e2e.Open(registry.Open(dir))(t)
 	large, small := strings.Repeat("x", 1<<20), strings.Repeat("y", 1<<10)
 	uploads := "/v2/a/blobs/uploads/"
 	full := func(reason, method, path, body string) {

@@ -68,7 +68,7 @@ func download(t *testing.T, url string) string {
 
 // TestUploadIsBusy: one of two concurrent requests to an upload is refused.
 func TestUploadIsBusy(t *testing.T) {
-	reg := open(t, t.TempDir())
+	reg := e2e.Open(registry.Open(t.TempDir()))(t)
 	location := send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil).Header().Get("Location")
 	reading, goOn := make(chan struct{}), make(chan struct{})
 	first := make(chan int)
@@ -99,7 +99,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // TestErrorsNameNoPath: the response to a disk error does not contain local paths.
 func TestErrorsNameNoPath(t *testing.T) {
 	dir := t.TempDir()
-	reg := open(t, dir)
+	reg := e2e.Open(registry.Open(dir))(t)
 	e2e.NoError(t, os.RemoveAll(filepath.Join(dir, "uploads")))
 	w := send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil)
 	if w.Code != http.StatusInternalServerError || decode(w.Body.Bytes()) != "UNKNOWN" || strings.Contains(w.Body.String(), dir) {

@@ -82,7 +82,7 @@ func TestServeStops(t *testing.T) {
 func TestServeCutsOff(t *testing.T) {
 	t.Parallel() // Serve waits for the whole drain time, so this test is slow.
 	dir := t.TempDir()
-	reg := open(t, dir)
+	reg := e2e.Open(registry.Open(dir))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	l := listen()
 	served := make(chan error)

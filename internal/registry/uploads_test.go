@@ -34,7 +34,7 @@ func TestFailedUpload(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			reg := open(t, dir)
+			reg := e2e.Open(registry.Open(dir))(t)
 			path := "/v2/a/blobs/uploads/"
 			if tc.method != http.MethodPost {
 				path = send(reg, http.MethodPost, path, nil).Header().Get("Location")
@@ -55,11 +55,6 @@ func TestFailedUpload(t *testing.T) {
 	}
 }
 
-func open(t *testing.T, dir string) *registry.Registry {
-	t.Helper()
-	return e2e.Open(registry.Open(dir))(t)
-}
-
 func send(h http.Handler, method, path string, body io.Reader) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(method, path, body))
@@ -75,7 +70,7 @@ func broken(first string) io.Reader {
 func TestOpenUploads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		reg := open(t, dir)
+		reg := e2e.Open(registry.Open(dir))(t)
 		begin := func() *httptest.ResponseRecorder {
 			return send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil)
 		}
@@ -112,7 +107,7 @@ func TestOpenUploads(t *testing.T) {
 // TestUploadsInUse: a further upload ends no upload that a request is using.
 func TestUploadsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reg := open(t, t.TempDir())
+		reg := e2e.Open(registry.Open(t.TempDir()))(t)
 		begin := func() *httptest.ResponseRecorder {
 			return send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil)
 		}

@@ -29,7 +29,7 @@ func TestUsers(t *testing.T) {
 		"Stranger": {"an unknown user is refused", "bob", "secret", http.StatusUnauthorized},
 		"Nobody":   {"a request without credentials is refused", "", "", http.StatusUnauthorized},
 	}
-	h := users(t, "# users\n\n"+alice+"\n").Only(open(t, t.TempDir()))
+	h := users(t, "# users\n\n"+alice+"\n").Only(e2e.Open(registry.Open(t.TempDir()))(t))
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for range 2 { // The second request may use the cached login.
@@ -52,7 +52,7 @@ func TestUsers(t *testing.T) {
 
 // TestUsersPush: clients authenticate when the registry asks them to.
 func TestUsersPush(t *testing.T) {
-	s := httptest.NewServer(users(t, alice).Only(open(t, t.TempDir())))
+	s := httptest.NewServer(users(t, alice).Only(e2e.Open(registry.Open(t.TempDir()))(t)))
 	defer s.Close()
 	ref, img := tag(t, s.Listener.Addr().String(), "a:v1"), image(t)
 	e2e.Error(t, "a push without credentials is accepted", remote.Write(ref, img))

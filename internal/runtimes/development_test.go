@@ -22,11 +22,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-func listenTCP(t *testing.T) net.Listener {
-	t.Helper()
-	return e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
-}
-
 func at(target string) runtimes.Function {
 	return runtimes.Function{Name: "mine", Annotations: map[string]string{runtimes.TargetAnnotation: target}}
 }
@@ -55,7 +50,7 @@ func ask(t *testing.T, tag string) *fnv1.RunFunctionRequest {
 }
 
 func TestDevelopment(t *testing.T) {
-	lis := listenTCP(t)
+	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	serve(t, lis)
 	for range 2 {
 		fn := e2e.Must(runtimes.Development{}.Start(t.Context(), at(lis.Addr().String())))(t)
@@ -77,7 +72,7 @@ func TestDevelopmentUnix(t *testing.T) {
 }
 
 func TestDevelopmentStopped(t *testing.T) {
-	lis := listenTCP(t)
+	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	end := serve(t, lis)
 	fn := e2e.Must(runtimes.Development{}.Start(t.Context(), at(lis.Addr().String())))(t)
 	end()
@@ -102,7 +97,7 @@ func TestDevelopmentOther(t *testing.T) {
 }
 
 func TestDevelopmentNothing(t *testing.T) {
-	lis := listenTCP(t)
+	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	e2e.NoError(t, lis.Close())
 	_, err := runtimes.Development{}.Start(t.Context(), at(lis.Addr().String()))
 	want := `starting function "mine": connecting to "` + lis.Addr().String() + `": dial tcp`
@@ -120,13 +115,13 @@ func TestDevelopmentNothing(t *testing.T) {
 // TestDevelopmentNoAnswer checks the timeout for a listener that never accepts: the kernel completes
 // the connection, but no server answers.
 func TestDevelopmentNoAnswer(t *testing.T) {
-	lis := listenTCP(t)
+	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	start := runtimes.Development{ConnectTimeout: 20 * time.Millisecond}
 	e2e.ErrorHas(t, "a timeout", e2e.Err(start.Start(t.Context(), at(lis.Addr().String()))), "no connection within 20ms")
 }
 
 func TestDevelopmentCanceled(t *testing.T) {
-	lis := listenTCP(t)
+	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() {
@@ -153,7 +148,7 @@ func TestDevelopmentTLS(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	certificates, err := grpc.LoadCertificates(ca.Issue(t, "localhost", time.Hour, ca))
 	e2e.NoError(t, err)
-	lis := listenTCP(t)
+	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {

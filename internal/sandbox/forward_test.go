@@ -16,11 +16,6 @@ import (
 // limit is how long a test waits for an event that takes milliseconds.
 const limit = time.Minute
 
-func listen(t *testing.T, network, address string) net.Listener {
-	t.Helper()
-	return e2e.Open(net.Listen(network, address))(t)
-}
-
 // dial connects to a unix socket, and sets a deadline for all reads and writes.
 func dial(t *testing.T, socket string) net.Conn {
 	t.Helper()
@@ -33,7 +28,7 @@ func dial(t *testing.T, socket string) net.Conn {
 // socket's path.
 func start(t *testing.T, to string) (socket string) {
 	t.Helper()
-	l := listen(t, "unix", filepath.Join(t.TempDir(), "s"))
+	l := e2e.Open(net.Listen("unix", filepath.Join(t.TempDir(), "s")))(t)
 	ended := make(chan error, 1)
 	go func() { ended <- sandbox.ForwardConnections(l, "tcp", to) }()
 	t.Cleanup(func() {
@@ -69,7 +64,7 @@ func echo(l net.Listener) {
 }
 
 func TestForward(t *testing.T) {
-	server := listen(t, "tcp", "127.0.0.1:0")
+	server := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	go echo(server)
 	socket := start(t, server.Addr().String())
 	for _, text := range []string{"", "one", "another"} {
@@ -80,7 +75,7 @@ func TestForward(t *testing.T) {
 }
 
 func TestForwardBeforeTheServer(t *testing.T) {
-	reserved := listen(t, "tcp", "127.0.0.1:0")
+	reserved := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := reserved.Addr().String()
 	reserved.Close()
 	socket := start(t, address)
@@ -102,7 +97,7 @@ func TestForwardBeforeTheServer(t *testing.T) {
 // TestForwardBreaks resets many connections, because a reset may arrive before
 // or after ForwardConnections has dialed.
 func TestForwardBreaks(t *testing.T) {
-	server := listen(t, "tcp", "127.0.0.1:0")
+	server := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	socket := start(t, server.Addr().String())
 	for range 200 {
 		if !breaks(t, server, socket) {

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/spf13/afero"
-
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -57,11 +55,7 @@ func fn(name, pkg, annotation string) string {
 
 func reader(t *testing.T, files map[string]string) manifest.Reader {
 	t.Helper()
-	fsys := afero.NewMemMapFs()
-	for path, text := range files {
-		e2e.NoError(t, afero.WriteFile(fsys, path, []byte(text), 0o644))
-	}
-	return manifest.Reader{FS: fsys}
+	return manifest.Reader{FS: e2e.Memory(t, files)}
 }
 
 // open returns a Session that reads files. xr.yaml is xr if files lack it, and functions.yaml has the

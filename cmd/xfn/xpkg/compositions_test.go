@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/afero"
-
 	command "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -51,20 +49,10 @@ spec:
 `
 )
 
-// folder returns a file system with files.
-func folder(t *testing.T, files map[string]string) afero.Fs {
-	t.Helper()
-	fsys := afero.NewMemMapFs()
-	for name, text := range files {
-		e2e.NoError(t, afero.WriteFile(fsys, name, []byte(text), 0o600))
-	}
-	return fsys
-}
-
 // read reads a package, and returns the problems of the rule.
 func read(t *testing.T, files map[string]string) (*xpkg.Package, []string) {
 	t.Helper()
-	pkg := e2e.Must(xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{lint}}))(t)
+	pkg := e2e.Must(xpkg.Read(t.Context(), e2e.Memory(t, files), ".", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{lint}}))(t)
 	return pkg, texts(pkg.Warnings)
 }
 
@@ -126,7 +114,7 @@ func TestLevels(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	var problems xpkg.Problems
-	if _, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Rules: []xpkg.Rule{lint}}); !errors.As(err, &problems) || len(texts(problems)) != 1 {
+	if _, err := xpkg.Read(t.Context(), e2e.Memory(t, files), ".", xpkg.ReadOptions{Rules: []xpkg.Rule{lint}}); !errors.As(err, &problems) || len(texts(problems)) != 1 {
 		t.Errorf("at the level Strict: got %v", err)
 	}
 }

@@ -18,11 +18,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-func openFolder(t *testing.T, dir string) *archive.Folder {
-	t.Helper()
-	return e2e.Open(archive.OpenFolder(dir))(t)
-}
-
 func TestOpenFolder(t *testing.T) {
 	amd64, arm64 := image(t, "linux", "amd64"), image(t, "linux", "arm64")
 	both := index(t, amd64, arm64)
@@ -37,7 +32,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := e2e.Must(openFolder(t, tc.dir).Artifact(t.Context()))(t)
+			a := e2e.Must(e2e.Open(archive.OpenFolder(tc.dir))(t).Artifact(t.Context()))(t)
 			if tc.want != nil && digest(t, a) != digest(t, tc.want) {
 				t.Errorf("%s: got %s, want %s", tc.reason, digest(t, a), digest(t, tc.want))
 			}
@@ -54,7 +49,7 @@ func TestOpenFolder(t *testing.T) {
 // A folder with several images, as buildx writes it, is read as an index.
 func TestOpenFolderOfSeveral(t *testing.T) {
 	images := []v1.Image{image(t, "linux", "amd64"), image(t, "linux", "arm64")}
-	idx, ok := e2e.Must(openFolder(t, remotetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context()))(t).(v1.ImageIndex)
+	idx, ok := e2e.Must(e2e.Open(archive.OpenFolder(remotetest.Layout(t, images[0], images[1], images[0])))(t).Artifact(t.Context()))(t).(v1.ImageIndex)
 	if !ok {
 		t.Fatal("it is not an index")
 	}
@@ -133,7 +128,7 @@ func TestOpenFolderReadsLate(t *testing.T) {
 	}
 	img := image(t, "linux", "amd64")
 	dir := remotetest.Layout(t, img)
-	f := openFolder(t, dir)
+	f := e2e.Open(archive.OpenFolder(dir))(t)
 	a := e2e.Must(f.Artifact(t.Context()))(t)
 	m := e2e.Must(img.Manifest())(t)
 	e2e.NoError(t, os.WriteFile(filepath.Join(dir, "blobs/sha256", m.Layers[0].Digest.Hex), make([]byte, m.Layers[0].Size), 0o600))

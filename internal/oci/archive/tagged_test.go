@@ -19,11 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
-func openTagged(t *testing.T, path string) []archive.Tagged {
-	t.Helper()
-	return e2e.Open(archive.OpenTagged(t.Context(), path))(t).Images
-}
-
 // go-containerregistry, with which the crossplane CLI reads the file, finds each image by its
 // tag. The order in which images are given does not matter.
 func TestWriteTagged(t *testing.T) {
@@ -53,7 +48,7 @@ func TestWriteTagged(t *testing.T) {
 	if err := errors.Join(errA, errB); err != nil || string(a) != string(b) {
 		t.Errorf("the file depends on the order of the images, %v", err)
 	}
-	if images := openTagged(t, path); len(images) != 2 || images[0].Tag != all[1].Tag {
+	if images := e2e.Open(archive.OpenTagged(t.Context(), path))(t).Images; len(images) != 2 || images[0].Tag != all[1].Tag {
 		t.Errorf("got %d images, want two, sorted by tag", len(images))
 	}
 }
@@ -97,7 +92,7 @@ func TestOpenTaggedRefuses(t *testing.T) {
 	// The name of a layer is its digest, which reading verifies.
 	wrong := sha("other") + ".tar.gz"
 	diffID := strings.Replace(config, sha("x"), sha(layer), 1)
-	images := openTagged(t, file(t, tarOf(t, entry(`["a:b"]`, wrong), member{name: "c", text: diffID}, member{name: wrong, text: string(gzipped(t, []byte(layer)))})))
+	images := e2e.Open(archive.OpenTagged(t.Context(), file(t, tarOf(t, entry(`["a:b"]`, wrong), member{name: "c", text: diffID}, member{name: wrong, text: string(gzipped(t, []byte(layer)))}))))(t).Images
 	layers := e2e.Must(images[0].Image.Layers())(t)
 	e2e.Equal(t, "the digest is the digest of the name", v1.Hash{Algorithm: "sha256", Hex: sha("other")}, e2e.Must(layers[0].Digest())(t))
 	rc := e2e.Must(layers[0].Compressed())(t)
