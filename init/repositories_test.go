@@ -133,8 +133,7 @@ func (r repository) raw(t *testing.T, kind plumbing.ObjectType, content []byte) 
 	_, err = w.Write(content)
 	e2e.NoError(t, err)
 	e2e.NoError(t, w.Close())
-	hash, err := r.Storer.SetEncodedObject(encoded)
-	e2e.NoError(t, err)
+	hash := e2e.Must(r.Storer.SetEncodedObject(encoded))(t)
 	return hash
 }
 

@@ -41,8 +41,7 @@ func TestReadAnswer(t *testing.T) {
 			got, err := scaffold.ReadAnswer(r)
 			e2e.Equal(t, tc.reason, tc.want, got)
 			e2e.WantError(t, tc.reason, err, tc.err)
-			rest, err := io.ReadAll(r)
-			e2e.NoError(t, err)
+			rest := e2e.Must(io.ReadAll(r))(t)
 			e2e.Equal(t, tc.reason, tc.rest, string(rest))
 		})
 	}

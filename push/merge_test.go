@@ -56,8 +56,7 @@ func TestCopyMerges(t *testing.T) {
 						t.Errorf("the destination has %d attestations by a key, want 1", n)
 					}
 				}
-				h, err := img.Digest()
-				e2e.NoError(t, err)
+				h := e2e.Must(img.Digest())(t)
 				before = append(before, h.String())
 			}
 			if before[0] != before[1] {

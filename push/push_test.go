@@ -74,8 +74,7 @@ func TestResult(t *testing.T) {
 				t.Fatal(err)
 			}
 			e2e.Equal(t, tc.reason, tc.want, got)
-			desc, err := ggcr.Get(ref)
-			e2e.NoError(t, err)
+			desc := e2e.Must(ggcr.Get(ref))(t)
 			if desc.Digest != got.Digest || desc.MediaType != got.MediaType {
 				t.Errorf("the tag in the registry is at %s, %s", desc.Digest, desc.MediaType)
 			}

@@ -61,8 +61,7 @@ func TestMutualTLS(t *testing.T) {
 				return
 			}
 			e2e.NoError(t, err)
-			rsp, err := c.RunFunction(t.Context(), "f", ask("hi"))
-			e2e.NoError(t, err)
+			rsp := e2e.Must(c.RunFunction(t.Context(), "f", ask("hi")))(t)
 			e2e.Equal(t, tc.reason, "served hi", rsp.GetMeta().GetTag())
 		})
 	}

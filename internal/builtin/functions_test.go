@@ -256,14 +256,12 @@ func FuzzFunctions(f *testing.F) {
 		if err != nil {
 			t.Skip("not JSON")
 		}
-		b, err := builtin.Find(name)
-		e2e.NoError(t, err)
+		b := e2e.Must(builtin.Find(name))(t)
 		o := builtin.Options{Package: "acme/function:" + version}
 		if name == "auto-ready" {
 			o.Settings = builtin.Settings{"auto-ready.feature-gates": "CELHealthcheckCustomizations=true"}
 		}
-		r, err := b.Configured(o)
-		e2e.NoError(t, err)
+		r := e2e.Must(b.Configured(o))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		before := proto.CloneOf(req)

@@ -82,8 +82,7 @@ func TestConfigured(t *testing.T) {
 				return
 			}
 			e2e.NoError(t, err)
-			rsp, err := r.RunFunction(t.Context(), b.Name, &fnv1.RunFunctionRequest{})
-			e2e.NoError(t, err)
+			rsp := e2e.Must(r.RunFunction(t.Context(), b.Name, &fnv1.RunFunctionRequest{}))(t)
 			e2e.Equal(t, tc.reason, tc.ttl, rsp.GetMeta().GetTtl().AsDuration().String())
 		})
 	}

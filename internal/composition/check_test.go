@@ -259,8 +259,7 @@ func TestGoldenCompositions(t *testing.T) {
 				return // The case tests a Composition that cannot be decoded.
 			}
 			var functions []string
-			docs, err := r.All(t.Context(), filepath.Join(filepath.Dir(path), "functions.yaml"))
-			e2e.NoError(t, err)
+			docs := e2e.Must(r.All(t.Context(), filepath.Join(filepath.Dir(path), "functions.yaml")))(t)
 			for _, d := range docs {
 				functions = append(functions, string(d.Text))
 			}

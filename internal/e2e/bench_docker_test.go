@@ -32,8 +32,7 @@ func BenchmarkRenderDocker(b *testing.B) {
 	dir := scaffolded(b)
 	benchtest.Run(b, dir, e2e.Binary(b), "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
 	const img = "xfn.test/bench:v1"
-	file, err := image.OpenLocal(b.Context(), filepath.Join(dir, "fn.xpkg"), v1.Platform{})
-	e2e.NoError(b, err)
+	file := e2e.Must(image.OpenLocal(b.Context(), filepath.Join(dir, "fn.xpkg"), v1.Platform{}))(b)
 	defer file.Close()
 	e2e.NoError(b, engine.Load(b.Context(), name.MustParseReference(img).(name.Tag), file.Image))
 	dockerenginetest.Forget(b, engine, img)

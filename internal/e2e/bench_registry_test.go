@@ -55,8 +55,7 @@ func (r *benchRegistry) start(b *testing.B) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // It was killed, so its exit code does not matter.
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	e2e.NoError(b, err)
+	line := e2e.Must(bufio.NewReader(out).ReadString('\n'))(b)
 	r.host = strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
 }
 

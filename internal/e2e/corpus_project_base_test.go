@@ -67,10 +67,8 @@ func baseImage(t testing.TB, arch string, function bool) v1.Image {
 			return errors.Join(err, writeErr)
 		})
 		e2e.NoError(t, err)
-		desc, err := oci.Describe(l)
-		e2e.NoError(t, err)
-		diffID, err := l.DiffID()
-		e2e.NoError(t, err)
+		desc := e2e.Must(oci.Describe(l))(t)
+		diffID := e2e.Must(l.DiffID())(t)
 		if f.mark != "" {
 			desc.Annotations = map[string]string{xpkg.Annotation: f.mark}
 			settings["Labels"].(map[string]string)[xpkg.Annotation+":"+desc.Digest.String()] = f.mark
@@ -83,7 +81,6 @@ func baseImage(t testing.TB, arch string, function bool) v1.Image {
 		"config": settings, "history": history, "rootfs": map[string]any{"type": "layers", "diff_ids": diffIDs},
 	})
 	e2e.NoError(t, err)
-	img, err := oci.Assemble(config, descs, layers...)
-	e2e.NoError(t, err)
+	img := e2e.Must(oci.Assemble(config, descs, layers...))(t)
 	return img
 }

@@ -248,8 +248,7 @@ func layoutImages(t *testing.T, dir string) []v1.Image {
 		img := e2e.Must(all.Image(m.Manifests[0].Digest))(t)
 		return []v1.Image{img}
 	}
-	idx, err := all.ImageIndex(m.Manifests[0].Digest)
-	e2e.NoError(t, err)
+	idx := e2e.Must(all.ImageIndex(m.Manifests[0].Digest))(t)
 	return indexImages(t, idx)
 }
 

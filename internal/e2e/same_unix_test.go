@@ -81,8 +81,7 @@ func (b builder) build(t *testing.T, bin, platforms string) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	file := filepath.Join(dir, "fn.xpkg")
-	info, err := os.Stat(file)
-	e2e.NoError(t, err)
+	info := e2e.Must(os.Stat(file))(t)
 	return fmt.Sprintf("%s%s %x", out, info.Mode(), sha256.Sum256([]byte(e2e.ReadFile(t, file))))
 }
 

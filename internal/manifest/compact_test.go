@@ -134,8 +134,7 @@ func TestLargeLists(t *testing.T) {
 			if err != nil {
 				return
 			}
-			text, err := json.Marshal(value)
-			e2e.NoError(t, err)
+			text := e2e.Must(json.Marshal(value))(t)
 			e2e.Equal(t, tc.reason, string(canonical(t, want)), string(text))
 		})
 	}

@@ -61,8 +61,7 @@ func download(t *testing.T, url string) string {
 		return ""
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	e2e.NoError(t, err)
+	body := e2e.Must(io.ReadAll(resp.Body))(t)
 	return string(body)
 }
 

@@ -304,8 +304,7 @@ func FuzzHandler(f *testing.F) {
 			return
 		}
 		h.ServeHTTP(httptest.NewRecorder(), r)
-		entries, err := os.ReadDir(outer)
-		e2e.NoError(t, err)
+		entries := e2e.Must(os.ReadDir(outer))(t)
 		e2e.Equal(t, fmt.Sprintf("%s %s left the directory", method, path), 1, len(entries))
 	})
 }

@@ -146,8 +146,7 @@ func TestDevelopmentDefaultTarget(t *testing.T) {
 // CertificatesAnnotation.
 func TestDevelopmentTLS(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
-	certificates, err := grpc.LoadCertificates(ca.Issue(t, "localhost", time.Hour, ca))
-	e2e.NoError(t, err)
+	certificates := e2e.Must(grpc.LoadCertificates(ca.Issue(t, "localhost", time.Hour, ca)))(t)
 	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)

@@ -310,8 +310,7 @@ func TestEscapeByMountRace(t *testing.T) {
 			e2e.ErrorHas(t, "Start()", err, "/dev")
 			continue
 		}
-		said, err := io.ReadAll(r)
-		e2e.NoError(t, err)
+		said := e2e.Must(io.ReadAll(r))(t)
 		e2e.WantError(t, "Wait()", e2e.Err(p.Wait()), "")
 		if !strings.Contains(string(said), "\n/dev tmpfs ") || strings.Contains(string(said), "/etc") {
 			t.Errorf("mounted in a race:\n%s", said)

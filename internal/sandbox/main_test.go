@@ -91,8 +91,7 @@ func newRoot(t testing.TB) string {
 	}
 	root := t.TempDir()
 	e2e.NoError(t, os.Chmod(root, 0o755))
-	data, err := os.ReadFile(file)
-	e2e.NoError(t, err)
+	data := e2e.Must(os.ReadFile(file))(t)
 	e2e.NoError(t, os.WriteFile(filepath.Join(root, "hostile"), data, 0o755))
 	return root
 }

@@ -357,8 +357,7 @@ func assertHoldsLittle(t *testing.T, dir string) {
 		}
 	}
 	e2e.Equal(t, "the supervisor's descriptors for polling", map[string]int{"anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1}, polled)
-	want, err := os.Executable()
-	e2e.NoError(t, err)
+	want := e2e.Must(os.Executable())(t)
 	var program unix.Stat_t
 	e2e.NoError(t, unix.Stat(want, &program))
 	if int(program.Uid) == os.Geteuid() && !sandbox.MapsIDs() { // the function's user owns the file

@@ -147,14 +147,12 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := v1alpha1.Encode(io)
-		e2e.NoError(t, err)
+		out := e2e.Must(v1alpha1.Encode(io))(t)
 		again, err := v1alpha1.Decode(out)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, out)
 		}
-		twice, err := v1alpha1.Encode(again)
-		e2e.NoError(t, err)
+		twice := e2e.Must(v1alpha1.Encode(again))(t)
 		if string(out) != string(twice) {
 			t.Errorf("got\n%s, and then\n%s", out, twice)
 		}

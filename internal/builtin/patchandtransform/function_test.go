@@ -406,8 +406,7 @@ func FuzzFunction(f *testing.F) {
 		}
 		req := request(t, base)
 		req.Input = s
-		rsp, err := r.RunFunction(t.Context(), "f", req)
-		e2e.NoError(t, err)
+		rsp := e2e.Must(r.RunFunction(t.Context(), "f", req))(t)
 		e2e.NoError(t, e2e.Err(protojson.Marshal(rsp)))
 	})
 }

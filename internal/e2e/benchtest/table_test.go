@@ -46,14 +46,12 @@ func BenchmarkTable(b *testing.B) {
 		base = filepath.Join(dir, "xfn")
 		e2e.NoError(b, build(ctx, ref, filepath.Join(dir, "source"), base))
 	}
-	samples, err := measure(ctx, rows, xfn, base)
-	e2e.NoError(b, err)
+	samples := e2e.Must(measure(ctx, rows, xfn, base))(b)
 	if base != "" {
 		e2e.NoError(b, command(ctx, "go", "tool", "-modfile=tools/go.mod", "benchstat", "-col", "/program@(base xfn)", filepath.Base(samplesFile)).Run())
 		return
 	}
-	m, err := machine(ctx, xfn)
-	e2e.NoError(b, err)
+	m := e2e.Must(machine(ctx, xfn))(b)
 	report := benchtest.NewReport(m, samples, rows)
 	fmt.Printf("\n%s", report.Markdown())
 	text, err := json.MarshalIndent(report, "", "  ")

@@ -213,8 +213,7 @@ func TestBuildWorkspace(t *testing.T) {
 		t.Errorf("got %q\n%s", names(layers[1]), code)
 	}
 	e2e.Equal(t, "packages", []string{"function/node_modules/b/b.node", "function/node_modules/b/index.js", "function/node_modules/b/package.json"}, names(layers[0]))
-	c, err := img.ConfigFile()
-	e2e.NoError(t, err)
+	c := e2e.Must(img.ConfigFile())(t)
 	e2e.Equal(t, "result", "/function/functions/f", c.Config.WorkingDir)
 	watched, err := typescript.Language().Watch(src.Dir)
 	want := []string{"functions/f/package.json", "package-lock.json", "shared", "functions/f/src"}

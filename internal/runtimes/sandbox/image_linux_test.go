@@ -62,8 +62,7 @@ func layerOf(t testing.TB, file string) (v1.Layer, oci.Blob) {
 	z := oci.NewCompressor(stored)
 	_, err = io.Copy(z, plain)
 	e2e.NoError(t, errors.Join(err, z.Close()))
-	l, err := oci.Layer(stored, z.Blob())
-	e2e.NoError(t, err)
+	l := e2e.Must(oci.Layer(stored, z.Blob()))(t)
 	return l, z.Blob()
 }
 

@@ -63,8 +63,7 @@ func FuzzDefinition(f *testing.F) {
 				"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": schema}}},
 			},
 		}
-		all, err := crd.All(object)
-		e2e.NoError(t, err)
+		all := e2e.Must(crd.All(object))(t)
 		v := validate.New([]validate.Definition{{Object: all[0], Path: "f", Line: 1}}, validate.Options{Composition: checked})
 		for _, obj := range []string{"{}", "{spec: {a: [x, x, 1, null]}, a: 1, b: {kind: X}}", "{metadata: {name: a}, spec: 1, status: {}}"} {
 			statusLines(t, v, "---\n"+`{apiVersion: example.org/v1, kind: A, `+obj[1:])
