@@ -18,7 +18,7 @@ func Sprintf(b *Budget, format string, args ...any) (string, error) {
 // args...). It counts each verb for all arguments, because a verb such as %[1]s
 // can select any, and because fmt pads each element of a list.
 func longest(format string, args []any) int {
-	padding := widest(format)
+	padding := widest(format, args)
 	expansion := 1
 	if strings.ContainsAny(format, "qxXU#") {
 		// fmt may quote a byte as \U0010ffff, or format it as "0xff ".
@@ -72,23 +72,36 @@ func measure(v any, before int) (bytes, leaves int) {
 	}
 }
 
+// mostWidth is the largest width that fmt accepts.
+const mostWidth = 1_000_000
+
 // widest returns an upper bound for the bytes with which format pads one value.
-// fmt limits widths to a million.
-func widest(format string) int {
-	const most = 1_000_000
+func widest(format string, args []any) int {
 	widest, n, inVerb := 0, 0, false
 	for i := range len(format) {
 		switch c := format[i]; {
 		case c == '%':
 			inVerb, n = true, 0
 		case inVerb && c >= '0' && c <= '9':
-			n = min(n*10+int(c-'0'), most)
+			n = min(n*10+int(c-'0'), mostWidth)
 			widest = max(widest, n)
 		case inVerb && c == '*':
-			return 2 * most
+			widest = max(widest, widestOf(args))
 		default:
 			inVerb, n = inVerb && strings.IndexByte("+-# .[]", c) >= 0, 0
 		}
 	}
 	return 2 * widest
+}
+
+// widestOf returns the largest width that a "*" in a format can take from args. A width must be
+// an integer; for other values fmt pads nothing.
+func widestOf(args []any) int {
+	widest := 0
+	for _, arg := range args {
+		if n, ok := arg.(int64); ok && -mostWidth <= n && n <= mostWidth {
+			widest = max(widest, int(n), int(-n))
+		}
+	}
+	return widest
 }

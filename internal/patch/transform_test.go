@@ -100,6 +100,8 @@ func TestTransformApply(t *testing.T) {
 		"LargeRegexp":     {"a pattern with a large regexp is rejected", "{type: match, match: {patterns: [{type: regexp, regexp: '" + strings.Repeat("a{1000}", 100) + "'}]}}", "a", nil, "cannot compile regexp: the regular expression is too large"},
 		"FormatWide":      {"the total width of a format is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%1000000d", 20) + "'}}", 1.0, nil, "the text could exceed 16 MiB"},
 		"FormatStar":      {"a width from an argument is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%[1]*[1]d", 20) + "'}}", int64(1000000), nil, "the text could exceed 16 MiB"},
+		"FormatNoWidth":   {"a value that is not an integer is not a width", "{type: string, string: {type: Format, fmt: '%[1]*[1]v'}}", []any{"a", 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0}, "%!(BADWIDTH)[a 2 3 4 5 6 7 8 9 10]", ""},
+		"FormatWideStar":  {"an integer that is too large is not a width", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%[1]*[1]d", 20) + "'}}", int64(1_000_001), strings.Repeat("%!(BADWIDTH)1000001", 20), ""},
 		"FormatRepeated":  {"the total length of repeated arguments is limited", "{type: string, string: {type: Format, fmt: '" + strings.Repeat("%[1]s", 2000) + "'}}", strings.Repeat("x", 10000), nil, "the text could exceed 16 MiB"},
 		"FormatPadded":    {"the padding of all elements of a list is limited", "{type: string, string: {type: Format, fmt: '%1000000v'}}", make([]any, 100), nil, "the text could exceed 16 MiB"},
 		"FormatDate":      {"a number that is not a width is not limited", "{type: string, string: {type: Format, fmt: '20240101 99999999 %s'}}", "a", "20240101 99999999 a", ""},
