@@ -37,24 +37,25 @@ func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	return cmp.Or(err, b.pad(nulls))
 }
 
-// settle must be called after each patch. It converts the whole object if it is
-// not settled, and returns an error if HasKind is false.
+// settle must be called after each patch. It returns an error if HasKind is false, and
+// otherwise converts the whole object if it is not settled.
 func (o *Object) settle(b *Budget) error {
-	if !o.Settled {
-		fields, err := normal(o.Fields, b)
+	if !HasKind(o.Fields) {
+		text, err := json.Marshal(o.Fields)
 		if err != nil {
-			return fmt.Errorf("cannot marshal value to JSON: %w", err)
+			return err
 		}
-		o.Fields, o.Settled = fields.(map[string]any), true
+		return runtime.NewMissingKindErr(string(text))
 	}
-	if HasKind(o.Fields) {
+	if o.Settled {
 		return nil
 	}
-	text, err := json.Marshal(o.Fields)
+	fields, err := normal(o.Fields, b)
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot marshal value to JSON: %w", err)
 	}
-	return runtime.NewMissingKindErr(string(text))
+	o.Fields, o.Settled = fields.(map[string]any), true
+	return nil
 }
 
 // HasKind reports whether an object has a kind, and an apiVersion that is empty or valid.

@@ -2,6 +2,7 @@ package patch_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -47,6 +48,7 @@ func TestApply(t *testing.T) {
 		"ToPath":      {"an invalid target path is an error", "{fromFieldPath: s, toFieldPath: 'a..b'}", object{"kind": "K"}, object{"kind": "K"}, `cannot patch to object: cannot parse path "a..b": unexpected '.' at position 2`, false},
 		"WildPath":    {"an invalid target path with a wildcard is an error", "{fromFieldPath: s, toFieldPath: 'a..b[*]'}", object{"kind": "K"}, object{"kind": "K"}, `cannot parse path "a..b[*]": unexpected '.' at position 2`, false},
 		"NoKind":      {"a target without a kind is an error after the write", "{fromFieldPath: s}", object{}, object{"s": "text"}, `cannot patch to object: Object 'Kind' is missing in '{"s":"text"}'`, false},
+		"MinusZero":   {"the error for a missing kind shows numbers as they were", "{fromFieldPath: s}", object{"n": math.Copysign(0, -1)}, object{"n": 0.0, "s": "text"}, `cannot patch to object: Object 'Kind' is missing in '{"n":-0,"s":"text"}'`, false},
 		"APIVersion":  {"a target with an invalid apiVersion has no kind", "{fromFieldPath: s}", object{"apiVersion": "a/b/c", "kind": "K"}, object{"apiVersion": "a/b/c", "kind": "K", "s": "text"}, `cannot patch to object: Object 'Kind' is missing in '{"apiVersion":"a/b/c","kind":"K","s":"text"}'`, false},
 		"NoCombine":   {"a combine patch without combine is an error", "{type: CombineFromComposite, toFieldPath: x}", object{"kind": "K"}, object{"kind": "K"}, "combine must be set for patch type CombineFromComposite", false},
 	}
