@@ -68,6 +68,8 @@ func TestCEL(t *testing.T) {
 		"Type":        {"a static type that the function refuses", "1 + 1", false, "1 + 1 is int"},
 		"Key":         {"an error of the evaluation", "observed.composite.resource.spec.x == 1", false, "evaluate: no such key: x"},
 		"Overload":    {"an error in an operand of a comparison", "[1] == [observed.resources['a'].ready]", false, "evaluate: no such key: a"},
+		"NoText":      {"only a text has matches, and the error names the function", "observed.composite.resource.spec.num.matches('a')", false, "evaluate: no such overload: matches"},
+		"NoPattern":   {"a pattern must be a text", "'a'.matches(observed.composite.resource.spec.num)", false, "evaluate: no such overload"},
 		"NoContainer": {"only lists and maps have elements", "1 in observed.composite.resource.spec.num", false, "evaluate: no such overload"},
 		"Loops":       {"nested loops exceed the limit", loops, false, limit},
 		"Compare":     {"a comparison of a value that contains itself often exceeds the limit", huge + " == " + huge, false, limit},

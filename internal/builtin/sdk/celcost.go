@@ -162,10 +162,13 @@ func (c *limitedCall) Eval(vars interpreter.Activation) ref.Val {
 // match reports whether a text has a match of a regular expression, within the limits of
 // spec.Expression.
 func match(text, pattern ref.Val) ref.Val {
-	t, isText := text.(types.String)
-	p, isPattern := pattern.(types.String)
-	if !isText || !isPattern {
-		return types.MaybeNoSuchOverloadErr(text)
+	t, ok := text.(types.String)
+	if !ok {
+		return types.NewErr("no such overload: %s", overloads.Matches)
+	}
+	p, ok := pattern.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(pattern)
 	}
 	expr, err := spec.CompilePattern(string(p))
 	if err != nil {
