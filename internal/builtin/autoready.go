@@ -138,8 +138,13 @@ func isReady(obj *structpb.Struct) bool {
 	return ok && check(obj) || sdk.ConditionStatus(obj, "Ready") == "True"
 }
 
+// kindOf returns the kind of an object, or the zero value if its apiVersion is invalid.
 func kindOf(obj *structpb.Struct) kschema.GroupVersionKind {
-	return kschema.FromAPIVersionAndKind(sdk.At(obj, "apiVersion").GetStringValue(), sdk.At(obj, "kind").GetStringValue())
+	gv, err := kschema.ParseGroupVersion(sdk.At(obj, "apiVersion").GetStringValue())
+	if err != nil {
+		return kschema.GroupVersionKind{}
+	}
+	return gv.WithKind(sdk.At(obj, "kind").GetStringValue())
 }
 
 // readyChecks maps Kubernetes kinds to their readiness checks. An object of any other

@@ -84,6 +84,13 @@ func TestAutoReadyRules(t *testing.T) {
 	}
 }
 
+// An object with an invalid apiVersion has no kind.
+func TestAutoReadyRuleOfNoKind(t *testing.T) {
+	req := autoReadyRequest(object(t, "{apiVersion: a/b/c, kind: Crane}"))
+	req.Input = object(t, "{celHealthCheckCustomization: {__: 'false', __Crane: 'true'}}")
+	e2e.Equal(t, "ready", fnv1.Ready_READY_FALSE, respond(t, withCEL, req).GetDesired().GetResources()["it"].GetReady())
+}
+
 func TestAutoReadyOptions(t *testing.T) {
 	hour := time.Hour
 	cases := map[string]struct {
