@@ -92,6 +92,11 @@ func TestRules(t *testing.T) {
 			"resources: [{name: r, base: {apiVersion: a/b/c, kind: K}}]", "",
 			"", `cannot parse base template of composed resource "r": Object 'Kind' is missing in '{"apiVersion":"a/b/c","kind":"K"}'`,
 		},
+		"BaseKind": {
+			"the error for a base without a kind has no blanks between fields",
+			"resources: [{name: r, base: {apiVersion: v1, spec: {a: [1, 2], b: c}}}]", "",
+			"", `cannot parse base template of composed resource "r": Object 'Kind' is missing in '{"apiVersion":"v1","spec":{"a":[1,2],"b":"c"}}'`,
+		},
 		"XRAPIVersion": {
 			"an XR with an invalid apiVersion cannot be patched",
 			"resources: [{name: seen, base: {kind: K}, patches: [{type: ToCompositeFieldPath, fromFieldPath: status.v, toFieldPath: status.v}]}]",

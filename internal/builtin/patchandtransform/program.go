@@ -1,6 +1,9 @@
 package patchandtransform
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -115,7 +118,9 @@ func decodeBase(t *spec.Template) (map[string]any, error) {
 	var base map[string]any
 	err := kjson.UnmarshalCaseSensitivePreserveInts(t.Base, &base)
 	if err == nil && !patch.HasKind(base) {
-		err = runtime.NewMissingKindErr(string(t.Base))
+		// The blanks in t.Base depend on the build of this program.
+		var text bytes.Buffer
+		err = cmp.Or(json.Compact(&text, t.Base), error(runtime.NewMissingKindErr(text.String())))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse base template of composed resource %q: %w", t.Name, err)
