@@ -69,9 +69,9 @@ func requireIf(missing bool, path, text string) error {
 }
 
 // Invalid returns the API server's error for a value that is not allowed in the
-// field at path.
+// field at path. The error quotes a string as Go does, and a value of another type in JSON.
 func Invalid[T ~string](path string, value T, text string) error {
-	return field.Invalid(field.NewPath(path), string(value), text)
+	return field.Invalid(field.NewPath(path), value, text)
 }
 
 // UnderPath adds path in front of the field path in an error of this package.

@@ -173,7 +173,7 @@ func (d *ConnectionDetail) Validate() error {
 	case d.Type == "":
 		return Required("type", "connection detail type is required")
 	case d.Type != FromValue && d.Type != FromConnectionSecretKey && d.Type != FromFieldPath:
-		return Invalid("type", d.Type, "unknown connection detail type")
+		return Invalid("type", string(d.Type), "unknown connection detail type")
 	case d.Name == "":
 		return Required("name", "name is required")
 	case d.Type == FromValue && d.Value == nil:
@@ -204,7 +204,7 @@ func (c *ReadinessCheck) Validate() error {
 		err = requireIf(c.MatchInteger == nil, "matchInteger", "cannot be nil for type MatchInteger")
 	case CheckNonEmpty, CheckMatchTrue, CheckMatchFalse:
 	default:
-		return Invalid("type", c.Type, "unknown readiness check type")
+		return Invalid("type", string(c.Type), "unknown readiness check type")
 	}
 	if err != nil {
 		return err
