@@ -113,16 +113,14 @@ func oneIf(b bool) int64 {
 	return 0
 }
 
-// fromJSON decodes a JSON object or list, depending on T. It returns nil for null.
+// fromJSON decodes a JSON object or list, depending on T. It returns the nil of T for null,
+// which later transforms format as an empty object or list, and which is written as null.
 func fromJSON[T map[string]any | []any](text string) (any, error) {
-	var v *T
+	var v T
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return nil, err
 	}
-	if v == nil {
-		return nil, nil
-	}
-	return *v, nil
+	return v, nil
 }
 
 const (

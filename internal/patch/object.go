@@ -71,7 +71,8 @@ func HasKind(fields map[string]any) bool {
 const valueSize = 16
 
 // normal returns a copy of v as if v was encoded as JSON and decoded: whole
-// floats become integers if they fit, and strings become valid UTF-8.
+// floats become integers if they fit, nil objects and lists become null, and strings become
+// valid UTF-8.
 func normal(v any, b *Budget) (any, error) {
 	if err := b.Spend(valueSize); err != nil {
 		return nil, err
@@ -82,6 +83,9 @@ func normal(v any, b *Budget) (any, error) {
 	case string:
 		return fieldpath.ValidUTF8(v), b.Spend(len(v))
 	case []any:
+		if v == nil {
+			return nil, nil
+		}
 		list := make([]any, len(v))
 		for i, element := range v {
 			var err error
@@ -91,6 +95,9 @@ func normal(v any, b *Budget) (any, error) {
 		}
 		return list, nil
 	case map[string]any:
+		if v == nil {
+			return nil, nil
+		}
 		fields := make(map[string]any, len(v))
 		for key, element := range v {
 			element, err := normal(element, b)

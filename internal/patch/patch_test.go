@@ -27,7 +27,7 @@ func compiled(t *testing.T, text string) patch.Patch {
 }
 
 func TestApply(t *testing.T) {
-	from := object{"i": int64(7), "f": 7.0, "s": "text", "l": []any{1.0, int64(2)}, "o": object{"a": int64(1)}}
+	from := object{"null": "null", "i": int64(7), "f": 7.0, "s": "text", "l": []any{1.0, int64(2)}, "o": object{"a": int64(1)}}
 	cases := map[string]struct {
 		reason, patch string
 		to, want      object
@@ -40,6 +40,10 @@ func TestApply(t *testing.T) {
 		"FormatInt":   {"a transform gets an integer as int64", "{fromFieldPath: i, toFieldPath: x, transforms: [{type: string, string: {type: Format, fmt: '%d'}}]}", object{"kind": "K"}, object{"kind": "K", "x": "7"}, "", false},
 		"FormatFloat": {"a transform gets a whole float as float64", "{fromFieldPath: f, toFieldPath: x, transforms: [{type: string, string: {type: Format, fmt: '%d'}}]}", object{"kind": "K"}, object{"kind": "K", "x": "%!d(float64=7)"}, "", false},
 		"Combine":     {"variables are combined to one string", "{type: CombineToComposite, toFieldPath: x, combine: {strategy: string, string: {fmt: '%d-%s'}, variables: [{fromFieldPath: i}, {fromFieldPath: s}]}}", object{"kind": "K"}, object{"kind": "K", "x": "7-text"}, "", false},
+		"NullObject":  {"an object that is JSON null is written as null", "{fromFieldPath: 'null', toFieldPath: x, transforms: [{type: convert, convert: {toType: object, format: json}}]}", object{"kind": "K"}, object{"kind": "K", "x": nil}, "", false},
+		"NullList":    {"a combined list that is JSON null is written as null", "{type: CombineFromComposite, combine: {strategy: string, string: {fmt: '%s'}, variables: [{fromFieldPath: 'null'}]}, toFieldPath: x, transforms: [{type: convert, convert: {toType: array, format: json}}]}", object{"kind": "K"}, object{"kind": "K", "x": nil}, "", false},
+		"NullText":    {"an object that is JSON null has the text of an empty object", "{fromFieldPath: 'null', toFieldPath: x, transforms: [{type: convert, convert: {toType: object, format: json}}, {type: string, string: {type: Format, fmt: '%v'}}]}", object{"kind": "K"}, object{"kind": "K", "x": "map[]"}, "", false},
+		"NullJoin":    {"a list that is JSON null has no elements", "{fromFieldPath: 'null', toFieldPath: x, transforms: [{type: convert, convert: {toType: array, format: json}}, {type: string, string: {type: Join, join: {separator: ','}}}]}", object{"kind": "K"}, object{"kind": "K", "x": ""}, "", false},
 		"Merge":       {"MergeObjects keeps existing fields", "{fromFieldPath: o, policy: {toFieldPath: MergeObjects}}", object{"kind": "K", "o": object{"a": int64(2), "b": int64(3)}}, object{"kind": "K", "o": object{"a": int64(2), "b": int64(3)}}, "", false},
 		"Wildcard":    {"a wildcard matches all existing elements", "{fromFieldPath: s, toFieldPath: 'l[*].x'}", object{"kind": "K", "l": []any{object{"x": 1.5}, object{}}}, object{"kind": "K", "l": []any{object{"x": "text"}, object{}}}, "", false},
 		"Missing":     {"a missing source is a not-found error", "{fromFieldPath: none}", object{"kind": "K"}, object{"kind": "K"}, "none: no such field", true},
