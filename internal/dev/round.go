@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -188,7 +187,7 @@ func (l *loop) test(ctx context.Context, files *manifest.Reads, p progress.Func,
 			o.Update = suite.WriteGolden
 		}
 		err = suite.Run(ctx, items, o, func(o suite.Outcome) error {
-			if slices.ContainsFunc(missing, func(name string) bool { return unstarted(name).fails(o) }) {
+			if _, untested := errors.AsType[unstarted](o.Err()); untested {
 				out.Missing = missing
 			} else {
 				out.Outcomes = append(out.Outcomes, o)
@@ -210,11 +209,6 @@ func (u unstarted) Error() string { return fmt.Sprintf("function %q does not sta
 // RunFunction returns u.
 func (u unstarted) RunFunction(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	return nil, u
-}
-
-// fails reports whether a case failed because it called the function u.
-func (u unstarted) fails(o suite.Outcome) bool {
-	return slices.ContainsFunc(o.Failures, func(f suite.Failure) bool { return strings.Contains(f.Text, u.Error()) })
 }
 
 func (t *Testing) failed() int {

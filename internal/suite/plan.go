@@ -216,6 +216,9 @@ type Outcome struct {
 	ran []session.Run
 }
 
+// Err returns the error of the render, or nil.
+func (o Outcome) Err() error { return o.err }
+
 func newOutcome(item Item) Outcome {
 	out := Outcome{Suite: item.Suite.Name, Path: item.Suite.Path, Line: item.Line(), Status: Passed}
 	if item.Case != nil {
