@@ -148,7 +148,7 @@ func patchAndTransform() Builtin {
 		Input: "pt.fn.crossplane.io/v1beta1 Resources", Type: reflect.TypeFor[spec.Resources](),
 		Values:  map[string][]string{"resources[].readinessChecks[].matchCondition.status": sdk.ConditionStatuses()},
 		Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
-		Differs: "Three inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB), the digits of quantities (1024), and the nulls with which patches extend lists up to an index (1,048,576 for a composite resource) are limited.",
+		Differs: "Four inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB), the digits of quantities (1024), and the nulls with which patches extend lists up to an index (1,048,576 for a composite resource) are limited.",
 		New: func(o Options) function.Runner {
 			return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
 		},

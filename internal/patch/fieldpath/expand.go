@@ -11,7 +11,8 @@ const MaxExpanded = 4 << 20
 
 // Expand returns the paths of the existing values that match p. A key "*" in p matches each
 // key of an object, in sorted order, and each index of a list. If the value at a "*" is
-// null, IsNotFound is true for the error. More than MaxExpanded segments are an error.
+// null, IsNotFound is true for the error. More than MaxExpanded segments are an error, and so is
+// a key "*" in an object that a "*" in p matches.
 func (p Path) Expand(from any) ([]Path, error) {
 	paths, err := p.expand(0, from, nil)
 	if err != nil {
@@ -61,6 +62,9 @@ func (p Path) each(i int, from any, paths []Path) ([]Path, error) {
 			}
 		}
 	case map[string]any:
+		if _, ok := from[wildcard]; ok {
+			return nil, fmt.Errorf("%q: the object has the key %q, which function-patch-and-transform expands until it crashes", p[:i], wildcard)
+		}
 		for _, k := range slices.Sorted(maps.Keys(from)) {
 			if !take(Key(k), from[k]) {
 				return nil, err

@@ -3,6 +3,7 @@ package fieldpath_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,7 +150,7 @@ func TestSetDoesNotShare(t *testing.T) {
 }
 
 func TestExpand(t *testing.T) {
-	const from = `{"l": [{"k": 1}, {}, {"k": null}], "m": {"b": {"k": 1}, "a.b": {"k": 2}}, "n": null, "s": "x", "e": [], "t": [{"c": [1, 2]}, {"c": [3]}], "u": [{"c": [1]}, {"c": null}], "v": [{"c": "s"}]}`
+	const from = `{"l": [{"k": 1}, {}, {"k": null}], "m": {"b": {"k": 1}, "a.b": {"k": 2}}, "n": null, "s": "x", "e": [], "t": [{"c": [1, 2]}, {"c": [3]}], "u": [{"c": [1]}, {"c": null}], "v": [{"c": "s"}], "w": {"*": 1, "a": 2}}`
 	cases := map[string]struct {
 		reason, path, wantErr string
 		want                  []string
@@ -165,6 +166,7 @@ func TestExpand(t *testing.T) {
 		"Scalar":     {"a wildcard for a string is an error", "s[*]", `cannot expand wildcards for segments: "s[*]": "s": unexpected wildcard usage`, nil, false},
 		"InnerNull":  {"the error about an inner null has its path", "u[*].c[*]", `cannot expand wildcards for segments: "u[*].c[*]": "u[1].c[*]": cannot expand wildcards: wildcard field "u[1].c" is not found in the path`, nil, true},
 		"InnerText":  {"the error about an inner string has its path", "v[*].c[*]", `cannot expand wildcards for segments: "v[*].c[*]": "v[0].c[*]": cannot expand wildcards: "v[0].c": unexpected wildcard usage`, nil, false},
+		"Asterisk":   {"a wildcard for an object with a key that is a wildcard is an error", "w[*]", `cannot expand wildcards for segments: "w[*]": "w": the object has the key "*", which function-patch-and-transform expands until it crashes`, nil, false},
 		"NotAnArray": {"an index in an object is an error during expansion", "m[0][*]", `cannot expand wildcards for segments: "m[0][*]": m: not an array`, nil, false},
 	}
 	for name, tc := range cases {
@@ -201,7 +203,10 @@ func FuzzPath(f *testing.F) {
 		if got, err := p.Get(obj); len(p) > 0 && (got != "v" || err != nil) {
 			t.Errorf("%q: got %v, %v after it was set", path, got, err)
 		}
-		e2e.WantError(t, fmt.Sprintf("%q", path), e2e.Err(p.Expand(obj)), "")
+		// Set wrote the key "*" as it is, and Expand refuses objects with this key.
+		if _, err := p.Expand(obj); err != nil && !slices.Contains(p, fieldpath.Key("*")) {
+			t.Errorf("%q: %v", path, err)
+		}
 	})
 }
 
