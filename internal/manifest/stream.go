@@ -18,8 +18,8 @@ import (
 )
 
 // Split splits data, the content of path, at lines that begin with "---".
-// Documents with only blanks and comments are left out, and so are the directives before a
-// document. Text after "---" that is not a comment is an *Error.
+// Documents with only blanks and comments are left out. Text after "---" that is
+// not a comment is an *Error.
 //
 // The documents share the memory of data.
 func Split(path string, data []byte) (docs []Document, err error) {
@@ -194,9 +194,7 @@ func (s *splitter) add(part []byte) {
 	if !s.within {
 		s.separator = bytes.HasPrefix(part, []byte("---"))
 		if s.separator {
-			if s.size > MaxSize || !directives(s.doc.Text) {
-				s.flush()
-			}
+			s.flush()
 			s.next(part)
 		}
 	}
@@ -214,17 +212,6 @@ func (s *splitter) add(part []byte) {
 	default:
 		s.doc.Text = s.doc.Text[:len(s.doc.Text)+len(part)]
 	}
-}
-
-// directives reports whether text has only directives, such as %YAML, blanks and comments. It is the
-// start of the document after the next separator.
-func directives(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		if line[0] != '%' && !Blank(line) {
-			return false
-		}
-	}
-	return true
 }
 
 // next begins a new document after a line with a document separator.

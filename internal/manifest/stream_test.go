@@ -38,8 +38,6 @@ func TestStream(t *testing.T) {
 		"d/e.json":     "{}",
 		"d/f.txt":      "f: 1",
 		"bad.yaml":     "a: 1\n--- b\nc: 1\n---\nd: 1\n",
-		"yaml.yaml":    "%YAML 1.1\n# a comment\n\n---\na: 1\n...\n%TAG ! tag:x,2000:\n---\nb: 1\n",
-		"end.yaml":     "a: 1\n---\n%YAML 1.1\n",
 		"long.yaml":    "--- #" + strings.Repeat(" x", 100_000) + "\na: 1\n",
 	}
 	fsys := e2e.Memory(t, files)
@@ -51,8 +49,6 @@ func TestStream(t *testing.T) {
 		"File":      {"a named file may have any extension", "d/f.txt", []string{"d/f.txt:1 f: 1"}},
 		"Stdin":     {"the path - is called standard input", "-", []string{"standard input:1 s: 1"}},
 		"Separator": {"an error is yielded in place of its document, before the next documents", "bad.yaml", []string{"bad.yaml:1 a: 1", `! bad.yaml:2: a document separator is followed by "b" on its line`, "bad.yaml:3 c: 1", "bad.yaml:5 d: 1"}},
-		"Directive": {"directives are not a document of their own", "yaml.yaml", []string{"yaml.yaml:5 a: 1\n...\n%TAG ! tag:x,2000:", "yaml.yaml:9 b: 1"}},
-		"End":       {"directives without a document are invalid", "end.yaml", []string{"end.yaml:1 a: 1", "end.yaml:3 %YAML 1.1"}},
 		"Long":      {"a long comment after a separator is not content", "long.yaml", []string{"long.yaml:2 a: 1"}},
 		"Missing":   {"a missing path is reported once", "none", []string{`! reading "none": file does not exist`}},
 	}
