@@ -34,7 +34,7 @@ type OperationRequest struct {
 // It returns a *FatalError for a FATAL result of a function.
 func RenderOperation(ctx context.Context, run function.Runner, req OperationRequest) (*Result, error) {
 	if run == nil {
-		return nil, errNoRunner
+		run = noRunner
 	}
 	if req.Operation == nil {
 		return nil, errors.New("the request has no Operation")

@@ -157,7 +157,10 @@ func (r *Result) Documents(include Include) []map[string]any {
 	return docs
 }
 
-var errNoRunner = errors.New("the Runner is nil, so no function can be called")
+// noRunner replaces a nil Runner: a paused or deleted XR, and an Operation that has ended, need none.
+var noRunner = function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	return nil, errors.New("the Runner is nil, so no function can be called")
+})
 
 // Render runs the Composition's pipeline for the XR. It calls functions with run.
 //
@@ -172,7 +175,7 @@ func Render(ctx context.Context, run function.Runner, req Request) (*Result, err
 		return nil, errors.New("the functions of profile alpha are containers, which cannot be called by RunFunction")
 	}
 	if run == nil {
-		return nil, errNoRunner
+		run = noRunner
 	}
 	if req.XR == nil || req.Composition == nil {
 		return nil, errors.New("the request has no composite resource or no Composition")

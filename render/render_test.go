@@ -359,6 +359,5 @@ func TestRequestWithoutInput(t *testing.T) {
 		e2e.ErrorHas(t, reason, e2e.Err(render.Render(t.Context(), answer(nil), req)), "the request has no composite resource or no Composition")
 	}
 	e2e.ErrorHas(t, "a nil Runner is an error", e2e.Err(render.Render(t.Context(), nil, request(t, render.V2, xr))), "the Runner is nil")
-	e2e.ErrorHas(t, "a nil Runner is an error", e2e.Err(render.RenderOperation(t.Context(), nil, render.OperationRequest{})), "the Runner is nil")
 	e2e.ErrorHas(t, "a request without an Operation is an error", e2e.Err(render.RenderOperation(t.Context(), answer(nil), render.OperationRequest{})), "the request has no Operation")
 }

@@ -144,7 +144,7 @@ func TestApplySecret(t *testing.T) {
 			live:    secret(`"type":"Opaque","data":{"a":"YQ=="}`),
 			desired: secret(`"stringData":{"a":5}`),
 			want:    secret(`"type":"Opaque","data":{"a":"YQ=="},"stringData":{"a":5}`),
-			guess:   `is refused by an API server (stringData[a]: Invalid value: 5: must be a string, not the number 5)`,
+			guess:   `is refused by an API server (stringData[a]: Invalid value: must be a string)`,
 		},
 		"Merged": {
 			reason:  "stringData is merged into data, in base64",
