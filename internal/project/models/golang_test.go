@@ -97,7 +97,10 @@ func TestGoAccessors(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "vet", "./...")
 	cmd.Dir = to.Folder(models.Go)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	if out, err := cmd.CombinedOutput(); err != nil && !bytes.Contains(out, []byte("dial tcp")) && !bytes.Contains(out, []byte("disabled by GOPROXY")) {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if bytes.Contains(out, []byte("dial tcp")) || bytes.Contains(out, []byte("disabled by GOPROXY")) {
+			t.Skip("the module github.com/oapi-codegen/runtime is not available")
+		}
 		t.Errorf("the models do not compile: %v\n%s", err, out)
 	}
 }
