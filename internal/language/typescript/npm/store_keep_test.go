@@ -46,7 +46,7 @@ func TestGetKeeps(t *testing.T) {
 			_, _ = w.Write(data)
 			return
 		}
-		for { // until the first package is unpacked
+		for r.Context().Err() == nil { // until the first package is unpacked
 			if done, _ := filepath.Glob(filepath.Join(dir, "*", "*", "facts.json")); len(done) > 0 {
 				break
 			}
