@@ -79,7 +79,9 @@ func fatal(t *testing.T, o gotemplating.Options, request string) string {
 func fatalOf(t *testing.T, r function.Runner, request string) string {
 	t.Helper()
 	results, _ := answerOf(t, r, request).(map[string]any)["results"].([]any)
-	e2e.Equal(t, "the results", 1, len(results))
+	if len(results) != 1 {
+		t.Fatalf("got the results %v, want one", results)
+	}
 	return results[0].(map[string]any)["message"].(string)
 }
 
