@@ -74,12 +74,15 @@ func TestObservedConnectionDetails(t *testing.T) {
 			for namespace, data := range map[string]string{"ns": "b2YgbnM=", "team": "b2YgdGVhbQ=="} {
 				req.Required = append(req.Required, object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: `+namespace+`}, data: {key: `+data+`, other: null, number: 5}}`))
 			}
+			gotXR, gotObject := "no call", "no call"
 			run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-				e2e.Equal(t, tc.reason, tc.wantXR, string(req.GetObserved().GetComposite().GetConnectionDetails()["key"]))
-				e2e.Equal(t, tc.reason, tc.wantObject, string(req.GetObserved().GetResources()["one"].GetConnectionDetails()["key"]))
+				gotXR = string(req.GetObserved().GetComposite().GetConnectionDetails()["key"])
+				gotObject = string(req.GetObserved().GetResources()["one"].GetConnectionDetails()["key"])
 				return &fnv1.RunFunctionResponse{}, nil
 			})
 			e2e.Must(render.Render(t.Context(), run, req))(t)
+			e2e.Equal(t, tc.reason+": the XR", tc.wantXR, gotXR)
+			e2e.Equal(t, tc.reason+": the composed resource", tc.wantObject, gotObject)
 		})
 	}
 }
