@@ -47,9 +47,9 @@ func TestConcurrentClients(t *testing.T) {
 	}
 	e2e.Wait(t, &wg)
 	before := heads(t, host)
-	e2e.Equal(t, "result", 1, len(before))
+	e2e.Equal(t, "one tag was not deleted", 1, len(before))
 	stop()
-	e2e.Equal(t, "result", 5, len(files(t, dir)))
+	e2e.Equal(t, "the directory has the lock, the journal and three blobs", 5, len(files(t, dir)))
 	host, _ = start(t, dir)
 	e2e.Equal(t, "after the restart", before, heads(t, host))
 }
@@ -61,7 +61,8 @@ func download(t *testing.T, url string) string {
 		return ""
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body := e2e.Must(io.ReadAll(resp.Body))(t)
+	body, err := io.ReadAll(resp.Body)
+	e2e.WantError(t, "reading "+url, err, "")
 	return string(body)
 }
 

@@ -266,7 +266,7 @@ func TestRefusedChange(t *testing.T) {
 	v.send(t, put("v2", "x/y", "{}"))
 	stop()
 	host, _ = start(t, dir)
-	e2e.Equal(t, "result", []string{"v1", "v2"}, state(t, host)["a"])
+	e2e.Equal(t, "tags after the restart", []string{"v1", "v2"}, state(t, host)["a"])
 }
 
 // TestUnreadableManifest: the error for a manifest names its field, and no type of Go.

@@ -95,12 +95,12 @@ func TestOpenUploads(t *testing.T) {
 		if w := begin(); w.Code != http.StatusAccepted {
 			t.Fatalf("after the others have expired: got %d %s", w.Code, w.Body)
 		}
-		e2e.Equal(t, "result", 3, len(files(t, dir)))
+		e2e.Equal(t, "the directory has the lock, the upload that is in use, and the new one", 3, len(files(t, dir)))
 		time.Sleep(time.Hour)
 		if w := send(reg, http.MethodPatch, location, strings.NewReader("x")); w.Code != http.StatusNotFound {
 			t.Errorf("an upload that is too old: got %d %s", w.Code, w.Body)
 		}
-		e2e.Equal(t, "result", 1, len(files(t, dir)))
+		e2e.Equal(t, "the directory has only the lock", 1, len(files(t, dir)))
 	})
 }
 
