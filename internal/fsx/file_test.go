@@ -95,11 +95,11 @@ func TestCreateAfterKill(t *testing.T) {
 	e2e.Equal(t, "the child printed", "half", line)
 	const kept = 3
 	e2e.NoError(t, create(t, dir).Close())
-	e2e.Equal(t, "result", kept+1, entries(t, dir))
+	e2e.Equal(t, "Create keeps the file of a running process", kept+1, entries(t, dir))
 	child.Kill(t)
-	e2e.Equal(t, "result", kept+1, entries(t, dir))
+	e2e.Equal(t, "the killed process leaves its file", kept+1, entries(t, dir))
 	e2e.NoError(t, create(t, dir).Close())
-	e2e.Equal(t, "files", kept, entries(t, dir))
+	e2e.Equal(t, "Create removes only the file of the killed process", kept, entries(t, dir))
 }
 
 // Write removes the temporary files that killed processes left in the directory.
