@@ -17,7 +17,7 @@ const autoReady = crossplane + "  dependencies:\n  - {type: xpkg, xpkg: {apiVers
 
 // An XRD comes from an example, and a Composition and another example from the XRD.
 func TestAPIFromExample(t *testing.T) {
-	dir := files(t, map[string]string{project.File: autoReady, "xr.yaml": `apiVersion: example.org/v1
+	dir := e2e.Dir(t, map[string]string{project.File: autoReady, "xr.yaml": `apiVersion: example.org/v1
 kind: Policy
 metadata: {name: a, namespace: default}
 spec: {size: small, count: 3, ratio: 1.5, "on": true, "no": null, list: [], ports: [{a: 1}, {a: 1.5, b: x}], mixed: [1, a], crossplane: {compositionRef: {name: x}}}
@@ -72,7 +72,7 @@ func TestCompositionAddsItsDependency(t *testing.T) {
 		"Known": {"an existing dependency keeps its version", autoReady, autoReady},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := files(t, map[string]string{project.File: tc.file, "xrd.yaml": `apiVersion: apiextensions.crossplane.io/v2
+			dir := e2e.Dir(t, map[string]string{project.File: tc.file, "xrd.yaml": `apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
 metadata: {name: apps.example.org}
 spec:

@@ -104,7 +104,7 @@ func TestSchemasForRender(t *testing.T) {
 					all[path] = text
 				}
 			}
-			dir := files(t, all)
+			dir := e2e.Dir(t, all)
 			for path, text := range tc.files {
 				if to, ok := strings.CutPrefix(text, "->"); ok {
 					e2e.NoError(t, os.Symlink(to, filepath.Join(dir, path)))
@@ -131,7 +131,7 @@ func TestSchemasForRender(t *testing.T) {
 // With a lock, a package that it lacks is an error in a render, too, and nothing is read.
 func TestSchemasNotLocked(t *testing.T) {
 	text := crossplane + "  dependencies:\n  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: 127.0.0.1:1/p, version: v1}}\n"
-	dir := files(t, map[string]string{project.File: text, "functions/fn/go.mod": "replace dev.crossplane.io/models => ../../schemas/go\n"})
+	dir := e2e.Dir(t, map[string]string{project.File: text, "functions/fn/go.mod": "replace dev.crossplane.io/models => ../../schemas/go\n"})
 	err := generate.Schemas(t.Context(), open(t, filepath.Join(dir, project.File)), generate.SchemaOptions{
 		ForRender: true, Lock: &lock.Lock{Path: "l"},
 		Open:    func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") },
@@ -152,7 +152,7 @@ func TestSchemasLockedAPIs(t *testing.T) {
 	repository := t.TempDir()
 	first := commit(t, repository, "spec")
 	text := crossplane + "  dependencies:\n  - {type: crd, git: {repository: " + filepath.ToSlash(repository) + ", ref: main}}\n  - {type: crd, http: {url: \"" + server.URL + "/crd.yaml\"}}\n  - {type: k8s, k8s: {version: v1.33.0}}\n"
-	dir := files(t, map[string]string{project.File: text, "functions/fn/go.mod": "replace dev.crossplane.io/models => ../../schemas/go\n"})
+	dir := e2e.Dir(t, map[string]string{project.File: text, "functions/fn/go.mod": "replace dev.crossplane.io/models => ../../schemas/go\n"})
 	p := open(t, filepath.Join(dir, project.File))
 	fetcher := func() (*generate.Fetcher, error) {
 		store, err := image.Open(t.TempDir())
@@ -238,7 +238,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	dir := files(t, map[string]string{project.UpboundFile: "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - {type: k8s, k8s: {version: v1.32.0}} # old\n"})
+	dir := e2e.Dir(t, map[string]string{project.UpboundFile: "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - {type: k8s, k8s: {version: v1.32.0}} # old\n"})
 	path := filepath.Join(dir, project.UpboundFile)
 	d := e2e.Must(generate.ParseDependency(server.URL+"/crd.yaml", generate.DependencyOptions{}))(t)
 	silent := &generate.Fetcher{HTTP: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
@@ -291,7 +291,7 @@ func TestAddDependencyRefuses(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	defer server.Close()
-	p := open(t, filepath.Join(files(t, map[string]string{project.File: crossplane}), project.File))
+	p := open(t, filepath.Join(e2e.Dir(t, map[string]string{project.File: crossplane}), project.File))
 	for _, tc := range []struct{ reason, text, ref, want, hint string }{
 		{"the CA of a web server has a flag", server.URL + "/crd.yaml", "", "the certificate of the server cannot be trusted: x509: ", "give the file of its CA with {ca-file}"},
 		{"the CA of a git server has no flag", server.URL + "/crds", "main", "the certificate of the server cannot be trusted: x509: ", "name the file of the CA with SSL_CERT_FILE"},
@@ -311,13 +311,13 @@ func TestAddDependencyRefuses(t *testing.T) {
 // The schemas of APIs are read from files of the project only.
 func TestAPIsRefuse(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, link, to, want string }{
-		"Outside":   {"a link that leads out of the project is an error", "apis/x.yaml", filepath.Join(files(t, map[string]string{"x.yaml": xrd}), "x.yaml"), `apis/x.yaml": the link leads out of the project`},
+		"Outside":   {"a link that leads out of the project is an error", "apis/x.yaml", filepath.Join(e2e.Dir(t, map[string]string{"x.yaml": xrd}), "x.yaml"), `apis/x.yaml": the link leads out of the project`},
 		"Loop":      {"a loop of links is an error", "apis/x.yaml", "x.yaml", `apis/x.yaml": `},
 		"Device":    {"a device is not read", "apis/x.yaml", os.DevNull, `apis/x.yaml": `},
 		"Directory": {"links to directories are not followed", "apis/more.yaml", "..", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := files(t, map[string]string{project.File: crossplane, "apis/a.yaml": xrd})
+			dir := e2e.Dir(t, map[string]string{project.File: crossplane, "apis/a.yaml": xrd})
 			e2e.NoError(t, os.Symlink(tc.to, filepath.Join(dir, tc.link)))
 			_, err := generate.APIs(open(t, filepath.Join(dir, project.File))).Definitions(t.Context())
 			if got := fmt.Sprint(err); tc.want == "" && err != nil || !strings.Contains(got, tc.want) {

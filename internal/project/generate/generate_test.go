@@ -25,12 +25,6 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: string}}}}}}
 `
 
-// files writes files to a new directory and returns it.
-func files(t *testing.T, all map[string]string) string {
-	t.Helper()
-	return e2e.Dir(t, all)
-}
-
 func open(t *testing.T, path string) *project.Project {
 	t.Helper()
 	return e2e.Must(project.Read(t.Context(), path))(t)
@@ -48,7 +42,7 @@ func TestFunctionRefersToModels(t *testing.T) {
 		"Upbound":    {project.UpboundFile, upbound, "../../.up/%s/models", "dev.upbound.io/models", "crossplane-models @ file:./../../.up/python"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := files(t, map[string]string{tc.file: tc.text, "apis/app/definition.yaml": xrd})
+			dir := e2e.Dir(t, map[string]string{tc.file: tc.text, "apis/app/definition.yaml": xrd})
 			p := open(t, filepath.Join(dir, tc.file))
 			for _, language := range generate.Languages {
 				if _, _, err := generate.Function(t.Context(), p, generate.FunctionOptions{Name: language, Language: language}); err != nil {
@@ -92,7 +86,7 @@ func TestModulePath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(crossplane, "registry.example.org/acme/demo", tc.repository, 1)
-			dir := files(t, map[string]string{project.File: text + "  source: '" + tc.source + "'\n"})
+			dir := e2e.Dir(t, map[string]string{project.File: text + "  source: '" + tc.source + "'\n"})
 			o := generate.FunctionOptions{Name: "fn", Language: "go"}
 			if _, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), o); err != nil {
 				t.Fatal(err)
@@ -117,7 +111,7 @@ func TestFunctionRefuses(t *testing.T) {
 		"Step":     {"the names of steps are unique", generate.FunctionOptions{Name: "a", Language: "go"}, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec:\n  pipeline:\n  - step: a\n    functionRef: {name: other}\n", `c.yaml:5: the pipeline already has a step "a", which calls "other"`, "another name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := files(t, map[string]string{project.File: crossplane + "  schemas: {languages: [go]}\n", "c.yaml": tc.pipeline})
+			dir := e2e.Dir(t, map[string]string{project.File: crossplane + "  schemas: {languages: [go]}\n", "c.yaml": tc.pipeline})
 			if tc.pipeline != "" {
 				tc.options.Pipeline = filepath.Join(dir, "c.yaml")
 			}
@@ -131,7 +125,7 @@ func TestFunctionRefuses(t *testing.T) {
 
 func TestAddStepToOperations(t *testing.T) {
 	const text = "# first\nkind: ConfigMap\napiVersion: v1\n---\napiVersion: ops.crossplane.io/v1alpha1\nkind: CronOperation\nspec:\n  schedule: '* * * * *' # each minute\n  operationTemplate:\n    spec:\n      pipeline:\n      - step: one\n        functionRef: {name: other}\n"
-	dir := files(t, map[string]string{"op.yaml": text})
+	dir := e2e.Dir(t, map[string]string{"op.yaml": text})
 	edit := e2e.Must(generate.AddStep(t.Context(), filepath.Join(dir, "op.yaml"), "new", "acme-new"))(t)
 	want := strings.Replace(text, "      - step: one\n", "      - functionRef:\n          name: acme-new\n        step: new\n      - step: one\n", 1)
 	e2e.Equal(t, "the text", want, string(edit.Data))
@@ -155,7 +149,7 @@ func TestInit(t *testing.T) {
 func TestFunctionRefusesLinks(t *testing.T) {
 	for _, link := range []string{"functions", "schemas", "schemas/go"} {
 		outside := t.TempDir()
-		dir := files(t, map[string]string{project.File: crossplane + "  schemas: {languages: [go]}\n", "apis/definition.yaml": xrd})
+		dir := e2e.Dir(t, map[string]string{project.File: crossplane + "  schemas: {languages: [go]}\n", "apis/definition.yaml": xrd})
 		e2e.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755))
 		if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
 			t.Skipf("links cannot be made: %v", err)

@@ -36,7 +36,7 @@ func TestSchemasReadOnly(t *testing.T) {
 // A function whose step cannot be written leaves no directory, which would prevent another try.
 func TestFunctionWithoutItsStep(t *testing.T) {
 	disk := readOnly(t, map[string]string{"c.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec:\n  pipeline:\n  - step: a\n    functionRef: {name: other}\n"})
-	dir := files(t, map[string]string{project.File: crossplane})
+	dir := e2e.Dir(t, map[string]string{project.File: crossplane})
 	_, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), generate.FunctionOptions{
 		Name: "compose", Language: "go-templating", Pipeline: filepath.Join(disk, "c.yaml"),
 	})

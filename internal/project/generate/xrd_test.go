@@ -16,7 +16,7 @@ const composition = "apiVersion: apiextensions.crossplane.io/v1\nkind: Compositi
 // schemaOf generates an XRD from an XR in SimpleSchema, and returns its text.
 func schemaOf(t *testing.T, text string) (string, error) {
 	t.Helper()
-	dir := files(t, map[string]string{project.File: crossplane, "schema.yaml": "apiVersion: example.org/v1\nkind: App\n" + text})
+	dir := e2e.Dir(t, map[string]string{project.File: crossplane, "schema.yaml": "apiVersion: example.org/v1\nkind: App\n" + text})
 	path, err := generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "schema.yaml", generate.XRDOptions{SimpleSchema: true})
 	if err != nil {
 		return "", err
@@ -192,7 +192,7 @@ func TestXRDRefuses(t *testing.T) {
 		"Name":    {"the name of an XR is in its metadata", "apiVersion: example.org/v1\nkind: App\nmetadata: {}\nname: a\nspec: {}\n", "xr.yaml:3: metadata.name is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := files(t, map[string]string{project.File: crossplane, "xr.yaml": tc.text})
+			dir := e2e.Dir(t, map[string]string{project.File: crossplane, "xr.yaml": tc.text})
 			e2e.ErrorHas(t, tc.reason, e2e.Err(generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", generate.XRDOptions{})), tc.want)
 		})
 	}
@@ -209,7 +209,7 @@ func TestXRDPlural(t *testing.T) {
 		"Lambda": "lambda", "Cache": "caches", "Quiz": "quizzes", "S3Bucket": "s3buckets", "GPUs": "gpus", "ID": "ids", "Series": "series",
 	} {
 		t.Run(kind, func(t *testing.T) {
-			dir := files(t, map[string]string{project.File: crossplane, "xr.yaml": "apiVersion: example.org/v1\nkind: " + kind + "\nmetadata: {name: a}\nspec: {a: b}\n"})
+			dir := e2e.Dir(t, map[string]string{project.File: crossplane, "xr.yaml": "apiVersion: example.org/v1\nkind: " + kind + "\nmetadata: {name: a}\nspec: {a: b}\n"})
 			path := e2e.Must(generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", generate.XRDOptions{}))(t)
 			e2e.Equal(t, "name of the directory", plural, filepath.Base(filepath.Dir(path)))
 		})
@@ -226,7 +226,7 @@ func TestXRDKeeps(t *testing.T) {
 		"Names":        {"the names of types may be values", xr + "spec: {a: string, b: integer}\n", ""},
 		"Text":         {"a text may contain a bar", xr + "spec: {a: string, b: cat x | sort}\n", ""},
 	} {
-		dir := files(t, map[string]string{project.File: crossplane, "xr.yaml": tc.text, "apis/x.yaml": xrd})
+		dir := e2e.Dir(t, map[string]string{project.File: crossplane, "xr.yaml": tc.text, "apis/x.yaml": xrd})
 		_, err := generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", generate.XRDOptions{Replace: true})
 		if tc.want != "" {
 			e2e.ErrorHas(t, name+": "+tc.reason, err, tc.want)
@@ -255,7 +255,7 @@ func TestReplaceXRD(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.existing[project.File], tc.existing["xr.yaml"] = crossplane, xr
-			dir := files(t, tc.existing)
+			dir := e2e.Dir(t, tc.existing)
 			path, err := generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", tc.options)
 			switch {
 			case tc.err != "":
