@@ -84,11 +84,7 @@ func TestFromDirLeavesOut(t *testing.T) {
 // memberNames returns the names of the members of a layer, in order.
 func memberNames(t *testing.T, l v1.Layer) (names []string) {
 	t.Helper()
-	rc := e2e.Must(l.Uncompressed())(t)
-	defer rc.Close()
-	tr := tar.NewReader(rc)
-	h, err := tr.Next()
-	for ; err == nil; h, err = tr.Next() {
+	for h := range e2e.Tar(t, e2e.Must(l.Uncompressed())(t)) {
 		names = append(names, h.Name)
 	}
 	return names
