@@ -177,7 +177,7 @@ func TestCopyHostile(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("copying %q", from.Name())) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
-			e2e.Equal(t, tc.reason, strings.Contains(string(hint.Of(err)), "{no-signatures}"), strings.Contains(fmt.Sprint(err), "attachments"))
+			e2e.Equal(t, fmt.Sprintf("%s: the hint %q names the flag", tc.reason, hint.Of(err)), strings.Contains(fmt.Sprint(err), "attachments"), strings.Contains(string(hint.Of(err)), "{no-signatures}"))
 			checkTag(t, to, before)
 		})
 	}

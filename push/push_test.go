@@ -220,7 +220,7 @@ func TestThereAndBack(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, f.Artifact, push.Options{})))
 	e2e.NoError(t, e2e.Err(image.File(t.Context(), ref, back, image.Options{})))
-	e2e.Equal(t, "the pulled file differs", e2e.ReadFile(t, back), e2e.ReadFile(t, pushed))
+	e2e.Equal(t, "the pulled file differs", e2e.ReadFile(t, pushed), e2e.ReadFile(t, back))
 }
 
 func isAt(t *testing.T, ref name.Tag, want xpkg.Artifact) bool {

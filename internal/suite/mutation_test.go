@@ -239,7 +239,7 @@ func TestMutateTimeout(t *testing.T) {
 	}
 	all := e2e.Must(mutations(t, t.Context(), o, suite.MutationOptions{}))(t)
 	for _, m := range all {
-		e2e.Equal(t, fmt.Sprintf("%s of %s", m.Operator, m.Field), m.Status == suite.TimedOut, strings.HasSuffix(m.Field, "base.spec.private"))
+		e2e.Equal(t, fmt.Sprintf("%s of %s timed out (its status is %s)", m.Operator, m.Field, m.Status), strings.HasSuffix(m.Field, "base.spec.private"), m.Status == suite.TimedOut)
 	}
 }
 
