@@ -80,7 +80,7 @@ func TestGolden(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022)) // the umask with which the golden cases were recorded
 	tmp := makeRepositories(t)
 	cases := e2e.Must(os.ReadDir("testdata/golden"))(t)
-	e2e.Equal(t, "result", 70, len(cases))
+	e2e.Equal(t, "golden cases", 70, len(cases))
 	golden := e2e.Must(filepath.Abs("testdata/golden"))(t)
 	differs := differences()
 	for _, c := range cases {

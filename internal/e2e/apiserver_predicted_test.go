@@ -58,7 +58,7 @@ func comparePrediction(t *testing.T, server *apiServer, dir string, crds []map[s
 			t.Errorf("differences.yaml has %s, whose prediction is right", path)
 		}
 	}
-	e2e.Equal(t, "result", got, want)
+	e2e.Equal(t, "xfn diff predicts the change of the API server", got, want)
 }
 
 // knownPredictions returns the reasons in a file by path, or nil if there is no file.

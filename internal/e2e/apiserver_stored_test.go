@@ -105,7 +105,7 @@ func compareCase(t *testing.T, server *apiServer, c storedCase) {
 	maps.DeleteFunc(got, func(key string, _ any) bool {
 		return slices.Contains([]string{"apiVersion", "kind", "metadata"}, key)
 	})
-	e2e.Equal(t, "result", c.Stored, got)
+	e2e.Equal(t, "the API server stores what the case has", c.Stored, got)
 	u.Object = r.Object
 	if c.Namespace != nil && u.GetNamespace() != *c.Namespace {
 		t.Errorf("want the namespace %q, got %q", *c.Namespace, u.GetNamespace())

@@ -138,7 +138,7 @@ func TestSave(t *testing.T) {
 	for range 2 {
 		folders = append(folders, e2e.Must(s.Save(t.Context(), img))(t))
 	}
-	e2e.Equal(t, "result", folders[1], folders[0])
+	e2e.Equal(t, "one image has one folder", folders[1], folders[0])
 	local := e2e.Must(image.OpenLocal(t.Context(), folders[0], v1.Platform{}))(t)
 	e2e.NoError(t, validate.Image(local.Image))
 	e2e.NoError(t, local.Close())

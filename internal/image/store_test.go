@@ -157,7 +157,7 @@ func TestDigestOfATag(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
 	same(t, e2e.Must(s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline()))(t), img)
-	e2e.Equal(t, "result", 2, len(e2e.Must(s.Info(t.Context()))(t).Refs))
+	e2e.Equal(t, "references", 2, len(e2e.Must(s.Info(t.Context()))(t).Refs))
 }
 
 // A cached tag keeps its digest until the registry is asked.

@@ -27,7 +27,7 @@ func TestCache(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		e2e.Equal(t, fmt.Sprintf("dry %t", dry), one, e2e.Must(cache.Prune(t.Context(), dir, past.Add(time.Minute), dry))(t))
 	}
-	e2e.Equal(t, "result", 3, len(e2e.Must(filepath.Glob(filepath.Join(dir, cache.Name, "*", "*")))(t)))
+	e2e.Equal(t, "files in the cache", 3, len(e2e.Must(filepath.Glob(filepath.Join(dir, cache.Name, "*", "*")))(t)))
 }
 
 // TestPruneKeepsLocked checks that Prune removes no entry that a build uses.

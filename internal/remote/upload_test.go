@@ -236,8 +236,8 @@ func TestMount(t *testing.T) {
 			}
 			if q := r.URL.Query(); q.Has("mount") {
 				mounts.Add(1)
-				e2e.Equal(t, "unexpected mount of", b.Digest.String(), q.Get("mount"))
-				e2e.Equal(t, "unexpected mount of", "gold/base", q.Get("from"))
+				e2e.Equal(t, "the blob to mount", b.Digest.String(), q.Get("mount"))
+				e2e.Equal(t, "the repository to mount from", "gold/base", q.Get("from"))
 				if want.Mounted {
 					w.WriteHeader(http.StatusCreated)
 					return

@@ -108,7 +108,7 @@ func (c verdict) checkDefaults(t *testing.T, obj map[string]any) {
 	if diff := cmp.Diff(c.Stored, ownFields(u.Object)); (diff == "") != (len(removed) == 0) {
 		t.Errorf("with defaults, and with %q, which is removed (-want +got):\n%s", removed, diff)
 	}
-	e2e.Equal(t, "result", c.Namespace != nil && u.GetNamespace() != *c.Namespace && *c.Namespace == "", cleared)
+	e2e.Equal(t, "the namespace is cleared", c.Namespace != nil && u.GetNamespace() != *c.Namespace && *c.Namespace == "", cleared)
 }
 
 func document(t *testing.T, obj map[string]any) manifest.Document {

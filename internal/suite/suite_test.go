@@ -441,8 +441,8 @@ cases:
 		t.Errorf("got %v", lines(all))
 	}
 	change := all[2].Failures[0].Diffs[0].Changes[0]
-	e2e.Equal(t, "as differences", "spec.forProvider.region", change.Path)
-	e2e.Equal(t, "as differences", "patch-and-transform", change.Step)
+	e2e.Equal(t, "the path of the difference", "spec.forProvider.region", change.Path)
+	e2e.Equal(t, "the step of the difference", "patch-and-transform", change.Step)
 	o.Update = nil
 	want = []string{"t/s.yaml/d failed", `  8: golden file "all.yaml" is outside of the suite's folder "t", and is not written | name a file in the folder of the suite`}
 	e2e.Equal(t, "without an update", want, lines(run(t, o, suite.Selection{Run: regexp.MustCompile("/d$")})))
@@ -654,7 +654,7 @@ cases:
 		e2e.Equal(t, name+" is opened once to look for suites and once for all cases", 2, opened.times[name])
 	}
 	for _, out := range all {
-		e2e.Equal(t, fmt.Sprintf("got %v", lines([]suite.Outcome{out})), suite.Passed, out.Status)
+		e2e.Equal(t, fmt.Sprintf("outcome %v", lines([]suite.Outcome{out})), suite.Passed, out.Status)
 	}
 	e2e.Equal(t, "the cases that ran", 80, len(all))
 }

@@ -108,7 +108,7 @@ func TestCollectCRDsTwice(t *testing.T) {
 
 func TestCollectCRDsStdin(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crdText("as"))}
-	e2e.Equal(t, "result", 1, len(e2e.Must(inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r}))(t)))
+	e2e.Equal(t, "CRDs", 1, len(e2e.Must(inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r}))(t)))
 }
 
 // With Offline set, no registry is asked, and a source in a registry is an error.

@@ -186,7 +186,7 @@ func TestBuildWithoutBundle(t *testing.T) {
 		both[i] = e2e.Must(r.Images.All[i].Manifest())(t)
 	}
 	e2e.Equal(t, "layers", both[0].Layers, both[1].Layers)
-	e2e.Equal(t, "result", 4+len(src.Base.All), len(r.Materials))
+	e2e.Equal(t, "materials", 4+len(src.Base.All), len(r.Materials))
 }
 
 // A function can be a workspace: the lock file is in a folder above it, and the files of the
@@ -214,7 +214,7 @@ func TestBuildWorkspace(t *testing.T) {
 	}
 	e2e.Equal(t, "packages", []string{"function/node_modules/b/b.node", "function/node_modules/b/index.js", "function/node_modules/b/package.json"}, names(layers[0]))
 	c := e2e.Must(img.ConfigFile())(t)
-	e2e.Equal(t, "result", "/function/functions/f", c.Config.WorkingDir)
+	e2e.Equal(t, "the working directory", "/function/functions/f", c.Config.WorkingDir)
 	watched, err := typescript.Language().Watch(src.Dir)
 	want := []string{"functions/f/package.json", "package-lock.json", "shared", "functions/f/src"}
 	for i := range watched {

@@ -113,5 +113,5 @@ func TestOpenUsesTheLast(t *testing.T) {
 	docker := func(text string) member { return member{name: "manifest.json", text: text} }
 	config := member{name: "c", text: `{"rootfs":{"type":"layers","diff_ids":[]}}`}
 	f := open(t, file(t, tarOf(t, docker("not JSON"), config, docker(`[{"Config":"c"}]`))))
-	e2e.Equal(t, "result", 0, len(e2e.Must(f.Artifact.(v1.Image).Layers())(t)))
+	e2e.Equal(t, "layers", 0, len(e2e.Must(f.Artifact.(v1.Image).Layers())(t)))
 }

@@ -34,7 +34,7 @@ func TestStartAndStop(t *testing.T) {
 	e2e.Equal(t, "identity", e2e.Must(img.ConfigName())(t).String(), instance.Identity)
 	e2e.Equal(t, "containers", "running", p.ours(t))
 	end(t, instance)
-	e2e.Equal(t, "result", "", p.ours(t))
+	e2e.Equal(t, "containers after Stop", "", p.ours(t))
 }
 
 // TestPackageFile checks that a package file is loaded into the engine once. Later starts

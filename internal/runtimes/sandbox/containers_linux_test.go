@@ -333,7 +333,7 @@ func TestContainersLeaveNothing(t *testing.T) {
 		if _, err := w.run(t, alpha.ContainerRequest{Image: good, Input: []byte("x")}); err != nil {
 			t.Error(err)
 		}
-		e2e.Error(t, "result", e2e.Err(w.run(t, alpha.ContainerRequest{Image: bad})))
+		e2e.Error(t, "running "+bad, e2e.Err(w.run(t, alpha.ContainerRequest{Image: bad})))
 	}
 	both() // The first calls open files that later calls share.
 	before := len(pipes(t))

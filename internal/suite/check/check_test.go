@@ -219,7 +219,7 @@ func TestValid(t *testing.T) {
 	c.Validate = func(context.Context, []spec.Source, []map[string]any, []string) ([]check.Fault, error) {
 		return []check.Fault{{check.OfComposition, "", "Composition at c.yaml:3: is old", false}}, nil
 	}
-	e2e.Equal(t, "result", 1, len(c.Check(t.Context(), form(t, "{valid: false}"), subject(t))))
+	e2e.Equal(t, "faults of the Composition are ignored, so valid: false fails", 1, len(c.Check(t.Context(), form(t, "{valid: false}"), subject(t))))
 }
 
 // TestNothingComposed reports that there are no resources, results or readiness.

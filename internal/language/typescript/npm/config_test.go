@@ -51,7 +51,7 @@ func TestRegistry(t *testing.T) {
 			p := tc.p
 			p.At, p.Version, p.Integrity, p.Resolved = "node_modules/a", "1.0.0", integrity(nil), fill(p.Resolved)
 			s := &npm.Store{Dir: t.TempDir(), Config: config, Tries: 1}
-			e2e.Error(t, "result", e2e.Err(s.Get(t.Context(), []*npm.Package{&p}, project, project)))
+			e2e.Error(t, tc.reason, e2e.Err(s.Get(t.Context(), []*npm.Package{&p}, project, project)))
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}

@@ -336,6 +336,6 @@ func FuzzGet(f *testing.F) {
 		p, s := packageOf(buf.Bytes()), &npm.Store{Dir: filepath.Join(dir, "npm"), Offline: true}
 		p.Resolved = "file:a.tgz"
 		_, _ = s.Get(t.Context(), []*npm.Package{p}, dir, dir)
-		e2e.Equal(t, "result", 2, len(e2e.Must(os.ReadDir(dir))(t)))
+		e2e.Equal(t, "entries of the directory", 2, len(e2e.Must(os.ReadDir(dir))(t)))
 	})
 }
