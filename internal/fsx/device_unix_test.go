@@ -58,7 +58,7 @@ func TestDevice(t *testing.T) {
 func TestUnlockWithCopy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, second := open(t, path), open(t, path)
-	e2e.NoError(t, e2e.Err(fsx.TryLock(first, fsx.ExclusiveLock)))
+	e2e.Equal(t, "the first lock", true, e2e.Must(fsx.TryLock(first, fsx.ExclusiveLock))(t))
 	copied := e2e.Must(syscall.Dup(int(first.Fd())))(t)
 	defer syscall.Close(copied)
 	e2e.NoError(t, fsx.Unlock(first))
