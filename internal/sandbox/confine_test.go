@@ -467,7 +467,7 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	}
 	// The next run removes the private directory that the killed run left in the root.
 	spec := confining(t, root, "hello")
-	e2e.Equal(t, "after kill -9", 1, len(privateDirs(t, spec)))
+	e2e.Equal(t, "private directories after kill -9", 1, len(privateDirs(t, spec)))
 	playBy(t, sandbox.Confine, spec)
 	assertNothingLeft(t, spec)
 }

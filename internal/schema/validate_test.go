@@ -256,7 +256,7 @@ func TestUndeclaredColumns(t *testing.T) {
 			if got = f.Nearest; got == "" {
 				got = "?"
 			}
-			e2e.Equal(t, path+": the fault is of", "spec.versions[0].additionalPrinterColumns[0].jsonPath", f.Field)
+			e2e.Equal(t, path+": the field of the fault", "spec.versions[0].additionalPrinterColumns[0].jsonPath", f.Field)
 		}
 		e2e.Equal(t, path, want, got)
 	}
