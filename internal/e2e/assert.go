@@ -67,11 +67,11 @@ func Equal(t testing.TB, reason string, want, got any, opts ...cmp.Option) {
 	}
 }
 
-// ErrorHas fails the test unless err is an error whose text has all wants. The message begins with
+// ErrorHas fails the test unless err is an error whose text has want and more. The message begins with
 // reason.
-func ErrorHas(t testing.TB, reason string, err error, wants ...string) {
+func ErrorHas(t testing.TB, reason string, err error, want string, more ...string) {
 	t.Helper()
-	for _, want := range wants {
+	for _, want := range append([]string{want}, more...) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want %q in it", reason, err, want)
 		}
