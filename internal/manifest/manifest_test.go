@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -375,4 +377,9 @@ func TestJSON(t *testing.T) {
 	e2e.Equal(t, "the .json files of a folder and its sub-folders are read", []string{"d/a/c.json", "d/b.json"}, got)
 	_, err := r.JSON(t.Context(), "yaml")
 	e2e.ErrorHas(t, "a folder without JSON files is refused", err, `reading "yaml": there is no JSON file`)
+
+	link := filepath.Join(t.TempDir(), "link")
+	e2e.NoError(t, os.Symlink(e2e.Dir(t, map[string]string{"a.json": "{}"}), link))
+	docs := e2e.Must(manifest.Reader{FS: afero.NewOsFs()}.JSON(t.Context(), link))(t)
+	e2e.Equal(t, "the folder may be a symbolic link", 1, len(docs))
 }

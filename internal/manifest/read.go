@@ -141,7 +141,8 @@ func (r Reader) JSON(ctx context.Context, path string) (docs []Document, err err
 	if dir, _ := afero.IsDir(r.FS, path); given || !dir {
 		docs, err = r.All(ctx, path)
 	} else {
-		err = afero.Walk(r.FS, path, func(name string, info fs.FileInfo, err error) error {
+		// afero.Walk follows a link only if the path ends in a separator.
+		err = afero.Walk(r.FS, path+string(filepath.Separator), func(name string, info fs.FileInfo, err error) error {
 			switch {
 			case err != nil:
 				return r.unreadable(name, err)
