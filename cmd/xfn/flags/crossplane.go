@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -16,25 +17,33 @@ import (
 	"github.com/xfn-dev/xfn/internal/project/models"
 )
 
+// settings has the settings of the crossplane CLI that xfn reads.
+type settings struct {
+	Features features `json:"features"`
+}
+
+type features struct {
+	GenerateGoModelAccessors bool `json:"generateGoModelAccessors"`
+	GenerateGoRuntimeObjects bool `json:"generateGoRuntimeObjects"`
+}
+
 // configure sets the options of p for which the crossplane CLI has settings in its configuration. A
 // configuration that does not exist has no settings.
 func configure(term *terminal.Terminal, p *project.Project) error {
 	path := crossplaneConfig(term)
-	text, err := os.ReadFile(path)
-	if path == "" || errors.Is(err, fs.ErrNotExist) {
+	if path == "" {
 		return nil
 	}
-	var config struct {
-		Features struct {
-			GenerateGoModelAccessors bool `json:"generateGoModelAccessors"`
-			GenerateGoRuntimeObjects bool `json:"generateGoRuntimeObjects"`
-		} `json:"features"`
-	}
-	if err == nil {
-		err = manifest.Document{Path: path, Line: 1, Text: text}.Decode(&config)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the configuration of the crossplane CLI: %w", fsx.Cause(err))
+		return fmt.Errorf("reading %q, the configuration of the crossplane CLI: %w", path, fsx.Cause(err))
+	}
+	var config settings
+	if err := (manifest.Document{Path: path, Line: 1, Text: text}).Decode(&config); err != nil {
+		return fmt.Errorf("reading the configuration of the crossplane CLI: %w", err)
 	}
 	p.GoAccessors = config.Features.GenerateGoModelAccessors
 	if config.Features.GenerateGoRuntimeObjects && slices.Contains(p.Languages, models.Go) {
