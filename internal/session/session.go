@@ -86,7 +86,8 @@ type Config struct {
 	// Lenient renders Compositions with unknown fields, with a warning. Otherwise these fields,
 	// which an API server drops, are errors.
 	Lenient bool
-	// Used gets the functions that pipelines call. If it is nil, Packages of other functions are warnings.
+	// Used, if not nil, is called in each render with the functions that its pipelines call, and may be
+	// called concurrently. If it is nil, the session warns of Packages of other functions.
 	Used func(functions []string)
 	// Progress gets notes about runtimes, and warnings. It may be nil.
 	Progress progress.Func

@@ -40,7 +40,11 @@ func newSessions(config session.Config) *sessions {
 		s.config.Used = func(functions []string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.used = append(s.used, functions...)
+			for _, name := range functions {
+				if !slices.Contains(s.used, name) {
+					s.used = append(s.used, name)
+				}
+			}
 		}
 	}
 	return s
