@@ -111,9 +111,9 @@ func (s *fuzzSubject) render(ctx context.Context, xr map[string]any) Outcome {
 	s.alone.Lock()
 	defer s.alone.Unlock()
 	// Functions that have ended need not stop without an error.
-	_ = s.sessions.close(ctx)
+	_ = s.sessions.stop(ctx)
 	if out = s.run(ctx, item); errors.Is(out.err, runtimes.ErrEnded) {
-		_ = s.sessions.close(ctx)
+		_ = s.sessions.stop(ctx)
 	}
 	return out
 }

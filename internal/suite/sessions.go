@@ -96,7 +96,17 @@ func identity(docs []manifest.Document) string {
 	return b.String()
 }
 
+// close stops the sessions after all cases, and warns of packages of functions that no case calls.
 func (s *sessions) close(ctx context.Context) error {
+	err := s.stop(ctx)
+	if len(s.used) > 0 { // A case was loaded.
+		session.WarnUnused(s.config.Progress, s.config.Packages, s.used)
+	}
+	return err
+}
+
+// stop stops the sessions. A later case starts its session again.
+func (s *sessions) stop(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var wg sync.WaitGroup
@@ -105,9 +115,6 @@ func (s *sessions) close(ctx context.Context) error {
 		wg.Go(func() { errs[i] = s.open[key].Close(ctx) })
 	}
 	wg.Wait()
-	if len(s.used) > 0 { // A case was loaded.
-		session.WarnUnused(s.config.Progress, s.config.Packages, s.used)
-	}
 	s.open, s.order = map[string]*session.Session{}, nil
 	return errors.Join(errs...)
 }
