@@ -40,7 +40,7 @@ type app struct {
 	Quiet   bool    `help:"Print only results, warnings and errors. Notes and progress are left out." short:"q" xor:"volume"`
 	Verbose bool    `help:"Print each step and more details." short:"v" xor:"volume"`
 
-	// Config is a flag of the crossplane CLI, from whose configuration only models have settings.
+	// Config is a flag of the crossplane CLI. In its file, xfn reads only settings for Go models.
 	Config string `hidden:""`
 
 	MemoryLimit memoryLimit `more:"" placeholder:"QUANTITY" help:"Fail when the process needs more memory than this. Default: 4Gi, or half of the machine's memory if that is less."`
