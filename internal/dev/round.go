@@ -165,10 +165,9 @@ func (l *loop) test(ctx context.Context, files *manifest.Reads, p progress.Func,
 	began := l.config.Now()
 	out := &Testing{}
 	config := l.session(files, p)
-	missing := l.pool.Unstarted()
 	runners := function.Mux{}
 	maps.Copy(runners, config.Runners)
-	for _, name := range missing {
+	for _, name := range l.pool.Unstarted() {
 		runners[name] = unstarted(name)
 	}
 	config.Runners = runners
@@ -187,10 +186,12 @@ func (l *loop) test(ctx context.Context, files *manifest.Reads, p progress.Func,
 			o.Update = suite.WriteGolden
 		}
 		err = suite.Run(ctx, items, o, func(o suite.Outcome) error {
-			if _, untested := errors.AsType[unstarted](o.Err()); untested {
-				out.Missing = missing
-			} else {
+			missing, untested := errors.AsType[unstarted](o.Err())
+			switch {
+			case !untested:
 				out.Outcomes = append(out.Outcomes, o)
+			case !slices.Contains(out.Missing, string(missing)):
+				out.Missing = append(out.Missing, string(missing))
 			}
 			return nil
 		})

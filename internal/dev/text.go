@@ -242,13 +242,13 @@ func (t Text) tests(tested *Testing) (Section, error) {
 			text = "not tested: functions %s do not start"
 		}
 		missing = Section{t.tint(report.Red, fmt.Sprintf(text, report.Printable(strings.Join(tested.Missing, ", "))))}
-		if len(tested.Outcomes) == 0 {
-			return missing, nil
-		}
 	}
-	if tested.Err != nil {
-		s := append(Section{t.tint(report.Red, "not tested")}, indented(tested.Err.Error())...)
-		return append(s, t.hint(tested.Err)...), nil
+	switch {
+	case tested.Err != nil:
+		s := append(missing, t.tint(report.Red, "not tested"))
+		return slices.Concat(s, indented(tested.Err.Error()), t.hint(tested.Err)), nil
+	case missing != nil && len(tested.Outcomes) == 0:
+		return missing, nil
 	}
 	var b strings.Builder
 	text := suite.TextReport{W: &b, Color: t.Color, Columns: t.Columns}
