@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/klog/v2"
 
 	_ "github.com/xfn-dev/xfn/cmd/xfn/startup"
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -18,8 +20,9 @@ import (
 
 func main() {
 	// Discard the logs of libraries: net/http logs unexpected data of
-	// servers, which may have credentials.
+	// servers, which may have credentials. The libraries of Kubernetes log what they also return.
 	log.SetOutput(io.Discard)
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it, so that the program outlives its terminal.
 		signals = append(signals, syscall.SIGHUP)
