@@ -168,7 +168,7 @@ func (l *loop) test(ctx context.Context, files *manifest.Reads, p progress.Func,
 	runners := function.Mux{}
 	maps.Copy(runners, config.Runners)
 	for _, name := range l.pool.Unstarted() {
-		runners[name] = unstarted(name)
+		runners[name] = startFailure(name)
 	}
 	config.Runners = runners
 	config.Used = func([]string) {} // Suites need not call all functions, and the render warns.
@@ -186,7 +186,7 @@ func (l *loop) test(ctx context.Context, files *manifest.Reads, p progress.Func,
 			o.Update = suite.WriteGolden
 		}
 		err = suite.Run(ctx, items, o, func(o suite.Outcome) error {
-			missing, untested := errors.AsType[unstarted](o.Err())
+			missing, untested := errors.AsType[startFailure](o.Err())
 			switch {
 			case !untested:
 				out.Outcomes = append(out.Outcomes, o)
@@ -201,15 +201,15 @@ func (l *loop) test(ctx context.Context, files *manifest.Reads, p progress.Func,
 	return out
 }
 
-// An unstarted is the name of a function that failed to start in this round. It is a Runner that
+// A startFailure is the name of a function that failed to start in this round. It is a Runner that
 // returns itself as an error.
-type unstarted string
+type startFailure string
 
-func (u unstarted) Error() string { return fmt.Sprintf("function %q does not start", string(u)) }
+func (f startFailure) Error() string { return fmt.Sprintf("function %q does not start", string(f)) }
 
-// RunFunction returns u.
-func (u unstarted) RunFunction(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	return nil, u
+// RunFunction returns f.
+func (f startFailure) RunFunction(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	return nil, f
 }
 
 func (t *Testing) failed() int {

@@ -32,8 +32,8 @@ type givenCheck func(ctx context.Context, doc manifest.Document, release schema.
 // A suspicion is an error only in strict renders.
 type suspicion struct{ error }
 
-// An undecodable is an error in every render.
-type undecodable struct{ error }
+// A decodeError is an error in every render.
+type decodeError struct{ error }
 
 // given reads the objects in files and folders, as Objects does, and checks them.
 func (s *Session) given(ctx context.Context, in Inputs, what string, paths []string, check givenCheck) ([]*unstructured.Unstructured, error) {
@@ -62,7 +62,7 @@ func (s *Session) checkGiven(ctx context.Context, in Inputs, what string, docs [
 		}
 		for _, err := range found {
 			_, suspect := err.(suspicion)
-			bad, isBad := err.(undecodable)
+			bad, isBad := err.(decodeError)
 			if isBad {
 				errs = append(errs, bad.error)
 			} else if in.Strict || in.Invalid == RefuseInvalid && !suspect {
@@ -181,7 +181,7 @@ func checkCredentials(ctx context.Context, doc manifest.Document, release schema
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &corev1.Secret{}) != nil
 	}) {
 		for i, err := range errs {
-			errs[i] = undecodable{err}
+			errs[i] = decodeError{err}
 		}
 	}
 	return errs

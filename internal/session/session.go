@@ -77,9 +77,8 @@ type Config struct {
 	// not started and need not exist. Wrap, if not nil, wraps the Runner that calls functions.
 	Replay function.Runner
 	Wrap   func(function.Runner) function.Runner
-	// Cache is the folder of cached responses, or "" for no cache. CacheMaxTTL
-	// limits the age of cached responses; 0 means intercept.DefaultMaxTTL. Now is
-	// the clock that the cache requires.
+	// Cache is the folder of cached responses, or "" for no cache. CacheMaxTTL limits their age; 0
+	// means intercept.DefaultMaxTTL. Now is the clock that the cache requires.
 	Cache       string
 	CacheMaxTTL time.Duration
 	Now         func() time.Time
