@@ -84,7 +84,7 @@ type Fuzzed struct {
 func Fuzz(ctx context.Context, items []Item, o Options, f FuzzOptions) (out Fuzzed, err error) {
 	o.Config.Cache, out.Seed, out.Findings = "", f.Seed, []*Finding{}
 	r := newRunner(o.rendering())
-	defer func() { err = errors.Join(err, r.sessions.close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, r.sessions.close(context.WithoutCancel(ctx), err == nil)) }()
 	docs, err := o.Config.Reader.All(ctx, f.XRD)
 	if err != nil {
 		return out, err

@@ -89,7 +89,7 @@ func Mutate(ctx context.Context, items []Item, o Options, m MutationOptions, eac
 	read := &templateFiles{}
 	o.Config.BuiltinOptions.Read = read.add
 	r := newRunner(o)
-	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
+	defer func() { err = errors.Join(err, r.sessions.close(ctx, err == nil)) }()
 	subjects, err := r.subjects(ctx, items)
 	if err != nil {
 		return err

@@ -65,8 +65,9 @@ var errFailFast = errors.New("an earlier case failed")
 // did not run. A case that fails is not an error of Run.
 func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o)
+	allRan := false
 	defer func() {
-		if closing := r.sessions.close(ctx); err == nil || !errors.Is(closing, context.Cause(ctx)) {
+		if closing := r.sessions.close(ctx, allRan); err == nil || !errors.Is(closing, context.Cause(ctx)) {
 			err = errors.Join(err, closing)
 		}
 	}()
@@ -93,7 +94,10 @@ func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error)
 		return nil
 	})
 	cause := context.Cause(ctx)
-	if err == nil && ended {
+	if allRan = err == nil && !ended; allRan {
+		return nil
+	}
+	if err == nil {
 		err = cause
 	}
 	if errors.Is(err, errFailFast) { // The cases that did not run have it as their reason.

@@ -96,10 +96,10 @@ func identity(docs []manifest.Document) string {
 	return b.String()
 }
 
-// close stops the sessions after all cases, and warns of packages of functions that no case calls.
-func (s *sessions) close(ctx context.Context) error {
+// close stops the sessions. If all cases ran, it warns of packages of functions that no case calls.
+func (s *sessions) close(ctx context.Context, allRan bool) error {
 	err := s.stop(ctx)
-	if len(s.used) > 0 { // A case was loaded.
+	if allRan && len(s.used) > 0 { // A case was loaded.
 		session.WarnUnused(s.config.Progress, s.config.Packages, s.used)
 	}
 	return err

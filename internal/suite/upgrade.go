@@ -23,7 +23,7 @@ func Compare(ctx context.Context, items []Item, before, after Options, each func
 		}
 	}
 	b, a := newRunner(before.rendering()), newRunner(after.rendering())
-	defer func() { err = errors.Join(err, b.sessions.close(ctx), a.sessions.close(ctx)) }()
+	defer func() { err = errors.Join(err, b.sessions.close(ctx, err == nil), a.sessions.close(ctx, err == nil)) }()
 	return proc.ForEachOrdered(ctx, a.parallel(), items, func(ctx context.Context, _ int, item Item) [2]Outcome {
 		return [2]Outcome{b.run(ctx, item), a.run(ctx, item)}
 	}, func(o [2]Outcome) error {
@@ -90,7 +90,7 @@ func (o Outcome) Resources() []map[string]any {
 // the resources are what a case expects does not matter.
 func Compose(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o.rendering())
-	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
+	defer func() { err = errors.Join(err, r.sessions.close(ctx, err == nil)) }()
 	return r.each(ctx, items, func(_ Item, out Outcome) error { return each(out) })
 }
 
