@@ -263,7 +263,7 @@ func TestFirst(t *testing.T) {
 	if err != nil || !more || string(doc.Text) != "n: 1\n" {
 		t.Errorf("two.yaml: got %q, %t, %v", doc.Text, more, err)
 	}
-	for path, want := range map[string]string{"none.yaml": "none.yaml: the file contains no YAML document", "absent.yaml": `reading "absent.yaml"`, "-": "there is no standard input"} {
+	for path, want := range map[string]string{"none.yaml": "none.yaml: there is no YAML document", "absent.yaml": `reading "absent.yaml"`, "-": "there is no standard input"} {
 		if _, _, err := r.First(t.Context(), path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}

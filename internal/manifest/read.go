@@ -26,7 +26,7 @@ import (
 const MaxSize = 128 << 20
 
 // ErrEmpty is the error of a file without documents.
-var ErrEmpty = errors.New("the file contains no YAML document")
+var ErrEmpty = errors.New("there is no YAML document")
 
 // Stdin is the path of standard input.
 const Stdin = "-"

@@ -276,7 +276,7 @@ func TestBadInput(t *testing.T) {
 		"NoXR":            {"a missing file is named", "", "", session.Inputs{XRs: []string{"absent.yaml"}}, `loading the composite resource: reading "absent.yaml": `},
 		"ListVersion":     {"an apiVersion of another type is not missing", "xr.yaml", "kind: XA\napiVersion: []\n", session.Inputs{}, "loading the composite resource: xr.yaml:2: apiVersion must be a string, not a list"},
 		"TextSpec":        {"the error for a spec that is not an object has the line of the spec", "xr.yaml", "apiVersion: a.org/v1\nkind: XA\nmetadata: {name: a}\nspec: |\n  a: b\n", session.Inputs{}, "loading the composite resource: xr.yaml:4: spec must be an object, not a string"},
-		"EmptyXR":         {"an empty file is named", "xr.yaml", "", session.Inputs{}, "loading the composite resource: xr.yaml: the file contains no YAML document"},
+		"EmptyXR":         {"an empty file is named", "xr.yaml", "", session.Inputs{}, "loading the composite resource: xr.yaml: there is no YAML document"},
 		"XRWithoutKind":   {"an XR must have a kind", "xr.yaml", "apiVersion: v1\n", session.Inputs{}, "loading the composite resource: xr.yaml:1: the object has no kind"},
 		"XRSyntax":        {"an error has its line", "xr.yaml", "a: 1\nb: ]\n", session.Inputs{}, "loading the composite resource: xr.yaml:2: "},
 		"NoComposition":   {"a missing Composition is named", "", "", session.Inputs{Composition: "absent.yaml"}, `loading the Composition: reading "absent.yaml"`},

@@ -45,7 +45,7 @@ func TestLoad(t *testing.T) {
 		"File":   {"a file can be named", []string{"t/sub/deep.test.yaml"}, []string{"same"}, ""},
 		"Twice":  {"a file that is named twice is loaded once", []string{"t/sub", "t/sub/deep.test.yaml"}, []string{"same"}, ""},
 		"NoKind": {"a named file must have a suite", []string{"t/other.yaml"}, []string{`t/other.yaml! t/other.yaml:1: apiVersion: expected xfn.dev/v1alpha1, got "example.org/v1"` + "\nt/other.yaml:1: cases is missing"}, ""},
-		"Empty":  {"a named file must not be empty", []string{"t/empty.yaml"}, []string{"t/empty.yaml! t/empty.yaml: the file contains no YAML document"}, ""},
+		"Empty":  {"a named file must not be empty", []string{"t/empty.yaml"}, []string{"t/empty.yaml! t/empty.yaml: there is no YAML document"}, ""},
 		"None":   {"a folder without suites returns ErrNone", []string{"t/.hidden/x", "t"}, nil, `looking for suites in "t/.hidden/x"`},
 		"NoneIn": {"an empty folder returns ErrNone", []string{"t/sub2"}, nil, `looking for suites in "t/sub2"`},
 		"Other":  {"a folder with other files returns ErrNone", []string{"xr.yaml", "composition.yaml"}, []string{"composition.yaml!", "xr.yaml!"}, ""},

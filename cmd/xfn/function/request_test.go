@@ -43,7 +43,7 @@ func TestReadRequest(t *testing.T) {
 		"NotYAML":  {"invalid YAML is an error", "meta: [", "r.yaml:1: "},
 		"Twice":    {"a duplicate key is an error", "meta: {}\nmeta: {}", "r.yaml:2: "},
 		"Several":  {"a file has one request", "{}\n---\n{}", "r.yaml: it contains several documents, expected one request"},
-		"Nothing":  {"a file without a request is an error", "# nothing", "r.yaml: the file contains no YAML document"},
+		"Nothing":  {"a file without a request is an error", "# nothing", "r.yaml: there is no YAML document"},
 		"Deep":     {"the depth is limited", "context: " + strings.Repeat(`{"a": `, 10_001) + "1" + strings.Repeat("}", 10_001), "r.yaml:1: "},
 	}
 	for name, tc := range cases {

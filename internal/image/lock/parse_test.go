@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 		"NoKind":           {"an object without a kind is an error", "foo: 1\n", "l:1: expected a Lock of xfn.dev/v1alpha1, but apiVersion and kind are missing"},
 		"OtherVersion":     {"another version of the format is an error", "apiVersion: xfn.dev/v2\nkind: Lock\n", "l:1: expected a Lock of xfn.dev/v1alpha1, got kind Lock of xfn.dev/v2"},
 		"OtherKind":        {"another kind is an error", "kind: Function\napiVersion: xfn.dev/v1alpha1\n", "expected a Lock"},
-		"Nothing":          {"an empty file is an error", "# nothing\n", "l: the file contains no YAML document"},
+		"Nothing":          {"an empty file is an error", "# nothing\n", "l: there is no YAML document"},
 		"Two":              {"two documents are an error", head + "---\n" + head, "l:4: a lock file contains one document"},
 		"List":             {"a list is an error", "- a\n", "l:1: expected an object, got a list"},
 		"NoYAML":           {"invalid YAML is an error", head + "functions: [\n", "l:3: "},
