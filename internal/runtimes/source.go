@@ -29,7 +29,23 @@ func IsSource(path string) bool {
 // compiles all dependencies and may download them.
 const buildTimeout = 10 * time.Minute
 
-// WithBuildTimeout returns a copy of ctx for one build of a function from source.
-func WithBuildTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("the build timed out after %s", buildTimeout))
+// WithBuildTimeout returns a copy of ctx for one build of a function from source. The caller
+// must call built when the build has ended.
+func WithBuildTimeout(ctx context.Context) (_ context.Context, built context.CancelFunc) {
+	ended, _ := ctx.Value(builtKey{}).(func())
+	ctx, cancel := context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("the build timed out after %s", buildTimeout))
+	return ctx, func() {
+		cancel()
+		if ended != nil {
+			ended()
+		}
+	}
+}
+
+type builtKey struct{}
+
+// OnBuilt returns a copy of ctx with which a start of a function from source calls do after the
+// build.
+func OnBuilt(ctx context.Context, do func()) context.Context {
+	return context.WithValue(ctx, builtKey{}, do)
 }

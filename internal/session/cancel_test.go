@@ -61,28 +61,30 @@ func TestTimeoutWithoutBuilds(t *testing.T) {
 	source := t.TempDir()
 	e2e.WriteFile(t, filepath.Join(source, "go.mod"), "module f\n")
 	cases := map[string]struct {
-		reason, pkg  string
-		build, until time.Duration
-		want         string
-		took         time.Duration
+		reason, pkg         string
+		build, start, until time.Duration
+		want                string
+		took                time.Duration
 	}{
-		"Source":  {"a build may take longer than the timeout", source, 9 * time.Minute, time.Hour, "", 9 * time.Minute},
-		"Limit":   {"a build has a limit of its own", source, 11 * time.Minute, time.Hour, "the build timed out after 10m0s", 10 * time.Minute},
-		"Package": {"the start of a package counts", "./a.xpkg", 9 * time.Minute, time.Hour, timedOut, time.Minute},
-		"Signal":  {"a signal ends a build at once", source, 9 * time.Minute, 2 * time.Minute, signal, 2 * time.Minute},
+		"Source":  {"a build may take longer than the timeout", source, 9 * time.Minute, 30 * time.Second, time.Hour, "", 9*time.Minute + 30*time.Second},
+		"Start":   {"the start after a build counts", source, 9 * time.Minute, 2 * time.Minute, time.Hour, timedOut, 10 * time.Minute},
+		"Limit":   {"a build has a limit of its own", source, 11 * time.Minute, 0, time.Hour, "the build timed out after 10m0s", 10 * time.Minute},
+		"Package": {"the start of a package counts", "./a.xpkg", 9 * time.Minute, 0, time.Hour, timedOut, time.Minute},
+		"Signal":  {"a signal ends a build at once", source, 9 * time.Minute, 0, 2 * time.Minute, signal, 2 * time.Minute},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			files := reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("a"), "functions.yaml": fn("a", tc.pkg, "")})
 			synctest.Test(t, func(t *testing.T) {
-				rt := &gate{open: make(chan struct{}), entered: make(chan struct{})}
+				rt := &gate{open: make(chan struct{}), entered: make(chan struct{}), answers: make(chan struct{})}
 				s := session.Open(session.Config{Reader: files, Functions: "functions.yaml", Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: rt}})
 				outer, cancel := context.WithTimeoutCause(t.Context(), tc.until, errors.New(signal))
 				defer cancel()
 				ctx, cancel := proc.WithTimeout(outer, time.Minute, errors.New(timedOut))
 				defer cancel()
 				time.AfterFunc(tc.build, func() { close(rt.open) })
+				time.AfterFunc(tc.build+tc.start, func() { close(rt.answers) })
 				began := time.Now()
 				e2e.WantError(t, tc.reason, e2e.Err(renderOne(ctx, s, inputs)), tc.want)
 				e2e.Equal(t, tc.reason, tc.took, time.Since(began).Round(time.Second))

@@ -209,26 +209,39 @@ func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 }
 
 // gate is a Runtime that starts functions only after the channel open is
-// closed. A start whose context is done before that fails.
+// closed and, if it is not nil, the channel answers. A start whose context is done before
+// that fails. The build of a function from source ends when open is closed.
 type gate struct {
 	once    sync.Once
 	entered chan struct{}
 	open    chan struct{}
+	answers chan struct{}
 	shelf
 }
 
 func (g *gate) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	g.once.Do(func() { close(g.entered) })
+	build, built := ctx, func() {}
 	if runtimes.IsSource(fn.Package) {
-		var cancel context.CancelFunc
-		ctx, cancel = runtimes.WithBuildTimeout(ctx)
-		defer cancel()
+		build, built = runtimes.WithBuildTimeout(ctx)
 	}
+	err := opened(build, g.open)
+	built()
+	if err == nil && g.answers != nil {
+		err = opened(ctx, g.answers)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g.shelf.Start(ctx, fn)
+}
+
+func opened(ctx context.Context, c <-chan struct{}) error {
 	select {
-	case <-g.open:
-		return g.shelf.Start(ctx, fn)
+	case <-c:
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 

@@ -152,7 +152,8 @@ func (s *Session) enter(ctx context.Context, choices []choice) (entries []*start
 		e, ok := s.running[c.fn.Name]
 		if !ok {
 			ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-			e = &started{choice: c, cancel: cancel, done: make(chan struct{})}
+			e = &started{choice: c, cancel: cancel, built: make(chan struct{}), done: make(chan struct{})}
+			ctx = runtimes.OnBuilt(ctx, sync.OnceFunc(func() { close(e.built) }))
 			s.running[c.fn.Name] = e
 			go func() {
 				defer close(e.done)
@@ -171,7 +172,13 @@ func (s *Session) enter(ctx context.Context, choices []choice) (entries []*start
 // The clock of ctx does not run while a function is built from source.
 func (s *Session) wait(ctx context.Context, e *started) error {
 	if !e.isDone() && runtimes.IsSource(e.choice.fn.Package) {
-		defer proc.Pause(ctx)()
+		resume := proc.Pause(ctx)
+		select {
+		case <-e.built:
+		case <-e.done:
+		case <-ctx.Done():
+		}
+		resume()
 	}
 	select {
 	case <-e.done:

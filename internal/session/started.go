@@ -22,6 +22,9 @@ type started struct {
 	waiting int
 	cancel  context.CancelCauseFunc
 
+	// built is closed when a function from source was built.
+	built chan struct{}
+
 	done     chan struct{}
 	instance *runtimes.Instance
 	// inputs decodes the CRDs of instance once.

@@ -100,9 +100,9 @@ func (r building) Start(ctx context.Context, fn runtimes.Function) (*runtimes.In
 		return r.next.Start(ctx, fn)
 	}
 	began := time.Now()
-	buildCtx, cancel := runtimes.WithBuildTimeout(ctx)
-	defer cancel()
+	buildCtx, isBuilt := runtimes.WithBuildTimeout(ctx)
 	layout, err := r.builder.Build(buildCtx, fn.Package)
+	isBuilt()
 	if err != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}

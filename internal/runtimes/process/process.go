@@ -104,10 +104,10 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 		program += ".exe"
 	}
 	began := time.Now()
-	buildCtx, cancel := runtimes.WithBuildTimeout(ctx)
-	defer cancel()
+	buildCtx, built := runtimes.WithBuildTimeout(ctx)
 	stop := p.Progress.Late(fmt.Sprintf("still compiling function %q: with an empty cache of Go, this includes all dependencies", fn.Name))
 	err = gobuild.Build(buildCtx, gobuild.Options{Dir: fn.Package, GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, Output: program, Env: p.GoEnv, Kept: p.Programs})
+	built()
 	stop()
 	compiled := time.Since(began)
 	if err != nil {
