@@ -55,7 +55,7 @@ func TestHintsNameFlags(t *testing.T) {
 		hint.Update:              "test",
 		hint.WatchedResource:     "operation.render",
 	}
-	e2e.Equal(t, "options of package hint", slices.Sorted(slices.Values(hint.Options())), slices.Sorted(maps.Keys(commands)))
+	e2e.Equal(t, "each option of package hint has a command", slices.Sorted(slices.Values(hint.Options())), slices.Sorted(maps.Keys(commands)))
 	model := e2e.Must(kong.New(&app{}))(t)
 	for option, paths := range commands {
 		name := strings.Trim(string(option), "{}")

@@ -10,5 +10,5 @@ import (
 // git print the same version.
 func TestVersionWithoutGit(t *testing.T) {
 	makefile := e2e.ReadFile(t, "../../Makefile")
-	e2e.Has(t, "the Makefile", makefile, "|| echo "+version+")")
+	e2e.Has(t, "without git, the Makefile has the version of go build", makefile, "|| echo "+version+")")
 }

@@ -82,8 +82,8 @@ func TestOlderThan(t *testing.T) {
 		reason, than string
 		gone, err    bool
 	}{
-		"Hours":    {reason: "hours", than: "12h", gone: true},
-		"Days":     {reason: "days", than: "3d", gone: true},
+		"Hours":    {reason: "a reference that is older than the hours is removed", than: "12h", gone: true},
+		"Days":     {reason: "a reference that is older than the days is removed", than: "3d", gone: true},
 		"Younger":  {reason: "a younger reference is kept", than: "5d"},
 		"Century":  {reason: "a very long time does not overflow", than: "4000000000d"},
 		"None":     {reason: "an age of zero is an error", than: "0s", err: true},
@@ -110,15 +110,15 @@ func TestOlderThan(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	e2e.Equal(t, "Path", filepath.Join(e2e.Must(os.Getwd())(t), "mine"), e2e.Must((flags.Cache{CacheDir: "mine"}).Path())(t))
+	e2e.Equal(t, "a relative cache directory becomes absolute", filepath.Join(e2e.Must(os.Getwd())(t), "mine"), e2e.Must((flags.Cache{CacheDir: "mine"}).Path())(t))
 	if runtime.GOOS != "linux" {
 		t.Skip("other systems have another cache directory")
 	}
 	t.Setenv("XDG_CACHE_HOME", "/caches")
-	e2e.Equal(t, "Path", "/caches/xfn", e2e.Must((flags.Cache{}).Path())(t))
+	e2e.Equal(t, "the default is a folder in XDG_CACHE_HOME", "/caches/xfn", e2e.Must((flags.Cache{}).Path())(t))
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
 	e2e.Error(t, "a cache path without a home directory", e2e.Err((flags.Cache{}).Path()))
 	t.Setenv("HOME", "relative")
-	e2e.ErrorHas(t, "a relative home directory", e2e.Err((flags.Cache{}).Path()), `"relative/.cache" is not an absolute path`)
+	e2e.ErrorHas(t, "a relative home directory is an error", e2e.Err((flags.Cache{}).Path()), `"relative/.cache" is not an absolute path`)
 }

@@ -38,7 +38,7 @@ func TestAddressTaken(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	dir := filepath.Join(t.TempDir(), "registry")
 	c := cache.RegistryServeCmd{Dir: dir, Address: l.Addr().String()}
-	e2e.ErrorHas(t, "Run", c.Run(t.Context(), &terminal.Terminal{}), c.Address)
+	e2e.ErrorHas(t, "an address in use is an error that has the address", c.Run(t.Context(), &terminal.Terminal{}), c.Address)
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the directory was created (%v)", err)
 	}
@@ -51,7 +51,7 @@ func TestDirTaken(t *testing.T) {
 	defer func() { _ = first.Close() }()
 	var out strings.Builder
 	c := cache.RegistryServeCmd{Dir: dir, Address: "127.0.0.1:0"}
-	e2e.ErrorHas(t, "Run", c.Run(t.Context(), &terminal.Terminal{Stdout: &out}), "another registry uses the directory")
+	e2e.ErrorHas(t, "a directory that another registry uses is an error", c.Run(t.Context(), &terminal.Terminal{Stdout: &out}), "another registry uses the directory")
 	if out.Len() > 0 {
 		t.Errorf("it printed %q", &out)
 	}

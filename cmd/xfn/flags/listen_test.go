@@ -55,11 +55,11 @@ func TestOnDeadSocket(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	e2e.WriteFile(t, file, "precious")
 	_, err = flags.Listen(t.Context(), "unix", file)
-	e2e.ErrorHas(t, "on a file", err, "address already in use")
-	e2e.Equal(t, "the file", "precious", e2e.ReadFile(t, file))
-	e2e.Equal(t, "without an address", `listening on "": the address is empty`, fmt.Sprint(e2e.Err(flags.Listen(t.Context(), "tcp", ""))))
+	e2e.ErrorHas(t, "a file where the socket would be is an error", err, "address already in use")
+	e2e.Equal(t, "listening does not change a regular file", "precious", e2e.ReadFile(t, file))
+	e2e.Equal(t, "a missing address is an error", `listening on "": the address is empty`, fmt.Sprint(e2e.Err(flags.Listen(t.Context(), "tcp", ""))))
 	if runtime.GOOS != "windows" {
 		long := filepath.Join(dir, strings.Repeat("x", 200))
-		e2e.ErrorHas(t, "a long path", e2e.Err(flags.Listen(t.Context(), "unix", long)), "bytes, more than the system allows")
+		e2e.ErrorHas(t, "a path that is too long for a socket is an error", e2e.Err(flags.Listen(t.Context(), "unix", long)), "bytes, more than the system allows")
 	}
 }

@@ -13,6 +13,6 @@ import (
 func TestRuntimeHelp(t *testing.T) {
 	field, _ := reflect.TypeFor[flags.Runtimes]().FieldByName("Runtime")
 	for _, r := range session.Runtimes() {
-		e2e.Has(t, "the help", field.Tag.Get("help"), string(r))
+		e2e.Has(t, "the help of the flag names each runtime", field.Tag.Get("help"), string(r))
 	}
 }

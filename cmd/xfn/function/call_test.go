@@ -85,8 +85,8 @@ func TestCallTakesTooLong(t *testing.T) {
 		}), grpc.ServeOptions{})
 	}()
 	out, err := call(t, function.CallCmd{Function: listener.Addr().String(), Timeout: 50 * time.Millisecond})
-	e2e.ErrorHas(t, "error", err, "timed out after 50ms")
-	e2e.Equal(t, "the output", "", out)
+	e2e.ErrorHas(t, "a call that takes too long is an error with the timeout", err, "timed out after 50ms")
+	e2e.Equal(t, "a call without a response prints nothing", "", out)
 	cancel()
 	e2e.NoError(t, e2e.Receive(t, done))
 }
@@ -143,7 +143,7 @@ func TestPrintingFails(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e2e.Equal(t, "error", tc.want, fmt.Sprint(tc.run()))
+			e2e.Equal(t, "an error of writing to stdout is returned", tc.want, fmt.Sprint(tc.run()))
 		})
 	}
 }

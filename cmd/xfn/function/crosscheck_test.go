@@ -44,7 +44,7 @@ func TestCrosscheck(t *testing.T) {
 				intercept.Side{Name: "the served builtin", Runner: connect(t, served(t, cmd))},
 			)
 			for _, path := range requests {
-				e2e.WantError(t, path, e2e.Err(r.RunFunction(t.Context(), b.Name, functiontest.Request(t, path))), "")
+				e2e.WantError(t, path+": the served builtin answers as the builtin does", e2e.Err(r.RunFunction(t.Context(), b.Name, functiontest.Request(t, path))), "")
 			}
 		})
 	}

@@ -115,7 +115,7 @@ func TestRun(t *testing.T) {
 				t.Fatalf("%s: it listens on %q: %v\n%s", tc.reason, r.target, err, stderr)
 			}
 			for range 2 {
-				e2e.Equal(t, "result", "hi", e2e.Must(runCall(t, r.target))(t).GetMeta().GetTag())
+				e2e.Equal(t, tc.reason+": the function answers each call", "hi", e2e.Must(runCall(t, r.target))(t).GetMeta().GetTag())
 			}
 			r.interrupt()
 			stderr, err := r.ended()
@@ -124,7 +124,7 @@ func TestRun(t *testing.T) {
 				"greeting: a,b=c\n", "note: " + pkg + " in a sandbox (loopback only",
 				"note: to render with it, annotate its Function with render.crossplane.io/runtime: Development and render.crossplane.io/runtime-development-target: " + r.target + "\n",
 			} {
-				e2e.Has(t, "stderr", stderr, want)
+				e2e.Has(t, tc.reason+": stderr has the function's output and the notes", stderr, want)
 			}
 			for _, pattern := range []string{"xfn-*", "s"} {
 				if left, err := filepath.Glob(filepath.Join(dir, pattern)); len(left) > 0 || err != nil {

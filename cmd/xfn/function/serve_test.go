@@ -39,7 +39,7 @@ func served(t *testing.T, cmd function.ServeCmd) string {
 	line, _ := bufio.NewReader(notes).ReadString('\n')
 	t.Cleanup(func() {
 		cancel()
-		e2e.WantError(t, "after an interrupt", e2e.Receive(t, done), "")
+		e2e.WantError(t, "an interrupt ends serving without an error", e2e.Receive(t, done), "")
 		_ = notes.Close()
 	})
 	_, address, ok := strings.Cut(strings.TrimSpace(line), " on ")
@@ -166,7 +166,7 @@ func TestServeMessageSize(t *testing.T) {
 	cmd.Tag = "main"
 	client := connect(t, served(t, cmd))
 	large := &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: strings.Repeat("x", 2<<20)}}
-	e2e.ErrorHas(t, "RunFunction", e2e.Err(client.RunFunction(t.Context(), "f", large)), "accepts at most 1048576")
+	e2e.ErrorHas(t, "a request above the size in the variable is rejected", e2e.Err(client.RunFunction(t.Context(), "f", large)), "accepts at most 1048576")
 }
 
 // TestGoldenErrorOverGRPC compares a served builtin with the original function where that
@@ -255,7 +255,7 @@ func TestServeOverDeadSocket(t *testing.T) {
 	e2e.WriteFile(t, filepath.Join(dir, "file"), "precious")
 	for _, name := range []string{"dead", "file"} {
 		cmd := function.ServeCmd{Name: "dummy", Address: "unix:" + filepath.Join(dir, name), Insecure: true}
-		e2e.ErrorHas(t, name, cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr)), "address already in use")
+		e2e.ErrorHas(t, name+": a path in use is an error", cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr)), "address already in use")
 	}
 	e2e.Equal(t, "the file", "precious", string(e2e.Must(os.ReadFile(filepath.Join(dir, "file")))(t)))
 }

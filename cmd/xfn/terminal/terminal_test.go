@@ -100,8 +100,8 @@ func TestCloseOutlivesItsContext(t *testing.T) {
 		}
 		return stuck
 	}, failed)
-	e2e.ErrorIs(t, "error", err, failed)
-	e2e.ErrorIs(t, "error", err, stuck)
+	e2e.ErrorIs(t, "the error of the command is kept", err, failed)
+	e2e.ErrorIs(t, "the error of cleaning up is added", err, stuck)
 }
 
 func TestCause(t *testing.T) {
@@ -126,7 +126,7 @@ func TestCause(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.want, terminal.Cause(tc.ctx, tc.err).Error())
 		})
 	}
-	e2e.WantError(t, "success became", terminal.Cause(ctx, nil), "")
+	e2e.WantError(t, "success stays success after the context has ended", terminal.Cause(ctx, nil), "")
 }
 
 func TestCheckMessageSize(t *testing.T) {

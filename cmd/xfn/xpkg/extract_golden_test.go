@@ -62,9 +62,9 @@ func TestGoldenExtract(t *testing.T) {
 			}
 			for _, name := range matches(t, filepath.Join(dir, "*.content")) {
 				file := strings.TrimSuffix(filepath.Base(name), ".content")
-				e2e.Equal(t, file, e2e.ReadFile(t, name), unzipped(t, filepath.Join(work, file)))
+				e2e.Equal(t, file+" has the content that the crossplane CLI extracts", e2e.ReadFile(t, name), unzipped(t, filepath.Join(work, file)))
 			}
-			e2e.Equal(t, "the number of files", len(matches(t, filepath.Join(dir, "*.content"))), len(matches(t, filepath.Join(work, "*.gz"))))
+			e2e.Equal(t, "each recorded file is extracted", len(matches(t, filepath.Join(dir, "*.content"))), len(matches(t, filepath.Join(work, "*.gz"))))
 		})
 	}
 }

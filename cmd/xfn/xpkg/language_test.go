@@ -16,6 +16,6 @@ func TestLanguageHelp(t *testing.T) {
 		t.Fatal("BuildCmd has no field Language")
 	}
 	for _, l := range languages.All() {
-		e2e.Has(t, "result", field.Tag.Get("help"), l.Name)
+		e2e.Has(t, "the help of --language names each language", field.Tag.Get("help"), l.Name)
 	}
 }

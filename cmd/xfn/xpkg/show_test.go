@@ -121,9 +121,9 @@ func TestInspectPlainImage(t *testing.T) {
 		return (&cmd.InspectCmd{Package: path, Format: terminal.Format{Format: "text"}}).Run(t.Context(), term, terminal.Program{})
 	})
 	for _, want := range []string{"An image that is not a package", "2 images", "Image for linux/arm64"} {
-		e2e.Has(t, "the output", got, want)
+		e2e.Has(t, "the text for an image that is not a package says so, and lists its platforms", got, want)
 	}
-	e2e.ErrorHas(t, "extract", e2e.Err(extract(t, "--from-xpkg", path)), "the image is not a package")
+	e2e.ErrorHas(t, "extracting an image that is not a package is an error", e2e.Err(extract(t, "--from-xpkg", path)), "the image is not a package")
 }
 
 // Without a platform, extract reads a single image of any platform, and from an
