@@ -41,5 +41,5 @@ func TestMux(t *testing.T) {
 }
 
 func TestStepOfAPlainContext(t *testing.T) {
-	e2e.Equal(t, "Step", "", function.Step(t.Context()))
+	e2e.Equal(t, "a context without a step has an empty step name", "", function.Step(t.Context()))
 }

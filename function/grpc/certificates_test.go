@@ -71,7 +71,7 @@ func TestMutualTLSOnSocket(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	path := serveWith(t, listen(t, "unix", socket(t)), echo, grpc.ServeOptions{Certificates: load(t, ca.Issue(t, "localhost", time.Hour, ca))})
 	c := dial(t, "unix://"+path, grpc.Options{Certificates: load(t, ca.Issue(t, "client", time.Hour, ca))})
-	e2e.Equal(t, "result", "served hi", e2e.Must(c.RunFunction(t.Context(), "f", ask("hi")))(t).GetMeta().GetTag())
+	e2e.Equal(t, "a client with a certificate can call through a socket", "served hi", e2e.Must(c.RunFunction(t.Context(), "f", ask("hi")))(t).GetMeta().GetTag())
 }
 
 // Serve also verifies the certificates of clients that are not this package's Client.

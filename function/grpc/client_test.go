@@ -60,7 +60,7 @@ func serveWith(t *testing.T, lis net.Listener, r function.Runner, opts grpc.Serv
 	go func() { done <- grpc.Serve(ctx, lis, "served", r, opts) }()
 	t.Cleanup(func() {
 		cancel()
-		e2e.WantError(t, "Serve", e2e.Receive(t, done), "")
+		e2e.WantError(t, "Serve returns no error when its context has ended", e2e.Receive(t, done), "")
 	})
 	return lis.Addr().String()
 }
@@ -69,7 +69,7 @@ func dial(t *testing.T, target string, opts grpc.Options) *grpc.Client {
 	t.Helper()
 	c := e2e.Must(grpc.Dial(target, opts))(t)
 	t.Cleanup(func() {
-		e2e.WantError(t, "Close", c.Close(), "")
+		e2e.WantError(t, "closing a client is not an error", c.Close(), "")
 	})
 	return c
 }
@@ -144,7 +144,7 @@ func TestCallOfV1beta1Function(t *testing.T) {
 	}), grpc.Options{})
 	for _, tag := range []string{"first", "second"} {
 		rsp := e2e.Must(c.RunFunction(t.Context(), "f", ask(tag)))(t)
-		e2e.Equal(t, "GetTag", "old "+tag, rsp.GetMeta().GetTag())
+		e2e.Equal(t, "a function that serves only v1beta1 is called again and again", "old "+tag, rsp.GetMeta().GetTag())
 	}
 }
 
@@ -213,7 +213,7 @@ func TestCallErrors(t *testing.T) {
 func TestLargeMessagesPass(t *testing.T) {
 	tag := strings.Repeat("x", 20<<20)
 	rsp := e2e.Must(dial(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{}).RunFunction(t.Context(), "f", ask(tag)))(t)
-	e2e.Equal(t, "bytes back", len("served ")+20<<20, len(rsp.GetMeta().GetTag()))
+	e2e.Equal(t, "a message of 20 MiB comes back complete", len("served ")+20<<20, len(rsp.GetMeta().GetTag()))
 }
 
 func TestCallsAtOnce(t *testing.T) {
@@ -243,7 +243,7 @@ func TestServerThatComesBack(t *testing.T) {
 		e2e.NoError(t, e2e.Err(c.RunFunction(t.Context(), "f", ask("hi"))))
 		cancel()
 		e2e.NoError(t, e2e.Receive(t, served))
-		e2e.Equal(t, "without a server", codes.Unavailable, status.Code(e2e.Err(c.RunFunction(t.Context(), "f", ask("hi")))))
+		e2e.Equal(t, "a call without a server has the code Unavailable", codes.Unavailable, status.Code(e2e.Err(c.RunFunction(t.Context(), "f", ask("hi")))))
 	}
 }
 
@@ -270,12 +270,12 @@ func TestCallEndsWithContext(t *testing.T) {
 			<-called
 			cancel(cause)
 		}()
-		e2e.ErrorIs(t, "the cause", e2e.Err(dial(t, addr, grpc.Options{}).RunFunction(ctx, "f", ask(""))), cause)
+		e2e.ErrorIs(t, "a canceled call returns the cause of its context", e2e.Err(dial(t, addr, grpc.Options{}).RunFunction(ctx, "f", ask(""))), cause)
 	})
 	t.Run("Deadline", func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("out of time"))
 		defer cancel()
 		_, err := dial(t, addr, grpc.Options{}).RunFunction(ctx, "f", ask(""))
-		e2e.Equal(t, "error", `calling function "f": out of time`, fmt.Sprint(err))
+		e2e.Equal(t, "a call after the deadline returns the cause of its context", `calling function "f": out of time`, fmt.Sprint(err))
 	})
 }

@@ -24,15 +24,15 @@ func TestWaitReadyForSocketThatAppearsLater(t *testing.T) {
 	go func() { ready <- c.WaitReady(t.Context()) }()
 	serve(t, listen(t, "unix", path), echo)
 	e2e.NoError(t, e2e.Receive(t, ready))
-	e2e.WantError(t, "once connected", c.Connect(t.Context()), "")
+	e2e.WantError(t, "a connected client can be connected again", c.Connect(t.Context()), "")
 }
 
 func TestWaitReadyEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	err := dial(t, "unix://"+socket(t), grpc.Options{}).WaitReady(ctx)
-	e2e.ErrorIs(t, "error", err, context.DeadlineExceeded)
-	e2e.ErrorIs(t, "error", err, os.ErrNotExist)
+	e2e.ErrorIs(t, "the error has the reason of the context", err, context.DeadlineExceeded)
+	e2e.ErrorIs(t, "the error has the reason why the connection failed", err, os.ErrNotExist)
 }
 
 // Options.Dial connects to a target that this machine cannot reach directly.
@@ -52,7 +52,7 @@ func TestDialOtherwise(t *testing.T) {
 func TestConnectFailsAtOnce(t *testing.T) {
 	lis := listen(t, "tcp", "127.0.0.1:0")
 	e2e.NoError(t, lis.Close())
-	e2e.ErrorHas(t, "an error that names the target", dial(t, lis.Addr().String(), grpc.Options{}).Connect(t.Context()), `connecting to "`+lis.Addr().String()+`": `)
+	e2e.ErrorHas(t, "the error names the target", dial(t, lis.Addr().String(), grpc.Options{}).Connect(t.Context()), `connecting to "`+lis.Addr().String()+`": `)
 }
 
 // say accepts connections, reads, writes text, and closes them.

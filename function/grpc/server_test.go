@@ -26,7 +26,7 @@ import (
 func TestServeAnswersOldClients(t *testing.T) {
 	conn := connect(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo))
 	rsp := e2e.Must(fnv1beta1.NewFunctionRunnerServiceClient(conn).RunFunction(t.Context(), &fnv1beta1.RunFunctionRequest{Meta: &fnv1beta1.RequestMeta{Tag: "hi"}}))(t)
-	e2e.Equal(t, "GetTag", "served hi", rsp.GetMeta().GetTag())
+	e2e.Equal(t, "a client of v1beta1 gets the response", "served hi", rsp.GetMeta().GetTag())
 }
 
 func TestServeFinishesCallsUnderWay(t *testing.T) {
@@ -45,8 +45,8 @@ func TestServeFinishesCallsUnderWay(t *testing.T) {
 		cancel()
 		close(finish)
 	}()
-	e2e.Equal(t, "a running call", "done", e2e.Must(dial(t, lis.Addr().String(), grpc.Options{}).RunFunction(t.Context(), "f", ask("")))(t).GetMeta().GetTag())
-	e2e.WantError(t, "Serve", e2e.Receive(t, served), "")
+	e2e.Equal(t, "a running call is answered after the context has ended", "done", e2e.Must(dial(t, lis.Addr().String(), grpc.Options{}).RunFunction(t.Context(), "f", ask("")))(t).GetMeta().GetTag())
+	e2e.WantError(t, "Serve returns no error when the running call has ended", e2e.Receive(t, served), "")
 }
 
 // TestServeEndsIdleConnections checks that Serve ends and closes a connection without a
@@ -63,8 +63,8 @@ func TestServeEndsIdleConnections(t *testing.T) {
 	e2e.NoError(t, e2e.Err(dial(t, lis.Addr().String(), grpc.Options{}).RunFunction(t.Context(), "f", ask(""))))
 	cancel()
 	e2e.NoError(t, idle.SetReadDeadline(time.Now().Add(time.Minute)))
-	e2e.WantError(t, "the idle connection", e2e.Err(io.Copy(io.Discard, idle)), "")
-	e2e.WantError(t, "Serve", e2e.Receive(t, served), "")
+	e2e.WantError(t, "an idle connection is closed", e2e.Err(io.Copy(io.Discard, idle)), "")
+	e2e.WantError(t, "Serve does not wait for an idle connection", e2e.Receive(t, served), "")
 }
 
 func TestServeLimitsRequests(t *testing.T) {
@@ -171,8 +171,8 @@ func TestHealthEndsBeforeTheServer(t *testing.T) {
 	next(healthv1.HealthCheckResponse_NOT_SERVING)
 	unwatch()
 	close(finish)
-	e2e.WantError(t, "the running call", e2e.Receive(t, answered), "")
-	e2e.WantError(t, "Serve", e2e.Receive(t, served), "")
+	e2e.WantError(t, "a running call is answered after the context has ended", e2e.Receive(t, answered), "")
+	e2e.WantError(t, "Serve returns no error when the running call has ended", e2e.Receive(t, served), "")
 }
 
 func TestServeReportsItsListener(t *testing.T) {
