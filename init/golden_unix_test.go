@@ -80,7 +80,7 @@ func TestGolden(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022)) // the umask with which the golden cases were recorded
 	tmp := makeRepositories(t)
 	cases := e2e.Must(os.ReadDir("testdata/golden"))(t)
-	e2e.Equal(t, "golden cases", 70, len(cases))
+	e2e.Equal(t, "each golden case is found", 70, len(cases))
 	golden := e2e.Must(filepath.Abs("testdata/golden"))(t)
 	differs := differences()
 	for _, c := range cases {
@@ -113,7 +113,7 @@ func TestDifferencesAreListed(t *testing.T) {
 		}
 	}
 	slices.Sort(listed)
-	e2e.Equal(t, "cases that differ", slices.Sorted(maps.Keys(differences())), listed)
+	e2e.Equal(t, "only the listed cases differ", slices.Sorted(maps.Keys(differences())), listed)
 	for _, name := range usageErrors {
 		if !strings.Contains(data, "`"+name+"`") {
 			t.Errorf("%s is left out and not listed", name)

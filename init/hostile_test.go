@@ -102,7 +102,7 @@ func TestLinkAndFolderOfTwoCases(t *testing.T) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
-	e2e.Equal(t, "written through a link", map[string]string{}, contents(t, outside))
+	e2e.Equal(t, "nothing is written through a link", map[string]string{}, contents(t, outside))
 }
 
 func TestBounds(t *testing.T) {

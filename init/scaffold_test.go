@@ -87,7 +87,7 @@ func TestBundled(t *testing.T) {
 			res := e2e.Must(scaffold.Init(t.Context(), scaffold.Options{Name: name, Template: "go", Dir: dir}))(t)
 			found := contents(t, dir)
 			want := scaffold.Result{Name: name, Dir: dir, URL: "bundled:go", Notes: found["NOTES.txt"], Made: []string{dir}}
-			e2e.Equal(t, "result", want, res)
+			e2e.Equal(t, "Init returns the name, the notes and what it created", want, res)
 			if !strings.HasPrefix(found["go.mod"], "module "+name+"\n") {
 				t.Errorf("go.mod does not begin with the module %q: %.80q", name, found["go.mod"])
 			}
@@ -234,7 +234,7 @@ func TestLinksAndSubmodules(t *testing.T) {
 		`symbolic link "abs" leads out of the directory, to "/etc/passwd"`,
 		`symbolic link "out" leads out of the directory, to "../x"`,
 	}
-	e2e.Equal(t, "warnings", want, warnings)
+	e2e.Equal(t, "links out of the directory and submodules are warnings", want, warnings)
 	wantFiles := map[string]string{
 		"in": "a/f", "a/": "", "a/f": "x", "a/up": "../in", "a/self": "..", "abs": "/etc/passwd", "out": "../x",
 		"a/out": "../../x", "a/b/": "", "a/b/win": `..\..\..\x`, "sub/": "",

@@ -58,7 +58,7 @@ func TestReadAnswerPassesErrorsOn(t *testing.T) {
 
 func TestReadAnswerKeepsTheByteThatComesWithTheEnd(t *testing.T) {
 	for s, want := range map[string]scaffold.Answer{"y": scaffold.Yes, "Yy": scaffold.No, "yes": scaffold.Yes} {
-		e2e.Equal(t, fmt.Sprintf("%q", s), want, e2e.Must(scaffold.ReadAnswer(iotest.DataErrReader(strings.NewReader(s))))(t))
+		e2e.Equal(t, fmt.Sprintf("%q is read to its last byte", s), want, e2e.Must(scaffold.ReadAnswer(iotest.DataErrReader(strings.NewReader(s))))(t))
 	}
 }
 

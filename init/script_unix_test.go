@@ -65,7 +65,7 @@ func TestStopScript(t *testing.T) {
 	defer func() { _ = held.Close() }()
 	path := writeFile(t, filepath.Join(t.TempDir(), "init.sh"), "#!/bin/sh\nsleep 300 &\necho ready >&2\nwait\n", 0o755)
 	err = scaffold.RunScript(ctx, scaffold.Result{Dir: filepath.Dir(path), Script: path}, nil, stdout, out)
-	e2e.ErrorIs(t, "the cause of the end", err, out.cause)
+	e2e.ErrorIs(t, "the error is the cause of the end", err, out.cause)
 	// A read from the pipe returns EOF when no process has its write end open.
 	e2e.NoError(t, stdout.Close())
 	e2e.NoError(t, held.SetReadDeadline(time.Now().Add(30*time.Second)))
@@ -82,7 +82,7 @@ func TestModesDoNotDependOnUmask(t *testing.T) {
 		_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: filepath.Join(root, "new/out")})
 		syscall.Umask(old)
 		e2e.NoError(t, err)
-		e2e.Equal(t, fmt.Sprintf("umask %o", umask), want, tree(t, root))
+		e2e.Equal(t, fmt.Sprintf("modes do not depend on umask %o", umask), want, tree(t, root))
 	}
 }
 

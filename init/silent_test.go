@@ -21,6 +21,6 @@ func TestSilentServer(t *testing.T) {
 		Name: "a", Template: "git://" + l.Addr().String() + "/a.git", Dir: t.TempDir(),
 		Warn: func(text string) { warned = text; cancel() },
 	})
-	e2e.ErrorHas(t, "canceled", err, context.Canceled.Error())
-	e2e.Equal(t, "warning", "the git server has not responded for 5s; the request fails after 1m0s", warned)
+	e2e.ErrorHas(t, "canceling the context ends the wait for the server", err, context.Canceled.Error())
+	e2e.Equal(t, "the warning says how long the server has not responded", "the git server has not responded for 5s; the request fails after 1m0s", warned)
 }
