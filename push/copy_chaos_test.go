@@ -39,7 +39,7 @@ func copyChaos(t *testing.T, seed uint64, src http.Handler, s *shelf, after xpkg
 	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), direct, before, fast())))
 	elsewhere := func(h http.Handler) string {
 		return remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			e2e.Equal(t, "another host gets credentials", "", r.Header.Get("Authorization"))
+			e2e.Equal(t, "another host gets no credentials", "", r.Header.Get("Authorization"))
 			h.ServeHTTP(w, r)
 		}))
 	}

@@ -272,7 +272,7 @@ func TestLostAnswer(t *testing.T) {
 		}
 	})))
 	_, err := push.Artifact(t.Context(), to, single(t), fast())
-	e2e.ErrorHas(t, "error", err, `tag "v1.0.0" may be at the old or the new package`)
+	e2e.ErrorHas(t, "the error says that the tag may be at either package", err, `tag "v1.0.0" may be at the old or the new package`)
 }
 
 // A blob that is embedded in its descriptor need not be at the source.
@@ -288,7 +288,7 @@ func TestCopyEmbedded(t *testing.T) {
 	l := e2e.Must(ggcr.Layer(to.Context().Digest(digestOf("{}"))))(t)
 	rc := e2e.Must(l.Compressed())(t)
 	defer func() { _ = rc.Close() }()
-	e2e.Equal(t, "result", "{}", string(e2e.Must(io.ReadAll(rc))(t)))
+	e2e.Equal(t, "the blob in the descriptor is at the target", "{}", string(e2e.Must(io.ReadAll(rc))(t)))
 }
 
 // Copy returns an error for a source that does not exist or requires credentials.

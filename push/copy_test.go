@@ -53,12 +53,12 @@ func TestCopy(t *testing.T) {
 					res := e2e.Must(push.Copy(t.Context(), s.repo.Tag("v1.0.0"), target, copyOptions()))(t)
 					s.check(target.Context(), map[string]string{"v1.0.0": "v2"})
 					for _, h := range s.at {
-						e2e.Equal(t, fmt.Sprintf("referrers of %s", h), refersTo(t, s.repo, h), refersTo(t, target.Context(), h))
+						e2e.Equal(t, fmt.Sprintf("the copy has the referrers of %s", h), refersTo(t, s.repo, h), refersTo(t, target.Context(), h))
 					}
 					if len(res.Attached) != 9 || res.Digest != s.at["v1.0.0"] || res.References[0] != target.Name() {
 						t.Errorf("got %+v", res)
 					}
-					e2e.Equal(t, "platforms", []string{"linux/amd64", "windows/amd64:10.0"}, res.Platforms)
+					e2e.Equal(t, "the result has the platforms of nested indexes", []string{"linux/amd64", "windows/amd64:10.0"}, res.Platforms)
 				}
 			})
 		}
@@ -76,7 +76,7 @@ func TestCopyMergesLists(t *testing.T) {
 	theirs := fmt.Sprint(other["digest"], " application/x-theirs")
 	want := append(refersTo(t, s.repo, s.at["v1.0.0"]), theirs)
 	slices.Sort(want)
-	e2e.Equal(t, "result", want, refersTo(t, d.repo, s.at["v1.0.0"]))
+	e2e.Equal(t, "the list has the copied referrers and its old entry", want, refersTo(t, d.repo, s.at["v1.0.0"]))
 }
 
 // A recorder records the requests to h.
@@ -265,7 +265,7 @@ func TestCopyCredentials(t *testing.T) {
 	s.check(newShelf(t, remotetest.Serve(t, dst)).repo, nil)
 	o.Transport = remote.New(remote.Options{RetryWait: time.Millisecond, Keychain: keys{from.RegistryStr(): {"from", "fr0m"}}})
 	_, err := push.Copy(t.Context(), from, to, o)
-	e2e.ErrorHas(t, "error", err, fmt.Sprintf("registry %q asks for credentials", to.RegistryStr()))
+	e2e.ErrorHas(t, "the target does not get the credentials of the source", err, fmt.Sprintf("registry %q asks for credentials", to.RegistryStr()))
 }
 
 func TestCopyCancelled(t *testing.T) {

@@ -62,9 +62,9 @@ func TestTagsOfAnotherRepository(t *testing.T) {
 	o := push.Options{Tags: []name.Tag{other}}
 	want := "reading the further tag \"" + other.Name() + "\": expected a tag of " + ref.Context().Name()
 	_, err := push.Artifact(t.Context(), ref, single(t), o)
-	e2e.ErrorHas(t, "push", err, want)
+	e2e.ErrorHas(t, "a push to a tag of another repository is an error", err, want)
 	_, err = push.Copy(t.Context(), ref, ref, push.CopyOptions{Options: o})
-	e2e.ErrorHas(t, "copy", err, want)
+	e2e.ErrorHas(t, "a copy to a tag of another repository is an error", err, want)
 }
 
 // If a push fails, the error states for each tag whether it points to the new package.
@@ -187,11 +187,11 @@ func TestProve(t *testing.T) {
 	wrong := artifact(t, "file-wrong-diffid/in/a.xpkg")
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	_, err := push.Artifact(t.Context(), ref, wrong, push.Options{Prove: true})
-	e2e.ErrorHas(t, "error", err, "but the config says", "none of 3 blobs is known to be in the registry")
+	e2e.ErrorHas(t, "a package with wrong diff IDs is rejected before the upload", err, "but the config says", "none of 3 blobs is known to be in the registry")
 	if isAt(t, ref, wrong) {
 		t.Error("the tag was written")
 	}
-	e2e.WantError(t, "a package with correct diff IDs", e2e.Err(push.Artifact(t.Context(), ref, multi(t), push.Options{Prove: true})), "")
+	e2e.WantError(t, "a package with correct diff IDs is pushed", e2e.Err(push.Artifact(t.Context(), ref, multi(t), push.Options{Prove: true})), "")
 	for _, prove := range []bool{false, true} {
 		e2e.WantError(t, fmt.Sprintf("prove %t, with the package at the tag", prove), e2e.Err(push.Artifact(t.Context(), ref, wrong, push.Options{Prove: prove})), "")
 	}
@@ -266,7 +266,7 @@ func TestProgressEnds(t *testing.T) {
 		}
 	}})
 	ended.Store(true)
-	e2e.Error(t, "the push returned no error", err)
+	e2e.Error(t, "a failed push is an error", err)
 	close(g.gate)
 	e2e.Receive(t, g.read)
 }

@@ -122,7 +122,7 @@ func TestUnchanged(t *testing.T) {
 		e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), parse(t, host), multi(t), push.Options{})))
 	}
 	want := []string{"GET /v2/", "HEAD /v2/gold/package/manifests/v1.0.0"}
-	e2e.Equal(t, "result", want, requests)
+	e2e.Equal(t, "an unchanged push only asks for the tag", want, requests)
 }
 
 // For a fault at each request in turn: if it is transient, the push succeeds;
@@ -209,7 +209,7 @@ func TestCancelled(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	e2e.ErrorIs(t, "the cancellation", e2e.Err(push.Artifact(ctx, parse(t, host), multi(t), push.Options{})), context.Canceled)
+	e2e.ErrorIs(t, "canceling ends an upload", e2e.Err(push.Artifact(ctx, parse(t, host), multi(t), push.Options{})), context.Canceled)
 }
 
 // A pushed and pulled package gives the same file.
@@ -220,7 +220,7 @@ func TestThereAndBack(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, f.Artifact, push.Options{})))
 	e2e.NoError(t, e2e.Err(image.File(t.Context(), ref, back, image.Options{})))
-	e2e.Equal(t, "the pulled file differs", e2e.ReadFile(t, pushed), e2e.ReadFile(t, back))
+	e2e.Equal(t, "the pulled file is the pushed one", e2e.ReadFile(t, pushed), e2e.ReadFile(t, back))
 }
 
 func isAt(t *testing.T, ref name.Tag, want xpkg.Artifact) bool {

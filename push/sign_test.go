@@ -80,7 +80,7 @@ func TestSignOrder(t *testing.T) {
 	ref := parse(t, host)
 	got := e2e.Must(push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: remotetest.Key(t).Signer(), Tags: []name.Tag{ref.Context().Tag("latest")}}))(t)
 	want := []string{got.Digest.String(), signature.Tag(ref.Context(), got.Digest).TagStr(), "v1.0.0", "latest"}
-	e2e.Equal(t, "result", want, puts)
+	e2e.Equal(t, "the package comes before its signature, and both before the tags", want, puts)
 }
 
 func TestSignDryRun(t *testing.T) {
@@ -198,7 +198,7 @@ func TestSignUnread(t *testing.T) {
 	})))
 	o := push.Options{SignKey: mine.Signer(), Tags: []name.Tag{closed.Context().Tag("latest")}}
 	_, err := push.Artifact(t.Context(), closed, a, o)
-	e2e.ErrorHas(t, "error", err, `denied access without credentials; all blobs are in the registry, the package may be without its signature`)
+	e2e.ErrorHas(t, "a signature that cannot be read is an error", err, `denied access without credentials; all blobs are in the registry, the package may be without its signature`)
 	if _, by := signatures(t, ref, a, yours); by[0] != 1 {
 		t.Error("the other's signature is lost")
 	}
