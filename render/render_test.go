@@ -255,12 +255,12 @@ func TestErrorsNameTheStep(t *testing.T) {
 	})
 	for _, profile := range profiles {
 		_, err := render.Render(t.Context(), run, request(t, profile, xr))
-		e2e.Equal(t, string(profile), `running pipeline step "make": machine on fire`, fmt.Sprint(err))
+		e2e.Equal(t, fmt.Sprintf("%s: the error names the step", profile), `running pipeline step "make": machine on fire`, fmt.Sprint(err))
 	}
 	bad := request(t, render.V2, xr)
 	bad.Composition.Spec.Pipeline[0].Input = &runtime.RawExtension{Raw: []byte("[]")}
-	e2e.ErrorHas(t, "Render", e2e.Err(render.Render(t.Context(), run, bad)), `running pipeline step "make": reading its input`)
-	e2e.Equal(t, "error", `unknown profile "v9"`, fmt.Sprint(e2e.Err(render.Render(t.Context(), run, request(t, "v9", xr)))))
+	e2e.ErrorHas(t, "an invalid input is an error of its step", e2e.Err(render.Render(t.Context(), run, bad)), `running pipeline step "make": reading its input`)
+	e2e.Equal(t, "an unknown profile is an error", `unknown profile "v9"`, fmt.Sprint(e2e.Err(render.Render(t.Context(), run, request(t, "v9", xr)))))
 }
 
 // TestInputIsNotChanged renders a request three times and checks that the
@@ -341,8 +341,8 @@ func TestForCrossplane(t *testing.T) {
 		"v2.9": render.V2, "v1.20.99": render.V1_20, "v1.21": "", "v3.0": "", "9.9": "",
 	} {
 		got, err := render.ForCrossplane(version)
-		e2e.Equal(t, version, want, got)
-		e2e.Equal(t, version, want == "", err != nil)
+		e2e.Equal(t, "Crossplane "+version+" has its profile", want, got)
+		e2e.Equal(t, "an unsupported version is an error: "+version, want == "", err != nil)
 	}
 }
 

@@ -200,7 +200,7 @@ func TestWarnings(t *testing.T) {
 		req := request(t, render.V2, xr)
 		req.Composition = pipeline(step("a"), step("b"))
 		r := e2e.Must(render.Render(t.Context(), run, req))(t)
-		e2e.Equal(t, desired, want, strings.Join(r.Warnings, "\n"))
+		e2e.Equal(t, "only a mistake in the desired state is a warning: "+desired, want, strings.Join(r.Warnings, "\n"))
 	}
 }
 
