@@ -23,7 +23,7 @@ func TestNames(t *testing.T) {
 		"function-template-go", "function-template-python",
 		"configuration-template", "provider-template", "provider-template-upjet",
 	}
-	e2e.Equal(t, "the well-known names", want, templates.Names())
+	e2e.Equal(t, "the names are the well-known ones", want, templates.Names())
 }
 
 func TestLookup(t *testing.T) {
@@ -131,7 +131,7 @@ func TestBundledFiles(t *testing.T) {
 			want = append(want, "tests/suite.yaml", ".github/workflows/ci.yaml")
 		}
 		for _, file := range want {
-			e2e.WantError(t, fmt.Sprintf("template %q is incomplete", name), e2e.Err(fs.Stat(tmpl.Files, file)), "")
+			e2e.WantError(t, fmt.Sprintf("template %q has %s", name, file), e2e.Err(fs.Stat(tmpl.Files, file)), "")
 		}
 		root := "package"
 		if name == "typescript" {
