@@ -92,11 +92,11 @@ func TestBuildKeepsTheBase(t *testing.T) {
 	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{amd, arm}, xpkg.BuildOptions{Created: created}))(t)
 	m := e2e.Must(a.(v1.ImageIndex).IndexManifest())(t)
 	want := map[string]string{oci + "created": "2026-01-02T03:04:05Z", oci + "title": "fn", oci + "base.name": "example.org/base:1"}
-	e2e.Equal(t, "index", want, m.Annotations)
+	e2e.Equal(t, "the index has only annotations that all images share", want, m.Annotations)
 	images := e2e.Must(xpkg.Images(a))(t)
 	for i, digest := range []string{"sha256:1", "sha256:2"} {
 		want[oci+"base.digest"] = digest
-		e2e.Equal(t, fmt.Sprintf("image %d", i), want, manifestOf(t, images[i].Image).Annotations)
+		e2e.Equal(t, fmt.Sprintf("image %d has the digest of its base image", i), want, manifestOf(t, images[i].Image).Annotations)
 	}
 }
 
@@ -133,8 +133,8 @@ func TestBuildExtensions(t *testing.T) {
 		marks = append(marks, d.Annotations["io.crossplane.xpkg"])
 		labels = append(labels, c.Config.Labels["io.crossplane.xpkg:"+d.Digest.String()])
 	}
-	e2e.Equal(t, "annotations", want, marks)
-	e2e.Equal(t, "labels", want, labels)
+	e2e.Equal(t, "layers of extensions are between those of the runtime and of the package", want, marks)
+	e2e.Equal(t, "the labels have the same marks as the annotations", want, labels)
 	e2e.NoError(t, validate.Image(a.(v1.Image), validate.Fast))
 }
 
@@ -175,14 +175,14 @@ func TestAnnotate(t *testing.T) {
 	annotated := e2e.Must(xpkg.Annotate(idx, map[string]string{"a": "new", "c": ""}))(t).(v1.ImageIndex)
 	m := e2e.Must(annotated.IndexManifest())(t)
 	was := e2e.Must(idx.IndexManifest())(t)
-	e2e.Equal(t, "index", map[string]string{"a": "new", "c": ""}, m.Annotations)
+	e2e.Equal(t, "the index has only the new annotations", map[string]string{"a": "new", "c": ""}, m.Annotations)
 	if m.Manifests[0].Platform.Variant != "v7" || m.Manifests[0].Digest == was.Manifests[0].Digest {
 		t.Errorf("the image's descriptor is %+v", m.Manifests[0])
 	}
-	e2e.Equal(t, "attestation", was.Manifests[1], m.Manifests[1])
+	e2e.Equal(t, "an attestation does not change", was.Manifests[1], m.Manifests[1])
 	img := e2e.Must(annotated.Image(m.Manifests[0].Digest))(t)
 	e2e.NoError(t, validate.Image(img))
-	e2e.Equal(t, "image", map[string]string{"a": "new", "b": "kept", "c": ""}, e2e.Must(img.Manifest())(t).Annotations)
+	e2e.Equal(t, "an image has the new annotations and keeps the others", map[string]string{"a": "new", "b": "kept", "c": ""}, e2e.Must(img.Manifest())(t).Annotations)
 	if same, err := xpkg.Annotate(idx, nil); err != nil || same != any(idx) {
 		t.Errorf("without annotations: %v, %v", same, err)
 	}

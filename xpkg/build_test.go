@@ -74,17 +74,17 @@ func TestBuildWithoutRuntime(t *testing.T) {
 	}
 	e2e.NoError(t, validate.Image(img))
 	m, c := manifestOf(t, img), configOf(t, img)
-	e2e.Equal(t, "result", types.OCIManifestSchema1, m.MediaType)
-	e2e.Equal(t, "result", types.OCIConfigJSON, m.Config.MediaType)
+	e2e.Equal(t, "the manifest has the media type of OCI", types.OCIManifestSchema1, m.MediaType)
+	e2e.Equal(t, "the config has the media type of OCI", types.OCIConfigJSON, m.Config.MediaType)
 	if c.OS != "linux" || c.Architecture != "amd64" || !c.Created.Equal(created) || len(c.History) != 2 || !c.History[1].Created.Equal(created) {
 		t.Errorf("config: got %+v", c)
 	}
 	want := map[string]string{}
 	for i, mark := range []string{"base", "upbound"} {
-		e2e.Equal(t, fmt.Sprintf("layer %d: annotations", i), map[string]string{"io.crossplane.xpkg": mark}, m.Layers[i].Annotations)
+		e2e.Equal(t, fmt.Sprintf("layer %d has its mark", i), map[string]string{"io.crossplane.xpkg": mark}, m.Layers[i].Annotations)
 		want["io.crossplane.xpkg:"+m.Layers[i].Digest.String()] = mark
 	}
-	e2e.Equal(t, "labels", want, c.Config.Labels)
+	e2e.Equal(t, "each layer has a label", want, c.Config.Labels)
 	assertFile(t, img, 0, "package.yaml", string(pkg.YAML))
 	assertFile(t, img, 1, ".up/examples.yaml", "")
 }
@@ -99,7 +99,7 @@ func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
 	if h.Name != name || h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
 		t.Errorf("layer %d: got header %+v, want %s", i, h, name)
 	}
-	e2e.Equal(t, fmt.Sprintf("layer %d", i), content, string(e2e.Must(io.ReadAll(tr))(t)))
+	e2e.Equal(t, fmt.Sprintf("layer %d has the file", i), content, string(e2e.Must(io.ReadAll(tr))(t)))
 	if h, err := tr.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("layer %d: got another file %v, %v", i, h, err)
 	}
@@ -123,7 +123,7 @@ func TestBuildKeepsRuntime(t *testing.T) {
 	if c.Architecture != "arm" || c.Variant != "v7" || c.Config.Labels["keep"] != "me" || len(c.Config.Labels) != 2 {
 		t.Errorf("config: got %+v", c)
 	}
-	e2e.Equal(t, "entry point", []string{"/function"}, c.Config.Entrypoint)
+	e2e.Equal(t, "the entrypoint is that of the runtime", []string{"/function"}, c.Config.Entrypoint)
 	if want := configOf(t, base).History; !cmp.Equal(want, c.History[:len(want)]) {
 		t.Errorf("history: got %v, want %v first", c.History, want)
 	}
@@ -135,7 +135,7 @@ func TestBuildKeepsUnknownSettings(t *testing.T) {
 	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{}))(t)
 	raw := e2e.Must(a.(v1.Image).RawConfigFile())(t)
 	for _, want := range []string{`"StopTimeout":7`, `"Big":12345678901234567890`, `"created":"1970-01-01T00:00:00Z"`} {
-		e2e.Has(t, "the config", string(raw), want)
+		e2e.Has(t, "unknown fields of the config are kept", string(raw), want)
 	}
 	var config struct {
 		Container map[string]string `json:"container_config"`
@@ -165,7 +165,7 @@ func TestBuildIndex(t *testing.T) {
 		t.Fatalf("got %s of %d images", m.MediaType, len(m.Manifests))
 	}
 	for i, want := range platforms {
-		e2e.Equal(t, fmt.Sprintf("image %d", i), want, m.Manifests[i].Platform.String())
+		e2e.Equal(t, fmt.Sprintf("image %d has its platform", i), want, m.Manifests[i].Platform.String())
 	}
 }
 
@@ -220,7 +220,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 		if i == 0 {
 			first = got
 		}
-		e2e.Equal(t, "another directory", first, got)
+		e2e.Equal(t, "the digest does not depend on the path of the directory", first, got)
 	}
 }
 

@@ -62,14 +62,14 @@ func TestRead(t *testing.T) {
 		order = append(order, l.Name)
 		got[l.Name] = entries(t, l)
 	}
-	e2e.Equal(t, "order", []string{"docs", "icons", "readme", "sboms"}, order)
+	e2e.Equal(t, "extensions are sorted by name", []string{"docs", "icons", "readme", "sboms"}, order)
 	want := map[string][]string{
 		"docs":   {"755 docs/ ", "644 " + long + " content of " + long},
 		"icons":  {"755 icons/ ", "755 icons/dark/ ", "644 icons/dark/icon.svg content of icons/dark/icon.svg", "755 icons/empty/ ", "644 icons/icon.svg content of icons/icon.svg"},
 		"readme": {"755 readme/ ", "644 readme/readme.md content of readme/readme.md"},
 		"sboms":  {"755 sboms/ ", "644 sboms/latest content of readme/readme.md"},
 	}
-	e2e.Equal(t, "content", want, got)
+	e2e.Equal(t, "each folder is a layer with normalized modes and no links", want, got)
 }
 
 // The digests of layers depend only on the names and contents of files.
@@ -146,17 +146,17 @@ func TestExtensionReadBounds(t *testing.T) {
 	dir := tree(t, "docs/a", "docs/b")
 	// A sparse file uses no disk space.
 	e2e.NoError(t, os.Truncate(filepath.Join(dir, "docs", "b"), 64<<20))
-	e2e.ErrorHas(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(t.Context(), dir)), "more than 64 MiB")
+	e2e.ErrorHas(t, "the size of an extension is limited", e2e.Err(xpkg.ReadExtensions(t.Context(), dir)), "more than 64 MiB")
 	dir = tree(t, "docs/a")
 	for i := range 10_000 {
 		e2e.WriteFile(t, filepath.Join(dir, "docs", fmt.Sprint(i)), "")
 	}
-	e2e.ErrorHas(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(t.Context(), dir)), "more than 10000 files")
+	e2e.ErrorHas(t, "the number of files of an extension is limited", e2e.Err(xpkg.ReadExtensions(t.Context(), dir)), "more than 10000 files")
 }
 
 func TestExtensionReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e2e.ErrorIs(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(ctx, tree(t, "docs/a"))), context.Canceled)
-	e2e.ErrorHas(t, "xpkg.ReadExtensions", e2e.Err(xpkg.ReadExtensions(t.Context(), filepath.Join(t.TempDir(), "gone"))), "gone")
+	e2e.ErrorIs(t, "ReadExtensions returns the cause of its context", e2e.Err(xpkg.ReadExtensions(ctx, tree(t, "docs/a"))), context.Canceled)
+	e2e.ErrorHas(t, "a missing directory is an error with its path", e2e.Err(xpkg.ReadExtensions(t.Context(), filepath.Join(t.TempDir(), "gone"))), "gone")
 }

@@ -23,14 +23,14 @@ func TestGoldenFiles(t *testing.T) {
 			img := e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact.(v1.Image)
 			e2e.NoError(t, validate.Image(img))
 			want, got := pushed(t, name), manifestOf(t, img)
-			e2e.Equal(t, "config", want.Config.Digest, got.Config.Digest)
+			e2e.Equal(t, "the config is that of the crossplane CLI", want.Config.Digest, got.Config.Digest)
 			for i := range want.Layers {
 				want.Layers[i].MediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 			}
-			e2e.Equal(t, "layers", want.Layers, got.Layers)
+			e2e.Equal(t, "the layers are those of the crossplane CLI, with the media type of OCI", want.Layers, got.Layers)
 			// WriteFile writes the opened image as an OCI layout of the same package.
 			again := e2e.Open(xpkg.Open(t.Context(), writeFile(t, img)))(t).Artifact.(v1.Image)
-			e2e.Equal(t, "written again", got, manifestOf(t, again))
+			e2e.Equal(t, "a written package has the manifest of the opened one", got, manifestOf(t, again))
 		})
 	}
 }
@@ -53,7 +53,7 @@ func TestGoldenDamagedFiles(t *testing.T) {
 	for name, want := range map[string]string{"file-garbage": "not a tar file", "file-truncated": "the archive is not an image"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(goldenPush, name, "in", "a.xpkg")
-			e2e.ErrorHas(t, "error", e2e.Err(xpkg.Open(t.Context(), path)), path, want)
+			e2e.ErrorHas(t, "a damaged file is an error with its path", e2e.Err(xpkg.Open(t.Context(), path)), path, want)
 		})
 	}
 }

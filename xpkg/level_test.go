@@ -44,7 +44,7 @@ func TestReadFindsAll(t *testing.T) {
 		"object-type p/examples/x.yaml:1: the example has no kind",
 		`syntax p/sep.yaml:1: a document separator is followed by "x" on its line`,
 	}
-	e2e.Equal(t, "problems", want, lines(got))
+	e2e.Equal(t, "problems of all files and documents are reported", want, lines(got))
 }
 
 // At levels below Strict, Read drops invalid content and returns the package.
@@ -61,13 +61,13 @@ func TestReadLevels(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fsys := e2e.Memory(t, map[string]string{"p/crossplane.yaml": tc.text})
-			e2e.Error(t, "strict", e2e.Err(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})))
+			e2e.Error(t, tc.reason+", but it is an error at the level Strict", e2e.Err(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})))
 			for level, warnings := range map[xpkg.Level]int{xpkg.Warn: 1, xpkg.Off: 0} {
 				pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{Lint: level})
 				if err != nil {
 					t.Fatalf("level %d: %v", level, err)
 				}
-				e2e.Equal(t, fmt.Sprintf("level %d: warnings", level), warnings, len(pkg.Warnings))
+				e2e.Equal(t, fmt.Sprintf("level %d decides whether problems are warnings", level), warnings, len(pkg.Warnings))
 				e2e.Equal(t, fmt.Sprintf("%s: level %d", tc.reason, level), "---\n"+tc.want+"---\n", string(pkg.YAML))
 			}
 		})

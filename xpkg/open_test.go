@@ -54,7 +54,7 @@ func TestThroughRegistry(t *testing.T) {
 			ref := e2e.Must(name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + strings.ToLower(testName) + ":v1"))(t)
 			pulled := push(t, ref, e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact)
 			for _, i := range e2e.Must(xpkg.Images(pulled))(t) {
-				e2e.Equal(t, "package.yaml", pkg.YAML, e2e.Must(xpkg.PackageYAML(t.Context(), i.Image))(t))
+				e2e.Equal(t, tc.reason+" has its package.yaml in the registry", pkg.YAML, e2e.Must(xpkg.PackageYAML(t.Context(), i.Image))(t))
 				layers := manifestOf(t, i.Image).Layers
 				e2e.Equal(t, "the annotation of the base layer in the registry", "base", layers[len(layers)-2].Annotations["io.crossplane.xpkg"])
 			}
@@ -89,7 +89,7 @@ func TestOpenIncumbentsFile(t *testing.T) {
 	e2e.NoError(t, tarball.WriteToFile(path, name.MustParseReference("a:v1"), plain(t, built)))
 	got := e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact.(v1.Image)
 	e2e.NoError(t, validate.Image(got))
-	e2e.Equal(t, "layers", manifestOf(t, built).Layers, manifestOf(t, got).Layers)
+	e2e.Equal(t, "annotations are restored from the labels", manifestOf(t, built).Layers, manifestOf(t, got).Layers)
 }
 
 // plain returns img with the same config and no annotations.
@@ -105,7 +105,7 @@ func plain(t *testing.T, img v1.Image) v1.Image {
 func TestPackageYAMLOfFlattenedImage(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	bare := plain(t, build(t, pkg, "linux/amd64").(v1.Image))
-	e2e.Equal(t, "xpkg.PackageYAML", pkg.YAML, e2e.Must(xpkg.PackageYAML(t.Context(), bare))(t))
+	e2e.Equal(t, "package.yaml is found without annotations of layers", pkg.YAML, e2e.Must(xpkg.PackageYAML(t.Context(), bare))(t))
 	meta, err := xpkg.Metadata(t.Context(), bare)
 	want := xpkg.Object{Path: "package.yaml", Line: 2, APIVersion: "meta.pkg.crossplane.io/v1", Kind: "Function", Name: "fn"}
 	if diff := cmp.Diff(want, meta); err != nil || diff != "" {
@@ -177,7 +177,7 @@ func TestOpenStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	path := writeFile(t, build(t, aPackage("Function", "fn")))
 	cancel()
-	e2e.ErrorIs(t, "xpkg.Open", e2e.Err(xpkg.Open(ctx, path)), context.Canceled)
+	e2e.ErrorIs(t, "Open returns the cause of its context", e2e.Err(xpkg.Open(ctx, path)), context.Canceled)
 }
 
 // Images leaves out the attestations of BuildKit and other artifacts that are not images.
@@ -251,7 +251,7 @@ func TestOthersFindMarks(t *testing.T) {
 			path := writeFile(t, build(t, pkg, platforms...))
 			docker := e2e.Must(tarball.ImageFromPath(path, nil))(t)
 			layers := manifestOf(t, docker).Layers
-			e2e.Equal(t, "the label of the base layer", "base", configOf(t, docker).Config.Labels["io.crossplane.xpkg:"+layers[len(layers)-1].Digest.String()])
+			e2e.Equal(t, "the label marks the base layer", "base", configOf(t, docker).Config.Labels["io.crossplane.xpkg:"+layers[len(layers)-1].Digest.String()])
 			dir := t.TempDir()
 			e2e.Must(layout.Write(dir, index(t, e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact)))(t)
 			images, err := xpkg.Images(e2e.Must(layout.ImageIndexFromPath(dir))(t))
@@ -260,7 +260,7 @@ func TestOthersFindMarks(t *testing.T) {
 			}
 			for _, i := range images {
 				layers := manifestOf(t, i.Image).Layers
-				e2e.Equal(t, "the annotation of the base layer", "base", layers[len(layers)-1].Annotations["io.crossplane.xpkg"])
+				e2e.Equal(t, "the annotation marks the base layer", "base", layers[len(layers)-1].Annotations["io.crossplane.xpkg"])
 			}
 		})
 	}

@@ -39,9 +39,9 @@ func TestReadObjects(t *testing.T) {
 	})
 	got := e2e.Must(xpkg.Read(t.Context(), fsys, "package", xpkg.ReadOptions{}))(t)
 	wantMeta := xpkg.Object{Path: filepath.Join("package", "crossplane.yaml"), Line: 3, APIVersion: "meta.pkg.crossplane.io/v1", Kind: "Function", Name: "fn"}
-	e2e.Equal(t, "metadata", wantMeta, got.Meta)
+	e2e.Equal(t, "the metadata has the position of its object", wantMeta, got.Meta)
 	want := []xpkg.Object{{Path: filepath.Join("package", "input", "crd.yaml"), Line: 4, APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "inputs.fn.test"}}
-	e2e.Equal(t, "objects", want, got.Objects)
+	e2e.Equal(t, "an object has the position after its comments", want, got.Objects)
 	if got.Examples != nil {
 		t.Errorf("got examples %q, want none", got.Examples)
 	}
@@ -142,7 +142,7 @@ func TestReadTakesEmptyValues(t *testing.T) {
 func TestReadTakesNullExamples(t *testing.T) {
 	fsys := e2e.Memory(t, map[string]string{"p/a.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n---\nnull\n"})
 	got := e2e.Must(xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"}))(t)
-	e2e.Equal(t, "examples", "kind: A\n---\nnull\n\n...\n\n---\n", string(got.Examples))
+	e2e.Equal(t, "an example with the value null is kept", "kind: A\n---\nnull\n\n...\n\n---\n", string(got.Examples))
 }
 
 // Read leaves out the examples, but not files with similar names.
@@ -158,7 +158,7 @@ func TestReadKeepsSiblingsOfExamples(t *testing.T) {
 func TestReadMissesExamples(t *testing.T) {
 	fsys := e2e.Memory(t, map[string]string{"p/crossplane.yaml": functionYAML})
 	_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"})
-	e2e.Equal(t, "error", "p/ex: the examples do not exist", fmt.Sprint(err))
+	e2e.Equal(t, "a missing folder of examples is an error", "p/ex: the examples do not exist", fmt.Sprint(err))
 	pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", Lint: xpkg.Warn})
 	if err != nil || pkg.Examples != nil || len(pkg.Warnings) != 1 {
 		t.Errorf("got %+v, %v; want a package without examples and a warning", pkg, err)
@@ -166,7 +166,7 @@ func TestReadMissesExamples(t *testing.T) {
 }
 
 func TestReadRefusesPatterns(t *testing.T) {
-	e2e.ErrorHas(t, "xpkg.Read", e2e.Err(xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{Ignore: []string{"[a"}})), `"[a"`)
+	e2e.ErrorHas(t, "an invalid pattern is an error with its text", e2e.Err(xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{Ignore: []string{"[a"}})), `"[a"`)
 }
 
 func TestReadHints(t *testing.T) {
@@ -189,7 +189,7 @@ func TestReadHints(t *testing.T) {
 func TestReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e2e.ErrorIs(t, "xpkg.Read", e2e.Err(xpkg.Read(ctx, e2e.Memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{})), context.Canceled)
+	e2e.ErrorIs(t, "Read returns the cause of its context", e2e.Err(xpkg.Read(ctx, e2e.Memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{})), context.Canceled)
 }
 
 // stopping is a file system that cancels a context before examples are read.
@@ -210,7 +210,7 @@ func TestReadStopsInRules(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	fsys := stopping{e2e.Memory(t, map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML}), cancel}
 	opts := xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true, Lint: xpkg.Warn}
-	e2e.ErrorIs(t, "xpkg.Read", e2e.Err(xpkg.Read(ctx, fsys, ".", opts)), context.Canceled)
+	e2e.ErrorIs(t, "canceling during the rules is an error", e2e.Err(xpkg.Read(ctx, fsys, ".", opts)), context.Canceled)
 }
 
 func TestReadLinks(t *testing.T) {
@@ -279,7 +279,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				t.Fatalf("package.yaml cannot be read: %v\n%s", err, pkg.YAML)
 			}
-			e2e.Equal(t, "reading package.yaml changes it", string(pkg.YAML), string(again.YAML))
+			e2e.Equal(t, "reading package.yaml again does not change it", string(pkg.YAML), string(again.YAML))
 		}
 	})
 }
@@ -296,7 +296,7 @@ func TestReadTakesStyles(t *testing.T) {
 		"Percent":  strings.Replace(functionYAML, "name: fn", "name: fn\n  annotations: {a: \"b\n%c\"}", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			e2e.Equal(t, "xpkg.Read", "fn", e2e.Must(xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{"p/crossplane.yaml": text}), "p", xpkg.ReadOptions{}))(t).Meta.Name)
+			e2e.Equal(t, "the name is read in any style of YAML", "fn", e2e.Must(xpkg.Read(t.Context(), e2e.Memory(t, map[string]string{"p/crossplane.yaml": text}), "p", xpkg.ReadOptions{}))(t).Meta.Name)
 		})
 	}
 }

@@ -184,7 +184,7 @@ func TestRemovedFields(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%q (-want +got):\n%s%v", constraint, diff, ps)
 		}
-		e2e.Equal(t, fmt.Sprintf("%q: warning", constraint), warning, ps[len(ps)-1].Warning)
+		e2e.Equal(t, fmt.Sprintf("%q: the constraint decides whether the problem is a warning", constraint), warning, ps[len(ps)-1].Warning)
 	}
 }
 

@@ -29,15 +29,15 @@ func TestReadSources(t *testing.T) {
 	for _, o := range append([]xpkg.Object{pkg.Meta}, pkg.Objects...) {
 		got = append(got, o.Position())
 	}
-	e2e.Equal(t, "objects", []string{"p.yaml:1", "z/b.yaml:1", "a.yaml:1"}, got)
-	e2e.Equal(t, "the examples", "kind: X\n\n...\n\n---\n", string(pkg.Examples))
+	e2e.Equal(t, "the order of the sources is kept", []string{"p.yaml:1", "z/b.yaml:1", "a.yaml:1"}, got)
+	e2e.Equal(t, "the examples are read from the folder", "kind: X\n\n...\n\n---\n", string(pkg.Examples))
 	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", append(sources, xpkg.Source{Path: "c.yaml", Data: []byte("kind: Secret\napiVersion: v1\n")}), e2e.Memory(t, nil), xpkg.ReadOptions{})
-	e2e.ErrorHas(t, "xpkg.ReadSources", err, "c.yaml:1: kind Secret of v1")
+	e2e.ErrorHas(t, "a problem has the path of its source", err, "c.yaml:1: kind Secret of v1")
 	_, err = xpkg.ReadSources(t.Context(), "project \"c\"", sources[:1], e2e.Memory(t, nil), xpkg.ReadOptions{})
-	e2e.ErrorHas(t, "xpkg.ReadSources", err, `project "c" contains no package metadata`)
+	e2e.ErrorHas(t, "sources without package metadata are an error", err, `project "c" contains no package metadata`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e2e.ErrorIs(t, "xpkg.ReadSources", e2e.Err(xpkg.ReadSources(ctx, "it", sources, e2e.Memory(t, nil), xpkg.ReadOptions{})), context.Canceled)
+	e2e.ErrorIs(t, "ReadSources returns the cause of its context", e2e.Err(xpkg.ReadSources(ctx, "it", sources, e2e.Memory(t, nil), xpkg.ReadOptions{})), context.Canceled)
 }
 
 // Docker images have no annotations of their own, no times, and no platform without a runtime.

@@ -30,9 +30,9 @@ func TestSplit(t *testing.T) {
 		names = append(names, filepath.Base(f.Path))
 		files = append(files, xpkg.Target{Path: f.Path, Artifact: e2e.Open(xpkg.Open(t.Context(), f.Path))(t).Artifact})
 	}
-	e2e.Equal(t, "names", []string{"hello.v1-linux-arm64-v8.xpkg", "hello.v1-linux-arm-v7.xpkg", "hello.v1-linux-arm-v6.xpkg", "hello.v1-windows-amd64-10.0.1.xpkg"}, names)
+	e2e.Equal(t, "the name of each file has its platform", []string{"hello.v1-linux-arm64-v8.xpkg", "hello.v1-linux-arm-v7.xpkg", "hello.v1-linux-arm-v6.xpkg", "hello.v1-windows-amd64-10.0.1.xpkg"}, names)
 	joined := e2e.Must(xpkg.Join(t.Context(), files))(t)
-	e2e.Equal(t, "joined", e2e.Must(a.Digest())(t), e2e.Must(joined.Digest())(t))
+	e2e.Equal(t, "the joined package is the one that was split", e2e.Must(a.Digest())(t), e2e.Must(joined.Digest())(t))
 }
 
 func TestSplitOfOne(t *testing.T) {
@@ -45,10 +45,10 @@ func TestSplitOfOne(t *testing.T) {
 // Split replaces unsafe characters of a platform in file names. Images without a
 // platform, or with the same file name, are errors.
 func TestSplitRefuses(t *testing.T) {
-	e2e.Equal(t, "xpkg.Split", "a-..-..-x-y-amd64.xpkg", e2e.Must(xpkg.Split(odd(t, "../../x y", "amd64"), at("a.xpkg")))(t)[0].Path)
-	e2e.ErrorHas(t, "xpkg.Split", e2e.Err(xpkg.Split(odd(t, "", "amd64"), at("a.xpkg"))), "the image has no platform")
+	e2e.Equal(t, "unsafe characters of a platform are replaced", "a-..-..-x-y-amd64.xpkg", e2e.Must(xpkg.Split(odd(t, "../../x y", "amd64"), at("a.xpkg")))(t)[0].Path)
+	e2e.ErrorHas(t, "an image without a platform is an error", e2e.Err(xpkg.Split(odd(t, "", "amd64"), at("a.xpkg"))), "the image has no platform")
 	a := e2e.Must(xpkg.Build(aPackage("Function", "fn"), []v1.Image{odd(t, "a-b", "c"), odd(t, "a", "b-c")}, xpkg.BuildOptions{}))(t)
-	e2e.ErrorHas(t, "xpkg.Split", e2e.Err(xpkg.Split(a, at("a.xpkg"))), `two images would be the file "a-a-b-c.xpkg"`)
+	e2e.ErrorHas(t, "images with the same file name are an error", e2e.Err(xpkg.Split(a, at("a.xpkg"))), `two images would be the file "a-a-b-c.xpkg"`)
 }
 
 // odd returns an image with the platform os/arch, which may be invalid.

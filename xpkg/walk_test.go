@@ -37,7 +37,7 @@ func TestReadOrder(t *testing.T) {
 		files["p/"+name] = "not read: ["
 	}
 	files["p/empty.yaml"] = ""
-	e2e.Equal(t, "order", want, names(e2e.Must(xpkg.Read(t.Context(), e2e.Memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)))
+	e2e.Equal(t, "files are read in the order of their bytes, and other files are not read", want, names(e2e.Must(xpkg.Read(t.Context(), e2e.Memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)))
 }
 
 func TestReadIgnores(t *testing.T) {
@@ -82,7 +82,7 @@ func TestReadLeavesOut(t *testing.T) {
 		"p/.xpkgignore": "tests/\n/c.yaml\n",
 		"p/suite.yaml":  "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n---\n" + crd("d.yaml"),
 	}), "p", xpkg.ReadOptions{Lint: xpkg.Off}))(t)
-	e2e.Equal(t, "names", []string{"a.yaml", "c.yaml", "d.yaml"}, names(pkg))
+	e2e.Equal(t, "ignored files and objects of xfn are left out", []string{"a.yaml", "c.yaml", "d.yaml"}, names(pkg))
 }
 
 func TestReadExamplesRoot(t *testing.T) {
@@ -135,7 +135,7 @@ func TestReadRefusesUnreadableFiles(t *testing.T) {
 	for _, name := range []string{"crd.yaml", "sub"} {
 		fsys := locked{e2e.Memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/crd.yaml": crdYAML, "p/sub/x.yaml": crdYAML}), name}
 		_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})
-		e2e.Equal(t, "error", filepath.Join("p", name)+`: cannot be read: permission denied`, fmt.Sprint(err))
+		e2e.Equal(t, "an unreadable file is an error with its path", filepath.Join("p", name)+`: cannot be read: permission denied`, fmt.Sprint(err))
 		// The crossplane CLI skips unreadable files, but not directories.
 		pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{Lint: xpkg.Warn})
 		if name == "sub" && err == nil || name != "sub" && (err != nil || len(pkg.Warnings) == 0 || len(pkg.Objects) != 1) {
@@ -149,12 +149,12 @@ func TestReadBounds(t *testing.T) {
 	f := e2e.Must(os.Create(filepath.Join(dir, "huge.yaml")))(t)
 	e2e.NoError(t, f.Truncate(200<<20+1))
 	e2e.NoError(t, f.Close())
-	e2e.ErrorHas(t, "error", e2e.Err(readDir(t, dir, xpkg.ReadOptions{})), "huge.yaml", "200 MiB")
+	e2e.ErrorHas(t, "the size of a file is limited", e2e.Err(readDir(t, dir, xpkg.ReadOptions{})), "huge.yaml", "200 MiB")
 	e2e.NoError(t, os.Truncate(filepath.Join(dir, "huge.yaml"), 80<<20+1))
-	e2e.ErrorHas(t, "readDir", e2e.Err(readDir(t, dir, xpkg.ReadOptions{Lint: xpkg.Off})), "huge.yaml:1: the document has more than 80 MiB")
+	e2e.ErrorHas(t, "the size of a document is limited", e2e.Err(readDir(t, dir, xpkg.ReadOptions{Lint: xpkg.Off})), "huge.yaml:1: the document has more than 80 MiB")
 	deep := dir + strings.Repeat("/d", 102)
 	e2e.NoError(t, os.MkdirAll(deep, 0o755))
-	e2e.ErrorHas(t, "readDir", e2e.Err(readDir(t, dir, xpkg.ReadOptions{Ignore: []string{"huge.yaml"}})), "nested")
+	e2e.ErrorHas(t, "the depth of folders is limited", e2e.Err(readDir(t, dir, xpkg.ReadOptions{Ignore: []string{"huge.yaml"}})), "nested")
 }
 
 // A link may be absolute or relative, and so may the root.
@@ -180,10 +180,10 @@ func TestReadFollowsLinksInside(t *testing.T) {
 			t.Errorf("root %q: %v", root, err)
 			continue
 		}
-		e2e.Equal(t, fmt.Sprintf("root %q", root), []string{"real", "real", "real", "real", "real"}, names(got))
+		e2e.Equal(t, fmt.Sprintf("all files of root %q are read", root), []string{"real", "real", "real", "real", "real"}, names(got))
 	}
 	t.Chdir("sub")
-	e2e.WantError(t, fmt.Sprintf("root %q", ".."), e2e.Err(readDir(t, "..", xpkg.ReadOptions{Lint: xpkg.Off})), "")
+	e2e.WantError(t, "the parent directory can be the root", e2e.Err(readDir(t, "..", xpkg.ReadOptions{Lint: xpkg.Off})), "")
 }
 
 // Examples and extensions in the package root are not objects of the package.

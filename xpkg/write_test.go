@@ -75,9 +75,9 @@ func TestKilledWrite(t *testing.T) {
 	old := []byte("the old file")
 	e2e.NoError(t, os.WriteFile(path, old, 0o644))
 	child, line := functiontest.Start(t, childEnv+"="+path)
-	e2e.Equal(t, "what the child printed", "writing", line)
+	e2e.Equal(t, "the child stops in the middle of the write", "writing", line)
 	child.Kill(t)
-	e2e.Equal(t, "the old file", old, []byte(e2e.ReadFile(t, path)))
+	e2e.Equal(t, "a killed write keeps the old file", old, []byte(e2e.ReadFile(t, path)))
 }
 
 // A write that fails leaves only the old file.
@@ -87,8 +87,8 @@ func TestFailedWrite(t *testing.T) {
 	e2e.WriteFile(t, path, "old")
 	ctx, cancel := context.WithCancel(t.Context())
 	// The user presses Ctrl-C after the first bytes are written.
-	e2e.ErrorIs(t, "xpkg.WriteFile", xpkg.WriteFile(ctx, path, build(t, aPackage("Function", "fn"), "linux/amd64"), func(string, int64, int64) { cancel() }), context.Canceled)
-	e2e.Equal(t, "the old file", "old", e2e.ReadFile(t, path))
+	e2e.ErrorIs(t, "canceling a write is an error", xpkg.WriteFile(ctx, path, build(t, aPackage("Function", "fn"), "linux/amd64"), func(string, int64, int64) { cancel() }), context.Canceled)
+	e2e.Equal(t, "a canceled write keeps the old file", "old", e2e.ReadFile(t, path))
 	e2e.Equal(t, "the directory has only the old file", []string{filepath.Base(path)}, e2e.Names(t, dir))
 }
 
@@ -100,7 +100,7 @@ func TestWriteOverItsSource(t *testing.T) {
 	path := writeFile(t, build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"))
 	want := []byte(e2e.ReadFile(t, path))
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact, nil))
-	e2e.Equal(t, "the file changed", want, []byte(e2e.ReadFile(t, path)))
+	e2e.Equal(t, "writing a file over its source keeps its bytes", want, []byte(e2e.ReadFile(t, path)))
 }
 
 func TestWriteFileMode(t *testing.T) {
