@@ -111,6 +111,7 @@ func TestGoldenSettings(t *testing.T) {
 			cmd := function.ServeCmd{Name: "go-templating", Address: "127.0.0.1:0", Insecure: true}
 			cmd.Templates = []string{golden + "go-templating-default-source-fs"}
 			tc.set(&cmd)
+			t.Log(tc.reason)
 			functiontest.Golden(t, golden+tc.cases, connect(t, served(t, cmd)))
 		})
 	}
@@ -197,9 +198,11 @@ func TestServeManyAtOnce(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
+			got := map[string]fnv1.Ready{}
 			for name, r := range rsp.GetDesired().GetResources() {
-				e2e.Equal(t, fmt.Sprintf("call %d: %s", i, name), want, r.GetReady())
+				got[name] = r.GetReady()
 			}
+			e2e.Equal(t, fmt.Sprintf("call %d returns the readiness of its resource", i), map[string]fnv1.Ready{"it": want}, got)
 		})
 	}
 	e2e.Wait(t, &calls)
@@ -257,5 +260,5 @@ func TestServeOverDeadSocket(t *testing.T) {
 		cmd := function.ServeCmd{Name: "dummy", Address: "unix:" + filepath.Join(dir, name), Insecure: true}
 		e2e.ErrorHas(t, name+": a path in use is an error", cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr)), "address already in use")
 	}
-	e2e.Equal(t, "the file", "precious", string(e2e.Must(os.ReadFile(filepath.Join(dir, "file")))(t)))
+	e2e.Equal(t, "serving does not change a regular file", "precious", e2e.ReadFile(t, dir, "file"))
 }
