@@ -102,13 +102,5 @@ func serveTLS(t *testing.T, dir string, ask bool) string {
 	if ask {
 		config.ClientAuth = tls.RequireAnyClientCert
 	}
-	lis := listen(t, "tcp", "127.0.0.1:0")
-	srv := gogrpc.NewServer(gogrpc.Creds(credentials.NewTLS(config)))
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(lis) }()
-	t.Cleanup(func() {
-		srv.Stop()
-		e2e.NoError(t, e2e.Receive(t, done))
-	})
-	return lis.Addr().String()
+	return serveOther(t, func(*gogrpc.Server) {}, gogrpc.Creds(credentials.NewTLS(config)))
 }

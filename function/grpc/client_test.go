@@ -124,16 +124,16 @@ func (s betaServer) RunFunction(_ context.Context, req *fnv1beta1.RunFunctionReq
 	return &fnv1beta1.RunFunctionResponse{Meta: &fnv1beta1.ResponseMeta{Tag: "old " + req.GetMeta().GetTag()}}, nil
 }
 
-func serveOther(t *testing.T, register func(*gogrpc.Server)) string {
+func serveOther(t *testing.T, register func(*gogrpc.Server), opts ...gogrpc.ServerOption) string {
 	t.Helper()
 	lis := listen(t, "tcp", "127.0.0.1:0")
-	srv := gogrpc.NewServer()
+	srv := gogrpc.NewServer(opts...)
 	register(srv)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(lis) }()
 	t.Cleanup(func() {
 		srv.Stop()
-		e2e.Receive(t, done)
+		e2e.NoError(t, e2e.Receive(t, done))
 	})
 	return lis.Addr().String()
 }
