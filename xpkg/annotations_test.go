@@ -74,7 +74,7 @@ func TestBuildAnnotates(t *testing.T) {
 	}
 }
 
-func buildWith(t *testing.T, pkg *xpkg.Package, opts xpkg.BuildOptions, platforms ...string) xpkg.Artifact {
+func buildWith(t testing.TB, pkg *xpkg.Package, opts xpkg.BuildOptions, platforms ...string) xpkg.Artifact {
 	t.Helper()
 	var runtimes []v1.Image
 	for _, p := range platforms {

@@ -47,11 +47,7 @@ func runtimeFor(t testing.TB, platform string) v1.Image {
 
 func build(t testing.TB, pkg *xpkg.Package, platforms ...string) xpkg.Artifact {
 	t.Helper()
-	var runtimes []v1.Image
-	for _, p := range platforms {
-		runtimes = append(runtimes, runtimeFor(t, p))
-	}
-	return e2e.Must(xpkg.Build(pkg, runtimes, xpkg.BuildOptions{Created: created}))(t)
+	return buildWith(t, pkg, xpkg.BuildOptions{Created: created}, platforms...)
 }
 
 func manifestOf(t testing.TB, img v1.Image) *v1.Manifest {
