@@ -83,21 +83,21 @@ func TestLinkStaysALink(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link was replaced: %v, %v", info, err)
 	}
-	e2e.Equal(t, "the target contains", "new", get(t, target))
+	e2e.Equal(t, "the target of the link has the new content", "new", get(t, target))
 }
 
 func TestNoDirectory(t *testing.T) {
 	err := fsx.WriteFile(filepath.Join(t.TempDir(), "absent", "f"), 0o644, nil)
-	e2e.ErrorIs(t, "error", err, fs.ErrNotExist)
+	e2e.ErrorIs(t, "a file in a missing directory is an error", err, fs.ErrNotExist)
 }
 
 func TestKilledWhileWriting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	put(t, path, "old")
 	child, line := functiontest.Start(t, childEnv+"="+path)
-	e2e.Equal(t, "the child printed", "half", line)
+	e2e.Equal(t, "the child stops in the middle of the write", "half", line)
 	child.Kill(t)
-	e2e.Equal(t, "after a kill the file contains", "old", get(t, path))
+	e2e.Equal(t, "the file has the old content after a kill", "old", get(t, path))
 }
 
 func text(s string) func(io.Writer) error {

@@ -47,7 +47,7 @@ func TestDevice(t *testing.T) {
 		t.Skipf("this system has no device that is always full: %v", err)
 	}
 	err := fsx.WriteFile(full, 0o644, []byte("new"))
-	e2e.ErrorIs(t, "error", err, syscall.ENOSPC)
+	e2e.ErrorIs(t, "the error of the device is returned", err, syscall.ENOSPC)
 	e2e.Equal(t, "the error names the device once", 1, strings.Count(fmt.Sprint(err), full))
 	if info, err := os.Lstat(full); err != nil || info.Mode()&fs.ModeDevice == 0 {
 		t.Errorf("the device was replaced: %v, %v", info, err)
@@ -58,9 +58,9 @@ func TestDevice(t *testing.T) {
 func TestUnlockWithCopy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, second := open(t, path), open(t, path)
-	e2e.Equal(t, "the first lock", true, e2e.Must(fsx.TryLock(first, fsx.ExclusiveLock))(t))
+	e2e.Equal(t, "the first lock succeeds", true, e2e.Must(fsx.TryLock(first, fsx.ExclusiveLock))(t))
 	copied := e2e.Must(syscall.Dup(int(first.Fd())))(t)
 	defer syscall.Close(copied)
 	e2e.NoError(t, fsx.Unlock(first))
-	e2e.Equal(t, "after Unlock", true, e2e.Must(fsx.TryLock(second, fsx.ExclusiveLock))(t))
+	e2e.Equal(t, "the lock is free after Unlock, although a copy of the file is open", true, e2e.Must(fsx.TryLock(second, fsx.ExclusiveLock))(t))
 }

@@ -30,10 +30,10 @@ func TestCreate(t *testing.T) {
 	e2e.NoError(t, e2e.Err(f.WriteAt([]byte("wide"), 4)))
 	e2e.NoError(t, e2e.Err(f.Write([]byte("new "))))
 	e2e.NoError(t, f.Truncate(7))
-	e2e.Equal(t, "before Commit", "old", get(t, path))
+	e2e.Equal(t, "the old file stays until Commit", "old", get(t, path))
 	e2e.NoError(t, f.Commit(path, 0o640))
 	e2e.NoError(t, f.Close())
-	e2e.Equal(t, "get", "new wid", get(t, path))
+	e2e.Equal(t, "Commit replaces the old file with the new content", "new wid", get(t, path))
 	if n := entries(t, dir); n != 1 {
 		t.Errorf("%d files are left", n)
 	}
@@ -92,7 +92,7 @@ func TestCreateAfterKill(t *testing.T) {
 	link := ".xfn-" + strings.Repeat("b", 26) + ".tmp"
 	e2e.NoError(t, os.Symlink(others[0], filepath.Join(dir, link)))
 	child, line := functiontest.Start(t, childEnv+"="+filepath.Join(dir, "f"))
-	e2e.Equal(t, "the child printed", "half", line)
+	e2e.Equal(t, "the child stops in the middle of the write", "half", line)
 	const kept = 3
 	e2e.NoError(t, create(t, dir).Close())
 	e2e.Equal(t, "Create keeps the file of a running process", kept+1, entries(t, dir))
@@ -143,7 +143,7 @@ func TestCause(t *testing.T) {
 	loop := filepath.Join(t.TempDir(), "loop")
 	if os.Symlink("loop", loop) == nil { // Windows may forbid links.
 		_, err := filepath.EvalSymlinks(loop)
-		e2e.Equal(t, "for a link to itself", "too many levels of symbolic links", fsx.Cause(err).Error())
+		e2e.Equal(t, "the cause names the loop of a link to itself", "too many levels of symbolic links", fsx.Cause(err).Error())
 	}
 	e2e.ErrorIs(t, "the kind of the error is lost", fsx.Cause(absent), fs.ErrNotExist)
 }

@@ -53,7 +53,7 @@ func TestTry(t *testing.T) {
 			}
 			e2e.Equal(t, tc.reason, tc.want, e2e.Must(fsx.TryLock(second, tc.second))(t))
 			e2e.NoError(t, first.Close())
-			e2e.Equal(t, "after the first was closed", true, e2e.Must(fsx.TryLock(second, tc.second))(t))
+			e2e.Equal(t, "the lock is free after the first file is closed", true, e2e.Must(fsx.TryLock(second, tc.second))(t))
 		})
 	}
 }
@@ -84,7 +84,7 @@ func TestKilled(t *testing.T) {
 	e2e.NoError(t, holder.Process.Kill())
 	// Wait returns an error, because the process was killed.
 	_ = e2e.Await(t, holder.Wait)
-	e2e.Equal(t, "after that process was killed", true, e2e.Must(fsx.TryLock(f, fsx.ExclusiveLock))(t))
+	e2e.Equal(t, "the lock is free after the process is killed", true, e2e.Must(fsx.TryLock(f, fsx.ExclusiveLock))(t))
 }
 
 func TestIsAt(t *testing.T) {

@@ -51,7 +51,7 @@ func TestReadIgnore(t *testing.T) {
 	big := fstest.MapFS{".xpkgignore": {Data: []byte(strings.Repeat("a\n", 1<<20))}}
 	e2e.ErrorHas(t, "an error for a file that is too large", e2e.Err(fsx.ReadIgnore(big.Open)), "larger than 1048576 bytes")
 	dir := fstest.MapFS{".xpkgignore": {Mode: fs.ModeDir}}
-	e2e.Error(t, "a folder", e2e.Err(fsx.ReadIgnore(dir.Open)))
+	e2e.Error(t, "a folder instead of the file is an error", e2e.Err(fsx.ReadIgnore(dir.Open)))
 }
 
 // patternCases are patterns, and the files that git ignores by them.
@@ -112,7 +112,7 @@ func TestPatterns(t *testing.T) {
 func TestPatternsLikeGit(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil || filepath.Separator != '/' {
-		return // TestPatterns does not need git.
+		t.Skip("git is missing, or has other paths") // TestPatterns does not need git.
 	}
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -138,5 +138,5 @@ func TestPatternsLikeGit(t *testing.T) {
 	got := strings.Split(strings.TrimSuffix(run(strings.Join(files, "\x00"), "check-ignore", "--no-index", "--stdin", "-z"), "\x00"), "\x00")
 	slices.Sort(got)
 	slices.Sort(want)
-	e2e.Equal(t, "files that git ignores", want, got)
+	e2e.Equal(t, "exactly the files that git ignores are ignored", want, got)
 }

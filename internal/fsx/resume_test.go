@@ -22,7 +22,7 @@ func begun(t *testing.T, dir, key, content string) *fsx.AtomicFile {
 
 func keep(t *testing.T, f *fsx.AtomicFile) {
 	t.Helper()
-	e2e.Equal(t, "result", true, e2e.Must(f.Keep())(t))
+	e2e.Equal(t, "Keep keeps a file that was not committed", true, e2e.Must(f.Keep())(t))
 }
 
 // sizeOf returns the size of the file that Resume returns for a key.
@@ -114,7 +114,7 @@ func TestResumeTwice(t *testing.T) {
 	dir := t.TempDir()
 	first := begun(t, dir, "a", "first")
 	second := begun(t, dir, "a", "the second")
-	e2e.Equal(t, "the second", false, e2e.Must(second.Keep())(t))
+	e2e.Equal(t, "a second file with the same key is not kept", false, e2e.Must(second.Keep())(t))
 	path := filepath.Join(dir, "done")
 	e2e.NoError(t, first.Commit(path, 0o644))
 	e2e.Equal(t, "once committed", false, e2e.Must(first.Keep())(t))
@@ -125,6 +125,6 @@ func TestResumeTwice(t *testing.T) {
 func TestResumeClosed(t *testing.T) {
 	dir := t.TempDir()
 	e2e.NoError(t, begun(t, dir, "a", "x").Close())
-	e2e.Equal(t, "left", 0, len(e2e.Must(os.ReadDir(dir))(t)))
-	e2e.Error(t, "a missing directory", e2e.Err(fsx.Resume(filepath.Join(dir, "none"), "a")))
+	e2e.Equal(t, "a closed file that was not kept is removed", 0, len(e2e.Must(os.ReadDir(dir))(t)))
+	e2e.Error(t, "a missing directory is an error", e2e.Err(fsx.Resume(filepath.Join(dir, "none"), "a")))
 }

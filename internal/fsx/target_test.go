@@ -44,7 +44,7 @@ func TestLinkLoop(t *testing.T) {
 	if err := os.Symlink("link", link); err != nil {
 		t.Skipf("this system cannot create links: %v", err)
 	}
-	e2e.ErrorHas(t, "an error that names the link", fsx.WriteFile(link, 0o644, nil), link)
+	e2e.ErrorHas(t, "the error names the link", fsx.WriteFile(link, 0o644, nil), link)
 }
 
 // Write supports a file name of the maximum length: the temporary name does not contain it.
@@ -52,7 +52,7 @@ func TestLongName(t *testing.T) {
 	for _, name := range []string{strings.Repeat("x", 250), strings.Repeat("ü", 120)} {
 		path := filepath.Join(t.TempDir(), name)
 		e2e.NoError(t, fsx.WriteFile(path, 0o644, []byte("new")))
-		e2e.Equal(t, "the file contains", "new", get(t, path))
+		e2e.Equal(t, "the file has the new content", "new", get(t, path))
 	}
 }
 

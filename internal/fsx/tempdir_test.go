@@ -67,7 +67,7 @@ func TestIn(t *testing.T) {
 		e2e.NoError(t, os.WriteFile(filepath.Join(parent, d.Name, "file"), nil, 0o400))
 	}
 	e2e.NoError(t, errors.Join(first.Close(), second.Close()))
-	e2e.Equal(t, "left behind", "", names(t, parent))
+	e2e.Equal(t, "closing the directories removes them", "", names(t, parent))
 }
 
 // MakeTempDir removes the directories that killed processes left, and no others.
@@ -86,7 +86,7 @@ func TestInAfterKill(t *testing.T) {
 	}
 	holder.Kill(t)
 	e2e.NoError(t, in(t, parent).Close())
-	e2e.Equal(t, "the directory", link+" "+notOurs, names(t, parent))
+	e2e.Equal(t, "only the directory of the killed process is removed", link+" "+notOurs, names(t, parent))
 }
 
 func TestInFails(t *testing.T) {
