@@ -38,8 +38,8 @@ func TestOf(t *testing.T) {
 func TestWrapKeepsTextAndChain(t *testing.T) {
 	cause := errors.New("no such file")
 	err := hint.Wrap(cause, "try x")
-	e2e.Equal(t, "text", cause.Error(), err.Error())
-	e2e.ErrorIs(t, "Wrap loses the cause", err, cause)
+	e2e.Equal(t, "a hint does not change the text of the error", cause.Error(), err.Error())
+	e2e.ErrorIs(t, "Wrap keeps the cause", err, cause)
 }
 
 func TestSpell(t *testing.T) {

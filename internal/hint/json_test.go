@@ -21,7 +21,7 @@ func TestJSONError(t *testing.T) {
 		`{"layers": [{"mediaType": 3}]}`: "layers.mediaType must not be a JSON number",
 		`{`:                              "unexpected end of JSON input",
 	} {
-		e2e.Equal(t, text, want, hint.JSONError(json.Unmarshal([]byte(text), &into)).Error())
+		e2e.Equal(t, text+" has an error in terms of JSON", want, hint.JSONError(json.Unmarshal([]byte(text), &into)).Error())
 	}
 	other := errors.New("other")
 	if got := hint.JSONError(other); got != other {
