@@ -77,6 +77,6 @@ func TestEditRefuses(t *testing.T) {
 		"a: 1\nspec:\n  steps: x\n": "f.yaml:3: spec.steps is not a list",
 	} {
 		docs := e2e.Must(manifest.Split("f.yaml", []byte(text)))(t)
-		e2e.ErrorHas(t, fmt.Sprintf("%q", text), e2e.Err(docs[0].InsertItem("spec.steps", 0, step)), want)
+		e2e.ErrorHas(t, fmt.Sprintf("a step cannot be inserted in %q", text), e2e.Err(docs[0].InsertItem("spec.steps", 0, step)), want)
 	}
 }

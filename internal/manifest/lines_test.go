@@ -137,12 +137,12 @@ func TestBooleans(t *testing.T) {
 	for field, want := range map[string]string{
 		"a": `y means true in YAML: write "y"`, "b": "", "c[0]": "", "c[1]": `Off means false in YAML: write "Off"`, "c[2]": "", "c": "", "e": "",
 	} {
-		e2e.Equal(t, field, want, string(lines.Boolean(field)))
+		e2e.Equal(t, field+": a word is reported only if it is not quoted", want, string(lines.Boolean(field)))
 	}
 	var keys []string
 	for _, at := range doc.BooleanKeys() {
 		keys = append(keys, at.Error())
 	}
 	want := []string{`f.yaml:8: the key on means true in YAML: write "on"`, `f.yaml:10: the key NO means false in YAML: write "NO"`}
-	e2e.Equal(t, "keys", want, keys)
+	e2e.Equal(t, "keys that YAML 1.1 reads as booleans are found, unless they are quoted", want, keys)
 }

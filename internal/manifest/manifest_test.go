@@ -173,7 +173,7 @@ func TestTypography(t *testing.T) {
 		`f.yaml:5: "x\u200b" ends with a zero-width space (U+200B), which YAML reads as a part of it: remove it`,
 		`f.yaml:7: "n:\u00a0o" has a no-break space (U+00A0) after "n:", where YAML expects a space: replace it`,
 	}
-	e2e.Equal(t, "warnings", want, got)
+	e2e.Equal(t, "only characters where YAML expects syntax are reported", want, got)
 }
 
 // bomb returns a small text that would decode into billions of values.
@@ -277,12 +277,12 @@ func TestReadStopsWithItsContext(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: stdin}
 	cancel()
 	// Nothing is written to stdin, so only the context can end this call.
-	e2e.ErrorIs(t, "the context's error", e2e.Err(r.All(ctx, "-")), context.Canceled)
+	e2e.ErrorIs(t, "reading returns the cause of its context", e2e.Err(r.All(ctx, "-")), context.Canceled)
 }
 
 func TestTooLarge(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: io.LimitReader(comment(strings.Repeat("#", 1<<20)), manifest.MaxSize+10)}
-	e2e.ErrorHas(t, "the size limit", e2e.Err(r.All(t.Context(), "-")), "larger than 128 MiB")
+	e2e.ErrorHas(t, "the size of standard input is limited", e2e.Err(r.All(t.Context(), "-")), "larger than 128 MiB")
 }
 
 // A comment is an endless Reader that repeats a text.
@@ -297,7 +297,7 @@ func TestWrite(t *testing.T) {
 		nil,
 		map[string]any{"bad": "\x7f"},
 	)
-	e2e.Error(t, "a control character was encoded", err)
+	e2e.Error(t, "a control character is an error", err)
 	want := "---\na2: 1\na10: 1\nb: '" + strings.Repeat("word ", 15) + "word\n  " + strings.Repeat("word ", 14) + "'\n---\nnull\n---\n"
 	e2e.Equal(t, "natural order, folded lines, and what came before the fault", want, b.String())
 }
@@ -341,7 +341,7 @@ func TestGivenDocuments(t *testing.T) {
 	if diff := cmp.Diff(given[0], first); diff != "" || !more || err != nil {
 		t.Errorf("First: %v, more: %t (-want +got):\n%s", err, more, diff)
 	}
-	e2e.Equal(t, "JSON", 2, len(e2e.Must(r.JSON(t.Context(), "inline"))(t)))
+	e2e.Equal(t, "JSON reads the documents that Documents returns", 2, len(e2e.Must(r.JSON(t.Context(), "inline"))(t)))
 	if docs, err := r.All(t.Context(), "file.yaml"); err != nil || len(docs) != 1 || docs[0].Position() != "file.yaml:1" {
 		t.Errorf("an unknown path is not read as a file: got %v, %v", docs, err)
 	}

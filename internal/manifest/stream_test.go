@@ -66,14 +66,14 @@ func TestStreamLink(t *testing.T) {
 	e2e.WriteFile(t, filepath.Join(dir, "data"), "a: 1\n")
 	e2e.NoError(t, os.Symlink("data", filepath.Join(dir, "l.yaml")))
 	want := []string{filepath.Join(dir, "l.yaml") + ":1 a: 1"}
-	e2e.Equal(t, "documents", want, streamed(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, dir))
+	e2e.Equal(t, "a link in a folder is read under its own name", want, streamed(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, dir))
 }
 
 // TestStreamGiven checks that Documents is called before a file is read.
 func TestStreamGiven(t *testing.T) {
 	given := []manifest.Document{{Path: "here", Line: 3, Text: []byte("a: 1")}, {Path: "here", Line: 5, Text: []byte("b: 1")}}
 	r := manifest.Reader{Documents: func(path string) ([]manifest.Document, bool) { return given, path == "here" }}
-	e2e.Equal(t, "result", []string{"here:3 a: 1", "here:5 b: 1"}, streamed(t.Context(), r, "here"))
+	e2e.Equal(t, "the documents that Documents returns are read", []string{"here:3 a: 1", "here:5 b: 1"}, streamed(t.Context(), r, "here"))
 }
 
 func TestStreamStops(t *testing.T) {
@@ -87,7 +87,7 @@ func TestStreamStops(t *testing.T) {
 			break
 		}
 	}
-	e2e.Equal(t, "documents", 3, n)
+	e2e.Equal(t, "the loop ends with the break", 3, n)
 }
 
 // TestStreamLarge checks that documents have a size limit, but files have none.
@@ -109,7 +109,7 @@ func TestStreamLarge(t *testing.T) {
 	}
 	got := streamed(t.Context(), manifest.Reader{Stdin: large()}, "-")
 	want := []string{"standard input:1 a: 1", "! standard input:3: the document is larger than 128 MiB", "standard input:134 b: 1", "standard input:336 c: 1"}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "a document above the limit is an error, and the next ones are read", want, got)
 }
 
 // TestStreamInterrupted checks that reading endless input stops with ctx.

@@ -150,5 +150,5 @@ func TestSchema(t *testing.T) {
 			}}
 		}
 	}`
-	e2e.Equal(t, "result", parse(t, want), parse(t, string(got)))
+	e2e.Equal(t, "the schema describes what DecodeStrict accepts", parse(t, want), parse(t, string(got)))
 }

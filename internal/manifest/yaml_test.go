@@ -50,7 +50,7 @@ func FuzzJSONToYAML(f *testing.F) {
 		if err := manifest.CheckJSON(in); (err == nil) != (wantErr == nil) {
 			t.Errorf("CheckJSON: got error %v, want %v: %s", err, wantErr, in)
 		}
-		e2e.Equal(t, string(in), string(want), string(got))
+		e2e.Equal(t, "the YAML equals that of the library: "+string(in), string(want), string(got))
 	})
 }
 
@@ -59,7 +59,7 @@ func TestJSONToYAMLIsStable(t *testing.T) {
 	const in = `{"9":1,"10":1,"1e3":1,"a":2,"1a":1,"2":{"9":1,"10":1,"1a":1},"01":2,"é":1,"\u0085":1,"A":1}`
 	want := e2e.Must(manifest.JSONToYAML([]byte(in)))(t)
 	for range 100 {
-		e2e.Equal(t, "result", string(want), string(e2e.Must(manifest.JSONToYAML([]byte(in)))(t)))
+		e2e.Equal(t, "the YAML is the same each time", string(want), string(e2e.Must(manifest.JSONToYAML([]byte(in)))(t)))
 	}
 }
 
