@@ -93,8 +93,8 @@ func TestAssemble(t *testing.T) {
 	img := e2e.Must(oci.Assemble(raw(t, src.RawConfigFile), descs, layers...))(t)
 	e2e.NoError(t, validate.Image(img))
 	m := e2e.Must(img.Manifest())(t)
-	e2e.Equal(t, "result", types.OCIManifestSchema1, m.MediaType)
-	e2e.Equal(t, "result", types.OCIConfigJSON, m.Config.MediaType)
+	e2e.Equal(t, "the manifest has the media type of OCI", types.OCIManifestSchema1, m.MediaType)
+	e2e.Equal(t, "the config has the media type of OCI", types.OCIConfigJSON, m.Config.MediaType)
 	for i, d := range m.Layers {
 		e2e.Equal(t, fmt.Sprintf("the annotation of layer %d", i), "b", d.Annotations["a"])
 	}
@@ -112,7 +112,7 @@ func TestIndex(t *testing.T) {
 	for i, want := range []oci.Artifact{img, inner} {
 		assertSame(t, e2e.Must(oci.Child(got, m.Manifests[i]))(t), want)
 	}
-	e2e.ErrorHas(t, "a missing child", e2e.Err(oci.Index(manifest, img)), "is missing")
+	e2e.ErrorHas(t, "a missing child of an index is an error", e2e.Err(oci.Index(manifest, img)), "is missing")
 	e2e.Error(t, "an index must be JSON", e2e.Err(oci.Index([]byte("no"), img)))
 	e2e.Error(t, "a layer is not a child of an index", e2e.Err(oci.Child(got, v1.Descriptor{MediaType: types.OCILayer})))
 	swapped := v1.Descriptor{MediaType: types.OCIImageIndex, Digest: m.Manifests[0].Digest}
@@ -179,10 +179,10 @@ func TestCompressor(t *testing.T) {
 	if content := e2e.Must(readAll(l.Uncompressed()))(t); !bytes.Equal(content, data) {
 		t.Error("the layer's content differs")
 	}
-	e2e.Equal(t, "size", int64(len(data)), e2e.Must(partial.UncompressedSize(l))(t))
+	e2e.Equal(t, "the layer knows its uncompressed size", int64(len(data)), e2e.Must(partial.UncompressedSize(l))(t))
 	// The gzip header must equal the crossplane CLI's: no name, no time, the fastest
 	// level, an unknown operating system.
-	e2e.Equal(t, "header", []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}, want[:10])
+	e2e.Equal(t, "the gzip header is that of the crossplane CLI", []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}, want[:10])
 	procs := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(procs)
 	if again, _ := compress(t, data); !bytes.Equal(again, want) {
@@ -211,7 +211,7 @@ func TestReader(t *testing.T) {
 	r := oci.Reader(ctx, strings.NewReader("abc"))
 	e2e.Must(io.ReadFull(r, make([]byte, 1)))(t)
 	cancel(stopped)
-	e2e.ErrorIs(t, "Read", e2e.Err(r.Read(make([]byte, 1))), stopped)
+	e2e.ErrorIs(t, "reading after the context has ended returns its cause", e2e.Err(r.Read(make([]byte, 1))), stopped)
 }
 
 // Concurrent readers of a layer are independent, whatever the sizes of their reads.
@@ -246,7 +246,7 @@ func TestCompressorFullDisk(t *testing.T) {
 	want := errors.New("no space left on device")
 	zw := oci.NewCompressor(full{want})
 	_, err := zw.Write(make([]byte, 10<<20))
-	e2e.ErrorIs(t, "errors.Join", errors.Join(err, zw.Close()), want)
+	e2e.ErrorIs(t, "an error of the writer is returned", errors.Join(err, zw.Close()), want)
 }
 
 // Reading a layer with untrusted bytes returns all bytes, or an error.
@@ -280,8 +280,8 @@ func TestAnnotate(t *testing.T) {
 	want := map[string]string{"a": "b", "empty": "", "text": "one, <two>"}
 	img := e2e.Must(oci.Annotate(unknownField{src}, want))(t)
 	e2e.NoError(t, validate.Image(img))
-	e2e.Equal(t, "annotations", want, e2e.Must(img.Manifest())(t).Annotations)
-	e2e.Has(t, "an unknown field was removed", string(raw(t, img.RawManifest)), `"later":{"n":12345678901234567890}`)
+	e2e.Equal(t, "the manifest has the new annotations", want, e2e.Must(img.Manifest())(t).Annotations)
+	e2e.Has(t, "an unknown field is kept", string(raw(t, img.RawManifest)), `"later":{"n":12345678901234567890}`)
 	img = e2e.Must(oci.Annotate(img, nil))(t)
 	if got := string(raw(t, img.RawManifest)); strings.Contains(got, "annotations") {
 		t.Errorf("without annotations the manifest has the field: %s", got)

@@ -69,7 +69,7 @@ func TestPlainStops(t *testing.T) {
 	rc := e2e.Must(oci.Plain(ctx, static.NewLayer([]byte("text"), types.OCILayer), &left))(t)
 	defer rc.Close()
 	cancel()
-	e2e.ErrorIs(t, "Read", e2e.Err(rc.Read(make([]byte, 1))), context.Canceled)
+	e2e.ErrorIs(t, "reading after the context has ended is an error", e2e.Err(rc.Read(make([]byte, 1))), context.Canceled)
 }
 
 func TestCheckDiffID(t *testing.T) {

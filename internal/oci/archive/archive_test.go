@@ -138,7 +138,7 @@ func TestOthersRead(t *testing.T) {
 func assertSameConfig(t *testing.T, got, want v1.Image) {
 	t.Helper()
 	g := e2e.Must(got.ConfigName())(t)
-	e2e.Equal(t, "the image that Docker reads", e2e.Must(want.ConfigName())(t), g)
+	e2e.Equal(t, "Docker reads the config of the image", e2e.Must(want.ConfigName())(t), g)
 }
 
 // In a written file, the layers are first, each blob occurs once, and the headers do not
@@ -159,7 +159,7 @@ func TestLayoutOfFile(t *testing.T) {
 		"oci-layout", "index.json", "manifest.json",
 		"blobs/sha256/" + digest(t, img).Hex, "blobs/sha256/" + m.Config.Digest.Hex,
 	}
-	e2e.Equal(t, "entries", want, names)
+	e2e.Equal(t, "the layers are first, and each blob occurs once", want, names)
 }
 
 func TestOpenDocker(t *testing.T) {
@@ -191,7 +191,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 func TestOpenStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e2e.ErrorIs(t, "archive.Open", e2e.Err(archive.Open(ctx, file(t, write(t, image(t, "linux", "amd64"))))), context.Canceled)
+	e2e.ErrorIs(t, "Open returns the cause of its context", e2e.Err(archive.Open(ctx, file(t, write(t, image(t, "linux", "amd64"))))), context.Canceled)
 }
 
 // A truncated file is an error, unless only its padding is missing.

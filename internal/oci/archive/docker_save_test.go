@@ -66,7 +66,7 @@ func assertLayers(t *testing.T, img v1.Image, want ...string) {
 	}
 	for i, l := range layers {
 		rc := e2e.Must(l.Uncompressed())(t)
-		e2e.Equal(t, fmt.Sprintf("layer %d", i), want[i], string(e2e.Must(io.ReadAll(rc))(t)))
+		e2e.Equal(t, fmt.Sprintf("layer %d has its content", i), want[i], string(e2e.Must(io.ReadAll(rc))(t)))
 	}
 }
 
@@ -109,10 +109,10 @@ func TestRoundTripOfOtherArtifacts(t *testing.T) {
 		held[h.Name] = text
 	}
 	for _, text := range []string{idx, signature, config, content, manifest, imageConfig} {
-		e2e.Equal(t, "the text", text, held[blob(text).name])
+		e2e.Equal(t, "each blob of the index is written unchanged", text, held[blob(text).name])
 	}
-	e2e.Equal(t, "what docker load would load", `[{"Config":"`+blob(imageConfig).name+`","RepoTags":null,"Layers":[]}]`, held["manifest.json"])
-	e2e.Equal(t, "written again", digest(t, f.Artifact), digest(t, open(t, again).Artifact))
+	e2e.Equal(t, "docker load would load only the image", `[{"Config":"`+blob(imageConfig).name+`","RepoTags":null,"Layers":[]}]`, held["manifest.json"])
+	e2e.Equal(t, "the digest of a written file stays the same", digest(t, f.Artifact), digest(t, open(t, again).Artifact))
 }
 
 var errRead = errors.New("the layer was read")
@@ -132,5 +132,5 @@ func (hugeLayer) Uncompressed() (io.ReadCloser, error) { return nil, errRead }
 func TestWriteHugeLayer(t *testing.T) {
 	d := e2e.Must(partial.Descriptor(hugeLayer{}))(t)
 	img := e2e.Must(oci.Assemble([]byte(`{"rootfs":{"type":"layers","diff_ids":["`+d.Digest.String()+`"]}}`), []v1.Descriptor{*d}, hugeLayer{}))(t)
-	e2e.ErrorIs(t, "archive.Write", archive.Write(t.Context(), io.Discard, img, "", nil), errRead)
+	e2e.ErrorIs(t, "a layer of 8 GiB is read, and its size is not an error", archive.Write(t.Context(), io.Discard, img, "", nil), errRead)
 }

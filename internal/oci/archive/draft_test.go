@@ -132,7 +132,7 @@ func TestDraftAfterFailure(t *testing.T) {
 	if done, err := d.Finish(t.Context(), a, "", nil); err != nil || !done {
 		t.Fatalf("got %v, %v", done, err)
 	}
-	e2e.Equal(t, "the draft differs", write(t, a), contents(t, f))
+	e2e.Equal(t, "the draft has the bytes of the written file", write(t, a), contents(t, f))
 }
 
 // A copied layer is verified, or its digest is computed.
@@ -163,7 +163,7 @@ func TestDraftCopy(t *testing.T) {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
 			if tc.fails {
-				e2e.Equal(t, "the bytes that are left", int64(0), sizeOf(t, f))
+				e2e.Equal(t, "the bytes of a failed layer are removed", int64(0), sizeOf(t, f))
 				return
 			}
 			if l.Blob.Digest != digest || l.Blob.Size != int64(len(text)) {
@@ -177,5 +177,5 @@ func TestDraftStops(t *testing.T) {
 	d, _ := draft(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e2e.ErrorIs(t, "Copy", e2e.Err(d.Copy(ctx, bytes.NewReader([]byte("x")), oci.Blob{})), context.Canceled)
+	e2e.ErrorIs(t, "Copy returns the cause of its context", e2e.Err(d.Copy(ctx, bytes.NewReader([]byte("x")), oci.Blob{})), context.Canceled)
 }

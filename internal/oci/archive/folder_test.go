@@ -58,7 +58,7 @@ func TestOpenFolderOfSeveral(t *testing.T) {
 		t.Fatalf("got %d images, want 2", len(m.Manifests))
 	}
 	for i, want := range images {
-		e2e.Equal(t, fmt.Sprintf("image %d", i), digest(t, want), m.Manifests[i].Digest)
+		e2e.Equal(t, fmt.Sprintf("image %d has its place in the index", i), digest(t, want), m.Manifests[i].Digest)
 	}
 }
 
@@ -138,12 +138,12 @@ func TestOpenFolderReadsLate(t *testing.T) {
 	}
 	rc := e2e.Must(e2e.Must(opened.Layers())(t)[0].Compressed())(t)
 	defer rc.Close()
-	e2e.ErrorHas(t, "io.Copy", e2e.Err(io.Copy(io.Discard, rc)), "other content")
+	e2e.ErrorHas(t, "a blob that changed after it was opened is an error", e2e.Err(io.Copy(io.Discard, rc)), "other content")
 }
 
 func TestOpenFolderOfFile(t *testing.T) {
 	path := file(t, []byte("hello"))
-	e2e.ErrorHas(t, "archive.OpenFolder", e2e.Err(archive.OpenFolder(path)), "expected a directory, got a file")
+	e2e.ErrorHas(t, "a file instead of a directory is an error", e2e.Err(archive.OpenFolder(path)), "expected a directory, got a file")
 	gone := filepath.Join(t.TempDir(), "gone")
-	e2e.ErrorHas(t, "error", e2e.Err(archive.OpenFolder(gone)), gone, "no such file")
+	e2e.ErrorHas(t, "a missing directory is an error with its path", e2e.Err(archive.OpenFolder(gone)), gone, "no such file")
 }

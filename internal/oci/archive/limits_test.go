@@ -96,7 +96,7 @@ func TestOpenDockerLayerTypes(t *testing.T) {
 			if err != nil || got.MediaType != tc.want || got.Digest.Hex != sha(tc.stored) || got.Size != int64(len(tc.stored)) {
 				t.Errorf("%s: got %v, %v", tc.reason, got, err)
 			}
-			e2e.Equal(t, "the content", layer, e2e.Must(io.ReadAll(e2e.Must(layers[0].Uncompressed())(t)))(t))
+			e2e.Equal(t, tc.reason+": the content of the layer", layer, e2e.Must(io.ReadAll(e2e.Must(layers[0].Uncompressed())(t)))(t))
 		})
 	}
 }
@@ -113,5 +113,5 @@ func TestOpenUsesTheLast(t *testing.T) {
 	docker := func(text string) member { return member{name: "manifest.json", text: text} }
 	config := member{name: "c", text: `{"rootfs":{"type":"layers","diff_ids":[]}}`}
 	f := open(t, file(t, tarOf(t, docker("not JSON"), config, docker(`[{"Config":"c"}]`))))
-	e2e.Equal(t, "layers", 0, len(e2e.Must(f.Artifact.(v1.Image).Layers())(t)))
+	e2e.Equal(t, "the last manifest.json is used", 0, len(e2e.Must(f.Artifact.(v1.Image).Layers())(t)))
 }

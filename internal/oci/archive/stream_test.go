@@ -67,11 +67,11 @@ func TestReadIsOpen(t *testing.T) {
 			t.Run(name+how, func(t *testing.T) {
 				d, _ := draft(t)
 				got := e2e.Must(archive.Read(t.Context(), iotest.HalfReader(bytes.NewReader(stored)), d))(t)
-				e2e.Equal(t, "a Docker archive", want.Docker, got.Docker)
+				e2e.Equal(t, "a Docker archive has its Docker image", want.Docker, got.Docker)
 				if digest(t, got.Artifact) != digest(t, want.Artifact) {
 					t.Errorf("got %s, want %s", digest(t, got.Artifact), digest(t, want.Artifact))
 				}
-				e2e.Equal(t, "written again it differs", write(t, want.Artifact), write(t, got.Artifact))
+				e2e.Equal(t, "a file that is written again has the same bytes", write(t, want.Artifact), write(t, got.Artifact))
 				e2e.NoError(t, got.Close())
 			})
 		}
@@ -157,7 +157,7 @@ func TestReadBomb(t *testing.T) {
 		in = append(in, bytes.NewReader(zeros))
 	}
 	d, f := draft(t)
-	e2e.ErrorHas(t, "archive.Read", e2e.Err(archive.Read(t.Context(), io.MultiReader(in...), d)), "the archive unpacks to more than 200 times its size")
+	e2e.ErrorHas(t, "the size of the unpacked archive is limited", e2e.Err(archive.Read(t.Context(), io.MultiReader(in...), d)), "the archive unpacks to more than 200 times its size")
 	e2e.Equal(t, "the bytes of the layer that are left", int64(0), sizeOf(t, f))
 }
 
@@ -166,7 +166,7 @@ func TestReadStops(t *testing.T) {
 	stopped := errors.New("stopped")
 	cancel(stopped)
 	d, _ := draft(t)
-	e2e.ErrorIs(t, "archive.Read", e2e.Err(archive.Read(ctx, bytes.NewReader(archives(t)["Ours"]), d)), stopped)
+	e2e.ErrorIs(t, "Read returns the cause of its context", e2e.Err(archive.Read(ctx, bytes.NewReader(archives(t)["Ours"]), d)), stopped)
 }
 
 // An error of the stream's reader is returned.
@@ -176,7 +176,7 @@ func TestReadReturnsReaderError(t *testing.T) {
 	for _, n := range []int{0, 300, 700, len(data) / 2, len(data) - 1024} {
 		d, _ := draft(t)
 		r := io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(broken))
-		e2e.ErrorIs(t, fmt.Sprintf("after %d bytes", n), e2e.Err(archive.Read(t.Context(), r, d)), broken)
+		e2e.ErrorIs(t, fmt.Sprintf("an error after %d bytes is returned", n), e2e.Err(archive.Read(t.Context(), r, d)), broken)
 	}
 }
 

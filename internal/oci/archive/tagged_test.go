@@ -64,7 +64,7 @@ func TestWriteTaggedChecksLayers(t *testing.T) {
 	if err := archive.WriteTagged(t.Context(), path, []archive.Tagged{{Tag: "a:b", Image: img}}, nil); !errors.As(err, new(*oci.MismatchError)) {
 		t.Errorf("got %v, want an error about the digest", err)
 	}
-	e2e.ErrorIs(t, "the file exists", e2e.Err(os.Stat(path)), fs.ErrNotExist)
+	e2e.ErrorIs(t, "a failed write leaves no file", e2e.Err(os.Stat(path)), fs.ErrNotExist)
 }
 
 func TestOpenTaggedRefuses(t *testing.T) {

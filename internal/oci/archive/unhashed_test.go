@@ -47,8 +47,8 @@ func overwrite(t *testing.T, path, text string) {
 func TestUnhashed(t *testing.T) {
 	layer := string(tarOf(t, member{name: "a", text: "content"}))
 	img := imageIn(t, saved(t, layer, sha("another layer")))
-	e2e.Equal(t, "ConfigFile()", sha("another layer"), e2e.Must(img.ConfigFile())(t).RootFS.DiffIDs[0].Hex)
-	e2e.WantError(t, "ConfigName()", e2e.Err(img.ConfigName()), "")
+	e2e.Equal(t, "the config is available without the digests of the layers", sha("another layer"), e2e.Must(img.ConfigFile())(t).RootFS.DiffIDs[0].Hex)
+	e2e.WantError(t, "the digest of the config is available without the digests of the layers", e2e.Err(img.ConfigName()), "")
 	assertLayers(t, img, layer)
 	const want = "layer l: the digest is sha256:"
 	for name, ask := range map[string]func() error{
@@ -57,7 +57,7 @@ func TestUnhashed(t *testing.T) {
 		"LayerDigest": func() error { layers, _ := img.Layers(); _, err := layers[0].Digest(); return err },
 		"ByDigest":    func() error { _, err := img.LayerByDigest(v1.Hash{}); return err },
 	} {
-		e2e.ErrorHas(t, name, ask(), want, "but the config says")
+		e2e.ErrorHas(t, name+" computes the digest of the layer", ask(), want, "but the config says")
 	}
 }
 
@@ -76,5 +76,5 @@ func TestUnhashedStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := e2e.Open(archive.Open(ctx, saved(t, layer, sha(layer))))(t)
 	cancel()
-	e2e.ErrorIs(t, "Digest() after the end", e2e.Err(f.Artifact.Digest()), context.Canceled)
+	e2e.ErrorIs(t, "Digest returns an error after the context has ended", e2e.Err(f.Artifact.Digest()), context.Canceled)
 }

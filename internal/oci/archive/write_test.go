@@ -34,7 +34,7 @@ func TestWriteReportsBytes(t *testing.T) {
 func TestWriteStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e2e.ErrorIs(t, "archive.Write", archive.Write(ctx, io.Discard, image(t, "linux", "amd64"), "", nil), context.Canceled)
+	e2e.ErrorIs(t, "Write returns the cause of its context", archive.Write(ctx, io.Discard, image(t, "linux", "amd64"), "", nil), context.Canceled)
 }
 
 // A layer with a wrong digest is not written.
@@ -45,7 +45,7 @@ func TestWriteChecksLayers(t *testing.T) {
 		layers[i] = flippedLayer{l}
 	}
 	img := e2e.Must(oci.Image(e2e.Must(good.RawManifest())(t), e2e.Must(good.RawConfigFile())(t), layers...))(t)
-	e2e.ErrorHas(t, "archive.Write", archive.Write(t.Context(), io.Discard, img, "", nil), "other content")
+	e2e.ErrorHas(t, "a layer with a wrong digest is an error", archive.Write(t.Context(), io.Discard, img, "", nil), "other content")
 }
 
 // A flippedLayer is a layer with one wrong bit.
@@ -70,7 +70,7 @@ func TestWriteFullDisk(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	whole := len(write(t, img))
 	for left := 0; left < whole; left += 512 {
-		e2e.ErrorIs(t, fmt.Sprintf("after %d bytes", left), archive.Write(t.Context(), &disk{left, full}, img, "", nil), full)
+		e2e.ErrorIs(t, fmt.Sprintf("a full disk after %d bytes is an error", left), archive.Write(t.Context(), &disk{left, full}, img, "", nil), full)
 	}
 }
 
