@@ -141,7 +141,7 @@ func TestQuantities(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			e2e.Equal(t, fmt.Sprintf("%s%s", number, suffix), want, got)
+			e2e.Equal(t, fmt.Sprintf("%s%s has the value or the error of Kubernetes", number, suffix), want, got)
 		}
 	}
 }
@@ -152,15 +152,15 @@ func TestBudget(t *testing.T) {
 	double := "{type: string, string: {type: Format, fmt: '%[1]s%[1]s'}}"
 	c := chain(t, "["+strings.Repeat(double+",", 40)+"]")
 	_, err := c.Apply("xxxxxxxxxxxxxxxx", &patch.Budget{})
-	e2e.ErrorHas(t, "error", err, "exceed 16 MiB")
+	e2e.ErrorHas(t, "the result of one transform is limited", err, "exceed 16 MiB")
 	b := &patch.Budget{}
 	text := strings.Repeat("x", 1<<20)
 	format := chain(t, "{type: string, string: {type: Format, fmt: '%s'}}")
 	for range patch.MaxTotal >> 20 {
 		e2e.NoError(t, e2e.Err(format.Apply(text, b)))
 	}
-	e2e.ErrorHas(t, "Apply", e2e.Err(format.Apply(text, b)), "exceeds 256 MiB")
-	e2e.Error(t, "Spend accepted a negative size", b.Spend(-1))
+	e2e.ErrorHas(t, "the results of all transforms are limited", e2e.Err(format.Apply(text, b)), "exceeds 256 MiB")
+	e2e.Error(t, "Spend rejects a negative size", b.Spend(-1))
 }
 
 // FuzzTransform checks that transforms do not panic, and return values of types

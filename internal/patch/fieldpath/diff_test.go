@@ -163,7 +163,7 @@ func TestDiffIsBounded(t *testing.T) {
 			inner[fmt.Sprint(i)] = float64(i)
 		}
 		got := fieldpath.Diff(nil, map[string]any{strings.Repeat("k", 100_000): inner})
-		e2e.Equal(t, "changes with a long path each", 1, len(got))
+		e2e.Equal(t, "the size of all paths together is limited", 1, len(got))
 	})
 }
 
@@ -207,7 +207,7 @@ func FuzzDiff(f *testing.F) {
 		if want := leaves(after); !reflect.DeepEqual(want, got) {
 			t.Errorf("the changes do not lead there:\n%s", cmp.Diff(want, got))
 		}
-		e2e.Equal(t, "result", len(changes), len(fieldpath.Diff(after, before)))
+		e2e.Equal(t, "the reverse diff has as many changes", len(changes), len(fieldpath.Diff(after, before)))
 		if same := fieldpath.Diff(after, after); same != nil {
 			t.Errorf("a value differs from itself: %v", same)
 		}

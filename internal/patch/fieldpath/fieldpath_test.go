@@ -259,6 +259,6 @@ func TestMergePatch(t *testing.T) {
 		for i, text := range tc {
 			e2e.NoError(t, json.Unmarshal([]byte(text), &v[i]))
 		}
-		e2e.Equal(t, fmt.Sprintf("%s with %s", tc[0], tc[1]), v[2], fieldpath.MergePatch(v[0], v[1]))
+		e2e.Equal(t, fmt.Sprintf("%s is patched with %s", tc[0], tc[1]), v[2], fieldpath.MergePatch(v[0], v[1]))
 	}
 }

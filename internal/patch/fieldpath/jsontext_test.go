@@ -18,6 +18,6 @@ func FuzzValidUTF8(f *testing.F) {
 		raw := e2e.Must(json.Marshal(text))(t)
 		var want string
 		e2e.NoError(t, json.Unmarshal(raw, &want))
-		e2e.Equal(t, fmt.Sprintf("%q became", text), want, fieldpath.ValidUTF8(text))
+		e2e.Equal(t, fmt.Sprintf("%q becomes what encoding it as JSON makes of it", text), want, fieldpath.ValidUTF8(text))
 	})
 }

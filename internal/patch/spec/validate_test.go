@@ -58,9 +58,9 @@ func TestErrors(t *testing.T) {
 		}
 		return spec.Invalid("type", "x", "unknown type")
 	})
-	e2e.Equal(t, "error", `list[1].type: Invalid value: "x": unknown type`, fmt.Sprint(second))
-	e2e.Equal(t, "result", `spec.list[1].type: Invalid value: "x": unknown type`, spec.UnderPath("spec", second).Error())
-	e2e.Equal(t, "result", "name: Required value: name is required", spec.Required("name", "name is required").Error())
+	e2e.Equal(t, "the index of the first failing element is in the path", `list[1].type: Invalid value: "x": unknown type`, fmt.Sprint(second))
+	e2e.Equal(t, "the path of an error gets a prefix", `spec.list[1].type: Invalid value: "x": unknown type`, spec.UnderPath("spec", second).Error())
+	e2e.Equal(t, "a required field is an error with its path", "name: Required value: name is required", spec.Required("name", "name is required").Error())
 	if path, text := spec.SplitError(second); path != "list[1].type" || text != `Invalid value: "x": unknown type` {
 		t.Errorf("split into %q and %q", path, text)
 	}
@@ -74,7 +74,7 @@ func TestErrors(t *testing.T) {
 	if got := spec.UnderPath("spec", other); !errors.Is(got, other) || got.Error() != "another" {
 		t.Errorf("UnderPath changed an error without a path to %v", got)
 	}
-	e2e.WantError(t, "UnderPath changed nil to", spec.UnderPath("spec", nil), "")
+	e2e.WantError(t, "UnderPath returns nil for nil", spec.UnderPath("spec", nil), "")
 }
 
 func TestInputValidate(t *testing.T) {
@@ -142,12 +142,12 @@ func TestCompile(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	e := e2e.Must(spec.CompilePattern("b(c+)"))(t)
-	e2e.Equal(t, "result", true, e2e.Must(e.MatchString("abcc"))(t))
+	e2e.Equal(t, "a part of the text can match the pattern", true, e2e.Must(e.MatchString("abcc"))(t))
 	if got, err := e.FindStringSubmatch("abccd"); len(got) != 2 || got[1] != "cc" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
 	slow := e2e.Must(spec.CompilePattern("(?:a?){900}b"))(t)
 	text := strings.Repeat("a", 4<<20)
-	e2e.ErrorHas(t, "MatchString", e2e.Err(slow.MatchString(text)), "too large for a text of 4194304 bytes")
-	e2e.Error(t, "FindStringSubmatch did not limit the search", e2e.Err(slow.FindStringSubmatch(text)))
+	e2e.ErrorHas(t, "the time of a match is limited", e2e.Err(slow.MatchString(text)), "too large for a text of 4194304 bytes")
+	e2e.Error(t, "the time of a search for a submatch is limited", e2e.Err(slow.FindStringSubmatch(text)))
 }
