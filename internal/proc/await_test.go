@@ -57,7 +57,7 @@ func TestMemo(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	e2e.Error(t, "the error was lost", e2e.Err(square(-1)))
+	e2e.Error(t, "an error of the function is returned", e2e.Err(square(-1)))
 	if n := computed.Load(); n != 2 {
 		t.Errorf("two keys were computed %d times", n)
 	}

@@ -14,7 +14,7 @@ import (
 func TestGet(t *testing.T) {
 	env := []string{"A=1", "B=x=y", "A=2", "C", "D="}
 	for key, want := range map[string]string{"A": "2", "B": "x=y", "C": "", "D": "", "E": ""} {
-		e2e.Equal(t, key, want, proc.Getenv(env, key))
+		e2e.Equal(t, "the last value counts for "+key, want, proc.Getenv(env, key))
 	}
 	if got := proc.Getenv([]string{"Path=p"}, "PATH"); (got == "p") != (runtime.GOOS == "windows") {
 		t.Errorf("another spelling gives %q", got)
@@ -31,7 +31,7 @@ func TestLookPath(t *testing.T) {
 	list := func(dirs ...string) []string {
 		return []string{"PATH=" + strings.Join(dirs, string(filepath.ListSeparator))}
 	}
-	e2e.Equal(t, "result", filepath.Join(full, program), e2e.Must(proc.LookPath("xfn-test-program", list(empty, full)))(t))
+	e2e.Equal(t, "the program is found in the second folder of PATH", filepath.Join(full, program), e2e.Must(proc.LookPath("xfn-test-program", list(empty, full)))(t))
 	t.Chdir(full)
 	for reason, env := range map[string][]string{
 		"a folder without the program is skipped": list(empty),

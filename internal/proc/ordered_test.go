@@ -87,7 +87,7 @@ func TestStream(t *testing.T) {
 		}
 		return item
 	}, func(r int) error {
-		e2e.Equal(t, "result", got, r)
+		e2e.Equal(t, "results have the order of the items", got, r)
 		got++
 		if ahead := int(taken.Load()) - got; ahead > limit*16 {
 			t.Errorf("%d items were read ahead", ahead)
@@ -97,6 +97,6 @@ func TestStream(t *testing.T) {
 		}
 		return nil
 	})
-	e2e.ErrorIs(t, "error", err, enough)
-	e2e.Equal(t, "results before the error", last, got)
+	e2e.ErrorIs(t, "the error of the consumer ends the stream", err, enough)
+	e2e.Equal(t, "no result follows the error of the consumer", last, got)
 }

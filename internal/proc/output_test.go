@@ -36,7 +36,7 @@ func TestOutput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := &proc.Output{}
 			for _, text := range tc.writes {
-				e2e.Equal(t, "wrote", len(text), e2e.Must(out.Write([]byte(text)))(t))
+				e2e.Equal(t, tc.reason+": each write is complete", len(text), e2e.Must(out.Write([]byte(text)))(t))
 			}
 			out.Flush()
 			e2e.Equal(t, tc.reason, tc.want, out.Quote())
@@ -46,9 +46,9 @@ func TestOutput(t *testing.T) {
 
 func TestOutputName(t *testing.T) {
 	out := &proc.Output{Name: "words"}
-	e2e.Equal(t, "Quote", "; it wrote no words", out.Quote())
+	e2e.Equal(t, "without output, the quote has the name", "; it wrote no words", out.Quote())
 	fmt.Fprintln(out, "a")
-	e2e.Equal(t, "Quote", "; its last words:\n  a", out.Quote())
+	e2e.Equal(t, "the quote begins with the name", "; its last words:\n  a", out.Quote())
 }
 
 func TestOutputContains(t *testing.T) {

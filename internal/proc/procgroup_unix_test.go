@@ -50,6 +50,6 @@ func TestKillWhole(t *testing.T) {
 	e2e.NoError(t, w.Close())
 	e2e.NoError(t, e2e.Err(io.ReadFull(r, make([]byte, len("here\n")))))
 	cancel()
-	e2e.ErrorHas(t, "the child ended by", e2e.Await(t, cmd.Wait), "killed")
+	e2e.ErrorHas(t, "the canceled command is killed", e2e.Await(t, cmd.Wait), "killed")
 	e2e.NoError(t, e2e.Err(io.Copy(io.Discard, r)))
 }

@@ -42,14 +42,14 @@ func TestWatchdogHeap(t *testing.T) {
 	got := <-exceeded
 	runtime.KeepAlive(values)
 	want := &proc.MemoryError{Activities: []string{`running pipeline step "one"`, `running pipeline step "two"`}, Limit: memoryLimit}
-	e2e.Equal(t, "the error", want, got)
+	e2e.Equal(t, "the error has the running steps, each one once, and no activity that ended", want, got)
 }
 
 func TestWatchdogStack(t *testing.T) {
 	exceeded := startWatchdog(t, &proc.Watchdog{})
 	var got *proc.MemoryError
 	recurse(1<<17, func() { got = <-exceeded })
-	e2e.Equal(t, "the error", &proc.MemoryError{Limit: memoryLimit}, got)
+	e2e.Equal(t, "a large stack exceeds the limit", &proc.MemoryError{Limit: memoryLimit}, got)
 }
 
 // recurse calls itself as often as levels says, with 1 KiB of stack for each call, and

@@ -170,7 +170,7 @@ func TestBuildExplainsOtherLanguages(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "main.py"), "print()\n")
 	err := gobuild.Build(t.Context(), options(t, dir))
-	e2e.ErrorHint(t, "error", err, "expected source code in Go", "another language")
+	e2e.ErrorHint(t, "a folder without Go code is an error whose hint explains other languages", err, "expected source code in Go", "another language")
 }
 
 // TestBuildExplainsCgo checks that the error names a file with func main that is left out because
@@ -195,7 +195,7 @@ func TestBuildExplainsCgo(t *testing.T) {
 
 func TestBuildRefusesMissingDirectory(t *testing.T) {
 	opts := options(t, filepath.Join(t.TempDir(), "gone"))
-	e2e.ErrorHas(t, "an error that names the folder", gobuild.Build(t.Context(), opts), opts.Dir)
+	e2e.ErrorHas(t, "the error names the folder", gobuild.Build(t.Context(), opts), opts.Dir)
 }
 
 // TestBuildBoundsOutput checks that endless output of a compiler fills neither
@@ -236,7 +236,7 @@ func TestBuildStops(t *testing.T) {
 		cancel(stopped)
 	}()
 	opts := options(t, t.TempDir(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	e2e.ErrorIs(t, "Build", gobuild.Build(ctx, opts), stopped)
+	e2e.ErrorIs(t, "Build returns the cause of its context", gobuild.Build(ctx, opts), stopped)
 	e2e.Empty(t, filepath.Dir(opts.Output))
 	assertGone(t, ready)
 }
@@ -267,5 +267,5 @@ func TestBuildAppliesFlags(t *testing.T) {
 	}
 	opts = options(t, dir)
 	opts.Flags = []string{"-nonsense"}
-	e2e.ErrorHas(t, "go's own words", gobuild.Build(t.Context(), opts), "-nonsense")
+	e2e.ErrorHas(t, "the error has the message of go", gobuild.Build(t.Context(), opts), "-nonsense")
 }
