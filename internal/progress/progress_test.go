@@ -22,7 +22,7 @@ func TestFunc(t *testing.T) {
 		{Kind: progress.Warning, Text: "c"},
 		{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2},
 	}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "each method sends an event of its kind", want, got)
 }
 
 // TestLate checks that only an operation that takes longer than Silence is announced.
@@ -36,7 +36,7 @@ func TestLate(t *testing.T) {
 		stop()
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		e2e.Equal(t, "result", []progress.Event{{Kind: progress.Note, Text: "slow"}}, got)
+		e2e.Equal(t, "only the operation that takes longer than Silence is announced", []progress.Event{{Kind: progress.Note, Text: "slow"}}, got)
 	})
 }
 
@@ -56,7 +56,7 @@ func TestPlain(t *testing.T) {
 		{Kind: progress.Step, Text: "a"},
 		{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2},
 	}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "only steps and bytes pass through a plain function", want, got)
 	if progress.FromPlain(nil) != nil {
 		t.Error("no function became a Func")
 	}
