@@ -212,5 +212,5 @@ func agree(t *testing.T, reference reference, def *schema.Definition, text strin
 	slices.Sort(want)
 	want = slices.Compact(want)
 	slices.Sort(got)
-	e2e.Equal(t, text, want, got)
+	e2e.Equal(t, "the faults are those of the API server: "+text, want, got)
 }

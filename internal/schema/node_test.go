@@ -78,12 +78,12 @@ func TestNode(t *testing.T) {
 
 func TestNodeDetails(t *testing.T) {
 	n, _ := root(t, `{type: object, required: [b, gone], properties: {b: {type: string, enum: [x, z]}, a: {type: string, default: z}, c: {type: object, additionalProperties: {type: integer}}}}`).Field("spec")
-	e2e.Equal(t, "names", []string{"a", "b", "c"}, n.Named())
+	e2e.Equal(t, "all properties are named in sorted order", []string{"a", "b", "c"}, n.Named())
 	for name, want := range map[string]bool{"a": true, "b": true, "c": false, "d": false} {
-		e2e.Equal(t, fmt.Sprintf("always %q", name), want, n.Always(name))
+		e2e.Equal(t, fmt.Sprintf("only required and defaulted properties always exist: %q", name), want, n.Always(name))
 	}
 	b, _ := n.Field("b")
-	e2e.Equal(t, "values", []any{"x", "z"}, b.Enum())
+	e2e.Equal(t, "an enum has all its values", []any{"x", "z"}, b.Enum())
 	if _, ok := n.Rest(); ok {
 		t.Error("an object with properties has other fields")
 	}
@@ -102,7 +102,7 @@ func TestTypesInWords(t *testing.T) {
 		schema.Any: "a value of any type", schema.Any &^ schema.Null: "a value of any type", schema.Number: "a number",
 		schema.Fraction: "a number", schema.Null: "null", schema.Object | schema.Array | schema.Boolean: "a boolean or an object or an array",
 	} {
-		e2e.Equal(t, "String", want, types.String())
+		e2e.Equal(t, "types are described in words", want, types.String())
 	}
 }
 

@@ -86,7 +86,7 @@ func TestValidate(t *testing.T) {
 			before := fmt.Sprint(obj)
 			found := e2e.Must(def.Validate(t.Context(), obj, schema.Options{}))(t)
 			e2e.Equal(t, tc.reason, append([]string{}, tc.want...), lines(found))
-			e2e.Equal(t, "the object was changed to", before, fmt.Sprint(obj))
+			e2e.Equal(t, "Validate does not change the object", before, fmt.Sprint(obj))
 		})
 	}
 }
@@ -173,19 +173,19 @@ func TestValidateLongListAllocations(t *testing.T) {
 func TestValidateMetadata(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
 	found := e2e.Must(def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {nam: w}, sepc: {}}`), schema.Options{}))(t)
-	e2e.Equal(t, "faults", []string{"metadata.nam: unknown field", "sepc: unknown field"}, lines(found))
+	e2e.Equal(t, "unknown fields of the object and its metadata are faults", []string{"metadata.nam: unknown field", "sepc: unknown field"}, lines(found))
 }
 
 func TestValidateMetadataInWords(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
 	found := e2e.Must(def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, namespace: yes}}`), schema.Options{}))(t)
-	e2e.Equal(t, "without names of Go types", []string{"metadata.namespace: cannot be a bool"}, lines(found))
+	e2e.Equal(t, "the fault has no names of Go types", []string{"metadata.namespace: cannot be a bool"}, lines(found))
 }
 
 func TestServes(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
 	for version, want := range map[string]string{"v1": "<nil>", "v0": "version v0: not served", "v2": "version v2 does not exist; the versions are v1, v0"} {
-		e2e.Equal(t, fmt.Sprintf("version %s", version), want, fmt.Sprint(def.Serves(version)))
+		e2e.Equal(t, fmt.Sprintf("only the served version is valid: %s", version), want, fmt.Sprint(def.Serves(version)))
 	}
 	e2e.Error(t, "an object of a missing version was validated", e2e.Err(def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v2, kind: Widget}`), schema.Options{})))
 }
@@ -258,7 +258,7 @@ func TestUndeclaredColumns(t *testing.T) {
 			}
 			e2e.Equal(t, path+": the field of the fault", "spec.versions[0].additionalPrinterColumns[0].jsonPath", f.Field)
 		}
-		e2e.Equal(t, path, want, got)
+		e2e.Equal(t, path+": only an undeclared field is a fault, with the most similar field", want, got)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestAnyMetadata(t *testing.T) {
 
 func TestCheckWithoutSchema(t *testing.T) {
 	def := definition(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: gold.test, scope: Cluster, names: {kind: A}, versions: [{name: v1, served: true, storage: true}]}}`)
-	e2e.Equal(t, "faults", []string{"spec.versions[0].schema.openAPIV3Schema: is required: schemas are required"}, lines(def.Check(t.Context())))
+	e2e.Equal(t, "a version without a schema is a fault", []string{"spec.versions[0].schema.openAPIV3Schema: is required: schemas are required"}, lines(def.Check(t.Context())))
 	e2e.Error(t, "an object was validated without a schema", e2e.Err(def.Validate(t.Context(), e2e.Object(t, `{apiVersion: gold.test/v1, kind: A}`), schema.Options{})))
 }
 
@@ -334,7 +334,7 @@ func TestImmutable(t *testing.T) {
 	}
 	update := schema.Options{Old: widget("{size: 1}")}
 	e2e.Equal(t, "a new object may have any value", []string{}, lines(validate(schema.Options{}, "{size: 2}")))
-	e2e.Equal(t, "an update must not change it", []string{"spec.size: is fixed"}, lines(validate(update, "{size: 2}")))
+	e2e.Equal(t, "an update must not change a fixed field", []string{"spec.size: is fixed"}, lines(validate(update, "{size: 2}")))
 	if found := validate(schema.Options{}, "{size: big}"); !found[len(found)-1].Unchecked {
 		t.Errorf("got %v, expected a fault that rules were not checked", found)
 	}

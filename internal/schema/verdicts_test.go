@@ -47,7 +47,7 @@ func (c verdict) check(t *testing.T, xrds []map[string]any) {
 				continue
 			}
 			got := e2e.Must(def.Stored(c.XR))(t)
-			e2e.Equal(t, "stored", c.Stored, ownFields(got))
+			e2e.Equal(t, c.Reason, c.Stored, ownFields(got))
 			if c.Namespace != nil && def.Namespaced != (*c.Namespace != "") {
 				t.Errorf("want the namespace %q, but namespaced is %t", *c.Namespace, def.Namespaced)
 			}

@@ -84,7 +84,7 @@ func TestDefaultWithoutSchema(t *testing.T) {
 	x := e2e.Must(schema.NewXRD(e2e.Object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {group: gold.test, names: {kind: XWidget}, defaultCompositionUpdatePolicy: Manual, versions: [{name: v1}]}}`)))(t)
 	xr := &unstructured.Unstructured{Object: e2e.Object(t, `{apiVersion: gold.test/v1, kind: XWidget, spec: {}}`)}
 	e2e.NoError(t, x.Default(xr))
-	e2e.Equal(t, "result", map[string]any{"compositionUpdatePolicy": "Manual"}, xr.Object["spec"])
+	e2e.Equal(t, "the update policy has the default of the XRD", map[string]any{"compositionUpdatePolicy": "Manual"}, xr.Object["spec"])
 }
 
 func TestDefines(t *testing.T) {
@@ -187,6 +187,6 @@ func TestNewIgnoresCapitals(t *testing.T) {
 			t.Errorf("%s: got the group %q and the versions %q, want none", spec, def.GroupKind.Group, def.Versions())
 		}
 		want := []string{"spec.scope: is required", "spec.versions: must have exactly one version marked as storage version"}
-		e2e.Equal(t, "faults", want, lines(def.Check(t.Context())))
+		e2e.Equal(t, "fields with other capitals count as missing", want, lines(def.Check(t.Context())))
 	}
 }

@@ -46,7 +46,7 @@ func TestGenerate(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			xrd := objects(t, strings.TrimSuffix(path, ".crds.yaml")+".yaml")[0]
 			got := e2e.Must(crd.Generate(xrd))(t)
-			e2e.Equal(t, "other CRDs", objects(t, path), got, undescribed)
+			e2e.Equal(t, "the CRDs are those of Crossplane", objects(t, path), got, undescribed)
 		})
 	}
 }
@@ -60,7 +60,7 @@ func TestWithSecretStores(t *testing.T) {
 		for _, was := range objects(t, filepath.Join("testdata/xrd", path+".crds.yaml")) {
 			before := runtime.DeepCopyJSON(was)
 			is := crd.WithSecretStores(was)
-			e2e.Equal(t, path, before, was)
+			e2e.Equal(t, path+": WithSecretStores does not change its argument", before, was)
 			versions, _, _ := unstructured.NestedSlice(is, "spec", "versions")
 			field, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties", "publishConnectionDetailsTo")
 			if field == nil {
@@ -70,7 +70,7 @@ func TestWithSecretStores(t *testing.T) {
 			text := map[string]any{"type": "string"}
 			texts := map[string]any{"type": "object", "additionalProperties": text}
 			// This is the schema in CompositeResourceSpecProps of Crossplane v1.20.
-			e2e.Equal(t, path, map[string]any{
+			e2e.Equal(t, path+": the field has the schema of Crossplane v1.20", map[string]any{
 				"type": "object", "required": []any{"name"},
 				"properties": map[string]any{
 					"name":      text,
@@ -78,9 +78,9 @@ func TestWithSecretStores(t *testing.T) {
 					"metadata":  map[string]any{"type": "object", "properties": map[string]any{"labels": texts, "annotations": texts, "type": text}},
 				},
 			}, field)
-			e2e.Equal(t, path, is, crd.WithSecretStores(is))
+			e2e.Equal(t, path+": the field is added once", is, crd.WithSecretStores(is))
 		}
-		e2e.Equal(t, path, want, got)
+		e2e.Equal(t, path+": only the CRDs of Crossplane v1 get the field", want, got)
 	}
 }
 

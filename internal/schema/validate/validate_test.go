@@ -233,7 +233,7 @@ func TestNamespaceRequired(t *testing.T) {
 	v := validate.New(definitions(t, platform), validate.Options{Composition: checked})
 	got := statusLines(t, v, "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu}")
 	want := []string{"1 XBucket b: invalid", "  3 metadata.namespace: Required value", "  1 " + unchecked}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "a namespaced object needs a namespace", want, got)
 }
 
 func TestOld(t *testing.T) {
@@ -305,7 +305,7 @@ func TestObjects(t *testing.T) {
 		":0 d no schema [the definition of its kind at defs.yaml:48 is invalid]",
 		":0  invalid [json: unsupported value: NaN]",
 	}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "each object has the result of its validation", want, got)
 }
 
 func TestComposedBy(t *testing.T) {
@@ -347,7 +347,7 @@ func TestDeepSchema(t *testing.T) {
 	object := "apiVersion: example.org/v1\nkind: D\nmetadata: {name: d}\n"
 	got := statusLines(t, v, object+"a: "+strings.Repeat("{a: ", depth-1)+"x"+strings.Repeat("}", depth-1)+"\n---\n"+object+"a: {a: {b: 1}}\n")
 	want := []string{"1 D d: valid", "6 D d: invalid", `  9 unknown field "a.a.b"`}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "an object is validated at any depth of the schema", want, got)
 }
 
 // appDocuments returns n objects of the kind that testdata/apps.yaml defines,
@@ -372,17 +372,17 @@ func TestOrder(t *testing.T) {
 	n := 0
 	enough := errors.New("enough")
 	err = v.Documents(t.Context(), appDocuments(1000), func(r validate.Result) error {
-		e2e.Equal(t, "result", fmt.Sprintf("app-%d", n), r.Name)
+		e2e.Equal(t, "results have the order of the documents", fmt.Sprintf("app-%d", n), r.Name)
 		if n++; n == 500 {
 			return enough
 		}
 		return nil
 	})
-	e2e.ErrorIs(t, "error", err, enough)
-	e2e.Equal(t, "calls", 500, n)
+	e2e.ErrorIs(t, "the error of the callback ends the validation", err, enough)
+	e2e.Equal(t, "no result follows the error of the callback", 500, n)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough)
-	e2e.ErrorIs(t, "Documents", v.Documents(ctx, appDocuments(10), func(validate.Result) error { return nil }), enough)
+	e2e.ErrorIs(t, "validation returns the cause of its context", v.Documents(ctx, appDocuments(10), func(validate.Result) error { return nil }), enough)
 }
 
 // TestXRDOnce checks that the faults of an XRD are reported once for its two kinds.
@@ -407,6 +407,6 @@ func TestCancelInList(t *testing.T) {
 		cancel(enough)
 		return nil
 	})
-	e2e.ErrorIs(t, "error", err, enough)
-	e2e.Equal(t, "calls", 1, n)
+	e2e.ErrorIs(t, "validation of a list returns the cause of its context", err, enough)
+	e2e.Equal(t, "no result follows the end of the context", 1, n)
 }
