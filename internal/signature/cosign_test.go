@@ -44,7 +44,7 @@ func TestMadeByCosign(t *testing.T) {
 			if i == j {
 				want = 1
 			}
-			e2e.Equal(t, fmt.Sprintf("signatures by %s", name), want, k.Count([]signature.Signature{s}, cosignedDigest))
+			e2e.Equal(t, fmt.Sprintf("only the key that signed accepts the signature: %s", name), want, k.Count([]signature.Signature{s}, cosignedDigest))
 		}
 	}
 }
@@ -53,10 +53,10 @@ func TestMadeByCosign(t *testing.T) {
 // keeps the signature layers of cosign.
 func TestJoinCosign(t *testing.T) {
 	s := e2e.Must(e2e.Must(signature.ParsePrivateKey(file(t, "cosign.key"), []byte("s3cret")))(t).Sign(repo(t), cosignedDigest))(t)
-	e2e.Equal(t, "-cosign +ours", string(file(t, "payload.json")), string(s.Payload))
+	e2e.Equal(t, "the payload is that of cosign", string(file(t, "payload.json")), string(s.Payload))
 	before, img := cosigned(t), e2e.Must(signature.Append(cosigned(t), s))(t)
 	m, old := e2e.Must(img.Manifest())(t), e2e.Must(before.Manifest())(t)
-	e2e.Equal(t, "cosign's layers changed", old.Layers, m.Layers[:3])
+	e2e.Equal(t, "the layers of cosign are kept", old.Layers, m.Layers[:3])
 	theirs := e2e.Must(signature.ParsePublicKey(file(t, "cosign.pub")))(t)
 	e2e.Equal(t, "the signatures that cosign's public key verifies", 2, theirs.Count(e2e.Must(signature.Read(img))(t), cosignedDigest))
 }

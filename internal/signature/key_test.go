@@ -179,7 +179,7 @@ func FuzzKey(f *testing.F) {
 			return
 		}
 		s := e2e.Must(k.Sign(repo(t), digest))(t)
-		e2e.Equal(t, "the public key rejects the signature", 1, k.Public().Count([]signature.Signature{s}, digest))
+		e2e.Equal(t, "the public key accepts the signature", 1, k.Public().Count([]signature.Signature{s}, digest))
 	})
 }
 
@@ -198,7 +198,7 @@ func TestGenerate(t *testing.T) {
 		read := e2e.Must(signature.ParsePrivateKey(text, []byte(password)))(t)
 		public := e2e.Must(signature.ParsePublicKey(e2e.Must(k.Public().PEM())(t)))(t)
 		s := e2e.Must(read.Sign(repo(t), cosignedDigest))(t)
-		e2e.Equal(t, fmt.Sprintf("with password %q", password), 1, public.Count([]signature.Signature{s}, cosignedDigest))
-		e2e.Equal(t, "with another password, the error", "the password is wrong", fmt.Sprint(e2e.Err(signature.ParsePrivateKey(text, []byte("other")))))
+		e2e.Equal(t, fmt.Sprintf("the key with password %q signs as before", password), 1, public.Count([]signature.Signature{s}, cosignedDigest))
+		e2e.Equal(t, "another password is an error", "the password is wrong", fmt.Sprint(e2e.Err(signature.ParsePrivateKey(text, []byte("other")))))
 	}
 }

@@ -42,9 +42,9 @@ func TestLogAdd(t *testing.T) {
 		if time.Since(at).Abs() > time.Hour {
 			t.Errorf("the log added the entry at %s", at)
 		}
-		e2e.Equal(t, "for another entry, the error", "the entry is about another signature", fmt.Sprint(e2e.Err(l.Key.Verify(bundle, logEntry(t)))))
+		e2e.Equal(t, "another entry is an error", "the entry is about another signature", fmt.Sprint(e2e.Err(l.Key.Verify(bundle, logEntry(t)))))
 	}
-	e2e.Equal(t, "the entries of the log", 6, served.Len())
+	e2e.Equal(t, "each new signature has an entry in the log", 6, served.Len())
 }
 
 // Add returns an error for each lie of a log.

@@ -35,13 +35,13 @@ const document = `{"critical":{"identity":{"docker-reference":"registry.example.
 
 func TestTag(t *testing.T) {
 	want := "registry.example.org/acme/hello:sha256-" + digest.Hex + ".sig"
-	e2e.Equal(t, "Name", want, signature.Tag(repo(t), digest).Name())
+	e2e.Equal(t, "the tag has the digest of the signed image", want, signature.Tag(repo(t), digest).Name())
 }
 
 // Sign creates exactly the payload that cosign creates.
 func TestSign(t *testing.T) {
 	s := e2e.Must(remotetest.Key(t).Sign(repo(t), digest))(t)
-	e2e.Equal(t, "result", fmt.Sprintf(document, digest), string(s.Payload))
+	e2e.Equal(t, "the payload is that of cosign", fmt.Sprintf(document, digest), string(s.Payload))
 }
 
 // Signatures with each hash function that cosign has used for the kind of key are valid.
