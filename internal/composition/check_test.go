@@ -229,7 +229,7 @@ func TestProblemIsAnError(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	const want = `dir/c.yaml:12: spec.pipeline[0].functionRef.name: the step "one" has no function name`
-	e2e.Equal(t, "Error", want, problem.Error())
+	e2e.Equal(t, "the text of a problem has its file, line and field", want, problem.Error())
 }
 
 // TestGoldenCompositions checks the Compositions of the golden cases. The map want has the
@@ -269,7 +269,7 @@ func TestGoldenCompositions(t *testing.T) {
 			}) {
 				got = append(got, p.Kind)
 			}
-			e2e.Equal(t, "result", want[name], got)
+			e2e.Equal(t, "only golden cases that test a problem have one", want[name], got)
 		})
 	}
 }

@@ -108,7 +108,7 @@ spec:
 			got := e2e.Must(composition.FromClaim(claim, definition(t, xrdFor("v1", "XWidget", offersWidgets))))(t)
 			e2e.Equal(t, tc.reason, object(t, tc.want), got)
 			got.Object["spec"].(map[string]any)["compositionSelector"] = "changed"
-			e2e.Equal(t, "the claim was changed", before, claim)
+			e2e.Equal(t, "the conversion does not change the claim", before, claim)
 		})
 	}
 }
@@ -141,7 +141,7 @@ func TestFromClaimNames(t *testing.T) {
 			if faults := validation.IsDNS1123Subdomain(got); len(got) > 63 || len(faults) > 0 {
 				t.Errorf("%s: %q is not a valid name: %v", tc.reason, got, faults)
 			}
-			e2e.Equal(t, "two runs named it", got, nameOf(tc.name, tc.namespace))
+			e2e.Equal(t, "a claim gives the same name in each run", got, nameOf(tc.name, tc.namespace))
 			if seen[got] {
 				t.Errorf("%s: another has the name %q", tc.reason, got)
 			}

@@ -72,7 +72,7 @@ func TestParseFeatures(t *testing.T) {
 	} {
 		got, err := composition.ParseFeatures([]string{given})
 		if want == "" {
-			e2e.ErrorHas(t, given, err, "expected NAME=true or NAME=false, got ")
+			e2e.ErrorHas(t, fmt.Sprintf("%q needs a name and a boolean", given), err, "expected NAME=true or NAME=false, got ")
 			continue
 		}
 		if _, ok := got[want]; err != nil || !ok || len(got) != 1 || !got.Off(want) {

@@ -75,5 +75,5 @@ spec:
 		`DuplicateStep op.yaml:14: spec.operationTemplate.spec.pipeline[1].step: the name "a" is also the name of spec.pipeline[0]`,
 		`UnknownFunction op.yaml:15: spec.operationTemplate.spec.pipeline[1].functionRef.name: the step "a" calls the function "nobody", which was not found`,
 	}
-	e2e.Equal(t, "result", strings.Join(want, "\n"), strings.Join(got, "\n"))
+	e2e.Equal(t, "problems have the paths and lines of the Operation", strings.Join(want, "\n"), strings.Join(got, "\n"))
 }

@@ -272,7 +272,7 @@ func TestIntegrityRules(t *testing.T) {
 			if tc.input != "" {
 				got = append(got, lines(check.Composition(t.Context(), entry(t, pipeline(tc.input)), options(known(t).Definition, check.Warn)))...)
 			}
-			e2e.Equal(t, "result", tc.want, got)
+			e2e.Equal(t, "the broken rule is reported", tc.want, got)
 		})
 	}
 }
@@ -291,7 +291,7 @@ func TestPipelineRules(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := lines(check.Composition(t.Context(), entry(t, tc.text), options(known(t).Definition, check.Warn)))
-			e2e.Equal(t, "result", []string{tc.want}, got)
+			e2e.Equal(t, "the broken rule is reported", []string{tc.want}, got)
 		})
 	}
 }

@@ -51,8 +51,8 @@ func TestModes(t *testing.T) {
 					warnings = append(warnings, string(p.Kind))
 				}
 			}
-			e2e.Equal(t, "problems", []string{missing, aware, integrity}, kinds)
-			e2e.Equal(t, "warnings", tc.warnings, warnings)
+			e2e.Equal(t, "each mode reports all problems", []string{missing, aware, integrity}, kinds)
+			e2e.Equal(t, "the mode decides which problems are warnings", tc.warnings, warnings)
 		})
 	}
 	t.Run("no mode", func(t *testing.T) {

@@ -244,7 +244,7 @@ func TestBase(t *testing.T) {
 		"44 spec.pipeline[0].input.resources[6].base: InvalidInput: no API server has kind Deploymnt of apps/v1, did you mean Deployment?",
 	}
 	got := short(lines(check.Composition(t.Context(), entry(t, text), options(known(t).Definition, check.Strict))))
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "each invalid field of a base is reported, and missing fields are not", want, got)
 }
 
 // TestPlaces checks patches outside of templates, and templates without a base.
@@ -345,5 +345,5 @@ func TestLegacySchemas(t *testing.T) {
 		"24 spec.resources[0].connectionDetails[0].fromFieldPath: NoSuchField: MR has no field status.none",
 	}
 	got := short(lines(check.Composition(t.Context(), entry(t, text), options(known(t).Definition, check.Strict))))
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "problems have the lines and fields of the legacy Composition", want, got)
 }

@@ -125,7 +125,7 @@ const emptyStep = "[{step: patch-and-transform, functionRef: {name: function-pat
 func TestConvertWithoutSpec(t *testing.T) {
 	got, _, err := legacy.Convert(e2e.Object(t, "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\n"), legacy.Names{})
 	e2e.NoError(t, err)
-	e2e.Equal(t, "result", e2e.Object(t, "mode: Pipeline\npipeline: "+emptyStep), got["spec"])
+	e2e.Equal(t, "a Composition without a spec becomes a pipeline with an empty step", e2e.Object(t, "mode: Pipeline\npipeline: "+emptyStep), got["spec"])
 }
 
 // TestConvert converts a Composition that has all fields. Fields that the
@@ -177,11 +177,11 @@ func TestConvert(t *testing.T) {
     functionRef: {name: after}
     input: {apiVersion: acme.test/v1, kind: Config, big: 9007199254740993}
 `)
-	e2e.Equal(t, "pipeline", want, got)
+	e2e.Equal(t, "the pipeline has the fields of the mode Resources, and other fields are kept", want, got)
 	if len(notes) != 1 || notes[0].Field != "spec.functions[0].container.image" {
 		t.Errorf("want only notes about the function, got %v", notes)
 	}
-	e2e.Equal(t, "the original was changed", before, obj)
+	e2e.Equal(t, "Convert does not change its argument", before, obj)
 	if _, _, err := legacy.Convert(got, legacy.Names{}); !errors.Is(err, legacy.ErrNotLegacy) {
 		t.Errorf("a pipeline is converted again: %v", err)
 	}

@@ -125,13 +125,13 @@ environment:
   patches:
   - {type: FromCompositeFieldPath, fromFieldPath: a, transforms: [{type: string, string: {type: Format, fmt: '%d'}}]}
 `)
-	e2e.Equal(t, "input", want, got)
+	e2e.Equal(t, "patches get the defaults and types of the function's input", want, got)
 	wantNotes := []string{
 		"spec.patchSets[0].patches[1].patchSetName: unknown field: the API server drops it",
 		"spec.environment.patches[0].patchSetName: unknown field: the API server drops it",
 		"spec.environment.patches[0].transforms[0].string.fmt: function-patch-and-transform decodes each number as a float, which %d does not print as an integer: use %.0f",
 	}
-	e2e.Equal(t, "notes", wantNotes, notes)
+	e2e.Equal(t, "each field that is lost or works differently has a note", wantNotes, notes)
 }
 
 // TestEnvironment checks the input of function-environment-configs.
@@ -182,7 +182,7 @@ func TestFunctions(t *testing.T) {
 - {step: My cool_Function, functionRef: {name: my-cool-function}, input: {apiVersion: acme.test/v1, kind: Config}}
 - {step: '...', functionRef: {name: function}}
 `)
-	e2e.Equal(t, "pipeline", want, pipeline)
+	e2e.Equal(t, "each alpha function becomes a step", want, pipeline)
 	var fields []string
 	for _, n := range notes {
 		field, _, _ := strings.Cut(n, ": ")
@@ -192,5 +192,5 @@ func TestFunctions(t *testing.T) {
 		"[0].container.image", "[0].container.imagePullPolicy", "[0].container.imagePullSecrets", "[0].container.timeout",
 		"[0].container.network", "[0].container.resources", "[0].container.runner", "[1].container.image",
 	}
-	e2e.Equal(t, "notes", wantFields, fields)
+	e2e.Equal(t, "each setting of a container has a note", wantFields, fields)
 }

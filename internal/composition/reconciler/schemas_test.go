@@ -74,7 +74,7 @@ func TestSchemasThatMultiply(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&b, `, n%d: {items: {$ref: "#/components/schemas/n%d"}, additionalProperties: {$ref: "#/components/schemas/n%d"}}`, i, i+1, i+1)
 	}
-	e2e.ErrorHas(t, "Check", schemas(t, b.String()).Check(), "the schema of Depot has more than")
+	e2e.ErrorHas(t, "the size of a schema with resolved references is limited", schemas(t, b.String()).Check(), "the schema of Depot has more than")
 }
 
 // TestSchemasThatReferToEachOther checks a document that is too large because of b, which
@@ -87,5 +87,5 @@ func TestSchemasThatReferToEachOther(t *testing.T) {
 	text := fmt.Sprintf(`a: {%s, properties: {b: {$ref: "#/components/schemas/b"}%s}}`, depot, refs.String())
 	text += `, b: {items: {$ref: "#/components/schemas/c"}, enum: [` + strings.Repeat("0, ", 1000) + `0]}`
 	text += `, c: {items: {$ref: "#/components/schemas/b"}}`
-	e2e.ErrorHas(t, "Check", schemas(t, text).Check(), "the schema of Depot has more than")
+	e2e.ErrorHas(t, "the size of schemas that refer to each other is limited", schemas(t, text).Check(), "the schema of Depot has more than")
 }
