@@ -58,14 +58,14 @@ functions:
 		return result
 	}
 	first := reconcile(database + user)
-	e2e.Equal(t, "ready", []bool{false, true}, []bool{first.Composed[0].Ready, first.Composed[1].Ready})
+	e2e.Equal(t, "the resource of the template is not ready, and the one of the function is", []bool{false, true}, []bool{first.Composed[0].Ready, first.Composed[1].Ready})
 	second := reconcile(database + user)
-	e2e.Equal(t, "nothing has changed", first.Output(nil), second.Output(nil))
+	e2e.Equal(t, "the output of an unchanged reconcile stays the same", first.Output(nil), second.Output(nil))
 	reconcile(database)
 	want := []string{
 		"dry-run create Database x-00001", "patch application/merge-patch+json XDatabase x", "create Database x-00001", "create User x-user",
 		"patch application/merge-patch+json XDatabase x", "patch application/merge-patch+json Database x-00001", "patch application/merge-patch+json User x-user",
 		"delete User x-user", "patch application/merge-patch+json XDatabase x", "patch application/merge-patch+json Database x-00001",
 	}
-	e2e.Equal(t, "calls", want, store.Calls())
+	e2e.Equal(t, "each reconcile patches what exists, and the third deletes the user", want, store.Calls())
 }

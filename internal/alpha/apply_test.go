@@ -179,7 +179,7 @@ func TestMarks(t *testing.T) {
 		"labels": {"a": "b", "crossplane.io/composite": "stall", "crossplane.io/claim-name": "claim", "crossplane.io/claim-namespace": "market"},
 		"ownerReferences": [{"apiVersion": "v1", "kind": "Box", "name": "b", "uid": "u"},
 			{"apiVersion": "shop.gold.test/v1", "kind": "XStall", "name": "stall", "uid": "uid-xr", "controller": true, "blockOwnerDeletion": true}]}`
-	e2e.Equal(t, "metadata", value(t, want), roundTripUnsorted(t, p.stored("Till", "t")["metadata"]))
+	e2e.Equal(t, "a resource has the labels, annotations and owner that Crossplane sets", value(t, want), roundTripUnsorted(t, p.stored("Till", "t")["metadata"]))
 }
 
 func roundTripUnsorted(t *testing.T, v any) any {

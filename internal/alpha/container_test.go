@@ -41,7 +41,7 @@ func TestRunnerFunc(t *testing.T) {
 	var r alpha.ContainerRunner = alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		return append([]byte(req.Image+": "), req.Input...), nil
 	})
-	e2e.Equal(t, "result", "a: b", string(e2e.Must(r.RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Input: []byte("b")}))(t)))
+	e2e.Equal(t, "a ContainerRunnerFunc calls the function", "a: b", string(e2e.Must(r.RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Input: []byte("b")}))(t)))
 }
 
 // TestVectorsByRunner runs the golden cases with functions that are called by

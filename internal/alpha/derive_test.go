@@ -116,7 +116,7 @@ func TestConnectionDetails(t *testing.T) {
 		"PathUnset":   {reason: "FromFieldPath requires a path", details: `{name: a, type: FromFieldPath}`, err: till + `connection detail of type "FromFieldPath" fromFieldPath is not set`},
 		"Template":    {reason: "the type of a template's connection detail is inferred", template: `connectionDetails: [{name: a, value: v}, {fromConnectionSecretKey: key}, {name: b, fromFieldPath: spec.drawers}]`, want: map[string]string{"a": "v", "key": "v", "b": "2"}},
 		"Over":        {reason: "a function's connection detail overrides a template's", details: `{name: a, type: FromValue, value: f}`, template: `connectionDetails: [{name: a, value: v}]`, want: map[string]string{"a": "f"}},
-		"NothingThen": {reason: "none, none", want: map[string]string{}},
+		"NothingThen": {reason: "without connection details, the result has none", want: map[string]string{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -153,5 +153,5 @@ func TestConnectionDetailsAreReplaced(t *testing.T) {
 			io.Desired.Composite.ConnectionDetails = []fnio.ExplicitConnectionDetail{{Name: "new", Value: "n"}}
 		}},
 	}.run(t).ok(t)
-	e2e.Equal(t, "result", map[string][]byte{"new": []byte("n")}, p.ConnectionDetails)
+	e2e.Equal(t, "only the connection details that the function returns are left", map[string][]byte{"new": []byte("n")}, p.ConnectionDetails)
 }

@@ -120,10 +120,10 @@ spec: {claimRef: {name: claim, namespace: market}, writeConnectionSecretToRef: {
 		}, w.runner(t, p), store)
 		e2e.NoError(t, err)
 		want := []string{"delete Box dropped", "patch application/merge-patch+json XStall stall", "patch application/merge-patch+json Box kept"}
-		e2e.Equal(t, "calls", want, store.Calls())
+		e2e.Equal(t, "a resource that is no longer desired is deleted, and the existing one is patched", want, store.Calls())
 		e2e.Equal(t, "other objects are not changed", "v", string(result.ConnectionDetails["key"]))
 		wantLabels := map[string]string{"crossplane.io/composite": "stall", "crossplane.io/claim-name": "claim", "crossplane.io/claim-namespace": "market"}
-		e2e.Equal(t, "labels", wantLabels, result.Composed[0].Desired.GetLabels())
+		e2e.Equal(t, "the desired resource has the labels of the composite resource and the claim", wantLabels, result.Composed[0].Desired.GetLabels())
 		refs := xr.Object["spec"].(map[string]any)["resourceRefs"].([]any)
 		if diff := cmp.Diff(map[string]any{"apiVersion": "v1", "kind": "Box", "name": "kept"}, refs[0]); diff != "" || len(refs) != 3 {
 			t.Errorf("the XR refers to all observed resources (-want +got):\n%s", diff)

@@ -203,8 +203,8 @@ func TestTypeIsLookedAtInItsTurn(t *testing.T) {
 		functions: map[string]func(*fnio.FunctionIO){"echo": echo},
 	}.run(t)
 	p.failed(t, "only the type Container is supported", `cannot run Composition Function pipeline: cannot run function "b": unsupported function type "Wasm"`)
-	e2e.Equal(t, "the hint", "the only type is Container", string(hint.Of(p.err)))
-	e2e.Equal(t, "calls", 1, len(p.requests))
+	e2e.Equal(t, "the hint names the supported type", "the only type is Container", string(hint.Of(p.err)))
+	e2e.Equal(t, "the function before the unsupported one is called", 1, len(p.requests))
 }
 
 func TestInputIsBounded(t *testing.T) {

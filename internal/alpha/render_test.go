@@ -84,7 +84,7 @@ func TestRender(t *testing.T) {
 		io.Results = []fnio.Result{{Severity: fnio.Warning, Message: "odd"}}
 	}), req, resources(t, ownSecret, boltSecret, bolt, kept))
 	e2e.NoError(t, err)
-	e2e.Equal(t, "the XR was changed", before, req.XR)
+	e2e.Equal(t, "Render does not change the XR", before, req.XR)
 	var names []string
 	for _, o := range seen.Observed.Resources {
 		names = append(names, o.Name)
@@ -95,7 +95,7 @@ func TestRender(t *testing.T) {
 	for _, doc := range append(got.Composed, got.Results...) {
 		kinds = append(kinds, doc["kind"])
 	}
-	e2e.Equal(t, "kinds of documents", []any{"XWidget", "ConnectionDetails", "Bolt", "Result"}, kinds)
+	e2e.Equal(t, "each kind of document is in the output", []any{"XWidget", "ConnectionDetails", "Bolt", "Result"}, kinds)
 	if _, ok := got.XR["spec"]; ok {
 		t.Errorf("the XR is printed with %v", got.XR["spec"])
 	}
@@ -158,7 +158,7 @@ func TestRenderLeftBehind(t *testing.T) {
 		req := renderRequest(t)
 		req.LiteralDeletion = literal
 		got := e2e.Must(alpha.Render(t.Context(), functionOf(t, func(io *fnio.FunctionIO) { io.Desired.Resources = nil }), req, resources(t, bolt)))(t)
-		e2e.Equal(t, fmt.Sprintf("literal %v", literal), want, [2]string{strings.Join(got.Notes, "\n"), strings.Join(got.Warnings, "\n")})
+		e2e.Equal(t, fmt.Sprintf("LiteralDeletion %v decides whether the resource is deleted", literal), want, [2]string{strings.Join(got.Notes, "\n"), strings.Join(got.Warnings, "\n")})
 	}
 }
 

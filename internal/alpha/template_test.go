@@ -382,9 +382,9 @@ func TestUnrenderedAndReported(t *testing.T) {
 		{Type: fnio.Warning, Message: `composed resource "till": cannot apply the patch at index 0: spec.no: no such field`},
 		{Type: fnio.Normal, Message: "done"},
 	}
-	e2e.Equal(t, "events", want, p.Events)
+	e2e.Equal(t, "the event of a resource that is not rendered comes before the function's result", want, p.Events)
 	calls := []string{"dry-run create Box stall-00001", "patch application/merge-patch+json XStall stall", "create Box stall-00001"}
-	e2e.Equal(t, "calls", calls, p.store.Calls())
+	e2e.Equal(t, "the resource that can be rendered is applied", calls, p.store.Calls())
 	out := p.Output(nil)
 	if len(out.Composed) != 1 || len(out.Results) != 2 {
 		t.Errorf("got %d composed resources and %d results to print", len(out.Composed), len(out.Results))

@@ -161,7 +161,7 @@ func (v vector) run(t *testing.T, literal bool, want map[string]any) {
 // compare compares the result of a reconcile with the expected result of the vector.
 func (v vector) compare(t *testing.T, result *alpha.Result, err error, store *alpha.Store) {
 	t.Helper()
-	e2e.Equal(t, "the outcome differs", v.expect, outcome(result, err, store))
+	e2e.Equal(t, "the outcome is the recorded one", v.expect, outcome(result, err, store))
 }
 
 func decoded(t *testing.T, obj map[string]any) *alpha.Composition {

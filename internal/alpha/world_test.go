@@ -102,7 +102,7 @@ func (w world) run(t *testing.T) *reconciled {
 	}
 	before, environment := req.XR.DeepCopy(), maps.Clone(w.environment)
 	p.Result, p.err = alpha.Run(t.Context(), req, w.runner(t, p), p.store)
-	e2e.Equal(t, "the request was changed", "", cmp.Diff(before, req.XR)+cmp.Diff(environment, w.environment))
+	e2e.Equal(t, "the request is not changed", "", cmp.Diff(before, req.XR)+cmp.Diff(environment, w.environment))
 	return p
 }
 

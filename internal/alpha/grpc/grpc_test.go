@@ -132,7 +132,7 @@ func TestWire(t *testing.T) {
 		Image: "i", Input: []byte("in"), PullPolicy: "Never", Auth: &alpha.Auth{Username: "u"},
 		Memory: "m", CPU: "c", Network: "Runner", Timeout: 7 * time.Second,
 	}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "the server decodes each field of the request", want, got)
 	answer, err := proto.Marshal(protoadapt.MessageV2Of(rsp))
 	if err != nil || !bytes.Equal(answer, []byte{0x0a, 3, 'o', 'u', 't'}) {
 		t.Errorf("got the answer %v, %v", answer, err)
@@ -222,15 +222,15 @@ func TestErrors(t *testing.T) {
 func TestNoServer(t *testing.T) {
 	target := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	_, err := dial(t, target).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"})
-	e2e.Equal(t, "result", codes.Unavailable, status.Code(err))
-	e2e.Has(t, "result", string(hint.Of(err)), "xfn alpha start")
+	e2e.Equal(t, "a missing server has the code Unavailable", codes.Unavailable, status.Code(err))
+	e2e.Has(t, "the hint of a missing server is the command that starts one", string(hint.Of(err)), "xfn alpha start")
 }
 
 // TestNothingElseIsServed checks that no other service, such as health, exists.
 func TestNothingElseIsServed(t *testing.T) {
 	conn := raw(t, serve(t, recorder(new(alpha.ContainerRequest))))
 	_, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
-	e2e.Equal(t, "result", codes.Unimplemented, status.Code(err))
+	e2e.Equal(t, "the health service does not exist", codes.Unimplemented, status.Code(err))
 }
 
 // TestAtOnce checks that the server runs containers concurrently.
@@ -264,7 +264,7 @@ func TestCallerGone(t *testing.T) {
 		close(told)
 		return nil, ctx.Err()
 	}))
-	e2e.Equal(t, "result", codes.Canceled, status.Code(e2e.Err(client.RunContainer(ctx, alpha.ContainerRequest{Image: "a"}))))
+	e2e.Equal(t, "the canceled call has the code Canceled", codes.Canceled, status.Code(e2e.Err(client.RunContainer(ctx, alpha.ContainerRequest{Image: "a"}))))
 	e2e.Receive(t, told)
 }
 
@@ -279,7 +279,7 @@ func TestStop(t *testing.T) {
 			return []byte("late"), nil
 		}))
 	}()
-	e2e.Equal(t, "result", "late", string(e2e.Must(dial(t, "dns:///"+lis.Addr().String()).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}))(t)))
+	e2e.Equal(t, "a call in progress is answered after the context has ended", "late", string(e2e.Must(dial(t, "dns:///"+lis.Addr().String()).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}))(t)))
 	e2e.NoError(t, e2e.Receive(t, done))
 }
 
@@ -321,7 +321,7 @@ func TestAbstract(t *testing.T) {
 	lis := e2e.Must(net.Listen("unix", "@"+name))(t)
 	var got alpha.ContainerRequest
 	serveOn(t, lis, recorder(&got))
-	e2e.Equal(t, "result", "out", string(e2e.Must(dial(t, "unix-abstract:"+name).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}))(t)))
+	e2e.Equal(t, "a server on an abstract socket can be called", "out", string(e2e.Must(dial(t, "unix-abstract:"+name).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}))(t)))
 }
 
 func TestEndpoints(t *testing.T) {

@@ -27,6 +27,6 @@ func TestServeEndsIdleConnections(t *testing.T) {
 	e2e.NoError(t, e2e.Err(dial(t, "dns:///"+lis.Addr().String()).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"})))
 	cancel()
 	e2e.NoError(t, idle.SetReadDeadline(time.Now().Add(time.Minute)))
-	e2e.WantError(t, "the idle connection", e2e.Err(io.Copy(io.Discard, idle)), "")
-	e2e.WantError(t, "Serve", e2e.Receive(t, served), "")
+	e2e.WantError(t, "an idle connection is closed", e2e.Err(io.Copy(io.Discard, idle)), "")
+	e2e.WantError(t, "Serve does not wait for an idle connection", e2e.Receive(t, served), "")
 }

@@ -126,7 +126,7 @@ observed:
     resource:
       kind: "Y"
 `
-	e2e.Equal(t, "result", want, string(out))
+	e2e.Equal(t, "empty fields are omitted, except lists of connection details", want, string(out))
 }
 
 // FuzzDecode checks that a decoded FunctionIO is the same after it is encoded and
