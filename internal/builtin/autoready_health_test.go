@@ -88,7 +88,7 @@ func TestAutoReadyRules(t *testing.T) {
 func TestAutoReadyRuleOfNoKind(t *testing.T) {
 	req := autoReadyRequest(object(t, "{apiVersion: a/b/c, kind: Crane}"))
 	req.Input = object(t, "{celHealthCheckCustomization: {__: 'false', __Crane: 'true'}}")
-	e2e.Equal(t, "ready", fnv1.Ready_READY_FALSE, respond(t, withCEL, req).GetDesired().GetResources()["it"].GetReady())
+	e2e.Equal(t, "no rule applies to an object whose apiVersion is invalid", fnv1.Ready_READY_FALSE, respond(t, withCEL, req).GetDesired().GetResources()["it"].GetReady())
 }
 
 func TestAutoReadyOptions(t *testing.T) {

@@ -119,7 +119,7 @@ func FuzzAutoReadyKinds(f *testing.F) {
 		}
 		first := isReady(t, obj)
 		obj.Fields["unknown"] = structpb.NewStringValue("to all kinds")
-		e2e.Equal(t, "result", first, isReady(t, obj))
+		e2e.Equal(t, "an unknown field does not change the readiness", first, isReady(t, obj))
 	})
 }
 
@@ -187,7 +187,7 @@ func compareCondition(t *testing.T, conditions string) {
 	if err != nil {
 		t.Skip(err)
 	}
-	e2e.Equal(t, "result", crossplaneReady(t, string(text)), isReady(t, obj))
+	e2e.Equal(t, "the readiness is that of Crossplane's function", crossplaneReady(t, string(text)), isReady(t, obj))
 }
 
 func crossplaneReady(t *testing.T, conditions string) bool {

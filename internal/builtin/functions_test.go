@@ -128,7 +128,7 @@ func TestCrashes(t *testing.T) {
 			if got := functiontest.Fatal(rsp); got != tc.want || rsp.GetRequirements() != nil || !proto.Equal(rsp.GetDesired(), req.GetDesired()) {
 				t.Errorf("got %v, want %s", rsp, tc.want)
 			}
-			e2e.Equal(t, "the field", tc.field, locate(t, name, tc.want, req.GetInput()))
+			e2e.Equal(t, "the field of the input that causes the error is located", tc.field, locate(t, name, tc.want, req.GetInput()))
 		})
 	}
 }
@@ -209,7 +209,7 @@ func TestCanceled(t *testing.T) {
 				<-ctx.Done()
 			}
 			req := request(t, `{desired: {resources: {a: {}}}, observed: {resources: {a: {resource: {status: {conditions: [{type: Ready, message: one}]}}}}}, input: `+input+"}")
-			e2e.ErrorIs(t, "RunFunction", e2e.Err(named(t, name, "").RunFunction(ctx, "f", req)), cause)
+			e2e.ErrorIs(t, "a function ends with the cause of its context", e2e.Err(named(t, name, "").RunFunction(ctx, "f", req)), cause)
 		})
 	}
 }

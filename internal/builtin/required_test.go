@@ -164,5 +164,5 @@ func TestExtraResourcesOrderOfEqualValues(t *testing.T) {
 func TestExtraResourcesLimit(t *testing.T) {
 	req := requirementsOf(t, "{extraResources: ["+strings.Repeat("{into: b, type: Ignored}, ", 1100)+"]}", required+"{b: {items: []}}")
 	req.GetRequiredResources()["b"].Items = make([]*fnv1.Resource, 1000)
-	e2e.Equal(t, "result", "verifying and sorting extra resources: the extra resources are more than 1048576", functiontest.Fatal(respond(t, named(t, extras, ""), req)))
+	e2e.Equal(t, "the resources of all sources together are limited", "verifying and sorting extra resources: the extra resources are more than 1048576", functiontest.Fatal(respond(t, named(t, extras, ""), req)))
 }

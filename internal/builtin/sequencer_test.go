@@ -23,7 +23,7 @@ func TestSequencerGoldenError(t *testing.T) {
 	if got := status.Convert(err); rsp != nil || got.Code() != codes.Unknown || got.Message() != message {
 		t.Errorf("got %v, %v", rsp, err)
 	}
-	e2e.Equal(t, "result", `calling function "function-sequencer": Unknown: `+message, err.Error())
+	e2e.Equal(t, "the error has the function's name and the code", `calling function "function-sequencer": Unknown: `+message, err.Error())
 }
 
 // sequencerRequest parses a request from the YAML of its parts. The input is an input

@@ -40,7 +40,7 @@ func same(t *testing.T, text string) {
 		}
 		want = append(want, u)
 	}
-	e2e.Equal(t, fmt.Sprintf("%q", text), want, got)
+	e2e.Equal(t, fmt.Sprintf("the documents of %q are those of the decoder", text), want, got)
 	if (gotErr == nil) != (wantErr == nil) || gotErr != nil && gotErr.Error() != wantErr.Error() {
 		t.Errorf("%q: got error %v, want %v", text, gotErr, wantErr)
 	}

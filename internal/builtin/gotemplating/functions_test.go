@@ -149,7 +149,7 @@ func TestFunctions(t *testing.T) {
 			want:     "c1[]",
 		},
 		"Credentials": {
-			reason:   "bytes, decoded",
+			reason:   "credentials are bytes, decoded from base64",
 			template: `{{ getCredentialData . "k" }}{{ (getCredentialData . "k").user | toString }}{{ getCredentialData . "gone" }}`,
 			want:     "map[user:[97 110 110]]annmap[]",
 		},
@@ -283,7 +283,7 @@ func TestTransparent(t *testing.T) {
 					_, got, _ = strings.Cut(err.Error(), "template: ")
 					_, want, _ = strings.Cut(want, "template: ")
 				}
-				e2e.Equal(t, "result", want, got)
+				e2e.Equal(t, "Render has the output or the error of text/template", want, got)
 			})
 		}
 	}

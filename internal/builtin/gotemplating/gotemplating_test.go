@@ -73,7 +73,7 @@ func TestConcurrent(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				e2e.Equal(t, "result", want, got, protocmp.Transform())
+				e2e.Equal(t, "concurrent requests get the response of a single request", want, got, protocmp.Transform())
 			}
 		})
 	}

@@ -156,7 +156,7 @@ func TestHostileUsual(t *testing.T) {
 			template: `{{ define "x" }}{{ include "x" . }}{{ end }}{{ include "x" . }}`,
 			want:     `: error calling include: (999 more): error calling include: template: manifests:1:19: executing "x" at <include "x" .>: error calling include: rendering template has a nested reference name: x: unable to execute template`,
 		},
-		"Value": {reason: "a value", template: `{{ repeat 269000000 "x" }}`, want: "the call would allocate more than 256 MiB"},
+		"Value": {reason: "the size of a single value is limited", template: `{{ repeat 269000000 "x" }}`, want: "the call would allocate more than 256 MiB"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -208,10 +208,10 @@ func TestCancel(t *testing.T) {
 			template: `{{define "a"}}{{template "b"}}{{template "b"}}{{end}}{{define "b"}}{{template "c"}}{{template "c"}}{{end}}{{define "c"}}{{template "d"}}{{template "d"}}{{end}}{{define "d"}}{{end}}` + strings.Repeat(`{{template "a"}}`, 500),
 		},
 		"Include": {reason: "includes in a loop", template: `{{define "a"}}{{end}}{{range 9223372036854775807}}{{if include "a" .}}{{end}}{{end}}`},
-		"Values":  {reason: "many values", template: strings.Repeat(`{{1}}`, 2000)},
-		"Text":    {reason: "many texts", template: strings.Repeat(`x{{if 0}}{{end}}`, 2000)},
+		"Values":  {reason: "a template with many values ends", template: strings.Repeat(`{{1}}`, 2000)},
+		"Text":    {reason: "a template with many texts ends", template: strings.Repeat(`x{{if 0}}{{end}}`, 2000)},
 		"Documents": {
-			reason: "many documents",
+			reason: "a template with many documents ends",
 			template: strings.Repeat(`kind: A
 ---
 `, 2000),

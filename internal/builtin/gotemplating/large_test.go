@@ -57,7 +57,7 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			template: `{{ define "a" }}{{ range . }}{{ range list . }}{{ include "a" . }}{{ end }}{{ end }}{{ end }}{{ $v := list }}{{ range 900 }}{{ $v = list $v }}{{ end }}{{ include "a" $v }}` + fmt.Sprintf(named, "x"),
 			want:     1,
 		},
-		"Nested": {reason: "nested blocks", template: strings.Repeat("{{ if 1 }}", 1000) + fmt.Sprintf(named, "x") + strings.Repeat("{{ end }}", 1000), want: 1},
+		"Nested": {reason: "a thousand nested blocks are rendered", template: strings.Repeat("{{ if 1 }}", 1000) + fmt.Sprintf(named, "x") + strings.Repeat("{{ end }}", 1000), want: 1},
 		"Elses": {
 			reason:   "many else branches",
 			template: "{{ if 0 }}" + strings.Repeat("{{ else if 0 }}", 5000) + "{{ else }}" + fmt.Sprintf(named, "x") + "{{ end }}",

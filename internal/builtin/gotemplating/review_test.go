@@ -67,7 +67,7 @@ func TestLongCall(t *testing.T) {
 	cause := errors.New("enough")
 	cancel(cause)
 	req := inlineRequest(t, `{{ regexFindAll "x*y|x" (repeat 100000 "x") -1 }}`)
-	e2e.ErrorIs(t, "RunFunction", e2e.Err(gotemplating.New(gotemplating.Options{}).RunFunction(ctx, "", req)), cause)
+	e2e.ErrorIs(t, "RunFunction returns the cause of its context", e2e.Err(gotemplating.New(gotemplating.Options{}).RunFunction(ctx, "", req)), cause)
 }
 
 func fatal(t *testing.T, o gotemplating.Options, request string) string {

@@ -30,7 +30,7 @@ func answerOf(t *testing.T, r function.Runner, request string) any {
 	before := protojson.Format(req)
 	rsp, err := r.RunFunction(t.Context(), "", req)
 	e2e.NoError(t, err)
-	e2e.Equal(t, "the request was changed", before, protojson.Format(req))
+	e2e.Equal(t, "RunFunction does not change the request", before, protojson.Format(req))
 	if raw, err = protojson.Marshal(rsp); err != nil {
 		t.Fatal(err)
 	}

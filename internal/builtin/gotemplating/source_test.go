@@ -42,7 +42,7 @@ func TestFiles(t *testing.T) {
 		"Slash":          {reason: "a slash at the end is ignored", dirPath: "a/", want: "12"},
 		"DotSlash":       {reason: "a dot at the beginning is ignored", dirPath: "./a", want: "12"},
 		"Up":             {reason: "a path may contain .. inside of the folder", dirPath: "a/../a/b/../c.txt", want: "undefined variable \"$all\""},
-		"File":           {reason: "a path may be a file", dirPath: "file", want: "file"},
+		"File":           {reason: "a path may be a file, and the first folder takes precedence", dirPath: "file", want: "file"},
 		"Link":           {reason: "links to files are followed", dirPath: "links", want: "file"},
 		"LinkedFolder":   {reason: "the folder may be a link", dirPath: "linked", want: "12"},
 		"Escape":         {reason: "a link out of the folder is not followed", dirPath: "out", want: "open out/secret: path escapes from parent"},
@@ -77,6 +77,6 @@ func TestFiles(t *testing.T) {
 	t.Run("WorkingDirectory", func(t *testing.T) {
 		t.Chdir(filepath.Join(top, "work"))
 		got := answer(t, gotemplating.Options{}, "input: {source: FileSystem, fileSystem: {dirPath: file}}")
-		e2e.Has(t, "result", fmt.Sprint(got), "error calling fail: file")
+		e2e.Has(t, "without a folder, files are read in the working directory", fmt.Sprint(got), "error calling fail: file")
 	})
 }

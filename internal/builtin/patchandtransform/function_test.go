@@ -281,7 +281,7 @@ func TestOddities(t *testing.T) {
 		`composed resource "r", readiness check at index 1: MatchInteger never passes, because function-patch-and-transform does not accept an observed number as an integer`,
 		`composed resource "r", patch at index 0: the transform Join removes only one byte from the end, although its separator ", " is longer`,
 	}
-	e2e.Equal(t, "result", want, warnings)
+	e2e.Equal(t, "each warning is sent once", want, warnings)
 }
 
 func TestCancelled(t *testing.T) {
@@ -289,7 +289,7 @@ func TestCancelled(t *testing.T) {
 	cause := errors.New("enough")
 	cancel(cause)
 	_, err := patchandtransform.New(patchandtransform.Options{}).RunFunction(ctx, "f", request(t, base+"input: {resources: [{name: r, base: {kind: K}}]}"))
-	e2e.ErrorIs(t, "error", err, cause)
+	e2e.ErrorIs(t, "RunFunction returns the cause of its context", err, cause)
 }
 
 // TestHostile checks that hostile inputs use limited memory, whether they succeed or fail.

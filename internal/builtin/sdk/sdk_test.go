@@ -113,7 +113,7 @@ func TestDecodeLacks(t *testing.T) {
 func TestFieldNamed(t *testing.T) {
 	const input = `{"b": {"x": {"y": 1}}, "a": [[], [{"x": 1}]], "c": {"deep": null}}`
 	for name, want := range map[string]string{"x": "a[1][0].x", "y": "b.x.y", "deep": "c.deep", "a": "a", "none": ""} {
-		e2e.Equal(t, name, want, sdk.FieldNamed([]byte(input), name))
+		e2e.Equal(t, "the first field of the name is found in the order of keys: "+name, want, sdk.FieldNamed([]byte(input), name))
 	}
 	e2e.Equal(t, "an input that is not an object", "", sdk.FieldNamed([]byte("[]"), "a"))
 }
@@ -143,11 +143,11 @@ func TestStruct(t *testing.T) {
 	})
 	e2e.NoError(t, err)
 	want := map[string]any{"i": 7.0, "f": 1.5, "b": true, "n": nil, "s": "a\ufffd\ufffdb", "k\ufffd": "", "l": []any{1.0, map[string]any{}}}
-	e2e.Equal(t, "result", want, got.AsMap())
+	e2e.Equal(t, "numbers become floats, and invalid UTF-8 is replaced", want, got.AsMap())
 	for name, v := range map[string]any{
 		"unsupported value: NaN": math.NaN(), "unsupported value: +Inf": []any{math.Inf(1)}, "unsupported type: int": map[string]any{"x": 1},
 	} {
-		e2e.Equal(t, "error", "json: "+name, fmt.Sprint(e2e.Err(sdk.Struct(map[string]any{"v": v}))))
+		e2e.Equal(t, "a value that JSON cannot have is an error", "json: "+name, fmt.Sprint(e2e.Err(sdk.Struct(map[string]any{"v": v}))))
 	}
 }
 
