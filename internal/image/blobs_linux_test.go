@@ -49,7 +49,7 @@ func TestFetchBlobToFullDisk(t *testing.T) {
 	data := make([]byte, 1<<20)
 	src := &source{data: data}
 	err := openBlobDir(t, dir).Fetch(t.Context(), describe(t, data), src.open, func(int64) {})
-	e2e.ErrorIs(t, "the disk is full", err, syscall.ENOSPC)
+	e2e.ErrorIs(t, "a full disk is the cause of the error", err, syscall.ENOSPC)
 	if left := e2e.Names(t, filepath.Join(dir, "partial")); len(left) > 0 {
 		t.Errorf("the full disk still has %q", left)
 	}

@@ -94,10 +94,10 @@ func TestSweepAfterKill(t *testing.T) {
 	if d.Has(desc.Digest, desc.Size) {
 		t.Error("an incomplete blob exists")
 	}
-	e2e.Equal(t, "a killed process holds", 0, len(held(t, d)))
+	e2e.Equal(t, "a killed process holds no blob", 0, len(held(t, d)))
 	s := source{data: content}
 	e2e.NoError(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
-	e2e.Equal(t, "the fetch was not resumed", []int64{int64(len(content) / 2)}, s.asked)
+	e2e.Equal(t, "the fetch continues after the first half", []int64{int64(len(content) / 2)}, s.asked)
 }
 
 // Concurrent processes that fetch one blob neither wait for nor affect each other.
@@ -127,7 +127,7 @@ func TestSweep(t *testing.T) {
 	want := image.Usage{Blobs: 1, Bytes: 4, Leftovers: 2, LeftoverBytes: 8}
 	keep := map[v1.Hash]bool{kept.Digest: true}
 	for _, dry := range []bool{true, false} {
-		e2e.Equal(t, fmt.Sprintf("dry %v", dry), want, sweep(t, d, keep, dry))
+		e2e.Equal(t, fmt.Sprintf("unused blobs and partial files are counted (dry: %v)", dry), want, sweep(t, d, keep, dry))
 	}
 	if got := sweep(t, d, keep, false); got != (image.Usage{}) {
 		t.Errorf("a second Sweep removed %+v", got)
@@ -146,10 +146,10 @@ func TestBlobDirLocks(t *testing.T) {
 	cancel()
 	first := e2e.Must(d.Share(t.Context()))(t)
 	second := e2e.Must(d.Share(t.Context()))(t)
-	e2e.ErrorIs(t, "Seize of a shared directory", e2e.Err(d.Seize(cancelled)), context.Canceled)
+	e2e.ErrorIs(t, "Seize of a shared directory waits until its context ends", e2e.Err(d.Seize(cancelled)), context.Canceled)
 	e2e.NoError(t, errors.Join(first.Close(), second.Close()))
 	all := e2e.Must(d.Seize(t.Context()))(t)
-	e2e.ErrorIs(t, "Share of a seized directory", e2e.Err(d.Share(cancelled)), context.Canceled)
+	e2e.ErrorIs(t, "Share of a seized directory waits until its context ends", e2e.Err(d.Share(cancelled)), context.Canceled)
 	released := make(chan error, 1)
 	go func() { released <- d.Put(t.Context(), describe(t, content).Digest, content) }()
 	e2e.NoError(t, all.Close())

@@ -107,7 +107,7 @@ func TestFetchBlob(t *testing.T) {
 // A digest that is not a SHA-256 sum is an error.
 func TestFetchBlobOtherDigest(t *testing.T) {
 	other := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha512", Hex: strings.Repeat("0", 128)}}
-	e2e.ErrorHas(t, "Fetch", openBlobDir(t, t.TempDir()).Fetch(t.Context(), other, nil, nil), "not a SHA-256 sum")
+	e2e.ErrorHas(t, "a digest that is not a SHA-256 sum is an error", openBlobDir(t, t.TempDir()).Fetch(t.Context(), other, nil, nil), "not a SHA-256 sum")
 }
 
 // Concurrent fetches of one blob succeed and leave no partial files.
@@ -132,7 +132,7 @@ func TestFetchBlobAtOnce(t *testing.T) {
 		})
 	}
 	e2e.NoError(t, e2e.Await(t, g.Wait))
-	e2e.Equal(t, "Usage", image.Usage{Blobs: 1, Bytes: desc.Size}, e2e.Must(openBlobDir(t, dir).Usage())(t))
+	e2e.Equal(t, "the blob is stored once, without partial files", image.Usage{Blobs: 1, Bytes: desc.Size}, e2e.Must(openBlobDir(t, dir).Usage())(t))
 }
 
 func TestFetchBlobIsCancelled(t *testing.T) {
@@ -171,7 +171,7 @@ func TestDamagedBlob(t *testing.T) {
 			spoil := func() { e2e.NoError(t, os.WriteFile(path, damage([]byte("the content")), 0o600)) }
 
 			spoil()
-			e2e.ErrorIs(t, "read", e2e.Err(d.Read(desc.Digest, 100)), fs.ErrNotExist)
+			e2e.ErrorIs(t, "a damaged blob is missing when it is read", e2e.Err(d.Read(desc.Digest, 100)), fs.ErrNotExist)
 			put(t, d, []byte("the content"))
 			spoil()
 			rc, err := d.Open(desc.Digest, desc.Size)
@@ -181,7 +181,7 @@ func TestDamagedBlob(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "the cache was damaged") || hint.Of(err) == "" {
 				t.Errorf("open: got %v", err)
 			}
-			e2e.ErrorIs(t, "the damaged blob exists", e2e.Err(os.Stat(path)), fs.ErrNotExist)
+			e2e.ErrorIs(t, "the damaged blob is removed", e2e.Err(os.Stat(path)), fs.ErrNotExist)
 		})
 	}
 }
@@ -223,7 +223,7 @@ func TestPeek(t *testing.T) {
 func TestOpenBlobsInFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	e2e.NoError(t, os.WriteFile(file, nil, 0o600))
-	e2e.ErrorHas(t, "image.OpenBlobDir", e2e.Err(image.OpenBlobDir(file)), file)
+	e2e.ErrorHas(t, "a file instead of the directory is an error with its path", e2e.Err(image.OpenBlobDir(file)), file)
 }
 
 // A Fetch resumes in a cache whose path has the characters of patterns.
@@ -231,7 +231,7 @@ func TestFetchBlobInBrackets(t *testing.T) {
 	for _, name := range []string{"a[b", "a[b]"} {
 		d := openBlobDir(t, filepath.Join(t.TempDir(), name))
 		src := source{data: content, cuts: []int{1000}}
-		e2e.ErrorIs(t, name, d.Fetch(t.Context(), describe(t, content), src.open, func(int64) {}), errCut)
+		e2e.ErrorIs(t, name+": a broken download is an error", d.Fetch(t.Context(), describe(t, content), src.open, func(int64) {}), errCut)
 		e2e.NoError(t, d.Fetch(t.Context(), describe(t, content), src.open, func(int64) {}))
 		e2e.Equal(t, name+": the offsets", []int64{0, 1000}, src.asked)
 	}

@@ -155,7 +155,7 @@ func TestDamagedLayer(t *testing.T) {
 	rc := e2e.Must(layers[0].Compressed())(t)
 	_, err = io.Copy(io.Discard, rc)
 	e2e.NoError(t, rc.Close())
-	e2e.ErrorHas(t, "error", err, "damaged")
+	e2e.ErrorHas(t, "reading the damaged layer is an error", err, "damaged")
 	got = e2e.Must(s.Image(t.Context(), r, quick()))(t)
 	same(t, got, img)
 	// The digest of a cached manifest is verified each time the manifest is read.

@@ -64,5 +64,5 @@ func TestKilled(t *testing.T) {
 	if most := int64(len(pkg.bytes)) - 2<<20 + 4<<10; counted.bytes > most {
 		t.Errorf("%d bytes were fetched, want at most %d", counted.bytes, most)
 	}
-	e2e.Equal(t, "left", 1, len(e2e.Must(os.ReadDir(filepath.Dir(path)))(t)))
+	e2e.Equal(t, "the pull leaves only the package in the directory", 1, len(e2e.Must(os.ReadDir(filepath.Dir(path)))(t)))
 }

@@ -166,7 +166,7 @@ func TestInfo(t *testing.T) {
 	if info.Refs[0].Resolved.Before(before) || info.Refs[1].Used.Before(before) || !info.Refs[0].Used.Before(before) {
 		t.Errorf("got times %+v", info.Refs)
 	}
-	e2e.Equal(t, "an empty cache", image.Info{}, e2e.Must(openStore(t, t.TempDir()).Info(t.Context()))(t))
+	e2e.Equal(t, "an empty cache has no content", image.Info{}, e2e.Must(openStore(t, t.TempDir()).Info(t.Context()))(t))
 }
 
 func TestPrune(t *testing.T) {
@@ -256,7 +256,7 @@ func TestPruneInvalidSibling(t *testing.T) {
 		bad.mediaType, bad.digest(), len(bad.text), bad.mediaType, digest, size), types.OCIImageIndex}))
 	dir := t.TempDir()
 	s := e2e.Must(image.Open(dir))(t)
-	e2e.Error(t, "the invalid image was pulled", e2e.Err(s.Image(t.Context(), on(tag, "linux/amd64", t), quick())))
+	e2e.Error(t, "an invalid image is not pulled", e2e.Err(s.Image(t.Context(), on(tag, "linux/amd64", t), quick())))
 	e2e.Must(s.Image(t.Context(), on(tag, "linux/arm64", t), quick()))(t)
 	e2e.NoError(t, s.Close())
 	if removed := prune(t, openStore(t, dir), time.Time{}, false); removed.Blobs != 0 {
@@ -324,7 +324,7 @@ func TestKilledPull(t *testing.T) {
 	e2e.NoError(t, p.cmd.Process.Kill())
 	_ = e2e.Await(t, p.cmd.Wait) // The process was killed, so Wait returns an error.
 	close(killed)
-	e2e.ErrorIs(t, "an incomplete layer exists", e2e.Err(os.Stat(blobFile(dir, stalled))), fs.ErrNotExist)
+	e2e.ErrorIs(t, "an incomplete layer is not stored", e2e.Err(os.Stat(blobFile(dir, stalled))), fs.ErrNotExist)
 	s := openStore(t, dir)
 	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline()); !errors.As(err, new(*image.MissingError)) {
 		t.Errorf("offline: got %v", err)
@@ -334,6 +334,6 @@ func TestKilledPull(t *testing.T) {
 		t.Errorf("the layer was requested with range %q, want the missing bytes", r)
 	}
 	e2e.NoError(t, s.Close())
-	e2e.Equal(t, "blobs of the image were removed", 0, prune(t, s, time.Time{}, false).Blobs)
-	e2e.Equal(t, "Info", 0, e2e.Must(s.Info(t.Context()))(t).Leftovers)
+	e2e.Equal(t, "the blobs of the image are kept", 0, prune(t, s, time.Time{}, false).Blobs)
+	e2e.Equal(t, "the next pull leaves no incomplete blob", 0, e2e.Must(s.Info(t.Context()))(t).Leftovers)
 }

@@ -66,8 +66,8 @@ func TestFile(t *testing.T) {
 			tag, digest := send(t, remotetest.Serve(t, remotetest.Handler()), file)
 			want := e2e.Must(os.ReadFile(file))(t)
 			byTag, byDigest := pulled(t, tag, digest), pulled(t, tag.Digest(digest.String()), digest)
-			e2e.Equal(t, "another file came back by tag", want, byTag)
-			e2e.Equal(t, "another file came back by digest", want, byDigest)
+			e2e.Equal(t, "the file is the same by tag", want, byTag)
+			e2e.Equal(t, "the file is the same by digest", want, byDigest)
 		})
 	}
 }
@@ -82,7 +82,7 @@ func pulled(t *testing.T, ref name.Reference, digest v1.Hash) []byte {
 		last = e
 		mu.Unlock()
 	}}))(t)
-	e2e.Equal(t, "the digest", digest, e2e.Must(a.Digest())(t))
+	e2e.Equal(t, "the pulled artifact has the digest of the pushed one", digest, e2e.Must(a.Digest())(t))
 	if last.Total == 0 || last.Done != last.Total {
 		t.Errorf("the last event is %+v", last)
 	}
@@ -101,7 +101,7 @@ func TestArtifactStays(t *testing.T) {
 		t.Fatalf("an index came back as %T", a)
 	}
 	e2e.NoError(t, validate.Index(idx))
-	e2e.Equal(t, "the digest", digest, e2e.Must(idx.Digest())(t))
+	e2e.Equal(t, "the artifact has the digest that the tag had first", digest, e2e.Must(idx.Digest())(t))
 }
 
 func TestErrors(t *testing.T) {
@@ -179,7 +179,7 @@ func reset(http.Handler) http.HandlerFunc { return remotetest.Reset }
 
 func TestNotThere(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
-	e2e.ErrorHas(t, "image.Artifact", e2e.Err(image.Artifact(t.Context(), ref, image.Options{})), `has no "gold/package:v1.0.0"`)
+	e2e.ErrorHas(t, "a missing artifact is an error with its name", e2e.Err(image.Artifact(t.Context(), ref, image.Options{})), `has no "gold/package:v1.0.0"`)
 }
 
 type odd struct{ v1.Layer }
@@ -189,7 +189,7 @@ func (odd) RawManifest() ([]byte, error) { return []byte(`{}`), nil }
 func TestNoImage(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, ggcr.Put(ref, odd{static.NewLayer(nil, "application/odd")}))
-	e2e.ErrorHas(t, "image.Artifact", e2e.Err(image.Artifact(t.Context(), ref, image.Options{})), `neither an image nor an index, but "application/odd"`)
+	e2e.ErrorHas(t, "another media type is an error that has it", e2e.Err(image.Artifact(t.Context(), ref, image.Options{})), `neither an image nor an index, but "application/odd"`)
 }
 
 // A pulled artifact keeps Docker's media types.
@@ -197,7 +197,7 @@ func TestDockerTypes(t *testing.T) {
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	e2e.NoError(t, ggcr.Write(ref, e2e.Must(random.Image(100, 1))(t)))
 	a := e2e.Must(image.Artifact(t.Context(), ref, image.Options{}))(t)
-	e2e.Equal(t, "MediaType", types.DockerManifestSchema2, e2e.Must(a.MediaType())(t))
+	e2e.Equal(t, "a pulled artifact keeps Docker's media type", types.DockerManifestSchema2, e2e.Must(a.MediaType())(t))
 }
 
 // Canceling ends a stalled download and leaves no file.
@@ -215,6 +215,6 @@ func TestCancelled(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	})))
 	dir := t.TempDir()
-	e2e.ErrorIs(t, "image.File", e2e.Err(image.File(ctx, ref, filepath.Join(dir, "p.xpkg"), image.Options{})), context.Canceled)
+	e2e.ErrorIs(t, "canceling ends a stalled download", e2e.Err(image.File(ctx, ref, filepath.Join(dir, "p.xpkg"), image.Options{})), context.Canceled)
 	e2e.Empty(t, dir)
 }

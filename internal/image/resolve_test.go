@@ -34,7 +34,7 @@ func TestResolve(t *testing.T) {
 	}
 	for ref, want := range want {
 		got := e2e.Must(store.Resolve(t.Context(), ref, quick()))(t)
-		e2e.Equal(t, ref.String(), want, got)
+		e2e.Equal(t, ref.String()+" has its digest and platforms", want, got)
 	}
 	if _, err := store.Resolve(t.Context(), index, offline()); err == nil || !strings.Contains(string(hint.Of(err)), "once without {offline}") || !strings.Contains(err.Error(), index.Name()) {
 		t.Errorf("a tag that was never pulled: got %v", err)
@@ -42,16 +42,16 @@ func TestResolve(t *testing.T) {
 	e2e.Must(store.Image(t.Context(), on(index, "linux/arm64", t), quick()))(t)
 	g.closed.Store(true)
 	asked := g.asked.Load()
-	e2e.Equal(t, "offline", want[index], e2e.Must(store.Resolve(t.Context(), index, offline()))(t))
-	e2e.Equal(t, "a registry was asked offline", asked, g.asked.Load())
+	e2e.Equal(t, "a cached tag is resolved offline", want[index], e2e.Must(store.Resolve(t.Context(), index, offline()))(t))
+	e2e.Equal(t, "no registry is asked offline", asked, g.asked.Load())
 }
 
 func TestResolveRefuses(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.Handler())
 	store := openStore(t, t.TempDir())
 	absent := mustRef(t, host+"/a/b:v1")
-	e2e.ErrorHas(t, "Resolve", e2e.Err(store.Resolve(t.Context(), absent, quick())), `has no "a/b:v1"`)
-	e2e.ErrorHas(t, "Resolve", e2e.Err(store.Resolve(t.Context(), mustRef(t, remotetest.Nobody+"/a/b:v1"), quick())), "cannot be reached")
+	e2e.ErrorHas(t, "a missing tag is an error with its name", e2e.Err(store.Resolve(t.Context(), absent, quick())), `has no "a/b:v1"`)
+	e2e.ErrorHas(t, "a registry that does not listen is an error", e2e.Err(store.Resolve(t.Context(), mustRef(t, remotetest.Nobody+"/a/b:v1"), quick())), "cannot be reached")
 }
 
 // A pinned reference is pulled by its digest, from the cache if possible,
@@ -84,7 +84,7 @@ func TestPin(t *testing.T) {
 	_, err = openStore(t, dir).Image(t.Context(), on(other, "linux/amd64", t), pinned)
 	_, inRegistry := image.Artifact(t.Context(), other, pinned)
 	for _, err := range []error{err, inRegistry} {
-		e2e.Equal(t, "error", other.Name()+" is not pinned", fmt.Sprint(err))
+		e2e.Equal(t, "a reference that cannot be pinned is not pulled", other.Name()+" is not pinned", fmt.Sprint(err))
 	}
 }
 
@@ -96,9 +96,9 @@ func TestTags(t *testing.T) {
 	for _, tag := range []string{"v1", "v2"} {
 		e2e.NoError(t, ggcr.Write(repo.Tag(tag), img))
 	}
-	e2e.Equal(t, "List", []string{"v1", "v2"}, e2e.Must(tags.List(t.Context(), repo))(t))
+	e2e.Equal(t, "List returns the tags of the repository", []string{"v1", "v2"}, e2e.Must(tags.List(t.Context(), repo))(t))
 	for tag, want := range map[string]bool{"v1": true, "v3": false} {
-		e2e.Equal(t, tag, want, e2e.Must(tags.Has(t.Context(), repo.Tag(tag)))(t))
+		e2e.Equal(t, "only v1 and v2 are in the registry: "+tag, want, e2e.Must(tags.Has(t.Context(), repo.Tag(tag)))(t))
 	}
 	store := openStore(t, t.TempDir())
 	e2e.Must(store.Image(t.Context(), image.Request{Reference: repo.Tag("v2")}, quick()))(t)
@@ -106,9 +106,9 @@ func TestTags(t *testing.T) {
 	if all, err := cached.List(t.Context(), repo.Registry.Repo("other")); err == nil || !strings.Contains(err.Error(), "is in the cache") {
 		t.Errorf("another repository: got %q, %v", all, err)
 	}
-	e2e.Equal(t, "cached", []string{"v2"}, e2e.Must(cached.List(t.Context(), repo))(t))
+	e2e.Equal(t, "only tags in the cache are listed", []string{"v2"}, e2e.Must(cached.List(t.Context(), repo))(t))
 	for tag, want := range map[string]bool{"v1": false, "v2": true} {
-		e2e.Equal(t, "cached "+tag, want, e2e.Must(cached.Has(t.Context(), repo.Tag(tag)))(t))
+		e2e.Equal(t, "only v2 is in the cache: "+tag, want, e2e.Must(cached.Has(t.Context(), repo.Tag(tag)))(t))
 	}
 }
 
@@ -126,13 +126,13 @@ func TestRewrite(t *testing.T) {
 	}
 	ref := mustRef(t, "docker.io/acme/fn:v2")
 	tags := image.Tags{Remote: o.Remote, Rewrite: o.Rewrite}
-	e2e.Equal(t, "List", []string{"v2"}, e2e.Must(tags.List(t.Context(), ref.Context()))(t))
-	e2e.Equal(t, "result", true, e2e.Must(tags.Has(t.Context(), ref.Context().Tag("v2")))(t))
-	e2e.Equal(t, "image.Artifact", digestOf(t, img), digestOf(t, e2e.Must(image.Artifact(t.Context(), ref, o))(t)))
+	e2e.Equal(t, "List asks the mirror", []string{"v2"}, e2e.Must(tags.List(t.Context(), ref.Context()))(t))
+	e2e.Equal(t, "Has asks the mirror", true, e2e.Must(tags.Has(t.Context(), ref.Context().Tag("v2")))(t))
+	e2e.Equal(t, "the image comes from the mirror", digestOf(t, img), digestOf(t, e2e.Must(image.Artifact(t.Context(), ref, o))(t)))
 	store := openStore(t, t.TempDir())
 	e2e.Must(store.Image(t.Context(), image.Request{Reference: ref}, o))(t)
 	for _, o := range []image.Options{o, offline()} {
-		e2e.Equal(t, "Resolve", digestOf(t, img), e2e.Must(store.Resolve(t.Context(), ref, o))(t).Digest)
+		e2e.Equal(t, "the image is cached under its own reference", digestOf(t, img), e2e.Must(store.Resolve(t.Context(), ref, o))(t).Digest)
 	}
 }
 

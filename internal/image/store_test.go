@@ -136,7 +136,7 @@ func TestImage(t *testing.T) {
 			r.Policy = image.Always
 			img = e2e.Must(openStore(t, dir).Image(t.Context(), r, offline()))(t)
 			same(t, img, want)
-			e2e.Equal(t, "requests to the registry", int64(0), g.asked.Load()-asked)
+			e2e.Equal(t, "a cached image needs no requests", int64(0), g.asked.Load()-asked)
 			if _, err := openStore(t, dir).Image(t.Context(), r, quick()); err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) {
 				t.Errorf("Always, and the registry is gone: got %v", err)
 			}
@@ -157,7 +157,7 @@ func TestDigestOfATag(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
 	same(t, e2e.Must(s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline()))(t), img)
-	e2e.Equal(t, "references", 2, len(e2e.Must(s.Info(t.Context()))(t).Refs))
+	e2e.Equal(t, "the tag and its digest are references of the cache", 2, len(e2e.Must(s.Info(t.Context()))(t).Refs))
 }
 
 // A cached tag keeps its digest until the registry is asked.
@@ -184,7 +184,7 @@ func TestTagGetsAPlatform(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t)
 	e2e.NoError(t, ggcr.Push(tag, indexFor(t, "linux/amd64", "linux/arm64")))
-	e2e.ErrorHas(t, "offline", e2e.Err(s.Image(t.Context(), on(tag, "linux/arm64", t), offline())), "only for linux/amd64")
+	e2e.ErrorHas(t, "a cached tag without the platform is an error offline", e2e.Err(s.Image(t.Context(), on(tag, "linux/arm64", t), offline())), "only for linux/amd64")
 	e2e.Must(s.Image(t.Context(), on(tag, "linux/arm64", t), quick()))(t)
 }
 
@@ -229,9 +229,9 @@ func TestMissing(t *testing.T) {
 
 	_, err = openStore(t, dir).Images(t.Context(), []image.Request{on(there, "linux/amd64", t), never}, quick())
 	want = fmt.Sprintf(`image "%s/never:v1" for linux/arm64 (pull policy Never, at functions.yaml:5) is not in the cache, and must not be fetched`, host)
-	e2e.Equal(t, "error", want, fmt.Sprint(err))
-	e2e.Has(t, "error", string(hint.Of(err)), "IfNotPresent")
-	e2e.Equal(t, "requests to the registry", int64(0), g.asked.Load()-asked)
+	e2e.Equal(t, "a pull policy applies to a single image with its position", want, fmt.Sprint(err))
+	e2e.Has(t, "the hint names the pull policy that fetches", string(hint.Of(err)), "IfNotPresent")
+	e2e.Equal(t, "missing images are reported without requests", int64(0), g.asked.Load()-asked)
 	// Missing blobs are fetched by digest: the tag is not resolved again.
 	e2e.Must(openStore(t, dir).Image(t.Context(), requests[2], quick()))(t)
 }
@@ -274,7 +274,7 @@ func TestShared(t *testing.T) {
 		t.Errorf("got %d images after %d requests for blobs, want 3 and 8", len(images), len(gets))
 	}
 	for digest, n := range gets {
-		e2e.Equal(t, fmt.Sprintf("blob %s was fetched", digest), 1, n)
+		e2e.Equal(t, fmt.Sprintf("blob %s is fetched once", digest), 1, n)
 	}
 	if last.Text != "pulling 3 images" || last.Total == 0 {
 		t.Errorf("the last event is %+v", last)
@@ -283,7 +283,7 @@ func TestShared(t *testing.T) {
 
 func TestParsePolicy(t *testing.T) {
 	for in, want := range map[string]image.Policy{"": image.IfNotPresent, "Always": image.Always, "Never": image.Never, "IfNotPresent": image.IfNotPresent} {
-		e2e.Equal(t, fmt.Sprintf("policy %q", in), want, e2e.Must(image.ParsePolicy(in))(t))
+		e2e.Equal(t, fmt.Sprintf("%q is a pull policy", in), want, e2e.Must(image.ParsePolicy(in))(t))
 	}
-	e2e.ErrorHas(t, "image.ParsePolicy", e2e.Err(image.ParsePolicy("always")), `"always"`)
+	e2e.ErrorHas(t, "names of pull policies are case-sensitive", e2e.Err(image.ParsePolicy("always")), `"always"`)
 }

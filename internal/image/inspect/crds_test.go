@@ -108,7 +108,7 @@ func TestCollectCRDsTwice(t *testing.T) {
 
 func TestCollectCRDsStdin(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crdText("as"))}
-	e2e.Equal(t, "CRDs", 1, len(e2e.Must(inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r}))(t)))
+	e2e.Equal(t, "the CRD on stdin is found", 1, len(e2e.Must(inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r}))(t)))
 }
 
 // With Offline set, no registry is asked, and a source in a registry is an error.
@@ -119,7 +119,7 @@ func TestCollectCRDsOffline(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Path != "a.yaml" || all[0].Line != 1 {
 		t.Errorf("got %+v, %v", all, err)
 	}
-	e2e.ErrorHas(t, "inspect.CollectCRDs", e2e.Err(inspect.CollectCRDs(t.Context(), []string{"registry.example.org/a/b:v1"}, inspect.CRDOptions{Offline: true})), "nothing is fetched offline")
+	e2e.ErrorHas(t, "a source in a registry is an error offline", e2e.Err(inspect.CollectCRDs(t.Context(), []string{"registry.example.org/a/b:v1"}, inspect.CRDOptions{Offline: true})), "nothing is fetched offline")
 }
 
 // Collect passes errors to Faulty, and returns the CRDs of all valid documents.

@@ -117,7 +117,7 @@ func TestArtifact(t *testing.T) {
 	// once.
 	shared := d.Images[0].Layers[1].Size + d.Images[0].Layers[2].Size
 	index, _ := a.Size()
-	e2e.Equal(t, "size", index+d.Images[0].Size+d.Images[1].Size-shared, d.Size)
+	e2e.Equal(t, "a layer that both images share counts once", index+d.Images[0].Size+d.Images[1].Size-shared, d.Size)
 }
 
 // The layers of the runtime are not fetched, and package.yaml is fetched once.
@@ -145,7 +145,7 @@ func TestArtifactFetchesNoMore(t *testing.T) {
 	for _, img := range d.Images {
 		e2e.Equal(t, fmt.Sprintf("fetches of the runtime of %s", img.Platform), 0, counts[img.Layers[0].Digest])
 	}
-	e2e.Equal(t, "fetches of the base layer", 1, counts[d.Images[0].Layers[1].Digest])
+	e2e.Equal(t, "the base layer of several images is fetched once", 1, counts[d.Images[0].Layers[1].Digest])
 }
 
 func TestArtifactNotes(t *testing.T) {
@@ -211,7 +211,7 @@ func TestArtifactErrors(t *testing.T) {
 	} {
 		e2e.ErrorHas(t, fmt.Sprintf("package.yaml is %q", text), e2e.Err(inspect.Artifact(t.Context(), layered(t, text, "base"), inspect.Options{})), want)
 	}
-	e2e.Error(t, "an empty index", e2e.Err(inspect.Artifact(t.Context(), empty.Index, inspect.Options{})))
+	e2e.Error(t, "an index without images is an error", e2e.Err(inspect.Artifact(t.Context(), empty.Index, inspect.Options{})))
 }
 
 func TestWriteLayer(t *testing.T) {
@@ -230,7 +230,7 @@ func TestWriteLayer(t *testing.T) {
 	for _, name := range []string{"icons", "abcdef0", first.Hex[:3], ""} {
 		e2e.Error(t, fmt.Sprintf("%q is the name of a layer", name), inspect.WriteLayer(t.Context(), &bytes.Buffer{}, img, name))
 	}
-	e2e.Equal(t, "error", "the package has no examples", fmt.Sprint(e2e.Err(xpkg.Examples(t.Context(), img))))
+	e2e.Equal(t, "an image without the layer has no examples", "the package has no examples", fmt.Sprint(e2e.Err(xpkg.Examples(t.Context(), img))))
 	e2e.ErrorHas(t, "a mark of two layers selected one", inspect.WriteLayer(t.Context(), &bytes.Buffer{}, layered(t, metadata, "base", "base"), "base"), "several")
 }
 
@@ -242,7 +242,7 @@ func TestExamples(t *testing.T) {
 	}
 	add := mutate.Addendum{Layer: static.NewLayer(tarOf(t, "other", ""), types.OCIUncompressedLayer), Annotations: map[string]string{xpkg.Annotation: "upbound"}}
 	img := e2e.Must(mutate.Append(empty.Image, add))(t)
-	e2e.ErrorHas(t, "xpkg.Examples", e2e.Err(xpkg.Examples(t.Context(), img)), "no .up/examples.yaml")
+	e2e.ErrorHas(t, "a layer without the file of examples is an error", e2e.Err(xpkg.Examples(t.Context(), img)), "no .up/examples.yaml")
 }
 
 func describe(t *testing.T, a xpkg.Artifact) inspect.Description {

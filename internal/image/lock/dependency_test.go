@@ -150,9 +150,9 @@ func parse(s string) (name.Reference, error) { return remote.ParseReference(s, "
 func TestResolveFails(t *testing.T) {
 	broken, lists := errors.New("the registry is unreachable"), 0
 	for _, version := range []string{"v1.0.0", ">=v1"} {
-		e2e.ErrorIs(t, version, e2e.Err(lock.Dependency{Package: "acme/f", Version: version}.Resolve(t.Context(), tags{nil, &lists, broken}, parse)), broken)
+		e2e.ErrorIs(t, "an unreachable registry is an error for version "+version, e2e.Err(lock.Dependency{Package: "acme/f", Version: version}.Resolve(t.Context(), tags{nil, &lists, broken}, parse)), broken)
 	}
-	e2e.ErrorHas(t, "a package with a tag", e2e.Err(lock.Dependency{Package: "acme/f:v1", Version: ">=v1"}.Resolve(t.Context(), tags{nil, &lists, nil}, parse)), "acme/f:v1")
+	e2e.ErrorHas(t, "a package with a tag is an error, because it is not a repository", e2e.Err(lock.Dependency{Package: "acme/f:v1", Version: ">=v1"}.Resolve(t.Context(), tags{nil, &lists, nil}, parse)), "acme/f:v1")
 }
 
 func TestMetadata(t *testing.T) {
@@ -163,7 +163,7 @@ func TestMetadata(t *testing.T) {
 	for path, want := range map[string]string{
 		"root": "root/crossplane.yaml", "root/crossplane.yaml": "root/crossplane.yaml", "functions": "functions", "absent": "absent", "-": "-",
 	} {
-		e2e.Equal(t, path, want, filepath.ToSlash(lock.Metadata(fsys, path)))
+		e2e.Equal(t, path+" has its metadata", want, filepath.ToSlash(lock.Metadata(fsys, path)))
 	}
 }
 
@@ -172,6 +172,6 @@ func TestIsPath(t *testing.T) {
 		".": true, "..": true, "./f": true, "../f": true, "f.xpkg": true,
 		"registry.example.org/acme/f:v1": false, "acme/f": false, "": false, ".hidden": false,
 	} {
-		e2e.Equal(t, fmt.Sprintf("whether %q is a path", pkg), want, lock.IsPath(pkg))
+		e2e.Equal(t, fmt.Sprintf("only a path is a path: %q", pkg), want, lock.IsPath(pkg))
 	}
 }

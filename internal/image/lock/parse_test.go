@@ -106,7 +106,7 @@ func full() *lock.Lock {
 func TestEncode(t *testing.T) {
 	want := []byte(e2e.ReadFile(t, "testdata/full.lock"))
 	got := e2e.Must(full().Encode())(t)
-	e2e.Equal(t, "result", string(want), string(got))
+	e2e.Equal(t, "a lock has the encoding of the golden file", string(want), string(got))
 	l := e2e.Must(lock.Parse("l", got))(t)
 	byName := cmpopts.SortSlices(func(a, b lock.Image) bool { return a.Reference+a.Constraint < b.Reference+b.Constraint })
 	e2e.Equal(t, "the encoded lock is parsed to another one", full(), l, byName)
@@ -114,11 +114,11 @@ func TestEncode(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
-	e2e.ErrorIs(t, "lock.Read", e2e.Err(lock.Read(filepath.Join(dir, "absent"))), fs.ErrNotExist)
-	e2e.ErrorHas(t, "lock.Read", e2e.Err(lock.Read(dir)), dir)
+	e2e.ErrorIs(t, "a missing lock file is an error", e2e.Err(lock.Read(filepath.Join(dir, "absent"))), fs.ErrNotExist)
+	e2e.ErrorHas(t, "a folder is an error with its path", e2e.Err(lock.Read(dir)), dir)
 	large := filepath.Join(dir, "large")
 	e2e.NoError(t, os.WriteFile(large, bytes.Repeat([]byte("# large\n"), 1<<20), 0o600))
-	e2e.ErrorHas(t, "lock.Read", e2e.Err(lock.Read(large)), "the file is larger than 4 MiB")
+	e2e.ErrorHas(t, "the size of a lock file is limited", e2e.Err(lock.Read(large)), "the file is larger than 4 MiB")
 }
 
 // A parsed lock is encoded and parsed to the same bytes.

@@ -128,11 +128,11 @@ func TestLockAPIs(t *testing.T) {
 	if c := lock.Compare(first, got); len(c.Updated) != 1 || c.Kept != 1 {
 		t.Errorf("got the changes %+v", c)
 	}
-	e2e.Equal(t, "error", `locking "https://example.org/crd.yaml": p:7: unavailable`, fmt.Sprint(e2e.Err(resolver.Resolve(t.Context(), first.Plan([]lock.Want{lock.API(url)}, nil)))))
+	e2e.Equal(t, "the error of an API has its position", `locking "https://example.org/crd.yaml": p:7: unavailable`, fmt.Sprint(e2e.Err(resolver.Resolve(t.Context(), first.Plan([]lock.Want{lock.API(url)}, nil)))))
 	e2e.ErrorIs(t, "other content must be refused", first.CheckAPI(k8s, two), lock.ErrChanged)
 	e2e.WantError(t, "the locked content must be accepted", first.CheckAPI(k8s, one), "")
 	_, err = first.APIDigest(url)
-	e2e.Equal(t, "error", `p:7: "https://example.org/crd.yaml" is not in the lock file "l"`, fmt.Sprint(err))
+	e2e.Equal(t, "an API that is not locked is an error with the name of the lock file", `p:7: "https://example.org/crd.yaml" is not in the lock file "l"`, fmt.Sprint(err))
 	e2e.Equal(t, "the hint must name the files of the lock, and the file that it lacks", "run xfn lock conf p, and review its changes", string(hint.Of(err)))
 	first.Files = append(first.Files, "p")
 	if _, err := first.APIDigest(url); string(hint.Of(err)) != "run xfn lock, and review its changes" {
@@ -307,7 +307,7 @@ func TestCompare(t *testing.T) {
 		Updated: []lock.Update{{Image: after.Functions[0], Was: before.Functions[0]}},
 		Kept:    9,
 	}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "a changed digest is an update, and a changed reference is an addition and a removal", want, got)
 }
 
 func TestNamed(t *testing.T) {
@@ -330,5 +330,5 @@ func TestCollectCanceled(t *testing.T) {
 	defer close(end)
 	stuck := func(string) ([]manifest.Document, bool) { cancel(why); <-end; return nil, true }
 	s := lock.Sources{Reader: manifest.Reader{FS: afero.NewMemMapFs(), Documents: stuck}}
-	e2e.ErrorIs(t, "Collect", e2e.Err(s.Collect(ctx, "functions.yaml")), why)
+	e2e.ErrorIs(t, "Collect returns the cause of its context", e2e.Err(s.Collect(ctx, "functions.yaml")), why)
 }

@@ -42,7 +42,7 @@ func (o outside) assertUntouched(t testing.TB) {
 			t.Errorf("%q was created on the host", e.Name())
 		}
 	}
-	e2e.Equal(t, "the host's directory contains", []string{"secret=the host's"}, contentOf(t, o.target))
+	e2e.Equal(t, "the host's directory stays the same", []string{"secret=the host's"}, contentOf(t, o.target))
 	info, sys := statOf(t, filepath.Join(o.target, "secret"))
 	if sys.Nlink != 1 || info.Mode() != 0o600 || sys.Uid != uint32(os.Getuid()) {
 		t.Errorf("the host's file has %d names, mode %v and owner %d", sys.Nlink, info.Mode(), sys.Uid)
@@ -53,7 +53,7 @@ func (o outside) assertUntouched(t testing.TB) {
 func assertRefused(t testing.TB, img v1.Image, want string, limits rootfs.Limits) {
 	t.Helper()
 	o := newOutside(t)
-	e2e.ErrorHas(t, "unpack", e2e.Err(unpack(t, img, rootfs.Options{Dir: o.store, Limits: limits})), want)
+	e2e.ErrorHas(t, "a hostile image is not unpacked", e2e.Err(unpack(t, img, rootfs.Options{Dir: o.store, Limits: limits})), want)
 	assertNoRoot(t, o.store)
 	o.assertUntouched(t)
 }
@@ -94,7 +94,7 @@ func TestHostileAbsoluteLink(t *testing.T) {
 			{Typeflag: tar.TypeFifo, Name: "e"},
 		})
 	root := e2e.Must(unpack(t, img, rootfs.Options{Dir: o.store}))(t)
-	e2e.Equal(t, "result", []string{"a=evil", "b/", "c -> " + secret}, contentOf(t, root.Path))
+	e2e.Equal(t, "a layer replaces links, and does not follow them", []string{"a=evil", "b/", "c -> " + secret}, contentOf(t, root.Path))
 	o.assertUntouched(t)
 }
 
@@ -158,7 +158,7 @@ func TestHostileHardLinkToSymlink(t *testing.T) {
 		[]tar.Header{file("h", "evil")},
 		[]tar.Header{hardLink("again", "l")})
 	root := e2e.Must(unpack(t, img, rootfs.Options{Dir: o.store}))(t)
-	e2e.Equal(t, "result", []string{"again -> " + secret, "h=evil", "l -> " + secret}, contentOf(t, root.Path))
+	e2e.Equal(t, "a hard link to a symbolic link is replaced like one", []string{"again -> " + secret, "h=evil", "l -> " + secret}, contentOf(t, root.Path))
 	o.assertUntouched(t)
 }
 
@@ -259,7 +259,7 @@ func TestHostileManyWhiteouts(t *testing.T) {
 	for range 5000 {
 		all = append(all, whiteout("d/.wh..wh..opq"), whiteout(".wh.d"))
 	}
-	e2e.Equal(t, "the number of files and directories", 501, len(contentOf(t, mustUnpack(t, imageOf(t, all), false))))
+	e2e.Equal(t, "each file and directory of the image is unpacked", 501, len(contentOf(t, mustUnpack(t, imageOf(t, all), false))))
 }
 
 func TestHostileManyLinks(t *testing.T) {

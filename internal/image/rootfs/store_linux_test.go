@@ -55,12 +55,12 @@ func TestUnpackedOnce(t *testing.T) {
 		})
 	}
 	e2e.NoError(t, e2e.Await(t, g.Wait))
-	e2e.Equal(t, "reads of the layer", int32(1), reads.Load())
+	e2e.Equal(t, "concurrent calls read the layer once", int32(1), reads.Load())
 	for _, r := range roots {
-		e2e.Equal(t, "result", roots[0].Path, r.Path)
+		e2e.Equal(t, "concurrent calls share one root", roots[0].Path, r.Path)
 		e2e.NoError(t, r.Release())
 	}
-	e2e.Equal(t, "result", []string{"a=x"}, contentOf(t, roots[0].Path))
+	e2e.Equal(t, "the root has the file of the image", []string{"a=x"}, contentOf(t, roots[0].Path))
 }
 
 // TestSameLayersShareARoot checks that only the content of the layers
@@ -161,7 +161,7 @@ func TestKilledWhileOthersWait(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough)
 	img := imageOf(t, stuckEntries())
-	e2e.ErrorIs(t, "while another process unpacks", e2e.Err(rootfs.Unpack(ctx, img, rootfs.Options{Dir: dir})), enough)
+	e2e.ErrorIs(t, "waiting for another process ends with the context", e2e.Err(rootfs.Unpack(ctx, img, rootfs.Options{Dir: dir})), enough)
 	done := make(chan error)
 	go func() {
 		root, err := rootfs.Unpack(t.Context(), img, rootfs.Options{Dir: dir})
@@ -182,7 +182,7 @@ func TestPrune(t *testing.T) {
 	kill(t, startStuck(t, dir))
 	old := imageOf(t, described(), []tar.Header{file("a", "12345"), file("locked/below/g", "")})
 	root := e2e.Must(rootfs.Unpack(t.Context(), old, rootfs.Options{Dir: dir}))(t)
-	e2e.Equal(t, "Used()", rootfs.Usage{Roots: 1, Bytes: 5}, e2e.Must(rootfs.Used(t.Context(), dir))(t))
+	e2e.Equal(t, "only complete roots count, with the size of their files", rootfs.Usage{Roots: 1, Bytes: 5}, e2e.Must(rootfs.Used(t.Context(), dir))(t))
 	later := time.Now().Add(time.Hour)
 	prune := func(why string, before time.Time, dry bool, want rootfs.Usage) {
 		t.Helper()
@@ -210,8 +210,8 @@ func TestPruneLeftovers(t *testing.T) {
 
 func TestPruneNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
-	e2e.Equal(t, "rootfs.Prune", rootfs.Usage{}, e2e.Must(rootfs.Prune(t.Context(), dir, time.Now(), false))(t))
-	e2e.ErrorIs(t, "Used() created the store", e2e.Err(os.Stat(dir)), fs.ErrNotExist)
+	e2e.Equal(t, "a store that does not exist has nothing to remove", rootfs.Usage{}, e2e.Must(rootfs.Prune(t.Context(), dir, time.Now(), false))(t))
+	e2e.ErrorIs(t, "Used does not create the store", e2e.Err(os.Stat(dir)), fs.ErrNotExist)
 }
 
 // TestPruneWhileUsed prunes roots while others unpack and use them. A root must

@@ -236,7 +236,7 @@ func TestStoreIsClosedToOthers(t *testing.T) {
 func TestConfig(t *testing.T) {
 	want := v1.Config{Entrypoint: []string{"/fn"}, Env: []string{"A=b"}, User: "65532"}
 	img := e2e.Must(mutate.Config(imageOf(t, []tar.Header{file("fn", "x")}), want))(t)
-	e2e.Equal(t, "result", want, e2e.Must(unpack(t, img, rootfs.Options{Dir: storeDir(t)}))(t).Config)
+	e2e.Equal(t, "the root has the config of the image", want, e2e.Must(unpack(t, img, rootfs.Options{Dir: storeDir(t)}))(t).Config)
 }
 
 func TestCompressions(t *testing.T) {
@@ -245,7 +245,7 @@ func TestCompressions(t *testing.T) {
 	for name, stored := range map[string][]byte{"None": plain, "Gzip": zip(t, plain), "Zstd": zw.EncodeAll(plain, nil)} {
 		t.Run(name, func(t *testing.T) {
 			got := contentOf(t, mustUnpack(t, imageOfLayers(t, layerOf(t, plain, stored)), false))
-			e2e.Equal(t, "result", []string{"a=x"}, got)
+			e2e.Equal(t, "a layer is unpacked whatever its compression", []string{"a=x"}, got)
 		})
 	}
 }
@@ -274,7 +274,7 @@ func TestCancelled(t *testing.T) {
 	why := errors.New("why")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	e2e.ErrorIs(t, "rootfs.Unpack", e2e.Err(rootfs.Unpack(ctx, imageOf(t, []tar.Header{file("a", "x")}), rootfs.Options{Dir: dir})), why)
+	e2e.ErrorIs(t, "Unpack returns the cause of its context", e2e.Err(rootfs.Unpack(ctx, imageOf(t, []tar.Header{file("a", "x")}), rootfs.Options{Dir: dir})), why)
 	assertNoRoot(t, dir)
 }
 
