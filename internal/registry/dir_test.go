@@ -16,7 +16,7 @@ import (
 func TestUnusableDir(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	e2e.NoError(t, os.WriteFile(file, nil, 0o600))
-	e2e.ErrorHas(t, "an error that names the file", e2e.Err(registry.Open(file)), file)
+	e2e.ErrorHas(t, "the error names the file", e2e.Err(registry.Open(file)), file)
 }
 
 // TestForeignDir: a directory with other files is not changed.
@@ -28,7 +28,7 @@ func TestForeignDir(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "not empty") || hint.Of(err) == "" {
 			t.Errorf("%s: got %v (hint: %s), want a refusal of %q", theirs, err, hint.Of(err), dir)
 		}
-		e2e.Equal(t, theirs, []string{theirs}, files(t, dir))
+		e2e.Equal(t, theirs+" is not changed", []string{theirs}, files(t, dir))
 	}
 }
 
@@ -42,7 +42,7 @@ func TestUploadsForgotten(t *testing.T) {
 	write(t, filepath.Join(dir, "uploads", "theirs"))
 	start(t, dir)
 	want := []string{"registry.lock", "uploads/" + "11111111-1111-4111-8111-111111111111" + "/theirs", "uploads/theirs"}
-	e2e.Equal(t, "result", want, files(t, dir))
+	e2e.Equal(t, "only the unfinished upload is removed", want, files(t, dir))
 }
 
 func write(t *testing.T, path string) {

@@ -47,11 +47,11 @@ func TestConcurrentClients(t *testing.T) {
 	}
 	e2e.Wait(t, &wg)
 	before := heads(t, host)
-	e2e.Equal(t, "one tag was not deleted", 1, len(before))
+	e2e.Equal(t, "only one tag is left", 1, len(before))
 	stop()
 	e2e.Equal(t, "the directory has the lock, the journal and three blobs", 5, len(files(t, dir)))
 	host, _ = start(t, dir)
-	e2e.Equal(t, "after the restart", before, heads(t, host))
+	e2e.Equal(t, "a restart does not change the tags", before, heads(t, host))
 }
 
 func download(t *testing.T, url string) string {
@@ -86,7 +86,7 @@ func TestUploadIsBusy(t *testing.T) {
 		}
 	}
 	close(goOn)
-	e2e.Equal(t, "the first request", http.StatusBadRequest, e2e.Receive(t, first))
+	e2e.Equal(t, "the first request is rejected", http.StatusBadRequest, e2e.Receive(t, first))
 	if w := send(reg, http.MethodGet, location, nil); w.Code != http.StatusNoContent {
 		t.Errorf("afterwards: got %d %s", w.Code, w.Body)
 	}
@@ -123,7 +123,7 @@ func TestDamagedDir(t *testing.T) {
 			} else {
 				e2e.NoError(t, os.WriteFile(in, nil, 0o600))
 			}
-			e2e.ErrorHas(t, "an error that names the file", e2e.Err(registry.Open(path)), path)
+			e2e.ErrorHas(t, "the error names the file", e2e.Err(registry.Open(path)), path)
 		})
 	}
 }

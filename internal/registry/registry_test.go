@@ -65,13 +65,13 @@ func TestPushPull(t *testing.T) {
 	e2e.NoError(t, remote.Write(ref, img))
 	got := e2e.Must(remote.Image(ref))(t)
 	e2e.NoError(t, validate.Image(got))
-	e2e.Equal(t, "another image came back", digest(t, img), digest(t, got))
+	e2e.Equal(t, "the image is stored unchanged", digest(t, img), digest(t, got))
 	idx := e2e.Must(random.Index(1<<12, 2, 2))(t)
 	ref = tag(t, host, "a/index:v1")
 	e2e.NoError(t, remote.WriteIndex(ref, idx))
 	gotIndex := e2e.Must(remote.Index(ref))(t)
 	e2e.NoError(t, validate.Index(gotIndex))
-	e2e.Equal(t, "another index came back", digest(t, idx), digest(t, gotIndex))
+	e2e.Equal(t, "the index is stored unchanged", digest(t, idx), digest(t, gotIndex))
 }
 
 // TestRestart: pushes, moved tags and deletions survive a restart.
@@ -92,7 +92,7 @@ func TestRestart(t *testing.T) {
 	stop()
 
 	host, _ = start(t, dir)
-	e2e.Equal(t, "the restart changed the registry", before, state(t, host))
+	e2e.Equal(t, "a restart does not change the registry", before, state(t, host))
 	got := e2e.Must(remote.Image(tag(t, host, "a/image:v1")))(t)
 	e2e.NoError(t, validate.Image(got))
 	e2e.Equal(t, "the tag did not stay where it was moved", digest(t, img), digest(t, got))
@@ -112,11 +112,11 @@ func TestReferrersOfClients(t *testing.T) {
 	e2e.NoError(t, remote.Write(tag(t, host, "a/image:v1"), img))
 	want := []string{attach(t, host, img), attach(t, host, img)}
 	slices.Sort(want)
-	e2e.Equal(t, "tags", []string{"v1"}, state(t, host)["a/image"])
+	e2e.Equal(t, "a registry with the referrers API gets no fallback tag", []string{"v1"}, state(t, host)["a/image"])
 	to := tag(t, host, "a/image:v1").Digest(digest(t, img))
 	for filter, want := range map[string][]string{string(types.DockerConfigJSON): want, string(types.OCIConfigJSON): nil} {
 		refs := e2e.Must(remote.Referrers(to, remote.WithFilter("artifactType", filter)))(t)
-		e2e.Equal(t, filter, want, children(t, refs))
+		e2e.Equal(t, "referrers are filtered by "+filter, want, children(t, refs))
 	}
 }
 
@@ -249,7 +249,7 @@ func TestJournalFails(t *testing.T) {
 	before := state(t, host)
 	stop()
 	host, _ = start(t, dir)
-	e2e.Equal(t, "after the restart", before, state(t, host))
+	e2e.Equal(t, "a restart does not change the registry", before, state(t, host))
 }
 
 // TestRefusedChange: a refused change is not written to the journal.
@@ -266,7 +266,7 @@ func TestRefusedChange(t *testing.T) {
 	v.send(t, put("v2", "x/y", "{}"))
 	stop()
 	host, _ = start(t, dir)
-	e2e.Equal(t, "tags after the restart", []string{"v1", "v2"}, state(t, host)["a"])
+	e2e.Equal(t, "the tags are there after the restart", []string{"v1", "v2"}, state(t, host)["a"])
 }
 
 // TestUnreadableManifest: the error for a manifest names its field, and no type of Go.

@@ -70,7 +70,7 @@ func TestServeStops(t *testing.T) {
 	e2e.Receive(t, entered)
 	stop()
 	close(release)
-	e2e.Equal(t, "the running request", "whole", e2e.Receive(t, answered))
+	e2e.Equal(t, "the running request is answered completely", "whole", e2e.Receive(t, answered))
 	e2e.WantError(t, "a stopped server is not an error", e2e.Receive(t, served), "")
 	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
 		_ = c.Close()
@@ -91,14 +91,14 @@ func TestServeCutsOff(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	stop()
 	e2e.NoError(t, e2e.Receive(t, served))
-	e2e.Error(t, "the request was answered", e2e.Err(bufio.NewReader(conn).ReadString('\n')))
+	e2e.Error(t, "the request is not answered", e2e.Err(bufio.NewReader(conn).ReadString('\n')))
 	e2e.NoError(t, os.RemoveAll(filepath.Join(dir, "uploads")))
 }
 
 func TestServeFails(t *testing.T) {
 	l := listen()
 	e2e.NoError(t, l.Close())
-	e2e.ErrorIs(t, "the listener's error", registry.Serve(t.Context(), l, http.NotFoundHandler()), net.ErrClosed)
+	e2e.ErrorIs(t, "an error of the listener is returned", registry.Serve(t.Context(), l, http.NotFoundHandler()), net.ErrClosed)
 }
 
 // TestKilled: a registry that is killed during an upload has all changes that it confirmed

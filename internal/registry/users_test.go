@@ -55,7 +55,7 @@ func TestUsersPush(t *testing.T) {
 	s := httptest.NewServer(users(t, alice).Only(e2e.Open(registry.Open(t.TempDir()))(t)))
 	defer s.Close()
 	ref, img := tag(t, s.Listener.Addr().String(), "a:v1"), image(t)
-	e2e.Error(t, "a push without credentials is accepted", remote.Write(ref, img))
+	e2e.Error(t, "a push without credentials is rejected", remote.Write(ref, img))
 	e2e.NoError(t, remote.Write(ref, img, remote.WithAuth(&authn.Basic{Username: "alice", Password: "secret"})))
 }
 
@@ -85,5 +85,5 @@ func TestBadUsers(t *testing.T) {
 			}
 		})
 	}
-	e2e.Error(t, "a missing file is accepted", e2e.Err(registry.ReadUsers(filepath.Join(t.TempDir(), "none"))))
+	e2e.Error(t, "a missing file is an error", e2e.Err(registry.ReadUsers(filepath.Join(t.TempDir(), "none"))))
 }
