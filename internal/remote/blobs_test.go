@@ -117,7 +117,7 @@ func TestBlobsRedirected(t *testing.T) {
 			http.Redirect(w, r, "http://"+storage+"/stored?signature=x", http.StatusTemporaryRedirect)
 		}
 	}), user, password))
-	e2e.Equal(t, "openBlob", blob[300:], e2e.Must(openBlob(t, configured(t, auths(host, auth{"username": user, "password": password})), host, blob, 300))(t))
+	e2e.Equal(t, "a blob after a redirect has the requested bytes", blob[300:], e2e.Must(openBlob(t, configured(t, auths(host, auth{"username": user, "password": password})), host, blob, 300))(t))
 	if want := `"" "bytes=300-999" xfn/v0.1.0`; heard.Load() != want {
 		t.Errorf("the storage received %v, want %s", heard.Load(), want)
 	}
@@ -136,5 +136,5 @@ func TestBlobOfService(t *testing.T) {
 			http.Redirect(w, r, "/stored?service=storage", http.StatusTemporaryRedirect)
 		}
 	}))
-	e2e.Equal(t, "openBlob", config, string(e2e.Must(openBlob(t, remote.Options{}, host, []byte(config), 0))(t)))
+	e2e.Equal(t, "a blob whose URL has the parameter of token servers is unchanged", config, string(e2e.Must(openBlob(t, remote.Options{}, host, []byte(config), 0))(t)))
 }

@@ -107,7 +107,7 @@ func TestRetryIsCancelled(t *testing.T) {
 	ref, err := remote.ParseTag(host+"/a:v1", "")
 	e2e.NoError(t, err)
 	err = get(ctx, c, ref)
-	e2e.Equal(t, "error", "context canceled", fmt.Sprint(c.Explain(ref, err)))
+	e2e.Equal(t, "canceling ends the pause before the next try", "context canceled", fmt.Sprint(c.Explain(ref, err)))
 }
 
 // A request fails at once, with the registry's error, if the registry asks for a pause
@@ -145,7 +145,7 @@ func TestAs(t *testing.T) {
 	} {
 		e2e.WantError(t, tc.reason, e2e.Err(push(t, own.As(tc.auth), host)), tc.want)
 	}
-	e2e.WantError(t, "the client lost its own credentials", e2e.Err(push(t, own, host)), "")
+	e2e.WantError(t, "the client keeps its own credentials", e2e.Err(push(t, own, host)), "")
 }
 
 // keys is a keychain that returns one Authenticator for every registry.
@@ -236,7 +236,7 @@ func TestForbidden(t *testing.T) {
 	} {
 		host := remotetest.Serve(t, forbid)
 		_, err := push(t, fast(configured(t, auths(host, login))), host)
-		checkError(t, want, err, want, "use an account that has the permission; log in with: docker login 127.0.0.1:")
+		checkError(t, "the error names the credentials:"+want, err, want, "use an account that has the permission; log in with: docker login 127.0.0.1:")
 	}
 }
 

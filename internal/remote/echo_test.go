@@ -157,5 +157,5 @@ func TestSourcesAreReported(t *testing.T) {
 	for _, host := range []string{one, two, one, two} {
 		e2e.Must(push(t, c, host))(t)
 	}
-	e2e.Equal(t, "result", []string{one + ": no credentials", two + ": credentials of ~/config.json"}, got.lines)
+	e2e.Equal(t, "the source of credentials is reported once for each registry", []string{one + ": no credentials", two + ": credentials of ~/config.json"}, got.lines)
 }

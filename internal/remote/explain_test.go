@@ -274,5 +274,5 @@ func TestExplained(t *testing.T) {
 }
 
 func TestExplainNil(t *testing.T) {
-	e2e.WantError(t, "for nil", remote.New(remote.Options{}).Explain(name.MustParseReference("r.example/a:v1"), nil), "")
+	e2e.WantError(t, "nil is not an error", remote.New(remote.Options{}).Explain(name.MustParseReference("r.example/a:v1"), nil), "")
 }

@@ -103,6 +103,6 @@ func TestFallbackTag(t *testing.T) {
 	}
 	for digest, want := range cases {
 		h := e2e.Must(v1.NewHash(digest))(t)
-		e2e.Equal(t, "FallbackTag", want, remote.FallbackTag(h))
+		e2e.Equal(t, "the tag has the digest, cut to the maximum length", want, remote.FallbackTag(h))
 	}
 }

@@ -236,8 +236,8 @@ func TestMount(t *testing.T) {
 			}
 			if q := r.URL.Query(); q.Has("mount") {
 				mounts.Add(1)
-				e2e.Equal(t, "the blob to mount", b.Digest.String(), q.Get("mount"))
-				e2e.Equal(t, "the repository to mount from", "gold/base", q.Get("from"))
+				e2e.Equal(t, "the request names the blob to mount", b.Digest.String(), q.Get("mount"))
+				e2e.Equal(t, "the request names the repository to mount from", "gold/base", q.Get("from"))
 				if want.Mounted {
 					w.WriteHeader(http.StatusCreated)
 					return
@@ -259,7 +259,7 @@ func TestMount(t *testing.T) {
 func TestUploadElsewhere(t *testing.T) {
 	sessions := remotetest.Embedded(t)
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e2e.Equal(t, fmt.Sprintf("%s %s has credentials", r.Method, r.URL), "", r.Header.Get("Authorization"))
+		e2e.Equal(t, fmt.Sprintf("%s %s has no credentials", r.Method, r.URL), "", r.Header.Get("Authorization"))
 		sessions.ServeHTTP(w, r)
 	}))
 	host := remotetest.Serve(t, remotetest.BasicAuth(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -362,6 +362,6 @@ func TestIdle(t *testing.T) {
 		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 500 * time.Millisecond})
 		_, err := upload(t, c, host, blobOf(t, data))
 		close(given)
-		checkError(t, method, err, "does not answer: no data arrived for 500ms", "or give it more time with {idle-timeout}")
+		checkError(t, "a registry that does not respond is an error: "+method, err, "does not answer: no data arrived for 500ms", "or give it more time with {idle-timeout}")
 	}
 }

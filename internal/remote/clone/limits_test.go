@@ -54,8 +54,8 @@ func TestSilentServer(t *testing.T) {
 	defer l.Close()
 	for _, url := range []string{"http://%s/x.git", "git://%s/x.git"} {
 		_, err := clone.Commit(t.Context(), clone.Options{URL: fmt.Sprintf(url, l.Addr()), AnswerTimeout: time.Millisecond})
-		e2e.ErrorHas(t, url, err, "the git server did not answer within 1ms")
-		e2e.Equal(t, "the hint for "+url, clone.CheckNetwork, hint.Of(err))
+		e2e.ErrorHas(t, "a silent server is an error: "+url, err, "the git server did not answer within 1ms")
+		e2e.Equal(t, "a silent server has a hint: "+url, clone.CheckNetwork, hint.Of(err))
 	}
 }
 
@@ -76,7 +76,7 @@ func TestSilentFetch(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := clone.Commit(ctx, clone.Options{URL: s.URL + "/repo", MaxBytes: 1 << 20, AnswerTimeout: 100 * time.Millisecond})
-	e2e.ErrorHas(t, "fetch", err, "the git server did not answer within 100ms")
+	e2e.ErrorHas(t, "a server that sends no objects is an error", err, "the git server did not answer within 100ms")
 }
 
 // noise returns text that does not compress.
@@ -142,7 +142,7 @@ func TestCancel(t *testing.T) {
 	}))
 	defer mute.Close()
 	defer close(release)
-	e2e.ErrorIs(t, "clone.Commit", e2e.Err(clone.Commit(ctx, clone.Options{URL: mute.URL, MaxBytes: limit})), stop)
+	e2e.ErrorIs(t, "Commit returns the cause of its context", e2e.Err(clone.Commit(ctx, clone.Options{URL: mute.URL, MaxBytes: limit})), stop)
 }
 
 // Commit returns when the context is done, although the ssh library has no context and
@@ -167,7 +167,7 @@ func TestCancelSSH(t *testing.T) {
 		}
 	}()
 	_, err = clone.Commit(ctx, clone.Options{URL: "ssh://git:t0ken@" + l.Addr().String() + "/x", MaxBytes: limit})
-	e2e.ErrorIs(t, "clone.Commit", err, stop)
+	e2e.ErrorIs(t, "Commit returns the cause of its context", err, stop)
 }
 
 // agent is an ssh-agent that does not answer.

@@ -115,7 +115,7 @@ func TestHelperIsCancelled(t *testing.T) {
 	}()
 	k := credentials.New(helped(t, map[string]string{"credsStore": "xyz"}, modeVar+"=hangs", dialVar+"="+l.Addr().String()))
 	repo := e2e.Must(name.NewRepository("registry.example.org/a"))(t)
-	e2e.ErrorIs(t, "ResolveContext", e2e.Err(k.ResolveContext(ctx, repo)), context.Canceled)
+	e2e.ErrorIs(t, "canceling stops the credential helper", e2e.Err(k.ResolveContext(ctx, repo)), context.Canceled)
 }
 
 // A credential helper runs once for concurrent requests to a registry, and
@@ -134,7 +134,7 @@ func TestHelperIsAskedOnce(t *testing.T) {
 		})
 	}
 	e2e.Wait(t, &wg)
-	e2e.Equal(t, "the number of runs", 1, len(calls(t, s)))
+	e2e.Equal(t, "the helper runs once", 1, len(calls(t, s)))
 	now = now.Add(6 * time.Minute)
 	if _, _, err := resolve(t, k, "registry.example.org/a"); err != nil || len(calls(t, s)) != 2 {
 		t.Errorf("it ran %d times, %v", len(calls(t, s)), err)

@@ -254,7 +254,7 @@ func TestFromEnviron(t *testing.T) {
 
 // Resolve, which has no context, returns an error and calls no source.
 func TestResolveWithoutContext(t *testing.T) {
-	e2e.Error(t, "a source was called", e2e.Err(credentials.New(credentials.Sources{}).Resolve(nil)))
+	e2e.Error(t, "no source is called for nil", e2e.Err(credentials.New(credentials.Sources{}).Resolve(nil)))
 }
 
 // FuzzFile checks that no content of a configuration file causes a panic, and

@@ -26,7 +26,7 @@ func TestFromEnviron(t *testing.T) {
 		Host: "tcp://docker:2376", CertPath: "/certs", Verify: true, Context: "c", APIVersion: "1.41",
 		Config: filepath.Join("/home/ada", ".docker"), Home: "/home/ada", RuntimeDir: "/run/user/1",
 	}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "each variable of Docker sets its field", want, got)
 	if got := dockerengine.FromEnviron([]string{"USERPROFILE=C:/ada", "DOCKER_CONFIG=D:/docker"}); got.Home != "C:/ada" || got.Config != "D:/docker" {
 		t.Errorf("got %+v", got)
 	}
@@ -119,7 +119,7 @@ func TestFindSocket(t *testing.T) {
 		"/var/run/docker.sock", env.RuntimeDir + "/docker.sock", env.Home + "/.docker/run/docker.sock", env.Home + "/.docker/desktop/docker.sock",
 		env.RuntimeDir + "/podman/podman.sock", "/run/podman/podman.sock",
 	}
-	e2e.Equal(t, "result", want, all)
+	e2e.Equal(t, "the sockets of root and Docker are the first", want, all)
 	// Omit the first and the last socket: an engine may listen on them on this machine.
 	private := all[1 : len(all)-1]
 	find := func() string {
@@ -130,15 +130,15 @@ func TestFindSocket(t *testing.T) {
 		return at.Host
 	}
 	_, err := dockerengine.FirstSocket(private)
-	e2e.Equal(t, "error", "no container engine found: none of "+strings.Join(private, ", ")+" is a socket", fmt.Sprint(err))
-	e2e.Has(t, "the hint", string(hint.Of(err)), "DOCKER_HOST")
+	e2e.Equal(t, "the error names all sockets that do not exist", "no container engine found: none of "+strings.Join(private, ", ")+" is a socket", fmt.Sprint(err))
+	e2e.Has(t, "the hint names the variable for other sockets", string(hint.Of(err)), "DOCKER_HOST")
 	podman, desktop, rootless := env.RuntimeDir+"/podman/podman.sock", env.Home+"/.docker/run/docker.sock", env.RuntimeDir+"/docker.sock"
 	listen(t, podman, false)
-	e2e.Equal(t, "podman alone", "unix://"+podman, find())
+	e2e.Equal(t, "the only socket is used", "unix://"+podman, find())
 	listen(t, desktop, true)
-	e2e.Equal(t, "podman has a listener", "unix://"+podman, find())
+	e2e.Equal(t, "the socket with a listener is used", "unix://"+podman, find())
 	listen(t, rootless, false)
-	e2e.Equal(t, "rootless Docker", "unix://"+rootless, find())
+	e2e.Equal(t, "the first socket with a listener is used", "unix://"+rootless, find())
 	for _, path := range []string{podman, rootless} {
 		e2e.NoError(t, os.Remove(path))
 	}

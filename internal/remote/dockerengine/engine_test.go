@@ -47,7 +47,7 @@ func TestNegotiation(t *testing.T) {
 	if got := e.ClientVersion(); got > version.APIVersion && len(got) >= len(version.APIVersion) {
 		t.Errorf("got %s, but the engine supports %s", got, version.APIVersion)
 	}
-	e2e.Equal(t, "Platform", version.Os+"/"+version.Arch, e2e.Must(e.Platform(t.Context()))(t).String())
+	e2e.Equal(t, "the platform is that of the engine", version.Os+"/"+version.Arch, e2e.Must(e.Platform(t.Context()))(t).String())
 	for speaks, want := range map[string]string{"1.41": "", "1.40": "", "1.39": "API version 1.39 is not supported"} {
 		_, err := open(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", speaks) }))
 		e2e.WantError(t, fmt.Sprintf("an engine with API version %s", speaks), err, want)
@@ -90,7 +90,7 @@ func TestOpenFails(t *testing.T) {
 	}
 	ctx, cancel := stdcontext.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	e2e.Equal(t, "error", "enough", fmt.Sprint(e2e.Err(dockerengine.Open(ctx, dockerengine.Endpoint{Host: "unix://" + missing}, "", ""))))
+	e2e.Equal(t, "opening an engine returns the cause of the context", "enough", fmt.Sprint(e2e.Err(dockerengine.Open(ctx, dockerengine.Endpoint{Host: "unix://" + missing}, "", ""))))
 }
 
 // TestPermission checks that the error for a user without permission names the
@@ -145,9 +145,9 @@ func TestExplain(t *testing.T) {
 		}
 	}))
 	e2e.NoError(t, err)
-	e2e.Equal(t, "error", "no version today", fmt.Sprint(e2e.Err(e.Platform(t.Context()))))
-	e2e.Equal(t, "error", "no space left", fmt.Sprint(e.LoadArchive(t.Context(), strings.NewReader(""))))
-	e2e.Equal(t, "error", "manifest unknown", fmt.Sprint(e.Pull(t.Context(), "x", registry.AuthConfig{}, nil)))
+	e2e.Equal(t, "the message of the engine is the error of a request", "no version today", fmt.Sprint(e2e.Err(e.Platform(t.Context()))))
+	e2e.Equal(t, "the message of the engine is the error of loading an image", "no space left", fmt.Sprint(e.LoadArchive(t.Context(), strings.NewReader(""))))
+	e2e.Equal(t, "the message of the engine is the error of a pull", "manifest unknown", fmt.Sprint(e.Pull(t.Context(), "x", registry.AuthConfig{}, nil)))
 	_, err = e.Info(t.Context(), client.InfoOptions{})
 	var broken *dockerengine.ConnectionError
 	if err := e.Explain(t.Context(), err); !errors.As(err, &broken) || !strings.HasPrefix(err.Error(), "the connection to the container engine at tcp://127.0.0.1:") {
@@ -157,7 +157,7 @@ func TestExplain(t *testing.T) {
 	defer cancel()
 	<-ctx.Done()
 	_, err = e.Info(ctx, client.InfoOptions{})
-	e2e.Equal(t, "error", "too late", fmt.Sprint(e.Explain(ctx, err)))
+	e2e.Equal(t, "the cause of the context is the error", "too late", fmt.Sprint(e.Explain(ctx, err)))
 	e2e.NoError(t, e.Explain(t.Context(), nil))
 }
 
@@ -179,7 +179,7 @@ func TestPullProgress(t *testing.T) {
 	})))(t)
 	var told []string
 	e2e.NoError(t, e.Pull(t.Context(), "x", registry.AuthConfig{}, func(ev progress.Event) { told = append(told, fmt.Sprint(ev.Text, " ", ev.Done, "/", ev.Total)) }))
-	e2e.Equal(t, "result", "pulling x 1/10, pulling x 6/30, pulling x 15/30, pulling x 30/30", strings.Join(told, ", "))
+	e2e.Equal(t, "the progress is the sum of all layers, and ends with the total", "pulling x 1/10, pulling x 6/30, pulling x 15/30, pulling x 30/30", strings.Join(told, ", "))
 }
 
 // TestTagFor checks that the tag for an image contains the digest of the image's config.

@@ -24,7 +24,7 @@ func TestTar(t *testing.T) {
 	for h, data := range e2e.Tar(t, bytes.NewReader(content)) {
 		fmt.Fprintf(&got, "%s %o %q, ", h.Name, h.Mode, data)
 	}
-	e2e.Equal(t, "result", `a 755 "", b 755 "content", `, got.String())
+	e2e.Equal(t, "the tar has a directory and a file", `a 755 "", b 755 "content", `, got.String())
 }
 
 func TestImage(t *testing.T) {
@@ -34,5 +34,5 @@ func TestImage(t *testing.T) {
 	if file.OS != "linux" || file.Architecture != runtime.GOARCH || len(file.Config.Entrypoint) != 1 || len(file.RootFS.DiffIDs) != 1 {
 		t.Errorf("unexpected config %+v", file)
 	}
-	e2e.Equal(t, "DiffID", file.RootFS.DiffIDs[0], e2e.Must(layer.DiffID())(t))
+	e2e.Equal(t, "the config has the digest of the layer's content", file.RootFS.DiffIDs[0], e2e.Must(layer.DiffID())(t))
 }
