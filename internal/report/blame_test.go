@@ -57,7 +57,7 @@ func TestBlameIsWhole(t *testing.T) {
 	for _, c := range fieldpath.Diff(nil, parse(t, `{apiVersion: v1, kind: ConfigMap, data: {k: z, o: null, e: [], l: [{x: 1}]}}`)) {
 		want[c.Path] = c.New
 	}
-	e2e.Equal(t, "origins of all fields", want, got)
+	e2e.Equal(t, "each field has its origin", want, got)
 }
 
 func TestWriteBlame(t *testing.T) {

@@ -139,8 +139,8 @@ func TestScriptRuns(t *testing.T) {
 
 func TestHostileStringsStayStrings(t *testing.T) {
 	dom := browse(t, save(t, write(t, "harmless", hostile(), broken())), "--dump-dom")
-	e2e.Has(t, "a string ran as a script", dom, "<title>harmless</title>")
-	e2e.Has(t, "a string stopped the page's script", dom, `class="scripted"`)
+	e2e.Has(t, "a string does not run as a script", dom, "<title>harmless</title>")
+	e2e.Has(t, "a string does not stop the script of the page", dom, `class="scripted"`)
 }
 
 func TestUse(t *testing.T) {

@@ -75,7 +75,7 @@ func TestSummary(t *testing.T) {
 		"| warning | /tmp/x.yaml | no schema \\| none |\n" +
 		"| error |  | suite/case: failed long |\n" +
 		"| error | C:/a b/x.yaml | wrong |\n"
-	e2e.Equal(t, "the report", want, b.String())
+	e2e.Equal(t, "each location of a finding is an escaped row", want, b.String())
 	b.Reset()
 	long := []report.Finding{{Text: strings.Repeat("é", 1e5)}, {Text: strings.Repeat("|", 1e5)}}
 	if err := report.WriteSummary(&b, "xfn test", "2 failed", long); err != nil || !utf8.Valid(b.Bytes()) ||

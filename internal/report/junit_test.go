@@ -39,7 +39,7 @@ func TestWrite(t *testing.T) {
   <testsuite name="empty" tests="0" failures="0" errors="0" skipped="0" time="0.000"></testsuite>
 </testsuites>
 `
-	e2e.Equal(t, "result", want, b.String())
+	e2e.Equal(t, "the report has the XML of all suites and cases", want, b.String())
 }
 
 // TestWriteOddText: the report is valid XML for any text, and shows each byte.

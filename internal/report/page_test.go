@@ -90,7 +90,7 @@ func TestWriteIsSelfContained(t *testing.T) {
 		policy := want + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 		e2e.Has(t, "the policy does not name the page's "+name, html.UnescapeString(text), policy)
 	}
-	e2e.Has(t, "the policy allows loading resources", html.UnescapeString(text), `content="default-src 'none';`)
+	e2e.Has(t, "the policy forbids loading resources", html.UnescapeString(text), `content="default-src 'none';`)
 }
 
 // TestWriteIsWellFormed parses the page as strict XML.
@@ -191,7 +191,7 @@ func TestWriteCutsLongValues(t *testing.T) {
 		}}},
 		Results: []report.Result{{Severity: "Normal", Message: long}},
 	}}})
-	e2e.Equal(t, "cut values", 3, strings.Count(html, " more bytes)"))
+	e2e.Equal(t, "each long value is cut", 3, strings.Count(html, " more bytes)"))
 	if len(html) > 100_000 {
 		t.Errorf("the page has %d bytes: long values are not cut", len(html))
 	}
@@ -203,7 +203,7 @@ func TestWriteFoldsLargePages(t *testing.T) {
 		large.Steps = append(large.Steps, report.Step{Name: fmt.Sprint(i), Results: []report.Result{{Severity: "Normal", Message: "m"}}})
 	}
 	large.Steps[7].Error = "broken"
-	e2e.Equal(t, "open parts: the step that failed", 1, strings.Count(write(t, "Render", large), " open>"))
+	e2e.Equal(t, "only the step that failed is open", 1, strings.Count(write(t, "Render", large), " open>"))
 }
 
 func TestWriteIsStable(t *testing.T) {

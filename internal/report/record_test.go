@@ -165,7 +165,7 @@ requirements:
 			`schema "s": v1 Pod`,
 		},
 	}
-	e2e.Equal(t, "step", want, got)
+	e2e.Equal(t, "the step has what the response changed and requested", want, got)
 }
 
 func TestTraceFatal(t *testing.T) {
@@ -217,7 +217,7 @@ func TestTraceOfManyCalls(t *testing.T) {
 
 func TestTraceOfNothing(t *testing.T) {
 	b := e2e.Must(json.Marshal(report.Record(answers(), ticking()).Trace("xr")))(t)
-	e2e.Equal(t, "an empty trace", `{"xr":"xr","steps":[]}`, string(b))
+	e2e.Equal(t, "an empty trace has an empty list of steps", `{"xr":"xr","steps":[]}`, string(b))
 }
 
 // TestTraceKeepsSecrets searches the trace for secrets.
@@ -293,7 +293,7 @@ func TestRecorderIsSafe(t *testing.T) {
 		})
 	}
 	e2e.Wait(t, &wg)
-	e2e.Equal(t, "steps", 8, len(rec.Trace("xr").Steps))
+	e2e.Equal(t, "concurrent calls are a step each", 8, len(rec.Trace("xr").Steps))
 }
 
 func TestTraceIsStable(t *testing.T) {
@@ -337,7 +337,7 @@ func BenchmarkTrace(b *testing.B) {
 					ctx := function.WithStep(b.Context(), fmt.Sprint(i))
 					e2e.NoError(b, e2e.Err(rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{Desired: states[i]})))
 				}
-				e2e.Equal(b, "changes", n, len(rec.Trace("xr").Steps[1].Changes))
+				e2e.Equal(b, "each resource that a step changes is a change", n, len(rec.Trace("xr").Steps[1].Changes))
 			}
 		})
 	}

@@ -101,7 +101,7 @@ func TestJSON(t *testing.T) {
 	golden(t, "trace.json", append(b, '\n'))
 	var back report.Trace
 	e2e.NoError(t, json.Unmarshal(b, &back))
-	e2e.Equal(t, "the JSON lacks fields", everyday(t), back)
+	e2e.Equal(t, "the JSON has all fields", everyday(t), back)
 }
 
 // TestTextOfLongValues: long values are cut in text and whole in JSON.
@@ -191,7 +191,7 @@ func TestTextFails(t *testing.T) {
 		"Diff":  report.WriteDiff(fullDisk{}, []report.DocDiff{{Kind: "K"}}, report.Style{}),
 		"Page":  report.WritePage(fullDisk{}, "Render", []report.Trace{storage()}),
 	} {
-		e2e.ErrorHas(t, name, err, "disk full")
+		e2e.ErrorHas(t, name+": an error of the writer is returned", err, "disk full")
 	}
 }
 
@@ -213,7 +213,7 @@ func TestNoTerminal(t *testing.T) {
 		t.Error("a value is cut")
 	}
 	for what, want := range map[string]int{"error: " + long + "\n": 1, long + "b\"\n": 2} {
-		e2e.Equal(t, what, want, strings.Count(text, what))
+		e2e.Equal(t, "each text is printed whole and as often as it occurs", want, strings.Count(text, what))
 	}
 	e2e.Has(t, "the columns of the blame are not as wide as its longest path", text, "spec.y"+strings.Repeat(" ", 99)+"  make\n")
 }

@@ -86,7 +86,7 @@ func TestDuration(t *testing.T) {
 		3456 * time.Millisecond: "3.5 s",
 		90 * time.Minute:        "5400.0 s",
 	} {
-		e2e.Equal(t, "a duration", want, report.Duration(in))
+		e2e.Equal(t, "a duration is shortened to one unit", want, report.Duration(in))
 	}
 }
 
