@@ -82,14 +82,14 @@ func TestAlphaRunners(t *testing.T) {
 	in := alphaInputs
 	in.Observed = []string{"observed.yaml"}
 	got := e2e.Must(renderOne(t.Context(), s, in))(t)
-	e2e.Equal(t, "calls of the local runner", []string{"here acme/a", "here " + filepath.Join("lib", "fn.xpkg")}, here.images)
-	e2e.Equal(t, "calls of the remote runner", []string{"there acme/b"}, there.images)
+	e2e.Equal(t, "the local runner gets the calls without a runner", []string{"here acme/a", "here " + filepath.Join("lib", "fn.xpkg")}, here.images)
+	e2e.Equal(t, "the remote runner gets the call that names it", []string{"there acme/b"}, there.images)
 	want := []session.Run{
 		{Function: "f0", Package: "acme/a", Runtime: session.Sandbox, Detail: "acme/a"},
 		{Function: "f1", Package: "acme/b", Runtime: session.Runner, Detail: "acme/b by the runner at " + endpoint},
 		{Function: "f2", Package: "./fn.xpkg", Runtime: session.Sandbox, Detail: "./fn.xpkg"},
 	}
-	e2e.Equal(t, "the functions", want, got.Functions)
+	e2e.Equal(t, "each function has the runner that ran it", want, got.Functions)
 	if want := "note: f1: Runner, acme/b by the runner at " + endpoint; !slices.Contains(messages.lines, want) {
 		t.Errorf("%q is not among %q", want, messages.lines)
 	}
@@ -111,8 +111,8 @@ func TestAlphaMany(t *testing.T) {
 	in := alphaInputs
 	in.AllDocuments = true
 	got := e2e.Must(names(t, s, in))(t)
-	e2e.Equal(t, "the rendered resources", want, got)
-	e2e.Equal(t, "calls", 40, len(here.images))
+	e2e.Equal(t, "each XR is rendered", want, got)
+	e2e.Equal(t, "the function runs once for each XR", 40, len(here.images))
 }
 
 // TestAlphaEnvironment: the environment is the value of a context key. If
@@ -213,5 +213,5 @@ spec:
 	in := alphaInputs
 	in.XRD = "xrd.yaml"
 	got := e2e.Must(renderOne(t.Context(), open(t, session.Config{}, files), in))(t)
-	e2e.Equal(t, "the spec of the composed resource", map[string]any{"size": int64(9)}, got.Composed[0]["spec"])
+	e2e.Equal(t, "the composed resource has the patched spec", map[string]any{"size": int64(9)}, got.Composed[0]["spec"])
 }

@@ -88,7 +88,7 @@ func TestVersionOfPackage(t *testing.T) {
 func TestUnknownField(t *testing.T) {
 	s := open(t, session.Config{}, map[string]string{"composition.yaml": patched("{resources: [{name: thing, bases: {}}]}")})
 	_, err := renderOne(t.Context(), s, inputs)
-	e2e.ErrorHas(t, "an unknown field", err, "cannot get Function input: cannot get function input *v1beta1.Resources")
+	e2e.ErrorHas(t, "an unknown field is an error", err, "cannot get Function input: cannot get function input *v1beta1.Resources")
 	if got := string(hint.Of(err)); !strings.Contains(got, "resources[0].bases") || !strings.Contains(got, "{package}") {
 		t.Errorf("got the hint %q", got)
 	}

@@ -31,7 +31,7 @@ func TestRenderIsCanceled(t *testing.T) {
 		return nil, errors.New("the render waited for the function")
 	})
 	s := open(t, session.Config{Functions: "f.yaml", Runners: function.Mux{"f": stuck}}, map[string]string{"c.yaml": steps("f"), "f.yaml": fn("f", "example.org/f:v1", "")})
-	e2e.ErrorIs(t, "the cause of the context", s.Render(ctx, session.Inputs{XRs: []string{"xr.yaml"}, Composition: "c.yaml"}, func(r session.Result) error { return r.Err }), why)
+	e2e.ErrorIs(t, "the error is the cause of the context", s.Render(ctx, session.Inputs{XRs: []string{"xr.yaml"}, Composition: "c.yaml"}, func(r session.Result) error { return r.Err }), why)
 }
 
 // TestDumpIsCanceled checks that Render returns while it reads a large dump of a cluster.
@@ -51,7 +51,7 @@ func TestDumpIsCanceled(t *testing.T) {
 	}
 	s := session.Open(session.Config{Reader: r})
 	err := s.Render(ctx, session.Inputs{Live: true, Full: true, Compositions: []string{"c.yaml"}, Observed: []string{"dump.yaml"}}, func(r session.Result) error { return r.Err })
-	e2e.ErrorIs(t, "the cause of the context", err, why)
+	e2e.ErrorIs(t, "the error is the cause of the context", err, why)
 }
 
 // TestTimeoutWithoutBuilds checks that the timeout of a render does not include the build of a

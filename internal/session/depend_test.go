@@ -87,7 +87,7 @@ func TestDependenciesListed(t *testing.T) {
 		"root/crd.yaml":        "kind: CustomResourceDefinition\n",
 	})
 	const want = "the functions of root are acme-f, z-f: use one of these names, add the function to the dependencies, or name its package with {package} NAME=PATH"
-	e2e.Equal(t, "the hint", want, string(hint.Of(e2e.Err(renderOne(t.Context(), s, inputs)))))
+	e2e.Equal(t, "the hint lists the dependencies", want, string(hint.Of(e2e.Err(renderOne(t.Context(), s, inputs)))))
 }
 
 // TestDependenciesUnused: dependencies that no pipeline uses, or that
@@ -98,5 +98,5 @@ func TestDependenciesUnused(t *testing.T) {
 		"composition.yaml": steps("f"), "crossplane.yaml": metadata("{function: acme/f, version: v1}", "{function: gone/g, version: v1}"),
 	})
 	e2e.NoError(t, e2e.Err(renderOne(t.Context(), s, inputs)))
-	e2e.Equal(t, "resolved dependencies", 0, len(resolver.asked))
+	e2e.Equal(t, "dependencies that no pipeline uses are not resolved", 0, len(resolver.asked))
 }

@@ -55,7 +55,7 @@ fixtures:
 		},
 		{Position: "f.yaml:23", From: 1, Match: session.FixtureMatch{APIVersion: "v1", Kind: "Pod"}, Ready: &yes},
 	}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "fixtures of all documents have their positions and defaults", want, got)
 }
 
 func TestParseFixturesRefuses(t *testing.T) {
@@ -115,7 +115,7 @@ func TestFixtureString(t *testing.T) {
 		`v1 Pod p`:               {Match: session.FixtureMatch{APIVersion: "v1", Kind: "Pod", Name: "p"}},
 	}
 	for want, f := range cases {
-		e2e.Equal(t, "the fixtures as text", want, f.String())
+		e2e.Equal(t, "a fixture is described by what it matches", want, f.String())
 	}
 }
 

@@ -46,9 +46,9 @@ func TestLegacyEqualsPipeline(t *testing.T) {
 			for _, file := range []string{"legacy.yaml", "pipeline.yaml"} {
 				outputs = append(outputs, renderLegacyDir(t, profile, file))
 			}
-			e2e.Equal(t, "the legacy form", outputs[1], outputs[0])
+			e2e.Equal(t, "the legacy form has the output of the pipeline", outputs[1], outputs[0])
 			for _, want := range []string{"size-12", "zone: b1", "grade: a"} {
-				e2e.Has(t, "the output", outputs[0], want)
+				e2e.Has(t, "the output has the patched values", outputs[0], want)
 			}
 		})
 	}
@@ -161,7 +161,7 @@ func TestLegacyStrict(t *testing.T) {
 		{render.V1_20, old + lost, ""}, // This Crossplane has the field.
 	} {
 		in.Profile = tc.profile
-		e2e.WantError(t, string(tc.profile), e2e.Err(renderOne(t.Context(), open(t, session.Config{}, map[string]string{"composition.yaml": tc.text}), in)), tc.want)
+		e2e.WantError(t, "the profile rejects what its Crossplane rejects: "+string(tc.profile), e2e.Err(renderOne(t.Context(), open(t, session.Config{}, map[string]string{"composition.yaml": tc.text}), in)), tc.want)
 	}
 }
 
@@ -178,12 +178,12 @@ func TestLegacyLibrary(t *testing.T) {
 	in := session.Inputs{XRs: []string{"xr.yaml"}, AllDocuments: true, Compositions: []string{"lib"}}
 	got, err := names(t, s, in)
 	e2e.NoError(t, err)
-	e2e.Equal(t, "the rendered resources", []string{"alpha", "beta"}, got)
-	e2e.Equal(t, "how often the conversion was reported", 1, strings.Count(strings.Join(messages.lines, "\n"), "of mode Resources"))
+	e2e.Equal(t, "each XR is rendered", []string{"alpha", "beta"}, got)
+	e2e.Equal(t, "the conversion is reported once", 1, strings.Count(strings.Join(messages.lines, "\n"), "of mode Resources"))
 	in.XRs = []string{"other.yaml"}
 	err = e2e.Err(renderOne(t.Context(), s, in))
-	e2e.ErrorHas(t, "an alpha function", err, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
-	e2e.Has(t, "the hint for an alpha function", string(hint.Of(err)), "render the Composition with {profile} alpha, or convert it with `convert pipeline-composition lib/alpha.yaml`")
+	e2e.ErrorHas(t, "an alpha function is an error", err, "lib/alpha.yaml:6: spec.functions: alpha functions can only be rendered in profile alpha")
+	e2e.Has(t, "the hint names the profile for alpha functions", string(hint.Of(err)), "render the Composition with {profile} alpha, or convert it with `convert pipeline-composition lib/alpha.yaml`")
 }
 
 // FuzzLegacy: a converted legacy Composition is a valid pipeline, and its input

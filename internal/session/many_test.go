@@ -90,9 +90,9 @@ func TestOrderAndBound(t *testing.T) {
 	s := open(t, session.Config{Runners: function.Mux{"f": busy}}, map[string]string{"composition.yaml": steps("f"), "many.yaml": many(200)})
 	got := e2e.Must(names(t, s, session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"}))(t)
 	for i, name := range got {
-		e2e.Equal(t, fmt.Sprintf("result %d", i), fmt.Sprintf("x%d", i), name)
+		e2e.Equal(t, fmt.Sprintf("result %d has the order of its XR", i), fmt.Sprintf("x%d", i), name)
 	}
-	e2e.Equal(t, "the number of results", 200, len(got))
+	e2e.Equal(t, "each XR has a result", 200, len(got))
 	if limit := int64(runtime.GOMAXPROCS(0)); most.Load() > limit {
 		t.Errorf("%d renders ran concurrently, with %d processors", most.Load(), limit)
 	}
@@ -106,8 +106,8 @@ func TestEachEndsTheRender(t *testing.T) {
 		n++
 		return full
 	})
-	e2e.ErrorIs(t, "error", err, full)
-	e2e.Equal(t, "calls", 1, n)
+	e2e.ErrorIs(t, "the error of the callback ends the render", err, full)
+	e2e.Equal(t, "no result follows the error of the callback", 1, n)
 }
 
 func TestCancelEndsTheRender(t *testing.T) {
@@ -117,5 +117,5 @@ func TestCancelEndsTheRender(t *testing.T) {
 		cancel()
 		return nil
 	})
-	e2e.ErrorIs(t, "a canceled render", err, context.Canceled)
+	e2e.ErrorIs(t, "a canceled render returns the cause of its context", err, context.Canceled)
 }

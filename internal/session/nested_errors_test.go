@@ -132,8 +132,8 @@ func TestNestedCount(t *testing.T) {
 		}
 		return r, nil
 	}
-	e2e.ErrorHas(t, "too many nested resources", e2e.Err(renderAll(t.Context(), n, object(t, widget))), "more than 10000")
-	e2e.Equal(t, "how many were rendered", maxNested, calls)
+	e2e.ErrorHas(t, "the number of nested resources is limited", e2e.Err(renderAll(t.Context(), n, object(t, widget))), "more than 10000")
+	e2e.Equal(t, "XRs up to the limit are rendered", maxNested, calls)
 }
 
 func TestNestedKeepsTheCause(t *testing.T) {
@@ -164,5 +164,5 @@ func TestNestedStopsWhenCancelled(t *testing.T) {
 		cancel(errors.New("enough"))
 		return r, err
 	}
-	e2e.ErrorHas(t, "renderAll", e2e.Err(renderAll(ctx, n, object(t, widget))), "enough")
+	e2e.ErrorHas(t, "rendering returns the cause of its context", e2e.Err(renderAll(ctx, n, object(t, widget))), "enough")
 }

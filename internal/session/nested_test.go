@@ -210,7 +210,7 @@ func TestNested(t *testing.T) {
 			n := nestingOf(t, tc.library...)
 			got := e2e.Must(renderAll(t.Context(), n, u))(t)
 			e2e.Equal(t, tc.reason, tc.want, summary(got))
-			e2e.Equal(t, "the input was changed", before, u)
+			e2e.Equal(t, "the input is not changed", before, u)
 			again, err := renderAll(t.Context(), n, u)
 			if diff := cmp.Diff(got, again, cmpopts.IgnoreFields(Result{}, "Composition")); err != nil || diff != "" {
 				t.Errorf("a second run differs: %v\n%s", err, diff)

@@ -96,5 +96,5 @@ func TestVerifyRefused(t *testing.T) {
 			return "", fmt.Errorf("%s refuses %s", runtime, fn.Package)
 		},
 	}, map[string]string{"composition.yaml": steps("f"), "functions.yaml": fn("f", "example.org/f:v1", "")})
-	e2e.ErrorHas(t, "a refused package", e2e.Err(renderOne(t.Context(), s, inputs)), "Docker refuses example.org/f:v1")
+	e2e.ErrorHas(t, "a runtime can reject a package", e2e.Err(renderOne(t.Context(), s, inputs)), "Docker refuses example.org/f:v1")
 }

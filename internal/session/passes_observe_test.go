@@ -134,7 +134,7 @@ func TestDeletedIsForgotten(t *testing.T) {
 			return `{"desired": {"resources": {"b": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt", "metadata": {"name": "b"}}}}}}`
 		})
 		e2e.NoError(t, e2e.Err(session.RenderPasses(t.Context(), run, req, 4, nil)))
-		e2e.Equal(t, string(profile), []bool{true, true, false, false}, statuses)
+		e2e.Equal(t, string(profile)+": the status is observed until the resource is deleted", []bool{true, true, false, false}, statuses)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestFieldThatGoes(t *testing.T) {
 		})
 		e2e.NoError(t, e2e.Err(session.RenderPasses(t.Context(), run, passRequest(t, profile), 3, nil)))
 		want := []any{nil, map[string]any{"early": 1.0}, map[string]any{"late": 1.0}}
-		e2e.Equal(t, string(profile), want, specs)
+		e2e.Equal(t, string(profile)+": each pass observes the spec of the pass before", want, specs)
 	}
 }
 
@@ -257,5 +257,5 @@ func TestReferencesInNamespace(t *testing.T) {
 		"x": {"resource": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a-b"}}}, "y": {"resource": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}}}}}`
 	got, _, _ := unstructured.NestedSlice(secondObserved(t, req, response, "").GetComposite().GetResource().AsMap(), "spec", "crossplane", "resourceRefs")
 	want := []any{map[string]any{"apiVersion": "v1", "kind": "A", "name": "a"}, map[string]any{"apiVersion": "v1", "kind": "A", "name": "a-b"}}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "references are sorted by name without the namespace", want, got)
 }

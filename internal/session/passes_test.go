@@ -263,10 +263,10 @@ func TestPassErrors(t *testing.T) {
 	req := passRequest(t, render.Classic)
 	req.Full = true
 	delete(req.XR.Object, "spec")
-	e2e.ErrorIs(t, "a resource without a spec", e2e.Err(session.RenderPasses(t.Context(), passRunner(t, sequencer), req, 3, nil)), render.ErrNoSpec)
+	e2e.ErrorIs(t, "a resource without a spec is an error", e2e.Err(session.RenderPasses(t.Context(), passRunner(t, sequencer), req, 3, nil)), render.ErrNoSpec)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancelling := func(observed *fnv1.State, call int) string { cancel(); return oscillator(observed, call) }
-	e2e.ErrorIs(t, "a render that is canceled", e2e.Err(session.RenderPasses(ctx, passRunner(t, cancelling), passRequest(t, render.V2), 1<<30, nil)), context.Canceled)
+	e2e.ErrorIs(t, "canceling ends the passes", e2e.Err(session.RenderPasses(ctx, passRunner(t, cancelling), passRequest(t, render.V2), 1<<30, nil)), context.Canceled)
 }
 
 // TestFull: with Request.Full, the XR has its own fields and the status of the

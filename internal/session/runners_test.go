@@ -23,5 +23,5 @@ func TestRunnersBeforeReplay(t *testing.T) {
 	}
 	s := open(t, session.Config{Runners: function.Mux{"f": named("runner")}, Replay: named("replay")}, map[string]string{"composition.yaml": steps("f", "g")})
 	e2e.NoError(t, e2e.Err(renderOne(t.Context(), s, inputs)))
-	e2e.Equal(t, "the calls", []string{"runner f", "replay g"}, calls)
+	e2e.Equal(t, "Runners are called before Replay", []string{"runner f", "replay g"}, calls)
 }

@@ -180,8 +180,8 @@ func TestOnlyUsedFunctionsStartOnceAndAllStop(t *testing.T) {
 	slices.Sort(rt.started)
 	slices.Sort(rt.stopped)
 	want := []string{"a ./a.xpkg", "b ./b.xpkg"}
-	e2e.Equal(t, "started", want, rt.started)
-	e2e.Equal(t, "stopped", want, rt.stopped)
+	e2e.Equal(t, "only functions that the pipeline uses start, and only once", want, rt.started)
+	e2e.Equal(t, "each function that started is stopped", want, rt.stopped)
 }
 
 // TestCancelledRenderLeavesOthersAlone: two renders wait for the same function
@@ -201,11 +201,11 @@ func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 	}()
 	e2e.Receive(t, waits)
 	cancel()
-	e2e.ErrorIs(t, "the cancelled render", e2e.Receive(t, first), context.Canceled)
+	e2e.ErrorIs(t, "a canceled render returns the cause of its context", e2e.Receive(t, first), context.Canceled)
 	close(rt.open)
 	e2e.NoError(t, e2e.Receive(t, second))
 	e2e.NoError(t, s.Close(t.Context()))
-	e2e.ErrorHas(t, "after Close", e2e.Err(renderOne(t.Context(), s, inputs)), "the session is closed")
+	e2e.ErrorHas(t, "a closed session renders nothing", e2e.Err(renderOne(t.Context(), s, inputs)), "the session is closed")
 }
 
 // gate is a Runtime that starts functions only after the channel open is
@@ -250,7 +250,7 @@ func TestOneFailedStartEndsTheOthers(t *testing.T) {
 	s := open(t, session.Config{Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: rt}}, map[string]string{
 		"composition.yaml": steps("a", "b", "c"), "functions.yaml": fn("a", "./a.xpkg", "") + fn("b", "./b.xpkg", "") + fn("c", "./c.xpkg", ""),
 	})
-	e2e.ErrorHas(t, "a function that exits", e2e.Err(renderOne(t.Context(), s, inputs)), `starting function "b": it exited at once: exit status 3`)
+	e2e.ErrorHas(t, "a function that exits is an error", e2e.Err(renderOne(t.Context(), s, inputs)), `starting function "b": it exited at once: exit status 3`)
 	e2e.NoError(t, s.Close(t.Context()))
 }
 
@@ -264,7 +264,7 @@ func TestNotes(t *testing.T) {
 		`warning: no step uses function "typo", for which a package is given`,
 		"note: function-dummy: Builtin, measured against function-dummy v0.4.1",
 	}
-	e2e.Equal(t, "result", want, messages.lines)
+	e2e.Equal(t, "the render says what it ignores, and how each function runs", want, messages.lines)
 }
 
 func TestBadInput(t *testing.T) {

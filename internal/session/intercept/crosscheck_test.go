@@ -47,7 +47,7 @@ func TestErrors(t *testing.T) {
 	fails := always(nil, errors.New("it is unavailable"))
 	r := intercept.Crosscheck(intercept.Side{Name: "the builtin", Runner: responding(t, "{}")}, intercept.Side{Name: "the package", Runner: fails})
 	err := e2e.Err(r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}))
-	e2e.Equal(t, "a package that fails", "calling the package: it is unavailable", fmt.Sprint(err))
+	e2e.Equal(t, "an error of the package is the error of the call", "calling the package: it is unavailable", fmt.Sprint(err))
 }
 
 func responding(t *testing.T, text string) function.Runner {

@@ -178,7 +178,7 @@ func TestPrune(t *testing.T) {
 
 func TestPruneOtherFolders(t *testing.T) {
 	dir := t.TempDir()
-	e2e.Equal(t, "a missing folder", 0, e2e.Must(intercept.PruneCache(t.Context(), filepath.Join(dir, "absent"), noon))(t))
+	e2e.Equal(t, "a missing folder has nothing to remove", 0, e2e.Must(intercept.PruneCache(t.Context(), filepath.Join(dir, "absent"), noon))(t))
 	e2e.WriteFile(t, filepath.Join(dir, "f"), "x")
 	e2e.Error(t, "a file is not a folder", e2e.Err(intercept.PruneCache(t.Context(), filepath.Join(dir, "f"), noon)))
 	// os.Remove fails for a folder that is not empty. PruneCache must still remove
@@ -210,7 +210,7 @@ func FuzzEntry(f *testing.F) {
 		e2e.WriteFile(t, path, string(data))
 		calls := report.Record(echo(0), time.Now)
 		rsp := call(t, intercept.Cache(calls, options(t, dir)), "fn", request(1, "tag"))
-		e2e.Equal(t, "result", "tag", rsp.GetMeta().GetTag())
+		e2e.Equal(t, "the response is that of the function, whatever the file has", "tag", rsp.GetMeta().GetTag())
 		if hit := len(calls.Calls()) == 0; hit && rsp.GetMeta().GetTtl().AsDuration() <= 0 {
 			t.Errorf("a response without a TTL was used: %v", rsp)
 		}

@@ -113,7 +113,7 @@ func TestSeveralProcesses(t *testing.T) {
 			t.Errorf("%v: %s", err, cmd.Stderr)
 		}
 	}
-	e2e.Equal(t, "the files in the folder", 8, len(e2e.Names(t, dir)))
+	e2e.Equal(t, "the cache has one file for each request", 8, len(e2e.Names(t, dir)))
 }
 
 func TestKilledProcess(t *testing.T) {

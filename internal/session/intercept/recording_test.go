@@ -135,7 +135,7 @@ func TestNearest(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	want := e2e.Must(intercept.Mask(callRequest(t, similar)))(t)
-	e2e.Equal(t, "the most similar call", want, miss.Recorded)
+	e2e.Equal(t, "the error has the most similar call", want, miss.Recorded)
 }
 
 func TestReplayRefuses(t *testing.T) {
@@ -156,7 +156,7 @@ func TestReplayRefuses(t *testing.T) {
 			e2e.ErrorHas(t, tc.reason, e2e.Err(replay(t, dir, "s", first)), tc.want)
 		})
 	}
-	e2e.ErrorHas(t, "a missing folder", e2e.Err(replay(t, filepath.Join(t.TempDir(), "none"), "s", first)), "opening recording")
+	e2e.ErrorHas(t, "a missing folder is an error", e2e.Err(replay(t, filepath.Join(t.TempDir(), "none"), "s", first)), "opening recording")
 }
 
 // TestRecordRefuses: a call fails if it cannot be written to a file. A call
@@ -186,7 +186,7 @@ func TestRecordSimilarNames(t *testing.T) {
 	}
 	for _, step := range steps {
 		rsp := e2e.Must(replay(t, dir, step, first))(t)
-		e2e.Equal(t, "the response of the step", step, rsp.GetResults()[0].GetMessage())
+		e2e.Equal(t, "the response is that of the step", step, rsp.GetResults()[0].GetMessage())
 	}
 }
 
