@@ -38,7 +38,7 @@ func TestJobExample(t *testing.T) {
 	}
 	job := &batchv1.Job{}
 	for i, into := range []any{job, &appsv1.Deployment{}, &corev1.Service{}} {
-		e2e.WantError(t, fmt.Sprintf("document %d", i+1), yaml.UnmarshalStrict(docs[i].Text, into), "")
+		e2e.WantError(t, fmt.Sprintf("document %d has only fields of its kind", i+1), yaml.UnmarshalStrict(docs[i].Text, into), "")
 	}
 	c := job.Spec.Template.Spec.Containers[0]
 	if *job.Spec.CompletionMode != batchv1.IndexedCompletion || *job.Spec.Completions != 8 || c.Env[0].Name != "XFN_SHARDS" || c.Env[0].Value != "8" {

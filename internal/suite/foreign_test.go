@@ -301,7 +301,7 @@ func TestConvert(t *testing.T) {
 	}
 	path, converted, err := suite.Convert(suites[0])
 	e2e.NoError(t, err)
-	e2e.Equal(t, "the path", filepath.FromSlash("tests/test-a/main.xfn.yaml"), path)
+	e2e.Equal(t, "the converted suite is beside the test", filepath.FromSlash("tests/test-a/main.xfn.yaml"), path)
 	e2e.NoError(t, afero.WriteFile(fsys, path, converted, 0o644))
 	e2e.NoError(t, fsys.Remove("tests/test-a/main.yaml"))
 	after := run(t, o, suite.Selection{})
@@ -314,5 +314,5 @@ func TestConvert(t *testing.T) {
 		return out
 	}
 	want := []string{"a: Bucket/b: spec.num: want 4, got 3 (set by step one)"}
-	e2e.Equal(t, "failures before and after the conversion", [][]string{want, want}, [][]string{verdicts(before), verdicts(after)})
+	e2e.Equal(t, "the conversion does not change the failures", [][]string{want, want}, [][]string{verdicts(before), verdicts(after)})
 }

@@ -208,7 +208,7 @@ func TestFuzzErrors(t *testing.T) {
 	}
 	other := fuzzed(thing("a", "", ""))
 	other["xrd.yaml"] = strings.ReplaceAll(other["xrd.yaml"], "XThing", "XOther")
-	e2e.ErrorHas(t, "an XRD of another kind", e2e.Err(fuzz(t, t.Context(), other, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 1})), "no case tests a Composition for XOther")
+	e2e.ErrorHas(t, "an XRD of another kind is an error", e2e.Err(fuzz(t, t.Context(), other, suite.FuzzOptions{XRD: "xrd.yaml", Runs: 1})), "no case tests a Composition for XOther")
 }
 
 // TestFuzzStops checks that what was found is returned if the context ends.

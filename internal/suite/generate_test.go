@@ -112,5 +112,5 @@ func TestShrink(t *testing.T) {
 	}))
 	e2e.NoError(t, err)
 	want := `{"apiVersion":"example.org/v1","kind":"XThing","metadata":{"name":"xr","namespace":"default"},"spec":{"num":2,"tags":[": "]}}`
-	e2e.Equal(t, "the smallest resource", want, string(text))
+	e2e.Equal(t, "the generated resource has only required fields", want, string(text))
 }

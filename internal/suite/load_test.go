@@ -69,7 +69,7 @@ func TestLoad(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.want, got)
 		})
 	}
-	e2e.ErrorIs(t, "a folder without suites", e2e.Err(suite.Load(t.Context(), manifest.Reader{FS: example(t, nil)}, []string{"."})), suite.ErrNone)
+	e2e.ErrorIs(t, "a folder without suites is an error", e2e.Err(suite.Load(t.Context(), manifest.Reader{FS: example(t, nil)}, []string{"."})), suite.ErrNone)
 }
 
 // TestBrokenSuite checks the outcome of an invalid suite, which has all errors.
@@ -77,7 +77,7 @@ func TestBrokenSuite(t *testing.T) {
 	o := options(example(t, map[string]string{"a.yaml": head + "cas: []\n", "b.yaml": head + "defaults: {xr: xr.yaml, composition: composition.yaml}\ncases: [{name: x}]\n"}))
 	got := lines(run(t, o, suite.Selection{Run: regexp.MustCompile("x")}))
 	want := []string{"a.yaml failed", "  3: cas: there is no such field: is it cases?", "  1: cases is missing", "b.yaml/x passed"}
-	e2e.Equal(t, "result", want, got)
+	e2e.Equal(t, "an invalid suite has all its errors and does not stop others", want, got)
 }
 
 // TestLoadLink follows a link that is named, and skips links to folders in folders.
@@ -96,13 +96,13 @@ func TestLoadLink(t *testing.T) {
 		for _, s := range loaded(t, options(afero.NewOsFs()), filepath.Join(dir, path)) {
 			got = append(got, s.Path)
 		}
-		e2e.Equal(t, fmt.Sprintf("suites in %q", path), want, got)
+		e2e.Equal(t, fmt.Sprintf("each suite in %q is loaded once", path), want, got)
 	}
 	// Editors lock files by hidden links that lead nowhere.
 	e2e.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "real", ".#s.yaml")))
 	e2e.NoError(t, e2e.Err(suite.Load(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, []string{dir})))
 	e2e.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "real", "t.yaml")))
-	e2e.ErrorIs(t, "a link that leads nowhere", e2e.Err(suite.Load(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, []string{dir})), fs.ErrNotExist)
+	e2e.ErrorIs(t, "a link to a missing file is an error", e2e.Err(suite.Load(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, []string{dir})), fs.ErrNotExist)
 }
 
 // A stuckFS never answers Stat before its test ends. It calls stuck instead.
@@ -124,5 +124,5 @@ func TestLoadCanceled(t *testing.T) {
 	end := make(chan struct{})
 	defer close(end)
 	fsys := stuckFS{afero.NewMemMapFs(), func() { cancel(why); <-end }}
-	e2e.ErrorIs(t, "the cause of the context", e2e.Err(suite.Load(ctx, manifest.Reader{FS: fsys}, []string{"suite.yaml"})), why)
+	e2e.ErrorIs(t, "the error is the cause of the context", e2e.Err(suite.Load(ctx, manifest.Reader{FS: fsys}, []string{"suite.yaml"})), why)
 }

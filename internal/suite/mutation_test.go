@@ -174,7 +174,7 @@ func TestMutateErrors(t *testing.T) {
 		"mutated.yaml": mutated["mutated.yaml"], "functions.yaml": mutated["functions.yaml"],
 		"mutated.test.yaml": strings.Replace(mutated["mutated.test.yaml"], "spec.region: us", "spec.region: eu", 1),
 	})
-	e2e.ErrorHas(t, "a case that fails", e2e.Err(mutations(t, t.Context(), options(broken), suite.MutationOptions{})), "the case mutated/region fails without a mutant: ")
+	e2e.ErrorHas(t, "a case that fails without a mutant is an error", e2e.Err(mutations(t, t.Context(), options(broken), suite.MutationOptions{})), "the case mutated/region fails without a mutant: ")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	o := options(example(t, mutated))
@@ -187,8 +187,8 @@ func TestMutateErrors(t *testing.T) {
 		}
 		return nil
 	})
-	e2e.Equal(t, "canceled after three mutants", 3, n)
-	e2e.ErrorIs(t, "canceled after three mutants", err, stop)
+	e2e.Equal(t, "canceling ends the loop after three mutants", 3, n)
+	e2e.ErrorIs(t, "the error is the cause of the cancellation", err, stop)
 }
 
 // withXRD returns the files of a suite with an XRD, whose template has a branch.
@@ -217,7 +217,7 @@ func TestMutateInputs(t *testing.T) {
 	}
 	negated := got[`negate-branch eq ($spec.size | default "") "large"`]
 	e2e.Equal(t, "a branch that the case shows when it is negated", "survived false null", negated)
-	e2e.Equal(t, "a branch without content", "unchanged false null", got[`negate-branch eq "same" ($spec.size | default "")`])
+	e2e.Equal(t, "negating a branch without content changes nothing", "unchanged false null", got[`negate-branch eq "same" ($spec.size | default "")`])
 	if constant := got["change-literal 3"]; !strings.HasPrefix(constant, "survived true {") {
 		t.Errorf("a constant in a branch that no case runs: got %q", constant)
 	}
@@ -262,7 +262,7 @@ func TestMutateKnown(t *testing.T) {
 		reason, file, was, is, version string
 		want                           int
 	}{
-		"Same":     {reason: "nothing changed", want: len(all)},
+		"Same":     {reason: "a verdict is used again if nothing changed", want: len(all)},
 		"Case":     {reason: "an expectation changed", file: "mutated.test.yaml", was: "spec.private: true", is: "spec.private: {exists: true}"},
 		"File":     {reason: "a file that cases name changed, which no template uses", file: "required.yaml", was: "name: a", is: "name: b"},
 		"Function": {reason: "the version of a function changed", file: "functions.yaml", was: "v0.10.0", is: "v0.9.0"},
@@ -313,7 +313,7 @@ func TestMutateTemplateFiles(t *testing.T) {
 		return map[string]bool{all[0].Key: true, all[1].Key: true}
 	}
 	was, same, is := keys("{{/* a */}}"), keys("{{/* a */}}"), keys("{{/* b */}}")
-	e2e.Equal(t, "the same files have other keys", same, was)
+	e2e.Equal(t, "the same files have the same keys", same, was)
 	for key := range is {
 		if was[key] {
 			t.Errorf("the file changed, but the key is the same: %s", key)

@@ -35,10 +35,10 @@ func TestPlan(t *testing.T) {
 		"the number of runs must be at least 1":                                         {Count: -1},
 		"3 cases cannot run 999999999 times: at most 1000000 runs are allowed in total": {Count: 999_999_999},
 	} {
-		e2e.Equal(t, fmt.Sprintf("%+v", sel), want, names(sel))
+		e2e.Equal(t, fmt.Sprintf("%+v selects these cases, or is an error", sel), want, names(sel))
 	}
 	for text, want := range map[string]string{"2/4": "", "1/1": "", "0/4": "invalid shard 0/4", "5/4": "invalid shard 5/4", "x": `"x" is not a shard`, "1/x": "is not a shard", "0/0": "invalid shard 0/0", "1/1000000": "", "1/1000001": "at most 1000000 shards are allowed", "-1/-1": "invalid shard"} {
-		e2e.WantError(t, text, e2e.Err(suite.ParseShard(text)), want)
+		e2e.WantError(t, text+" has the index and the count of a shard, or is an error", e2e.Err(suite.ParseShard(text)), want)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestShards(t *testing.T) {
 				t.Errorf("after one case was added, shard %d of %d had %d more", index+1, count, after)
 			}
 		}
-		e2e.Equal(t, "the cases of all shards", n, len(seen))
+		e2e.Equal(t, "each case is in one shard", n, len(seen))
 	}
 }
 
@@ -103,12 +103,12 @@ func TestShardsHaveTheSameOutcomes(t *testing.T) {
 	for _, s := range want {
 		tally[s]++
 	}
-	e2e.Equal(t, "in one shard", map[suite.Status]int{suite.Failed: n / 100, suite.Skipped: n / 100, suite.Passed: n - n/50}, tally)
+	e2e.Equal(t, "a single shard runs all cases", map[suite.Status]int{suite.Failed: n / 100, suite.Skipped: n / 100, suite.Passed: n - n/50}, tally)
 	got := map[string]suite.Status{}
 	for index := range count {
 		maps.Copy(got, outcomes(t, o, planned(t, suites, suite.Selection{Shard: suite.Shard{Index: index + 1, Count: count}})))
 	}
-	e2e.Equal(t, fmt.Sprintf("in %d shards", count), want, got)
+	e2e.Equal(t, fmt.Sprintf("the results do not depend on the shards: %d", count), want, got)
 }
 
 // outcomes returns the statuses of items, which have unique names.

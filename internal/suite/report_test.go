@@ -128,7 +128,7 @@ func TestJUnitReport(t *testing.T) {
 		{Name: "two", Cases: []report.JUnitCase{{Name: "two.yaml", Class: "two", Failure: &report.JUnitFailure{Message: "broken", Text: "two.yaml: broken\n"}}}},
 		{Name: "three", Cases: []report.JUnitCase{{Name: "x", Class: "three"}}},
 	}
-	e2e.Equal(t, "result", want, j.Suites())
+	e2e.Equal(t, "each case is in the report of its suite, with failures and reasons", want, j.Suites())
 }
 
 func TestJSONReport(t *testing.T) {
@@ -144,5 +144,5 @@ func TestJSONReport(t *testing.T) {
 		`{"path":"one.yaml","line":12,"text":"bolt: spec.size: want 1, got 2 and so many more words that they do not fit into one line","resource":"bolt","field":"spec.size","step":"make"},` +
 		`{"path":"one.yaml","line":13,"text":"two\n::error::lines\u001b[31m","hint":"look"},` +
 		`{"path":"one.yaml","line":14,"text":"it differs","hint":"look","diffs":[{"kind":"Bolt","name":"a","op":"changed","changes":[{"path":"spec.size","op":"changed","old":1,"new":2,"step":"make"}]},{"kind":"Nut","name":"b","op":"removed","changes":null}]}]}`
-	e2e.Equal(t, "the report", want, string(got))
+	e2e.Equal(t, "a case has its failures with their differences", want, string(got))
 }

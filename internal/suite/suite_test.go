@@ -422,8 +422,8 @@ cases:
 		"t/s.yaml/a passed", "t/s.yaml/b passed", "t/s.yaml/c failed", "  7: golden file t/g/bucket.yaml is also used by another case, which renders other content",
 		"t/s.yaml/d failed", `  8: golden file "all.yaml" is outside of the suite's folder "t", and is not written | name a file in the folder of the suite`,
 	}
-	e2e.Equal(t, "the outcomes", want, got)
-	e2e.Equal(t, "written", map[string]int{"t/g/all.yaml": 1, "t/g/bucket.yaml": 1}, written)
+	e2e.Equal(t, "golden files of other content or outside of the suite's folder are not written", want, got)
+	e2e.Equal(t, "each golden file is written once", map[string]int{"t/g/all.yaml": 1, "t/g/bucket.yaml": 1}, written)
 	// A golden file that is equal by structure keeps its formatting.
 	text, err := afero.ReadFile(fsys, "t/g/all.yaml")
 	if err != nil || !strings.HasPrefix(string(text), "---\napiVersion: example.crossplane.io/v1\n") {
@@ -445,7 +445,7 @@ cases:
 	e2e.Equal(t, "the step of the difference", "patch-and-transform", change.Step)
 	o.Update = nil
 	want = []string{"t/s.yaml/d failed", `  8: golden file "all.yaml" is outside of the suite's folder "t", and is not written | name a file in the folder of the suite`}
-	e2e.Equal(t, "without an update", want, lines(run(t, o, suite.Selection{Run: regexp.MustCompile("/d$")})))
+	e2e.Equal(t, "a path outside of the suite's folder is an error without an update, too", want, lines(run(t, o, suite.Selection{Run: regexp.MustCompile("/d$")})))
 }
 
 // counting is a Runtime that counts the functions that it starts.
@@ -495,8 +495,8 @@ func TestFunctionsStartOnce(t *testing.T) {
 		e2e.Equal(t, fmt.Sprintf("%s: %v", out.Name(), lines([]suite.Outcome{out})), suite.Passed, out.Status)
 	}
 	want := map[string]int{"example.org/f:v1": 1, "example.org/f:v2": 1, filepath.Join("d", "f.xpkg"): 1, filepath.Join("e", "f.xpkg"): 1}
-	e2e.Equal(t, "started", want, c.started)
-	e2e.Equal(t, "stopped", want, c.stopped)
+	e2e.Equal(t, "equal functions start once, and files of different suites are different", want, c.started)
+	e2e.Equal(t, "each function that started is stopped", want, c.stopped)
 }
 
 // A slowRuntime advances a clock by an hour when it starts a function. Before, it waits until
@@ -618,10 +618,10 @@ func TestFailFast(t *testing.T) {
 		doc.Add(o)
 	}
 	e2e.NoError(t, printed.End(0))
-	e2e.Has(t, "text", out.String(), "\nFAIL (501 cases, 1 failed, 499 not run, ")
-	e2e.Equal(t, "JSON", []int{1, 1, 499, 501}, []int{doc.Passed, doc.Failed, doc.Skipped, len(doc.Cases)})
-	e2e.Equal(t, "JSON of the last case", "not run: an earlier case failed", doc.Cases[500].Reason)
-	e2e.Equal(t, "JUnit of the last case", "not run: an earlier case failed", junit.Suites()[0].Cases[500].Skipped)
+	e2e.Has(t, "the text counts the cases that did not run", out.String(), "\nFAIL (501 cases, 1 failed, 499 not run, ")
+	e2e.Equal(t, "the JSON counts the cases that did not run", []int{1, 1, 499, 501}, []int{doc.Passed, doc.Failed, doc.Skipped, len(doc.Cases)})
+	e2e.Equal(t, "the JSON says why the last case did not run", "not run: an earlier case failed", doc.Cases[500].Reason)
+	e2e.Equal(t, "the JUnit report says why the last case did not run", "not run: an earlier case failed", junit.Suites()[0].Cases[500].Skipped)
 }
 
 // An openedFS counts how often each file is opened.
@@ -654,9 +654,9 @@ cases:
 		e2e.Equal(t, name+" is opened once to look for suites and once for all cases", 2, opened.times[name])
 	}
 	for _, out := range all {
-		e2e.Equal(t, fmt.Sprintf("outcome %v", lines([]suite.Outcome{out})), suite.Passed, out.Status)
+		e2e.Equal(t, fmt.Sprintf("each case passes: %v", lines([]suite.Outcome{out})), suite.Passed, out.Status)
 	}
-	e2e.Equal(t, "the cases that ran", 80, len(all))
+	e2e.Equal(t, "each case ran as often as requested", 80, len(all))
 }
 
 // TestTrace checks that each failed case has a trace if Options.Trace is set.

@@ -173,7 +173,7 @@ func TestGolden(t *testing.T) {
 		"broken:1: did not find expected node content | replace it with option update",
 		`there is no resource "nuts": is it "nut"? | `,
 	}
-	e2e.Equal(t, "the texts", want, texts)
+	e2e.Equal(t, "each difference has a text and a hint", want, texts)
 	steps := map[string]string{}
 	for _, change := range got[0].Diffs[0].Changes {
 		steps[change.Path] = change.Step
@@ -214,7 +214,7 @@ func TestValid(t *testing.T) {
 		"{valid: {ignore: Bolt}}":              nil,
 		"{valid: {all: true, ignore: [Bolt]}}": {"ignored [Bolt] of 4"},
 	} {
-		e2e.Equal(t, expect, want, texts(c.Check(t.Context(), form(t, expect), subject(t))))
+		e2e.Equal(t, "only these failures are reported for "+expect, want, texts(c.Check(t.Context(), form(t, expect), subject(t))))
 	}
 	c.Validate = func(context.Context, []spec.Source, []map[string]any, []string) ([]check.Fault, error) {
 		return []check.Fault{{check.OfComposition, "", "Composition at c.yaml:3: is old", false}}, nil
@@ -230,7 +230,7 @@ func TestNothingComposed(t *testing.T) {
 		`there is no resource "a": nothing is composed`, "want 1 resource in total, got 0: nothing is composed",
 		"there is no result of step x: functions returned no results", "the composite resource is not ready", "after 4 passes, resources still change",
 	}
-	e2e.Equal(t, "result", want, texts(got))
+	e2e.Equal(t, "each expectation fails without resources", want, texts(got))
 }
 
 // TestReadyLate reports readiness that comes too late, even if the last pass is ready.
@@ -245,7 +245,7 @@ func TestReadyLate(t *testing.T) {
 		"{ready: {after: 2}}":            {"the composite resource is ready after 3 passes, want 2"},
 		"{ready: {after: 2, xr: false}}": {"the composite resource is ready"},
 	} {
-		e2e.Equal(t, expect, want, texts(c.Check(t.Context(), form(t, expect), s())))
+		e2e.Equal(t, "only these failures are reported for "+expect, want, texts(c.Check(t.Context(), form(t, expect), s())))
 	}
 }
 

@@ -59,7 +59,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
 	var env check.Env
-	e2e.ErrorIs(t, "the cause of the context", e2e.Err(env.Eval(ctx, "[1,2,3].all(a, [1,2,3].all(b, [1,2,3].all(c, true)))", nil)), gone)
+	e2e.ErrorIs(t, "the error is the cause of the context", e2e.Err(env.Eval(ctx, "[1,2,3].all(a, [1,2,3].all(b, [1,2,3].all(c, true)))", nil)), gone)
 }
 
 // TestConcurrent compiles equal and different expressions in many goroutines.

@@ -142,7 +142,7 @@ cases:
 		"resources":   {map[string]spec.Resource{"bolt": {Fields: map[string]spec.Matcher{}}, "nut": {State: "absent"}}, f.Expect.Resources},
 		"results":     {[]spec.Result{{Severity: "Warning", Message: text("x")}}, f.Expect.Results},
 	} {
-		e2e.Equal(t, name, pair[0], pair[1])
+		e2e.Equal(t, "the expectation "+name+" is parsed", pair[0], pair[1])
 	}
 	xr := f.Expect.XR
 	if _, ok := xr["spec.old"]; ok || len(xr["spec.size"].In) != 2 || xr["spec.none"].Value == nil || xr["spec.none"].Value.Any != nil {
@@ -177,10 +177,10 @@ cases:
 	for _, c := range s.Cases {
 		names = append(names, c.Name)
 	}
-	e2e.Equal(t, "the names of the cases", []string{"size 1", "size two", "rows/1", "rows/2"}, names)
+	e2e.Equal(t, "each row has the name of its case", []string{"size 1", "size two", "rows/1", "rows/2"}, names)
 	f := e2e.Must(s.Cases[0].Spec())(t)
 	want := map[string]any{"one": []any{"a", "b"}, "text": `${each.size} is 1, ["a","b"]`, "other": "${size}", "almost": "${eachsize} ${each.size{} ${each.", "part": "${each 1"}
-	e2e.Equal(t, "context", want, f.Context)
+	e2e.Equal(t, "variables are replaced in keys and texts, and a whole value keeps its type", want, f.Context)
 	e2e.Equal(t, "the value of a whole variable must keep its type", int64(1), f.Expect.Resources["bolt-1"].Fields["spec.size"].Value.Any)
 	e2e.Equal(t, "the line below a key with a variable", 14, s.Cases[0].Position("expect", "resources", "bolt-1", "spec.size"))
 	xr, ok, err := s.Cases[1].DefaultXR()
@@ -227,7 +227,7 @@ cases:
 	} {
 		e2e.Equal(t, strings.Join(path, "."), want, c.Position(path...))
 	}
-	e2e.Equal(t, "the line of the case", 8, c.Line())
+	e2e.Equal(t, "a case has its own line", 8, c.Line())
 }
 
 // FuzzParse checks that decoding the cases of a parsed suite does not panic.
