@@ -147,7 +147,7 @@ func start(t *testing.T, change func(*dev.Config)) *bench {
 	b.stop = sync.OnceValue(func() error { cancel(); return e2e.Receive(t, done) })
 	t.Cleanup(func() {
 		e2e.NoError(t, b.stop())
-		e2e.Equal(t, "functions that still run", 0, b.fake.running["f"])
+		e2e.Equal(t, "no function runs after the end", 0, b.fake.running["f"])
 	})
 	return b
 }
@@ -214,7 +214,7 @@ func TestLoop(t *testing.T) {
 	r := b.round()
 	b.wants(r, "a change of source builds, renders and tests",
 		"fn/main.go changed", "f: built in", "changed since the last render:", `spec.text: "one" → "two"`, "tests/suite.yaml:9: thing: spec.text: want \"one\", got \"two\"")
-	e2e.Equal(t, "restarted", []string{b.path("fn")}, r.Plan.Restart)
+	e2e.Equal(t, "only the function whose source changed is restarted", []string{b.path("fn")}, r.Plan.Restart)
 
 	b.put("fn/main.go", "broken")
 	b.wants(b.round(), "a compile error is shown once, with its position",
@@ -384,7 +384,7 @@ func TestSourceBeforeStart(t *testing.T) {
 	b.put("fn/main.go", "two")
 	r := b.round()
 	b.wants(r, "a change restarts the function", "fn/main.go changed", "f: built in", `spec.text: "one" → "two"`)
-	e2e.Equal(t, "restarted", []string{"fn"}, r.Plan.Restart)
+	e2e.Equal(t, "only the function whose source changed is restarted", []string{"fn"}, r.Plan.Restart)
 }
 
 // TestStopInRound checks that a loop that ends cancels a function call that hangs.

@@ -44,6 +44,6 @@ func TestPlanAnd(t *testing.T) {
 	b := Plan{Restart: []string{"a"}, Test: true, Accept: true, Changed: []string{"w", "x"}}
 	want := Plan{Restart: []string{"a", "b"}, Render: true, Test: true, Accept: true, Changed: []string{"w", "x"}}
 	for _, got := range []Plan{a.and(b), b.and(a)} {
-		e2e.Equal(t, "result", want, got)
+		e2e.Equal(t, "the plans of two changes have the actions of both in any order", want, got)
 	}
 }

@@ -120,16 +120,16 @@ func TestKeep(t *testing.T) {
 	first := begin(t, r, "a", "./a")
 	e2e.NoError(t, first.Stop(t.Context()))
 	first.Detail = "changed by the caller"
-	e2e.Equal(t, "the running instance", "a 1", begin(t, r, "a", "./a").Detail)
+	e2e.Equal(t, "a change of the caller does not affect the running instance", "a 1", begin(t, r, "a", "./a").Detail)
 	begin(t, r, "b", "./b")
 	s.want(t, "a function keeps running when its session ends", "start a 1", "start b 2")
-	e2e.Equal(t, "starts", []dev.Start{{"a", 2 * time.Second, time.Second}, {"b", 2 * time.Second, time.Second}}, k.Starts())
-	e2e.Equal(t, "packages", []string{"./a", "./b"}, k.Packages())
+	e2e.Equal(t, "each started function is listed once, with the times of its compilation and its start", []dev.Start{{"a", 2 * time.Second, time.Second}, {"b", 2 * time.Second, time.Second}}, k.Starts())
+	e2e.Equal(t, "the pool has the package of each started function", []string{"./a", "./b"}, k.Packages())
 
 	k.Begin()
 	close(s.ended["a 1"])
 	begin(t, r, "a", "./a")
-	e2e.Equal(t, "starts of the second round", 1, len(k.Starts()))
+	e2e.Equal(t, "only the function that ended is started in the second round", 1, len(k.Starts()))
 	k.DropUnused(t.Context())
 	begin(t, r, "b", "./b")
 	e2e.NoError(t, k.Close(t.Context()))
@@ -178,9 +178,9 @@ func TestFailedStart(t *testing.T) {
 	s := &starter{fail: errors.New("it does not compile")}
 	k, r := pool("Process", s)
 	fn := runtimes.Function{Name: "a", Package: "./a"}
-	e2e.ErrorIs(t, "a function that does not compile", e2e.Err(r.Start(t.Context(), fn)), s.fail)
+	e2e.ErrorIs(t, "a function that does not compile is an error", e2e.Err(r.Start(t.Context(), fn)), s.fail)
 	e2e.Equal(t, "functions that fail to start are watched", []string{"./a"}, k.Packages())
-	e2e.Equal(t, "unstarted", []string{"a"}, k.Unstarted())
+	e2e.Equal(t, "a function that fails to start is not started", []string{"a"}, k.Unstarted())
 	if k.Begin(); k.Unstarted() != nil {
 		t.Errorf("a round without starts has starts %v", k.Unstarted())
 	}
@@ -201,7 +201,7 @@ func TestConcurrentStarts(t *testing.T) {
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := r.Start(impatient, fn)
-	e2e.ErrorIs(t, "a request that was canceled", err, context.Canceled)
+	e2e.ErrorIs(t, "a request that is canceled is an error", err, context.Canceled)
 	go func() { _, err := r.Start(t.Context(), fn); started <- err }()
 	close(s.blocks)
 	for range 2 {
@@ -224,7 +224,7 @@ func TestDropWhileStarting(t *testing.T) {
 	e2e.Receive(t, s.entered)
 	k.Drop(t.Context(), "./a")
 	close(s.blocks)
-	e2e.ErrorHas(t, "a function whose source changes", e2e.Receive(t, started), "changed while it was starting")
+	e2e.ErrorHas(t, "a function whose source changes while it starts is an error", e2e.Receive(t, started), "changed while it was starting")
 	e2e.NoError(t, k.Close(t.Context()))
 	s.want(t, "a function whose source changed during the start is stopped", "start a 1", "stop a 1")
 }

@@ -44,7 +44,7 @@ func TestRefresh(t *testing.T) {
 	b.put("apis/app/xrd.yaml", "two")
 	r := b.round()
 	b.wants(r, "a changed API restarts the function whose source it changes", "round 2: apis changed", "f: built in", `spec.text: "one" → "two"`, "tested 2 cases")
-	e2e.Equal(t, "restarted", []string{b.path("fn")}, r.Plan.Restart)
+	e2e.Equal(t, "only the function whose source changed is restarted", []string{b.path("fn")}, r.Plan.Restart)
 
 	b.put("apis/app/xrd.yaml", "invalid")
 	b.wants(b.round(), "an invalid API leaves the last source", "project not updated: the last good functions and models are used reading the API: it is invalid", "!built", "rendered 2", "nothing changed since")
@@ -56,6 +56,6 @@ func TestRefresh(t *testing.T) {
 	b.put("apis/app/xrd.yaml", "images")
 	r = b.round()
 	b.wants(r, "functions are restarted if they get other images, though their sources are the same", "apis changed", "f: built in")
-	e2e.Equal(t, "restarted", []string{b.path("fn")}, r.Plan.Restart)
+	e2e.Equal(t, "only the function with other images is restarted", []string{b.path("fn")}, r.Plan.Restart)
 	e2e.Equal(t, "one refresh for each change of the API", 4, refreshes)
 }

@@ -78,7 +78,7 @@ func TestTick(t *testing.T) {
 		began := time.Now()
 		<-out
 		<-out
-		e2e.Equal(t, "two ticks", 2*pollInterval, time.Since(began))
+		e2e.Equal(t, "ticks have the interval of polling", 2*pollInterval, time.Since(began))
 		cancel()
 	})
 }
@@ -101,14 +101,14 @@ func TestPollInstead(t *testing.T) {
 				t.Skipf("this system has no change notifications: %v", polling)
 			}
 			err := w.poll(t.Context(), tc.err)
-			e2e.ErrorIs(t, "error", err, tc.err)
-			e2e.ErrorHas(t, "error", err, tc.want)
+			e2e.ErrorIs(t, "the error that ended watching is kept", err, tc.err)
+			e2e.ErrorHas(t, "the error says what the user can change", err, tc.want)
 			select {
 			case <-w.C:
 			case <-time.After(time.Minute):
 				t.Error("polling sends no ticks")
 			}
-			e2e.Equal(t, "Watch of a polling watcher", false, e2e.Must(w.Watch(t.Context(), []string{t.TempDir()}))(t))
+			e2e.Equal(t, "a polling watcher does not watch folders", false, e2e.Must(w.Watch(t.Context(), []string{t.TempDir()}))(t))
 			e2e.NoError(t, w.Close())
 		})
 	}

@@ -185,7 +185,7 @@ func TestSnapshotTrustsTimes(t *testing.T) {
 				}
 				looks = append(looks, dev.TakeSnapshot(targets, former, now))
 			}
-			e2e.Equal(t, "result", tc.want, len(looks[1].Since(looks[0], now)))
+			e2e.Equal(t, "a file is read again unless its time is old and unchanged", tc.want, len(looks[1].Since(looks[0], now)))
 		})
 	}
 }

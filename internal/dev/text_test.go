@@ -117,14 +117,14 @@ func TestSectionsInColor(t *testing.T) {
 	plain := e2e.Must(dev.Text{Columns: 40}.Sections(r))(t)
 	colored := e2e.Must(dev.Text{Columns: 40, Color: true}.Sections(r))(t)
 	text := strings.Join(slices.Concat(colored...), "\n")
-	e2e.Has(t, "the text in color", text, "\x1b[31mnot rendered\x1b[0m")
+	e2e.Has(t, "an error is red in color", text, "\x1b[31mnot rendered\x1b[0m")
 	for _, l := range slices.Concat(plain...) {
 		if n := utf8.RuneCountInString(l); n > 40 {
 			t.Errorf("got a line of %d columns: %q", n, l)
 		}
 	}
-	e2e.Equal(t, "words", 80, strings.Count(strings.Join(slices.Concat(plain...), " "), "word"))
-	e2e.Equal(t, "words in color", 80, strings.Count(text, "word"))
+	e2e.Equal(t, "no word is lost when lines are wrapped", 80, strings.Count(strings.Join(slices.Concat(plain...), " "), "word"))
+	e2e.Equal(t, "colors do not remove words", 80, strings.Count(text, "word"))
 }
 
 func TestFit(t *testing.T) {
