@@ -131,7 +131,7 @@ func built(t testing.TB, path string) string {
 // files were made, or on the directory.
 func TestBuildIsReproducible(t *testing.T) {
 	a := e2e.Must(os.ReadFile(built(t, lay(t, files(nil), false))))(t)
-	e2e.Equal(t, "two builds of the same files", string(e2e.Must(os.ReadFile(built(t, lay(t, files(nil), true))))(t)), string(a))
+	e2e.Equal(t, "builds of the same files have the same bytes", string(e2e.Must(os.ReadFile(built(t, lay(t, files(nil), true))))(t)), string(a))
 }
 
 // A digest of zeros in a description is not treated as the digest of a function.
@@ -142,7 +142,7 @@ func TestBuildKeepsDigestsOfTheUser(t *testing.T) {
 	text := e2e.Must(xpkg.PackageYAML(t.Context(), set.Configuration))(t)
 	digest := e2e.Must(set.Functions[0].Index.Digest())(t)
 	for _, want := range []string{"pin it by @" + zeros, "version: " + digest.String()} {
-		e2e.Has(t, "package.yaml", string(text), want)
+		e2e.Has(t, "the description keeps its zeros, and the dependency has the digest of the function", string(text), want)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestBuildRefuses(t *testing.T) {
 
 // A base image must have each platform of the function.
 func TestBuildNeedsTheBaseOfEachPlatform(t *testing.T) {
-	e2e.ErrorHas(t, "build", e2e.Err(build(t, lay(t, files(nil), false), project.Options{Base: bases(t, "amd64")})), "arm64")
+	e2e.ErrorHas(t, "a base image without a platform of the function is an error", e2e.Err(build(t, lay(t, files(nil), false), project.Options{Base: bases(t, "amd64")})), "arm64")
 	set, err := build(t, lay(t, files(nil), false), project.Options{Base: bases(t, "amd64"), Platforms: []v1.Platform{{OS: "linux", Architecture: "amd64"}}})
 	if err != nil || len(set.Functions) != 1 || len(set.Functions[0].Images) != 1 {
 		t.Errorf("got %v, %v, want one image for the given platform", set, err)
@@ -258,7 +258,7 @@ func TestBuildChecksArchitecturesOfTarballs(t *testing.T) {
 	img := remotetest.Configured(t, empty.Image, v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Config{})
 	tarball := filepath.Join(filepath.Dir(path), "c-arm64.tar")
 	e2e.NoError(t, archive.WriteTagged(t.Context(), tarball, []archive.Tagged{{Tag: "a:b", Image: img}}, nil))
-	e2e.ErrorHas(t, "build", e2e.Err(build(t, path, project.Options{})), `is for architecture "amd64", expected "arm64"`)
+	e2e.ErrorHas(t, "a tarball for another architecture is an error", e2e.Err(build(t, path, project.Options{})), `is for architecture "amd64", expected "arm64"`)
 }
 
 // Whatever the crossplane CLI leaves out without a message is a warning with the file.
@@ -327,7 +327,7 @@ func TestBuildManyFiles(t *testing.T) {
 	for i := range 2000 {
 		all[fmt.Sprintf("apis/%d/%d.yaml", i%50, i)] = strings.Replace(composition, "name: apps}", fmt.Sprintf("name: apps-%d}", i), 1)
 	}
-	e2e.Equal(t, "build", 2002, e2e.Must(build(t, lay(t, all, false), project.Options{}))(t).Objects)
+	e2e.Equal(t, "each of the thousands of files is an object of the package", 2002, e2e.Must(build(t, lay(t, all, false), project.Options{}))(t).Objects)
 }
 
 // Lint returns errors that are not problems of the content.
@@ -336,5 +336,5 @@ func TestLintFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
 	cancel(stop)
-	e2e.ErrorIs(t, "project.Lint", e2e.Err(project.Lint(ctx, p, project.Options{})), stop)
+	e2e.ErrorIs(t, "Lint returns the cause of its context", e2e.Err(project.Lint(ctx, p, project.Options{})), stop)
 }

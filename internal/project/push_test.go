@@ -92,8 +92,8 @@ func TestPushFails(t *testing.T) {
 	repository := address + "/acme/demo"
 	file := built(t, lay(t, at(address), false))
 	_, err := project.Push(t.Context(), open(t, file, repository), "v1", 2, push.Options{})
-	e2e.ErrorHas(t, "error", err, "the Configuration was not changed")
-	e2e.ErrorHas(t, "error", err, "demo_compose:v1")
+	e2e.ErrorHas(t, "the error says that the Configuration was not changed", err, "the Configuration was not changed")
+	e2e.ErrorHas(t, "the error names the package that was not pushed", err, "demo_compose:v1")
 	if tags, err := (image.Tags{Remote: remote.New(remote.Options{})}).List(t.Context(), tag(t, repository+":v1").Context()); err == nil {
 		t.Errorf("the Configuration has the tags %q, want none", tags)
 	}

@@ -278,7 +278,7 @@ func TestRewritten(t *testing.T) {
 		"a.example.org/z":    "b.example.org/z",
 		"e.example.org/z":    "e.example.org/z",
 	} {
-		e2e.Equal(t, from, want, p.Rewritten(from))
+		e2e.Equal(t, from+" has the longest prefix that is rewritten", want, p.Rewritten(from))
 	}
 }
 
@@ -289,11 +289,11 @@ func TestFunctionRef(t *testing.T) {
 		"127.0.0.1:5061/gold/basic":      "gold-basiccompose",
 		"acme/demo":                      "acme-democompose",
 	} {
-		e2e.Equal(t, repository, want, (&project.Project{Repository: repository}).FunctionRef("compose"))
+		e2e.Equal(t, repository+": the name of the function begins with the repository", want, (&project.Project{Repository: repository}).FunctionRef("compose"))
 	}
 }
 
 // A project file that is not a regular file, such as a pipe, is an error and is not opened.
 func TestReadDirectory(t *testing.T) {
-	e2e.ErrorHas(t, "project.Read", e2e.Err(project.Read(t.Context(), t.TempDir())), "expected a file, got ")
+	e2e.ErrorHas(t, "a folder is an error", e2e.Err(project.Read(t.Context(), t.TempDir())), "expected a file, got ")
 }

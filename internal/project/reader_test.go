@@ -89,7 +89,7 @@ func readTar(t *testing.T, path string) map[string][]byte {
 		files[h.Name] = []byte(text)
 		last = h.Name
 	}
-	e2e.Equal(t, "the last file", "manifest.json", last)
+	e2e.Equal(t, "the manifest of docker load is the last file", "manifest.json", last)
 	return files
 }
 
@@ -120,7 +120,7 @@ func manifestOf(t *testing.T, files map[string][]byte, config string, layers []s
 	e2e.NoError(t, json.Unmarshal(files[config], &c))
 	var known v1.ConfigFile
 	e2e.NoError(t, json.Unmarshal(files[config], &known))
-	e2e.Equal(t, "the config that the CLI pushes", string(e2e.Must(json.Marshal(known))(t)), string(files[config]))
+	e2e.Equal(t, "the crossplane CLI keeps the bytes of the config", string(e2e.Must(json.Marshal(known))(t)), string(files[config]))
 	const dockerConfig = "application/vnd.docker.container.image.v1+json"
 	m := struct {
 		SchemaVersion int         `json:"schemaVersion"`
@@ -130,7 +130,7 @@ func manifestOf(t *testing.T, files map[string][]byte, config string, layers []s
 	}{2, "application/vnd.docker.distribution.manifest.v2+json", blobEntry{dockerConfig, len(files[config]), config, nil}, nil}
 	for _, name := range layers {
 		l := blobEntry{"application/vnd.docker.image.rootfs.diff.tar.gzip", len(files[name]), digestOf(files[name]), nil}
-		e2e.Equal(t, "the name of a layer", strings.TrimPrefix(l.Digest, "sha256:")+".tar.gz", name)
+		e2e.Equal(t, "the name of a layer is its digest", strings.TrimPrefix(l.Digest, "sha256:")+".tar.gz", name)
 		if mark := c.Config.Labels["io.crossplane.xpkg:"+l.Digest]; mark != "" {
 			l.Annotations = map[string]string{"io.crossplane.xpkg": mark}
 			if mark == "base" {
@@ -181,6 +181,6 @@ func TestDependsOnHasTheDigestsThatTheCLIPushes(t *testing.T) {
 	for _, function := range []string{"compose", "second"} {
 		of := repository + "_" + function
 		want := fmt.Sprintf("    package: %s\n    version: %s\n", of, digestOf(manifests[of].raw))
-		e2e.Has(t, "package.yaml", text, want)
+		e2e.Has(t, "the Configuration has the digest that the crossplane CLI pushes", text, want)
 	}
 }

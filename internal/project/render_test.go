@@ -37,7 +37,7 @@ func TestFunctionDocuments(t *testing.T) {
 			t.Errorf("got %s on line %d, want %s on line %d", got, docs[i+1].Line, want, 12+i)
 		}
 	}
-	e2e.ErrorHas(t, "FunctionDocuments", e2e.Err(p.FunctionDocuments("arm64")), `architecture "arm64"`)
+	e2e.ErrorHas(t, "a missing tarball for the architecture is an error", e2e.Err(p.FunctionDocuments("arm64")), `architecture "arm64"`)
 }
 
 // The Composition and the XRD of a type may be in one file.
@@ -49,5 +49,5 @@ func TestAPIsFor(t *testing.T) {
 	if err != nil || apis.Composition.Position() != all+":14" || apis.XRD.Position() != all+":1" || apis.Claim {
 		t.Errorf("got %+v, %v", apis, err)
 	}
-	e2e.Error(t, "another version", e2e.Err(p.APIsFor("example.org/v2", "App")))
+	e2e.Error(t, "another version of the type has no API", e2e.Err(p.APIsFor("example.org/v2", "App")))
 }

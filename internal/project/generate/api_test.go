@@ -25,7 +25,7 @@ status: {ready: "yes", conditions: []}
 `})
 	p := open(t, filepath.Join(dir, project.File))
 	xrd := e2e.Must(generate.XRD(t.Context(), p, filepath.Join(dir, "xr.yaml"), generate.XRDOptions{}))(t)
-	e2e.Equal(t, "the file", filepath.Join(dir, "apis", "policies", "definition.yaml"), xrd)
+	e2e.Equal(t, "the XRD is in the folder of its plural name", filepath.Join(dir, "apis", "policies", "definition.yaml"), xrd)
 	text := strings.Join(strings.Fields(e2e.ReadFile(t, xrd)), " ")
 	for _, want := range []string{
 		"name: policies.example.org", "scope: Namespaced", "size: type: string", "count: type: integer", "ratio: type: number",
@@ -33,7 +33,7 @@ status: {ready: "yes", conditions: []}
 		"ports: items: properties: a: type: number b: type: string type: object", "mixed: items: x-kubernetes-preserve-unknown-fields: true",
 		"properties: ready: type: string type: object",
 	} {
-		e2e.Has(t, "text", text, want)
+		e2e.Has(t, "the XRD has a schema for each value of the example", text, want)
 	}
 	if strings.Contains(text, "compositionRef") {
 		t.Errorf("the XRD has a field of Crossplane: %s", text)

@@ -43,8 +43,8 @@ func TestParseDependency(t *testing.T) {
 		"https://example.org/crds":              {generate.DependencyOptions{GitRef: "main", GitPath: "a"}, project.Dependency{Type: "crd", Git: &project.GitSource{Repository: "https://example.org/crds", Ref: "main", Path: "a"}}},
 	} {
 		got, err := generate.ParseDependency(text, tc.options)
-		e2e.WantError(t, text, err, "")
-		e2e.Equal(t, text, tc.want, got, cmpopts.IgnoreFields(project.Package{}, "Key"))
+		e2e.WantError(t, text+" is a dependency", err, "")
+		e2e.Equal(t, text+" is parsed with its options", tc.want, got, cmpopts.IgnoreFields(project.Package{}, "Key"))
 	}
 	for text, tc := range map[string]struct {
 		options generate.DependencyOptions
@@ -137,7 +137,7 @@ func TestSchemasNotLocked(t *testing.T) {
 		Open:    func() (*generate.Fetcher, error) { return nil, errors.New("a dependency is read") },
 		Skipped: func(text string) { t.Errorf("skipped: %s", text) },
 	})
-	e2e.ErrorHas(t, "generate.Schemas", err, `:7: "127.0.0.1:1/p v1" is not in the lock file "l"`)
+	e2e.ErrorHas(t, "a package that is not locked is an error on its line", err, `:7: "127.0.0.1:1/p v1" is not in the lock file "l"`)
 }
 
 // With a lock, APIs are read from the locked commit and only with the locked content, in a render,
@@ -166,7 +166,7 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		digest := e2e.Must(f.APIDigest(t.Context(), api))(t)
 		l.APIs = append(l.APIs, lock.Image{Reference: api.Package, Constraint: api.Version, Digest: digest})
 	}
-	e2e.Equal(t, "the commit", first, l.APIs[0].Digest)
+	e2e.Equal(t, "the lock has the commit of the branch", first, l.APIs[0].Digest)
 	schemas := func(l *lock.Lock) error {
 		return generate.Schemas(t.Context(), p, generate.SchemaOptions{ForRender: true, Lock: l, Open: fetcher, Skipped: func(text string) { t.Errorf("skipped: %s", text) }})
 	}
@@ -188,7 +188,7 @@ func TestSchemasLockedAPIs(t *testing.T) {
 		content[path] = was
 	}
 	l.APIs = l.APIs[:2]
-	e2e.ErrorHas(t, "schemas", schemas(l), `:9: "k8s:v1.33.0" is not in the lock file "l"`)
+	e2e.ErrorHas(t, "an API that is not locked is an error on its line", schemas(l), `:9: "k8s:v1.33.0" is not in the lock file "l"`)
 }
 
 // commit adds a CRD with a field to a git repository, on the branch main, and returns the commit.
@@ -270,14 +270,14 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	apiOnly := project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org/p", APIOnly: true}}
 	e2e.ErrorHas(t, "a package that upbound.yaml would install was added", generate.AddDependency(t.Context(), open(t, path), apiOnly, f), "for their APIs only")
 	want := "# mine\n" + upbound + "  # more\n  apiDependencies:\n  - k8s:\n      version: v1.33.0\n    type: k8s\n  - http:\n      url: " + server.URL + "/crd.yaml\n    type: crd\n"
-	e2e.Equal(t, "project file", want, e2e.ReadFile(t, path))
+	e2e.Equal(t, "the dependencies are in the list of APIs, and comments are kept", want, e2e.ReadFile(t, path))
 	for file, want := range map[string]string{
 		"go/models/io/k8s/core/v1/pod.go": "Metadata *metav1.ObjectMeta", "python/models/io/k8s/api/core/v1.py": "class Pod(BaseModel):",
 		"kcl/models/k8s/api/core/v1/pod.k": "schema Pod:", "json/models/index.schema.json": `"io-k8s-api-core-v1-Pod.schema.json"`,
 		"json/models/org-example-platform-v1alpha1-App.schema.json": `"platform.example.org/v1alpha1"`,
 		".lock.json": `"k8s://v1.33.0": "v1.33.0"`,
 	} {
-		e2e.Has(t, file, strings.Join(strings.Fields(e2e.ReadFile(t, dir, ".up", file)), " "), want)
+		e2e.Has(t, file+" has the model", strings.Join(strings.Fields(e2e.ReadFile(t, dir, ".up", file)), " "), want)
 	}
 	// All dependencies are in the lock file, so a build fetches nothing.
 	server.Close()

@@ -22,7 +22,7 @@ func TestInitAfterAnInterrupt(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := generate.Init(ctx, o)
-		e2e.ErrorIs(t, name, err, context.Canceled)
+		e2e.ErrorIs(t, name+": a canceled generation is an error", err, context.Canceled)
 		if _, err := os.Stat(dir); (err == nil) != (own != nil) {
 			t.Errorf("%s: the directory itself: %v", name, err)
 		}

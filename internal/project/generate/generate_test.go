@@ -55,7 +55,7 @@ func TestFunctionRefersToModels(t *testing.T) {
 				"kcl/main.k":            "import models.org.example.platform.v1alpha1 as platformv1alpha1\n",
 				"python/pyproject.toml": tc.python, "go-templating/01-compose.yaml.gotmpl": "$schema=" + at("json") + "/index.schema.json",
 			} {
-				e2e.Has(t, file, e2e.ReadFile(t, dir, "functions", file), want)
+				e2e.Has(t, file+" refers to the models", e2e.ReadFile(t, dir, "functions", file), want)
 			}
 			if target, err := os.Readlink(filepath.Join(dir, "functions/kcl/model")); err != nil || filepath.ToSlash(target) != at("kcl") {
 				t.Errorf("the link model has the target %q: %v", target, err)
@@ -128,7 +128,7 @@ func TestAddStepToOperations(t *testing.T) {
 	dir := e2e.Dir(t, map[string]string{"op.yaml": text})
 	edit := e2e.Must(generate.AddStep(t.Context(), filepath.Join(dir, "op.yaml"), "new", "acme-new"))(t)
 	want := strings.Replace(text, "      - step: one\n", "      - functionRef:\n          name: acme-new\n        step: new\n      - step: one\n", 1)
-	e2e.Equal(t, "the text", want, string(edit.Data))
+	e2e.Equal(t, "the step is the first of the Operation's pipeline, and the rest is unchanged", want, string(edit.Data))
 }
 
 func TestInit(t *testing.T) {
@@ -155,7 +155,7 @@ func TestFunctionRefusesLinks(t *testing.T) {
 			t.Skipf("links cannot be made: %v", err)
 		}
 		_, _, err := generate.Function(t.Context(), open(t, filepath.Join(dir, project.File)), generate.FunctionOptions{Name: "a", Language: "go"})
-		e2e.ErrorHas(t, link, err, "a link that leads out of the project")
+		e2e.ErrorHas(t, link+" must not lead out of the project", err, "a link that leads out of the project")
 		e2e.Empty(t, outside)
 	}
 }

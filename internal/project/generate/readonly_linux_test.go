@@ -30,7 +30,7 @@ func TestSchemasReadOnly(t *testing.T) {
 	dir := readOnly(t, map[string]string{project.File: crossplane, "apis/x.yaml": xrd})
 	err := generate.Schemas(t.Context(), open(t, filepath.Join(dir, project.File)), generate.SchemaOptions{})
 	e2e.ErrorHas(t, "the error says what is written", err, "writing the models of the project's APIs: creating the directory")
-	e2e.Has(t, "the hint", string(hint.Of(err)), "add "+filepath.Join(dir, "schemas")+" with the models to the repository")
+	e2e.Has(t, "the hint is to add the models to the repository", string(hint.Of(err)), "add "+filepath.Join(dir, "schemas")+" with the models to the repository")
 }
 
 // A function whose step cannot be written leaves no directory, which would prevent another try.

@@ -61,7 +61,7 @@ customTypes:
     served: true
 `
 	_, properties, _ := strings.Cut(got, "for the App API.\n")
-	e2e.Equal(t, "properties", want, properties)
+	e2e.Equal(t, "the schema has the bytes of the crossplane CLI", want, properties)
 }
 
 // crossplane xrd generate refuses these fields, too.

@@ -153,7 +153,7 @@ spec:
         type: object
     served: true
 `
-	e2e.Equal(t, "XRD", want, got)
+	e2e.Equal(t, "each marker of the schema is converted", want, got)
 }
 
 func TestSimpleSchemaRefuses(t *testing.T) {
@@ -211,7 +211,7 @@ func TestXRDPlural(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			dir := e2e.Dir(t, map[string]string{project.File: crossplane, "xr.yaml": "apiVersion: example.org/v1\nkind: " + kind + "\nmetadata: {name: a}\nspec: {a: b}\n"})
 			path := e2e.Must(generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", generate.XRDOptions{}))(t)
-			e2e.Equal(t, "name of the directory", plural, filepath.Base(filepath.Dir(path)))
+			e2e.Equal(t, "the directory has the plural name", plural, filepath.Base(filepath.Dir(path)))
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestXRDKeeps(t *testing.T) {
 		_, err := generate.XRD(t.Context(), open(t, filepath.Join(dir, project.File)), "xr.yaml", generate.XRDOptions{Replace: true})
 		if tc.want != "" {
 			e2e.ErrorHas(t, name+": "+tc.reason, err, tc.want)
-			e2e.Equal(t, "the existing XRD", xrd, e2e.ReadFile(t, filepath.Join(dir, "apis/x.yaml")))
+			e2e.Equal(t, "the existing XRD is not changed", xrd, e2e.ReadFile(t, filepath.Join(dir, "apis/x.yaml")))
 		} else {
 			e2e.WantError(t, fmt.Sprintf("%s: %s", name, tc.reason), err, "")
 		}

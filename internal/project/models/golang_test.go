@@ -81,7 +81,7 @@ func TestGoOfKubernetes(t *testing.T) {
 	} {
 		all := strings.Join(outline(t, filepath.Join(to.Dir, "go/io/k8s", file)), "\n")
 		for _, want := range wants {
-			e2e.Has(t, file, all, want)
+			e2e.Has(t, file+" has the declaration", all, want)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestGoAccessors(t *testing.T) {
 	generate(t, to, source(t, golden+"build-models-go/in/apis/d.yaml"), difficultSource(t))
 	all := strings.Join(outline(t, filepath.Join(to.Dir, "go/org/example/platform/v1/site.go")), "\n")
 	for _, want := range []string{"func (o *Site) GetSpec() *SiteSpec", "func (o *SiteSpec) SetSize(v *SiteSpecSize)", "func (o *SiteList) GetItems() *[]OrgExamplePlatformV1Site"} {
-		e2e.Has(t, "the accessors", all, want)
+		e2e.Has(t, "each struct has accessors for its fields", all, want)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "vet", "./...")
 	cmd.Dir = to.Folder(models.Go)
@@ -126,8 +126,8 @@ func TestGoRequiresVersionsOfCrossplane(t *testing.T) {
 	mod, sum := e2e.ReadFile(t, filepath.Join(dir, "go/go.mod")), e2e.ReadFile(t, filepath.Join(dir, "go/go.sum"))
 	template := e2e.ReadFile(t, "../generate/files/go/go.mod.txt")
 	for _, version := range []string{"github.com/oapi-codegen/runtime v1.1.0", "k8s.io/apimachinery v0.33.0", "github.com/google/uuid v1.6.0"} {
-		e2e.Has(t, "the module of the models", mod, "\t"+version)
-		e2e.Has(t, "the module of a function", template, "\t"+version)
-		e2e.Has(t, "the checksums of the models", sum, version+" h1:")
+		e2e.Has(t, "the models require the module", mod, "\t"+version)
+		e2e.Has(t, "a function requires the module", template, "\t"+version)
+		e2e.Has(t, "the checksums of the models have the module", sum, version+" h1:")
 	}
 }

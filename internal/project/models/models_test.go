@@ -234,13 +234,13 @@ func TestKCL(t *testing.T) {
 		"    ports?: [AppSpecPortsItem]\n", `    size: "small" | "large"` + "\n", "    target?: int | str\n", "    replicas?: int = 2\n", "    labels?: {str:str}\n",
 		"schema AppList:\n", "    items: [App]\n",
 	} {
-		e2e.Has(t, "app", app, want)
+		e2e.Has(t, "the model of the XR has each field with its type and default", app, want)
 	}
 	gateway := e2e.ReadFile(t, to.Dir+"/kcl/org/example/import_it/gateway/v1beta1/gateway.k")
 	for _, want := range []string{`    "dash-ed"?: str`, "    $if?: bool = True", `    "$ref"?: str`, `    text?: str = r"a ${b}"`, "    [...str]: any"} {
-		e2e.Has(t, "gateway", gateway, want)
+		e2e.Has(t, "names and texts are valid in KCL", gateway, want)
 	}
-	e2e.Has(t, "ObjectMeta", e2e.ReadFile(t, to.Dir+"/kcl/k8s/apimachinery/pkg/apis/meta/v1/object_meta.k"), "schema ObjectMeta:\n")
+	e2e.Has(t, "the model of the object's metadata is generated", e2e.ReadFile(t, to.Dir+"/kcl/k8s/apimachinery/pkg/apis/meta/v1/object_meta.k"), "schema ObjectMeta:\n")
 }
 
 func TestGenerateUsesTheLockFile(t *testing.T) {
@@ -261,7 +261,7 @@ func TestGenerateUsesTheLockFile(t *testing.T) {
 	generate(t, to, s)
 	e2e.Equal(t, "a source was not read for another language", 3, calls)
 	want := "{\n  \"packages\": {\n    \"xpkg://registry.example.org/p:v1\": \"sha256:2\"\n  }\n}\n"
-	e2e.Equal(t, "the lock file", want, e2e.ReadFile(t, filepath.Join(to.Dir, models.LockFile)))
+	e2e.Equal(t, "the lock file has the digest of the changed source", want, e2e.ReadFile(t, filepath.Join(to.Dir, models.LockFile)))
 }
 
 // After a crash of the machine, a file may be empty although the lock file names its source.
@@ -280,7 +280,7 @@ func TestGenerateReplacesEmptyFiles(t *testing.T) {
 		t.Errorf("models with the empty file %s are complete", all[i])
 	}
 	generate(t, to, s)
-	e2e.Equal(t, "the file is not written again", want, e2e.ReadFile(t, all[i]))
+	e2e.Equal(t, "an empty file is written again", want, e2e.ReadFile(t, all[i]))
 }
 
 func TestUpboundLayout(t *testing.T) {
