@@ -255,9 +255,11 @@ func TestGoldenCompositions(t *testing.T) {
 			doc, _, err := r.First(t.Context(), path)
 			e2e.NoError(t, err)
 			c, err := composition.Decode(doc)
-			if err != nil {
-				return // The case tests a Composition that cannot be decoded.
+			if name == "comp-not-a-composition" {
+				e2e.ErrorHas(t, "a document of another kind cannot be decoded", err, "expected a Composition, got Function")
+				return
 			}
+			e2e.NoError(t, err)
 			var functions []string
 			docs := e2e.Must(r.All(t.Context(), filepath.Join(filepath.Dir(path), "functions.yaml")))(t)
 			for _, d := range docs {
