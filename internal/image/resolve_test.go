@@ -159,6 +159,8 @@ func TestTagsPages(t *testing.T) {
 		"Empty":   {"an empty page is the last", func(w http.ResponseWriter, r *http.Request) { page(w, r, map[bool]string{true: many}[pages < 2]) }, 2000, ""},
 		"Refused": {"a missing permission is an error", remotetest.Status(http.StatusForbidden), 0, "denied access"},
 	}
+	tags := image.Tags{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}
+	e2e.ErrorHas(t, "a registry that does not listen is an error", e2e.Err(tags.Has(t.Context(), mustRef(t, remotetest.Nobody+"/a/b:v1").Context().Tag("v1"))), "cannot be reached")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			pages = 0
@@ -168,12 +170,10 @@ func TestTagsPages(t *testing.T) {
 				}
 				tc.answer(w, r)
 			}))
-			client := remote.New(remote.Options{RetryWait: time.Millisecond})
-			all, err := image.Tags{Remote: client}.List(t.Context(), mustRef(t, host+"/a/b:v1").Context())
+			all, err := tags.List(t.Context(), mustRef(t, host+"/a/b:v1").Context())
 			if len(all) != tc.want || (err == nil) != (tc.err == "") || err != nil && (!strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), host+"/a/b")) {
 				t.Errorf("%s: got %d tags, %v", tc.reason, len(all), err)
 			}
-			e2e.ErrorHas(t, "Has", e2e.Err((image.Tags{Remote: client}).Has(t.Context(), mustRef(t, remotetest.Nobody+"/a/b:v1").Context().Tag("v1"))), "cannot be reached")
 		})
 	}
 }
