@@ -441,9 +441,8 @@ cases:
 		t.Errorf("got %v", lines(all))
 	}
 	change := all[2].Failures[0].Diffs[0].Changes[0]
-	e2e.Equal(t, "the path of the difference", "spec.forProvider.region", change.Path)
-	e2e.Equal(t, "the step of the difference", "patch-and-transform", change.Step)
-	o.Update = nil
+	e2e.Equal(t, "the difference has the path of the field", "spec.forProvider.region", change.Path)
+	e2e.Equal(t, "the difference has the step that set the field", "patch-and-transform", change.Step)
 	want = []string{"t/s.yaml/d failed", `  8: golden file "all.yaml" is outside of the suite's folder "t", and is not written | name a file in the folder of the suite`}
 	e2e.Equal(t, "a path outside of the suite's folder is an error without an update, too", want, lines(run(t, o, suite.Selection{Run: regexp.MustCompile("/d$")})))
 }
