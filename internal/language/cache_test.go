@@ -23,11 +23,11 @@ func TestCache(t *testing.T) {
 	wrongClock := time.Now().AddDate(10, 0, 0)
 	e2e.NoError(t, os.Chtimes(filepath.Join(dir, cache.Name, "layers", "used"), wrongClock, wrongClock))
 	one, two := language.Usage{Entries: 1, Bytes: 7}, language.Usage{Entries: 2, Bytes: 14}
-	e2e.Equal(t, "Used", two, e2e.Must(cache.Used(t.Context(), dir))(t))
+	e2e.Equal(t, "temporary files and other folders do not count", two, e2e.Must(cache.Used(t.Context(), dir))(t))
 	for _, dry := range []bool{true, false} {
-		e2e.Equal(t, fmt.Sprintf("dry %t", dry), one, e2e.Must(cache.Prune(t.Context(), dir, past.Add(time.Minute), dry))(t))
+		e2e.Equal(t, fmt.Sprintf("only the old entry is removed (dry: %t)", dry), one, e2e.Must(cache.Prune(t.Context(), dir, past.Add(time.Minute), dry))(t))
 	}
-	e2e.Equal(t, "files in the cache", 3, len(e2e.Must(filepath.Glob(filepath.Join(dir, cache.Name, "*", "*")))(t)))
+	e2e.Equal(t, "only the old entry is removed", 3, len(e2e.Must(filepath.Glob(filepath.Join(dir, cache.Name, "*", "*")))(t)))
 }
 
 // TestPruneKeepsLocked checks that Prune removes no entry that a build uses.
@@ -40,7 +40,7 @@ func TestPruneKeepsLocked(t *testing.T) {
 		t.Fatalf("TryLock: %v, %v", locked, err)
 	}
 	later := time.Now().Add(time.Hour)
-	e2e.Equal(t, "a locked entry", 0, e2e.Must(cache.Prune(t.Context(), dir, later, false))(t).Entries)
+	e2e.Equal(t, "a locked entry is kept", 0, e2e.Must(cache.Prune(t.Context(), dir, later, false))(t).Entries)
 	e2e.NoError(t, f.Close())
 	e2e.Equal(t, "an entry that is not locked any more", 1, e2e.Must(cache.Prune(t.Context(), dir, later, false))(t).Entries)
 }

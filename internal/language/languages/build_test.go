@@ -235,7 +235,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 			if first == nil {
 				first = digests
 			}
-			e2e.Equal(t, name, first, digests)
+			e2e.Equal(t, name+": each copy of the source gives the same images", first, digests)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func TestLacks(t *testing.T) {
 
 func TestByName(t *testing.T) {
 	for _, l := range languages.All() {
-		e2e.Equal(t, "languages.ByName", l.Name, e2e.Must(languages.ByName(l.Name))(t).Name)
+		e2e.Equal(t, "a language is found by its name", l.Name, e2e.Must(languages.ByName(l.Name))(t).Name)
 	}
 	if _, err := languages.ByName("go1"); err == nil || hint.Of(err) != "did you mean go?" {
 		t.Errorf("got %v with the hint %q", err, hint.Of(err))

@@ -144,7 +144,7 @@ func TestBaseOfOlderCache(t *testing.T) {
 	for range 2 {
 		e2e.NoError(t, e2e.Must(build(t, dir, language.Artifacts{Dir: cache, Index: url}))(t).Images.Close())
 		files := e2e.Must(filepath.Glob(filepath.Join(cache, "python", "bases", "*")))(t)
-		e2e.Equal(t, "bases in the cache", len(platforms), len(files))
+		e2e.Equal(t, "each base image is in the cache once", len(platforms), len(files))
 		for _, file := range files {
 			before, _, ok := strings.Cut(string(e2e.Must(os.ReadFile(file))(t)), `,"Modules":{}`)
 			e2e.Equal(t, "the description has the modules", true, ok)

@@ -227,7 +227,7 @@ func TestBuild(t *testing.T) {
 			t.Errorf("entry_points.txt is %q", text)
 		}
 		for name, text := range want {
-			e2e.Equal(t, name, text, packages[name])
+			e2e.Equal(t, name+" is in the layer of packages", text, packages[name])
 		}
 		if text := own[site+"bin/function"]; !strings.HasPrefix(text, "#!/fn_"+machine+"/bin/python3.13\n") || !strings.Contains(text, "from function.main import cli\n") {
 			t.Errorf("bin/function is %q", text)
@@ -235,13 +235,13 @@ func TestBuild(t *testing.T) {
 		names := slices.Sorted(maps.Keys(own))
 		info := site + "function-0.1.0.dist-info/"
 		wantNames := []string{site + "bin/function", info + "INSTALLER", info + "METADATA", info + "RECORD", info + "WHEEL", info + "entry_points.txt", site + "function/__version__.py", site + "function/data.json", site + "function/main.py"}
-		e2e.Equal(t, "files of the source", wantNames, names)
+		e2e.Equal(t, "the layer of the source has only its files", wantNames, names)
 	}
 	var materials []string
 	for _, m := range built.Materials { // the base images have no package URL
 		materials = append(materials, m.PURL)
 	}
-	e2e.Equal(t, "materials", []string{"", "", "pkg:pypi/click@8.4.1", "pkg:pypi/grpcio@1.80.0", "pkg:pypi/grpcio@1.80.0"}, materials)
+	e2e.Equal(t, "the materials are the base images and the wheels", []string{"", "", "pkg:pypi/click@8.4.1", "pkg:pypi/grpcio@1.80.0", "pkg:pypi/grpcio@1.80.0"}, materials)
 }
 
 // TestSameBytes builds one function in several folders, from indexes in JSON and HTML and

@@ -107,7 +107,7 @@ func TestInstall(t *testing.T) {
 		meta + "METADATA 644": "Name: demo\nVersion: 1.0\n", meta + "INSTALLER 644": "xfn\n",
 		meta + "entry_points.txt 644": "[console_scripts]\ndemo = demo.main:app.cli [extra]\n# x = y\n[other]\nz = no script\n",
 	}
-	e2e.Equal(t, "files", want, got)
+	e2e.Equal(t, "each file of the wheel is installed in its place", want, got)
 	if n := strings.Count(record, "\n"); n != len(want)+1 || !strings.HasPrefix(record, "bin/demo,sha256=") || strings.Contains(record, ".pyc") {
 		t.Errorf("RECORD must list each file once, got:\n%s", record)
 	}
@@ -159,7 +159,7 @@ func TestBomb(t *testing.T) {
 		_, err = w.Write([]byte{0})
 	}
 	e2e.NoError(t, errors.Join(err, z.Close()))
-	e2e.ErrorHas(t, "install", e2e.Err(install(b.Bytes())), "larger than 4 GiB")
+	e2e.ErrorHas(t, "the size of an installed file is limited", e2e.Err(install(b.Bytes())), "larger than 4 GiB")
 }
 
 func TestInstallManyFiles(t *testing.T) {

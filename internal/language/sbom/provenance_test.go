@@ -22,7 +22,7 @@ func TestProvenance(t *testing.T) {
 		`"externalParameters":{"language":"go"},"resolvedDependencies":[{"uri":"pkg:pypi/a@1","name":"a@1","digest":{"sha256":"` + hex + `"}},` +
 		`{"uri":"pkg:golang/b@v2","name":"b@v2","annotations":{"lockFileDigest":"h1:x="}}]},` +
 		`"runDetails":{"builder":{"id":"https://github.com/xfn-dev/xfn","version":{"xfn":"v1"}}}}}` + "\n"
-	e2e.Equal(t, "result", want, string(got))
+	e2e.Equal(t, "the provenance has the subject, the parameters and the materials", want, string(got))
 }
 
 func TestTestReport(t *testing.T) {
@@ -35,5 +35,5 @@ func TestTestReport(t *testing.T) {
 		`"predicateType":"https://in-toto.io/attestation/test-result/v0.1","predicate":{"result":"PASSED","configuration":[` +
 		`{"uri":"https://github.com/xfn-dev/xfn","name":"xfn","annotations":{"version":"xfn-v1"}},` +
 		`{"name":"suite.yaml","digest":{"sha256":"01"}},{"name":"xr.yaml","digest":{"sha256":"02"}}],"passedTests":["a/b"]}}` + "\n"
-	e2e.Equal(t, "result", want, string(got))
+	e2e.Equal(t, "the test report has the passed tests and the digests of their files", want, string(got))
 }

@@ -95,7 +95,7 @@ func TestBundleIsTheSame(t *testing.T) {
 			f := forms(t, more)
 			f.manifest["type"] = kind
 			text, file := code(t, f)
-			e2e.Equal(t, fmt.Sprintf("%s with %q", kind, more), more == "", strings.Contains(text, "__xfnPackage"))
+			e2e.Equal(t, fmt.Sprintf("%s with %q: only a bundle without dynamic imports is joined from packages", kind, more), more == "", strings.Contains(text, "__xfnPackage"))
 			out, err := exec.CommandContext(t.Context(), node, "--enable-source-maps", file).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%s with %q: %v\n%s", kind, more, err, out)

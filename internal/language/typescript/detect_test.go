@@ -34,5 +34,5 @@ func TestDetect(t *testing.T) {
 			}
 		})
 	}
-	e2e.Equal(t, "an empty folder", false, e2e.Must(typescript.Language().Detect(t.TempDir()))(t))
+	e2e.Equal(t, "an empty folder is not a project", false, e2e.Must(typescript.Language().Detect(t.TempDir()))(t))
 }

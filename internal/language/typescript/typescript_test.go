@@ -67,7 +67,7 @@ func TestBuild(t *testing.T) {
 	}
 	code := layers[0]["function/dist/main.mjs"]
 	for _, want := range []string{"c of a", "the workspace", "createRequire", `"b"`, "sourceMappingURL=main.mjs.map"} {
-		e2e.Has(t, "the bundle", code, want)
+		e2e.Has(t, "the bundle has the code of all modules and the name of its source map", code, want)
 	}
 	for _, text := range []string{code, layers[0]["function/dist/main.mjs.map"]} {
 		if strings.Contains(text, f.dir) || strings.Contains(text, os.TempDir()) || strings.Contains(text, "node_modules of the project") {
@@ -88,8 +88,8 @@ func TestBuild(t *testing.T) {
 		}
 		materials = append(materials, m.PURL)
 	}
-	e2e.Equal(t, "materials", []string{"pkg:npm/%40s/b@3.0.0", "pkg:npm/a@1.0.0", "pkg:npm/c@1.0.0"}, materials)
-	e2e.Equal(t, "messages", []string{typesNote, "install scripts of packages are not run: a@1.0.0"}, f.messages)
+	e2e.Equal(t, "packages in the bundle are materials", []string{"pkg:npm/%40s/b@3.0.0", "pkg:npm/a@1.0.0", "pkg:npm/c@1.0.0"}, materials)
+	e2e.Equal(t, "the build says that types are not checked and install scripts do not run", []string{typesNote, "install scripts of packages are not run: a@1.0.0"}, f.messages)
 }
 
 // The images depend neither on the folder, nor on modes and times, nor on the cache.
@@ -129,7 +129,7 @@ func TestBuildNative(t *testing.T) {
 	f.add(t, "node_modules/lacking", "1.0.0", map[string]string{"index.js": "console.log(1);\n"}, object{"optionalDependencies": object{"@lacking/linux": "1", "@lacking/darwin": "1"}})
 	f.add(t, "node_modules/@lacking/darwin", "1.0.0", map[string]string{"x.node": ""}, object{"optional": true, "os": []string{"darwin"}})
 	r := f.mustBuild(t, f.source(t))
-	e2e.Has(t, "the messages", strings.Join(f.messages, "\n"), "lacks optional packages, which may be for Linux: @lacking/linux;")
+	e2e.Has(t, "missing optional packages are reported", strings.Join(f.messages, "\n"), "lacks optional packages, which may be for Linux: @lacking/linux;")
 	for i, cpu := range []string{"x64", "arm64"} {
 		layers := contents(t, r.Images.All[i])
 		want := []string{
@@ -137,7 +137,7 @@ func TestBuildNative(t *testing.T) {
 			"function/node_modules/sharp/index.js", "function/node_modules/sharp/package.json",
 			"function/node_modules/tool/index.js", "function/node_modules/tool/package.json",
 		}
-		e2e.Equal(t, cpu, want, names(layers[0]))
+		e2e.Equal(t, cpu+": the layer has only packages of the platform", want, names(layers[0]))
 		if code := layers[1]["function/dist/main.mjs"]; !strings.Contains(code, `from "sharp"`) || strings.Contains(code, `from "pure"`) {
 			t.Errorf("%s: got\n%s", cpu, code)
 		}
@@ -178,15 +178,15 @@ func TestBuildWithoutBundle(t *testing.T) {
 		"function/node_modules/c/index.js", "function/node_modules/c/package.json", "function/node_modules/lib",
 		"function/packages/lib/lib.ts", "function/packages/lib/package.json",
 	}
-	e2e.Equal(t, "packages", want, names(layers[0]))
-	e2e.Equal(t, "the link", "../packages/lib", layers[0]["function/node_modules/lib"])
-	e2e.Equal(t, "source", []string{"function/dist/main.js", "function/package.json"}, names(layers[1]))
+	e2e.Equal(t, "without a bundle, the layer has all packages and the workspace", want, names(layers[0]))
+	e2e.Equal(t, "the package of the workspace is a link", "../packages/lib", layers[0]["function/node_modules/lib"])
+	e2e.Equal(t, "the source is a layer of its own", []string{"function/dist/main.js", "function/package.json"}, names(layers[1]))
 	var both [2]*v1.Manifest
 	for i := range both {
 		both[i] = e2e.Must(r.Images.All[i].Manifest())(t)
 	}
-	e2e.Equal(t, "layers", both[0].Layers, both[1].Layers)
-	e2e.Equal(t, "materials", 4+len(src.Base.All), len(r.Materials))
+	e2e.Equal(t, "images of all platforms share the layers if packages have no compiled code", both[0].Layers, both[1].Layers)
+	e2e.Equal(t, "the materials are the packages and the base images", 4+len(src.Base.All), len(r.Materials))
 }
 
 // A function can be a workspace: the lock file is in a folder above it, and the files of the
@@ -212,9 +212,9 @@ func TestBuildWorkspace(t *testing.T) {
 	if !strings.Contains(code, "own") || !strings.Contains(code, "the folder beside") || strings.Contains(code, "wrong") || !strings.Contains(code, `from "b"`) {
 		t.Errorf("got %q\n%s", names(layers[1]), code)
 	}
-	e2e.Equal(t, "packages", []string{"function/node_modules/b/b.node", "function/node_modules/b/index.js", "function/node_modules/b/package.json"}, names(layers[0]))
+	e2e.Equal(t, "only the package with compiled code stays in node_modules", []string{"function/node_modules/b/b.node", "function/node_modules/b/index.js", "function/node_modules/b/package.json"}, names(layers[0]))
 	c := e2e.Must(img.ConfigFile())(t)
-	e2e.Equal(t, "the working directory", "/function/functions/f", c.Config.WorkingDir)
+	e2e.Equal(t, "the working directory is the folder of the function", "/function/functions/f", c.Config.WorkingDir)
 	watched, err := typescript.Language().Watch(src.Dir)
 	want := []string{"functions/f/package.json", "package-lock.json", "shared", "functions/f/src"}
 	for i := range watched {
@@ -231,7 +231,7 @@ func TestBuildStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	opts := f.options(t)
-	e2e.ErrorIs(t, "typescript.Build", e2e.Err(typescript.Build(ctx, f.source(t), opts)), context.Canceled)
+	e2e.ErrorIs(t, "Build returns the cause of its context", e2e.Err(typescript.Build(ctx, f.source(t), opts)), context.Canceled)
 }
 
 func TestBuildRefuses(t *testing.T) {
@@ -346,8 +346,8 @@ func TestBuildManyFiles(t *testing.T) {
 	}
 	src := f.source(t)
 	r := f.mustBuild(t, src)
-	e2e.Has(t, "the bundle", contents(t, r.Images.All[0])[0]["function/dist/main.mjs"], "console.log(0, 42)")
+	e2e.Has(t, "the bundle has the imported file of the large package", contents(t, r.Images.All[0])[0]["function/dist/main.mjs"], "console.log(0, 42)")
 	src.Base, src.NoBundle = f.source(t).Base, true
 	r = f.mustBuild(t, src)
-	e2e.Equal(t, "files", packages*(each+1), len(contents(t, r.Images.All[1])[0]))
+	e2e.Equal(t, "without a bundle, the layer has all files", packages*(each+1), len(contents(t, r.Images.All[1])[0]))
 }

@@ -23,7 +23,7 @@ func TestVersionOrder(t *testing.T) {
 			} else if i > j {
 				want = 1
 			}
-			e2e.Equal(t, fmt.Sprintf("Compare(%s, %s)", a, b), want, version(t, a).Compare(version(t, b)))
+			e2e.Equal(t, fmt.Sprintf("%s and %s have the order of the list", a, b), want, version(t, a).Compare(version(t, b)))
 		}
 	}
 	for _, same := range [][2]string{{"1", "1.0.0"}, {"1.0c1", "1.0rc1"}, {"1.0-1", "1.0.post1"}, {"1.0a", "1.0a0"}, {"v1.0", "1.0"}, {"1.0+A-b", "1.0+a.b"}} {

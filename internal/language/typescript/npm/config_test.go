@@ -60,5 +60,5 @@ func TestRegistry(t *testing.T) {
 func TestReadConfigRefuses(t *testing.T) {
 	dir := t.TempDir()
 	e2e.NoError(t, os.Mkdir(filepath.Join(dir, ".npmrc"), 0o700))
-	e2e.ErrorHas(t, "npm.ReadConfig", e2e.Err(npm.ReadConfig(dir, nil)), ".npmrc")
+	e2e.ErrorHas(t, "a folder instead of the file is an error with its name", e2e.Err(npm.ReadConfig(dir, nil)), ".npmrc")
 }

@@ -78,7 +78,7 @@ func TestParseLockRefuses(t *testing.T) {
 		e2e.Equal(t, tc.reason, true, strings.Contains(string(hint.Of(err)), tc.hint))
 	}
 	_, err := npm.ParseLock([]byte("{\n<<<<<<< HEAD\n"))
-	e2e.Has(t, "a merge conflict", string(hint.Of(err)), "merge conflict")
+	e2e.Has(t, "the hint explains a merge conflict", string(hint.Of(err)), "merge conflict")
 }
 
 func TestCheck(t *testing.T) {
@@ -197,7 +197,7 @@ func TestTree(t *testing.T) {
 		"bad":    "the dependency bad@1.0.0 needs absent, which package-lock.json does not have",
 		"absent": "package-lock.json does not have the dependency absent",
 	} {
-		e2e.ErrorHas(t, name, e2e.Err(lock.Tree("", manifestOf(t, object{"dependencies": deps(name)}), x64)), want)
+		e2e.ErrorHas(t, name+": the error has the chain of dependencies", e2e.Err(lock.Tree("", manifestOf(t, object{"dependencies": deps(name)}), x64)), want)
 	}
 }
 

@@ -59,7 +59,7 @@ func TestGetKeeps(t *testing.T) {
 	dir = s.Dir
 	missing := packageOf([]byte("b"))
 	missing.At, missing.Name = "node_modules/b", "b"
-	e2e.ErrorHas(t, "Get", e2e.Err(s.Get(t.Context(), []*npm.Package{packageOf(data), missing}, "", "")), "404")
+	e2e.ErrorHas(t, "the package that the registry does not have is an error", e2e.Err(s.Get(t.Context(), []*npm.Package{packageOf(data), missing}, "", "")), "404")
 	s.Offline = true
 	e2e.NoError(t, e2e.Err(get(t, s, packageOf(data))))
 }
@@ -70,7 +70,7 @@ func TestPrune(t *testing.T) {
 	s := open(t, server, "")
 	cache, dir := npm.Cache(), t.TempDir()
 	s.Dir = filepath.Join(dir, cache.Name)
-	e2e.Equal(t, "a missing folder", language.Usage{}, e2e.Must(cache.Used(t.Context(), dir))(t))
+	e2e.Equal(t, "a missing folder has no packages", language.Usage{}, e2e.Must(cache.Used(t.Context(), dir))(t))
 	u := e2e.Must(get(t, s, packageOf(data)))(t)
 	used, err := cache.Used(t.Context(), dir)
 	if err != nil || used.Entries != 1 || used.Bytes == 0 {
@@ -82,7 +82,7 @@ func TestPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	day := time.Now().Add(-24 * time.Hour)
-	e2e.Equal(t, "a used package", language.Usage{}, e2e.Must(cache.Prune(t.Context(), dir, day, false))(t))
+	e2e.Equal(t, "a package in use is kept", language.Usage{}, e2e.Must(cache.Prune(t.Context(), dir, day, false))(t))
 	e2e.NoError(t, os.Chtimes(filepath.Dir(u.Dir), past, past))
 	for _, dry := range []bool{true, false} {
 		got, err := cache.Prune(t.Context(), dir, day, dry)

@@ -131,8 +131,8 @@ func TestGet(t *testing.T) {
 		"package.json": "-r-------- package/package.json", "lib/run": "-r-x------ package/lib/run", "binding.gyp": "-r-------- other-root/binding.gyp",
 		"deep/er/x.node": "-r-------- package/deep/er/x.node", "twice": "-r-x------ ./package/twice",
 	}
-	e2e.Equal(t, "files", want, treeOf(t, u.Dir))
-	e2e.Equal(t, "facts", npm.Facts{Gyp: true, Native: true, Skipped: []string{"link"}}, u.Facts)
+	e2e.Equal(t, "files lose their first folder and get safe modes", want, treeOf(t, u.Dir))
+	e2e.Equal(t, "facts are read from the files of the package", npm.Facts{Gyp: true, Native: true, Skipped: []string{"link"}}, u.Facts)
 	server.Close()
 	s.Offline = true
 	again, err := get(t, s, packageOf(data))
@@ -191,7 +191,7 @@ func TestGetBomb(t *testing.T) {
 	zip := gzip.NewWriter(&buf)
 	e2e.NoError(t, tar.NewWriter(zip).WriteHeader(&tar.Header{Name: "package/x", Size: 3 << 30}))
 	e2e.NoError(t, zip.Close())
-	e2e.ErrorHas(t, "get", e2e.Err(get(t, open(t, serve(t, buf.Bytes()), ""), packageOf(buf.Bytes()))), "larger than 2 GiB")
+	e2e.ErrorHas(t, "the size of an unpacked file is limited", e2e.Err(get(t, open(t, serve(t, buf.Bytes()), ""), packageOf(buf.Bytes()))), "larger than 2 GiB")
 }
 
 func TestGetWeakDigest(t *testing.T) {
@@ -313,7 +313,7 @@ func TestGetLocal(t *testing.T) {
 	p.Resolved = "file:../a.tgz"
 	e2e.NoError(t, e2e.Err(s.Get(t.Context(), []*npm.Package{p}, dir, root)))
 	p.Integrity = integrity([]byte("other"))
-	e2e.ErrorHas(t, "Get", e2e.Err(s.Get(t.Context(), []*npm.Package{p}, dir, dir)), "outside of the project")
+	e2e.ErrorHas(t, "a file outside of the project is an error", e2e.Err(s.Get(t.Context(), []*npm.Package{p}, dir, dir)), "outside of the project")
 }
 
 // FuzzGet checks that no tarball writes outside of its folder.
@@ -336,6 +336,6 @@ func FuzzGet(f *testing.F) {
 		p, s := packageOf(buf.Bytes()), &npm.Store{Dir: filepath.Join(dir, "npm"), Offline: true}
 		p.Resolved = "file:a.tgz"
 		_, _ = s.Get(t.Context(), []*npm.Package{p}, dir, dir)
-		e2e.Equal(t, "entries of the directory", 2, len(e2e.Must(os.ReadDir(dir))(t)))
+		e2e.Equal(t, "nothing is written outside of the store", 2, len(e2e.Must(os.ReadDir(dir))(t)))
 	})
 }
