@@ -119,7 +119,7 @@ func TestFromDir(t *testing.T) {
 			Env: []string{"PATH=/usr/bin", "LANG=en", "A=b=c"}, Labels: map[string]string{"a": "1", "b": "3", "c": "4"},
 			ExposedPorts: map[string]struct{}{"80/tcp": {}, "9443/tcp": {}}, StopSignal: "SIGINT",
 		}
-		e2e.Equal(t, "config", want, config.Config)
+		e2e.Equal(t, "the config is that of the base image, except the fields that start the function", want, config.Config)
 		if config.OS != "linux" || config.Architecture != arch || !config.Created.Equal(created) {
 			t.Errorf("got %s/%s created %s", config.OS, config.Architecture, config.Created)
 		}
@@ -132,8 +132,8 @@ func TestFromDir(t *testing.T) {
 		"function/main.py": text, "function/same.py": text, "function/lib/a/b.py": {Mode: 0o644, Type: tar.TypeReg},
 		"function/bin/run": {Mode: 0o755, Size: 2, Type: tar.TypeReg}, "function/bin/python": {Mode: 0o777, Type: tar.TypeSymlink},
 	}
-	e2e.Equal(t, "files", want, got)
-	e2e.Equal(t, "result", "print()", string(data["function/same.py"]))
+	e2e.Equal(t, "owners and modes of files are normalized", want, got)
+	e2e.Equal(t, "a hard link becomes a file with the same content", "print()", string(data["function/same.py"]))
 	assertOneLayer(t, images)
 }
 
@@ -162,7 +162,7 @@ func TestFromDirIsRepeatable(t *testing.T) {
 		img := fromDir(t, runtimeimage.Dir{Path: dir, Base: baseOf(t, v1.Config{}, []v1.Layer{layer}, amd64), Entrypoint: python})[0]
 		digests = append(digests, e2e.Must(img.Digest())(t))
 	}
-	e2e.Equal(t, "both digests", digests[1], digests[0])
+	e2e.Equal(t, "the digest does not depend on the path, modes and times", digests[1], digests[0])
 }
 
 // A package may be written into the directory that the package contains. The package's
@@ -328,13 +328,13 @@ func TestFromDirPrograms(t *testing.T) {
 		})
 	}
 	d := runtimeimage.Dir{Path: files(t, map[string]string{"a.so": x86}), Base: scratch(t, arm64), Entrypoint: python}
-	e2e.Has(t, "the hint", string(hint.Of(e2e.Err(runtimeimage.FromDir(t.Context(), d, options(t))))), "{platform} linux/amd64")
+	e2e.Has(t, "the hint names the platform of the program", string(hint.Of(e2e.Err(runtimeimage.FromDir(t.Context(), d, options(t))))), "{platform} linux/amd64")
 }
 
 func TestFromDirWithoutBase(t *testing.T) {
 	opts := options(t)
 	_, err := runtimeimage.FromDir(t.Context(), runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Entrypoint: python}, opts)
-	e2e.ErrorHas(t, "runtimeimage.FromDir", err, "no base image")
+	e2e.ErrorHas(t, "a directory needs a base image", err, "no base image")
 	e2e.Empty(t, opts.TempDir)
 }
 
@@ -344,6 +344,6 @@ func TestFromDirStops(t *testing.T) {
 	cancel()
 	opts := options(t)
 	d := runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Base: base, Entrypoint: python}
-	e2e.ErrorIs(t, "runtimeimage.FromDir", e2e.Err(runtimeimage.FromDir(ctx, d, opts)), context.Canceled)
+	e2e.ErrorIs(t, "FromDir returns the cause of its context", e2e.Err(runtimeimage.FromDir(ctx, d, opts)), context.Canceled)
 	e2e.Empty(t, opts.TempDir)
 }

@@ -35,11 +35,11 @@ func TestFromEngine(t *testing.T) {
 			t.Fatalf("%s: got %v, %v", asked, images, err)
 		}
 		img := images.All[0]
-		e2e.WantError(t, asked, validate.Image(img), "")
+		e2e.WantError(t, asked+" is a valid image", validate.Image(img), "")
 		if last.Text != "reading "+asked || last.Done < 7<<20 || last.Done != last.Total {
 			t.Errorf("%s: the last event is %+v", asked, last)
 		}
-		e2e.Equal(t, asked, id, e2e.Must(img.ConfigName())(t))
+		e2e.Equal(t, asked+" is the image of the engine", id, e2e.Must(img.ConfigName())(t))
 		digests = append(digests, e2e.Must(img.Digest())(t))
 		e2e.NoError(t, images.Close())
 	}

@@ -78,7 +78,7 @@ func TestFromDirLeavesOut(t *testing.T) {
 	images := fromDir(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python})
 	layers := e2e.Must(images[0].Layers())(t)
 	want := []string{"function/", "function/lib/", "function/lib/a.py", "function/main.py"}
-	e2e.Equal(t, "members", want, memberNames(t, layers[len(layers)-1]))
+	e2e.Equal(t, "the layer has only files that are not ignored", want, memberNames(t, layers[len(layers)-1]))
 }
 
 // memberNames returns the names of the members of a layer, in order.

@@ -116,12 +116,12 @@ func TestKilledBuild(t *testing.T) {
 			old := fmt.Sprint("old file ", at)
 			e2e.WriteFile(t, filepath.Join(dir, "out", "out.xpkg"), old)
 			killAt(t, dir, at)
-			e2e.Equal(t, "the old file is gone", old, e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")))
+			e2e.Equal(t, "a killed build keeps the old file", old, e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")))
 			if left := e2e.Names(t, filepath.Join(dir, "temp")); at > 1 && len(left) == 0 {
 				t.Error("no temporary file exists: the process was not killed during the build")
 			}
 			e2e.NoError(t, buildIn(t.Context(), dir, nil))
-			e2e.Equal(t, "the next build made another file", want, e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")))
+			e2e.Equal(t, "the next build makes the same file", want, e2e.ReadFile(t, filepath.Join(dir, "out", "out.xpkg")))
 			e2e.Equal(t, "only the package is left", []string{"out.xpkg"}, slices.Concat(e2e.Names(t, filepath.Join(dir, "temp")), e2e.Names(t, filepath.Join(dir, "out"))))
 		})
 	}
@@ -132,7 +132,7 @@ func TestKilledBuild(t *testing.T) {
 func killAt(t *testing.T, dir string, at int64) {
 	t.Helper()
 	child, line := functiontest.Start(t, buildVar+"="+dir, fmt.Sprint(stopVar, "=", at))
-	e2e.Equal(t, "what the child printed", "stopped", line)
+	e2e.Equal(t, "the child stops at the event", "stopped", line)
 	child.Kill(t)
 }
 
@@ -151,7 +151,7 @@ func TestFullDisk(t *testing.T) {
 			if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".tmp") || !strings.Contains(err.Error(), out) {
 				t.Errorf("got %v, want one sentence about the disk of %s", err, out)
 			}
-			e2e.Equal(t, "the old file is gone", "old", e2e.ReadFile(t, filepath.Join(out, "out.xpkg")))
+			e2e.Equal(t, "a failed build keeps the old file", "old", e2e.ReadFile(t, filepath.Join(out, "out.xpkg")))
 			e2e.Equal(t, "only the old file is left", []string{"out.xpkg"}, slices.Concat(e2e.Names(t, out), e2e.Names(t, filepath.Join(dir, "temp"))))
 		})
 	}

@@ -96,7 +96,7 @@ func TestFromRemotePinned(t *testing.T) {
 	images := e2e.Must(runtimeimage.FromRemote(t.Context(), client(), ref, opts))(t)
 	defer images.Close()
 	assertImages(t, images.All, before)
-	e2e.ErrorIs(t, "runtimeimage.FromRemote", e2e.Err(runtimeimage.FromRemote(t.Context(), client(), ref.Context().Tag("v2"), opts)), refused)
+	e2e.ErrorIs(t, "an image that is not in the lock is not pulled", e2e.Err(runtimeimage.FromRemote(t.Context(), client(), ref.Context().Tag("v2"), opts)), refused)
 }
 
 func TestFromRemoteRefuses(t *testing.T) {
@@ -154,7 +154,7 @@ func TestFromRemoteLayers(t *testing.T) {
 			ref := reference(t, host+"/a/b:v1")
 			e2e.NoError(t, ggcr.Write(ref, img))
 			opts := options(t)
-			e2e.ErrorHas(t, "error", e2e.Err(runtimeimage.FromRemote(t.Context(), client(), ref, opts)), want, ref.Name())
+			e2e.ErrorHas(t, "a faulty layer is an error with the name of the image", e2e.Err(runtimeimage.FromRemote(t.Context(), client(), ref, opts)), want, ref.Name())
 			e2e.Empty(t, opts.TempDir)
 		})
 	}
@@ -179,6 +179,6 @@ func TestFromRemoteStops(t *testing.T) {
 	ref := reference(t, host+"/a/b:v1")
 	e2e.NoError(t, ggcr.Write(ref, image(t, "amd64")))
 	opts := options(t)
-	e2e.ErrorIs(t, "runtimeimage.FromRemote", e2e.Err(runtimeimage.FromRemote(ctx, client(), ref, opts)), context.Canceled)
+	e2e.ErrorIs(t, "FromRemote returns the cause of its context", e2e.Err(runtimeimage.FromRemote(ctx, client(), ref, opts)), context.Canceled)
 	e2e.Empty(t, opts.TempDir)
 }

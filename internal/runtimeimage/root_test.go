@@ -64,7 +64,7 @@ func TestFromRoot(t *testing.T) {
 		}
 		images := e2e.Must(runtimeimage.FromRoot(t.Context(), path, runtimeimage.Options{TempDir: t.TempDir()}))(t)
 		defer images.Close()
-		e2e.Equal(t, path, "arm64", e2e.Must(images.All[0].ConfigFile())(t).Architecture)
+		e2e.Equal(t, path+" has the platform of its programs", "arm64", e2e.Must(images.All[0].ConfigFile())(t).Architecture)
 		r := e2e.Must(e2e.Must(images.All[0].Layers())(t)[0].Uncompressed())(t)
 		var got []string
 		for h := range e2e.Tar(t, r) {

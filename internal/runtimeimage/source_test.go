@@ -99,7 +99,7 @@ func TestGoSource(t *testing.T) {
 	}
 	images := fromSource(t, dir, opts, amd64, arm64)
 	slices.Sort(steps)
-	e2e.Equal(t, "steps", []string{"compiling " + dir + " for linux/amd64", "compiling " + dir + " for linux/arm64"}, steps)
+	e2e.Equal(t, "the program is compiled once for each platform", []string{"compiling " + dir + " for linux/amd64", "compiling " + dir + " for linux/arm64"}, steps)
 	if len(images) != 2 {
 		t.Fatalf("got %d images, want 2", len(images))
 	}
@@ -111,7 +111,7 @@ func TestGoSource(t *testing.T) {
 			Env:          []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 			ExposedPorts: map[string]struct{}{"9443/tcp": {}},
 		}
-		e2e.Equal(t, "config", want, config.Config)
+		e2e.Equal(t, "the config starts the compiled program as an unprivileged user", want, config.Config)
 		if config.OS != "linux" || config.Architecture != arch || !config.Created.Equal(created) {
 			t.Errorf("got %s/%s created %s", config.OS, config.Architecture, config.Created)
 		}
@@ -132,8 +132,8 @@ func assertFiles(t *testing.T, img v1.Image) {
 		"etc/ssl/certs/ca-certificates.crt": {Mode: 0o644, Size: int64(len(data["etc/ssl/certs/ca-certificates.crt"])), Type: tar.TypeReg},
 		"function":                          {Mode: 0o755, Size: int64(len(data["function"])), Type: tar.TypeReg},
 	}
-	e2e.Equal(t, "files", want, got)
-	e2e.Has(t, "etc/passwd", string(data["etc/passwd"]), "nonroot:x:65532:65532:")
+	e2e.Equal(t, "the image has the program and the files that programs need", want, got)
+	e2e.Has(t, "the user of the image has a name", string(data["etc/passwd"]), "nonroot:x:65532:65532:")
 	if !bytes.HasPrefix(data["function"], []byte("\x7fELF")) {
 		t.Error("the entrypoint is not a program")
 	}
@@ -172,7 +172,7 @@ func TestGoSourceIsRepeatable(t *testing.T) {
 	procs := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(procs)
 	again := fromSource(t, source(t, program), options(t), amd64)[0]
-	e2e.Equal(t, "another directory, on one processor", want, e2e.Must(again.Digest())(t))
+	e2e.Equal(t, "the package is the same in another directory and on one processor", want, e2e.Must(again.Digest())(t))
 }
 
 func TestGoSourceRefuses(t *testing.T) {
@@ -201,7 +201,7 @@ func TestGoSourceStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	opts := options(t)
-	e2e.ErrorIs(t, "buildGo", e2e.Err(buildGo(ctx, language.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts)), context.Canceled)
+	e2e.ErrorIs(t, "a build returns the cause of its context", e2e.Err(buildGo(ctx, language.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts)), context.Canceled)
 	e2e.Empty(t, opts.TempDir)
 }
 
@@ -221,7 +221,7 @@ func assertPackaged(t *testing.T, images []v1.Image) {
 	e2e.NoError(t, validate.Index(idx))
 	found := e2e.Must(xpkg.Images(f.Artifact))(t)
 	for i, want := range []v1.Platform{amd64, arm64} {
-		e2e.Equal(t, "platform", &want, found[i].Platform)
+		e2e.Equal(t, "the package has the images in the order of the build", &want, found[i].Platform)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestGoSourceOnBase(t *testing.T) {
 		User: "65532", Entrypoint: []string{"/function"}, WorkingDir: "/w", Env: []string{"A=b"},
 		Labels: map[string]string{"k": "v=w"}, ExposedPorts: map[string]struct{}{"9443/tcp": {}},
 	}
-	e2e.Equal(t, "config", want, config.Config)
+	e2e.Equal(t, "the config is that of the base image, except the fields that start the function", want, config.Config)
 	if config.Architecture != "arm64" || len(config.History) != 2 {
 		t.Errorf("got a config for %s with %d lines of history", config.Architecture, len(config.History))
 	}
@@ -259,7 +259,7 @@ func TestGoSourceOnBaseRefuses(t *testing.T) {
 	base := baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t)}, amd64)
 	opts := options(t)
 	_, err := buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
-	e2e.ErrorHas(t, "error", err, "there is no image for linux/arm64, only for linux/amd64")
+	e2e.ErrorHas(t, "a base image without the platform is an error", err, "there is no image for linux/arm64, only for linux/amd64")
 	e2e.Empty(t, opts.TempDir)
 }
 
@@ -270,6 +270,6 @@ func TestGoSourceOnBaseWithoutConfig(t *testing.T) {
 	opts := options(t)
 	base := e2e.Must(runtimeimage.FromTarball(t.Context(), writeArchive(t, img), opts))(t)
 	_, err = buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
-	e2e.ErrorHas(t, "error", err, "config: it is not a JSON object")
+	e2e.ErrorHas(t, "a config that is not an object is an error", err, "config: it is not a JSON object")
 	e2e.Empty(t, opts.TempDir)
 }

@@ -71,7 +71,7 @@ func TestFromTarballCompressed(t *testing.T) {
 					}
 				}
 				images, err := runtimeimage.FromTarball(t.Context(), path, opts)
-				e2e.Equal(t, "digestsOf", want, digestsOf(t, images, err))
+				e2e.Equal(t, "a compressed tarball has the images of the uncompressed one", want, digestsOf(t, images, err))
 				if last.Text != "reading "+path || last.Done != int64(len(stored)) || last.Total != last.Done {
 					t.Errorf("the last event is %+v", last)
 				}
@@ -113,7 +113,7 @@ func TestWriteFileIsTheSame(t *testing.T) {
 				files = append(files, e2e.ReadFile(t, path))
 			}
 			for i, f := range files {
-				e2e.Equal(t, fmt.Sprintf("file %d", i), files[0], f)
+				e2e.Equal(t, fmt.Sprintf("file %d has the bytes of the first file", i), files[0], f)
 			}
 		})
 	}
@@ -130,5 +130,5 @@ func TestEngineIsTarball(t *testing.T) {
 	fromFile, err := runtimeimage.FromTarball(t.Context(), path, options(t))
 	want := digestsOf(t, fromFile, err)
 	fromEngine, err := runtimeimage.FromEngine(t.Context(), engine, name, options(t))
-	e2e.Equal(t, "digestsOf", want, digestsOf(t, fromEngine, err))
+	e2e.Equal(t, "the engine has the image of the tarball", want, digestsOf(t, fromEngine, err))
 }

@@ -71,7 +71,7 @@ func assertSameLayers(t *testing.T, got, want v1.Image) {
 		t.Fatalf("got %d layers, want %d", len(g.Layers), len(w.Layers))
 	}
 	for i := range g.Layers {
-		e2e.Equal(t, fmt.Sprintf("layer %d", i), w.Layers[i].Digest, g.Layers[i].Digest)
+		e2e.Equal(t, fmt.Sprintf("layer %d keeps its digest", i), w.Layers[i].Digest, g.Layers[i].Digest)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestFromTarballStops(t *testing.T) {
 	path := writeArchive(t, image(t, "amd64"))
 	cancel()
 	opts := options(t)
-	e2e.ErrorIs(t, "runtimeimage.FromTarball", e2e.Err(runtimeimage.FromTarball(ctx, path, opts)), context.Canceled)
+	e2e.ErrorIs(t, "FromTarball returns the cause of its context", e2e.Err(runtimeimage.FromTarball(ctx, path, opts)), context.Canceled)
 	e2e.Empty(t, opts.TempDir)
 }
 
