@@ -54,9 +54,9 @@ func TestDevelopment(t *testing.T) {
 	serve(t, lis)
 	for range 2 {
 		fn := e2e.Must(runtimes.Development{}.Start(t.Context(), at(lis.Addr().String())))(t)
-		e2e.Equal(t, "result", "hi", e2e.Must(fn.RunFunction(t.Context(), "mine", ask(t, "hi")))(t).GetMeta().GetTag())
-		e2e.Equal(t, "detail", "already running at "+lis.Addr().String(), fn.Detail)
-		e2e.WantError(t, "Stop", fn.Stop(t.Context()), "")
+		e2e.Equal(t, "the running function answers", "hi", e2e.Must(fn.RunFunction(t.Context(), "mine", ask(t, "hi")))(t).GetMeta().GetTag())
+		e2e.Equal(t, "the detail is the address of the running function", "already running at "+lis.Addr().String(), fn.Detail)
+		e2e.WantError(t, "Stop closes the connection", fn.Stop(t.Context()), "")
 		e2e.Error(t, "the connection is still open after Stop", e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, "hi"))))
 	}
 }
@@ -67,7 +67,7 @@ func TestDevelopmentUnix(t *testing.T) {
 	serve(t, lis)
 	fn := e2e.Must(runtimes.Development{MaxMessageSize: 50}.Start(t.Context(), at("unix://"+lis.Addr().String())))(t)
 	e2e.NoError(t, e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, "short"))))
-	e2e.ErrorHas(t, "the limit", e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, strings.Repeat("long", 20)))), "more than the limit of 50")
+	e2e.ErrorHas(t, "a request above the limit is an error", e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, strings.Repeat("long", 20)))), "more than the limit of 50")
 	e2e.NoError(t, fn.Stop(t.Context()))
 }
 
@@ -117,7 +117,7 @@ func TestDevelopmentNothing(t *testing.T) {
 func TestDevelopmentNoAnswer(t *testing.T) {
 	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
 	start := runtimes.Development{ConnectTimeout: 20 * time.Millisecond}
-	e2e.ErrorHas(t, "a timeout", e2e.Err(start.Start(t.Context(), at(lis.Addr().String()))), "no connection within 20ms")
+	e2e.ErrorHas(t, "a listener that never accepts is an error after the timeout", e2e.Err(start.Start(t.Context(), at(lis.Addr().String()))), "no connection within 20ms")
 }
 
 func TestDevelopmentCanceled(t *testing.T) {

@@ -37,7 +37,7 @@ func TestMakeSocketDir(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("MakeSocketDir left %v behind, %v", left, err)
 	}
-	e2e.Error(t, "MakeSocketDir in a missing parent", e2e.Err(runtimes.MakeSocketDir(filepath.Join(parent, "absent"))))
+	e2e.Error(t, "a missing parent directory is an error", e2e.Err(runtimes.MakeSocketDir(filepath.Join(parent, "absent"))))
 }
 
 // TestFunctionEnds checks that Await and RunFunction return how the function ended.
@@ -51,11 +51,11 @@ func TestFunctionEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	time.AfterFunc(time.Millisecond, func() { cancel(enough) })
-	e2e.ErrorIs(t, "Await", f.Await(ctx, time.Minute), enough)
-	e2e.ErrorHas(t, "Await", f.Await(t.Context(), time.Nanosecond), "no answer within 1ns")
+	e2e.ErrorIs(t, "Await returns the cause of its context", f.Await(ctx, time.Minute), enough)
+	e2e.ErrorHas(t, "waiting ends at the timeout", f.Await(t.Context(), time.Nanosecond), "no answer within 1ns")
 	close(done)
-	e2e.ErrorHas(t, "Await", f.Await(t.Context(), 0), "the function ended")
-	e2e.Equal(t, "error", `calling function "f": exit status 7`, fmt.Sprint(e2e.Err(f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}))))
+	e2e.ErrorHas(t, "waiting ends when the function has ended", f.Await(t.Context(), 0), "the function ended")
+	e2e.Equal(t, "the error of a call says how the function ended", `calling function "f": exit status 7`, fmt.Sprint(e2e.Err(f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}))))
 }
 
 // TestStartOnLoopbackPort checks that a process that asks for any port does not get the port of a

@@ -73,6 +73,6 @@ func TestIsSource(t *testing.T) {
 		tag: false, digest: false, "fn": false,
 		"./" + digest: true, "./fn": true, "./layout": false, "./absent": false,
 	} {
-		e2e.Equal(t, fmt.Sprintf("IsSource(%q)", pkg), want, runtimes.IsSource(pkg))
+		e2e.Equal(t, fmt.Sprintf("only the path of a folder without a layout is source: %q", pkg), want, runtimes.IsSource(pkg))
 	}
 }

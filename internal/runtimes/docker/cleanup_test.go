@@ -38,9 +38,9 @@ func TestCleanup(t *testing.T) {
 	// annotation says.
 	crash := p.image(t, functiontest.Crashes)
 	for _, cleanup := range []string{"Remove", "Stop", "Orphan"} {
-		e2e.Error(t, "starting a function that crashes", e2e.Err(p.render().Start(t.Context(), fn(crash, "cleanup", cleanup))))
+		e2e.Error(t, "a function that crashes does not start", e2e.Err(p.render().Start(t.Context(), fn(crash, "cleanup", cleanup))))
 	}
-	e2e.Equal(t, "containers", "", p.ours(t))
+	e2e.Equal(t, "a container whose function never answered is removed", "", p.ours(t))
 }
 
 // kill starts functions in another process, and kills the process before it can clean up.
@@ -71,13 +71,13 @@ func TestKilled(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
 	p.kill(t, image, image+" cleanup Stop", image+" cleanup Orphan", image+" name xfn-test-killed")
-	e2e.Equal(t, "after the kill: containers", "running running running running", p.ours(t))
+	e2e.Equal(t, "the containers still run after their process is killed", "running running running running", p.ours(t))
 	// A process with another lease directory, as of another user, must not change the
 	// containers.
 	other := p
 	other.dir = t.TempDir()
 	e2e.NoError(t, other.render().Probe(t.Context()))
-	e2e.Equal(t, "another user changed the containers", "running running running running", p.ours(t))
+	e2e.Equal(t, "a process of another user does not change the containers", "running running running running", p.ours(t))
 	e2e.NoError(t, p.render().Probe(t.Context()))
 	if got := p.ours(t); got != "running exited" && got != "exited running" {
 		t.Errorf("after the next run: got %q, want an orphan and a stopped container", got)
@@ -94,14 +94,14 @@ func TestKilledMaker(t *testing.T) {
 	first := p.render()
 	instance := start(t, first, fn(f.Package, "name", "xfn-test-second"))
 	end(t, instance)
-	e2e.Equal(t, "result", "", p.ours(t))
+	e2e.Equal(t, "containers of killed processes are removed", "", p.ours(t))
 
 	p.kill(t, f.Package+" name xfn-test-shared cleanup Orphan")
 	user := start(t, p.render(), f)
 	e2e.NoError(t, p.render().Probe(t.Context()))
 	assertAnswers(t, user)
 	end(t, user)
-	e2e.Equal(t, "result", "", p.ours(t))
+	e2e.Equal(t, "the container is removed when its last user ends", "", p.ours(t))
 }
 
 // TestNameShared checks that two renders share the container with a requested name, and
@@ -119,7 +119,7 @@ func TestNameShared(t *testing.T) {
 	end(t, one)
 	assertAnswers(t, two)
 	end(t, two)
-	e2e.Equal(t, "containers", "", p.ours(t))
+	e2e.Equal(t, "the last render removes the container", "", p.ours(t))
 	e2e.NoError(t, p.render().Probe(t.Context()))
 }
 
@@ -147,7 +147,7 @@ func TestNameRaces(t *testing.T) {
 		})
 	}
 	e2e.Wait(t, &all)
-	e2e.Equal(t, "containers", "", p.ours(t))
+	e2e.Equal(t, "the last render removes the container", "", p.ours(t))
 	// Only the last render removes the container. Each other render leaves a lease, which
 	// Probe removes.
 	e2e.NoError(t, p.render().Probe(t.Context()))
@@ -182,8 +182,8 @@ func TestForeign(t *testing.T) {
 	e2e.NoError(t, err)
 	t.Cleanup(func() { p.remove(t, created.ID) })
 	_, err = p.render().Start(t.Context(), fn(image, "name", name))
-	e2e.ErrorHas(t, "a container without the port", err, `container "xfn-test-mine" publishes no port 9443/tcp`)
-	e2e.Equal(t, "a stopped container", "exited", strings.Join(p.containers(t, "name", name), " "))
+	e2e.ErrorHas(t, "a container without the port is an error", err, `container "xfn-test-mine" publishes no port 9443/tcp`)
+	e2e.Equal(t, "the container is stopped, and not removed", "exited", strings.Join(p.containers(t, "name", name), " "))
 	p.remove(t, created.ID)
 	p.makeMine(t, image, name)
 	for _, tc := range []struct{ cleanup, want string }{{"", "exited"}, {"Orphan", "running"}, {"", "running"}, {"Remove", ""}} {

@@ -31,10 +31,10 @@ func TestStartAndStop(t *testing.T) {
 	if want := `^xfn\.test/function:volume in container xfn-f-[a-z0-9]{10}$`; !regexp.MustCompile(want).MatchString(instance.Detail) {
 		t.Errorf("detail: got %q, want %s", instance.Detail, want)
 	}
-	e2e.Equal(t, "identity", e2e.Must(img.ConfigName())(t).String(), instance.Identity)
-	e2e.Equal(t, "containers", "running", p.ours(t))
+	e2e.Equal(t, "the identity of a container is the image", e2e.Must(img.ConfigName())(t).String(), instance.Identity)
+	e2e.Equal(t, "the container runs until Stop", "running", p.ours(t))
 	end(t, instance)
-	e2e.Equal(t, "containers after Stop", "", p.ours(t))
+	e2e.Equal(t, "Stop removes the container", "", p.ours(t))
 }
 
 // TestPackageFile checks that a package file is loaded into the engine once. Later starts
@@ -57,7 +57,7 @@ func TestPackageFile(t *testing.T) {
 		"./nothing.xpkg": `opening "./nothing.xpkg": no such file or directory`,
 		t.TempDir():      "is a folder without an OCI image layout",
 	} {
-		e2e.ErrorHas(t, pkg, e2e.Err(p.render().Start(t.Context(), fn(pkg))), want)
+		e2e.ErrorHas(t, pkg+" is not a package", e2e.Err(p.render().Start(t.Context(), fn(pkg))), want)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestFailingStart(t *testing.T) {
 			if err == nil || !regexp.MustCompile(tc.want).MatchString(err.Error()) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 			}
-			e2e.Equal(t, "containers", "", p.ours(t))
+			e2e.Equal(t, tc.reason+": the container is removed", "", p.ours(t))
 		})
 	}
 }
@@ -99,8 +99,8 @@ func TestCancelledStart(t *testing.T) {
 			}()
 			e2e.Until(t, func() bool { return p.ours(t) == "running" })
 			cancel(cause)
-			e2e.ErrorIs(t, "the canceled start", e2e.Receive(t, failed), cause)
-			e2e.Equal(t, "containers", "", p.ours(t))
+			e2e.ErrorIs(t, "a canceled start returns the cause of its context", e2e.Receive(t, failed), cause)
+			e2e.Equal(t, "a canceled start removes its container", "", p.ours(t))
 		})
 	}
 	// A start that is canceled at any moment leaves no containers.
@@ -113,7 +113,7 @@ func TestCancelledStart(t *testing.T) {
 			t.Errorf("starting a function that hangs: got no error")
 		}
 	}
-	e2e.Equal(t, "containers", "", p.ours(t))
+	e2e.Equal(t, "a canceled start removes its container", "", p.ours(t))
 }
 
 func TestDiesInCall(t *testing.T) {
@@ -124,20 +124,20 @@ func TestDiesInCall(t *testing.T) {
 	config.Output = func(function, line string) { heard <- function + ": " + line }
 	instance := start(t, docker.New(config), fn(named+"says"))
 	defer end(t, instance)
-	e2e.Equal(t, "output", "f: a simulated crash in a call", e2e.Receive(t, heard))
+	e2e.Equal(t, "the output of the function is passed on", "f: a simulated crash in a call", e2e.Receive(t, heard))
 	failed := make(chan error, 1)
 	go func() { failed <- answers(t.Context(), instance) }()
 	_, name, _ := strings.Cut(instance.Detail, " in container ")
 	e2e.NoError(t, e2e.Err(p.engine.ContainerKill(t.Context(), name, client.ContainerKillOptions{})))
 	want := `calling function "f": the function ended unexpectedly (exit code 137); its last output:` + "\n  a simulated crash in a call"
-	e2e.Equal(t, "error", want, fmt.Sprint(e2e.Receive(t, failed)))
+	e2e.Equal(t, "the error of a call says how the function ended", want, fmt.Sprint(e2e.Receive(t, failed)))
 }
 
 func TestOtherPlatform(t *testing.T) {
 	p := open(t)
 	dockerenginetest.Load(t, p.engine, named+"foreign", dockerenginetest.Image(t, foreignProgram(), func(f *v1.ConfigFile) { f.Architecture = "m68k" }))
 	_, err := p.render().Start(t.Context(), fn(named+"foreign"))
-	e2e.ErrorHas(t, "an error with both platforms", err, `starting function "f": the image is for linux/m68k, but the engine runs on linux/`)
+	e2e.ErrorHas(t, "the error names both platforms", err, `starting function "f": the image is for linux/m68k, but the engine runs on linux/`)
 	if got := string(hint.Of(err)); !strings.HasPrefix(got, "build the image for linux/") {
 		t.Errorf("got hint %q", got)
 	}

@@ -164,7 +164,7 @@ func start(t testing.TB, r runtimes.Runtime, f runtimes.Function) *runtimes.Inst
 
 func end(t testing.TB, instance *runtimes.Instance) {
 	t.Helper()
-	e2e.WantError(t, "Stop", instance.Stop(context.WithoutCancel(t.Context())), "")
+	e2e.WantError(t, "Stop removes the container", instance.Stop(context.WithoutCancel(t.Context())), "")
 }
 
 // answers calls a Literal function, and returns an error unless it answers.

@@ -147,13 +147,13 @@ func TestEngineDies(t *testing.T) {
 		instance := start(t, docker.New(config), fn(p.image(t, functiontest.Serves)))
 		m.die()
 		err := instance.Stop(t.Context())
-		e2e.ErrorHas(t, "error", err, "removing container ")
-		e2e.ErrorHas(t, "error", err, "the container engine at "+env.Host)
+		e2e.ErrorHas(t, "the error names the container that could not be removed", err, "removing container ")
+		e2e.ErrorHas(t, "the error names the engine that is unreachable", err, "the container engine at "+env.Host)
 	})
-	e2e.Equal(t, "containers", "running running", p.ours(t))
+	e2e.Equal(t, "containers stay while the engine is unreachable", "running running", p.ours(t))
 	p.move(t)
 	e2e.NoError(t, p.render().Probe(t.Context()))
-	e2e.Equal(t, "containers", "", p.ours(t))
+	e2e.Equal(t, "the next run removes the containers", "", p.ours(t))
 }
 
 // move rewrites the leases of p, so that they name the engine of p instead of a proxy.

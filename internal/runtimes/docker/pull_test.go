@@ -88,7 +88,7 @@ func TestPullPolicy(t *testing.T) {
 	missing := host + "/acme/nothing:v1"
 	gone := fn(missing)
 	gone.PackagePosition = "functions.yaml:5"
-	e2e.ErrorHas(t, "run", run(p.render(), gone), `starting function "f": functions.yaml:5: pulling image "`+missing+`": `)
+	e2e.ErrorHas(t, "the error of a pull has the position of the function", run(p.render(), gone), `starting function "f": functions.yaml:5: pulling image "`+missing+`": `)
 }
 
 // TestPullUnqualified checks image names without a registry: images that the engine has,
@@ -161,7 +161,7 @@ func TestPullPinned(t *testing.T) {
 	end(t, start(t, docker.New(config), fn(image, "pull-policy", "Always")))
 	e2e.Equal(t, "the registry got a request for a digest that the engine has", before, asked.Load())
 	for _, other := range []runtimes.Function{fn(host + "/acme/f:v2"), fn(image, "image", host+"/acme/f:v2")} {
-		e2e.Equal(t, "error", `starting function "f": the lock has no such image`, fmt.Sprint(e2e.Err(docker.New(config).Start(t.Context(), other))))
+		e2e.Equal(t, "an image that is not in the lock does not start", `starting function "f": the lock has no such image`, fmt.Sprint(e2e.Err(docker.New(config).Start(t.Context(), other))))
 	}
 }
 
@@ -171,8 +171,8 @@ func TestPullPrivate(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), "ada", "secret"))
 	image := p.pushed(t, host, &authn.Basic{Username: "ada", Password: "secret"})
 	_, err := p.render().Start(t.Context(), fn(image))
-	e2e.ErrorHas(t, "error", err, `pulling image "`+image+`": `)
-	e2e.Equal(t, "error", "if the image is private, log in with: docker login "+host, string(hint.Of(err)))
+	e2e.ErrorHas(t, "a private image without credentials is an error", err, `pulling image "`+image+`": `)
+	e2e.Equal(t, "the hint says how to log in to the registry", "if the image is private, log in with: docker login "+host, string(hint.Of(err)))
 	for password, works := range map[string]bool{"wrong": false, "secret": true} {
 		config := p.config()
 		config.Remote = remote.New(remote.Options{Keychain: keys{host: authn.AuthConfig{Username: "ada", Password: password}}})
@@ -238,7 +238,7 @@ func TestPullOnce(t *testing.T) {
 		all = append(all, fn(image, "pull-policy", "Always"))
 	}
 	e2e.NoError(t, p.render().Prepare(t.Context(), all...))
-	e2e.Equal(t, "result", []string{"pulling " + image}, p.events.texts(progress.Step))
+	e2e.Equal(t, "several functions pull their image once", []string{"pulling " + image}, p.events.texts(progress.Step))
 	err := p.render().Prepare(t.Context(), fn("xfn.test/a:v1", "pull-policy", "Never"), fn("xfn.test/b:v1", "pull-policy", "Never"))
-	e2e.ErrorHas(t, "error", err, `"xfn.test/a:v1"`, `"xfn.test/b:v1"`)
+	e2e.ErrorHas(t, "the error names each missing image", err, `"xfn.test/a:v1"`, `"xfn.test/b:v1"`)
 }

@@ -59,7 +59,7 @@ func TestNetwork(t *testing.T) {
 	config := p.config()
 	config.StartTimeout = time.Second
 	_, err := docker.New(config).Start(t.Context(), fn(image, "network", network, "name", "xfn-test-member"))
-	e2e.ErrorHint(t, "error", err, "xfn-test-member", `run xfn in a container of network "xfn-test-network"`)
+	e2e.ErrorHint(t, "a function in an unreachable network is an error with a hint", err, "xfn-test-member", `run xfn in a container of network "xfn-test-network"`)
 	// This machine is not a member of the network: it reaches the container by its IP
 	// address.
 	orphan := fn(image, "network", network, "name", "xfn-test-member", "cleanup", "Orphan", "target", p.memberOf(t, image, network))
@@ -128,7 +128,7 @@ func TestTLS(t *testing.T) {
 	assertAnswers(t, instance)
 	end(t, instance)
 	config.Environment.CertPath = dockerFiles(t, authority.Issue(t, "eve", time.Hour, functiontest.NewAuthority(t)))
-	e2e.ErrorHas(t, "an untrusted server", e2e.Err(docker.New(config).Start(t.Context(), fn(image))), "certificate signed by unknown authority")
+	e2e.ErrorHas(t, "a server with an unknown certificate is an error", e2e.Err(docker.New(config).Start(t.Context(), fn(image))), "certificate signed by unknown authority")
 	config.Environment.Verify = false
 	instance = start(t, docker.New(config), fn(image))
 	end(t, instance)
@@ -162,7 +162,7 @@ func TestSSH(t *testing.T) {
 
 	t.Setenv("PATH", t.TempDir())
 	_, err = docker.New(config).Start(t.Context(), fn(image))
-	e2e.ErrorHas(t, "error", err, "connecting to the container engine at ssh://ada@build.example.org:2222 (DOCKER_HOST): command ssh not found")
+	e2e.ErrorHas(t, "a missing ssh command is an error", err, "connecting to the container engine at ssh://ada@build.example.org:2222 (DOCKER_HOST): command ssh not found")
 }
 
 // pretendSSH acts as the ssh command. It connects to the engine or the port on this
@@ -211,5 +211,5 @@ func TestRemoteLoopback(t *testing.T) {
 	config := p.config()
 	config.Environment = dockerengine.Environment{Host: "tcp://" + net.JoinHostPort(name, at)}
 	_, err = docker.New(config).Start(t.Context(), fn(image))
-	e2e.ErrorHint(t, "error", err, "the port of the function is published on 127.0.0.1 of "+name, prefix+"publish-address: 0.0.0.0")
+	e2e.ErrorHint(t, "a port on the loopback interface of another machine is an error with a hint", err, "the port of the function is published on 127.0.0.1 of "+name, prefix+"publish-address: 0.0.0.0")
 }

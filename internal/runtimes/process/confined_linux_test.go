@@ -214,13 +214,13 @@ func TestBadPackages(t *testing.T) {
 		packages := p.Packages.(sandboxes.Confined)
 		packages.StartTimeout = time.Second
 		_, err := packages.Start(t.Context(), runtimes.Function{Name: "f", Package: write(t, behaving(t, functiontest.Hangs))})
-		e2e.ErrorHas(t, "error", err, "no answer within 1s")
+		e2e.ErrorHas(t, "a function must answer within the timeout", err, "no answer within 1s")
 	})
 	t.Run("Cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := confined(t).Start(ctx, runtimes.Function{Name: "f", Package: write(t, behaving(t, functiontest.Serves))})
-		e2e.ErrorIs(t, "error", err, context.Canceled)
+		e2e.ErrorIs(t, "a start with a canceled context is an error", err, context.Canceled)
 	})
 }
 

@@ -173,10 +173,10 @@ func assertAnswers(t *testing.T, r function.Runner) {
 		t.Error(err)
 		return
 	}
-	e2e.Equal(t, "result", "hi", rsp.GetMeta().GetTag())
+	e2e.Equal(t, "the function answers with the response in the request", "hi", rsp.GetMeta().GetTag())
 }
 
 func stop(t *testing.T, fn *runtimes.Instance) {
 	t.Helper()
-	e2e.WantError(t, "Stop", fn.Stop(context.WithoutCancel(t.Context())), "")
+	e2e.WantError(t, "Stop ends the function", fn.Stop(context.WithoutCancel(t.Context())), "")
 }

@@ -39,7 +39,7 @@ func TestSource(t *testing.T) {
 			pkg := writeChild(t, b, line)
 			fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: tmp}}, pkg)
 			assertAnswers(t, fn)
-			e2e.Equal(t, "detail", "built from "+pkg, fn.Detail)
+			e2e.Equal(t, "the detail is the folder of the source", "built from "+pkg, fn.Detail)
 			assertPrivate(t, tmp)
 			one := line.next(t)
 			stop(t, fn)
@@ -107,7 +107,7 @@ func TestGoodAndBadAtOnce(t *testing.T) {
 			stop(t, fn)
 		})
 		wg.Go(func() {
-			e2e.ErrorHas(t, "a crash", e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "bad", Package: bad})), "exit status 3")
+			e2e.ErrorHas(t, "a function that crashes is an error", e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "bad", Package: bad})), "exit status 3")
 		})
 	}
 	e2e.Wait(t, &wg)
@@ -128,14 +128,14 @@ func TestNoise(t *testing.T) {
 	}}}
 	noisy := writeSelf(t, beNoisy)
 	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: noisy})
-	e2e.ErrorIs(t, "a cancellation", err, context.Canceled)
+	e2e.ErrorIs(t, "canceling ends the start of a function that only writes", err, context.Canceled)
 
 	p = process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), StartTimeout: 2 * time.Second}}
 	_, err = p.Start(t.Context(), runtimes.Function{Name: "f", Package: noisy})
 	if err == nil || !strings.Contains(err.Error(), "no answer within 2s") {
 		t.Fatalf("got %v, want a timeout", err)
 	}
-	e2e.Equal(t, "result", 20, strings.Count(err.Error(), "\n  noise "))
+	e2e.Equal(t, "the error has only the last lines of the output", 20, strings.Count(err.Error(), "\n  noise "))
 }
 
 func TestBadFunctions(t *testing.T) {
@@ -168,7 +168,7 @@ func TestBadFunctions(t *testing.T) {
 func TestLargeAnswer(t *testing.T) {
 	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), MaxMessageSize: 100}}, writeChild(t, functiontest.Serves, newLifeline(t)))
 	_, err := fn.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "`+strings.Repeat("x", 200)+`"}}}`))
-	e2e.ErrorHas(t, "the limit", err, "more than the limit of 100")
+	e2e.ErrorHas(t, "a response above the limit is an error", err, "more than the limit of 100")
 	stop(t, fn)
 }
 
@@ -187,7 +187,7 @@ func TestWhatAFunctionIsGiven(t *testing.T) {
 		}},
 	}
 	_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeSelf(t, beTalker, "own")})
-	e2e.ErrorHas(t, "the end of the process", err, "the function ended unexpectedly (exit status 0)")
+	e2e.ErrorHas(t, "the error says how the process ended", err, "the function ended unexpectedly (exit status 0)")
 	args := lines[0]
 	if !strings.HasPrefix(args, "f args: "+beTalker+" own --insecure --network=unix --address="+tmp) || !strings.HasSuffix(args, "/fn.sock") {
 		t.Errorf("arguments: got %q", args)

@@ -28,8 +28,8 @@ func TestSourceFolder(t *testing.T) {
 	source := "./testdata/literal"
 	fn := e2e.Must(p.Start(t.Context(), runtimes.Function{Name: "f", Package: source}))(t)
 	assertAnswers(t, fn)
-	e2e.Equal(t, "detail", "built from "+source, fn.Detail)
-	e2e.Equal(t, "progress", []string{"compiling " + source}, steps)
+	e2e.Equal(t, "the detail is the folder of the source", "built from "+source, fn.Detail)
+	e2e.Equal(t, "the source is compiled once", []string{"compiling " + source}, steps)
 	stop(t, fn)
 }
 
@@ -60,18 +60,18 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 func TestCancelledWhileCompiling(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := process.Process{GoEnv: os.Environ(), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t), Progress: func(progress.Event) { cancel() }}}
-	e2e.ErrorIs(t, "a cancellation", e2e.Err(p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})), context.Canceled)
+	e2e.ErrorIs(t, "canceling ends the compilation", e2e.Err(p.Start(ctx, runtimes.Function{Name: "f", Package: "./testdata/literal"})), context.Canceled)
 }
 
 func TestTempDirThatIsNotThere(t *testing.T) {
 	p := process.Process{LocalOptions: runtimes.LocalOptions{TempDir: filepath.Join(t.TempDir(), "none")}}
-	e2e.ErrorIs(t, "an error about the missing directory", e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "f", Package: t.TempDir()})), os.ErrNotExist)
+	e2e.ErrorIs(t, "a missing directory is the cause of the error", e2e.Err(p.Start(t.Context(), runtimes.Function{Name: "f", Package: t.TempDir()})), os.ErrNotExist)
 }
 
 func TestEnvironment(t *testing.T) {
 	user := []string{"PATH=/bin", "path=/other", "AWS_SECRET_ACCESS_KEY=s", "HOME=/home/me", "LANG=C", "HTTPS_PROXY=http://me:pw@proxy", "=C:=C:\\", "SYSTEMROOT=C:\\Windows", "bare"}
 	before := slices.Clone(user)
 	got := process.Environment(user)
-	e2e.Equal(t, "result", []string{"PATH=/bin", "LANG=C", "SYSTEMROOT=C:\\Windows"}, got)
-	e2e.Equal(t, "the argument was changed", before, user)
+	e2e.Equal(t, "only variables that a function may see are passed on", []string{"PATH=/bin", "LANG=C", "SYSTEMROOT=C:\\Windows"}, got)
+	e2e.Equal(t, "Environment does not change its argument", before, user)
 }

@@ -23,7 +23,7 @@ func TestDiesInCall(t *testing.T) {
 	for _, moment := range []string{"the function ends during a call", "the function ends after a call"} {
 		_, err := fn.RunFunction(t.Context(), "f", request(t, `{}`))
 		want := `calling function "f": the function ended unexpectedly (signal: killed); its last output:` + "\n  a simulated crash in a call"
-		e2e.Equal(t, moment, want, fmt.Sprint(err))
+		e2e.Equal(t, moment+", and the error says how", want, fmt.Sprint(err))
 	}
 	stop(t, fn)
 	line.next(t).awaitDeath(t)
@@ -70,7 +70,7 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Serves, newLifeline(t))})
-		e2e.ErrorIs(t, "a cancellation", err, context.Canceled)
+		e2e.ErrorIs(t, "a start with a canceled context is an error", err, context.Canceled)
 	})
 	for name, tc := range map[string]struct {
 		cause error
@@ -90,7 +90,7 @@ func TestCancel(t *testing.T) {
 			}()
 			one := line.next(t)
 			cancel(tc.cause)
-			e2e.Equal(t, "error", `starting function "f": `+tc.want, fmt.Sprint(e2e.Receive(t, failed)))
+			e2e.Equal(t, "canceling a start is an error with the cause", `starting function "f": `+tc.want, fmt.Sprint(e2e.Receive(t, failed)))
 			assertReaped(t, one.pid)
 			assertEmpty(t, tmp)
 		})
@@ -101,7 +101,7 @@ func TestCancel(t *testing.T) {
 		one := line.next(t)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("took too long"))
 		defer cancel()
-		e2e.Equal(t, "error", `calling function "f": took too long`, fmt.Sprint(e2e.Err(fn.RunFunction(ctx, "f", request(t, `{}`)))))
+		e2e.Equal(t, "a call after its deadline is an error with the cause", `calling function "f": took too long`, fmt.Sprint(e2e.Err(fn.RunFunction(ctx, "f", request(t, `{}`)))))
 		e2e.NoError(t, fn.Stop(ctx))
 		assertReaped(t, one.pid)
 		assertEmpty(t, tmp)
@@ -131,7 +131,7 @@ func TestStopAfterDeath(t *testing.T) {
 	one := line.next(t)
 	e2e.NoError(t, syscall.Kill(one.pid, syscall.SIGTERM))
 	one.awaitDeath(t)
-	e2e.ErrorHas(t, "the end of the process", e2e.Err(fn.RunFunction(t.Context(), "f", request(t, `{}`))), `calling function "f": the function ended unexpectedly (exit status 0)`)
+	e2e.ErrorHas(t, "the error says how the process ended", e2e.Err(fn.RunFunction(t.Context(), "f", request(t, `{}`))), `calling function "f": the function ended unexpectedly (exit status 0)`)
 	stop(t, fn)
 	assertReaped(t, one.pid)
 }
@@ -160,6 +160,6 @@ func TestDaemon(t *testing.T) {
 	assertAnswers(t, fn)
 	daemon := line.next(t)
 	stop(t, fn)
-	e2e.WantError(t, "the daemon has ended already", syscall.Kill(daemon.pid, syscall.SIGKILL), "")
+	e2e.WantError(t, "the daemon can be killed, so it outlives the function", syscall.Kill(daemon.pid, syscall.SIGKILL), "")
 	daemon.awaitDeath(t)
 }

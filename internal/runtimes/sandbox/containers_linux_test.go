@@ -129,7 +129,7 @@ func TestContainersNetwork(t *testing.T) {
 	} {
 		said = nil
 		e2e.NoError(t, e2e.Err(w.run(t, alpha.ContainerRequest{Network: policy}, "describe")))
-		e2e.Has(t, fmt.Sprintf("policy %s", policy), strings.Join(said, "\n"), want)
+		e2e.Has(t, fmt.Sprintf("the progress names the network of policy %s", policy), strings.Join(said, "\n"), want)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestContainersFail(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "running container ") {
 				t.Errorf("%s: got error %v, want one with %q", tc.reason, err, tc.want)
 			}
-			e2e.Equal(t, "result", "", got)
+			e2e.Equal(t, tc.reason+": there is no result", "", got)
 		})
 	}
 	assertNothingLeft(t, unique("timeout"))
@@ -173,13 +173,13 @@ func TestContainersFail(t *testing.T) {
 
 func TestContainersMost(t *testing.T) {
 	w := newWorld(t)
-	e2e.Equal(t, "result", 100<<20, len(e2e.Must(w.run(t, alpha.ContainerRequest{}, "write", "104857600"))(t)))
+	e2e.Equal(t, "an output with the maximum size is returned", 100<<20, len(e2e.Must(w.run(t, alpha.ContainerRequest{}, "write", "104857600"))(t)))
 }
 
 func TestContainersMemory(t *testing.T) {
 	w := newWorld(t)
 	req := alpha.ContainerRequest{Memory: "200Mi", CPU: "1500m"}
-	e2e.Equal(t, "below its limit", "10485760", e2e.Must(w.run(t, req, "eat", "10"))(t))
+	e2e.Equal(t, "memory below the limit can be used", "10485760", e2e.Must(w.run(t, req, "eat", "10"))(t))
 	req.Image = w.push(t, programImage(t, "eat", "400"), "greedy")
 	got, err := w.run(t, req)
 	if err == nil {
@@ -201,8 +201,8 @@ func TestContainersCancel(t *testing.T) {
 	}
 	_, err := w.RunContainer(ctx, alpha.ContainerRequest{Image: ref, Timeout: time.Hour})
 	functiontest.RequireSandbox(t, err)
-	e2e.ErrorIs(t, "error", err, context.Canceled)
-	e2e.ErrorIs(t, "with a context that has ended", e2e.Err(w.RunContainer(ctx, alpha.ContainerRequest{Image: ref})), context.Canceled)
+	e2e.ErrorIs(t, "canceling ends the container", err, context.Canceled)
+	e2e.ErrorIs(t, "a container with a context that has ended does not start", e2e.Err(w.RunContainer(ctx, alpha.ContainerRequest{Image: ref})), context.Canceled)
 	assertNothingLeft(t, unique("cancelled"))
 }
 
@@ -217,7 +217,7 @@ func TestContainersHeldFiles(t *testing.T) {
 				holdPipes(t)
 			}
 		}
-		e2e.ErrorHas(t, act[0], e2e.Err(w.run(t, alpha.ContainerRequest{Timeout: 3 * time.Second}, act...)), ": timed out after 3s")
+		e2e.ErrorHas(t, act[0]+": a call whose pipes are held ends at its timeout", e2e.Err(w.run(t, alpha.ContainerRequest{Timeout: 3 * time.Second}, act...)), ": timed out after 3s")
 	}
 	assertNothingLeft(t, unique("held"))
 }
@@ -299,8 +299,8 @@ func TestContainersFile(t *testing.T) {
 	w.Files = true
 	path := filepath.Join(t.TempDir(), "image.xpkg")
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), path, programImage(t, "say", "from a file"), nil))
-	e2e.Equal(t, "result", "from a file", e2e.Must(w.run(t, alpha.ContainerRequest{Image: path}))(t))
-	e2e.ErrorIs(t, "run", e2e.Err(w.run(t, alpha.ContainerRequest{Image: path + ".xpkg"})), fs.ErrNotExist)
+	e2e.Equal(t, "the image in the file runs", "from a file", e2e.Must(w.run(t, alpha.ContainerRequest{Image: path}))(t))
+	e2e.ErrorIs(t, "a missing file is an error", e2e.Err(w.run(t, alpha.ContainerRequest{Image: path + ".xpkg"})), fs.ErrNotExist)
 }
 
 // TestContainersIDs checks that the files of containers belong to HostUID and HostGID.

@@ -33,7 +33,7 @@ func TestEscapeByHolding(t *testing.T) {
 	fn := runtimes.Function{Name: "holds", Package: small(t), Annotations: map[string]string{sandbox.AnnotationTimeout: "50ms"}}
 	instance := begin(t, sandbox.Sandbox{Cache: t.TempDir()}, fn)
 	_, err := instance.RunFunction(t.Context(), "holds", &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: "hold"}})
-	e2e.ErrorHas(t, "error", err, "no answer within 50ms")
+	e2e.ErrorHas(t, "a call ends at its timeout", err, "no answer within 50ms")
 }
 
 // TestEscapeByNotServing checks that Start ends at its timeout if the function does not
@@ -43,7 +43,7 @@ func TestEscapeByNotServing(t *testing.T) {
 	s := sandbox.Sandbox{Cache: t.TempDir(), LocalOptions: runtimes.LocalOptions{StartTimeout: time.Nanosecond}}
 	_, err := s.Start(t.Context(), fn)
 	functiontest.RequireSandbox(t, err)
-	e2e.ErrorHas(t, "error", err, "no answer within 1ns")
+	e2e.ErrorHas(t, "a start ends at its timeout", err, "no answer within 1ns")
 	if n := len(err.Error()); n > 1<<20 {
 		t.Errorf("the function's output makes an error of %d bytes", n)
 	}

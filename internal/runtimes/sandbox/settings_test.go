@@ -117,8 +117,8 @@ func TestSpec(t *testing.T) {
 		Root: root.Path, Args: []string{"/fn", "--debug"}, Env: []string{"PATH=/bin", "A=annotation"},
 		Dir: "/work", UID: 7, GID: 8, Writable: true, Limits: sandbox.Limits{CPU: 5},
 	}
-	e2e.Equal(t, "result", want, got)
-	e2e.Equal(t, "error", "the image has no entrypoint", fmt.Sprint(e2e.Err(specOf(&rootfs.Root{Path: t.TempDir()}, settings{}))))
+	e2e.Equal(t, "the settings of the annotations override those of the image", want, got)
+	e2e.Equal(t, "an image without an entrypoint is an error", "the image has no entrypoint", fmt.Sprint(e2e.Err(specOf(&rootfs.Root{Path: t.TempDir()}, settings{}))))
 }
 
 // TestSpecManyVariables checks that an image may have many environment variables, up to
@@ -129,9 +129,9 @@ func TestSpecManyVariables(t *testing.T) {
 		many[i] = fmt.Sprintf("VARIABLE%d=value", i%20_000)
 	}
 	root := &rootfs.Root{Path: t.TempDir(), Config: v1.Config{Entrypoint: []string{"/fn"}, Env: many}}
-	e2e.Equal(t, "20,000 variables, and PATH", 20_001, len(e2e.Must(specOf(root, settings{}))(t).Env))
+	e2e.Equal(t, "the environment has each variable once, and PATH", 20_001, len(e2e.Must(specOf(root, settings{}))(t).Env))
 	root.Config.Cmd = []string{strings.Repeat("x", 1<<20)}
-	e2e.ErrorHas(t, "error", e2e.Err(specOf(root, settings{})), "bytes, more than the limit of 1048576")
+	e2e.ErrorHas(t, "the size of arguments and variables is limited", e2e.Err(specOf(root, settings{})), "bytes, more than the limit of 1048576")
 }
 
 func TestDescribe(t *testing.T) {
