@@ -46,7 +46,7 @@ func TestMakeCgroupFailsQuietly(t *testing.T) {
 			if got, _ := g.InForce(); got != (sandbox.Limits{}) {
 				t.Errorf("InForce(): got %+v, want nothing: %s", got, tc.reason)
 			}
-			e2e.WantError(t, "Remove()", g.Remove(), "")
+			e2e.WantError(t, tc.reason+": there is nothing to remove", g.Remove(), "")
 			left, err := os.ReadDir(dir)
 			if err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v: %s", left, err, tc.reason)
@@ -84,8 +84,8 @@ func TestMakeCgroup(t *testing.T) {
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Errorf("MakeCgroup(%+v): the groups' files (-want +got):\n%s", want, diff)
 	}
-	e2e.WantError(t, "Remove()", g.Remove(), "")
-	e2e.WantError(t, "Remove() again", g.Remove(), "")
+	e2e.WantError(t, "the group can be removed", g.Remove(), "")
+	e2e.WantError(t, "a group that was removed is not an error", g.Remove(), "")
 	for _, file := range files {
 		e2e.Equal(t, fmt.Sprintf("after Remove() there is a group with %s", file), "", findControl(t, string(mounts), file))
 	}
@@ -134,7 +134,7 @@ func TestMakeCgroupSweeps(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	e2e.Equal(t, "after MakeCgroup()", []string{"unlike", "xfn-" + itoa(os.Getpid()) + "-abc", "xfn-other"}, left)
+	e2e.Equal(t, "only the group whose process has ended is removed", []string{"unlike", "xfn-" + itoa(os.Getpid()) + "-abc", "xfn-other"}, left)
 }
 
 func FuzzMakeCgroup(f *testing.F) {

@@ -316,7 +316,7 @@ func TestConfinedProgramOfItsRoot(t *testing.T) {
 		_, err := sandbox.Confine(t.Context(), spec)
 		var unfit *sandbox.ProgramError
 		if chroots() {
-			e2e.ErrorHas(t, fmt.Sprintf("%q", tc.program), err, "exec format error")
+			e2e.ErrorHas(t, fmt.Sprintf("%q is not a program", tc.program), err, "exec format error")
 		} else if !errors.As(err, &unfit) || unfit.Reason != tc.reason {
 			t.Errorf("%q outside of its root: got error %v, want %q", tc.program, err, tc.reason)
 		}
@@ -384,7 +384,7 @@ func TestConfinedReport(t *testing.T) {
 		want.HostID = sandbox.DefaultHostID + 65532
 		want.PIDs = sandbox.Limit{Value: sandbox.DefaultPIDs, By: sandbox.Rlimit}
 	}
-	e2e.Equal(t, "Report()", want, got)
+	e2e.Equal(t, "the report has the limits and protections in force", want, got)
 }
 
 func TestConfinedForkBomb(t *testing.T) {
@@ -421,7 +421,7 @@ func TestConfinedStop(t *testing.T) {
 			w.Close()
 			line := lines(t, r)
 			for range 2 {
-				e2e.Equal(t, "result", "ready", line())
+				e2e.Equal(t, "each process of the family is ready", "ready", line())
 			}
 			e2e.NoError(t, end.end(p, cancel))
 			if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
@@ -467,7 +467,7 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	}
 	// The next run removes the private directory that the killed run left in the root.
 	spec := confining(t, root, "hello")
-	e2e.Equal(t, "private directories after kill -9", 1, len(privateDirs(t, spec)))
+	e2e.Equal(t, "a killed process leaves its private directory", 1, len(privateDirs(t, spec)))
 	playBy(t, sandbox.Confine, spec)
 	assertNothingLeft(t, spec)
 }
@@ -481,7 +481,7 @@ func TestConfinedTmpIsNoLink(t *testing.T) {
 	root, outside := confinedRoot(t), t.TempDir()
 	e2e.NoError(t, os.Symlink(outside, filepath.Join(root, "tmp")))
 	_, err := sandbox.Confine(t.Context(), confining(t, root, "hello"))
-	e2e.ErrorHas(t, "error", err, "/tmp in the root of the image is not a directory")
+	e2e.ErrorHas(t, "a link instead of /tmp is an error", err, "/tmp in the root of the image is not a directory")
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
 		t.Errorf("made outside of the root: %v, %v", left, err)
 	}

@@ -168,8 +168,8 @@ func TestEscapeBySetuid(t *testing.T) {
 	e2e.NoError(t, os.Chmod(copyHostile(t, root, "setuid"), 0o755|os.ModeSetuid|os.ModeSetgid))
 	said, code := play(t, acting(root, "setuid", "/setuid"))
 	want := "Uid=65532\t65532\t65532\t65532 CapPrm=0000000000000000 CapEff=0000000000000000"
-	e2e.Equal(t, "a program with a setuid bit", want, said)
-	e2e.Equal(t, "a program with a setuid bit", 0, code)
+	e2e.Equal(t, "a setuid bit gives no other user", want, said)
+	e2e.Equal(t, "the program with a setuid bit runs", 0, code)
 }
 
 // TestEscapeByFileCapability checks that a program file with capabilities gives a
@@ -191,8 +191,8 @@ func TestEscapeByFileCapability(t *testing.T) {
 	}
 	said, code := play(t, acting(root, "setuid", "/capable"))
 	want := "Uid=65532\t65532\t65532\t65532 CapPrm=0000000000000000 CapEff=0000000000000000"
-	e2e.Equal(t, "a program with capabilities", want, said)
-	e2e.Equal(t, "a program with capabilities", 0, code)
+	e2e.Equal(t, "capabilities of a file have no effect", want, said)
+	e2e.Equal(t, "the program with capabilities runs", 0, code)
 }
 
 // TestEscapeByInterpreter checks a script whose interpreter is /proc/self/exe, the
@@ -242,7 +242,7 @@ func TestEscapeByWorkingDirectory(t *testing.T) {
 				p.Stop()
 				t.Errorf("Start() in %q, a descriptor of the supervisor's: got no error", spec.Dir)
 			} else {
-				e2e.ErrorHas(t, fmt.Sprintf("Start() in %q", spec.Dir), err, "does not exist")
+				e2e.ErrorHas(t, fmt.Sprintf("the directory %q does not exist in the sandbox", spec.Dir), err, "does not exist")
 			}
 		}
 	}
@@ -307,11 +307,11 @@ func TestEscapeByMountRace(t *testing.T) {
 		p, err := sandbox.Start(t.Context(), spec)
 		w.Close()
 		if err != nil {
-			e2e.ErrorHas(t, "Start()", err, "/dev")
+			e2e.ErrorHas(t, "a sandbox that does not start fails at the exchanged directory", err, "/dev")
 			continue
 		}
 		said := e2e.Must(io.ReadAll(r))(t)
-		e2e.WantError(t, "Wait()", e2e.Err(p.Wait()), "")
+		e2e.WantError(t, "a sandbox that starts can be awaited", e2e.Err(p.Wait()), "")
 		if !strings.Contains(string(said), "\n/dev tmpfs ") || strings.Contains(string(said), "/etc") {
 			t.Errorf("mounted in a race:\n%s", said)
 		}

@@ -33,7 +33,7 @@ func start(t *testing.T, to string) (socket string) {
 	go func() { ended <- sandbox.ForwardConnections(l, "tcp", to) }()
 	t.Cleanup(func() {
 		l.Close()
-		e2e.ErrorIs(t, "ForwardConnections() after its socket was closed", e2e.Receive(t, ended), net.ErrClosed)
+		e2e.ErrorIs(t, "forwarding ends when its socket is closed", e2e.Receive(t, ended), net.ErrClosed)
 	})
 	return l.Addr().String()
 }

@@ -48,7 +48,7 @@ func TestOutlivesNotItsCaller(t *testing.T) {
 	w.Close()
 	line := lines(t, r)
 	for _, who := range []string{"the function", "a process in its own session"} {
-		e2e.Equal(t, who, "ready", line())
+		e2e.Equal(t, who+" is ready", "ready", line())
 	}
 	e2e.NoError(t, caller.Process.Kill())
 	_ = e2e.Await(t, caller.Wait) // ignore the error: the caller was killed
@@ -78,7 +78,7 @@ func TestEndsWithContext(t *testing.T) {
 	line()
 	line()
 	cancel(errors.New("the context ended"))
-	e2e.Equal(t, "Wait() after the context's end", 128+int(syscall.SIGKILL), e2e.Must(p.Wait())(t))
+	e2e.Equal(t, "the process is killed when its context ends", 128+int(syscall.SIGKILL), e2e.Must(p.Wait())(t))
 	if rest, err := io.ReadAll(r2); err != nil || len(rest) > 0 {
 		t.Errorf("after the context's end: got %q and error %v, want the end of stdout", rest, err)
 	}
@@ -95,7 +95,7 @@ func TestFloodsStderr(t *testing.T) {
 		t.Fatalf("reading stderr: %d bytes and error %v", n, err)
 	}
 	// The function is blocked in a write now, because nothing reads its output.
-	e2e.WantError(t, "Stop()", p.Stop(), "")
+	e2e.WantError(t, "Stop ends a function that is blocked in a write", p.Stop(), "")
 	select {
 	case <-p.Done():
 	default:
@@ -152,7 +152,7 @@ func TestRemovesGroup(t *testing.T) {
 	if len(during) == 0 {
 		t.Error("a running sandbox has no control group")
 	}
-	e2e.WantError(t, "Stop()", p.Stop(), "")
+	e2e.WantError(t, "Stop ends the sandbox", p.Stop(), "")
 	for _, group := range groups(t) {
 		if slices.Contains(during, group) {
 			t.Errorf("after the end there is still %s", group)

@@ -119,7 +119,7 @@ func beginBy(t testing.TB, start door, spec sandbox.Spec) *sandbox.Process {
 		t.Fatalf("starting: %v", err)
 	}
 	t.Cleanup(func() {
-		e2e.WantError(t, "Stop()", p.Stop(), "")
+		e2e.WantError(t, "the sandbox can be stopped at the end of the test", p.Stop(), "")
 	})
 	return p
 }
@@ -151,7 +151,7 @@ func playBy(t testing.TB, start door, spec sandbox.Spec) (said string, code int)
 		t.Fatalf("reading stdout: %v", err)
 	}
 	code, err = p.Wait()
-	e2e.WantError(t, "Wait()", err, "")
+	e2e.WantError(t, "waiting for the end of the program succeeds", err, "")
 	return strings.TrimSuffix(string(out), "\n"), code
 }
 

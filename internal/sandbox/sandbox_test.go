@@ -212,7 +212,7 @@ func TestMounts(t *testing.T) {
 			want := append([]string{tc.root}, always...)
 			slices.Sort(want)
 			slices.Sort(got)
-			e2e.Equal(t, "the mounts", want, got)
+			e2e.Equal(t, "the function sees only these mounts", want, got)
 		})
 	}
 }
@@ -278,7 +278,7 @@ func TestReport(t *testing.T) {
 	if os.Geteuid() == 0 {
 		want.HostID, want.IDs = sandbox.DefaultHostID, 65536
 	}
-	e2e.Equal(t, "Report()", want, got)
+	e2e.Equal(t, "the report has the limits and protections in force", want, got)
 	for _, l := range []sandbox.Limit{got.Memory, got.PIDs} {
 		if l.By == sandbox.Nothing {
 			t.Errorf("Report(): %+v is not enforced, although a resource limit could enforce it", l)
@@ -356,7 +356,7 @@ func assertHoldsLittle(t *testing.T, dir string) {
 			t.Errorf("the supervisor has %s open", to)
 		}
 	}
-	e2e.Equal(t, "the supervisor's descriptors for polling", map[string]int{"anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1}, polled)
+	e2e.Equal(t, "the supervisor has only descriptors for polling", map[string]int{"anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1}, polled)
 	want := e2e.Must(os.Executable())(t)
 	var program unix.Stat_t
 	e2e.NoError(t, unix.Stat(want, &program))

@@ -29,8 +29,8 @@ func TestSealWhileBusy(t *testing.T) {
 		return err
 	})
 	e2e.NoError(t, err)
-	e2e.Equal(t, "result", 1, busy)
-	e2e.ErrorIs(t, "writing to the sealed memfd", e2e.Err(f.WriteString("x")), unix.EPERM)
+	e2e.Equal(t, "sealing is tried again once the memfd is not in use", 1, busy)
+	e2e.ErrorIs(t, "a sealed memfd cannot be written", e2e.Err(f.WriteString("x")), unix.EPERM)
 }
 
 // TestExecuteOnly checks which files of this program a supervisor executes itself, and not a
