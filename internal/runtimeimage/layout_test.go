@@ -40,6 +40,7 @@ func TestFromLayout(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Log(tc.reason)
 			opts := options(t)
 			images := e2e.Must(runtimeimage.FromLayout(t.Context(), tc.dir, opts))(t)
 			assertImages(t, images.All, tc.want...)
