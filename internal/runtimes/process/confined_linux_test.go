@@ -110,6 +110,7 @@ func TestPackages(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Log(tc.reason)
 			fn := e2e.Must(confined(t).Start(t.Context(), runtimes.Function{Name: "f", Package: tc.pkg}))(t)
 			assertAnswers(t, fn)
 			want := ` as a process \(` + os.Getenv(containedVar) + `.*(Landlock \d+|no Landlock: .*), seccomp, memory 2048 MiB by rlimit, no outgoing connections\)$`
