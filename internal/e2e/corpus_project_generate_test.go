@@ -92,7 +92,7 @@ func (c *projectCase) compareText(t *testing.T, rel, want, got string) {
 		want, got = anyHash.ReplaceAllString(want, "HASH"), anyHash.ReplaceAllString(got, "HASH")
 	}
 	if !strings.HasSuffix(rel, ".yaml") || strings.HasPrefix(filepath.Base(c.dir), "init-") {
-		e2e.Equal(t, rel, want, got)
+		e2e.Equal(t, rel+" is the file of the crossplane CLI", want, got)
 		return
 	}
 	var values [2]map[string]any
@@ -104,7 +104,7 @@ func (c *projectCase) compareText(t *testing.T, rel, want, got string) {
 		delete(spec, "compositeTypeRef")
 		spec["retryLimit"] = 3.0
 	}
-	e2e.Equal(t, rel, values[0], values[1])
+	e2e.Equal(t, rel+" has the values of the crossplane CLI", values[0], values[1])
 	for line := range strings.Lines(c.input(t, rel)) {
 		if comment := strings.Index(line, "#"); comment >= 0 && !strings.Contains(got, strings.TrimSpace(line[comment:])) {
 			t.Errorf("%s has lost the comment %q", rel, line)

@@ -35,8 +35,8 @@ func (c *projectCase) compareRepositories(t *testing.T) {
 		for tag, golden := range tags {
 			ref := c.tag(t, repository, tag)
 			a := e2e.Must(image.Artifact(t.Context(), ref, image.Options{}))(t)
-			e2e.Equal(t, fmt.Sprintf("%s: media type", ref), golden.MediaType, string(e2e.Must(a.MediaType())(t)))
-			e2e.Equal(t, ref.String(), structure(golden.Manifest), structure(manifestOf(t, a)))
+			e2e.Equal(t, fmt.Sprintf("%s has the media type of the crossplane CLI", ref), golden.MediaType, string(e2e.Must(a.MediaType())(t)))
+			e2e.Equal(t, fmt.Sprintf("%s has the manifest of the crossplane CLI", ref), structure(golden.Manifest), structure(manifestOf(t, a)))
 			var children []any
 			for _, digest := range slices.Sorted(maps.Keys(golden.Children)) {
 				children = append(children, structure(golden.Children[digest]))
@@ -49,7 +49,7 @@ func (c *projectCase) compareRepositories(t *testing.T) {
 				}
 				c.assertDependency(t, strings.TrimSuffix(repository, "_compose"), tag, repository, a)
 			}
-			e2e.Equal(t, fmt.Sprintf("children of %s", ref), children, got)
+			e2e.Equal(t, fmt.Sprintf("%s has the images of the crossplane CLI", ref), children, got)
 		}
 	}
 }

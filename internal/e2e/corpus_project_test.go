@@ -177,7 +177,7 @@ func (c *projectCase) compare(t *testing.T, listed bool) {
 		return
 	}
 	unix := regexp.MustCompile(`v0\.0\.0-\d+`)
-	e2e.Equal(t, "stdout", unix.ReplaceAllString(strings.ReplaceAll(c.golden(t, "stdout"), "{unix}", "0"), "TAG"), unix.ReplaceAllString(stdout, "TAG"))
+	e2e.Equal(t, "stdout is that of the crossplane CLI, except tags", unix.ReplaceAllString(strings.ReplaceAll(c.golden(t, "stdout"), "{unix}", "0"), "TAG"), unix.ReplaceAllString(stdout, "TAG"))
 	if _, err := os.Stat(filepath.Join(c.dir, "created.json")); err == nil {
 		c.compareFiles(t, before)
 	}
@@ -208,7 +208,7 @@ func (c *projectCase) compareFiles(t *testing.T, before map[string]string) {
 	}
 	slices.Sort(got)
 	want := slices.Sorted(maps.Keys(created))
-	e2e.Equal(t, "new files", want, got)
+	e2e.Equal(t, "the command creates the files that the crossplane CLI creates", want, got)
 	for _, path := range got {
 		switch filepath.Ext(path) {
 		case ".xpkg":
@@ -250,9 +250,9 @@ func (c *projectCase) compareArchive(t *testing.T, path string) {
 			continue
 		}
 		c.compareTexts(t, img)
-		e2e.Equal(t, img.Tag, comparable(golden), comparable(describeImage(t, img.Image)))
+		e2e.Equal(t, img.Tag+" is the image of the crossplane CLI", comparable(golden), comparable(describeImage(t, img.Image)))
 	}
-	e2e.Equal(t, "tags, sorted", slices.Sorted(maps.Keys(want.Images)), tags)
+	e2e.Equal(t, "the file has the tags of the crossplane CLI in sorted order", slices.Sorted(maps.Keys(want.Images)), tags)
 }
 
 var anyDigest = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
@@ -271,7 +271,7 @@ func (c *projectCase) compareTexts(t *testing.T, img archive.Tagged) {
 		}
 		got := e2e.Must(read())(t)
 		want := c.ports.Replace(e2e.ReadFile(t, base+suffix))
-		e2e.Equal(t, fmt.Sprintf("%s%s", img.Tag, suffix), anyDigest.ReplaceAllString(want, "DIGEST"), anyDigest.ReplaceAllString(string(got), "DIGEST"))
+		e2e.Equal(t, fmt.Sprintf("%s%s has the text of the crossplane CLI", img.Tag, suffix), anyDigest.ReplaceAllString(want, "DIGEST"), anyDigest.ReplaceAllString(string(got), "DIGEST"))
 	}
 }
 

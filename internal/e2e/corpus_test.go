@@ -117,7 +117,7 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 		diff = fmt.Sprintf("exit code %d, the crossplane CLI's is %s: %s", code, want, e2e.ReadFile(t, filepath.Join(dir, "stderr")))
 	}
 	if code != 0 {
-		e2e.Equal(t, "a failed build left traces", before, tree(t, work))
+		e2e.Equal(t, "a failed build leaves no traces", before, tree(t, work))
 	}
 	switch {
 	case listed && diff == "":

@@ -66,7 +66,7 @@ func TestCosign(t *testing.T) {
 	log := remotetest.ServeLog(t)
 	c := newCosigner(t, log)
 	ours := signed(t, push.Options{SignKey: c.key.Signer(), Log: &push.Log{URL: log.URL, Key: log.PEM}})
-	e2e.Has(t, "cosign verified another thing", c.run(t, "verify", "--key", "cosign.pub", ours.Name()), "Existence of the claims in the transparency log was verified offline")
+	e2e.Has(t, "cosign verifies the claims in the transparency log", c.run(t, "verify", "--key", "cosign.pub", ours.Name()), "Existence of the claims in the transparency log was verified offline")
 	theirs := signed(t, push.Options{})
 	c.run(t, "sign", "--key", "cosign.key", "--rekor-url", log.URL, "--new-bundle-format=false", "--use-signing-config=false", "-y", theirs.Name())
 	c.verify(t, theirs)

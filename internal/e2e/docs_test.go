@@ -42,7 +42,7 @@ func TestDocs(t *testing.T) {
 	for _, path := range markdownFiles(t, root) {
 		text := e2e.ReadFile(t, path)
 		steps, err := readPage(text)
-		e2e.WantError(t, path, err, "")
+		e2e.WantError(t, path+" has valid blocks", err, "")
 		if len(steps) == 0 {
 			continue
 		}

@@ -21,7 +21,7 @@ func TestKeygenInterrupted(t *testing.T) {
 		runtime.Gosched()
 	}
 	p.types("\x03")
-	e2e.Error(t, "the program succeeded", p.cmd.Wait())
+	e2e.Error(t, "an interrupted program fails", p.cmd.Wait())
 	if p.modes() != p.before {
 		t.Error("the modes of the terminal have changed")
 	}

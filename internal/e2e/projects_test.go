@@ -78,9 +78,9 @@ func TestProjects(t *testing.T) {
 					p.writeTarball(t, prefix+"-"+arch+".tar", arch)
 				}
 			}
-			e2e.Has(t, "lint", p.mustRun(t, "project", "lint"), "nothing is wrong")
+			e2e.Has(t, "a valid project has no problems", p.mustRun(t, "project", "lint"), "nothing is wrong")
 			if tc.example != "" && (tc.tarballs == nil || runtime.GOOS == "linux") { // A new clone has no models: the render writes those that functions import.
-				e2e.Has(t, "the render lacks", p.mustRun(t, append([]string{"render"}, strings.Fields(tc.example)...)...), tc.composes)
+				e2e.Has(t, "the render has the resource of the example", p.mustRun(t, append([]string{"render"}, strings.Fields(tc.example)...)...), tc.composes)
 			}
 			if tc.operation != "" {
 				e2e.Has(t, "the render of the operation lacks its resource", p.mustRun(t, "operation", "render", tc.operation), "kind: ConfigMap")
@@ -92,7 +92,7 @@ func TestProjects(t *testing.T) {
 			if tc.bases != nil {
 				p.lock(t, tc.bases)
 			}
-			e2e.Has(t, "test", p.mustRun(t, "test"), "ok (1 case")
+			e2e.Has(t, "the tests of the project pass", p.mustRun(t, "test"), "ok (1 case")
 			p.push(t, address+"/acme/"+d.Name(), tc.packages)
 			t.Run("docker-registry", func(t *testing.T) {
 				p.push(t, remotetest.Distribution{}.Start(t)+"/acme/"+d.Name(), tc.packages)
@@ -178,7 +178,7 @@ func (p projectSite) lock(t *testing.T, bases []string) {
 	const schemas = ".up/.lock.json"
 	before := e2e.ReadFile(t, filepath.Join(p.dir, schemas))
 	p.mustRun(t, "project", "build", "--locked", "-o", "locked")
-	e2e.Equal(t, "the locked build differs", e2e.ReadFile(t, filepath.Join(p.dir, "_output/up-apis.xpkg")), e2e.ReadFile(t, filepath.Join(p.dir, "locked/up-apis.xpkg")))
+	e2e.Equal(t, "the locked build is the same", e2e.ReadFile(t, filepath.Join(p.dir, "_output/up-apis.xpkg")), e2e.ReadFile(t, filepath.Join(p.dir, "locked/up-apis.xpkg")))
 	e2e.Equal(t, "models of locked dependencies were generated again", before, e2e.ReadFile(t, filepath.Join(p.dir, schemas)))
 }
 

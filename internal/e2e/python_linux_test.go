@@ -262,10 +262,10 @@ func TestPython(t *testing.T) {
 	t.Parallel()
 	f := newPythonFunction(t)
 	first := f.run(t, f.args()...)
-	e2e.Equal(t, "from the cache", first, f.run(t, f.args("--offline")...))
+	e2e.Equal(t, "a render from the cache is the same", first, f.run(t, f.args("--offline")...))
 	out := f.run(t, "render", "xr.yaml", "composition.yaml", "functions.yaml", "--package", "function-python=fn.xpkg", "--timeout", "5m")
 	for _, want := range []string{"kind: Bucket", "region: 日本", "version: 0.0.0", "able: 'forks: True, user: "} {
-		e2e.Has(t, "the render lacks", out, want)
+		e2e.Has(t, "the render has the resources of the template", out, want)
 	}
 	pullBase(t, f.cache, python.Language().Base, f.base)
 	cmd := f.command(t, "dev", "xr.yaml", "composition.yaml", "--package", "function-python=.", "--index-url", f.index, "--offline")

@@ -229,7 +229,7 @@ func TestScaffoldsOffline(t *testing.T) {
 			in := u
 			in.dir = filepath.Join(u.dir, s.template)
 			e2e.NoError(t, errors.Join(os.Mkdir(in.dir, 0o700), os.Lchown(in.dir, u.owner(), -1)))
-			e2e.Equal(t, "the package without a network", digests[s.template], in.make(t, s))
+			e2e.Equal(t, "the package is the same without a network", digests[s.template], in.make(t, s))
 		})
 	}
 }

@@ -147,7 +147,7 @@ func assertSame(t *testing.T, want, got []v1.Image) {
 		e2e.NoError(t, validate.Image(got[i]))
 		was := e2e.Must(want[i].Manifest())(t)
 		is := e2e.Must(got[i].Manifest())(t)
-		e2e.Equal(t, fmt.Sprintf("image %d", i), was, is)
+		e2e.Equal(t, fmt.Sprintf("image %d keeps its manifest", i), was, is)
 		if is.Annotations["org.example.note"] != "one, two" || !strings.HasPrefix(is.Annotations["org.opencontainers.image.source"], "https://example.org/") {
 			t.Errorf("image %d has annotations %v", i, is.Annotations)
 		}

@@ -181,7 +181,7 @@ func TestTypeScript(t *testing.T) {
 	f := initTypeScript(t, typeScriptFunction{cache: t.TempDir(), registry: registry, base: base})
 	digest := f.build(t)
 	f.rendersShop(t)
-	e2e.Has(t, "xfn test: got", f.run(t, "test", "tests", "--package", "function-shop=fn.xpkg"), "3 cases")
+	e2e.Has(t, "the tests of the scaffold pass", f.run(t, "test", "tests", "--package", "function-shop=fn.xpkg"), "3 cases")
 
 	pullBase(t, f.cache, typescript.Language().Base, f.base)
 	e2e.Has(t, "from the folder of the source: got", f.render(t, ".", "--offline"), "url: http://shop")
@@ -190,7 +190,7 @@ func TestTypeScript(t *testing.T) {
 	again := initTypeScript(t, f)
 	e2e.NoError(t, os.Chmod(filepath.Join(again.dir, "src/main.ts"), 0o600))
 	again.umask, again.env = "077", []string{"TZ=Asia/Tokyo"}
-	e2e.Equal(t, "in another folder, without a network", digest, again.build(t, "--offline"))
+	e2e.Equal(t, "the package is the same in another folder and without a network", digest, again.build(t, "--offline"))
 
 	for name, text := range map[string]string{
 		"dist/main.js":     "import { serve } from \"@crossplane-org/function-sdk-typescript\";\nimport { compose } from \"./function.js\";\nserve(compose);\n",
@@ -199,7 +199,7 @@ func TestTypeScript(t *testing.T) {
 		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Join(again.dir, "dist"), 0o755), os.WriteFile(filepath.Join(again.dir, name), []byte(text), 0o644)))
 	}
 	again.build(t, "--offline", "--no-bundle")
-	e2e.Has(t, "without a bundle: got", again.render(t, "fn.xpkg"), "name: plain")
+	e2e.Has(t, "a package without a bundle renders the same", again.render(t, "fn.xpkg"), "name: plain")
 }
 
 // render renders the example with the function in a package or folder.
@@ -238,6 +238,6 @@ func (f typeScriptFunction) rendersShop(t testing.TB) {
 	t.Helper()
 	out := f.render(t, "fn.xpkg")
 	for _, want := range []string{"kind: Deployment", "kind: Service", "replicas: 3", "containerPort: 8000", "url: http://shop"} {
-		e2e.Has(t, "the render lacks", out, want)
+		e2e.Has(t, "the render has the resources of the template", out, want)
 	}
 }

@@ -136,7 +136,7 @@ func TestReport(t *testing.T) {
 	m := benchtest.Machine{CPU: "Pentium", Cores: 2, Memory: 8 << 30, OS: "linux/amd64", Go: "go1.26", Date: "2026-01-02", Version: "v1.2.3", Registry: "a registry", Layers: 4}
 	r := benchtest.NewReport(m, read, regexp.MustCompile("^Build|^RenderMany|RenderSource$|^Sandbox|^Suite$|Python$"))
 	want := []byte(e2e.ReadFile(t, "testdata/table.md"))
-	e2e.Equal(t, "result", string(want), r.Markdown())
+	e2e.Equal(t, "the report is the table of the golden file", string(want), r.Markdown())
 	page, err := r.Insert("before\n<!-- `make bench-page` writes this table. -->\nold\n<!-- end of the table -->\nafter\n")
 	if err != nil || !strings.HasPrefix(page, "before\n") || !strings.Contains(page, string(want)) || strings.Contains(page, "old") || !strings.HasSuffix(page, "after\n") {
 		t.Errorf("got %v and the page\n%s", err, page)
@@ -147,7 +147,7 @@ func TestReport(t *testing.T) {
 // TestReadErrors checks that a sample that is cut off is an error.
 func TestReadErrors(t *testing.T) {
 	var none strings.Builder
-	e2e.Error(t, "a sample without a unit", e2e.Err(benchtest.Read(strings.NewReader("sample BenchmarkPull/program=xfn 1 12"), &none)))
+	e2e.Error(t, "a sample without a unit is an error", e2e.Err(benchtest.Read(strings.NewReader("sample BenchmarkPull/program=xfn 1 12"), &none)))
 }
 
 var update = flag.Bool("update", false, "write the table of bench.json into the page")

@@ -78,7 +78,7 @@ func TestChildServes(t *testing.T) {
 	client := dial(t, sock)
 	e2e.NoError(t, client.WaitReady(t.Context()))
 	rsp := e2e.Must(client.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "hi"}}}`)))(t)
-	e2e.Equal(t, "result", "hi", rsp.GetMeta().GetTag())
+	e2e.Equal(t, "the child answers with the response in the request", "hi", rsp.GetMeta().GetTag())
 
 	e2e.NoError(t, cmd.Process.Signal(os.Interrupt))
 	e2e.WantError(t, "an interrupted child must exit with status 0", e2e.Await(t, cmd.Wait), "")
@@ -166,5 +166,5 @@ func TestChildBabbles(t *testing.T) {
 	_, _ = start(t, functiontest.Babbles, path, "--network=unix", "--address="+sock)
 	accept(t, lis)
 	client := dial(t, sock)
-	e2e.ErrorHas(t, "the answer in HTTP/1 quoted", client.WaitReady(t.Context()), "HTTP/1.1 ")
+	e2e.ErrorHas(t, "the error quotes the answer in HTTP/1", client.WaitReady(t.Context()), "HTTP/1.1 ")
 }

@@ -66,13 +66,13 @@ func replay(t *testing.T, call recorded) {
 	e2e.NoError(t, protojson.Unmarshal(call.Request, req))
 	got, err := functiontest.Literal().RunFunction(t.Context(), call.Function, req)
 	if call.Error != nil {
-		e2e.Equal(t, "error", call.Error.Code, status.Code(err))
-		e2e.Equal(t, "error", call.Error.Message, status.Convert(err).Message())
+		e2e.Equal(t, "the function answers with the recorded code", call.Error.Code, status.Code(err))
+		e2e.Equal(t, "the function answers with the recorded message", call.Error.Message, status.Convert(err).Message())
 		return
 	}
 	e2e.NoError(t, err)
 	e2e.NoError(t, protojson.Unmarshal(call.Response, want))
-	e2e.Equal(t, "response", want, got, protocmp.Transform())
+	e2e.Equal(t, "the function answers with the recorded response", want, got, protocmp.Transform())
 }
 
 // request returns a request with an input and more fields, in JSON.
