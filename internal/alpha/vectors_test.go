@@ -172,9 +172,9 @@ func decoded(t *testing.T, obj map[string]any) *alpha.Composition {
 
 func vectors(t *testing.T) []string {
 	t.Helper()
-	paths, err := filepath.Glob("../../testdata/golden/xfn-alpha/*.yaml")
-	if err != nil || len(paths) < 12 {
-		t.Fatalf("got the vectors %q, %v", paths, err)
+	paths := e2e.Glob(t, "../../testdata/golden/xfn-alpha/*.yaml")
+	if len(paths) < 12 {
+		t.Fatalf("got the vectors %q", paths)
 	}
 	return paths
 }

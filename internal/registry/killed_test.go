@@ -85,8 +85,7 @@ func sound(t *testing.T, dir, host string) string {
 	if left, err := filepath.Glob(filepath.Join(dir, "uploads", "*")); err != nil || len(left) > 0 {
 		t.Errorf("uploads are left: %v (%v)", left, err)
 	}
-	found := e2e.Must(filepath.Glob(filepath.Join(dir, "blobs", "sha256", "*")))(t)
-	for _, path := range found {
+	for _, path := range e2e.Glob(t, filepath.Join(dir, "blobs", "sha256", "*")) {
 		content := e2e.Must(os.ReadFile(path))(t)
 		e2e.Equal(t, "each blob has its digest", "sha256:"+filepath.Base(path), sum(string(content)))
 	}

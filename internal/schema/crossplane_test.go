@@ -79,7 +79,7 @@ func crossplaneCRDs(t *testing.T, module string) map[string]any {
 	out := e2e.Output(t, exec.CommandContext(e2e.Context(t), "go", "mod", "download", "-json", module))
 	var downloaded struct{ Dir string }
 	e2e.NoError(t, json.Unmarshal([]byte(out), &downloaded))
-	files := e2e.Must(filepath.Glob(filepath.Join(downloaded.Dir, "cluster", "crds", "*.yaml")))(t)
+	files := e2e.Glob(t, filepath.Join(downloaded.Dir, "cluster", "crds", "*.yaml"))
 	all := map[string]any{}
 	for _, file := range files {
 		text := []byte(e2e.ReadFile(t, file))

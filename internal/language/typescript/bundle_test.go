@@ -119,9 +119,9 @@ func TestBundleKeepsPackages(t *testing.T) {
 		return digestOf(t, f.mustBuild(t, src).Images.All[0])
 	}
 	want := build()
-	files, err := filepath.Glob(filepath.Join(src.Artifacts.Dir, "typescript/bundles/*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("kept %q, %v", files, err)
+	files := e2e.Glob(t, filepath.Join(src.Artifacts.Dir, "typescript/bundles/*"))
+	if len(files) != 1 {
+		t.Fatalf("kept %q", files)
 	}
 	data := e2e.Must(os.ReadFile(files[0]))(t)
 	for _, tc := range []struct {

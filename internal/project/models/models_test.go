@@ -42,10 +42,9 @@ func generate(t *testing.T, to models.Target, sources ...models.Source) {
 func TestJSON(t *testing.T) {
 	to := models.Target{Dir: t.TempDir(), Languages: []string{models.JSON}}
 	generate(t, to, source(t, golden+"build-apis/in/apis/app/definition.yaml"))
-	want := e2e.Must(filepath.Glob(golden + "build-apis/out/schemas/json/*"))(t)
-	got, err := filepath.Glob(to.Dir + "/json/*")
-	if err != nil || len(got) != len(want) || len(got) == 0 {
-		t.Fatalf("got the files %q, want %q: %v", got, want, err)
+	want, got := e2e.Glob(t, golden+"build-apis/out/schemas/json/*"), e2e.Glob(t, to.Dir+"/json/*")
+	if len(got) != len(want) {
+		t.Fatalf("got the files %q, want %q", got, want)
 	}
 	for i, path := range want {
 		e2e.Equal(t, filepath.Base(path)+" differs from the crossplane CLI's", e2e.ReadFile(t, path), e2e.ReadFile(t, got[i]))
@@ -269,9 +268,9 @@ func TestGenerateReplacesEmptyFiles(t *testing.T) {
 	to := models.Target{Dir: t.TempDir(), Languages: []string{models.Python}}
 	s := source(t, golden+"build-apis/in/apis/app/definition.yaml")
 	generate(t, to, s)
-	all, err := filepath.Glob(to.Folder(models.Python) + "/models/*/*/*/*/*.py")
-	if err != nil || len(all) == 0 || !to.Complete() {
-		t.Fatalf("got the files %v, %v; complete: %t", all, err, to.Complete())
+	all := e2e.Glob(t, to.Folder(models.Python)+"/models/*/*/*/*/*.py")
+	if !to.Complete() {
+		t.Fatalf("the files %v are not complete", all)
 	}
 	i := slices.IndexFunc(all, func(path string) bool { return filepath.Base(path) != "__init__.py" })
 	want := e2e.ReadFile(t, all[i])

@@ -50,9 +50,9 @@ func TestSource(t *testing.T) {
 
 func assertPrivate(t *testing.T, tmp string) {
 	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(tmp, "*"))
-	if err != nil || len(dirs) != 1 {
-		t.Fatalf("got directories %q, %v", dirs, err)
+	dirs := e2e.Glob(t, filepath.Join(tmp, "*"))
+	if len(dirs) != 1 {
+		t.Fatalf("got directories %q", dirs)
 	}
 	info, err := os.Stat(dirs[0])
 	if err != nil || info.Mode().Perm() != 0o700 {
