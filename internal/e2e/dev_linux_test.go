@@ -159,7 +159,7 @@ func TestDevKeys(t *testing.T) {
 	p.awaitOutput("run again", "nothing changed since the last render", "q quit")
 	p.types("a")
 	p.awaitOutput("accepting goldens", "updated golden.yaml", "ok (1 case", "q quit")
-	e2e.Has(t, "the golden file", string(e2e.Must(os.ReadFile(filepath.Join(p.dir, "golden.yaml")))(t)), "colour: blue")
+	e2e.Has(t, "the golden file has the new output", e2e.ReadFile(t, p.dir, "golden.yaml"), "colour: blue")
 	p.types("t")
 	p.awaitOutput("the trace is in")
 	path := e2e.Must(p.await(regexp.MustCompile(`\S+trace\.html`)))(t)

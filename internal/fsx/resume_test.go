@@ -117,8 +117,8 @@ func TestResumeTwice(t *testing.T) {
 	e2e.Equal(t, "a second file with the same key is not kept", false, e2e.Must(second.Keep())(t))
 	path := filepath.Join(dir, "done")
 	e2e.NoError(t, first.Commit(path, 0o644))
-	e2e.Equal(t, "once committed", false, e2e.Must(first.Keep())(t))
-	e2e.Equal(t, "result", "first", string(e2e.Must(os.ReadFile(only(t, dir)))(t)))
+	e2e.Equal(t, "a committed file is not kept again", false, e2e.Must(first.Keep())(t))
+	e2e.Equal(t, "the first file is kept", "first", e2e.ReadFile(t, only(t, dir)))
 }
 
 // If Keep is not called, Close removes the file.

@@ -73,7 +73,7 @@ func TestPushPullAndCopy(t *testing.T) {
 		set := e2e.Must(project.Fetched(t.Context(), tag(t, from), fetch))(t)
 		path := filepath.Join(t.TempDir(), "pulled.xpkg")
 		e2e.NoError(t, set.WriteFile(t.Context(), path, nil))
-		e2e.Equal(t, "the file pulled from "+from, string(bytes), string(e2e.Must(os.ReadFile(path))(t)))
+		e2e.Equal(t, "the file pulled from "+from, string(bytes), e2e.ReadFile(t, path))
 	}
 }
 

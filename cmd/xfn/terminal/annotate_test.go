@@ -45,7 +45,7 @@ func TestErrorIsNoCommand(t *testing.T) {
 		term := &Terminal{stderr: f, actions: actions}
 		term.Error("xfn", errors.New("a::b\n::add-mask::x"))
 		e2e.NoError(t, f.Close())
-		e2e.Equal(t, fmt.Sprintf("in Actions %v", actions), want, string(e2e.Must(os.ReadFile(path))(t)))
+		e2e.Equal(t, fmt.Sprintf("a text must not become a command (in Actions: %v)", actions), want, e2e.ReadFile(t, path))
 	}
 }
 

@@ -3,7 +3,6 @@ package python_test
 import (
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -146,7 +145,7 @@ func TestBaseOfOlderCache(t *testing.T) {
 		files := e2e.Must(filepath.Glob(filepath.Join(cache, "python", "bases", "*")))(t)
 		e2e.Equal(t, "each base image is in the cache once", len(platforms), len(files))
 		for _, file := range files {
-			before, _, ok := strings.Cut(string(e2e.Must(os.ReadFile(file))(t)), `,"Modules":{}`)
+			before, _, ok := strings.Cut(e2e.ReadFile(t, file), `,"Modules":{}`)
 			e2e.Equal(t, "the description has the modules", true, ok)
 			e2e.WriteFile(t, file, before+"}")
 		}
