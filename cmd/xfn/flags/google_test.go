@@ -28,15 +28,15 @@ func TestClouds(t *testing.T) {
 		product string
 		want    int
 	}{
-		"Nothing": {"a machine without credentials", []string{"HOME=" + empty, "PATH=" + empty}, none, 0},
-		"Named":   {"a file in the environment", []string{"GOOGLE_APPLICATION_CREDENTIALS=x"}, none, 1},
-		"Server":  {"a metadata server in the environment", []string{"GCE_METADATA_HOST=x"}, none, 1},
-		"Default": {"a file at its default path", []string{"HOME=" + home}, none, 1},
-		"Windows": {"a file at its default path on Windows", []string{"HOME=" + empty, "APPDATA=" + filepath.Join(home, "roaming")}, none, 1},
-		"Config":  {"a file in gcloud's configuration directory", []string{"HOME=" + empty, "CLOUDSDK_CONFIG=" + filepath.Join(home, "named")}, none, 1},
-		"Program": {"the program gcloud", []string{"HOME=" + empty, "PATH=" + filepath.Join(home, "bin")}, none, 1},
-		"Machine": {"a machine of Google", []string{"HOME=" + empty}, filepath.Join(home, "product"), 1},
-		"Other":   {"a machine of another vendor", []string{"HOME=" + empty}, filepath.Join(home, "other"), 0},
+		"Nothing": {"without credentials, no cloud is asked", []string{"HOME=" + empty, "PATH=" + empty}, none, 0},
+		"Named":   {"a file in the environment has credentials", []string{"GOOGLE_APPLICATION_CREDENTIALS=x"}, none, 1},
+		"Server":  {"a metadata server in the environment has credentials", []string{"GCE_METADATA_HOST=x"}, none, 1},
+		"Default": {"a file at its default path has credentials", []string{"HOME=" + home}, none, 1},
+		"Windows": {"a file at its default path on Windows has credentials", []string{"HOME=" + empty, "APPDATA=" + filepath.Join(home, "roaming")}, none, 1},
+		"Config":  {"a file in gcloud's configuration directory has credentials", []string{"HOME=" + empty, "CLOUDSDK_CONFIG=" + filepath.Join(home, "named")}, none, 1},
+		"Program": {"the program gcloud has credentials", []string{"HOME=" + empty, "PATH=" + filepath.Join(home, "bin")}, none, 1},
+		"Machine": {"a machine of Google has credentials", []string{"HOME=" + empty}, filepath.Join(home, "product"), 1},
+		"Other":   {"a machine of another vendor has no credentials", []string{"HOME=" + empty}, filepath.Join(home, "other"), 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

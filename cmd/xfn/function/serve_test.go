@@ -96,12 +96,12 @@ func TestGoldenSettings(t *testing.T) {
 		env           map[string]string
 		set           func(*function.ServeCmd)
 	}{
-		"Source":          {"the flag for the source", "go-templating-default-source", nil, func(c *function.ServeCmd) { c.DefaultSource = &source }},
-		"SourceVariable":  {"the variable for the source", "go-templating-default-source", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE": source}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }},
+		"Source":          {"the flag sets the source", "go-templating-default-source", nil, func(c *function.ServeCmd) { c.DefaultSource = &source }},
+		"SourceVariable":  {"the variable sets the source", "go-templating-default-source", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE": source}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }},
 		"SourceBoth":      {"the flag takes precedence over the variable", "go-templating-default-source", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE": wrong}, func(c *function.ServeCmd) { c.DefaultSource = &source }},
-		"Options":         {"the flag for the options", "go-templating-default-options", nil, func(c *function.ServeCmd) { c.DefaultOptions, c.Tag = &options, "main" }},
-		"OptionsVariable": {"the variable for the options", "go-templating-default-options", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": options}, func(c *function.ServeCmd) { c.Tag = "main" }},
-		"FeatureGates":    {"the flag for feature gates", "auto-ready-cel", nil, func(c *function.ServeCmd) { c.Name, c.FeatureGates = "auto-ready", &gates }},
+		"Options":         {"the flag sets the options", "go-templating-default-options", nil, func(c *function.ServeCmd) { c.DefaultOptions, c.Tag = &options, "main" }},
+		"OptionsVariable": {"the variable sets the options", "go-templating-default-options", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": options}, func(c *function.ServeCmd) { c.Tag = "main" }},
+		"FeatureGates":    {"the flag sets feature gates", "auto-ready-cel", nil, func(c *function.ServeCmd) { c.Name, c.FeatureGates = "auto-ready", &gates }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -126,17 +126,17 @@ func TestServeSettings(t *testing.T) {
 		set               func(*function.ServeCmd)
 		ttl, err, builtin string
 	}{
-		"TTL":         {"the default TTL", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "main" }, "5m0s", "", "go-templating"},
-		"ReadyTTL":    {"the default TTL of auto-ready", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "v0.7.0" }, "5m0s", "", "auto-ready"},
-		"BadTTL":      {"a TTL that is not a duration", nil, func(c *function.ServeCmd) { c.TTL = text("soon") }, "", `reading --ttl: setting ttl of function-go-templating: expected a duration such as 5m, got "soon"`, "go-templating"},
+		"TTL":         {"the flag sets the default TTL", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "main" }, "5m0s", "", "go-templating"},
+		"ReadyTTL":    {"the flag sets the default TTL of auto-ready", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "v0.7.0" }, "5m0s", "", "auto-ready"},
+		"BadTTL":      {"a TTL that is not a duration is an error", nil, func(c *function.ServeCmd) { c.TTL = text("soon") }, "", `reading --ttl: setting ttl of function-go-templating: expected a duration such as 5m, got "soon"`, "go-templating"},
 		"ReleaseTTL":  {"without a version, a flag that no release has is refused", nil, func(c *function.ServeCmd) { c.TTL = text("5m") }, "", "no release of function-go-templating has --ttl", "go-templating"},
 		"ReleaseVar":  {"without a version, a variable that no release has is ignored", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": "bad"}, func(*function.ServeCmd) {}, "1m0s", "", "go-templating"},
 		"OldTTL":      {"a version without the flag does not start", nil, func(c *function.ServeCmd) { c.TTL, c.Tag = text("5m"), "v0.12.2" }, "", "function-go-templating v0.12.2 has no setting ttl", "go-templating"},
 		"OldVariable": {"a version without the variable ignores it", map[string]string{"FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS": "bad"}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }, "1m0s", "", "go-templating"},
 		"OtherFlag":   {"another builtin does not have the flag", nil, func(c *function.ServeCmd) { c.DefaultSource = text("a") }, "", `reading --default-source: function-auto-ready has no setting "default-source"`, "auto-ready"},
 		"OtherVar":    {"another builtin ignores the variable", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(*function.ServeCmd) {}, "1m0s", "", "auto-ready"},
-		"Gate":        {"an unknown feature gate", nil, func(c *function.ServeCmd) { c.FeatureGates = text("Nope=true") }, "", "reading --feature-gates: setting feature-gates of function-auto-ready: unrecognized feature gate: Nope", "auto-ready"},
-		"Size":        {"a size that is not a number", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { c.Tag = "main" }, "", `FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE must be between 1 and 2047 MiB, got "x"`, "go-templating"},
+		"Gate":        {"an unknown feature gate is an error", nil, func(c *function.ServeCmd) { c.FeatureGates = text("Nope=true") }, "", "reading --feature-gates: setting feature-gates of function-auto-ready: unrecognized feature gate: Nope", "auto-ready"},
+		"Size":        {"a size that is not a number is an error", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { c.Tag = "main" }, "", `FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE must be between 1 and 2047 MiB, got "x"`, "go-templating"},
 		"OldSize":     {"a version without the variable for the size ignores it", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { c.Tag = "v0.12.2" }, "1m0s", "", "go-templating"},
 		"SizeFlag":    {"the flag for the size takes precedence", map[string]string{"FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE": "x"}, func(c *function.ServeCmd) { size := 4; c.MaxMessageSize = &size }, "1m0s", "", "go-templating"},
 	}
