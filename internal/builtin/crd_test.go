@@ -137,11 +137,11 @@ func TestCRD(t *testing.T) {
 // TestCRDRefuses checks inputs that the schemas refuse.
 func TestCRDRefuses(t *testing.T) {
 	cases := map[string]struct{ reason, builtin, input, want string }{
-		"Unknown":  {"an unknown field", "patch-and-transform", "{resources: [{name: a, bas: {}}]}", `unknown field "resources[0].bas"`},
-		"Required": {"a required field that is missing", "patch-and-transform", "{patchSets: [{patches: []}]}", "patchSets[0].name: Required value"},
-		"Enum":     {"a value that is not in the list", "patch-and-transform", "{resources: [{name: a, patches: [{type: Odd}]}]}", `resources[0].patches[0].type: Unsupported value: "Odd"`},
+		"Unknown":  {"an unknown field is rejected", "patch-and-transform", "{resources: [{name: a, bas: {}}]}", `unknown field "resources[0].bas"`},
+		"Required": {"a missing required field is rejected", "patch-and-transform", "{patchSets: [{patches: []}]}", "patchSets[0].name: Required value"},
+		"Enum":     {"a value that is not in the list is rejected", "patch-and-transform", "{resources: [{name: a, patches: [{type: Odd}]}]}", `resources[0].patches[0].type: Unsupported value: "Odd"`},
 		"Inline":   {"a field of an embedded type has the type of this field", "patch-and-transform", "{resources: [{name: a, patches: [{transforms: 1}]}]}", "resources[0].patches[0].transforms: Invalid value"},
-		"Type":     {"a value of another type", "auto-ready", "{ttl: 5}", "ttl: Invalid value"},
+		"Type":     {"a value of another type is rejected", "auto-ready", "{ttl: 5}", "ttl: Invalid value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
