@@ -133,11 +133,11 @@ func TestFaults(t *testing.T) {
 		fault  http.HandlerFunc
 		stays  bool
 	}{
-		"Busy":      {"a transient 503", remotetest.Status(503), false},
-		"Reset":     {"a transient connection reset", remotetest.Reset, false},
-		"Down":      {"a permanent 500", remotetest.Status(500), true},
-		"Forbidden": {"a permanent 403", remotetest.Status(403), true},
-		"Resets":    {"permanent connection resets", remotetest.Reset, true},
+		"Busy":      {"a transient 503 does not stop a push", remotetest.Status(503), false},
+		"Reset":     {"a transient connection reset does not stop a push", remotetest.Reset, false},
+		"Down":      {"a permanent 500 leaves the tag at the old package", remotetest.Status(500), true},
+		"Forbidden": {"a permanent 403 leaves the tag at the old package", remotetest.Status(403), true},
+		"Resets":    {"permanent connection resets leave the tag at the old package", remotetest.Reset, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
