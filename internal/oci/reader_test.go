@@ -129,11 +129,11 @@ func TestCopyVerified(t *testing.T) {
 		dst     io.Writer
 		want    string
 	}{
-		{"more content than the descriptor says", t.Context(), io.MultiReader(bytes.NewReader(data), strings.NewReader("more")), io.Discard, "is longer than its descriptor says"},
-		{"less content than the descriptor says", t.Context(), bytes.NewReader(data[:5<<20]), io.Discard, "is 1048576 bytes shorter than its descriptor says"},
-		{"a broken connection", t.Context(), io.MultiReader(bytes.NewReader(data[:3<<20]), iotest.ErrReader(broken)), io.Discard, "broken"},
-		{"a full disk", t.Context(), bytes.NewReader(data), full, "full"},
-		{"an interrupt", ended, bytes.NewReader(data), io.Discard, "broken"},
+		{"more content than the descriptor says is an error", t.Context(), io.MultiReader(bytes.NewReader(data), strings.NewReader("more")), io.Discard, "is longer than its descriptor says"},
+		{"less content than the descriptor says is an error", t.Context(), bytes.NewReader(data[:5<<20]), io.Discard, "is 1048576 bytes shorter than its descriptor says"},
+		{"a broken connection is an error", t.Context(), io.MultiReader(bytes.NewReader(data[:3<<20]), iotest.ErrReader(broken)), io.Discard, "broken"},
+		{"a full disk is an error", t.Context(), bytes.NewReader(data), full, "full"},
+		{"an interrupt is an error", ended, bytes.NewReader(data), io.Discard, "broken"},
 	} {
 		r, err := oci.Verify(io.NopCloser(tc.content), digest, int64(len(data)))
 		e2e.NoError(t, err)
