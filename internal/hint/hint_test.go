@@ -66,10 +66,10 @@ func TestSpell(t *testing.T) {
 
 func TestAn(t *testing.T) {
 	for _, tc := range []struct{ reason, noun, want string }{
-		{"a kind with a vowel", "Ingress", "an Ingress"},
-		{"a kind with a consonant", "Deployment", "a Deployment"},
-		{"a vowel that is pronounced as a consonant", "Usage", "a Usage"},
-		{"no noun", "", "a "},
+		{"a kind that begins with a vowel has the article an", "Ingress", "an Ingress"},
+		{"a kind that begins with a consonant has the article a", "Deployment", "a Deployment"},
+		{"a vowel that is pronounced as a consonant has the article a", "Usage", "a Usage"},
+		{"without a noun, the article is a", "", "a "},
 	} {
 		e2e.Equal(t, tc.reason, tc.want, hint.An(tc.noun))
 	}
