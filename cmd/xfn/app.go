@@ -127,7 +127,10 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 		code, err := passOn(ctx, command, args[1:], stdin, stdout, stderr)
 		return max(code, report(term, name, err))
 	}
-	args = arguments(args[1:])
+	args, err := expandHome(arguments(args[1:]))
+	if err != nil {
+		return report(term, name, err)
+	}
 	term.RedactValues(args)
 	parser, err := kong.New(grammar(cli, args),
 		kong.Name(name),

@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
@@ -14,11 +17,34 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
+// inHome matches a word, or a flag and its value, with a path in the home directory.
+var inHome = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--[^=]+=|-[^-])?~/`) })
+
+// expandHome returns args with the home directory instead of ~, which a shell replaces only at the
+// beginning of a word without quotes. The crossplane CLI does the same for paths. The working directory
+// may have a directory ~.
+func expandHome(args []string) ([]string, error) {
+	if _, err := os.Stat("~"); err == nil || strings.HasPrefix(args[0], "__") {
+		return args, nil
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		at := inHome().FindStringIndex(arg)
+		if at == nil {
+			continue
+		}
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("replacing ~ in %q: %w", arg, err), "write the path without ~")}
+		}
+		args[i] = arg[:at[1]-len("~/")] + filepath.Join(home, arg[at[1]:])
+	}
+	return args, nil
+}
+
 // checkWords returns an error for an argument that begins with a typographic dash or is in typographic
-// quotation marks, as in text from a web page. It also returns an error for an argument that begins
-// with ~, which shells replace by the home directory only at the beginning of a word without quotes.
-// The argument may be a file. Hidden commands such as __complete get the words of a shell as they are
-// typed.
+// quotation marks, as in text from a web page. The argument may be a file. Hidden commands such as
+// __complete get the words of a shell as they are typed.
 func checkWords(args []string) error {
 	if strings.HasPrefix(args[0], "__") {
 		return nil
@@ -41,10 +67,6 @@ func checkWords(args []string) error {
 			mark, _ := utf8.DecodeRuneInString(path)
 			err := fmt.Errorf(`%q begins with the quotation mark %c (%U), not with "`, path, mark, mark)
 			return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf(`write %s"%s"`, flag, strings.Trim(path, quotationMarks)))}
-		}
-		if _, err := os.Stat("~"); strings.HasPrefix(path, "~/") && err != nil {
-			err := fmt.Errorf("there is no directory ~ for %q: the shell replaces ~ only at the beginning of a word, and not in quotes", arg)
-			return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf(`write %s"$HOME/%s"`, flag, path[2:]))}
 		}
 	}
 	return nil
