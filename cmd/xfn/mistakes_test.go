@@ -282,7 +282,7 @@ func TestEmptyValues(t *testing.T) {
 		{"another name of a command has the same rule", []string{"composition", "render", ""}, "the argument <xr> is empty"},
 		{"a flag is a file", []string{"xpkg", "keygen", "-o", ""}, "the value of --output is empty\n" + leave},
 		{"a required flag cannot be left out", []string{"diff", "c.yaml", "-o", ""}, "the value of --observed is empty\nhint: set the variable"},
-		{"one of several values is empty", []string{"render", "a", "b", "-s", "c", "-s", ""}, "the value of --required-schemas is empty"},
+		{"one of several values is empty", []string{"xpkg", "push", "a", "--tag=v1", "--tag", ""}, "the value of --tag is empty"},
 		{"a list with commas is empty", []string{"xpkg", "build", "--platform="}, "the value of --platform is empty"},
 		{"a file that the parser reads has no name", []string{"render", "a", "b", "--ca-file", ""}, "the value of --ca-file is empty\n" + leave},
 		{"a value out of a list is not empty", []string{"render", "a", "b", "--format="}, "the value of --format is empty\n" + leave},
@@ -296,7 +296,7 @@ func TestEmptyValues(t *testing.T) {
 		},
 		{
 			"flags of the crossplane CLI for a render may be empty",
-			[]string{"render", "none", "a", "b", "-o", "", "-e=", "-s", "", "--extra-resources=", "--xrd=", "--function-credentials=", "-a", "", "--cache-dir="},
+			[]string{"render", "none", "a", "b", "-o", "", "-e=", "-s", "c", "-s", "", "--extra-resources=", "--xrd=", "--function-credentials=", "-a", "", "--cache-dir="},
 			`loading the composite resource: reading "none": no such file`,
 		},
 		{"flags of the crossplane CLI for a push may be empty", []string{"xpkg", "push", "-f", "", "-a", "", "registry.example.org/a/b:v1"}, "the current directory has no .xpkg file"},

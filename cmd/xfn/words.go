@@ -123,8 +123,8 @@ func emptyWord(kctx *kong.Context) error {
 
 // emptyValue returns an error if an argument, or the value of a flag, is empty. A hidden flag and the
 // arguments of commands with the tag "model", such as a word that a shell completes, may be empty. An
-// empty flag with the tag "empty" counts as not set: most of these flags are flags of the crossplane
-// CLI, to which scripts pass variables that may be empty.
+// empty flag with the tag "empty" counts as not set, and an empty value in its list is left out: most of
+// these flags are flags of the crossplane CLI, to which scripts pass variables that may be empty.
 func emptyValue(kctx *kong.Context) error {
 	if node := kctx.Selected(); node == nil || node.Tag.Has("model") {
 		return nil
@@ -147,8 +147,9 @@ func emptyValue(kctx *kong.Context) error {
 			}
 		case []string:
 			switch {
-			case allowed && strings.Join(v, "") == "":
-				value.Target.SetZero()
+			case allowed:
+				v = slices.DeleteFunc(slices.Clone(v), func(s string) bool { return s == "" })
+				value.Target.Set(reflect.ValueOf(v).Convert(value.Target.Type()))
 			case len(v) == 0 || slices.Contains(v, ""):
 				return isEmpty(name, optional)
 			}
