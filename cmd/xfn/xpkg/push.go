@@ -161,12 +161,13 @@ func onlyPackage(next string) (string, error) {
 	}
 }
 
-// splitFiles splits a list at its commas, unless a file has that name.
+// splitFiles splits a list at its commas as the crossplane CLI does, unless a file has that name. A comma
+// at the end is ignored, and \, is a comma in a name.
 func splitFiles(flag string) []string {
 	if _, err := os.Stat(flag); err == nil {
 		return []string{flag}
 	}
-	paths := strings.Split(flag, ",")
+	paths := kong.SplitEscaped(flag, ',')
 	for i, p := range paths {
 		paths[i] = strings.TrimSpace(p)
 	}
