@@ -24,17 +24,17 @@ import (
 type GetCRDsCmd struct {
 	Sources []string `arg:"" help:"Package files, references, YAML files or folders, or - for standard input; separated by commas or as several arguments."`
 
-	OutputDir    string `short:"o" default:"." placeholder:"DIR" help:"Directory to write to, or - for one stream on standard output. Default: the current directory."`
-	Flat         bool   `help:"Write NAME.yaml instead of GROUP/VERSION/KIND.yaml."`
-	JSONSchema   bool   `name:"json-schema" help:"Write a JSON Schema for each version, as editors use it."`
-	Dependencies string `enum:"none,configurations,all" default:"configurations" help:"Packages whose dependencies are read, too: ${enum}. Package metadata in a file counts as a Configuration. Default: ${default}."`
+	OutputDir       string `short:"o" default:"." placeholder:"DIR" help:"Directory to write to, or - for one stream on standard output. Default: the current directory."`
+	Flat            bool   `help:"Write NAME.yaml instead of GROUP/VERSION/KIND.yaml."`
+	JSONSchema      bool   `name:"json-schema" help:"Write a JSON Schema for each version, as editors use it."`
+	Dependencies    string `enum:"none,configurations,all" default:"configurations" help:"Packages whose dependencies are read, too: ${enum}. Package metadata in a file counts as a Configuration. Default: ${default}."`
+	CrossplaneImage string `empty:"" placeholder:"IMAGE" help:"Also write the CRDs in this image of Crossplane."`
 
 	// These flags of the crossplane CLI for its cache have no effect.
-	CacheDir        string `hidden:""`
-	CleanCache      bool   `hidden:""`
-	CrossplaneImage string `hidden:""`
-	NoCache         bool   `hidden:""`
-	UpdateCache     bool   `hidden:""`
+	CacheDir    string `hidden:""`
+	CleanCache  bool   `hidden:""`
+	NoCache     bool   `hidden:""`
+	UpdateCache bool   `hidden:""`
 	registryFlags
 }
 
@@ -55,6 +55,9 @@ func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	var sources []string
 	for _, s := range c.Sources {
 		sources = append(sources, strings.Split(s, ",")...)
+	}
+	if c.CrossplaneImage != "" {
+		sources = append(sources, c.CrossplaneImage)
 	}
 	all, err := inspect.CollectCRDs(ctx, sources, inspect.CRDOptions{
 		Files: manifest.Reader{Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -109,6 +111,31 @@ func TestCollectCRDsTwice(t *testing.T) {
 func TestCollectCRDsStdin(t *testing.T) {
 	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crdText("as"))}
 	e2e.Equal(t, "the CRD on stdin is found", 1, len(e2e.Must(inspect.CollectCRDs(t.Context(), []string{"-"}, inspect.CRDOptions{Files: r}))(t)))
+}
+
+// An image that is not a package has CRDs in folders named crds, as the image of Crossplane does. The
+// files that are read are those that crossplane xpkg get-crds v2.5 reads.
+func TestCollectCRDsImage(t *testing.T) {
+	host := remotetest.Serve(t, remotetest.Handler())
+	layer := func(files map[string][]byte) v1.Layer { return e2e.Must(remotetest.Layer(files))(t) }
+	for at, layers := range map[string][]v1.Layer{
+		"crossplane:v2": {layer(map[string][]byte{
+			"crds/a.yaml": []byte(crdText("olds")), "crds/c.yml": []byte(crdText("shorts")), "d.yaml": []byte(crdText("tops")), "xcrds/e.yaml": []byte(crdText("others")),
+			"opt/crds/sub/b.yaml": []byte(crdText("bs") + "\n---\n{apiVersion: v1, kind: ConfigMap}\n---\n{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: a.example.org/b:v1}}\n---\n" + crdText("cs")),
+		}), layer(map[string][]byte{"crds/a.yaml": []byte(crdText("as"))})},
+		"plain:v1":  {layer(map[string][]byte{"crds.yaml": []byte(crdText("as"))})},
+		"broken:v1": {layer(map[string][]byte{"crds/a.yaml": []byte("a: b: c")})},
+		"large:v1":  {layer(map[string][]byte{"crds/a.yaml": make([]byte, 64<<20)})},
+	} {
+		e2e.NoError(t, ggcr.Write(e2e.Must(remote.ParseTag("acme/"+at, host))(t), remotetest.Image(t, v1.Config{}, layers...)))
+	}
+	collect := func(at string) ([]inspect.CRD, error) {
+		return inspect.CollectCRDs(t.Context(), []string{host + "/acme/" + at}, inspect.CRDOptions{})
+	}
+	e2e.Equal(t, "CRDs of the image", []string{"as.example.org", "bs.example.org", "cs.example.org"}, names(e2e.Must(collect("crossplane:v2"))(t)))
+	e2e.ErrorHas(t, "an image without CRDs", e2e.Err(collect("plain:v1")), "the image is not a package")
+	e2e.ErrorHas(t, "an image with broken CRDs", e2e.Err(collect("broken:v1")), "acme/broken:v1:/crds/a.yaml:1: mapping values")
+	e2e.ErrorHas(t, "an image with large CRDs", e2e.Err(collect("large:v1")), "the files in folders named crds are larger than 64 MiB")
 }
 
 // With Offline set, no registry is asked, and a source in a registry is an error.
