@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
@@ -59,14 +60,21 @@ func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	if c.CrossplaneImage != "" {
 		sources = append(sources, c.CrossplaneImage)
 	}
+	packages := false
 	all, err := inspect.CollectCRDs(ctx, sources, inspect.CRDOptions{
 		Files: manifest.Reader{Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,
 		Follow: inspect.Follow(c.Dependencies), Progress: term.Progress,
+		Visit: func(_ manifest.Document, obj map[string]any) {
+			group, _, _ := strings.Cut(fieldpath.Text(obj, "apiVersion"), "/")
+			packages = packages || group == "pkg.crossplane.io" || group == "meta.pkg.crossplane.io"
+		},
 	})
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && packages {
+		term.Warn(strings.Join(sources, ", ") + ": the packages that are read have no CRDs, XRDs or MRDs")
+	} else if len(all) == 0 {
 		err := fmt.Errorf("%s: found neither CRDs, XRDs or MRDs nor packages that have them", strings.Join(sources, ", "))
 		return hint.Wrap(err, "name the files or folders of definitions, package files, references of packages, or a crossplane.yaml")
 	}
