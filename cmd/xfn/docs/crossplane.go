@@ -87,7 +87,8 @@ var otherCommands = []string{
 	"dependency update-cache --keep-packages", "dependency clean-cache --git-token", "dependency clean-cache --git-username",
 }
 
-// PassedOn returns the command of the crossplane CLI that args name, if xfn passes it on, or "".
+// PassedOn returns the command of the crossplane CLI that args name, if xfn passes it on, or "". It also
+// returns a group whose commands are all passed on, such as "config".
 func PassedOn(args []string) string {
 	words := slices.Clone(args)
 	if i := slices.Index(words, "--config"); i >= 0 {
@@ -107,6 +108,11 @@ func PassedOn(args []string) string {
 		if strings.HasPrefix(named, path+" ") {
 			return path
 		}
+	}
+	isOther := func(c cliCommand) bool { return !strings.HasPrefix(c.path, named) }
+	group := slices.DeleteFunc(slices.Clone(crossplaneCommands), isOther)
+	if len(words) == 1 && len(group) > 0 && !slices.ContainsFunc(group, func(c cliCommand) bool { return c.status != passedOn }) {
+		return words[0]
 	}
 	return ""
 }

@@ -15,6 +15,8 @@ func TestPassedOn(t *testing.T) {
 		"flags may be before, in and after a command":        {"--verbose xpkg --x install function a", "xpkg install"},
 		"the older name of a command is passed on":           {"beta trace a/b", "beta trace"},
 		"help for a command that is passed on":               {"help resource trace", "resource trace"},
+		"a group is passed on if xfn has no command of it":   {"config --help", "config"},
+		"a group with a command of xfn is not passed on":     {"resource --help", ""},
 		"a command of xfn is not passed on":                  {"xpkg build", ""},
 		"an older name of a command of xfn is not passed on": {"beta convert composition-environment a", ""},
 		"an argument of a command of xfn is not a command":   {"render cluster top", ""},
