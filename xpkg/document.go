@@ -64,6 +64,10 @@ func documents(path string, data []byte) ([]manifest.Document, Problems) {
 	if bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe")) {
 		return nil, Problems{{Rule: "syntax", Refused: true, Path: path, Line: 1, Text: "the file is UTF-16, and not UTF-8", Hint: "save it as UTF-8"}}
 	}
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		// YAML readers of Kubernetes and the crossplane CLI add a newline, which is then a part of a block scalar.
+		data = append(slices.Clip(data), '\n')
+	}
 	docs, err := manifest.Split(path, data)
 	if err != nil {
 		return nil, Problems{problem("syntax", manifest.Document{Path: path}, err)}

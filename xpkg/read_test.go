@@ -76,6 +76,29 @@ func TestReadEncodesLast(t *testing.T) {
 	}
 }
 
+// A block scalar at the end of a file without a final newline ends with a newline, as crossplane xpkg build
+// v2.5 writes it.
+func TestReadLastLine(t *testing.T) {
+	const head = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata:\n  name: a\nspec:\n" +
+		"  compositeTypeRef: {apiVersion: a/v1, kind: A}\n  mode: Pipeline\n  pipeline:\n  - step: a\n    functionRef: {name: f}\n    input:\n      a: "
+	for text, want := range map[string]string{
+		"|\n        b":             "|\n        b\n",
+		"|\n        b\n":           "|\n        b\n",
+		"|+\n        b":            "|\n        b\n",
+		"|-\n        b":            "b\n",
+		">\n        b\n        c":  "|\n        b c\n",
+		"|\r\n        b\r\n      ": "|\n        b\n",
+		"b":                        "b\n",
+		"\"b\n        c\"":         "b c\n",
+	} {
+		dir := t.TempDir()
+		e2e.WriteFile(t, filepath.Join(dir, "a.yaml"), head+text)
+		e2e.WriteFile(t, filepath.Join(dir, "crossplane.yaml"), "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: a}\nspec: {}")
+		pkg := e2e.Must(readDir(t, dir, xpkg.ReadOptions{Lint: xpkg.Warn}))(t)
+		e2e.Has(t, fmt.Sprintf("package.yaml for %q", text), string(pkg.YAML), "    input:\n      a: "+want)
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason string
