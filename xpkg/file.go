@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
@@ -39,13 +41,18 @@ func (f *File) Close() error { return f.file.Close() }
 
 // Open opens an .xpkg file that WriteFile or the crossplane CLI wrote. It restores the
 // annotations of layers from the labels of the image config, because files of the CLI
-// lack them. A file without a package is an error. Errors name the file.
+// lack them. Layers without compression, as docker save writes them, are compressed as the
+// CLI does, because the labels have the digests of such layers. A file without a package is
+// an error. Errors name the file.
 func Open(ctx context.Context, path string) (*File, error) {
 	f, err := OpenImage(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if err := Check(ctx, f.Artifact); err != nil {
+	if err = f.compress(ctx); err == nil {
+		err = Check(ctx, f.Artifact)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
 	}
 	return f, nil
@@ -65,6 +72,51 @@ func OpenImage(ctx context.Context, path string) (*File, error) {
 		}
 	}
 	return &File{Artifact: a, Unproven: f.Docker, file: f}, nil
+}
+
+// compress compresses the layers of an image, if its config has labels of layers.
+func (f *File) compress(ctx context.Context) error {
+	img, ok := f.Artifact.(v1.Image)
+	if !ok {
+		return nil
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return fmt.Errorf("reading the image config: %w", err)
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return fmt.Errorf("reading the image's manifest: %w", err)
+	}
+	p, err := oci.PartsOf(img)
+	if err != nil {
+		return err
+	}
+	isPlain := func(d v1.Descriptor) bool { return d.MediaType == types.OCIUncompressedLayer }
+	isMark := func(label string) bool { return strings.HasPrefix(label, Annotation+":") }
+	if !slices.ContainsFunc(p.Descriptors, isPlain) || !slices.ContainsFunc(slices.Collect(maps.Keys(config.Config.Labels)), isMark) {
+		return nil
+	}
+	layers, descs := slices.Clone(p.Layers), slices.Clone(p.Descriptors)
+	for i, d := range p.Descriptors {
+		if !isPlain(d) {
+			continue
+		}
+		if layers[i], err = oci.Gzipped(ctx, layers[i]); err != nil {
+			return err
+		}
+		if descs[i], err = oci.Describe(layers[i]); err != nil {
+			return err
+		}
+		descs[i].Annotations = d.Annotations
+	}
+	if img, err = oci.Assemble(p.Config, descs, layers...); err == nil {
+		img, err = AnnotateLayers(img)
+	}
+	if err == nil {
+		f.Artifact, err = oci.Annotate(img, m.Annotations)
+	}
+	return err
 }
 
 // Check returns an error unless each image of a contains a package.yaml.

@@ -2,10 +2,17 @@ package xpkg_test
 
 import (
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -32,6 +39,28 @@ func TestGoldenFiles(t *testing.T) {
 			again := e2e.Open(xpkg.Open(t.Context(), writeFile(t, img)))(t).Artifact.(v1.Image)
 			e2e.Equal(t, "a written package has the manifest of the opened one", got, manifestOf(t, again))
 		})
+	}
+}
+
+// Open of an image that docker save wrote, without compression, also returns the image that the crossplane
+// CLI pushes: its layers have the digests in the labels of the config.
+func TestGoldenSavedImage(t *testing.T) {
+	img := e2e.Open(xpkg.Open(t.Context(), filepath.Join(goldenPush, "single-examples", "in", "a.xpkg")))(t).Artifact.(v1.Image)
+	unpacked := empty.Image
+	for _, l := range e2e.Must(img.Layers())(t) {
+		tar := e2e.Must(io.ReadAll(e2e.Must(l.Uncompressed())(t)))(t)
+		unpacked = e2e.Must(mutate.AppendLayers(unpacked, static.NewLayer(tar, types.OCIUncompressedLayer)))(t)
+	}
+	unpacked = e2e.Must(mutate.ConfigFile(unpacked, configOf(t, img)))(t)
+	archive := filepath.Join(t.TempDir(), "saved.tar")
+	e2e.NoError(t, tarball.WriteToFile(archive, name.MustParseReference("example.org/acme/a:v1"), unpacked))
+	layout := writeFile(t, mutate.ConfigMediaType(mutate.MediaType(unpacked, types.OCIManifestSchema1), types.OCIConfigJSON))
+	for reason, path := range map[string]string{"a Docker archive": archive, "an OCI layout": layout} {
+		saved := manifestOf(t, e2e.Open(xpkg.OpenImage(t.Context(), path))(t).Artifact.(v1.Image))
+		e2e.Equal(t, reason+": the media type in the file", types.OCIUncompressedLayer, saved.Layers[0].MediaType)
+		opened := e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact.(v1.Image)
+		e2e.NoError(t, validate.Image(opened))
+		e2e.Equal(t, reason, manifestOf(t, img), manifestOf(t, opened))
 	}
 }
 

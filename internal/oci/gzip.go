@@ -3,9 +3,12 @@ package oci
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"runtime"
@@ -63,6 +66,39 @@ func (c *Compressor) Close() error { return c.zip.Close() }
 // Blob describes the compressed layer. It may be called after Close.
 func (c *Compressor) Blob() Blob {
 	return Blob{Digest: sum(c.stored.sum), Size: c.stored.size, DiffID: sum(c.plain), MediaType: types.OCILayer}
+}
+
+// Gzipped returns a layer whose stored bytes are the tar, compressed as the crossplane CLI compresses it.
+// So it has the digest of the layer of that CLI. Each reading compresses the tar again.
+func Gzipped(ctx context.Context, l v1.Layer) (v1.Layer, error) {
+	open := func() (io.ReadCloser, error) {
+		tar, err := l.Uncompressed()
+		if err != nil {
+			return nil, err
+		}
+		out, in := io.Pipe()
+		go func() {
+			zip, err := gzip.NewWriterLevel(in, gzip.BestSpeed) // The bytes of other packages differ.
+			if err == nil {
+				_, err = io.Copy(zip, Reader(ctx, tar))
+				err = errors.Join(err, zip.Close(), tar.Close())
+			}
+			in.CloseWithError(err)
+		}()
+		return out, nil
+	}
+	rc, err := open()
+	if err != nil {
+		return nil, err
+	}
+	b := Blob{MediaType: types.OCILayer}
+	if b.Digest, b.Size, err = v1.SHA256(rc); err != nil {
+		return nil, fmt.Errorf("compressing a layer: %w", err)
+	}
+	if b.DiffID, err = l.DiffID(); err != nil {
+		return nil, err
+	}
+	return Stored(open, b)
 }
 
 // A counter hashes and counts the bytes that it writes to dst.
