@@ -3,6 +3,7 @@ package function
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 )
@@ -47,9 +48,20 @@ type FatalError struct {
 	Message string
 }
 
-// Error names the step and includes the message.
+// Error names the step and includes the message, without the middle of a long message.
 func (e *FatalError) Error() string {
-	return fmt.Sprintf("pipeline step %q returned a fatal result: %s", e.Step, e.Message)
+	return fmt.Sprintf("pipeline step %q returned a fatal result: %s", e.Step, shorten(e.Message))
+}
+
+// shorten leaves out the middle of a text of more than 8 KiB. A template that includes itself a
+// thousand times fails with a text of 80 KiB.
+func shorten(text string) string {
+	const most, end = 8 << 10, 2 << 10
+	if len(text) <= most {
+		return text
+	}
+	short := fmt.Sprintf("%s... (%d bytes) ...%s", text[:end], len(text)-2*end, text[len(text)-end:])
+	return strings.ToValidUTF8(short, "") // without the halves of characters
 }
 
 type stepKey struct{}

@@ -3,6 +3,7 @@ package function_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -42,4 +43,21 @@ func TestMux(t *testing.T) {
 
 func TestStepOfAPlainContext(t *testing.T) {
 	e2e.Equal(t, "a context without a step has an empty step name", "", function.Step(t.Context()))
+}
+
+func TestFatalError(t *testing.T) {
+	long := strings.Repeat("a", 4<<10) + strings.Repeat("é", 4<<10)
+	cases := map[string]struct{ reason, message, want string }{
+		"Short": {"a message of 8 KiB is complete", long[:8<<10], long[:8<<10]},
+		"Long": {
+			"the middle of a longer message is left out", long + "b",
+			strings.Repeat("a", 2<<10) + "... (8193 bytes) ..." + strings.Repeat("é", 1<<10-1) + "b",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := &function.FatalError{Step: "make", Message: tc.message}
+			e2e.Equal(t, tc.reason, `pipeline step "make" returned a fatal result: `+tc.want, err.Error())
+		})
+	}
 }

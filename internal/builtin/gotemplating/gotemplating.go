@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -190,17 +189,7 @@ const maxMessage = 512 << 10
 // message returns err with a text that a protobuf message can contain: of limited
 // length and in valid UTF-8.
 func message(err error) error {
-	return errors.New(strings.ToValidUTF8(clip(shorten(err.Error())), "\uFFFD"))
-}
-
-// shorten leaves out the middle of the calls in an error of deeply nested includes.
-func shorten(text string) string {
-	const call, ends, most = ": error calling " + includeFunction + ": ", 2, 8
-	calls := strings.Split(text, call)
-	if more := len(calls) - 2*ends; more > most {
-		calls = slices.Replace(calls, ends, ends+more, fmt.Sprintf("(%d more)", more))
-	}
-	return strings.Join(calls, call)
+	return errors.New(strings.ToValidUTF8(clip(err.Error()), "\uFFFD"))
 }
 
 func clip(text string) string {

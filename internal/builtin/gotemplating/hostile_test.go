@@ -152,9 +152,11 @@ func TestHostileUsual(t *testing.T) {
 			want:     `template: manifests:1:28: executing "a" at <{{template "a" .}}>: exceeded maximum template depth (100000)`,
 		},
 		"Include": {
-			reason:   "the error of a thousand includes leaves out most of them",
+			reason:   "each nested include wraps the error once",
 			template: `{{ define "x" }}{{ include "x" . }}{{ end }}{{ include "x" . }}`,
-			want:     `: error calling include: (999 more): error calling include: template: manifests:1:19: executing "x" at <include "x" .>: error calling include: rendering template has a nested reference name: x: unable to execute template`,
+			want: `cannot execute template: template: manifests:1:47: executing "manifests" at <include "x" .>` +
+				strings.Repeat(`: error calling include: template: manifests:1:19: executing "x" at <include "x" .>`, 1001) +
+				`: error calling include: rendering template has a nested reference name: x: unable to execute template`,
 		},
 		"Value": {reason: "the size of a single value is limited", template: `{{ repeat 269000000 "x" }}`, want: "the call would allocate more than 256 MiB"},
 	}
