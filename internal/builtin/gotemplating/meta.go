@@ -141,9 +141,10 @@ func (c *change) context(d *unstructured.Unstructured) error {
 
 // requestContext returns the value in the context with which the value of a document is
 // merged. It is nil if the request has no context, because the real function merges into
-// the request's context. Otherwise it has the changes of earlier documents.
+// the request's context. An empty context is none, because gRPC does not distinguish them.
+// Otherwise the value has the changes of earlier documents.
 func (c *change) requestContext(key string) *structpb.Value {
-	if c.req.GetContext().GetFields() == nil {
+	if len(c.req.GetContext().GetFields()) == 0 {
 		return nil
 	}
 	return c.rsp.GetContext().GetFields()[key]

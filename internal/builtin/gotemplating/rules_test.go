@@ -356,14 +356,14 @@ data: {m: {b: 2}}`),
 			want: `{context: {k: 1, m: {b: 2}}, desired: {composite: {resource: {}}}}`,
 		},
 		"ContextEmpty": {
-			reason: "an empty context of the request is a context",
+			reason: "an empty context of the request is none, as over gRPC",
 			request: `context: {}
 ` + text(metaAPI+`kind: Context
 data: {m: {a: 1}}
 ---
 `+metaAPI+`kind: Context
 data: {m: {b: 2}}`),
-			want: `{context: {m: {a: 1, b: 2}}, desired: {composite: {resource: {}}}}`,
+			want: `{context: {m: {b: 2}}, desired: {composite: {resource: {}}}}`,
 		},
 		"Namespaced": {
 			reason: "a namespace needs a name, and a newer version of Crossplane",
