@@ -145,11 +145,11 @@ type SequencerInput struct {
 	// resource.
 	ResetCompositeReadiness bool `json:"resetCompositeReadiness,omitempty"`
 	// Rules are applied in order.
-	Rules []Rule `json:"rules,omitempty"`
+	Rules []SequencingRule `json:"rules,omitempty"`
 }
 
-// A Rule is a sequence of resources.
-type Rule struct {
+// A SequencingRule is a sequence of resources.
+type SequencingRule struct {
 	// Sequence has names of composed resources, or regular expressions that match them. A
 	// regular expression that neither begins with ^ nor ends with $ gets both.
 	Sequence []string `json:"sequence,omitempty"`

@@ -69,7 +69,7 @@ func (s *sequencing) state(resources map[string]*fnv1.Resource) *fnv1.State {
 	return &fnv1.State{Composite: s.composite, Resources: resources}
 }
 
-func (s *sequencing) apply(ctx context.Context, rule *Rule) error {
+func (s *sequencing) apply(ctx context.Context, rule *SequencingRule) error {
 	if rule.CreateOnly && rule.DeleteOnly {
 		return fmt.Errorf("rule for sequence %v cannot have both deleteOnly and createOnly set to true", rule.Sequence)
 	}
@@ -101,7 +101,7 @@ func (s *sequencing) apply(ctx context.Context, rule *Rule) error {
 
 // holds returns the result of a rule's condition. The condition sees the desired state of
 // the request, which still has the resources that earlier rules removed.
-func (s *sequencing) holds(ctx context.Context, rule *Rule) (bool, error) {
+func (s *sequencing) holds(ctx context.Context, rule *SequencingRule) (bool, error) {
 	if rule.Condition == "" {
 		return true, nil
 	}

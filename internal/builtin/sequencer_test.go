@@ -81,7 +81,7 @@ func TestSequencerVersions(t *testing.T) {
 		"UsageUses":  {"before v0.5.0, a Usage uses the resource before it", "v0.4.0", "{enableDeletionSequencing: true, rules: [{sequence: [a, u]}]}", "u-a-usage"},
 		"UsageNot":   {"since v0.5.0, a Usage uses no resource", "v0.5.0", "{enableDeletionSequencing: true, rules: [{sequence: [a, u]}]}", "a,b,u"},
 		"NoTTL":      {"cacheTTL is unknown before v0.6.0", "v0.5.0", "{cacheTTL: 1m}", `unknown name "cacheTTL"`},
-		"NoRule":     {"a condition is unknown before v0.6.0", "v0.5.0", "{rules: [{condition: x}]}", `unknown name "condition"`},
+		"NoRule":     {"a condition is unknown before v0.6.0", "v0.5.0", "{rules: [{condition: x}]}", `v1beta1.SequencingRule: unknown name "condition"`},
 		"Condition":  {"v0.6.0 has conditions", "v0.6.0", "{rules: [{sequence: [a], condition: 'false'}]}", "Skipping sequence [a]"},
 		"CreateOnly": {"no release has createOnly", "", "{rules: [{createOnly: true}]}", `unknown name "createOnly"`},
 		"Branch":     {"createOnly creates no usages", "main", "{enableDeletionSequencing: true, rules: [{sequence: [a, b], createOnly: true}]}", "a,b,u"},

@@ -59,7 +59,7 @@ func (r *runner) defaultParts(ctx context.Context) (all parts, err error) {
 	case dir == "":
 		return nil, errors.New("source is required")
 	case !r.AnyFolder:
-		return r.files(ctx, &fileSystem{DirPath: dir})
+		return r.files(ctx, &TemplateSourceFileSystem{DirPath: dir})
 	case hidden(filepath.Base(filepath.FromSlash(dir))):
 		return nil, nil
 	default:
@@ -79,7 +79,7 @@ func readPath(ctx context.Context, dir string) (parts, error) {
 	return readTree(ctx, dir, ".", dir)
 }
 
-func (i *inline) parts() (parts, error) {
+func (i *TemplateSourceInline) parts() (parts, error) {
 	switch {
 	case i == nil || i.Template == "" && len(i.Templates) == 0:
 		return nil, errors.New("inline.template or inline.templates should be provided")
@@ -96,7 +96,7 @@ func (i *inline) parts() (parts, error) {
 	return all, nil
 }
 
-func (e *environment) parts(in *structpb.Struct) (parts, error) {
+func (e *TemplateSourceEnvironment) parts(in *structpb.Struct) (parts, error) {
 	if e == nil || e.Key == "" {
 		return nil, errors.New("environment.key should be provided")
 	}
@@ -115,7 +115,7 @@ func (e *environment) parts(in *structpb.Struct) (parts, error) {
 }
 
 // files returns the files at f.DirPath, in the first folder that contains this path.
-func (r *runner) files(ctx context.Context, f *fileSystem) (parts, error) {
+func (r *runner) files(ctx context.Context, f *TemplateSourceFileSystem) (parts, error) {
 	if f == nil || f.DirPath == "" {
 		return nil, errors.New("fileSystem.dirPath should be provided")
 	}

@@ -28,6 +28,8 @@ func TestVersions(t *testing.T) {
 		"ReleaseFunction":   {"a release has no function getComposedConnectionDetails", "v0.12.2", connection, "60s", noFunction},
 		"BranchFunction":    {"the main branch has the function getComposedConnectionDetails", "main", connection, "60s", ""},
 		"ReleaseAnnotation": {"a release ignores the annotation for the time to live", "v0.12.2", annotated, "60s", ""},
+		"Nested":            {"the error for a field of an object names the object's type", "v0.12.2", "{inline: {temlate: x}}", "60s", `json: cannot unmarshal Go value of type v1beta1.TemplateSourceInline: unknown name "temlate"`},
+		"BranchNested":      {"the main branch names the same types", "main", "{delims: {start: x}}", "60s", `json: cannot unmarshal Go value of type v1beta1.Delims: unknown name "start"`},
 		"BranchAnnotation":  {"the main branch reads the annotation for the time to live", "main", annotated, "7s", ""},
 	}
 	for name, tc := range cases {
