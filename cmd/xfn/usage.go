@@ -228,11 +228,11 @@ func explainDash(node *kong.Node, text string) (hint.Hint, error) {
 	return next, fmt.Errorf("%s needs a value, got %s", name, strings.Trim(value, `"`))
 }
 
-// An insteadOf is a command that knows what replaces a flag or an argument that it does not have.
-// InsteadOf returns "" if it knows nothing.
+// An insteadOf is a command with hints for flags and arguments that it does not have. InsteadOf
+// returns "" for words without a hint.
 type insteadOf interface{ InsteadOf(word string) string }
 
-// insteadBy returns what replaces a word by the knowledge of a command.
+// insteadBy returns the hint that a command's InsteadOf has for a word, or "".
 func insteadBy(node *kong.Node, word string) hint.Hint {
 	if node.Target.CanAddr() {
 		if c, ok := node.Target.Addr().Interface().(insteadOf); ok {

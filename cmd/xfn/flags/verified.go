@@ -108,7 +108,8 @@ func (f Identity) Verifiers(from []KeySource) (all []signature.Verifier, err err
 	if !f.IsSet() {
 		return all, nil
 	}
-	// NewIdentity adds such anchors, too. With them, an expression such as \Qa is not valid.
+	// NewIdentity adds the same anchors. They are here so that errors for expressions that they make
+	// invalid, such as \Qa, name the flag.
 	subject, err := regexp.Compile("^(?:" + cmp.Or(f.CertificateIdentityRegexp, regexp.QuoteMeta(f.CertificateIdentity)) + ")$")
 	if err != nil {
 		return nil, &terminal.UsageError{Err: fmt.Errorf("reading --certificate-identity-regexp: %w", err)}

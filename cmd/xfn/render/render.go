@@ -52,7 +52,7 @@ type engineFlags struct {
 	CrossplaneVersion string         `more:"" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
 	LiteralDeletion   bool           `more:"" help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation said."`
 	flags.Features
-	Timeout time.Duration `more:"" default:"1m" help:"Timeout of the render, including the start of functions, without builds from source."`
+	Timeout time.Duration `more:"" default:"1m" help:"Timeout of the render, including the start of functions, but not builds from source."`
 	Strict  bool          `more:"" xor:"strict" help:"Fail for an invalid composite resource and for any problem of the Composition, not only for problems that make the imitated Crossplane fail."`
 
 	MaxConcurrency          uint   `hidden:""`

@@ -30,14 +30,14 @@ type DevCmd struct {
 	Functions   string `arg:"" optional:"" help:"File or folder of Functions. Optional if each step is a builtin or named by --package."`
 
 	Suite     []string `sep:"none" placeholder:"PATH" help:"File or folder with suites. Repeatable. Default, without arguments: this folder."`
-	Poll      bool     `more:"" help:"Poll for changes twice a second, and do not use notifications of the system."`
+	Poll      bool     `more:"" help:"Poll for changes twice a second instead of using notifications of the system."`
 	TraceHTML string   `writes:"trace.html" name:"trace-html" placeholder:"FILE" help:"Write an HTML page about the steps after each render and at key t. Default: a file at key t that is removed at the end."`
 
 	flags.Sources     `group:"Inputs:"`
 	CrossplaneVersion string `placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.14 or later."`
 	flags.Runtimes    `group:"Functions:"`
-	Timeout           time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions, without builds from source. Default: ${default}."`
-	CaseTimeout       time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout, including the start of functions, without builds from source. Default: ${default}."`
+	Timeout           time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions, but not builds from source. Default: ${default}."`
+	CaseTimeout       time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout, including the start of functions, but not builds from source. Default: ${default}."`
 }
 
 // Help is shown by --help.

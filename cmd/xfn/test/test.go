@@ -50,7 +50,7 @@ type runFlags struct {
 	Parallel    positive      `placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
 	FailFast    bool          `name:"failfast" help:"Stop after the first case that fails."`
 	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
-	CaseTimeout time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout, including the start of functions, without builds from source. Default: ${default}."`
+	CaseTimeout time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout, including the start of functions, but not builds from source. Default: ${default}."`
 	flags.Features
 	Update bool `help:"Write golden files that differ from the output."`
 }

@@ -41,7 +41,7 @@ Examples:
 // Run copies, and prints the references with their digest.
 func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	if isFile(c.Source) {
-		return hint.Wrap(fmt.Errorf("parsing reference %q: it is a file, and not a reference", c.Source),
+		return hint.Wrap(fmt.Errorf("parsing reference %q: expected a reference, got a file", c.Source),
 			fmt.Sprintf("push a file: xfn xpkg push -f %s %s", c.Source, c.Destination))
 	}
 	from, err := c.Reference(c.Source)

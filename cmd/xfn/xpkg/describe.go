@@ -18,7 +18,8 @@ type Described struct {
 	sbom.Subject
 	// Images are the images of the package, or the images that the package runs.
 	Images []v1.Image
-	// Materials are the parts of the images besides the source. The provenance also lists Used.
+	// Materials are what the images contain besides the compiled source, for the SBOM and the
+	// provenance. Used was only used to build them, and is in the provenance only.
 	Materials, Used []language.Material
 	// Command built the package, with Parameters.
 	Command    sbom.Command

@@ -28,7 +28,7 @@ type ExtractCmd struct {
 
 	FromDaemon bool   `xor:"from" help:"Read the package from the Docker engine."`
 	FromXpkg   bool   `xor:"from" help:"Read a package file."`
-	Output     string `writes:"output.yaml" short:"o" placeholder:"FILE" help:"File to write, or - for standard output. package.yaml is written as YAML to -, and otherwise as a gzip file, whose name gets the extension .gz. Default: out.gz, examples.yaml or DIGITS.tar."`
+	Output     string `writes:"output.yaml" short:"o" placeholder:"FILE" help:"File to write, or - for standard output. A file with package.yaml is compressed with gzip, and its name gets the extension .gz; standard output gets the YAML. Default: out.gz, examples.yaml or DIGITS.tar."`
 
 	Examples bool   `xor:"what" help:"Extract the examples."`
 	Layer    string `xor:"what" placeholder:"DIGEST" help:"Extract the tar of a layer, by its digest, the first digits of its digest, or its mark (xpkg inspect shows them)."`
