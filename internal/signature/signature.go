@@ -74,7 +74,7 @@ func (s Signature) digest() (v1.Hash, error) {
 		return v1.Hash{}, errors.New("expected the JSON of a simple signing document")
 	}
 	if p.Critical.Type != payload.CosignSignatureType {
-		return v1.Hash{}, fmt.Errorf("the type is %q, not %q", p.Critical.Type, payload.CosignSignatureType)
+		return v1.Hash{}, fmt.Errorf("expected a signature of type %q, got %q", payload.CosignSignatureType, p.Critical.Type)
 	}
 	h, err := v1.NewHash(p.Critical.Image.DockerManifestDigest)
 	if err != nil {

@@ -132,8 +132,8 @@ func TestOtherDocuments(t *testing.T) {
 	key := e2e.Must(signature.ParsePublicKey(public(t, ed)))(t)
 	cases := map[string]struct{ reason, text, want string }{
 		"File":     {"a blob that cosign sign-blob signed is rejected", "hello", "expected the JSON of a simple signing document"},
-		"Empty":    {"an empty document is rejected", "{}", `the type is ""`},
-		"Atomic":   {"the older document type is rejected", strings.Replace(fmt.Sprintf(document, digest), "cosign container image signature", "atomic container signature", 1), `the type is "atomic container signature"`},
+		"Empty":    {"an empty document is rejected", "{}", `type "cosign container image signature", got ""`},
+		"Atomic":   {"the older document type is rejected", strings.Replace(fmt.Sprintf(document, digest), "cosign container image signature", "atomic container signature", 1), `type "cosign container image signature", got "atomic container signature"`},
 		"NoDigest": {"an invalid digest in the document is an error", fmt.Sprintf(document, "latest"), `the digest "latest" is invalid`},
 		"List":     {"JSON of another structure is rejected", "[]", "expected the JSON of a simple signing document"},
 		"Twice":    {"a text with two documents is rejected", fmt.Sprintf(document, digest) + "{}", "expected the JSON of a simple signing document"},

@@ -154,7 +154,7 @@ func (k *Keychain) Overlooked() error {
 		case err != nil:
 			return hint.Wrap(fmt.Errorf("DOCKER_CONFIG is %q: %w", dir, fsx.Cause(err)), "correct DOCKER_CONFIG")
 		case !info.IsDir():
-			return hint.Wrap(fmt.Errorf("DOCKER_CONFIG is %q, a file", dir), "set DOCKER_CONFIG to its directory")
+			return hint.Wrap(fmt.Errorf("DOCKER_CONFIG must be a directory, got the file %q", dir), "set DOCKER_CONFIG to the directory of config.json")
 		}
 	}
 	for _, path := range k.s.Files {

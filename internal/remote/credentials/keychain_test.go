@@ -149,7 +149,7 @@ func TestOverlooked(t *testing.T) {
 		{"the directory of a configuration is right", "DOCKER_CONFIG=" + filepath.Dir(right), "", ""},
 		{"nothing needs to be set", "A=b", "", ""},
 		{"a file of credentials must exist", "REGISTRY_AUTH_FILE=/none/auth.json", `REGISTRY_AUTH_FILE is "/none/auth.json": no such file`, "correct REGISTRY_AUTH_FILE"},
-		{"a file is not the directory of config.json", "DOCKER_CONFIG=" + right, "DOCKER_CONFIG is \"" + right + "\", a file", "set DOCKER_CONFIG to its directory"},
+		{"a file is not the directory of config.json", "DOCKER_CONFIG=" + right, "DOCKER_CONFIG must be a directory, got the file \"" + right + "\"", "set DOCKER_CONFIG to the directory of config.json"},
 		{"the directory of a configuration must exist", "DOCKER_CONFIG=~/docker", `DOCKER_CONFIG is "~/docker": no such file`, "correct DOCKER_CONFIG"},
 		{"docker login writes into an empty directory", "DOCKER_CONFIG=" + dir, "", ""},
 		{"a configuration has the field auths", "DOCKER_CONFIG=" + filepath.Dir(wrong), wrong + ` has the field "auth"`, "rename the field to auths"},

@@ -131,7 +131,7 @@ func (l *Lock) check(project string, required []Requirement, packages []Package,
 			continue
 		}
 		if v, err := ParseVersion(packages[i].Version); err != nil || !r.Specifiers.Match(v) {
-			return hint.Wrap(fmt.Errorf("%s has %s, but its constraints have %s", l.File, packages[i], r.Text), relock)
+			return hint.Wrap(fmt.Errorf("%s has %s, but its constraints require %s", l.File, packages[i], r.Text), relock)
 		}
 	}
 	return nil

@@ -292,7 +292,7 @@ func TestChooseRefuses(t *testing.T) {
 	}{
 		"Extra":       {"the project wants another extra than the lock file has", "uv.lock", uvLock, []string{"click[color]==8.4.1", "crossplane-function-sdk-python==0.14.0", "numbers>=1"}, debian, "pyproject.toml requires click[color]==8.4.1, but uv.lock was created without the extra color"},
 		"Environment": {"the lock file is for other systems", "pylock.toml", strings.Replace(pylock, "'linux'", "'darwin'", 1), []string{"click"}, debian, "pylock.toml is for the environments sys_platform == 'darwin', and not for linux/amd64"},
-		"Constraint":  {"a constraint contradicts a version", "requirements.txt", pinned + "-c more/constraints.txt", []string{"click"}, debian, "requirements.txt has click 8.4.1, but its constraints have click<8.4"},
+		"Constraint":  {"a constraint contradicts a version", "requirements.txt", pinned + "-c more/constraints.txt", []string{"click"}, debian, "requirements.txt has click 8.4.1, but its constraints require click<8.4"},
 		"Version":     {"the project wants another version than the lock file has", "uv.lock", uvLock, []string{"click==8.3.2", "crossplane-function-sdk-python", "numbers"}, debian, "pyproject.toml requires click==8.3.2, but uv.lock has click 8.4.1"},
 		"Missing":     {"the project wants what the lock file does not have", "uv.lock", uvLock, append(template, "new>=1"), debian, "pyproject.toml requires new>=1, but uv.lock does not have it"},
 		"Removed":     {"the lock file has what the project no longer wants", "uv.lock", uvLock, template[:2], debian, "uv.lock was created for numbers, but pyproject.toml does not require it"},
