@@ -241,6 +241,6 @@ func ReadIgnore(open func(name string) (fs.File, error)) (i Ignore, err error) {
 	return Ignore{ParsePatterns(all)}, nil
 }
 
-// Match reports whether packages leave out path, which is relative to the folder and has
-// slashes. They leave out all files of a folder that matches.
+// Match reports whether packages leave out the file or folder at path, which is relative to the
+// folder of the IgnoreFile and has slashes. Packages also leave out all files in that folder.
 func (i Ignore) Match(path string, isDir bool) bool { return i.patterns.Match(path, isDir) }

@@ -172,8 +172,8 @@ func (e *editor) dashed() bool {
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// end returns the line after the item or object that begins at a line in a column. With all,
-// it is the line after all further items or fields in that column.
+// end returns the line after the item or field that begins at a line in a column. With all, it
+// returns the line after the last item or field of the same list or object.
 func (e *editor) end(line, column int, all bool) int {
 	end := line + 1
 	for at := line + 1; at <= len(e.lines); at++ {

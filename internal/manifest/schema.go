@@ -64,8 +64,8 @@ func (s *schemer) reference(t reflect.Type) map[string]any {
 	return map[string]any{"$ref": "#/$defs/" + t.Name()}
 }
 
-// definition returns the schema of a struct: an object, or one of the values that the tags
-// short and whole allow instead.
+// definition returns the schema of a struct: an object, or another value that a field with the
+// tag short or whole allows in place of the object.
 func (s *schemer) definition(t reflect.Type) any {
 	properties, required, forms := map[string]any{}, []any{}, []any{}
 	var wholeOnly bool

@@ -162,9 +162,9 @@ func isHost(name, rest string) bool {
 	return ok && port != "" && strings.Trim(port, "0123456789") == "" && (name == "localhost" || strings.Contains(name, "."))
 }
 
-// authority returns the index where the authority of the URL in s begins that s does not
-// leave (RFC 3986, section 3.2). If no URL ends in its authority, it returns len(s) and
-// true, and if s contains no URL, 0 and false.
+// authority returns the start of a URL's authority (RFC 3986, section 3.2) that continues at the
+// end of s. If all authorities in s have ended, it returns len(s) and true. If s contains no URL,
+// it returns 0 and false.
 func authority(s string) (start int, isURL bool) {
 	for {
 		i := strings.Index(s[start:], "://")

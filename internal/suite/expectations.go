@@ -62,7 +62,7 @@ func (a *attempt) checkExpect(r session.Result) {
 	}
 	for i, result := range e.Results {
 		at := fmt.Sprintf("[%d]", i)
-		if !result.Absent { // An empty text of an absent result means that no result may exist.
+		if !result.Absent { // With absent, a text that every result contains forbids all results.
 			a.checkText(result.Message, "expect", "results", at, "message")
 			a.checkText(result.Reason, "expect", "results", at, "reason")
 		}

@@ -54,7 +54,7 @@ func NewGenerator(ctx context.Context, xrd manifest.Document, apiVersion string,
 	if g.schema == nil {
 		return nil, fmt.Errorf("the XRD at %s has no schema for %s of %s", g.path, g.kind, apiVersion)
 	}
-	// An invalid XRD is an error, not a reason to refuse all values.
+	// With an invalid XRD, the validator would refuse every generated value.
 	for _, r := range g.validator.Objects(ctx, g.head("a")) {
 		if r.Path != "" || r.Status == validate.NoSchema {
 			f := r.Faults[0]

@@ -170,10 +170,10 @@ func (t *tree) leave() error {
 	return errors.Join(last.settle(), last.dir.Close())
 }
 
-// leaveTo leaves directories until the trail has the length open.
-func (t *tree) leaveTo(open int) error {
+// leaveTo leaves the innermost directories until depth directories are open.
+func (t *tree) leaveTo(depth int) error {
 	var err error
-	for len(t.trail) > open {
+	for len(t.trail) > depth {
 		err = errors.Join(err, t.leave())
 	}
 	return err

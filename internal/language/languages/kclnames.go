@@ -140,8 +140,8 @@ func isKCLOperand(text string) bool {
 	return strings.TrimRight(text, `"')]}`) != text || isKCLName(text) || text != "" && text[0] >= '0' && text[0] <= '9'
 }
 
-// addString adds the words of a string, and the names at the start of its interpolations. Raw strings
-// and documentation can have other text in their place.
+// addString counts the words of a string, and adds the names at the start of its interpolations as
+// uses. In raw strings and in documentation, the same characters can be text.
 func (s *kclScan) addString(i int) {
 	t := s.tokens[i]
 	for _, word := range kclPatterns().name.FindAllString(t.text, -1) {

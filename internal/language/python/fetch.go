@@ -199,7 +199,7 @@ func (s *store) request(ctx context.Context, u *url.URL, header http.Header) (*h
 	return resp, nil
 }
 
-// explainStatus adds the next action to an error for a response without permission.
+// explainStatus adds a hint about credentials to an error for status 401 or 403.
 func explainStatus(err *language.StatusError, authorized bool) error {
 	if err.Code != http.StatusUnauthorized && err.Code != http.StatusForbidden {
 		return err

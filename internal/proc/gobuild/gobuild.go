@@ -108,7 +108,7 @@ func build(ctx context.Context, opts Options) error {
 // files.
 const workSuffix = ".work"
 
-// compile runs go build, which writes the program out unless it is there and up to date.
+// compile runs go build, which writes the program to out unless out is up to date.
 func compile(ctx context.Context, opts Options, goCmd, out string) (err error) {
 	work := out + workSuffix
 	if err := os.Mkdir(work, 0o700); err != nil {

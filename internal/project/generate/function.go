@@ -146,7 +146,7 @@ func (w writer) models(language string) string {
 	return filepath.ToSlash(path)
 }
 
-// generated reports whether the models of a language have a file.
+// generated reports whether the project has the models of a language, by a file in their folder.
 func (w writer) generated(language, file string) bool {
 	return fileExists(filepath.Join(w.target.Folder(language), file))
 }

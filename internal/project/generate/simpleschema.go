@@ -32,8 +32,8 @@ type fieldError struct {
 	error
 }
 
-// isSimpleSchema reports whether all values of a spec are types, some with markers. Without markers,
-// the names of types may be values.
+// isSimpleSchema reports whether all values of a spec are types in SimpleSchema, and one has a marker.
+// Without a marker, a value such as "string" may be an example.
 func isSimpleSchema(spec map[string]any) bool {
 	_, err := (&converter{}).object(spec, "spec")
 	return err == nil && strings.Contains(fmt.Sprint(spec), " | ")

@@ -61,7 +61,7 @@ func uncomment(line string) string {
 	return strings.TrimSpace(line)
 }
 
-// addLine adds what a line requires.
+// addLine adds the package or the options in a line.
 func (p *requirementsParser) addLine(file, line string) error {
 	if strings.HasPrefix(line, "-") {
 		return p.addOption(file, line)

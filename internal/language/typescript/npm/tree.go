@@ -32,8 +32,8 @@ func TargetOf(arch string) Target {
 
 func (t Target) String() string { return strings.TrimSuffix(t.OS+"/"+t.CPU+"/"+t.Libc, "/") }
 
-// HasLibc reports whether the lock file has packages that are only for some libc. Development
-// dependencies do not count.
+// HasLibc reports whether the lock file has packages that are only for some libc. It ignores
+// development dependencies.
 func (l *Lock) HasLibc() bool {
 	for _, e := range l.entries {
 		if len(e.Libc) > 0 && !e.Dev {
@@ -43,8 +43,8 @@ func (l *Lock) HasLibc() bool {
 	return false
 }
 
-// Links returns the locations of the folders that are packages, sorted. Development dependencies
-// do not count.
+// Links returns the folders that the lock file installs as links, such as workspaces, sorted. It
+// leaves out development dependencies.
 func (l *Lock) Links() []string {
 	var all []string
 	for _, e := range l.entries {
