@@ -96,7 +96,6 @@ func parseJSON(at *url.URL, data []byte) ([]resolve.File, error) {
 		Files []struct {
 			Filename, URL string
 			Hashes        map[string]string
-			Size          int64
 		}
 	}
 	if err := json.Unmarshal(data, &page); err != nil {
@@ -109,7 +108,7 @@ func parseJSON(at *url.URL, data []byte) ([]resolve.File, error) {
 			return nil, fmt.Errorf("the URL of %q is invalid", f.Filename)
 		}
 		if sum := f.Hashes["sha256"]; sum != "" {
-			all = append(all, resolve.File{Name: f.Filename, URL: u.String(), SHA256: sum, Size: f.Size})
+			all = append(all, resolve.File{Name: f.Filename, URL: u.String(), SHA256: sum})
 		}
 	}
 	return all, nil

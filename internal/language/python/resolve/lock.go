@@ -80,9 +80,8 @@ type File struct {
 	URL, Path string
 	// Direct is true for a file that a dependency names, which no index has.
 	Direct bool
-	// SHA256 is in hex. Size is 0 if it is not known.
+	// SHA256 is in hex.
 	SHA256 string
-	Size   int64
 }
 
 // String returns "name version".
@@ -102,8 +101,8 @@ func Decode(file string, data []byte, into any) error {
 }
 
 // newFile returns the wheel at a URL or path. hash is "ALGORITHM:HEX".
-func newFile(name, at, local, hash string, size int64) (f File, err error) {
-	f = File{Name: name, URL: at, Path: local, Size: size}
+func newFile(name, at, local, hash string) (f File, err error) {
+	f = File{Name: name, URL: at, Path: local}
 	if f.Name == "" && at != "" {
 		u, err := url.Parse(at)
 		if err != nil {

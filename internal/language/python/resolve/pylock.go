@@ -28,7 +28,6 @@ type pylockPackage struct {
 // A pylockWheel is a wheel, or an archive that may be a wheel.
 type pylockWheel struct {
 	Name, URL, Path string
-	Size            int64
 	Hashes          map[string]string
 }
 
@@ -82,7 +81,7 @@ func (in pylockPackage) parse() (p Package, err error) {
 		in.Wheels = append(in.Wheels, *in.Archive)
 	}
 	for _, w := range in.Wheels {
-		f, err := newFile(w.Name, w.URL, w.Path, "sha256:"+w.Hashes["sha256"], w.Size)
+		f, err := newFile(w.Name, w.URL, w.Path, "sha256:"+w.Hashes["sha256"])
 		if err != nil {
 			return p, err
 		}

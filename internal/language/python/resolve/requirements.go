@@ -155,7 +155,7 @@ func (p *requirementsParser) addLocation(name, text string, hashes []string) err
 	if len(hashes) != 1 {
 		return fmt.Errorf("wheel %q has %d hashes: expected one of the form sha256:HEX", path.Base(at), len(hashes))
 	}
-	f, err := newFile("", address, local, "sha256:"+hashes[0], 0)
+	f, err := newFile("", address, local, "sha256:"+hashes[0])
 	if err != nil {
 		return err
 	}

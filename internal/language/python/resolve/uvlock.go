@@ -46,10 +46,7 @@ type uvDependency struct {
 	Source uvSource
 }
 
-type uvWheel struct {
-	URL, Path, Filename, Hash string
-	Size                      int64
-}
+type uvWheel struct{ URL, Path, Filename, Hash string }
 
 // ParseUV parses a uv.lock.
 func ParseUV(file string, data []byte) (*Lock, error) {
@@ -128,7 +125,7 @@ func (in uvPackage) parseWheels(p *Package) error {
 		case w.Path != "" && s.Registry != "":
 			local = path.Join(s.Registry, w.Path) // a folder with wheels
 		}
-		f, err := newFile(w.Filename, w.URL, local, w.Hash, w.Size)
+		f, err := newFile(w.Filename, w.URL, local, w.Hash)
 		if err != nil {
 			return err
 		}
