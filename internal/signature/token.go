@@ -16,8 +16,6 @@ type Token struct {
 	Raw string
 	// Subject is the identity that Fulcio certifies: the verified email address, or the subject.
 	Subject string
-	// Issuer is the URL of the token's issuer.
-	Issuer string
 	// Expires is when the token expires.
 	Expires time.Time
 }
@@ -34,7 +32,6 @@ func ParseToken(raw string) (Token, error) {
 	}
 	text, err := base64.RawURLEncoding.DecodeString(parts[1])
 	var claims struct {
-		Issuer   string  `json:"iss"`
 		Subject  string  `json:"sub"`
 		Expires  float64 `json:"exp"`
 		Email    string  `json:"email"`
@@ -43,7 +40,7 @@ func ParseToken(raw string) (Token, error) {
 	if err != nil || json.Unmarshal(text, &claims) != nil {
 		return Token{}, errors.New("expected a JSON Web Token with claims in JSON")
 	}
-	t := Token{Raw: raw, Subject: claims.Subject, Issuer: claims.Issuer, Expires: time.Unix(int64(claims.Expires), 0)}
+	t := Token{Raw: raw, Subject: claims.Subject, Expires: time.Unix(int64(claims.Expires), 0)}
 	if claims.Email != "" {
 		if claims.Verified != true && claims.Verified != "true" {
 			return Token{}, fmt.Errorf("the email address of the token, %q, is not verified", claims.Email)
