@@ -167,7 +167,7 @@ func (f Runtimes) verify(o image.Options) (func(context.Context, session.Runtime
 	if err != nil {
 		return nil, err
 	}
-	types, err := PredicateTypes("--require-attestation", f.RequireAttestation)
+	types, err := PredicateTypes(f.RequireAttestation)
 	switch {
 	case err != nil:
 		return nil, err
@@ -263,10 +263,10 @@ func checkVerified(runtime session.Runtime, annotations, own map[string]string) 
 	return nil
 }
 
-// PredicateTypes returns the URIs of predicate types, as PredicateType does.
-func PredicateTypes(flag string, texts []string) (all []string, err error) {
+// PredicateTypes returns the URIs of the predicate types in --require-attestation, as PredicateType does.
+func PredicateTypes(texts []string) (all []string, err error) {
 	for _, t := range texts {
-		uri, err := PredicateType(flag, t)
+		uri, err := PredicateType("--require-attestation", t)
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 	if err != nil {
 		return err
 	}
-	required, err := flags.PredicateTypes("--require-attestation", c.RequireAttestation)
+	required, err := flags.PredicateTypes(c.RequireAttestation)
 	if err != nil {
 		return err
 	}
