@@ -82,25 +82,16 @@ func TemplateBases(e Entry) (bases []TemplateBase, steps []string) {
 				continue
 			}
 			if in.manages(r.Patches) {
-				spec, _, _ := unstructured.NestedMap(r.Base, "spec")
-				r.Base["spec"] = withField(spec, "forProvider", map[string]any{})
+				given, _, _ := unstructured.NestedMap(r.Base, "spec")
+				spec := map[string]any{"forProvider": map[string]any{}}
+				maps.Copy(spec, given)
+				r.Base["spec"] = spec
 			}
 			field := fmt.Sprintf("spec.pipeline[%d].input.resources[%d].base", i, j)
 			bases = append(bases, TemplateBase{e.DocumentField(field), r.Name, r.Base})
 		}
 	}
 	return bases, steps
-}
-
-// withField returns fields with another field, unless they have it.
-func withField(fields map[string]any, key string, value any) map[string]any {
-	if fields == nil {
-		fields = map[string]any{}
-	}
-	if _, ok := fields[key]; !ok {
-		fields[key] = value
-	}
-	return fields
 }
 
 // templateInput has the fields of an input of function-patch-and-transform that TemplateBases reads.
