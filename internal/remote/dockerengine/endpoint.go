@@ -37,7 +37,7 @@ type TLS struct {
 // not connect to any other address.
 func Find(env Environment) (Endpoint, error) {
 	if env.Host != "" {
-		return env.named(env.Host, "DOCKER_HOST")
+		return env.named()
 	}
 	name, from, err := env.context()
 	if err != nil {
@@ -49,19 +49,20 @@ func Find(env Environment) (Endpoint, error) {
 	return env.socket()
 }
 
-// named returns the endpoint with the address host and the TLS settings of the
-// environment. from is the source of the address.
-func (env Environment) named(host, from string) (Endpoint, error) {
+// named returns the endpoint with the address in DOCKER_HOST and the TLS settings of the
+// environment.
+func (env Environment) named() (Endpoint, error) {
+	host := env.Host
 	if strings.HasPrefix(host, "/") {
-		return Endpoint{}, hint.Wrap(fmt.Errorf("reading %s: %q is a path, expected the address of an engine", from, host), "write unix://"+host)
+		return Endpoint{}, hint.Wrap(fmt.Errorf("reading DOCKER_HOST: %q is a path, expected the address of an engine", host), "write unix://"+host)
 	}
 	if !strings.Contains(host, "://") {
 		host = "tcp://" + host
 	}
 	if err := checkHost(host); err != nil {
-		return Endpoint{}, fmt.Errorf("reading %s: %w", from, err)
+		return Endpoint{}, fmt.Errorf("reading DOCKER_HOST: %w", err)
 	}
-	e := Endpoint{Host: host, From: from}
+	e := Endpoint{Host: host, From: "DOCKER_HOST"}
 	if strings.HasPrefix(host, "tcp://") && (env.TLS || env.Verify || env.CertPath != "") {
 		e.TLS = tlsIn(cmp.Or(env.CertPath, env.Config), !env.Verify)
 	}
