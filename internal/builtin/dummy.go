@@ -51,7 +51,7 @@ func dummyFault(fatal string, input []byte) (field, text string) {
 	if _, ok := in.Response.(map[string]any); !ok {
 		return "response", "must be an object with the fields of a RunFunctionResponse"
 	}
-	return sdk.MessageFault(&fnv1.RunFunctionResponse{}, in.Response, "response")
+	return sdk.ResponseFault(in.Response)
 }
 
 // runDummy implements function-dummy. It merges the response in the input into a

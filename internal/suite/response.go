@@ -25,7 +25,7 @@ func literal(response map[string]any) (function.Runner, error) {
 	}
 	answer := &fnv1.RunFunctionResponse{}
 	if err := protojson.Unmarshal(text, answer); err != nil {
-		if field, text := sdk.MessageFault(answer, response, "response"); text != "" {
+		if field, text := sdk.ResponseFault(response); text != "" {
 			return nil, errors.New(field + " " + text)
 		}
 		_, reason, _ := strings.Cut(strings.ReplaceAll(err.Error(), "\u00a0", " "), ": ")

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -14,11 +14,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// MessageFault returns the path of the first field in value, the JSON of a message at the path
-// field, that the message does not have, or whose value has another type or is not in its enumeration.
-// text says what is wrong with it, and names what is similar. Both are "" if there is no such field.
-func MessageFault(message proto.Message, value any, field string) (at, text string) {
-	return messageFault(message.ProtoReflect().Descriptor(), value, field)
+// ResponseFault returns the path of the first field in response, the JSON of a RunFunctionResponse, that
+// the message does not have, or whose value has another type or is not in its enumeration. text says what
+// is wrong with it, and names what is similar. Both are "" if there is no such field.
+func ResponseFault(response any) (at, text string) {
+	return messageFault((*fnv1.RunFunctionResponse)(nil).ProtoReflect().Descriptor(), response, "response")
 }
 
 func messageFault(message protoreflect.MessageDescriptor, value any, field string) (at, text string) {
