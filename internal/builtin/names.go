@@ -26,13 +26,12 @@ import (
 func (o Options) withNames(r function.Runner, anchors bool, fields ...string) function.Runner {
 	var warned proc.Memo[sdk.Sum, bool]
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		// The func returns no error.
-		_, _ = warned.Do(sdk.SumOf(req.GetInput()), func() (bool, error) {
+		warned.Get(sdk.SumOf(req.GetInput()), func() bool {
 			for _, u := range unknownNames(req, anchors, fields) {
 				at := cmp.Or(sdk.Location{Field: u.field, Line: 1}.Place(ctx), u.field)
 				o.Progress.Warn(fmt.Sprintf("pipeline step %q: %s: no composed resource has the name %q%s", function.Step(ctx), at, u.name, hint.DidYouMean(u.near)))
 			}
-			return true, nil
+			return true
 		})
 		return r.RunFunction(ctx, name, req)
 	})

@@ -130,6 +130,12 @@ func (m *Memo[K, V]) Do(key K, compute func() (V, error)) (V, error) {
 	return once()
 }
 
+// Get is like Do, for a function that cannot fail.
+func (m *Memo[K, V]) Get(key K, compute func() V) V {
+	v, _ := m.Do(key, func() (V, error) { return compute(), nil })
+	return v
+}
+
 // Sleep waits for d or until ctx is done. If ctx is done, it returns the cause of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

@@ -33,8 +33,8 @@ type fieldsKey struct {
 // the XRD of p, and reports fields that do not exist.
 func (s *Session) checkFields(ctx context.Context, p plan, strict bool) error {
 	key := fieldsKey{p.entry.Document.Key(), p.xrdDocument.Key(), Release(p.in.Profile)}
-	found, err := s.fields.Do(key, func() ([]composition.Problem, error) { return fieldProblems(ctx, p.entry, *p.xrd), nil })
-	return errors.Join(err, s.reportProblems(found, strict))
+	found := s.fields.Get(key, func() []composition.Problem { return fieldProblems(ctx, p.entry, *p.xrd) })
+	return s.reportProblems(found, strict)
 }
 
 // fieldProblems returns the fields of composite resources in the Composition's patches that the XRD

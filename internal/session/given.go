@@ -56,7 +56,7 @@ func (s *Session) checkGiven(ctx context.Context, in Inputs, what string, docs [
 	for _, doc := range docs {
 		key := givenKey{doc.Key(), what, Release(in.Profile)}
 		// Other renders use the result even if ctx is done.
-		found, _ := s.faults.Do(key, func() ([]error, error) { return check(context.WithoutCancel(ctx), doc, key.release), nil })
+		found := s.faults.Get(key, func() []error { return check(context.WithoutCancel(ctx), doc, key.release) })
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

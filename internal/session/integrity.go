@@ -118,19 +118,15 @@ func (s *Session) silentProblems(ctx context.Context, e composition.Entry, p pla
 	for _, step := range e.Spec.Pipeline {
 		key.official += official(step.FunctionRef.Name) + " "
 	}
-	// The func returns no error.
-	found, _ := s.silent.Do(key, func() ([]composition.Problem, error) {
-		return slices.Concat(check.InputKinds(e, builtin.Inputs(), official), check.Silent(ctx, e, builtin.Inputs(), official, key.hasEnvironment)), nil
+	return s.silent.Get(key, func() []composition.Problem {
+		return slices.Concat(check.InputKinds(e, builtin.Inputs(), official), check.Silent(ctx, e, builtin.Inputs(), official, key.hasEnvironment))
 	})
-	return found
 }
 
 // official returns Policy.Official of a package. It caches the result, because thousands of renders
 // ask for the same packages.
 func (s *Session) official(pkg string) string {
-	// The func returns no error.
-	name, _ := s.officials.Do(pkg, func() (string, error) { return s.config.Builtins.Official(pkg), nil })
-	return name
+	return s.officials.Get(pkg, func() string { return s.config.Builtins.Official(pkg) })
 }
 
 // nearBuiltin returns the beginning of a hint that suggests the builtin whose name is similar to

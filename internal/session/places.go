@@ -48,9 +48,7 @@ func (s *Session) describe(ctx context.Context, e composition.Entry, observed []
 
 // readsOf returns the fields that the patches of e read.
 func (s *Session) readsOf(ctx context.Context, e composition.Entry) check.Reads {
-	// The func returns no error.
-	reads, _ := s.reads.Do(e.Composition, func() (check.Reads, error) { return check.ReadsOf(ctx, e, builtin.Inputs()), nil })
-	return reads
+	return s.reads.Get(e.Composition, func() check.Reads { return check.ReadsOf(ctx, e, builtin.Inputs()) })
 }
 
 // placeOf returns the place in e to which a warning of a step refers, or "".

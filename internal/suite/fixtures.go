@@ -184,14 +184,14 @@ func (a *attempt) objects(ctx context.Context, s spec.Source) []*unstructured.Un
 		u := &unstructured.Unstructured{Object: s.Object}
 		return slices.DeleteFunc([]*unstructured.Unstructured{u}, (*unstructured.Unstructured).IsList)
 	}
-	all, _ := a.fixtures.files.Do(a.path(s.File), func() ([]*unstructured.Unstructured, error) {
-		all, err := session.Objects(ctx, a.options.Config.Reader, "fixtures", []string{a.path(s.File)})
+	return a.fixtures.files.Get(a.path(s.File), func() []*unstructured.Unstructured {
+		// The render reports an error.
+		all, _ := session.Objects(ctx, a.options.Config.Reader, "fixtures", []string{a.path(s.File)})
 		for _, u := range all {
 			u.Object = map[string]any{"apiVersion": u.Object["apiVersion"], "kind": u.Object["kind"], "metadata": u.Object["metadata"]}
 		}
-		return all, err
+		return all
 	})
-	return all // The render reports an error.
 }
 
 // usage has the requirements of functions, and the names of the resources that they desired, in all

@@ -170,7 +170,7 @@ func (in *inline) documents(path string) ([]manifest.Document, bool) {
 		docs, ok = in.read.Documents(path)
 	}
 	if !ok {
-		docs, _ = in.files.Do(path, func() ([]manifest.Document, error) { return in.small(path), nil })
+		docs = in.files.Get(path, func() []manifest.Document { return in.small(path) })
 	}
 	return slices.Clone(docs), ok || docs != nil
 }

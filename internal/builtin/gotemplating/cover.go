@@ -113,15 +113,14 @@ func (r *runner) points(key programKey, all parts, p *program) []sdk.Point {
 	if len(all) > 0 {
 		at = all[0].at
 	}
-	points, _ := r.covered.Do(pointsKey{key, at}, func() ([]sdk.Point, error) {
+	return r.covered.Get(pointsKey{key, at}, func() []sdk.Point {
 		points := make([]sdk.Point, len(p.branches))
 		for i, b := range p.branches {
 			at := all.locate(b.line)
 			points[i] = sdk.Point{Kind: sdk.TemplateBranch, Path: at.Field, File: at.File, Line: at.Line, Branch: b.name}
 		}
-		return points, nil
+		return points
 	})
-	return points
 }
 
 // report reports the points of a program, and which of these points ran.

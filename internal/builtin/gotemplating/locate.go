@@ -24,7 +24,7 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	if len(input) > 0 && json.Unmarshal(input, in) != nil {
 		return sdk.Location{}
 	}
-	at, _ := r.places.Do(newPlaceKey(fatal, input), func() (place, error) { return place{template: templateLine(fatal)}, nil })
+	at := r.places.Get(newPlaceKey(fatal, input), func() place { return place{template: templateLine(fatal)} })
 	if at == (place{}) && !strings.HasPrefix(fatal, "cannot decode manifest") {
 		return in.locate(fatal)
 	}

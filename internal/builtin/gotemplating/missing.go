@@ -37,8 +37,8 @@ func (r *runner) rememberMissing(err error, req *fnv1.RunFunctionRequest, data m
 		path = append(path, strings.Trim(index, `"`))
 	}
 	if missing := missingIn(data, path); missing != "" {
-		_, _ = r.places.Do(placeKey{fatal, sdk.SumOf(req.GetInput())}, func() (place, error) {
-			return place{template: templateLine(fatal), missing: missing}, nil
+		r.places.Get(placeKey{fatal, sdk.SumOf(req.GetInput())}, func() place {
+			return place{template: templateLine(fatal), missing: missing}
 		})
 	}
 }

@@ -32,10 +32,10 @@ type mistake struct {
 func (r *runner) warn(ctx context.Context, all []mistake, o written) {
 	for _, m := range all {
 		text := fmt.Sprintf("pipeline step %q: %s", function.Step(ctx), m.text)
-		_, _ = r.warned.Do(text, func() (bool, error) {
+		r.warned.Get(text, func() bool {
 			at, _ := o.locate(ctx, m.offset(o.text))
 			r.Progress.Warn(text + manifest.At(at.Place(ctx)))
-			return true, nil
+			return true
 		})
 	}
 }

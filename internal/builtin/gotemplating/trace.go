@@ -68,10 +68,10 @@ func (r *runner) remember(ctx context.Context, err error, key programKey, option
 	if !errors.As(err, &of) || len(out) > maxTraced || strings.HasPrefix(strings.TrimSpace(out), "{") {
 		return
 	}
-	_, _ = r.places.Do(placeKey{message(err).Error(), sdk.SumOf(req.GetInput())}, func() (place, error) {
+	r.places.Get(placeKey{message(err).Error(), sdk.SumOf(req.GetInput())}, func() place {
 		offset, line := positionOf(out, of.index, errorLine(out, of))
 		template, _ := origin(ctx, key, options, req, out, offset)
-		return place{output: line, template: template}, nil
+		return place{output: line, template: template}
 	})
 }
 
