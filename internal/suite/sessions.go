@@ -24,9 +24,8 @@ import (
 type sessions struct {
 	config session.Config
 
-	mu    sync.Mutex
-	open  map[string]*session.Session
-	order []string
+	mu   sync.Mutex
+	open map[string]*session.Session
 	// used are the functions that the pipelines of all cases call. A case need not call all
 	// functions for which packages are given.
 	used []string
@@ -69,7 +68,6 @@ func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Sessi
 		config.Functions = a.inline.keep("the functions of "+a.item.Suite.Path, docs)
 	}
 	s.open[key] = session.Open(config)
-	s.order = append(s.order, key)
 	return s.open[key], nil
 }
 
@@ -110,12 +108,12 @@ func (s *sessions) stop(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var wg sync.WaitGroup
-	errs := make([]error, len(s.order))
-	for i, key := range s.order {
+	errs := make([]error, len(s.open))
+	for i, key := range manifest.Keys(s.open) {
 		wg.Go(func() { errs[i] = s.open[key].Close(ctx) })
 	}
 	wg.Wait()
-	s.open, s.order = map[string]*session.Session{}, nil
+	clear(s.open)
 	return errors.Join(errs...)
 }
 
