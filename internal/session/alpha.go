@@ -38,15 +38,15 @@ type alphaPlan struct {
 
 // renderAlpha implements Session.Render for profile Alpha. The Composition names the images
 // of its functions. Each call starts a container, so no function is started in advance.
-func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
-	if err := s.checkAlpha(in); err != nil {
+func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, base plan, each func(Result) error) error {
+	if err := s.checkAlpha(base.in); err != nil {
 		return err
 	}
-	p, err := s.loadAlpha(ctx, in, docs)
+	p, err := s.loadAlpha(ctx, base, docs)
 	if err != nil {
 		return err
 	}
-	return in.renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
+	return base.in.renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: p.runs}
 		r.LastPass, r.Invalid, r.Err = p.render(ctx, doc)
 		return []Result{r}
@@ -77,13 +77,10 @@ func (s *Session) checkAlpha(in Inputs) error {
 	return nil
 }
 
-func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Document) (p alphaPlan, err error) {
+func (s *Session) loadAlpha(ctx context.Context, base plan, xrs []manifest.Document) (p alphaPlan, err error) {
 	defer proc.EnterActivity(ctx, loading)()
-	version, err := reconciler.VersionOf(string(in.Profile))
-	if err != nil {
-		return p, err
-	}
-	p.plan = newPlan(in, version)
+	p.plan = base
+	in := p.in
 	doc, err := s.first(ctx, in.Composition)
 	if err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)

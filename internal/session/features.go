@@ -1,14 +1,12 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -35,14 +33,6 @@ func (in Inputs) switched(e composition.Entry) composition.Entry {
 		return e.Without(func(step apiextv1.PipelineStep) bool { return step.FunctionRef.Name == legacy.EnvironmentConfigs })
 	}
 	return e
-}
-
-// checkOperations returns an error if Operations are switched off.
-func (in Inputs) checkOperations() error {
-	if !in.Features.Off(composition.FeatureOperations) {
-		return nil
-	}
-	return hint.Wrap(errors.New("the feature operations is switched off: Crossplane runs no Operation"), "leave out the switch, or set it to true")
 }
 
 // Release returns the release of Crossplane by whose CRDs the kinds of Crossplane are

@@ -20,12 +20,8 @@ import (
 
 // renderNested implements Session.Render with a library of Compositions. XRs
 // that an XR composes have their own Results, after the Result of their parent.
-func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
-	version, err := reconciler.VersionOf(string(in.Profile))
-	if err != nil {
-		return err
-	}
-	p := newPlan(in, version)
+func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, p plan, each func(Result) error) (err error) {
+	in := p.in
 	if in.Live {
 		if p.exists, err = proc.Await(ctx, func() (state, error) { return s.state(ctx, in, true) }); err != nil {
 			return err
@@ -61,7 +57,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 			return err
 		}
 	}
-	f := family{session: s, plan: p, library: library, depth: DefaultDepth}
+	f := family{session: s, plan: p, library: library, depth: maxDepth}
 	f.render = f.renderOne
 	f.next.Store(int64(len(docs)))
 	return in.renderEach(ctx, docs, f.results, each)

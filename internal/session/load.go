@@ -35,7 +35,7 @@ type Inputs struct {
 	// Composition is the path of a file. It may be "" if Compositions is set.
 	Composition string
 	// Compositions are files or folders of Compositions and XRDs. If it is not
-	// empty, claims and composed XRs are rendered, too, up to DefaultDepth levels.
+	// empty, claims and composed XRs are rendered, too, up to maxDepth levels.
 	Compositions []string
 	// Operation is the path of a file whose first document is an Operation, CronOperation or
 	// WatchOperation, or "". If it is set, the Operation is rendered instead of XRs, with
@@ -140,15 +140,11 @@ type plan struct {
 
 const loading = "loading the composite resource and its Composition"
 
-// load reads the data that the renders of all XRs share. It reports errors in
+// load adds the data that the renders of all XRs share to p. It reports errors in
 // the same order as `crossplane render`.
-func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) (p plan, err error) {
+func (s *Session) load(ctx context.Context, p plan, xrs []manifest.Document) (_ plan, err error) {
 	defer proc.EnterActivity(ctx, loading)()
-	version, err := reconciler.VersionOf(string(in.Profile))
-	if err != nil {
-		return p, err
-	}
-	p = newPlan(in, version)
+	in := p.in
 	if len(xrs) == 1 {
 		p.only = sync.OnceValues(func() (original, error) { return decodeXR(xrs[0]) })
 	}
@@ -347,17 +343,12 @@ func decodeXR(doc manifest.Document) (xr original, err error) {
 	return xr, checkTypes(doc, xr.obj)
 }
 
-// xrs reads the documents of the XRs. In profiles that allow it, an empty file
-// is an empty XR.
-func (s *Session) xrs(ctx context.Context, in Inputs) ([]manifest.Document, error) {
-	version, err := reconciler.VersionOf(string(in.Profile))
-	if err != nil {
-		return nil, err
-	}
+// xrs reads the documents of the XRs. If emptyXR is true, an empty file is an empty XR.
+func (s *Session) xrs(ctx context.Context, in Inputs, emptyXR bool) ([]manifest.Document, error) {
 	var docs []manifest.Document
 	for _, path := range in.XRs {
 		some, err := s.xrsOf(ctx, path, in.AllDocuments)
-		if errors.Is(err, manifest.ErrEmpty) && version.EmptyXR {
+		if errors.Is(err, manifest.ErrEmpty) && emptyXR {
 			some, err = []manifest.Document{{Path: path, Line: 1}}, nil
 		}
 		if err != nil {

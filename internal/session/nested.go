@@ -20,8 +20,8 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// DefaultDepth is the maximum number of levels of composite resources below the first.
-const DefaultDepth = 8
+// maxDepth is the maximum number of levels of composite resources below the first.
+const maxDepth = 8
 
 // maxNested limits the number of composite resources that are rendered for one XR.
 const maxNested = 10_000
@@ -222,7 +222,7 @@ func (w *walk) check(ctx context.Context) error {
 	case slices.ContainsFunc(w.open[:last], func(u *unstructured.Unstructured) bool { return same(u, xr) }):
 		return errors.New("the composite resource composes itself")
 	case last > w.depth:
-		return hint.Wrap(fmt.Errorf("the composite resource is more than %d levels below the first", w.depth), "look for Compositions that compose one another's XRs, or allow more levels")
+		return hint.Wrap(fmt.Errorf("the composite resource is more than %d levels below the first", w.depth), "look for Compositions that compose one another's XRs")
 	case len(w.done) >= maxNested:
 		return fmt.Errorf("there are more than %d composite resources", maxNested)
 	}

@@ -84,7 +84,7 @@ func TestNestedErrors(t *testing.T) {
 			"a cycle of kinds ends at the maximum depth",
 			[]string{composing("XWidget", part("a", "XWidget"))},
 			widget,
-			"the composite resource is more than 8 levels below the first", "allow more levels",
+			"the composite resource is more than 8 levels below the first", "compose one another's XRs",
 		},
 	}
 	for name, tc := range cases {

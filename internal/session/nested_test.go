@@ -72,7 +72,7 @@ func nestingOf(t *testing.T, texts ...string) nesting {
 		t.Fatal("there is no builtin function-dummy")
 	}
 	runner := dummy.New(builtin.Options{})
-	return nesting{library: libraryOf(t, texts), depth: DefaultDepth, render: func(ctx context.Context, s render.Request) (*render.Result, error) {
+	return nesting{library: libraryOf(t, texts), depth: maxDepth, render: func(ctx context.Context, s render.Request) (*render.Result, error) {
 		return render.Render(ctx, runner, s)
 	}}
 }

@@ -24,8 +24,8 @@ import (
 const watchedRequirement = "ops.crossplane.io/watched-resource"
 
 func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Result) error) error {
-	if err := in.checkOperations(); err != nil {
-		return err
+	if in.Features.Off(composition.FeatureOperations) {
+		return hint.Wrap(errors.New("the feature operations is switched off: Crossplane runs no Operation"), "leave out the switch, or set it to true")
 	}
 	var op *opsv1alpha1.Operation
 	p, err := proc.Await(ctx, func() (p plan, err error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -31,6 +32,23 @@ type LastPass struct {
 	Changing []string
 	// Used are the fixtures that a pass observed. Unused are the others.
 	Used, Unused []string
+}
+
+// render renders an XR: once or, if ObserveLoop is set, in several passes. It returns soon
+// after ctx is done, although builtins and large conversions do not check ctx. The Result is nil
+// if there is an error.
+func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (*LastPass, error) {
+	return proc.Await(ctx, func() (*LastPass, error) {
+		if p.in.ObserveLoop > 0 {
+			return RenderPasses(ctx, run, req, 1+p.in.ObserveLoop, p.fixtures)
+		}
+		once, err := render.Render(ctx, run, req)
+		if err != nil {
+			return nil, p.exists.locate(err)
+		}
+		once.Warnings = append(once.Warnings, p.exists.misnamed(once.Composed)...)
+		return &LastPass{Passes: 1, Result: once}, nil
+	})
 }
 
 // RenderPasses renders a request until two passes have equal output and all fixtures have been

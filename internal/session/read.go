@@ -199,7 +199,11 @@ func decodeXRD(doc manifest.Document, release schema.Release) (d decodedXRD, err
 		return d, err
 	}
 	if d.XRD, err = schema.NewXRD(obj.Object); err != nil {
-		return d, fmt.Errorf("%s: %w", doc.PositionOf(xrdField(obj.Object)), err)
+		field := "kind"
+		if crd.IsXRD(obj.Object) {
+			field = "spec.scope"
+		}
+		return d, fmt.Errorf("%s: %w", doc.PositionOf(field), err)
 	}
 	if found := d.Undecodable(); len(found) > 0 {
 		return d, fmt.Errorf("%s: %s", doc.PositionOf(found[0].Field), found[0])
@@ -207,14 +211,6 @@ func decodeXRD(doc manifest.Document, release schema.Release) (d decodedXRD, err
 	d.XRD = d.In(release)
 	d.validator, d.failed = xrValidator([]manifest.Document{doc}, release)
 	return d, nil
-}
-
-// xrdField returns the field to which an error of schema.NewXRD about obj belongs.
-func xrdField(obj map[string]any) string {
-	if crd.IsXRD(obj) {
-		return "spec.scope"
-	}
-	return "kind"
 }
 
 func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Checks) (*structpb.Struct, error) {

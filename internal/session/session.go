@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -211,12 +212,16 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if in.Operation != "" {
 		return s.renderOperation(ctx, in, each)
 	}
-	docs, err := s.xrs(ctx, in)
+	version, err := reconciler.VersionOf(string(in.Profile))
+	if err != nil {
+		return err
+	}
+	docs, err := s.xrs(ctx, in, version.EmptyXR)
 	if err != nil {
 		return err
 	}
 	if in.Profile == render.Alpha {
-		return s.renderAlpha(ctx, docs, in, each)
+		return s.renderAlpha(ctx, docs, newPlan(in, version), each)
 	}
 	if in.LiteralDeletion {
 		return fmt.Errorf("literal deletion is only supported for profile %s", render.Alpha)
@@ -225,9 +230,9 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r }
 	}
 	if len(in.Compositions) > 0 || in.Live {
-		return s.renderNested(ctx, docs, in, each)
+		return s.renderNested(ctx, docs, newPlan(in, version), each)
 	}
-	p, err := proc.Await(ctx, func() (plan, error) { return s.load(ctx, in, docs) })
+	p, err := proc.Await(ctx, func() (plan, error) { return s.load(ctx, newPlan(in, version), docs) })
 	if err != nil {
 		return err
 	}
@@ -380,21 +385,4 @@ func missingReference(doc manifest.Document, field string) error {
 		next = fmt.Sprintf("did you mean %s at %s?", missing, doc.PositionOf(path+"."+wrong))
 	}
 	return hint.Wrap(fmt.Errorf("loading the Composition: %s: %s.%s is missing", doc.PositionOf(path), path, missing), hint.Hint(next))
-}
-
-// render renders an XR: once or, if ObserveLoop is set, in several passes. It returns soon
-// after ctx is done, although builtins and large conversions do not check ctx. The Result is nil
-// if there is an error.
-func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (*LastPass, error) {
-	return proc.Await(ctx, func() (*LastPass, error) {
-		if p.in.ObserveLoop > 0 {
-			return RenderPasses(ctx, run, req, 1+p.in.ObserveLoop, p.fixtures)
-		}
-		once, err := render.Render(ctx, run, req)
-		if err != nil {
-			return nil, p.exists.locate(err)
-		}
-		once.Warnings = append(once.Warnings, p.exists.misnamed(once.Composed)...)
-		return &LastPass{Passes: 1, Result: once}, nil
-	})
 }
