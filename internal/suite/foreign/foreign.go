@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -83,20 +82,13 @@ func (b *builder) converted(name, at string) spec.Converted {
 // document. Unknown fields are passed to unknown.
 func (b *builder) decode(value, into any, at string, unknown func(field string, fault manifest.DecodeFault)) {
 	for _, f := range manifest.DecodeStrict(value, into) {
-		field := manifest.JoinPath(append(segments(at), f.Path...))
+		field := manifest.JoinPath(append([]string{at}, f.Path...))
 		if f.Unknown {
 			unknown(field, f)
 			continue
 		}
 		b.fail(field, errors.New(f.Text))
 	}
-}
-
-func segments(at string) []string {
-	if at == "" {
-		return nil
-	}
-	return []string{at}
 }
 
 // first reads the first object of a file. The path is the file's path in the case.
@@ -137,8 +129,6 @@ func (b *builder) fromRoot(file string) string {
 	return path.Join(root(b.reader.FS, filepath.Dir(b.doc.Path)), path.Clean("/" + filepath.ToSlash(file))[1:])
 }
 
-func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
 // within reports whether the function is returns true for any string in v, and returns the path of
 // the first such string.
 func within(v any, at string, is func(string) bool) (string, bool) {
@@ -152,7 +142,7 @@ func within(v any, at string, is func(string) bool) (string, bool) {
 			}
 		}
 	case map[string]any:
-		for _, key := range keys(v) {
+		for _, key := range manifest.Keys(v) {
 			field := strings.TrimPrefix(at+"."+key, ".")
 			if is(key) {
 				return field, true

@@ -48,14 +48,6 @@ type testDocument struct {
 	Spec       map[string]any `json:"spec" required:""`
 }
 
-// common are the fields that CompositionTest and OperationTest share.
-type common struct {
-	Timeout     *int
-	Context     map[string]any
-	Credentials string
-	Asserts     []map[string]any
-}
-
 type compositionSpec struct {
 	Timeout         *int             `json:"timeoutSeconds"`
 	CompositionPath string           `json:"compositionPath"`
@@ -144,7 +136,7 @@ func (b *builder) compositionTest(fields map[string]any) {
 	if s.Extra != nil {
 		b.set(list(s.Extra), "spec.extraResources", "required")
 	}
-	b.common(common{s.Timeout, s.Context, s.Credentials, s.Asserts})
+	b.common(s.Timeout, s.Context, s.Credentials, s.Asserts)
 }
 
 // source sets a field of the case to a file of the project or to an object.
@@ -210,27 +202,28 @@ func (b *builder) operationTest(fields map[string]any) {
 	case s.RequiredPath != "":
 		b.set(b.fromRoot(s.RequiredPath), "spec.requiredResourcesPath", "required")
 	}
-	b.common(common{s.Timeout, s.Context, s.Credentials, s.Asserts})
+	b.common(s.Timeout, s.Context, s.Credentials, s.Asserts)
 }
 
-func (b *builder) common(c common) {
+// common sets the fields that CompositionTest and OperationTest share.
+func (b *builder) common(timeout *int, values map[string]any, credentials string, expected []map[string]any) {
 	seconds := defaultTimeout
-	if c.Timeout != nil {
-		seconds = *c.Timeout
+	if timeout != nil {
+		seconds = *timeout
 	}
 	if seconds < 1 {
 		b.fail("spec.timeoutSeconds", fmt.Errorf("expected at least 1, got %d", seconds))
 	}
 	b.set(fmt.Sprintf("%ds", seconds), "spec.timeoutSeconds", "timeout")
-	if c.Context != nil {
-		b.set(c.Context, "spec.context", "context")
+	if values != nil {
+		b.set(values, "spec.context", "context")
 	}
-	if c.Credentials != "" {
-		b.set(b.fromRoot(c.Credentials), "spec.functionCredentialsPath", "credentials")
+	if credentials != "" {
+		b.set(b.fromRoot(credentials), "spec.functionCredentialsPath", "credentials")
 	}
 	const asserts = "spec.assertResources"
-	objects := make([]any, len(c.Asserts))
-	for i, obj := range c.Asserts {
+	objects := make([]any, len(expected))
+	for i, obj := range expected {
 		objects[i] = b.plain(obj, fmt.Sprintf("%s[%d]", asserts, i))
 	}
 	if len(objects) == 0 {
@@ -265,7 +258,7 @@ func (b *builder) plain(v any, at string) any {
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		for _, key := range keys(v) {
+		for _, key := range manifest.Keys(v) {
 			if expression().MatchString(key) {
 				b.refuseExpression(at, key)
 			}

@@ -136,7 +136,7 @@ func (x *xprin) test(value any, at string) spec.Converted {
 	m.section(x, "inputs", shared.Inputs, t.Inputs, &in)
 	m.section(x, "patches", shared.Patches, t.Patches, &patches)
 	hooks := m.merge("hooks", shared.Hooks, t.Hooks)
-	for _, key := range keys(hooks) {
+	for _, key := range manifest.Keys(hooks) {
 		if l, ok := hooks[key].([]any); !ok || len(l) > 0 {
 			m.fail(m.from("hooks", key), hint.Wrap(errors.New("hooks are shell commands, which are not run"), "prepare the inputs before the test, and remove the hook"))
 		}
@@ -158,7 +158,7 @@ func (m *merged) merge(section string, shared, own map[string]any) map[string]an
 			all[key] = v
 		}
 	}
-	for _, key := range keys(all) {
+	for _, key := range manifest.Keys(all) {
 		if field, ok := within(all[key], m.from(section, key), func(s string) bool { return strings.Contains(s, "{{") }); ok {
 			m.fail(field, hint.Wrap(errors.New("templates are not supported"), "write the value"))
 		}
@@ -235,7 +235,7 @@ func (m *merged) inputs(in xprinInputs) {
 		return
 	}
 	from, values := m.from("inputs", "context-values"), map[string]any{}
-	for _, key := range keys(in.ContextValues) {
+	for _, key := range manifest.Keys(in.ContextValues) {
 		v := in.ContextValues[key]
 		if text, ok := v.(string); ok {
 			var err error
@@ -327,7 +327,7 @@ func (m *merged) assertions(engines map[string]any) {
 			all = append(all, a.fields(engine))
 		}
 	}
-	for _, engine := range keys(engines) {
+	for _, engine := range manifest.Keys(engines) {
 		if engine != "xprin" && engine != "diff" && engine != "dyff" {
 			m.fail(m.from("assertions", engine), fmt.Errorf("unknown engine of assertions: expected xprin, diff or dyff"))
 		}
