@@ -276,6 +276,14 @@ func (t reported) with(r Result) []Result {
 	return append(t.unknown(d.sourceResult(d.sourced)), r)
 }
 
+// all returns what with returns for each of the results.
+func (t reported) all(results []Result) (all []Result) {
+	for _, r := range results {
+		all = append(all, t.with(r)...)
+	}
+	return all
+}
+
 // unknown returns r, the Result of a definition, with the faults that are not yet reported. It
 // returns nothing if all faults of r are already reported.
 func (t reported) unknown(r Result) []Result {

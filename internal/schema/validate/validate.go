@@ -162,12 +162,7 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 // Document validates the object in doc. A list has a result for each item. If a definition is
 // invalid, its result precedes the result of the first object of the defined kind.
 func (v *Validator) Document(ctx context.Context, doc manifest.Document) []Result {
-	told := reported{}
-	var all []Result
-	for _, r := range v.document(ctx, doc) {
-		all = append(all, told.with(r)...)
-	}
-	return all
+	return reported{}.all(v.document(ctx, doc))
 }
 
 // Decoded is like Document for a document whose object is already decoded. duplicate is the
@@ -176,18 +171,12 @@ func (v *Validator) Decoded(ctx context.Context, doc manifest.Document, obj map[
 	if kind, _ := obj["kind"].(string); strings.HasSuffix(kind, "List") {
 		return v.Document(ctx, doc)
 	}
-	told := reported{}
-	var all []Result
-	for _, r := range v.decoded(ctx, doc, one(doc, obj), duplicate) {
-		all = append(all, told.with(r)...)
-	}
-	return all
+	return reported{}.all(v.decoded(ctx, doc, one(doc, obj), duplicate))
 }
 
 // Objects validates objects that were not read from a file, such as rendered
 // ones. Numbers in the objects may have any Go type.
 func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Result {
-	told := reported{}
 	var all []Result
 	for _, obj := range objs {
 		plain, err := plain(obj)
@@ -196,10 +185,10 @@ func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Resul
 			continue
 		}
 		if r, ok := v.object(ctx, plain, place{}); ok {
-			all = append(all, told.with(r)...)
+			all = append(all, r)
 		}
 	}
-	return all
+	return reported{}.all(all)
 }
 
 func (v *Validator) document(ctx context.Context, doc manifest.Document) []Result {
