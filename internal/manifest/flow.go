@@ -46,8 +46,12 @@ func flow(out, text []byte, depth int) ([]byte, int) {
 		}
 		out = append(out, text[at])
 		at++
-		if text[at-1] == end {
-			return out, at * unique(keys)
+		switch {
+		case text[at-1] != end:
+		case unique(keys):
+			return out, at
+		default:
+			return out, 0
 		}
 	}
 }
@@ -66,13 +70,10 @@ func value(out, text []byte, depth int) ([]byte, int) {
 	}
 }
 
-// unique returns 1 if the keys differ, and otherwise 0.
-func unique(keys [][]byte) int {
+// unique reports whether the keys differ. It changes keys.
+func unique(keys [][]byte) bool {
 	slices.SortFunc(keys, bytes.Compare)
-	if len(slices.CompactFunc(keys, bytes.Equal)) < len(keys) {
-		return 0
-	}
-	return 1
+	return len(slices.CompactFunc(keys, bytes.Equal)) == len(keys)
 }
 
 // key appends the key at the start of text and a colon, and returns their length in text
