@@ -22,7 +22,7 @@ const DefaultMaxTTL = 24 * time.Hour
 // MaxCachedSize is the maximum size of a cached response, encoded as protobuf: 64 MiB.
 const MaxCachedSize = 64 << 20
 
-// CacheOptions configure Cache. Dir and Identity are required.
+// CacheOptions configure Cache. Dir, Identity and Now are required.
 type CacheOptions struct {
 	// Dir is the folder in which responses are stored. Several processes may share
 	// it. A user who can write to it can forge responses of any function.
@@ -34,7 +34,7 @@ type CacheOptions struct {
 	// MaxTTL limits how long a response is used, including responses that are
 	// already in the cache. Zero means DefaultMaxTTL.
 	MaxTTL time.Duration
-	// Now returns the current time. Nil means time.Now.
+	// Now returns the current time.
 	Now func() time.Time
 	// Progress gets at most one warning, which says why the cache cannot be used.
 	Progress progress.Func
@@ -59,9 +59,6 @@ type cache struct {
 // PruneCache removes it.
 func Cache(r function.Runner, o CacheOptions) function.Runner {
 	o.MaxTTL = cmp.Or(o.MaxTTL, DefaultMaxTTL)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	c := &cache{runner: r, options: o}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		c.report(fmt.Errorf("making folder %q: %w", o.Dir, fsx.Cause(err)))

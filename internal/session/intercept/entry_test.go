@@ -195,7 +195,7 @@ func TestPruneOtherFolders(t *testing.T) {
 // complete cache file.
 func FuzzEntry(f *testing.F) {
 	dir := f.TempDir()
-	path := entryPath(f, intercept.Cache(echo(time.Hour), intercept.CacheOptions{Dir: dir, Identity: byName}), dir)
+	path := entryPath(f, intercept.Cache(echo(time.Hour), intercept.CacheOptions{Dir: dir, Identity: byName, Now: time.Now}), dir)
 	good := []byte(e2e.ReadFile(f, path))
 	f.Add(good, false, int64(0))
 	f.Add(good[:60], false, int64(0))
