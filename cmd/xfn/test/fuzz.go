@@ -26,7 +26,7 @@ func (f fuzzFlags) check(c *Cmd) error {
 		return fmt.Errorf("--fuzz-runs must be positive, got %d", f.FuzzRuns)
 	case f.Fuzz == "":
 		return nil
-	case c.Mutate.on || c.MutateMin > 0 || c.ofCases() || c.Update || c.FailFast:
+	case c.mutates() || c.ofCases() || c.Update || c.FailFast:
 		return errors.New("--fuzz cannot be combined with --mutate, " + ofCases + ", --update or --failfast")
 	}
 	if _, err := os.Stat(f.Save); f.Save != "" && err == nil {

@@ -162,7 +162,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if c.Fuzz != "" {
 		return c.fuzz(ctx, term, items, o)
 	}
-	if c.Mutate.on || c.MutateMin > 0 {
+	if c.mutates() {
 		return c.mutate(ctx, term, program.Version, items, o)
 	}
 	return c.run(ctx, term, program, items, o, attested)
@@ -228,7 +228,7 @@ func (c *Cmd) check() error {
 	if !isPercent(c.MutateMin) {
 		return fmt.Errorf("--mutate-min must be between 0 and 100, got %v", c.MutateMin)
 	}
-	if (c.Mutate.on || c.MutateMin > 0) && (c.ofCases() || c.Update) {
+	if c.mutates() && (c.ofCases() || c.Update) {
 		return errors.New("--mutate cannot be combined with " + ofCases + " or --update")
 	}
 	if err := c.fuzzFlags.check(c); err != nil {
@@ -245,7 +245,7 @@ func (c *Cmd) check() error {
 
 // checkNeeds returns an error for a flag that has no effect without another flag.
 func (c *Cmd) checkNeeds(kctx *kong.Context) error {
-	mutate, fuzz := c.Mutate.on || c.MutateMin > 0, c.Fuzz != ""
+	mutate, fuzz := c.mutates(), c.Fuzz != ""
 	for _, element := range kctx.Path {
 		f := element.Flag
 		switch {
