@@ -129,15 +129,12 @@ func (r *reader) at(field, text string, args ...any) error {
 }
 
 func (r *reader) read(ctx context.Context) error {
-	if _, err := r.doc.StrictJSON(); err != nil {
-		if _, invalid := r.doc.Value(); invalid != nil {
-			return fmt.Errorf("reading project file: %w", invalid)
-		}
-		r.p.Warnings = append(r.p.Warnings, err)
-	}
-	object, err := r.doc.Object()
+	object, duplicate, err := r.doc.StrictObject()
 	if err != nil {
 		return fmt.Errorf("reading project file: %w", err)
+	}
+	if duplicate != nil {
+		r.p.Warnings = append(r.p.Warnings, duplicate)
 	}
 	if err := r.dialect(object); err != nil {
 		return err

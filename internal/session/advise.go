@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -95,23 +96,19 @@ func explainName(err error, xr string, doc manifest.Document) error {
 // locate adds the position and a hint to err if an observed resource has no name in the pipeline,
 // or does not belong to the composite resource.
 func (s state) locate(err error) error {
+	var object *unstructured.Unstructured
+	next := hint.Hint("set the annotation in metadata.annotations to the name that the pipeline gives this resource: the functions know it by this name")
 	if stranger, ok := errors.AsType[*reconciler.StrangerError](err); ok && reconciler.ResourceName(stranger.Object.Object) == "" {
-		if at := s.at[keyOf(stranger.Object)]; at != "" {
-			err = fmt.Errorf("%w (at %s)", err, at)
-		}
-		return hint.Wrap(err, "observed resources are the resources that the composite resource composes: give the resources that functions require with "+hint.RequiredResources)
-	}
-	var unnamed *reconciler.UnnamedError
-	if !errors.As(err, &unnamed) {
+		object, next = stranger.Object, "observed resources are the resources that the composite resource composes: give the resources that functions require with "+hint.RequiredResources
+	} else if unnamed, ok := errors.AsType[*reconciler.UnnamedError](err); !ok {
 		return err
+	} else if object = unnamed.Object; object.GetKind() == "EnvironmentConfig" {
+		next = "functions require an EnvironmentConfig, and do not observe it: give its file with " + hint.RequiredResources
 	}
-	if at := s.at[keyOf(unnamed.Object)]; at != "" {
+	if at := s.at[keyOf(object)]; at != "" {
 		err = fmt.Errorf("%w (at %s)", err, at)
 	}
-	if unnamed.Object.GetKind() == "EnvironmentConfig" {
-		return hint.Wrap(err, "functions require an EnvironmentConfig, and do not observe it: give its file with "+hint.RequiredResources)
-	}
-	return hint.Wrap(err, "set the annotation in metadata.annotations to the name that the pipeline gives this resource: the functions know it by this name")
+	return hint.Wrap(err, next)
 }
 
 // misnamed describes the observed resources whose name in the pipeline probably misspells the name

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -136,11 +137,8 @@ func ParseFixtures(docs []manifest.Document) ([]Fixture, error) {
 }
 
 func parseFixtures(doc manifest.Document) ([]Fixture, error) {
-	if _, err := doc.StrictJSON(); err != nil {
-		return nil, err
-	}
-	value, err := doc.Object()
-	if err != nil {
+	value, duplicate, err := doc.StrictObject()
+	if err := cmp.Or(duplicate, err); err != nil {
 		return nil, err
 	}
 	p := fixtureParser{doc: doc, lines: doc.Lines()}

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,11 +83,8 @@ type operationSpec struct {
 func Test(ctx context.Context, r manifest.Reader, doc manifest.Document) spec.Converted {
 	b := newBuilder(ctx, r, doc)
 	var d testDocument
-	obj, err := doc.Object()
-	if err == nil {
-		_, err = doc.StrictJSON()
-	}
-	if err != nil {
+	obj, duplicate, err := doc.StrictObject()
+	if err := cmp.Or(err, duplicate); err != nil {
 		b.errs = append(b.errs, err)
 		return b.converted(doc.Position(), "")
 	}

@@ -73,11 +73,8 @@ type xprin struct {
 // Xprin converts a suite of xprin. warnings are about fields that neither xprin nor xfn knows.
 // An error is about the suite as a whole.
 func Xprin(ctx context.Context, r manifest.Reader, doc manifest.Document) (cases []spec.Converted, warnings []error, err error) {
-	obj, err := doc.Object()
-	if err == nil {
-		_, err = doc.StrictJSON()
-	}
-	if err != nil {
+	obj, duplicate, err := doc.StrictObject()
+	if err := cmp.Or(err, duplicate); err != nil {
 		return nil, nil, err
 	}
 	x := &xprin{builder: newBuilder(ctx, r, doc), ids: map[string]bool{}}

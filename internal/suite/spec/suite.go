@@ -42,11 +42,8 @@ func Is(obj map[string]any) bool {
 // its defaults, each as a *manifest.Error.
 func Parse(doc manifest.Document) (*Suite, error) {
 	s := &Suite{Document: doc, lines: sync.OnceValue(doc.Lines)}
-	if _, err := doc.StrictJSON(); err != nil {
-		return nil, err
-	}
-	obj, err := doc.Object()
-	if err != nil {
+	obj, duplicate, err := doc.StrictObject()
+	if err := cmp.Or(duplicate, err); err != nil {
 		return nil, err
 	}
 	if err := s.checkKind(obj); err != nil {
