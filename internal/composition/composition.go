@@ -61,11 +61,11 @@ func Decode(doc manifest.Document) (Entry, error) {
 	}
 	u := unstructured.Unstructured{Object: obj}
 	if u.GetKind() != apiextv1.CompositionKind {
-		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("%w, got %s", ErrKind, Describe(&u))}
+		err := doc.ErrorOf("kind", fmt.Errorf("%w, got %s", ErrKind, Describe(&u)))
 		return Entry{}, schema.SuggestKind(err, u.GetAPIVersion(), u.GetKind())
 	}
 	if want := apiextv1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {
-		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: fmt.Errorf("expected a Composition of apiVersion %s, got %s", want, cmp.Or(u.GetAPIVersion(), "none"))}
+		return Entry{}, doc.ErrorOf("apiVersion", fmt.Errorf("expected a Composition of apiVersion %s, got %s", want, cmp.Or(u.GetAPIVersion(), "none")))
 	}
 	e := Entry{Composition: &apiextv1.Composition{}, Document: doc, Duplicate: duplicate, object: obj}
 	if err := decode(doc, e.Composition); err != nil {
@@ -89,7 +89,7 @@ func decode(doc manifest.Document, into any) error {
 	obj, objErr := doc.Object()
 	raw, jsonErr := json.Marshal(obj)
 	if all := schema.Misfits(raw, reflect.TypeOf(into)); objErr == nil && jsonErr == nil && len(all) > 0 {
-		return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(all[0].Field), Err: fmt.Errorf("%s %s", all[0].Field, all[0].Err.Detail)}
+		return doc.ErrorOf(all[0].Field, fmt.Errorf("%s %s", all[0].Field, all[0].Err.Detail))
 	}
 	return err
 }

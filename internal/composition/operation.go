@@ -50,7 +50,7 @@ func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, erro
 	u := &unstructured.Unstructured{Object: obj}
 	if !isOperation(obj) {
 		err := fmt.Errorf("not an operation type: %s/%s: expected an Operation, CronOperation or WatchOperation", u.GetKind(), u.GetAPIVersion())
-		err = &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: err}
+		err = doc.ErrorOf("kind", err)
 		if operationTypes[u.GetKind()] != nil {
 			err = hint.Wrap(err, hint.Hint(fmt.Sprintf("set \"apiVersion: %s\" at %s", opsv1alpha1.SchemeGroupVersion, doc.PositionOf("apiVersion"))))
 		} else if u.GroupVersionKind().Group == "pkg.crossplane.io" {
@@ -62,7 +62,7 @@ func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, erro
 	}
 	if want := opsv1alpha1.SchemeGroupVersion.String(); u.GetAPIVersion() != want {
 		err := fmt.Errorf("expected the apiVersion %s of kind %s, got %s", want, u.GetKind(), u.GetAPIVersion())
-		return nil, Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: err}
+		return nil, Entry{}, doc.ErrorOf("apiVersion", err)
 	}
 	op, err := decodeOperation(doc, u.GetKind())
 	if err != nil {

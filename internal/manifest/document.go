@@ -71,6 +71,11 @@ func (d Document) Position() string { return Position(d.Path, d.Line) }
 // PositionOf returns "path:line" of a field, whose path has the form that Lines.Of reads.
 func (d Document) PositionOf(field string) string { return Position(d.Path, d.Lines().Of(field)) }
 
+// ErrorOf returns err as an *Error at the line of a field, whose path has the form that Lines.Of reads.
+func (d Document) ErrorOf(field string, err error) error {
+	return &Error{d.Path, d.Lines().Of(field), err}
+}
+
 // Key returns a text that differs for documents with other positions or contents.
 func (d Document) Key() string { return d.Position() + "\x00" + string(d.Text) }
 
@@ -136,7 +141,7 @@ func (d Document) Object() (map[string]any, error) {
 func (d Document) CheckType(obj map[string]any) error {
 	for _, field := range []string{"apiVersion", "kind"} {
 		if _, isText := obj[field].(string); !isText && obj[field] != nil {
-			return &Error{d.Path, d.Lines().Of(field), fmt.Errorf("%s must be a string, not %s", field, DescribeValue(obj[field]))}
+			return d.ErrorOf(field, fmt.Errorf("%s must be a string, not %s", field, DescribeValue(obj[field])))
 		}
 	}
 	return nil
@@ -210,7 +215,7 @@ func (d Document) fault(err error) error {
 	case misfit().MatchString(text):
 		m := misfit().FindStringSubmatch(text)
 		field := m[2] + m[3]
-		return &Error{d.Path, d.Lines().Of(field), fmt.Errorf("%s cannot be %s", cmp.Or(field, "the document"), cmp.Or(articles[m[1]], "a "+m[1]))}
+		return d.ErrorOf(field, fmt.Errorf("%s cannot be %s", cmp.Or(field, "the document"), cmp.Or(articles[m[1]], "a "+m[1])))
 	case strings.Contains(text, "invalid map key"), strings.Contains(text, "unsupported map key"):
 		line = d.oddKey()
 		explained = hint.Wrap(errors.New("a key must not be an object or a list"), "quote a value that begins with {; a template, such as of Helm, must be rendered before")

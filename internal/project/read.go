@@ -125,7 +125,7 @@ func (r *reader) warn(field, text string, args ...any) {
 }
 
 func (r *reader) at(field, text string, args ...any) error {
-	return &manifest.Error{Path: r.doc.Path, Line: r.doc.Lines().Of(field), Err: fmt.Errorf(text, args...)}
+	return r.doc.ErrorOf(field, fmt.Errorf(text, args...))
 }
 
 func (r *reader) read(ctx context.Context) error {

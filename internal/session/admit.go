@@ -77,7 +77,7 @@ func CheckXR(doc manifest.Document, obj map[string]any) error {
 	if !schema.HasNoXRs(u.GroupVersionKind().GroupVersion()) {
 		return nil
 	}
-	err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a composite resource, got %s", composition.Describe(u))}
+	err := doc.ErrorOf("kind", fmt.Errorf("expected a composite resource, got %s", composition.Describe(u)))
 	if u.IsList() {
 		return hint.Wrap(err, "this is a list, as kubectl get writes it: write one composite resource to a file of its own, with kubectl get KIND NAME -o yaml")
 	}

@@ -130,7 +130,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	}
 	p.composition, err = alpha.Decode(obj)
 	if field, ok := errors.AsType[*alpha.FieldError](err); ok {
-		err = &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field.Field), Err: err}
+		err = doc.ErrorOf(field.Field, err)
 	}
 	if !legacy.Is(obj) {
 		err = hint.Wrap(err, "render a pipeline with another "+hint.Profile)

@@ -84,7 +84,7 @@ func unknownRoots(doc manifest.Document, xr map[string]any) (errs []error) {
 			continue
 		}
 		text := fmt.Sprintf("a composite resource has no field %s, which an API server drops", name)
-		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(name), Err: errors.New(text + hint.DidYouMean(hint.Nearest(name, roots)))})
+		errs = append(errs, doc.ErrorOf(name, errors.New(text+hint.DidYouMean(hint.Nearest(name, roots)))))
 	}
 	return errs
 }
@@ -100,7 +100,7 @@ func (p plan) ownedErrors(ctx context.Context, doc manifest.Document, obj map[st
 	xr := unstructured.Unstructured{Object: obj}
 	if name := xr.GetName(); len(name) > maxName {
 		text := fmt.Sprintf("metadata.name has %d characters, and at most %d are allowed, because Crossplane sets it as a label of each composed resource: shorten it", len(name), maxName)
-		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("metadata.name"), Err: errors.New(text)})
+		errs = append(errs, doc.ErrorOf("metadata.name", errors.New(text)))
 	}
 	owned, isObject := fieldpath.At(obj, "spec", "crossplane").(map[string]any)
 	if owned = maps.Clone(owned); isObject {

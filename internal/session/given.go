@@ -131,7 +131,7 @@ func refusals(doc manifest.Document, faults []schema.Fault, what string) (errs [
 		if f.Unknown {
 			text = fmt.Sprintf("%s has no field %s, which an API server drops", hint.An(what), f.Field)
 		}
-		errs = append(errs, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(f.Field), Err: errors.New(text + hint.DidYouMean(f.Nearest))})
+		errs = append(errs, doc.ErrorOf(f.Field, errors.New(text+hint.DidYouMean(f.Nearest))))
 	}
 	return errs
 }

@@ -205,7 +205,7 @@ func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed
 		o := &unstructured.Unstructured{Object: object}
 		if o.GetKind() == "" {
 			field := fmt.Sprintf("items[%d]", i)
-			return nil, true, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s is not an object with a kind", field)}
+			return nil, true, doc.ErrorOf(field, fmt.Errorf("%s is not an object with a kind", field))
 		}
 		objs = append(objs, o)
 	}

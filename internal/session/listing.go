@@ -143,7 +143,7 @@ func decodeListing(doc manifest.Document) (listing, error) {
 	}
 	spec, _ := u.Object["spec"].(map[string]any)
 	if spec["package"] != nil && lock.IsMetadata(u.Object) {
-		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: fmt.Errorf("%s has spec.package, but %s is the metadata of a package", composition.Describe(u), u.GetAPIVersion())}
+		err := doc.ErrorOf("apiVersion", fmt.Errorf("%s has spec.package, but %s is the metadata of a package", composition.Describe(u), u.GetAPIVersion()))
 		return listing{}, hint.Wrap(err, "write apiVersion: "+functionVersion)
 	}
 	if lock.IsMetadata(u.Object) {
@@ -152,19 +152,19 @@ func decodeListing(doc manifest.Document) (listing, error) {
 		return listing{dependencies: append([]lock.Dependency{}, all...), metadata: what}, err
 	}
 	if u.GetKind() != "Function" {
-		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("kind"), Err: fmt.Errorf("expected a Function, got %s", composition.Describe(u))}
+		err := doc.ErrorOf("kind", fmt.Errorf("expected a Function, got %s", composition.Describe(u)))
 		return listing{}, schema.SuggestKind(err, u.GetAPIVersion(), u.GetKind())
 	}
 	if v := u.GetAPIVersion(); v != functionVersion && v != "pkg.crossplane.io/v1beta1" {
-		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("apiVersion"), Err: fmt.Errorf("expected a Function of apiVersion %s, got %s", functionVersion, cmp.Or(v, "none"))}
+		err := doc.ErrorOf("apiVersion", fmt.Errorf("expected a Function of apiVersion %s, got %s", functionVersion, cmp.Or(v, "none")))
 		return listing{}, hint.Wrap(err, "write apiVersion: "+functionVersion)
 	}
 	pkg, ok, err := unstructured.NestedString(u.Object, "spec", "package")
 	if err != nil || ok && pkg == "" {
-		return listing{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.package"), Err: errors.New("spec.package must be the reference or path of a package")}
+		return listing{}, doc.ErrorOf("spec.package", errors.New("spec.package must be the reference or path of a package"))
 	}
 	if near := hint.Nearest("package", slices.Sorted(maps.Keys(spec))); !ok && near != "" {
-		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec." + near), Err: fmt.Errorf("a Function has no field spec.%s", near)}
+		err := doc.ErrorOf("spec."+near, fmt.Errorf("a Function has no field spec.%s", near))
 		return listing{}, hint.Wrap(err, "did you mean package?")
 	}
 	ref, err := name.ParseReference(pkg, name.WithDefaultTag(""))

@@ -133,10 +133,10 @@ func checkServed(doc manifest.Document, xrd map[string]any, apiVersion string) e
 		if fieldpath.At(v, "served") == true {
 			return nil
 		}
-		err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(fmt.Sprintf("spec.versions[%d].served", i)), Err: fmt.Errorf("version %s is not served: no composite resource can be of this version", version)}
+		err := doc.ErrorOf(fmt.Sprintf("spec.versions[%d].served", i), fmt.Errorf("version %s is not served: no composite resource can be of this version", version))
 		return hint.Wrap(err, "set served: true, or use a Composition for a version that is served")
 	}
-	err := &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.versions"), Err: fmt.Errorf("the XRD has no version %s, which the Composition is for", version)}
+	err := doc.ErrorOf("spec.versions", fmt.Errorf("the XRD has no version %s, which the Composition is for", version))
 	return hint.Wrap(err, "add the version, or change spec.compositeTypeRef.apiVersion of the Composition")
 }
 

@@ -70,7 +70,7 @@ func fieldError(doc manifest.Document, j []byte, err error) error {
 	if field != "" {
 		text = fmt.Sprintf("%s: %s", field, text)
 	}
-	return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: errors.New(text)}
+	return doc.ErrorOf(field, errors.New(text))
 }
 
 // search reads one JSON value from dec, whose path is field. It returns the path of the

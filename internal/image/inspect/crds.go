@@ -237,7 +237,7 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	}
 	kind := fieldpath.Text(obj, "kind")
 	if near := schema.SimilarKind(apiVersion, kind); near != "" && crd.Defines(map[string]any{"apiVersion": apiVersion, "kind": near}) {
-		return &manifest.Error{Path: from.Path, Line: from.Lines().Of("kind"), Err: fmt.Errorf("%s has no kind %s%s", apiVersion, kind, hint.DidYouMean(near))}
+		return from.ErrorOf("kind", fmt.Errorf("%s has no kind %s%s", apiVersion, kind, hint.DidYouMean(near)))
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 // add adds the CRDs that obj defines. obj is a CRD, XRD or MRD.
 func (c *collector) add(obj map[string]any, at manifest.Document) error {
 	if err := crd.CheckScope(obj); err != nil {
-		return &manifest.Error{Path: at.Path, Line: at.Lines().Of("spec.scope"), Err: err}
+		return at.ErrorOf("spec.scope", err)
 	}
 	all, err := crd.All(obj)
 	if err != nil {
