@@ -108,10 +108,11 @@ func mapOf(s *structural.Structural, resource bool) *smd.Map {
 }
 
 // applyJSON has the fields of Kubernetes types by the name of the type, without fields that
-// are scalars. The type of a field is "*" for any value, "" for a scalar, or the name of a type, which may be quantity. Before it, "{}" means a map,
-// "[]" an atomic list, "[set]" a set, "[a,b]" a list with the keys a and b, and "!" that
-// the map is atomic. After it, "=" precedes a default in JSON. TestApplyJSON writes the
-// file from the schemas of client-go.
+// are scalars. The type of a field is "*" for any value, "" for a scalar, or the name of a
+// type, which may be quantity. A prefix "{}" means a map of this type, "[]" an atomic list,
+// "[set]" a set, "[a,b]" a list with the keys a and b, and "!" that the map is atomic. A
+// suffix "=" precedes a default in JSON. TestApplyJSON writes the file from the schemas of
+// client-go.
 //
 //go:embed apply.json
 var applyJSON []byte

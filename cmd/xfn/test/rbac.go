@@ -145,7 +145,7 @@ func (c *RBACCmd) cases(ctx context.Context, r manifest.Reader, g *grant) ([]sui
 	if err != nil {
 		return nil, err
 	}
-	items, err := suite.Plan(suites, suite.Selection{Count: 1})
+	items, err := suite.Plan(suites, suite.Selection{})
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,6 @@ func (c *UpgradeCmd) Run(ctx context.Context, term *terminal.Terminal, program t
 
 func (c *UpgradeCmd) compareSuites(ctx context.Context, before, after session.Config, out *upgrade) error {
 	var sel suite.Selection
-	sel.Count = 1
 	if c.Cases != "" {
 		var err error
 		if sel.Run, err = regexp.Compile(c.Cases); err != nil {
