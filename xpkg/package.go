@@ -89,11 +89,10 @@ type ReadOptions struct {
 // in sub-directories, in the order of their names. It leaves out objects of the group
 // xfn.dev, such as test suites, and what a file .xpkgignore in root lists.
 //
-// Read returns all errors in the content as one error of type Problems, and a Package with the other
-// problems. At every
-// level, content that the control plane would refuse is an error, and so is a link
-// out of root. Content that would not reach the control plane is an error at the level
-// Strict; at other levels, Read leaves it out.
+// Read returns all errors in the content as one error of type Problems, and a Package with the
+// other problems. At every level, content that the control plane would refuse is an error, and
+// so is a link out of root. Content that would not reach the control plane is an error at the
+// level Strict; at other levels, Read leaves it out.
 func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*Package, error) {
 	return proc.Await(ctx, func() (*Package, error) { return readRoot(ctx, fsys, root, opts) })
 }

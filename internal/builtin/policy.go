@@ -55,8 +55,8 @@ func (p Policy) For(pkg string) (Builtin, bool) {
 	return Named(path.Base(tag.RepositoryStr()))
 }
 
-// Replaces reports whether a builtin replaces the function package pkg in a version: a version, a
-// constraint, or "" if pkg has a tag.
+// Replaces reports whether a builtin replaces the function package pkg and imitates the version, which is
+// a version or a constraint, or "" if pkg has a tag.
 func (p Policy) Replaces(pkg, version string) bool {
 	if semver.IsValid(version) {
 		pkg += ":" + version

@@ -144,8 +144,8 @@ var usualRules = map[string]usualRule{
 	"!has(self.singular) || self.singular == self.singular.lowerAscii()": {field: "singular", optional: true, lower: true},
 }
 
-// explained returns a fault of an object that breaks one of rules, by their messages, as a fault of the
-// field of the rule, with the next action. It returns any other fault unchanged.
+// explained returns f unchanged unless its message is that of a rule with a next action. It then returns
+// f as a fault of the rule's field, with the action. rules are by their messages.
 func explained(f Fault, rules map[string]usualRule) Fault {
 	if f.Err == nil || f.Err.Type != field.ErrorTypeInvalid || rules[f.Err.Detail].next == "" {
 		return f

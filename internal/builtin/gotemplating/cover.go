@@ -88,8 +88,8 @@ func (c *coverer) branch(b *parse.BranchNode, name string) {
 	begin(b.ElseList, other)
 }
 
-// isElseIf reports whether an else has only another condition, whose branches tell whether the
-// else ran.
+// isElseIf reports whether an else has only another condition. The branches of that condition show
+// whether the else ran.
 func isElseIf(l *parse.ListNode) bool {
 	if len(l.Nodes) != 1 {
 		return false

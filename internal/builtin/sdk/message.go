@@ -64,7 +64,7 @@ func isMessage(fd protoreflect.FieldDescriptor) bool {
 	return fd.Message() != nil && fd.Message().ParentFile().Package() != "google.protobuf"
 }
 
-// fieldFault is like MessageFault, for one value of a field.
+// fieldFault is like messageFault, for one value of a field.
 func fieldFault(fd protoreflect.FieldDescriptor, value any, field string) (at, text string) {
 	if fd.IsMap() {
 		fd = fd.MapValue()

@@ -18,8 +18,8 @@ type value struct {
 	what string
 }
 
-// change returns the types that a transform can return if its input has one of the
-// types in. If the transform fails for all of these types, why is the reason.
+// change returns the types that a transform can return for an input of one of the types
+// in the set in. If the transform fails for all of these types, why is the reason.
 func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 	needs, out := schema.Any, schema.Any
 	switch {

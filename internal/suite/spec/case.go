@@ -221,7 +221,7 @@ func (c *Case) errorAt(path []string, err error) error {
 	return &manifest.Error{Path: c.suite.Document.Path, Line: c.Position(path...), Err: err}
 }
 
-// at returns the path in the document of a path in the case.
+// at converts a path in the case to the path of the same field in the suite's document.
 func (c *Case) at(path []string) string {
 	path = c.original(path)
 	own := "cases[" + strconv.Itoa(c.index) + "]"

@@ -189,8 +189,8 @@ func explainJSON(data []byte, err error) error {
 	return hint.Wrap(fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n")), err), next)
 }
 
-// explainSyntax returns the offset, the error and the next action for a file of JSON that is read up to
-// an invalid character.
+// explainSyntax explains err, the error of a JSON file whose first invalid character is the last of
+// read. It returns the offset of the mistake, the next action, and an error that describes it.
 func explainSyntax(read []byte, err error) (int64, hint.Hint, error) {
 	before := bytes.TrimRight(read[:max(len(read)-1, 0)], " \t\r\n")
 	last, wrong := before[max(len(before)-1, 0):], read[max(len(read)-1, 0):]
