@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -197,7 +198,7 @@ func dataOf(config *structpb.Struct, at string) (data map[string]any, nulls int,
 // the texts of crossplane-runtime and encoding/json.
 func rootData(v *structpb.Value, exists bool) (map[string]any, error) {
 	if !exists {
-		return nil, fmt.Errorf("data: no such field")
+		return nil, errors.New("data: no such field")
 	}
 	kind := "number"
 	switch v := v.AsInterface().(type) {

@@ -129,7 +129,7 @@ func CheckPath(name string) error {
 	case name == "" || path.IsAbs(name) || path.Clean(name) != name || name == "..", strings.HasPrefix(name, "../"), strings.ContainsAny(name, "\\\x00\n\r"):
 		return fmt.Errorf("entry %q is not a relative path in the archive", name)
 	case len(name) > 1024:
-		return fmt.Errorf("the path of an entry has more than 1024 bytes")
+		return errors.New("the path of an entry has more than 1024 bytes")
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.HasPrefix(part, ".wh.") {

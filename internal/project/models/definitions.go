@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -101,7 +102,7 @@ func (d Definitions) add(obj map[string]any) error {
 			return fmt.Errorf("expected an OpenAPI v3 schema: %w", err)
 		}
 		if spec.Spec.Group == "" || spec.Spec.Names.Kind == "" {
-			return fmt.Errorf("spec.group and spec.names.kind must not be empty")
+			return errors.New("spec.group and spec.names.kind must not be empty")
 		}
 		listKind := cmp.Or(spec.Spec.Names.ListKind, spec.Spec.Names.Kind+"List")
 		for _, v := range spec.Spec.Versions {

@@ -326,7 +326,7 @@ func (m *merged) assertions(engines map[string]any) {
 	}
 	for _, engine := range manifest.Keys(engines) {
 		if engine != "xprin" && engine != "diff" && engine != "dyff" {
-			m.fail(m.from("assertions", engine), fmt.Errorf("unknown engine of assertions: expected xprin, diff or dyff"))
+			m.fail(m.from("assertions", engine), errors.New("unknown engine of assertions: expected xprin, diff or dyff"))
 		}
 	}
 	if len(all) > 0 {

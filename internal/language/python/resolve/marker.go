@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -210,11 +211,11 @@ func (p *markerParser) comparison() (c *condition, err error) {
 	set := func(o operand) bool { return o.variable == "extras" || o.variable == "dependency_groups" }
 	switch {
 	case c.left.variable != "" && c.right.variable != "" || set(c.left):
-		return nil, fmt.Errorf("expected the comparison of a variable and a text")
+		return nil, errors.New("expected the comparison of a variable and a text")
 	case set(c.right) != (c.right.variable != "" && (c.op == "in" || c.op == "not in") && set(c.right)):
 		return nil, fmt.Errorf("expected \"in\" before %s", c.right.variable)
 	case (c.left.variable == "extra" || c.right.variable == "extra") && c.op != "==" && c.op != "!=":
-		return nil, fmt.Errorf("expected == or != beside extra")
+		return nil, errors.New("expected == or != beside extra")
 	}
 	return c, nil
 }
@@ -241,7 +242,7 @@ func (p *markerParser) operand() (o operand, err error) {
 		}
 		text, rest, ok := strings.Cut(p.rest[1:], quote)
 		if !ok {
-			return o, fmt.Errorf("a quote is not closed")
+			return o, errors.New("a quote is not closed")
 		}
 		p.skip(rest)
 		return operand{text: text}, nil

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -49,7 +50,7 @@ func ParseRequirement(text string) (r Requirement, err error) {
 	rest := strings.TrimSpace(text)
 	name := identifier().FindString(rest)
 	if name == "" {
-		return r, fmt.Errorf("expected the name of a package")
+		return r, errors.New("expected the name of a package")
 	}
 	r.Name, rest = Normalize(name), strings.TrimSpace(rest[len(name):])
 	if r.Extras, rest, err = cutExtras(rest); err != nil {
@@ -60,7 +61,7 @@ func ParseRequirement(text string) (r Requirement, err error) {
 		url, marker, _ := strings.Cut(strings.TrimSpace(url), " ;")
 		r.URL, r.Text = strings.TrimSpace(url), name+" @ "+strings.TrimSpace(url)
 		if r.URL == "" || strings.ContainsAny(r.URL, " \t") {
-			return r, fmt.Errorf("expected a URL after @")
+			return r, errors.New("expected a URL after @")
 		}
 		r.Marker, err = ParseMarker(marker)
 		return r, err
@@ -70,7 +71,7 @@ func ParseRequirement(text string) (r Requirement, err error) {
 	r.Text = strings.TrimSpace(strings.TrimSuffix(text[:len(text)-len(strings.TrimPrefix(rest, spec))], ";"))
 	if inner, ok := strings.CutPrefix(spec, "("); ok {
 		if spec, ok = strings.CutSuffix(inner, ")"); !ok {
-			return r, fmt.Errorf("a parenthesis is not closed")
+			return r, errors.New("a parenthesis is not closed")
 		}
 	}
 	if r.Specifiers, err = ParseSpecifiers(spec); err != nil {
@@ -88,7 +89,7 @@ func cutExtras(text string) (extras []string, rest string, err error) {
 	}
 	inner, rest, ok = strings.Cut(inner, "]")
 	if !ok {
-		return nil, "", fmt.Errorf("a bracket is not closed")
+		return nil, "", errors.New("a bracket is not closed")
 	}
 	for extra := range strings.SplitSeq(inner, ",") {
 		extra = strings.TrimSpace(extra)
