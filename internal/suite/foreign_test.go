@@ -105,7 +105,7 @@ spec:
         desired:
           composite: {resource: {status: {url: x}}}
           resources:
-            bucket: {resource: {apiVersion: s3.example.org/v1, kind: Bucket, metadata: {name: b}, spec: {list: [{a: 1, b: 2}, {c: 3}], num: 3, empty: {}, "null": null}}}
+            bucket: {resource: {apiVersion: s3.example.org/v1, kind: Bucket, metadata: {name: b}, spec: {list: [{a: 1, b: 2}, {c: 3}], num: 3, empty: {}, "null": null, nulls: [1, null]}}}
             other: {resource: {apiVersion: s3.example.org/v1, kind: Bucket, metadata: {name: c, annotations: {x: v}}, spec: {num: 4}}}
 `
 
@@ -148,13 +148,17 @@ func TestCompositionTests(t *testing.T) {
 			"tests/test-a/main.yaml/a failed",
 			`  8: Bucket/b: spec.empty.x: there is no such field: it is empty (set by step one)`,
 			`  8: Bucket/b: spec.list: want a list of 1 elements, got 2: [{"a":1,"b":2},{"c":3}] (set by step one)`,
-			`  8: Bucket/b: spec.none: there is no such field: it has empty, list, null, num`,
+			`  8: Bucket/b: spec.none: there is no such field: it has empty, list, null, nulls, num`,
 			`  8: Bucket/b: spec.null: the field is null, which counts as absent (set by step one)`,
 			`  8: Bucket/b: spec.num: want "3", got 3 (set by step one)`,
 			`  12: Bucket/b: spec.num: want 4, got 3 (set by step one)`,
 			`  13: there is no Bucket "b" of apiVersion v1, only Bucket/b (s3.example.org/v1), Bucket/c (s3.example.org/v1)`,
 		}},
 		"Inline":  {reason: "objects in the test need no files, and two tests can be in one file", text: compositionTest + "  xr: {apiVersion: example.org/v1, kind: XBucket, metadata: {name: shop}}\n  compositionPath: /apis/buckets/comp.yaml\n  context: {a: {b: 1}}\n  extraResources: [{apiVersion: v1, kind: Secret, metadata: {name: s}}]\n  observedResources: [{apiVersion: v1, kind: Secret, metadata: {name: s}}]\n---\n" + compositionTest + paths + "  xrd: {apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: xbuckets.example.org}, spec: {group: example.org, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {region: {type: integer}, size: {type: string, default: small}}}}}}}]}}\n  assertResources: [{apiVersion: example.org/v1, kind: XBucket, spec: {size: small, resourceRefs: [{}, {}]}}]\n", want: []string{"tests/test-a/main.yaml/a passed", "tests/test-a/main.yaml/a (2) passed"}},
+		"Empty": {reason: "an object without fields expects any value but null", text: compositionTest + paths + `  assertResources:
+  - {apiVersion: s3.example.org/v1, kind: Bucket, metadata: {name: {}}, spec: {list: {}, num: {}, empty: {}}}
+  - {apiVersion: s3.example.org/v1, kind: Bucket, spec: {nulls: [{}, {}]}}
+`, want: []string{"tests/test-a/main.yaml/a failed", "  9: Bucket/b: spec.nulls[1]: want any value but null (set by step one)"}},
 		"Hostile": {reason: "a path cannot leave the project", text: compositionTest + "  compositionPath: ../../../apis/buckets/comp.yaml\n  xrPath: ../../examples/none.yaml\n", want: []string{"tests/test-a/main.yaml/a failed", `  6: xr: reading "examples/none.yaml": file does not exist`}},
 		"Wrong": {reason: "errors name the field and its line", text: compositionTest + `  xrPath: examples/xr.yaml
   xr: {apiVersion: v1, kind: X}
