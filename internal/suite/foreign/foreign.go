@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,12 +156,19 @@ func within(v any, at string, is func(string) bool) (string, bool) {
 	return "", false
 }
 
-// programs are the languages of programs that print tests, by the name of their main file.
-var programs = map[string]string{"main.k": "KCL", "main.py": "Python", "__main__.py": "Python"}
+// programs are the languages of programs that print tests, by the name of their main file or by its
+// extension.
+var programs = map[string]string{
+	"main.k": "KCL", "main.py": "Python", "__main__.py": "Python", "main.go": "Go", ".gotmpl": "go-templating",
+}
+
+func language(path string) string {
+	return cmp.Or(programs[filepath.Base(path)], programs[filepath.Ext(path)])
+}
 
 // IsProgram reports whether a file name belongs to a program that may print tests of
 // Upbound's CLI.
-func IsProgram(path string) bool { return programs[filepath.Base(path)] != "" }
+func IsProgram(path string) bool { return language(path) != "" }
 
 // Program returns a test that is skipped if a program prints tests of Upbound's CLI. Programs
 // are not run.
@@ -169,7 +177,7 @@ func Program(path string, text []byte) []spec.Converted {
 		return nil
 	}
 	name := filepath.Base(path)
-	reason := fmt.Sprintf("the tests are a program in %s, which is not run: write the tests that it prints to a YAML file", programs[name])
+	reason := fmt.Sprintf("the tests are a program in %s, which is not run: write the tests that it prints to a YAML file", language(path))
 	return []spec.Converted{{
 		Name: name, Fields: map[string]any{"skip": reason}, Line: func([]string) int { return 1 },
 		Warnings: []error{fmt.Errorf("%s: %s", path, reason)},
