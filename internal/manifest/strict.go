@@ -22,6 +22,8 @@ type DecodeFault struct {
 	Text string
 	// Unknown is true for a field that the struct does not have.
 	Unknown bool
+	// Decoded is true for a value of another type that was decoded all the same.
+	Decoded bool
 }
 
 // Field returns the path, such as "cases[0].expect".
@@ -56,7 +58,19 @@ func DecodeStrict(value, into any) []DecodeFault {
 	return d.faults
 }
 
-type decoder struct{ faults []DecodeFault }
+// DecodeLenient is DecodeStrict for files that other tools read with sigs.k8s.io/yaml. As there, a
+// null is the zero value, and a string can be written as a number or a boolean. The fault of such a
+// string is Decoded.
+func DecodeLenient(value, into any) []DecodeFault {
+	d := decoder{lenient: true}
+	d.value(value, reflect.ValueOf(into).Elem(), nil)
+	return d.faults
+}
+
+type decoder struct {
+	faults  []DecodeFault
+	lenient bool
+}
 
 func (d *decoder) fault(path []string, format string, args ...any) {
 	d.faults = append(d.faults, DecodeFault{Path: slices.Clone(path), Text: fmt.Sprintf(format, args...)})
@@ -69,6 +83,9 @@ type Value struct{ Any any }
 func (Value) JSONSchema() map[string]any { return map[string]any{} }
 
 func (d *decoder) value(v any, into reflect.Value, path []string) {
+	if d.lenient && v == nil && into.Type() != reflect.TypeFor[*Value]() {
+		return
+	}
 	if into.Kind() == reflect.Pointer {
 		if v == nil && into.Type() != reflect.TypeFor[*Value]() {
 			return
@@ -138,13 +155,28 @@ func (d *decoder) scalar(v any, into reflect.Value, path []string) {
 	if n, ok := v.(float64); ok {
 		got = fmt.Sprint(n)
 	}
-	switch v.(type) {
-	case bool, int64, float64:
-		if into.Kind() == reflect.String {
-			got += ": put it in quotes"
-		}
+	text := textOf(v)
+	isText := into.Kind() == reflect.String && text != ""
+	if isText && d.lenient {
+		into.SetString(text)
+		got += fmt.Sprintf(", which is read as %q", text)
+	}
+	if isText {
+		got += ": put it in quotes"
 	}
 	d.fault(path, "expected %s, got %s", want, got)
+	d.faults[len(d.faults)-1].Decoded = isText && d.lenient
+}
+
+// textOf returns the string that sigs.k8s.io/yaml makes of a number or a boolean, or "".
+func textOf(v any) string {
+	switch v := v.(type) {
+	case bool, int64:
+		return fmt.Sprint(v)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return ""
 }
 
 // whole returns a number as an int64, and whether it is a whole number.

@@ -107,6 +107,10 @@ func decode(ctx context.Context, path string, docs []manifest.Document) (*Projec
 	return r.p, nil
 }
 
+// onlyStrings are the fields for which the crossplane CLI refuses a number and a boolean. For all
+// other strings, it reads them as text.
+var onlyStrings = []string{"spec.maintainer", "spec.source", "spec.license", "spec.description", "spec.readme"}
+
 // A reader turns a document into a Project and collects its problems.
 type reader struct {
 	p    *Project
@@ -140,8 +144,8 @@ func (r *reader) read(ctx context.Context) error {
 		return err
 	}
 	var f file
-	for _, fault := range manifest.DecodeStrict(object, &f) {
-		if fault.Unknown {
+	for _, fault := range manifest.DecodeLenient(object, &f) {
+		if fault.Unknown || fault.Decoded && !slices.Contains(onlyStrings, fault.Field()) {
 			r.warn(fault.Field(), "%v", fault)
 			continue
 		}

@@ -44,6 +44,10 @@ func TestRead(t *testing.T) {
 			"an empty list of functions counts as missing, as for the crossplane CLI", project.File, crossplane + "  functions: []\n",
 			project.Project{Dialect: project.Crossplane, CrossplaneVersion: ">=v2.0.0-rc.0", Paths: defaults, Architectures: both, Languages: project.Languages},
 		},
+		"Nulls": {
+			"a field without a value counts as missing, as for the crossplane CLI", project.File, strings.Replace(crossplane, "{name: demo}", "{name: demo, namespace: , labels: {a: ~}}", 1) + "  license:\n  readme: ~\n  crossplane: {version: }\n  paths: {apis: }\n  imageConfigs: [~]\n",
+			project.Project{Dialect: project.Crossplane, CrossplaneVersion: ">=v2.0.0-rc.0", Paths: defaults, Architectures: both, Languages: project.Languages, Labels: map[string]string{"a": ""}},
+		},
 		"All": {
 			"all fields of the dialect Crossplane are read", "p.yaml", crossplane + `  maintainer: Ada
   source: github.com/acme/demo
@@ -179,6 +183,7 @@ func TestReadFindsAllProblems(t *testing.T) {
 			"values of another type are problems", "p.yaml", crossplane + "  crossplane: {version: 2}\n  architectures: amd64\n  schemas: {languages: [rust]}\n",
 			[]string{":6: spec.crossplane.version: expected a string", ":7: spec.architectures: expected a list", `:8: spec.schemas.languages[0] is "rust", expected one of go, json, kcl, python`},
 		},
+		"Strings":      {"the crossplane CLI reads no number as one of these strings", "p.yaml", crossplane + "  license: 1\n  source: yes\n", []string{":6: spec.license: expected a string, got a number", ":7: spec.source: expected a string, got a boolean"}},
 		"Architecture": {"an architecture has a name", "p.yaml", crossplane + "  architectures: ['']\n", []string{":6: spec.architectures[0] must not be empty"}},
 		"Tag":          {"a repository has no tag", "p.yaml", strings.Replace(crossplane, "acme/demo", "acme/demo:v1", 1), []string{"expected a repository in lower case and without a tag"}},
 		"Scheme":       {"a repository is not a URL", "p.yaml", strings.Replace(crossplane, "registry.example.org", "https://registry.example.org", 1), []string{`:5: spec.repository is not valid: parsing repository "https://registry.example.org/acme/demo": a repository is not a URL`}},
@@ -223,6 +228,10 @@ func TestReadWarns(t *testing.T) {
 		"Scheme":       {"the prefixes of an ImageConfig have no scheme", project.File, crossplane + "  imageConfigs:\n  - spec:\n      matchImages: [{prefix: \"https://a/\"}]\n      rewriteImage: {prefix: \"https://b/\"}\n", []string{`:9: spec.imageConfigs[0].spec.rewriteImage.prefix is "https://b/"`, `:8: spec.imageConfigs[0].spec.matchImages[0].prefix is "https://a/", but no reference of an image has a scheme: write "a/"`}},
 		"Slash":        {"both prefixes of a rewrite end in the same way", project.File, crossplane + "  imageConfigs:\n  - spec: {matchImages: [{prefix: a/}, {prefix: a/function-}], rewriteImage: {prefix: b/mirror}}\n  - spec: {matchImages: [{prefix: a/}], rewriteImage: {prefix: b/mirror-}}\n  - spec: {matchImages: [{prefix: c/*}], rewriteImage: {prefix: b/}}\n", []string{`:7: spec.imageConfigs[0].spec.rewriteImage.prefix is "b/mirror", and "a/", which it replaces, ends with /`, `:9: spec.imageConfigs[2].spec.matchImages[0].prefix is "c/*", but a prefix is not a pattern: write "c/"`}},
 		"Verification": {"a verification that a cluster refuses is read", project.File, crossplane + "  imageConfigs:\n  - spec:\n      matchImages: [{prefix: a}]\n      verification: {provider: Cosgn, cosign: {authorities: []}}\n", []string{`:9: a cluster refuses this ImageConfig: spec.verification.provider: Unsupported value: "Cosgn": supported values: "Cosign", did you mean Cosign?`}},
+		"Unquoted": {
+			"a number or a boolean is read as a string, as the crossplane CLI does", project.File, strings.Replace(crossplane, "{name: demo}", "{name: demo, labels: {b: yes, x: 1.50}}", 1) + "  architectures: [386]\n",
+			[]string{`:3: metadata.labels.b: expected a string, got a boolean, which is read as "true": put it in quotes`, `:3: metadata.labels.x: expected a string, got 1.5, which is read as "1.5"`, `:6: spec.architectures[0]: expected a string, got a number, which is read as "386"`},
+		},
 		"Architecture": {
 			"any architecture is read, but listed once and with a warning if Go does not know it", project.File, crossplane + "  architectures: [amd64, amd64, arm46, vax]\n",
 			[]string{`lists "amd64" twice`, `:6: spec.architectures[2] is "arm46", did you mean arm64?`, `:6: spec.architectures[3] is "vax", which is not an architecture`},
