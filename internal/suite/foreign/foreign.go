@@ -79,15 +79,23 @@ func (b *builder) converted(name, at string) spec.Converted {
 	return spec.Converted{Name: name, Fields: b.fields, Line: b.line(at), Warnings: b.warnings, Err: errors.Join(b.errs...)}
 }
 
-// decode decodes a value strictly into the struct that into points to. at is its path in the
-// document. Unknown fields are passed to unknown.
+// decode decodes a value strictly into the struct that into points to, except that a null is a
+// missing value, and a number or a boolean can be a string. at is its path in the document. Unknown
+// fields are passed to unknown.
 func (b *builder) decode(value, into any, at string, unknown func(field string, fault manifest.DecodeFault)) {
-	for _, f := range manifest.DecodeStrict(value, into) {
+	for _, f := range manifest.DecodeLenient(value, into) {
 		field := manifest.JoinPath(append([]string{at}, f.Path...))
-		if f.Unknown {
-			unknown(field, f)
-			continue
-		}
+		b.fault(field, f, unknown)
+	}
+}
+
+func (b *builder) fault(field string, f manifest.DecodeFault, unknown func(field string, fault manifest.DecodeFault)) {
+	switch {
+	case f.Unknown:
+		unknown(field, f)
+	case f.Decoded:
+		b.warn(field, f.Text)
+	default:
 		b.fail(field, errors.New(f.Text))
 	}
 }

@@ -190,13 +190,9 @@ func (m *merged) from(section, key string) string {
 
 func (m *merged) section(x *xprin, section string, shared, own map[string]any, into any) {
 	all := m.merge(section, shared, own)
-	for _, f := range manifest.DecodeStrict(all, into) {
+	for _, f := range manifest.DecodeLenient(all, into) {
 		field := manifest.JoinPath(append([]string{m.from(section, f.Path[0])}, f.Path[1:]...))
-		if f.Unknown {
-			x.ignored(field, f)
-			continue
-		}
-		m.fail(field, errors.New(f.Text))
+		m.fault(field, f, x.ignored)
 	}
 }
 
