@@ -80,16 +80,16 @@ func ParseDependency(text string, o DependencyOptions) (project.Dependency, erro
 }
 
 // parsePackage separates the version from the repository. A colon before the last slash
-// belongs to the port of a registry.
+// belongs to the port of a registry. A digest is the version also if there is a tag.
 func parsePackage(text string) *project.Package {
-	p := &project.Package{Package: text, Version: anyVersion, Key: "package"}
-	if repository, digest, ok := strings.Cut(text, "@"); ok {
-		p.Package, p.Version = repository, digest
-		return p
+	name, digest, pinned := strings.Cut(text, "@")
+	p := &project.Package{Package: name, Version: anyVersion, Key: "package"}
+	last := strings.LastIndex(name, "/")
+	if i := strings.Index(name[last+1:], ":"); i >= 0 {
+		p.Package, p.Version = name[:last+1+i], name[last+i+2:]
 	}
-	last := strings.LastIndex(text, "/")
-	if i := strings.Index(text[last+1:], ":"); i >= 0 {
-		p.Package, p.Version = text[:last+1+i], text[last+i+2:]
+	if pinned {
+		p.Version = digest
 	}
 	return p
 }

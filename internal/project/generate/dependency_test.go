@@ -38,6 +38,7 @@ func TestParseDependency(t *testing.T) {
 		"registry.example.org:5000/a/p:v1":      {want: project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org:5000/a/p", Version: "v1"}}},
 		"registry.example.org/p:>=v1.0.0, <v2":  {generate.DependencyOptions{APIOnly: true}, project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org/p", Version: ">=v1.0.0, <v2", APIOnly: true}}},
 		"registry.example.org:5000/p@" + digest: {want: project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org:5000/p", Version: digest}}},
+		"example.org:5000/p:v1@" + digest:       {want: project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "example.org:5000/p", Version: digest}}},
 		"k8s:v1.33.0":                           {want: project.Dependency{Type: "k8s", K8s: &project.KubernetesAPI{Version: "v1.33.0"}}},
 		"https://example.org/crd.yaml":          {want: project.Dependency{Type: "crd", HTTP: &project.HTTPSource{URL: "https://example.org/crd.yaml"}}},
 		"https://example.org/crds":              {generate.DependencyOptions{GitRef: "main", GitPath: "a"}, project.Dependency{Type: "crd", Git: &project.GitSource{Repository: "https://example.org/crds", Ref: "main", Path: "a"}}},
