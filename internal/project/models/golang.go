@@ -105,8 +105,8 @@ type golang struct {
 	// used has the names of the declared types, and imports the aliases by package.
 	used    map[string]bool
 	imports map[string]string
-	// inMap counts the maps around the schema. The crossplane CLI writes structs in maps without names,
-	// which aliases are equal to.
+	// inMap counts the maps, and the lists with a list in them, around the schema. The crossplane CLI
+	// writes structs in these without names, which aliases are equal to.
 	inMap int
 	// enums has the constants and the method of each type with an enum.
 	enums          map[string][]string
@@ -120,7 +120,11 @@ func (g *golang) file() []byte {
 	for _, dir := range slices.Sorted(maps.Keys(g.imports)) {
 		fmt.Fprintf(&b, "%s %q\n", g.imports[dir], g.module+"/"+dir)
 	}
-	b.WriteString("\"github.com/oapi-codegen/runtime\"\n)\n\n// All files have the same imports.\nvar (\n_ json.RawMessage\n_ time.Time\n_ = fmt.Errorf\n_ = runtime.JSONMerge\n)\n")
+	b.WriteString("\"github.com/oapi-codegen/runtime\"\n")
+	if bytes.Contains(g.types.Bytes(), []byte(runtimeTypes)) {
+		b.WriteString("openapi_types \"github.com/oapi-codegen/runtime/types\"\n")
+	}
+	b.WriteString(")\n\n// All files have the same imports.\nvar (\n_ json.RawMessage\n_ time.Time\n_ = fmt.Errorf\n_ = runtime.JSONMerge\n)\n")
 	for _, name := range slices.Sorted(maps.Keys(g.enums)) {
 		b.WriteString(strings.Join(g.enums[name], ""))
 	}
@@ -176,16 +180,28 @@ func (g *golang) goType(s *Schema, name, full string) string {
 		if s.Items == nil {
 			return "[]interface{}"
 		}
+		if s.Items.Type == "array" {
+			g.inMap++
+			defer func() { g.inMap-- }()
+		}
 		return "[]" + g.goType(s.Items, g.nested(s.Items, name+"Item"), full)
 	case "object":
 		return g.object(s, name, full)
 	}
+	if g.namesAny(s) {
+		g.comment(name, s.Description)
+		fmt.Fprintf(&g.types, "type %s = interface{}\n", name)
+		return name
+	}
 	return "interface{}"
 }
 
+// namesAny reports whether a schema of any value has a type with a name.
+func (g *golang) namesAny(s *Schema) bool { return s.Type == "" && s.Open && g.inMap == 0 }
+
 // nested reserves the name of a type if the schema needs a declaration.
 func (g *golang) nested(s *Schema, name string) string {
-	if s.target() != "" || s.Type == "array" || s.values() != nil || (s.Type != "object" && len(s.Enum) == 0 && len(s.alternatives()) == 0) {
+	if s.target() != "" || s.Type == "array" || s.values() != nil || (s.Type != "object" && len(s.Enum) == 0 && len(s.alternatives()) == 0 && !g.namesAny(s)) {
 		return name
 	}
 	return unique(g.used, name)
@@ -214,14 +230,23 @@ func (g *golang) refer(target string) string {
 	return alias + "." + name
 }
 
+// runtimeTypes begins the names of types of the package github.com/oapi-codegen/runtime/types.
+const runtimeTypes = "openapi_types."
+
+// integerFormats are the formats of integers that are types of Go.
+var integerFormats = []string{"int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64"}
+
 func (g *golang) scalar(s *Schema, name string) string {
 	t := map[string]string{
 		"string": "string", "string/date-time": "time.Time", "string/byte": "[]byte",
-		"boolean": "bool", "integer": "int", "integer/int32": "int32", "integer/int64": "int64",
-		"number": "float32", "number/double": "float64",
+		"string/date": runtimeTypes + "Date", "string/email": runtimeTypes + "Email", "string/uuid": runtimeTypes + "UUID", "string/binary": runtimeTypes + "File",
+		"boolean": "bool", "integer": "int", "number": "float32", "number/double": "float64",
 	}
 	basic := cmp.Or(t[s.Type+"/"+s.Format], t[s.Type])
-	if len(s.Enum) == 0 || s.Type == "boolean" || s.Type == "number" || basic == "time.Time" {
+	if s.Type == "integer" && slices.Contains(integerFormats, s.Format) {
+		basic = s.Format
+	}
+	if len(s.Enum) == 0 || s.Type == "boolean" || s.Type == "number" || strings.ContainsAny(basic, ".[") {
 		return basic
 	}
 	g.comment(name, s.Description)
@@ -299,7 +324,11 @@ func (g *golang) object(s *Schema, name, full string) string {
 			fmt.Fprintf(&body, "// %s\n", line)
 		}
 		field = unique(used, field)
-		fmt.Fprintf(&body, "%s *%s `json:%q`\n", field, t, key+",omitempty")
+		pointer := "*"
+		if g.inMap > 0 && t == "interface{}" {
+			pointer = ""
+		}
+		fmt.Fprintf(&body, "%s %s%s `json:%q`\n", field, pointer, t, key+",omitempty")
 		if g.accessors && g.inMap == 0 {
 			fmt.Fprintf(&g.methods, accessorMethods, name, field, t)
 		}
@@ -312,82 +341,3 @@ func (g *golang) object(s *Schema, name, full string) string {
 	fmt.Fprintf(&g.types, "type %s %sstruct {\n%s}\n", name, alias, body.String())
 	return name
 }
-
-// shortNames are the names of the alternatives of IntOrString of Kubernetes.
-var shortNames = map[string]string{
-	"IoK8SApimachineryPkgUtilIntstrIntOrString0": "Int",
-	"IoK8SApimachineryPkgUtilIntstrIntOrString1": "String",
-}
-
-// union returns the type of a value with one of several types.
-func (g *golang) union(all []*Schema, name, full string) string {
-	var alternatives []string
-	for i, a := range all {
-		alternative := fmt.Sprintf("%s%d", strings.ReplaceAll(full, "_", ""), i)
-		alternative = unique(g.used, cmp.Or(shortNames[alternative], alternative))
-		alternatives = append(alternatives, alternative)
-		t := g.goType(a, alternative+"Type", alternative+"Type")
-		fmt.Fprintf(&g.types, "// %s is a value of %s.\ntype %s = %s\n\n", alternative, name, alternative, t)
-	}
-	g.comment(name, "has one of several types.")
-	fmt.Fprintf(&g.types, "type %s struct {\nunion json.RawMessage\n}\n", name)
-	for _, a := range alternatives {
-		fmt.Fprintf(&g.methods, strings.ReplaceAll(unionMethods, "ALT", a), name)
-	}
-	fmt.Fprintf(&g.methods, unionJSON, name)
-	return name
-}
-
-const accessorMethods = `
-// Get%[2]s returns the field %[2]s, or nil if o is nil.
-func (o *%[1]s) Get%[2]s() *%[3]s {
-	if o == nil {
-		return nil
-	}
-	return o.%[2]s
-}
-
-// Set%[2]s sets the field %[2]s.
-func (o *%[1]s) Set%[2]s(v *%[3]s) {
-	o.%[2]s = v
-}
-`
-
-const unionMethods = `
-// AsALT returns the value as a ALT.
-func (t %[1]s) AsALT() (ALT, error) {
-	var body ALT
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromALT replaces the value.
-func (t *%[1]s) FromALT(v ALT) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergeALT merges v into the value.
-func (t *%[1]s) MergeALT(v ALT) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-`
-
-const unionJSON = `
-// MarshalJSON returns the value in JSON.
-func (t %[1]s) MarshalJSON() ([]byte, error) {
-	return t.union.MarshalJSON()
-}
-
-// UnmarshalJSON replaces the value.
-func (t *%[1]s) UnmarshalJSON(b []byte) error {
-	return t.union.UnmarshalJSON(b)
-}
-`
