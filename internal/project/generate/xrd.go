@@ -128,6 +128,11 @@ func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 	if err := checkXR(u, !o.SimpleSchema); err != nil {
 		return x, err
 	}
+	if !o.SimpleSchema {
+		if err := checkFields(obj); err != nil {
+			return x, err
+		}
+	}
 	if err != nil || x.version.Group == "" || x.version.Version == "" {
 		return x, &fieldError{"apiVersion", fmt.Errorf("apiVersion: expected a group and a version, such as example.org/v1, got %q", u.GetAPIVersion())}
 	}
@@ -183,6 +188,20 @@ func checkXR(u unstructured.Unstructured, named bool) error {
 			return &fieldError{near, fmt.Errorf("%s: there is no such field in an XR: is it %s?", near, top)}
 		default:
 			return &fieldError{top, fmt.Errorf("%s is missing: expected an XR with an apiVersion such as example.org/v1, a kind, a name and a spec", f.name)}
+		}
+	}
+	return nil
+}
+
+// xrFields are the fields that the example of an XR may have. As in the crossplane CLI, printer
+// columns are allowed, but used only with SimpleSchema.
+var xrFields = []string{"apiVersion", "kind", "metadata", "spec", "status", "additionalPrinterColumns"}
+
+// checkFields returns a fieldError for the first field of an XR that its XRD could not define.
+func checkFields(obj map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(obj)) {
+		if !slices.Contains(xrFields, key) {
+			return &fieldError{key, fmt.Errorf("%s: Crossplane keeps only spec and status of a composite resource: move the field into spec", key)}
 		}
 	}
 	return nil

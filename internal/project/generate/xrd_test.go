@@ -185,6 +185,7 @@ func TestXRDRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, text, want string }{
 		"Kind":    {"names of fields are case-sensitive", "apiVersion: example.org/v1\nKind: App\nmetadata: {name: a}\nspec: {}\n", "xr.yaml:2: Kind: there is no such field in an XR: is it kind?"},
 		"Spec":    {"a spec may be misspelled", "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspce: {}\n", "xr.yaml:4: spce: there is no such field in an XR: is it spec?"},
+		"Data":    {"an XR has no other fields than spec and status", "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {}\ndata: {a: 1}\n", "xr.yaml:5: data: Crossplane keeps only spec and status"},
 		"Group":   {"the group of an XR is not empty", "kind: App\napiVersion: v1alpha1\nmetadata: {name: a}\nspec: {}\n", `xr.yaml:2: apiVersion: expected a group and a version, such as example.org/v1, got "v1alpha1"`},
 		"Version": {"an apiVersion has two parts", "apiVersion: example.org/v1/v2\nkind: App\nmetadata: {name: a}\nspec: {}\n", "xr.yaml:1: apiVersion: expected a group and a version"},
 		"List":    {"a spec is an object", "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: [{size: 1}]\n", "xr.yaml:4: spec: expected an object, got a list"},
