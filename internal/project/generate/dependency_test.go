@@ -226,6 +226,8 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		switch {
 		case r.URL.Path == "/deployment.yaml":
 			_, _ = w.Write([]byte("# comment\nkind: Deployment\n"))
+		case r.URL.Path == "/values.yaml":
+			_, _ = w.Write([]byte("replicas: 1\n"))
 		case r.URL.Path == "/page.yaml", r.URL.Path == "/blob/page.yaml":
 			_, _ = w.Write([]byte("<!DOCTYPE html><html></html>"))
 		case r.URL.Path == "/comment.yaml":
@@ -250,6 +252,7 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 	for file, want := range map[string]string{
 		"/blob/page.yaml":  `reading the dependency "URL": URL:1: the file is a web page in HTML`,
 		"/deployment.yaml": `reading the dependency "URL": URL:2: expected a CRD or XRD, got kind Deployment`,
+		"/values.yaml":     `reading the dependency "URL": URL:1: expected a CRD or XRD, got a document without a kind`,
 		"/page.yaml":       `reading the dependency "URL": URL:1: the file is a web page in HTML`,
 		"/comment.yaml":    `reading the dependency "URL": it has no CRD or XRD`,
 	} {

@@ -115,8 +115,11 @@ func (f *Fetcher) checkDefinitions(ctx context.Context, d project.Dependency, so
 	}
 	err = errors.New("it has no CRD or XRD")
 	if len(docs) > 0 {
-		obj, _ := docs[0].Object()
-		err = &manifest.Error{Path: docs[0].Path, Line: docs[0].FirstLine(), Err: fmt.Errorf("expected a CRD or XRD, got kind %v", obj["kind"])}
+		got := "a document without a kind"
+		if obj, _ := docs[0].Object(); obj["kind"] != nil {
+			got = fmt.Sprintf("kind %v", obj["kind"])
+		}
+		err = &manifest.Error{Path: docs[0].Path, Line: docs[0].FirstLine(), Err: fmt.Errorf("expected a CRD or XRD, got %s", got)}
 	}
 	if d.Git != nil {
 		err = hint.Wrap(err, "name the directory of the CRDs with "+hint.GitPath)
