@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/google/go-containerregistry/pkg/name"
+
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -89,12 +91,19 @@ func (f fileFlags) read(ctx context.Context, term *terminal.Terminal) (*project.
 	return p, f.replace(p)
 }
 
-// replace sets the repository of the flag.
+// replace sets the repository of the flag, in full as the crossplane CLI does: acme/demo is
+// index.docker.io/acme/demo.
 func (f fileFlags) replace(p *project.Project) error {
-	if f.Repository != "" {
-		if err := p.SetRepository(f.Repository); err != nil {
-			return &terminal.UsageError{Err: fmt.Errorf("--repository %w", err)}
-		}
+	if f.Repository == "" {
+		return nil
 	}
+	if err := p.SetRepository(f.Repository); err != nil {
+		return &terminal.UsageError{Err: fmt.Errorf("--repository %w", err)}
+	}
+	repository, err := name.NewRepository(f.Repository)
+	if err != nil {
+		return err
+	}
+	p.Repository = repository.Name()
 	return nil
 }
