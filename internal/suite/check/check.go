@@ -93,7 +93,9 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 	r.fields(fieldsOf{what: "connection details", object: s.Connection, path: []string{"expect", "connectionDetails"}, unset: true}, e.Connection)
 	r.valid(e.Valid)
 	for i, expr := range e.CEL {
-		r.evaluate(expr, nil, "", []string{"expect", "cel", fmt.Sprintf("[%d]", i)})
+		r.evaluate(expr, nil, func(format string, args ...any) {
+			r.failf([]string{"expect", "cel", fmt.Sprintf("[%d]", i)}, format, args...)
+		})
 	}
 	r.objects(e.Objects)
 	r.assertions(e.Assertions)
@@ -101,7 +103,13 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 	return r.failures
 }
 
-func (r *run) fail(f Failure) { r.failures = append(r.failures, f) }
+// fail adds a failure. Its text ends with the step that set the field, if that is known.
+func (r *run) fail(f Failure) {
+	if f.Step != "" {
+		f.Text += fmt.Sprintf(" (set by step %s)", f.Step)
+	}
+	r.failures = append(r.failures, f)
+}
 
 func (r *run) failf(path []string, format string, args ...any) {
 	r.fail(Failure{Path: path, Text: fmt.Sprintf(format, args...)})
@@ -117,7 +125,7 @@ func (r *run) failResource(path []string, name string, obj map[string]any, text 
 	if obj != nil {
 		step = r.subject.step(r.subject.name(obj), "")
 	}
-	r.fail(Failure{Path: path, Resource: name, Step: step, Text: name + ": " + text + setBy(step)})
+	r.fail(Failure{Path: path, Resource: name, Step: step, Text: name + ": " + text})
 }
 
 func (r *run) resource(name string, e spec.Resource) {
@@ -136,26 +144,20 @@ func (r *run) resource(name string, e spec.Resource) {
 	}
 }
 
-// setBy returns " (set by step NAME)", or "" without a step.
-func setBy(step string) string {
-	if step == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (set by step %s)", step)
-}
-
-// evaluate adds a failure unless the CEL expression is true. self is the value of the
-// expression's variable self.
-func (r *run) evaluate(expr string, self any, prefix string, path []string) {
+// evaluate calls fail unless the CEL expression is true. self is the value of the expression's
+// variable self, and may be nil.
+func (r *run) evaluate(expr string, self *any, fail func(format string, args ...any)) {
 	values := maps.Clone(r.subject.values())
-	values["self"] = Plain(self)
+	if values["self"] = nil; self != nil {
+		values["self"] = Plain(*self)
+	}
 	switch ok, err := r.Expressions.Eval(r.ctx, expr, values); {
 	case err != nil:
-		r.failf(path, "%sCEL %s: %v", prefix, expr, err)
-	case !ok && prefix != "":
-		r.failf(path, "%sCEL %s is false for %s", prefix, expr, show(self))
+		fail("CEL %s: %v", expr, err)
+	case !ok && self != nil:
+		fail("CEL %s is false for %s", expr, show(*self))
 	case !ok:
-		r.failf(path, "CEL %s is false", expr)
+		fail("CEL %s is false", expr)
 	}
 }
 

@@ -149,7 +149,7 @@ func (f field) wrongAt(path, format string, args ...any) {
 	if !f.of.unset {
 		step = f.subject.step(f.of.resource, path)
 	}
-	text := fmt.Sprintf("%s: %s: ", f.of.what, f.text) + fmt.Sprintf(format, args...) + setBy(step)
+	text := fmt.Sprintf("%s: %s: ", f.of.what, f.text) + fmt.Sprintf(format, args...)
 	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Step: step, Text: text})
 }
 
@@ -173,20 +173,7 @@ func (f field) match(v any, m spec.Matcher) {
 		f.matches(*m.Matches, v)
 	}
 	if m.CEL != nil {
-		before := len(f.failures)
-		f.evaluate(*m.CEL, v, fmt.Sprintf("%s: %s: ", f.of.what, f.text), f.path)
-		for i := range f.failures[before:] {
-			f.blame(&f.failures[before+i])
-		}
-	}
-}
-
-// blame adds to a failure the pipeline step that set the field.
-func (f field) blame(failure *Failure) {
-	failure.Resource, failure.Field = f.of.resource, f.text
-	if !f.of.unset {
-		failure.Step = f.subject.step(f.of.resource, f.text)
-		failure.Text += setBy(failure.Step)
+		f.evaluate(*m.CEL, &v, f.wrong)
 	}
 }
 

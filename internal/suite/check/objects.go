@@ -116,7 +116,7 @@ func (o objectCheck) wrong(at, format string, args ...any) {
 		step = o.subject.step(o.resource, at)
 	}
 	name := cmp.Or(at, "the object")
-	text := fmt.Sprintf("%s: %s: ", o.what, name) + fmt.Sprintf(format, args...) + setBy(step)
+	text := fmt.Sprintf("%s: %s: ", o.what, name) + fmt.Sprintf(format, args...)
 	o.fail(Failure{Path: o.path, Resource: o.resource, Field: at, Step: step, Text: text})
 }
 

@@ -315,5 +315,5 @@ func (r *run) invalid(path []string, obj map[string]any, fault Fault) {
 	if fault.Field == "" {
 		step = ""
 	}
-	r.fail(Failure{Path: path, Resource: name, Field: fault.Field, Step: step, Text: what + ": " + fault.Text + setBy(step)})
+	r.fail(Failure{Path: path, Resource: name, Field: fault.Field, Step: step, Text: what + ": " + fault.Text})
 }
