@@ -208,7 +208,10 @@ func (f *finder) keywords(d decoded) {
 		at := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
 		for _, fault := range schema.CheckKeywords(at, fieldpath.Map(version, "schema", "openAPIV3Schema")) {
 			if fault.Unknown {
-				next := cmp.Or(schema.KeywordAdvice(fault.Nearest), "correct the keyword's name or remove it")
+				next := "correct the keyword's name or remove it"
+				if fault.Misplaced {
+					next = schema.MisplacedAdvice
+				}
 				f.add("unknown-field", fault.Field, next, "%s is not a keyword of schemas, so it would be lost%s", fault.Field, hint.DidYouMean(fault.Nearest))
 				f.found[len(f.found)-1].Warning = fault.Nearest == ""
 			}

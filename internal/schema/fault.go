@@ -24,6 +24,9 @@ type Fault struct {
 	// similar name, or the most similar of the allowed values, or empty.
 	Unknown bool
 	Nearest string
+	// Misplaced is true for an unknown keyword of a schema that is probably a property. Nearest is its
+	// place, such as "properties.size", and MisplacedAdvice the next action.
+	Misplaced bool
 	// Rule is true if the object violates a CEL rule.
 	Rule bool
 	// Unchecked is true if the fault says that CEL rules were not checked, because
@@ -36,6 +39,9 @@ type Fault struct {
 	// Err is the original error of the API server's library, or nil.
 	Err *field.Error
 }
+
+// MisplacedAdvice is the next action for a Fault that is Misplaced.
+const MisplacedAdvice = "write it under properties"
 
 // String returns the API server's message, which includes the path of the field.
 func (f Fault) String() string {

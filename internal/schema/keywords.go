@@ -54,7 +54,7 @@ func CheckKeywords(at *field.Path, s map[string]any) []Fault {
 	}
 	for _, f := range DecodeKind(at, own, reflect.TypeFor[extv1.JSONSchemaProps]()) {
 		if name := f.Field[strings.LastIndexByte(f.Field, '.')+1:]; f.Unknown && f.Nearest == "" && isMisplaced(name, s) {
-			f.Nearest = properties + name
+			f.Nearest, f.Misplaced = "properties."+name, true
 		}
 		found = append(found, f)
 	}
@@ -63,18 +63,6 @@ func CheckKeywords(at *field.Path, s map[string]any) []Fault {
 
 // otherKeywords are keywords of JSON Schema with a schema as value that OpenAPI v3 lacks.
 var otherKeywords = strings.Fields("contains contentSchema else if propertyNames then unevaluatedItems unevaluatedProperties")
-
-// properties is the start of Fault.Nearest for a property that is beside the keywords of a schema.
-const properties = "properties."
-
-// KeywordAdvice returns the next action for a fault of CheckKeywords whose keyword is probably a
-// property, or "". nearest is the Nearest of the fault.
-func KeywordAdvice(nearest string) string {
-	if !strings.HasPrefix(nearest, properties) {
-		return ""
-	}
-	return "write it under properties"
-}
 
 // isMisplaced reports whether name, an unknown keyword of the schema s of an object, is probably a
 // property: its value is a schema.

@@ -361,7 +361,7 @@ func misspelled(xrd map[string]any) []schema.Fault {
 // misplaced returns the faults of properties that the schemas of a CRD have beside their keywords.
 // API servers drop these.
 func misplaced(crd map[string]any) []schema.Fault {
-	return slices.DeleteFunc(keywords(crd), func(f schema.Fault) bool { return schema.KeywordAdvice(f.Nearest) == "" })
+	return slices.DeleteFunc(keywords(crd), func(f schema.Fault) bool { return !f.Misplaced })
 }
 
 // misnamed returns a fault if the CRD, XRD or MRD is not named after its plural and group.

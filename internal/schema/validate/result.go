@@ -90,6 +90,8 @@ type Fault struct {
 	// ByMode is true for a warning that is an error in another mode of Options.Composition.
 	ByMode bool
 
+	misplaced bool // A misplaced fault is a schema.Fault that is Misplaced.
+
 	last    bool      // If last is true, the fault is sorted after all others.
 	boolean hint.Hint // boolean is the result of manifest.Lines.Boolean.
 }
@@ -98,8 +100,8 @@ type Fault struct {
 func (f Fault) String() string {
 	text := strings.Join(strings.Fields(f.Text), " ")
 	switch {
-	case schema.KeywordAdvice(f.Nearest) != "":
-		return text + ", which is not a keyword of schemas: " + schema.KeywordAdvice(f.Nearest)
+	case f.misplaced:
+		return text + ", which is not a keyword of schemas: " + schema.MisplacedAdvice
 	case f.Nearest != "":
 	case schema.ForClaims(f.Field) && strings.HasPrefix(text, "unknown field "):
 		text += ", which only claims have: remove it"
@@ -194,7 +196,7 @@ func Unreadable(doc manifest.Document, err error) Result {
 func faults(at place, all []schema.Fault) []Fault {
 	out := make([]Fault, len(all))
 	for i, f := range all {
-		out[i] = Fault{Type: typeOf(f), Field: f.Field, Line: at.line(f.Field), Text: f.String(), Value: f.Value, Nearest: f.Nearest, last: f.Unchecked}
+		out[i] = Fault{Type: typeOf(f), Field: f.Field, Line: at.line(f.Field), Text: f.String(), Value: f.Value, Nearest: f.Nearest, misplaced: f.Misplaced, last: f.Unchecked}
 		if f.Unknown {
 			out[i].Value = f.Field[strings.LastIndexByte(f.Field, '.')+1:]
 		}
