@@ -75,10 +75,13 @@ func has(object *structpb.Struct, path string) bool {
 // goTypes are the names of the Go types of objects in the inputs of real functions, by their
 // paths without indexes. No two functions have different types at the same path.
 var goTypes = map[string]string{
-	"resources[]":                  "ComposedTemplate",
-	"resources[].patches[]":        "ComposedPatch",
-	"resources[].patches[].policy": "PatchPolicy",
-	"patchSets[].patches[]":        "PatchSetPatch",
+	"environment.patches[]":                        "EnvironmentPatch",
+	"patchSets[].patches[]":                        "PatchSetPatch",
+	"resources[]":                                  "ComposedTemplate",
+	"resources[].patches[]":                        "ComposedPatch",
+	"resources[].readinessChecks[].matchCondition": "MatchConditionReadinessCheck",
+	"writeConnectionSecretToRef":                   "WriteConnectionSecretToRef",
+	"writeConnectionSecretToRef.patches[]":         "ConnectionSecretPatch",
 
 	"spec":                               "InputSpec",
 	"spec.policy":                        "Policy",
@@ -92,6 +95,21 @@ var goTypes = map[string]string{
 	"spec.extraResources[].selector.matchLabels[]":     "ResourceSourceSelectorLabelMatcher",
 }
 
+// patchTypes are the names of types below a patch, by their paths below it.
+var patchTypes = map[string]string{
+	"combine.string":                "StringCombine",
+	"combine.variables[]":           "CombineVariable",
+	"policy":                        "PatchPolicy",
+	"transforms[].convert":          "ConvertTransform",
+	"transforms[].match":            "MatchTransform",
+	"transforms[].match.patterns[]": "MatchTransformPattern",
+	"transforms[].math":             "MathTransform",
+	"transforms[].string":           "StringTransform",
+	"transforms[].string.join":      "StringTransformJoin",
+	"transforms[].string.regexp":    "StringTransformRegexp",
+	"transforms[].string.replace":   "StringTransformReplace",
+}
+
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
 // unknownField returns the error of the real functions for an unknown field at a path of an
@@ -102,8 +120,12 @@ func unknownField(t reflect.Type, path string) error {
 	if dot := strings.LastIndex(path, "."); dot >= 0 {
 		parent, name = index.ReplaceAllString(path[:dot], "[]"), path[dot+1:]
 	}
-	goType := "v1beta1." + goTypes[parent]
-	if goTypes[parent] == "" {
+	known := goTypes[parent]
+	if _, below, ok := strings.Cut(parent, "patches[]."); ok {
+		known = patchTypes[below]
+	}
+	goType := "v1beta1." + known
+	if known == "" {
 		goType = goTypeAt(t, parent)
 	}
 	if strings.HasSuffix(goType, ".") {
