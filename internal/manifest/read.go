@@ -300,7 +300,10 @@ func Misnamed(fsys afero.Fs, folders ...string) hint.Hint {
 // path separately.
 func Similar(fsys afero.Fs, path string) hint.Hint {
 	isMissing := func(p string) bool { _, err := fsys.Stat(p); return err != nil }
-	if several := strings.Split(path, ","); len(several) > 1 && isMissing(path) && !slices.ContainsFunc(several, isMissing) {
+	if !isMissing(path) {
+		return ""
+	}
+	if several := strings.Split(path, ","); len(several) > 1 && !slices.ContainsFunc(several, isMissing) {
 		return "the commas are read as a part of the name: repeat the flag or argument for each file"
 	}
 	entries, err := afero.ReadDir(fsys, filepath.Dir(filepath.Clean(path)))
