@@ -190,10 +190,13 @@ func stdin(term *terminal.Terminal, path string) io.Reader {
 	return term.Stdin
 }
 
-// writeOutput writes to a file, or to stdout if path is "".
+// writeOutput writes to a file, or to stdout if path is "" or "-".
 func writeOutput(term *terminal.Terminal, path string, write func(io.Writer) error) error {
-	if path == "" {
+	if path == "" || path == manifest.Stdin {
 		return write(term.Stdout)
 	}
-	return fsx.Write(path, 0o644, write)
+	if err := fsx.Write(path, 0o644, write); err != nil {
+		return fmt.Errorf("writing %q: %w", path, err)
+	}
+	return nil
 }
