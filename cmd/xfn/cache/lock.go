@@ -286,12 +286,24 @@ func (c *LockCmd) check(term *terminal.Terminal, before *lock.Lock, plan lock.Pl
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("printing the result: %w", err)
+		return err
 	case result.UpToDate:
 		return nil
 	default:
-		return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, outdated(result)), strings.Join(append([]string{"run xfn lock"}, c.Files...), " "))
+		return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, outdated(result)), c.updateHint())
 	}
+}
+
+// updateHint returns the hint that says how to write the lock file that was checked.
+func (c *LockCmd) updateHint() string {
+	words := append([]string{"run xfn lock"}, c.Files...)
+	for _, ref := range c.BaseImage {
+		words = append(words, "--base-image", ref)
+	}
+	if c.LockFile != lock.FileName {
+		words = append(words, "--lock-file", c.LockFile)
+	}
+	return strings.Join(words, " ")
 }
 
 // body returns a lock file's text without the comment in its first line, and
@@ -338,7 +350,7 @@ func (c *LockCmd) print(term *terminal.Terminal, changes lock.Changes) error {
 		return write(w, lines)
 	})
 	if err != nil {
-		return fmt.Errorf("printing the result: %w", err)
+		return err
 	}
 	term.Note(fmt.Sprintf("%s: %d added, %d updated, %d removed, %d kept", c.LockFile, len(changes.Added), len(changes.Updated), len(changes.Removed), changes.Kept))
 	return nil
