@@ -84,6 +84,7 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return hint.Wrap(fmt.Errorf("%s: found neither a Composition nor a suite", strings.Join(c.Paths, ", ")), next)
 	}
 	if len(found.steps) > 0 && len(items) == 0 {
+		known = false
 		term.Warn(fmt.Sprintf("what the steps %s compose is known only after a render: name suites, too", strings.Join(found.steps, ", ")))
 	}
 	role, guessed := composition.ClusterRole(c.Name, found.kinds, found.composites, func(gk kschema.GroupKind) string { return found.plurals[gk] })
