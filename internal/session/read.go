@@ -225,6 +225,8 @@ func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Chec
 	return fnContext, nil
 }
 
+var errNotJSON = errors.New("expected JSON, because the imitated version of Crossplane accepts no YAML")
+
 func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconciler.Checks) (map[string]any, error) {
 	fields := map[string]any{}
 	for _, key := range manifest.Keys(in.ContextFiles) {
@@ -232,6 +234,9 @@ func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconcile
 			continue
 		}
 		doc, _, err := s.config.Reader.First(ctx, in.ContextFiles[key])
+		if err == nil && checks.JSONContext && !json.Valid(doc.Text) {
+			err = fmt.Errorf("%s: %w", manifest.Position(doc.Path, doc.Line), errNotJSON)
+		}
 		if err == nil {
 			fields[key], err = doc.Value()
 		}
@@ -242,7 +247,7 @@ func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconcile
 	for _, key := range manifest.Keys(in.ContextValues) {
 		text := []byte(in.ContextValues[key])
 		if checks.JSONContext && !json.Valid(text) {
-			return nil, fmt.Errorf("reading context %q: expected JSON, because the imitated version of Crossplane accepts no YAML", key)
+			return nil, fmt.Errorf("reading context %q: %w", key, errNotJSON)
 		}
 		var err error
 		if fields[key], err = (manifest.Document{Path: "value", Line: 1, Text: text}).Value(); err != nil {

@@ -107,7 +107,7 @@ type Checks struct {
 	LastRequired bool
 	// ContextFirst reports an error in the context before an error in the required schemas.
 	ContextFirst bool
-	// JSONContext rejects context values that are not JSON.
+	// JSONContext rejects context values and files that are not JSON.
 	JSONContext bool
 	// EmptyXR reads an empty file as an XR without fields.
 	EmptyXR bool
