@@ -140,7 +140,7 @@ func (r Requirements) advise(asks *fnv1.Requirements) hint.Hint {
 
 // labeled describes the resources of the kind and namespace of a selector, with their labels.
 func (r Requirements) labeled(s *fnv1.ResourceSelector) (all []string) {
-	for _, item := range r.Dynamic(&fnv1.ResourceSelector{ApiVersion: s.GetApiVersion(), Kind: s.GetKind(), Namespace: s.Namespace}).GetItems() {
+	for _, item := range r.Dynamic(&fnv1.ResourceSelector{ApiVersion: s.GetApiVersion(), Kind: s.GetKind(), Namespace: s.Namespace, Match: &fnv1.ResourceSelector_MatchLabels{}}).GetItems() {
 		u := unstructured.Unstructured{Object: item.GetResource().AsMap()}
 		labels := "without labels"
 		if len(u.GetLabels()) > 0 {

@@ -63,8 +63,12 @@ func (s Store) ByName(sel *fnv1.ResourceSelector) *fnv1.Resources {
 }
 
 // InOrder returns the objects of all namespaces that match a selector, in the
-// order of the store. For a selector with a name it returns at most one object.
+// order of the store. For a selector with a name it returns at most one object,
+// and for a selector without a name and labels it returns none.
 func (s Store) InOrder(sel *fnv1.ResourceSelector) *fnv1.Resources {
+	if sel.GetMatch() == nil {
+		return &fnv1.Resources{}
+	}
 	return resources(s.anywhere(sel))
 }
 

@@ -1,0 +1,47 @@
+package render_test
+
+import (
+	"context"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// TestSelectorWithoutMatch checks what a function gets that requires a kind without a name and labels.
+// Crossplane's reconciler and crossplane render v2.2.1 list the kind. crossplane render v1.20.0 finds nothing.
+func TestSelectorWithoutMatch(t *testing.T) {
+	t.Parallel()
+	const bolt = `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: b, labels: {a: b}}}`
+	cases := map[string]struct {
+		reason, match string
+		profile       render.Profile
+		want          int
+	}{
+		"V2":            {"profile v2 lists the kind", ``, render.V2, 1},
+		"Classic":       {"profile classic lists the kind", ``, render.Classic, 1},
+		"V1.20":         {"profile v1.20 finds nothing without a name and labels", ``, render.V1_20, 0},
+		"ClassicLabels": {"empty labels in profile classic select the whole kind", `, "matchLabels": {}`, render.Classic, 1},
+		"V1.20Labels":   {"empty labels in profile v1.20 select the whole kind", `, "matchLabels": {}`, render.V1_20, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var last *fnv1.RunFunctionRequest
+			run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				last = req
+				return response(t, `{"requirements": {"extraResources": {"a": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt"`+tc.match+`}}}}`), nil
+			})
+			req := request(t, tc.profile, xr)
+			req.Extra = []*unstructured.Unstructured{object(t, bolt)}
+			e2e.NoError(t, e2e.Err(render.Render(t.Context(), run, req)))
+			extra, _, _ := unstructured.NestedSlice(e2e.Object(t, protojson.Format(last)), "extraResources", "a", "items")
+			e2e.Equal(t, tc.reason, tc.want, len(extra))
+		})
+	}
+}
