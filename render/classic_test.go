@@ -13,6 +13,30 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
+// TestClassicStatus checks the status of the XR, with the answers of crossplane render v2.2.0 and v1.20.0.
+func TestClassicStatus(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, desired string
+		want            any
+	}{
+		"Null": {"a status that is null gets no conditions", `{"status": null}`, nil},
+		"Text": {"a status that is a text gets no conditions", `{"status": "x"}`, "x"},
+		"List": {"a status that is a list gets no conditions", `{"status": []}`, []any{}},
+	}
+	for name, tc := range cases {
+		for _, profile := range []render.Profile{render.Classic, render.V1_20} {
+			t.Run(name+"/"+string(profile), func(t *testing.T) {
+				rsp := response(t, `{"desired": {"composite": {"resource": `+tc.desired+`}}, "conditions": [{"type": "A", "status": "STATUS_CONDITION_TRUE"}]}`)
+				r := e2e.Must(render.Render(t.Context(), answer(rsp), request(t, profile, xr)))(t)
+				got, found := r.XR["status"]
+				e2e.Equal(t, tc.reason+": the field exists", true, found)
+				e2e.Equal(t, tc.reason, plain(t, tc.want), plain(t, got))
+			})
+		}
+	}
+}
+
 // TestSelectorWithoutMatch checks what a function gets that requires a kind without a name and labels.
 // Crossplane's reconciler and crossplane render v2.2.1 list the kind. crossplane render v1.20.0 finds nothing.
 func TestSelectorWithoutMatch(t *testing.T) {

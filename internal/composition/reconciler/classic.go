@@ -119,6 +119,9 @@ func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *
 		return xr
 	}
 	status, ok := xr.Object["status"].(map[string]any)
+	if _, found := xr.Object["status"]; found && !ok {
+		return xr // As in these versions, a null or text has no place for conditions.
+	}
 	if !ok {
 		status = map[string]any{}
 		xr.Object["status"] = status
