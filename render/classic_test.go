@@ -69,3 +69,15 @@ func TestSelectorWithoutMatch(t *testing.T) {
 		})
 	}
 }
+
+// TestClassicEmptyContext checks the empty context, with the answers of crossplane render v2.2.0: a response
+// without values has no fields, but without steps there is no response.
+func TestClassicEmptyContext(t *testing.T) {
+	t.Parallel()
+	req := request(t, render.Classic, xr)
+	r := e2e.Must(render.Render(t.Context(), answer(response(t, `{"context": {}}`)), req))(t)
+	e2e.Equal(t, "an empty context of a response", any(map[string]any(nil)), r.Context["fields"])
+	req.Composition = pipeline()
+	r = e2e.Must(render.Render(t.Context(), nil, req))(t)
+	e2e.Equal(t, "the context of a pipeline without steps", any(map[string]any{}), r.Context["fields"])
+}

@@ -35,7 +35,7 @@ func (v ClassicVersion) render(ctx context.Context, run function.Runner, in Inpu
 	out.HasContext = true
 	if got.Context != nil {
 		var fields map[string]any
-		if len(got.Context.GetFields()) > 0 {
+		if len(got.Context.GetFields()) > 0 || len(in.Composition.Spec.Pipeline) == 0 {
 			fields = got.Context.AsMap()
 		}
 		out.Context = document("Context", "fields", fields)
