@@ -37,6 +37,33 @@ func TestClassicStatus(t *testing.T) {
 	}
 }
 
+// TestClaimRef checks the claim labels of composed resources, with the answers of crossplane render v1.20.0.
+func TestClaimRef(t *testing.T) {
+	t.Parallel()
+	const name, namespace = "crossplane.io/claim-name", "crossplane.io/claim-namespace"
+	cases := map[string]struct {
+		reason, ref string
+		want        map[string]string
+	}{
+		"Both":        {"both labels are set", `{name: c, namespace: "n"}`, map[string]string{name: "c", namespace: "n"}},
+		"NoNamespace": {"a label without a value is empty", `{name: c}`, map[string]string{name: "c", namespace: ""}},
+		"Null":        {"a null is a reference without fields", `null`, map[string]string{name: "", namespace: ""}},
+		"OtherField":  {"an unknown field may have any type", `{name: c, namespace: "n", other: [1]}`, map[string]string{name: "c", namespace: "n"}},
+		"Number":      {"a reference whose name is not a text is ignored", `{name: 5, namespace: "n"}`, map[string]string{}},
+		"OtherNumber": {"a reference whose apiVersion is not a text is ignored", `{apiVersion: 3, name: c, namespace: "n"}`, map[string]string{}},
+		"Text":        {"a reference that is not an object is ignored", `x`, map[string]string{}},
+	}
+	for testName, tc := range cases {
+		t.Run(testName, func(t *testing.T) {
+			req := request(t, render.V1_20, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {claimRef: `+tc.ref+`}}`)
+			rsp := response(t, `{"desired": {"resources": {"one": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt"}}}}}`)
+			r := e2e.Must(render.Render(t.Context(), answer(rsp), req))(t)
+			tc.want["crossplane.io/composite"] = "alpha"
+			e2e.Equal(t, tc.reason, tc.want, (&unstructured.Unstructured{Object: r.Composed[0]}).GetLabels())
+		})
+	}
+}
+
 // TestSelectorWithoutMatch checks what a function gets that requires a kind without a name and labels.
 // Crossplane's reconciler and crossplane render v2.2.1 list the kind. crossplane render v1.20.0 finds nothing.
 func TestSelectorWithoutMatch(t *testing.T) {

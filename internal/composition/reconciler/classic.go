@@ -95,14 +95,33 @@ func (v ClassicVersion) adopt(u, xr *unstructured.Unstructured, name string) err
 	l := labels{composite: xr.GetName()}
 	if v.Nested {
 		l = labelsOf(xr)
-	} else if ref, ok, _ := unstructured.NestedStringMap(xr.Object, "spec", "claimRef"); ok {
-		l.claimName, l.claimNamespace = ref["name"], ref["namespace"]
+	} else if ref, ok := claimOf(xr); ok {
+		add(u, "labels", map[string]string{LabelClaimName: ref["name"], LabelClaimNamespace: ref["namespace"]})
 	}
 	if !v.Nested || u.GetName() == "" && u.GetGenerateName() == "" {
 		u.SetGenerateName(l.composite + "-")
 	}
 	l.mark(u, name)
 	return SetController(u, xr)
+}
+
+// claimOf returns the text fields of spec.claimRef. ok is false if it does not exist or a field
+// is not text. Nulls and missing fields are empty.
+func claimOf(xr *unstructured.Unstructured) (ref map[string]string, ok bool) {
+	value, found, _ := unstructured.NestedFieldNoCopy(xr.Object, "spec", "claimRef")
+	fields, isMap := value.(map[string]any)
+	if !found || !isMap && value != nil {
+		return nil, false
+	}
+	ref = map[string]string{}
+	for _, key := range []string{"apiVersion", "kind", "name", "namespace"} {
+		text, isText := fields[key].(string)
+		if !isText && fields[key] != nil {
+			return nil, false
+		}
+		ref[key] = text
+	}
+	return ref, true
 }
 
 // composite returns the desired XR with the identity of the input XR. If v.Conditions
