@@ -119,8 +119,8 @@ type Profile struct {
 func Profiles() []Profile {
 	return []Profile{
 		{"v2", "v2.3 and later", "v2.4", "The reconciler of today's Crossplane. It is the default."},
-		{"classic", "v2.0 to v2.2", "v2.2", "The `crossplane render` of these versions, which did not use the reconciler's code."},
-		{"v1.20", "v1.15 to v1.20", "v1.20", "The `crossplane beta render` of these versions, in suites and by `--crossplane-version`."},
+		{"classic", "v2.0 to v2.2", "v2.2", "The `crossplane render` of v2.2, which did not use the reconciler's code. Those of v2.0 and v2.1 differ: v2.0 sets no namespace on composed resources, and both take the prefix of names from the XR's name only."},
+		{"v1.20", "v1.15 to v1.20", "v1.20", "The `crossplane beta render` of v1.20, in suites and by `--crossplane-version`. Earlier versions differ: v1.15 and v1.17 drop the conditions of functions and give them no credentials."},
 		{"v1.14", "v1.14", "v1.14", "The first `crossplane beta render`, in suites and by `--crossplane-version`."},
 		{"alpha", "v1.11 to v1.13", "v1.11", "The reconciler of these versions: `spec.resources`, then the containers of `spec.functions`, which read and write a FunctionIO. It has no functions file."},
 	}
