@@ -57,10 +57,10 @@ func TestGoldenSavedImage(t *testing.T) {
 	layout := writeFile(t, mutate.ConfigMediaType(mutate.MediaType(unpacked, types.OCIManifestSchema1), types.OCIConfigJSON))
 	for reason, path := range map[string]string{"a Docker archive": archive, "an OCI layout": layout} {
 		saved := manifestOf(t, e2e.Open(xpkg.OpenImage(t.Context(), path))(t).Artifact.(v1.Image))
-		e2e.Equal(t, reason+": the media type in the file", types.OCIUncompressedLayer, saved.Layers[0].MediaType)
+		e2e.Equal(t, reason+" has layers that are not compressed", types.OCIUncompressedLayer, saved.Layers[0].MediaType)
 		opened := e2e.Open(xpkg.Open(t.Context(), path))(t).Artifact.(v1.Image)
 		e2e.NoError(t, validate.Image(opened))
-		e2e.Equal(t, reason, manifestOf(t, img), manifestOf(t, opened))
+		e2e.Equal(t, reason+" opens as the image that the crossplane CLI pushes", manifestOf(t, img), manifestOf(t, opened))
 	}
 }
 

@@ -98,12 +98,17 @@ func explainName(err error, xr string, doc manifest.Document) error {
 func (s state) locate(err error) error {
 	var object *unstructured.Unstructured
 	next := hint.Hint("set the annotation in metadata.annotations to the name that the pipeline gives this resource: the functions know it by this name")
-	if stranger, ok := errors.AsType[*reconciler.StrangerError](err); ok && reconciler.ResourceName(stranger.Object.Object) == "" {
+	stranger, isStranger := errors.AsType[*reconciler.StrangerError](err)
+	unnamed, isUnnamed := errors.AsType[*reconciler.UnnamedError](err)
+	switch {
+	case isStranger && reconciler.ResourceName(stranger.Object.Object) == "":
 		object, next = stranger.Object, "observed resources are the resources that the composite resource composes: give the resources that functions require with "+hint.RequiredResources
-	} else if unnamed, ok := errors.AsType[*reconciler.UnnamedError](err); !ok {
+	case !isUnnamed:
 		return err
-	} else if object = unnamed.Object; object.GetKind() == "EnvironmentConfig" {
-		next = "functions require an EnvironmentConfig, and do not observe it: give its file with " + hint.RequiredResources
+	case unnamed.Object.GetKind() == "EnvironmentConfig":
+		object, next = unnamed.Object, "functions require an EnvironmentConfig, and do not observe it: give its file with "+hint.RequiredResources
+	default:
+		object = unnamed.Object
 	}
 	if at := s.at[keyOf(object)]; at != "" {
 		err = fmt.Errorf("%w (at %s)", err, at)

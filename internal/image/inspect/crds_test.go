@@ -132,10 +132,10 @@ func TestCollectCRDsImage(t *testing.T) {
 	collect := func(at string) ([]inspect.CRD, error) {
 		return inspect.CollectCRDs(t.Context(), []string{host + "/acme/" + at}, inspect.CRDOptions{})
 	}
-	e2e.Equal(t, "CRDs of the image", []string{"as.example.org", "bs.example.org", "cs.example.org"}, names(e2e.Must(collect("crossplane:v2"))(t)))
-	e2e.ErrorHas(t, "an image without CRDs", e2e.Err(collect("plain:v1")), "the image is not a package")
-	e2e.ErrorHas(t, "an image with broken CRDs", e2e.Err(collect("broken:v1")), "acme/broken:v1:/crds/a.yaml:1: mapping values")
-	e2e.ErrorHas(t, "an image with large CRDs", e2e.Err(collect("large:v1")), "the files in folders named crds are larger than 64 MiB")
+	e2e.Equal(t, "the CRDs in folders named crds are found", []string{"as.example.org", "bs.example.org", "cs.example.org"}, names(e2e.Must(collect("crossplane:v2"))(t)))
+	e2e.ErrorHas(t, "an image without CRDs is an error", e2e.Err(collect("plain:v1")), "the image is not a package")
+	e2e.ErrorHas(t, "a broken CRD in an image is an error", e2e.Err(collect("broken:v1")), "acme/broken:v1:/crds/a.yaml:1: mapping values")
+	e2e.ErrorHas(t, "CRDs above the limit are an error", e2e.Err(collect("large:v1")), "the files in folders named crds are larger than 64 MiB")
 }
 
 // With Offline set, no registry is asked, and a source in a registry is an error.
