@@ -1,16 +1,11 @@
 package inspect
 
 import (
-	"archive/tar"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -18,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -81,59 +75,6 @@ func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string, 
 	}
 	if c.Follow == FollowAll || c.Follow != FollowNone && d.Package.Kind == "Configuration" {
 		c.depend(d.Package.DependsOn, func(int) string { return name })
-	}
-	return nil
-}
-
-// maxCRDs limits the bytes of the files with CRDs in an image that is not a package.
-const maxCRDs = 64 << 20
-
-// image adds the CRDs of an image that is not a package. As in the image of Crossplane, they are in files
-// NAME.yaml below folders named crds. Objects other than definitions are ignored.
-func (c *collector) image(ctx context.Context, a xpkg.Artifact, name string) error {
-	images, err := xpkg.Images(a)
-	if err != nil {
-		return err
-	}
-	img := images[0]
-	for _, i := range images {
-		if i.Platform != nil && i.Platform.String() == controlPlane {
-			img = i
-		}
-	}
-	files, left := map[string][]byte{}, int64(maxCRDs)
-	err = oci.ReadLayers(ctx, img.Image, func(h *tar.Header, content io.Reader) error {
-		file := path.Clean("/" + h.Name)
-		if h.Typeflag != tar.TypeReg || !strings.Contains(file, "/crds/") || path.Ext(file) != ".yaml" {
-			return nil
-		}
-		const header = 512 // of each entry
-		if left -= header + h.Size; left < 0 {
-			return fmt.Errorf("the files in folders named crds are larger than %d MiB", maxCRDs>>20)
-		}
-		files[file], err = io.ReadAll(content)
-		return err
-	})
-	if err == nil && len(files) == 0 {
-		err = xpkg.ErrNoPackage
-	}
-	if err != nil {
-		return fmt.Errorf("reading %q: %w", name, err)
-	}
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		docs, err := manifest.Split(name+":"+file, files[file])
-		if err != nil {
-			return err
-		}
-		for _, doc := range docs {
-			obj, err := doc.Object()
-			if err == nil && crd.Defines(obj) {
-				err = c.add(obj, doc)
-			}
-			if err := c.faulty(err); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
