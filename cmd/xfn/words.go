@@ -21,8 +21,8 @@ import (
 var inHome = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--[^=]+=|-[^-])?~/`) })
 
 // expandHome returns args with the home directory instead of ~, which a shell replaces only at the
-// beginning of a word without quotes. The crossplane CLI does the same for paths. The working directory
-// may have a directory ~.
+// beginning of a word without quotes. The crossplane CLI does the same for paths. If the working directory
+// has a directory ~, the args stay unchanged.
 func expandHome(args []string) ([]string, error) {
 	if _, err := os.Stat("~"); err == nil || strings.HasPrefix(args[0], "__") {
 		return args, nil

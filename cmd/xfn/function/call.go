@@ -200,7 +200,7 @@ func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse, advice hint.Hint, req *fn
 type fatalError struct{ cause engine.FatalError }
 
 func (e *fatalError) Error() string {
-	return "function" + strings.TrimPrefix(e.cause.Error(), "pipeline step")
+	return fmt.Sprintf("function %q returned a fatal result: %s", e.cause.Step, e.cause.Message)
 }
 
 func (e *fatalError) Unwrap() error { return &e.cause }

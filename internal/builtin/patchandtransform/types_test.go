@@ -44,6 +44,6 @@ func TestUnknownFields(t *testing.T) {
 		var object map[string]any
 		e2e.NoError(t, yaml.Unmarshal([]byte(input), &object))
 		err := sdk.Decode(e2e.Must(structpb.NewStruct(object))(t), &spec.Resources{})
-		e2e.ErrorHas(t, "the unknown field in "+input, err, "cannot unmarshal Go value of type v1beta1."+want+`: unknown name "x"`)
+		e2e.ErrorHas(t, "the error names the type that lacks the field in "+input, err, "cannot unmarshal Go value of type v1beta1."+want+`: unknown name "x"`)
 	}
 }

@@ -90,7 +90,7 @@ type Fault struct {
 	// ByMode is true for a warning that is an error in another mode of Options.Composition.
 	ByMode bool
 
-	misplaced bool // A misplaced fault is a schema.Fault that is Misplaced.
+	misplaced bool // misplaced is schema.Fault.Misplaced.
 
 	last    bool      // If last is true, the fault is sorted after all others.
 	boolean hint.Hint // boolean is the result of manifest.Lines.Boolean.
