@@ -40,7 +40,8 @@ func StreamOrdered[T, R any](ctx context.Context, limit int, items iter.Seq[T], 
 		item   T
 		result chan<- R
 	}
-	jobs, waiting := make(chan job), make(chan chan R, limit*ahead)
+	// A worker finds its next item in the queue: it does not wait until the iterator is advanced.
+	jobs, waiting := make(chan job, limit), make(chan chan R, limit*ahead)
 	var g errgroup.Group
 	g.Go(func() error {
 		defer close(waiting)
@@ -61,16 +62,21 @@ func StreamOrdered[T, R any](ctx context.Context, limit int, items iter.Seq[T], 
 	// Workers keep their grown stacks from item to item.
 	for range limit {
 		g.Go(func() error {
+			var skipped error
 			for j := range jobs {
-				j.result <- work(ctx, j.n, j.item)
+				if ctx.Err() == nil {
+					j.result <- work(ctx, j.n, j.item)
+				} else {
+					skipped = context.Cause(ctx)
+				}
+				close(j.result)
 			}
-			return nil
+			return skipped
 		})
 	}
 	var err error
 	for result := range waiting {
-		r := <-result
-		if err == nil {
+		if r, started := <-result; started && err == nil {
 			if err = each(r); err != nil {
 				cancel()
 			}

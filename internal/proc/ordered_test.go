@@ -71,6 +71,24 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// TestNoMoreStarts checks that items that wait for a worker do not start after the context
+// ends, and that their absence is an error.
+func TestNoMoreStarts(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var started, taken []int
+	err := proc.ForEachOrdered(ctx, 1, numbers(3), func(_ context.Context, i, _ int) int {
+		started = append(started, i)
+		cancel()
+		return i
+	}, func(r int) error {
+		taken = append(taken, r)
+		return nil
+	})
+	e2e.ErrorIs(t, "the end of the context is an error", err, context.Canceled)
+	e2e.Equal(t, "only the item in progress was started", []int{0}, started)
+	e2e.Equal(t, "the result of the item in progress is used", []int{0}, taken)
+}
+
 // TestStream checks that StreamOrdered reads only a bounded number of items ahead.
 func TestStream(t *testing.T) {
 	const limit, last = 2, 1000
