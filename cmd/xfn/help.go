@@ -80,12 +80,10 @@ func shorten(node *kong.Node) string {
 		arg.Help = firstSentence(arg.Help)
 	}
 	hidden := 0
-	for _, flags := range node.AllFlags(true) {
-		for _, f := range flags {
-			f.Help = firstSentence(f.Help)
-			if f.Hidden = f.Tag.Has(moreTag); f.Hidden {
-				hidden++
-			}
+	for _, f := range slices.Concat(node.AllFlags(true)...) {
+		f.Help = firstSentence(f.Help)
+		if f.Hidden = f.Tag.Has(moreTag); f.Hidden {
+			hidden++
 		}
 	}
 	if strings.TrimSpace(detail) == node.Detail {

@@ -68,13 +68,11 @@ func optionalFlag(node *kong.Node, args []string, text string) hint.Hint {
 		if text != unexpected+args[i] {
 			continue
 		}
-		for _, group := range node.AllFlags(true) {
-			for _, f := range group {
-				// A mapper of a bool accepts a flag without a value, and may accept a value.
-				_, optional := f.Target.Addr().Interface().(kong.BoolMapperValue)
-				if optional && args[i-1] == "--"+f.Name {
-					return hint.Hint("write " + args[i-1] + "=" + args[i])
-				}
+		for _, f := range slices.Concat(node.AllFlags(true)...) {
+			// A mapper of a bool accepts a flag without a value, and may accept a value.
+			_, optional := f.Target.Addr().Interface().(kong.BoolMapperValue)
+			if optional && args[i-1] == "--"+f.Name {
+				return hint.Hint("write " + args[i-1] + "=" + args[i])
 			}
 		}
 	}

@@ -197,15 +197,13 @@ func explainFlag(node *kong.Node, err error) (hint.Hint, error) {
 		return outputHint(node), err
 	}
 	var shown, more []string
-	for _, flags := range node.AllFlags(true) {
-		for _, f := range flags {
-			switch {
-			case !isLong || !sameWords(f.Name, word), strings.HasPrefix(f.Name, "insecure-") && !strings.HasPrefix(word, "insecure"):
-			case f.Tag.Has(moreTag):
-				more = append(more, formOf(f))
-			default:
-				shown = append(shown, formOf(f))
-			}
+	for _, f := range slices.Concat(node.AllFlags(true)...) {
+		switch {
+		case !isLong || !sameWords(f.Name, word), strings.HasPrefix(f.Name, "insecure-") && !strings.HasPrefix(word, "insecure"):
+		case f.Tag.Has(moreTag):
+			more = append(more, formOf(f))
+		default:
+			shown = append(shown, formOf(f))
 		}
 	}
 	if len(shown) == 0 {
@@ -248,11 +246,9 @@ func meantBy(node *kong.Node, word string) hint.Hint {
 	if instead := insteadBy(node, word); instead != "" {
 		return instead
 	}
-	for _, flags := range node.AllFlags(true) {
-		for _, f := range flags {
-			if slices.Contains(strings.Split(f.Tag.Get("meant"), ","), word) {
-				return hint.Hint("did you mean " + formOf(f) + "?")
-			}
+	for _, f := range slices.Concat(node.AllFlags(true)...) {
+		if slices.Contains(strings.Split(f.Tag.Get("meant"), ","), word) {
+			return hint.Hint("did you mean " + formOf(f) + "?")
 		}
 	}
 	if slices.ContainsFunc(node.Positional, func(arg *kong.Positional) bool { return arg.Name == word }) {
@@ -274,15 +270,13 @@ func formOf(f *kong.Flag) string {
 // file or the format of its output.
 func outputHint(node *kong.Node) hint.Hint {
 	next := "the result goes to standard output: write > FILE at the end of the command"
-	for _, flags := range node.AllFlags(true) {
-		for _, f := range flags {
-			last := f.Name[strings.LastIndex(f.Name, "-")+1:]
-			switch {
-			case f.Short == 'o' && slices.Contains([]string{"output", "file", "dir"}, last):
-				return hint.Hint("did you mean " + formOf(f) + "?")
-			case f.Name == "format":
-				next += ", and name its format with --format, as in --format json"
-			}
+	for _, f := range slices.Concat(node.AllFlags(true)...) {
+		last := f.Name[strings.LastIndex(f.Name, "-")+1:]
+		switch {
+		case f.Short == 'o' && slices.Contains([]string{"output", "file", "dir"}, last):
+			return hint.Hint("did you mean " + formOf(f) + "?")
+		case f.Name == "format":
+			next += ", and name its format with --format, as in --format json"
 		}
 	}
 	return hint.Hint(next)
@@ -321,11 +315,9 @@ func flagHint(node *kong.Node, text string) hint.Hint {
 
 // flagOf returns the flag of a command with a name such as --output or -o, or nil.
 func flagOf(node *kong.Node, name string) *kong.Flag {
-	for _, flags := range node.AllFlags(true) {
-		for _, f := range flags {
-			if "--"+f.Name == name || f.Short != 0 && "-"+string(f.Short) == name {
-				return f
-			}
+	for _, f := range slices.Concat(node.AllFlags(true)...) {
+		if "--"+f.Name == name || f.Short != 0 && "-"+string(f.Short) == name {
+			return f
 		}
 	}
 	return nil
