@@ -195,8 +195,5 @@ func writeOutput(term *terminal.Terminal, path string, write func(io.Writer) err
 	if path == "" || path == manifest.Stdin {
 		return write(term.Stdout)
 	}
-	if err := fsx.Write(path, 0o644, write); err != nil {
-		return fmt.Errorf("writing %q: %w", path, err)
-	}
-	return nil
+	return terminal.WriteFile(path, write)
 }

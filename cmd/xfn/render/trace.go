@@ -9,7 +9,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -56,9 +55,9 @@ func title(r session.Result) string {
 
 func (t *tracer) finish() error {
 	if t.flags.TraceHTML != "" {
-		err := fsx.Write(t.flags.TraceHTML, 0o644, func(w io.Writer) error { return report.WritePage(w, "xfn render", t.traces) })
+		err := terminal.WriteFile(t.flags.TraceHTML, func(w io.Writer) error { return report.WritePage(w, "xfn render", t.traces) })
 		if err != nil {
-			return fmt.Errorf("writing %q: %w", t.flags.TraceHTML, err)
+			return err
 		}
 	}
 	err := t.write(t.flags.Trace, "trace", func(w io.Writer, s report.Style, trace report.Trace) error { return trace.Text(w, s) })
@@ -90,8 +89,5 @@ func (t *tracer) write(to flags.OptionalPath, what string, one func(io.Writer, r
 		}
 		return nil
 	}
-	if err := fsx.Write(to.Path, 0o644, func(w io.Writer) error { return all(w, report.Style{}) }); err != nil {
-		return fmt.Errorf("writing %q: %w", to.Path, err)
-	}
-	return nil
+	return terminal.WriteFile(to.Path, func(w io.Writer) error { return all(w, report.Style{}) })
 }

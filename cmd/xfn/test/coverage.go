@@ -6,7 +6,7 @@ import (
 	"math"
 	"path/filepath"
 
-	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
 
@@ -37,9 +37,8 @@ func (r *reporter) cover(c coverage.Report) error {
 			write func(io.Writer, coverage.Report) error
 		}{{"index.html", coverage.WritePage}, {"cobertura.xml", coverage.WriteCobertura}, {"coverage.out", coverage.WriteProfile}} {
 			path := filepath.Join(dir, file.name)
-			err := fsx.Write(path, 0o644, func(w io.Writer) error { return file.write(w, c) })
-			if err != nil {
-				return fmt.Errorf("writing %q: %w", path, err)
+			if err := terminal.WriteFile(path, func(w io.Writer) error { return file.write(w, c) }); err != nil {
+				return err
 			}
 		}
 		r.term.Note("the coverage is in " + filepath.Join(dir, "index.html"))

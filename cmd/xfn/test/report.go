@@ -177,7 +177,7 @@ func (r *reporter) page(o suite.Outcome) error {
 	}
 	r.pages[name]++
 	path := filepath.Join(r.TraceHTML, name+".html")
-	err := fsx.Write(path, 0o644, func(w io.Writer) error {
+	err := terminal.WriteFile(path, func(w io.Writer) error {
 		trace := *o.Trace
 		var err error
 		if trace.Error, err = suite.FailureText(o); err != nil {
@@ -186,7 +186,7 @@ func (r *reporter) page(o suite.Outcome) error {
 		return report.WritePage(w, "xfn test", []report.Trace{trace})
 	})
 	if err != nil {
-		return fmt.Errorf("writing %q: %w", path, err)
+		return err
 	}
 	r.term.Note("the trace of " + o.Name() + " is in " + path)
 	return nil
@@ -195,9 +195,9 @@ func (r *reporter) page(o suite.Outcome) error {
 // end writes the end of the reports, and returns an error if a case failed.
 func (r *reporter) end(took time.Duration) (err error) {
 	if r.JUnit != "" {
-		err := fsx.Write(r.JUnit, 0o644, func(w io.Writer) error { return report.WriteJUnit(w, r.junit.Suites()) })
+		err := terminal.WriteFile(r.JUnit, func(w io.Writer) error { return report.WriteJUnit(w, r.junit.Suites()) })
 		if err != nil {
-			return fmt.Errorf("writing %q: %w", r.JUnit, err)
+			return err
 		}
 	}
 	if slices.Sort(r.partial); len(r.partial) > 0 {

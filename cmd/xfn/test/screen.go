@@ -226,11 +226,7 @@ func (s *screen) writePage(path string) error {
 			}
 		}
 	}
-	err := fsx.Write(path, 0o644, func(w io.Writer) error { return report.WritePage(w, "xfn dev", traces) })
-	if err != nil {
-		return fmt.Errorf("writing %q: %w", path, err)
-	}
-	return nil
+	return terminal.WriteFile(path, func(w io.Writer) error { return report.WritePage(w, "xfn dev", traces) })
 }
 
 const help = `r  render and test again
