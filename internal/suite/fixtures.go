@@ -224,15 +224,3 @@ func (u *usage) recording(r function.Runner) function.Runner {
 		return rsp, err
 	})
 }
-
-// contextPositions returns Inputs.ContextAt.
-func (h *inputResolver) contextPositions() map[string]string {
-	positions := map[string]string{}
-	for key := range h.form.ContextFile {
-		positions[key] = h.position("contextFiles", key) + ": contextFiles: "
-	}
-	for key := range h.form.Context {
-		positions[key] = h.position("context", key) + ": context: "
-	}
-	return positions
-}

@@ -72,12 +72,7 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	for _, p := range f.OpenAPI {
 		in.Schemas = append(in.Schemas, a.path(p))
 	}
-	in.ContextValues = h.context(f.Context)
-	in.ContextFiles = map[string]string{}
-	in.ContextAt = h.contextPositions()
-	for key, p := range f.ContextFile {
-		in.ContextFiles[key] = a.path(p)
-	}
+	h.context(&in)
 	in.Starting = a.starting
 	in.ObserveLoop = a.loop()
 	in.ObserveFixtures = h.fixtures()
@@ -233,16 +228,20 @@ func (h *inputResolver) all(sources []spec.Source, path ...string) []string {
 	return paths
 }
 
-func (h *inputResolver) context(values map[string]any) map[string]string {
-	texts := make(map[string]string, len(values))
-	for key, v := range values {
+func (h *inputResolver) context(in *session.Inputs) {
+	in.ContextFiles, in.ContextValues, in.ContextAt = map[string]string{}, map[string]string{}, map[string]string{}
+	for key, p := range h.form.ContextFile {
+		in.ContextFiles[key] = h.path(p)
+		in.ContextAt[key] = h.position("contextFiles", key) + ": contextFiles: "
+	}
+	for key, v := range h.form.Context {
 		text, err := json.Marshal(v)
 		if err != nil {
 			h.fault(err, "context", key)
 		}
-		texts[key] = string(text)
+		in.ContextValues[key] = string(text)
+		in.ContextAt[key] = h.position("context", key) + ": context: "
 	}
-	return texts
 }
 
 func (h *inputResolver) fixtures() []string {
