@@ -63,11 +63,7 @@ func (c *RegistryServeCmd) Run(ctx context.Context, term *terminal.Terminal) (er
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := listener.Close(); !errors.Is(closed, net.ErrClosed) {
-			err = errors.Join(err, closed)
-		}
-	}()
+	defer func() { _ = listener.Close() }() // The server may have closed it.
 	var users *registry.Users
 	if c.Htpasswd != "" {
 		if users, err = registry.ReadUsers(c.Htpasswd); err != nil {

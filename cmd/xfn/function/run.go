@@ -67,11 +67,8 @@ func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := listener.Close(); !errors.Is(closed, net.ErrClosed) {
-			err = errors.Join(err, closed)
-		}
-	}()
+	defer func() { _ = listener.Close() }() // The server may have closed it.
+
 	if lock.IsPath(c.Image) || !c.Locked { // With --locked, other names are references.
 		if err := checkPackage(c.Image); err != nil {
 			return err
