@@ -59,16 +59,16 @@ type lock struct {
 // because the lock file does not say whether they have accessors.
 // Files with the same content are not written again.
 func Generate(ctx context.Context, to Target, sources ...Source) error {
-	locked, err := readLock(to)
+	locked, err := Locked(to)
 	if err != nil {
 		return err
 	}
-	before := maps.Clone(locked.Packages)
+	before := maps.Clone(locked)
 	complete := to.Complete()
 	all := Definitions{}
 	for _, s := range sources {
 		always := to.Accessors && strings.HasPrefix(s.ID, "fs://")
-		if version, ok := locked.Packages[s.ID]; ok && version == s.Version && complete && !always {
+		if version, ok := locked[s.ID]; ok && version == s.Version && complete && !always {
 			continue
 		}
 		d, err := s.Definitions(ctx)
@@ -81,14 +81,14 @@ func Generate(ctx context.Context, to Target, sources ...Source) error {
 			return fmt.Errorf("reading the schemas of %q: %w", id, err)
 		}
 		maps.Copy(all, d)
-		locked.Packages[s.ID] = s.Version
+		locked[s.ID] = s.Version
 	}
 	if len(all) > 0 {
 		if err := to.write(ctx, all); err != nil {
 			return err
 		}
 	}
-	if maps.Equal(before, locked.Packages) {
+	if maps.Equal(before, locked) {
 		return nil
 	}
 	return to.writeLock(locked)
@@ -96,11 +96,6 @@ func Generate(ctx context.Context, to Target, sources ...Source) error {
 
 // Locked returns the versions of all sources in the lock file.
 func Locked(to Target) (map[string]string, error) {
-	l, err := readLock(to)
-	return l.Packages, err
-}
-
-func readLock(to Target) (lock, error) {
 	path := filepath.Join(to.Dir, LockFile)
 	l := lock{}
 	data, err := os.ReadFile(path)
@@ -108,19 +103,19 @@ func readLock(to Target) (lock, error) {
 		err = json.Unmarshal(data, &l)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return l, fmt.Errorf("reading the lock file %q: %w", path, fsx.Cause(err))
+		return nil, fmt.Errorf("reading the lock file %q: %w", path, fsx.Cause(err))
 	}
 	if l.Packages == nil {
 		l.Packages = map[string]string{}
 	}
-	return l, nil
+	return l.Packages, nil
 }
 
-func (t Target) writeLock(l lock) error {
+func (t Target) writeLock(packages map[string]string) error {
 	if err := os.MkdirAll(t.Dir, 0o755); err != nil {
 		return fmt.Errorf("creating the directory %q: %w", t.Dir, fsx.Cause(err))
 	}
-	data, err := json.MarshalIndent(l, "", "  ")
+	data, err := json.MarshalIndent(lock{packages}, "", "  ")
 	if err != nil {
 		return err
 	}
