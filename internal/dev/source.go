@@ -39,7 +39,7 @@ func (l *snapshotter) source(path string) map[string]stamp {
 			break
 		}
 		root := path
-		if mod := above(path, "go.mod"); mod != "" {
+		if mod := fsx.FindUp(path, "go.mod"); mod != "" {
 			root = filepath.Dir(mod)
 		}
 		s.module(root, map[string]bool{})
@@ -52,7 +52,7 @@ func (l *snapshotter) source(path string) map[string]stamp {
 func languageFiles(dir string) ([]string, bool) {
 	lang, err := languages.Detect(dir)
 	switch {
-	case err == nil && lang.Name == "go", err != nil && above(dir, "go.mod") != "":
+	case err == nil && lang.Name == "go", err != nil && fsx.FindUp(dir, "go.mod") != "":
 		return nil, false
 	case err == nil:
 		if all, err := lang.Watch(dir); err == nil {
@@ -84,7 +84,7 @@ func (s *sourceSnapshotter) module(root string, seen map[string]bool) {
 	}
 	seen[root] = true
 	s.tree(root)
-	for _, other := range slices.Concat(s.local(filepath.Join(root, "go.mod")), s.local(above(root, "go.work"))) {
+	for _, other := range slices.Concat(s.local(filepath.Join(root, "go.mod")), s.local(fsx.FindUp(root, "go.work"))) {
 		s.module(other, seen)
 	}
 }
@@ -173,25 +173,6 @@ func embeds(text []byte) []string {
 		}
 	}
 	return all
-}
-
-// above returns the path of the file called name in dir or in its nearest parent
-// that has such a file, or "".
-func above(dir, name string) string {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return ""
-	}
-	for up := ""; ; up = filepath.Join(up, "..") {
-		path := filepath.Join(dir, up, name)
-		if isFile(path) {
-			return path
-		}
-		if filepath.Dir(abs) == abs {
-			return ""
-		}
-		abs = filepath.Dir(abs)
-	}
 }
 
 // local records a go.mod or go.work file. It returns the local folders that the

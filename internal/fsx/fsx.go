@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -67,6 +68,28 @@ func IsWithin(dir, path string) bool {
 	}
 	rel, err := filepath.Rel(absDir, abs)
 	return err == nil && filepath.IsLocal(rel)
+}
+
+// Parents returns dir and the directories above it, up to the root. Their paths are relative if dir
+// is.
+func Parents(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		abs, err := filepath.Abs(dir)
+		for at := dir; err == nil && yield(at) && abs != filepath.Dir(abs); at = filepath.Join(at, "..") {
+			abs = filepath.Dir(abs)
+		}
+	}
+}
+
+// FindUp returns the path of the regular file called name in the nearest of Parents(dir), or "".
+func FindUp(dir, name string) string {
+	for at := range Parents(dir) {
+		path := filepath.Join(at, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
 }
 
 // Glob returns the paths of files in dir that match a pattern of package path, sorted. Unlike in

@@ -176,7 +176,7 @@ func Root(dir string) (string, error) {
 		return "", err
 	}
 	root, found := dir, false
-	for at := abs; ; at = filepath.Dir(at) {
+	for at := range fsx.Parents(abs) {
 		for _, name := range []string{"crossplane-project.yaml", "upbound.yaml"} {
 			if _, err := os.Stat(filepath.Join(at, name)); err == nil {
 				return at, nil
@@ -185,8 +185,6 @@ func Root(dir string) (string, error) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !found {
 			root, found = at, true
 		}
-		if at == filepath.Dir(at) {
-			return root, nil
-		}
 	}
+	return root, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -60,12 +61,10 @@ func Find(dir string) (path, other string, err error) {
 
 // Above returns the path of the project file in the nearest directory above dir, or "".
 func Above(dir string) string {
-	abs, err := filepath.Abs(dir)
-	for up := filepath.Join(dir, ".."); err == nil && abs != filepath.Dir(abs); up = filepath.Join(up, "..") {
+	for up := range fsx.Parents(filepath.Join(dir, "..")) {
 		if path, _, err := Find(up); err == nil {
 			return path
 		}
-		abs = filepath.Dir(abs)
 	}
 	return ""
 }

@@ -99,7 +99,7 @@ func (d *digester) addEnvironment(opts Options) error {
 	if !arePlain(strings.Fields(env["GOFLAGS"])) || !arePlain(opts.Flags) || slices.ContainsFunc(opts.Flags, dependsOnDir) || env["GO111MODULE"] == "off" {
 		return errUnknown
 	}
-	if work := env["GOWORK"]; work != "off" && (work != "" || findUp(opts.Dir, "go.work") != "") {
+	if work := env["GOWORK"]; work != "off" && (work != "" || fsx.FindUp(opts.Dir, "go.work") != "") {
 		return errUnknown
 	}
 	settings := env["GOENV"]
@@ -143,28 +143,14 @@ func flagName(flag string) string {
 	return strings.Replace(name, "--", "-", 1)
 }
 
-// findUp returns the path of a file in dir or the closest folder above, or "".
-func findUp(dir, name string) string {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return ""
-	}
-	for {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
 // addModules adds the files of the main module of dir, and the files of folders that
 // replace other modules.
 func (d *digester) addModules(dir string) error {
-	path := findUp(dir, "go.mod")
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	path := fsx.FindUp(abs, "go.mod")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -174,10 +160,6 @@ func (d *digester) addModules(dir string) error {
 		return err
 	}
 	root := filepath.Dir(path)
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
 	pkg, err := filepath.Rel(root, abs)
 	if err != nil {
 		return err
