@@ -45,15 +45,7 @@ spec:
   compositeTypeRef: {apiVersion: example.crossplane.io/v1, kind: XBucket}
   mode: Pipeline
   pipeline:
-  - step: template
-    functionRef: {name: function-go-templating}
-    input:
-      apiVersion: gotemplating.fn.crossplane.io/v1beta1
-      kind: GoTemplate
-      source: Inline
-      inline:
-        template: |
-          apiVersion: meta.gotemplating.fn.crossplane.io/v1alpha1
+` + templateStep + `          apiVersion: meta.gotemplating.fn.crossplane.io/v1alpha1
           kind: ExtraResources
           requirements:
             maps: {apiVersion: v1, kind: ConfigMap, matchName: zones}

@@ -70,15 +70,7 @@ spec:
   compositeTypeRef: {apiVersion: example.org/v1, kind: XThing}
   mode: Pipeline
   pipeline:
-  - step: template
-    functionRef: {name: function-go-templating}
-    input:
-      apiVersion: gotemplating.fn.crossplane.io/v1beta1
-      kind: GoTemplate
-      source: Inline
-      inline:
-        template: |
-          ` + name + `
+` + templateStep + `          ` + name + `
           ` + strings.ReplaceAll(strings.TrimSpace(template), "\n", "\n          ") + "\n",
 		"fuzzed.test.yaml": head + `metadata: {name: fuzzed}
 defaults: {composition: fuzzed.yaml, functions: functions.yaml, schemas: crd.yaml}

@@ -2,6 +2,7 @@ package suite_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,16 +15,7 @@ import (
 // newGenerator returns a Generator for an XRD whose schema of spec is JSON.
 func newGenerator(t *testing.T, spec string, seed uint64) *suite.Generator {
 	t.Helper()
-	docs, err := manifest.Split("xrd.yaml", []byte(`apiVersion: apiextensions.crossplane.io/v2
-kind: CompositeResourceDefinition
-metadata: {name: xthings.example.org}
-spec:
-  group: example.org
-  names: {kind: XThing, plural: xthings}
-  scope: Namespaced
-  versions:
-  - {name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, required: [spec], properties: {spec: `+spec+`}}}}
-`))
+	docs, err := manifest.Split("xrd.yaml", fmt.Appendf(nil, fuzzXRD, spec))
 	e2e.NoError(t, err)
 	return e2e.Must(suite.NewGenerator(t.Context(), docs[0], "example.org/v1", seed))(t)
 }

@@ -21,6 +21,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
+// templateStep is a step of a pipeline with a template, up to the template.
+const templateStep = `  - step: template
+    functionRef: {name: function-go-templating}
+    input:
+      apiVersion: gotemplating.fn.crossplane.io/v1beta1
+      kind: GoTemplate
+      source: Inline
+      inline:
+        template: |
+`
+
 // mutated is a Composition with patches, a transform and a step with a template, and a suite
 // that checks a part of it.
 var mutated = map[string]string{
@@ -45,15 +56,7 @@ spec:
           transforms:
           - {type: map, map: {us-east-2: us, eu-west-1: eu}}
         - {fromFieldPath: metadata.name, toFieldPath: spec.title}
-  - step: template
-    functionRef: {name: function-go-templating}
-    input:
-      apiVersion: gotemplating.fn.crossplane.io/v1beta1
-      kind: GoTemplate
-      source: Inline
-      inline:
-        template: |
-          {{ if eq .observed.composite.resource.spec.bucketRegion "us-east-2" }}
+` + templateStep + `          {{ if eq .observed.composite.resource.spec.bucketRegion "us-east-2" }}
           apiVersion: example.org/v1
           kind: Alarm
           metadata:
