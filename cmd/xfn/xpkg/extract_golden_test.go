@@ -1,7 +1,6 @@
 package xpkg_test
 
 import (
-	"bytes"
 	"compress/gzip"
 	"io"
 	"os"
@@ -77,13 +76,11 @@ func extract(t *testing.T, args ...string) (stdout string, err error) {
 	if _, err := parser.Parse(args); err != nil {
 		return "", err
 	}
-	null := e2e.Must(os.OpenFile(os.DevNull, os.O_RDWR, 0))(t)
-	defer null.Close()
-	term := terminal.New(null, null, null)
-	var out bytes.Buffer
-	term.Stdout = &out
-	err = c.Run(t.Context(), term, terminal.Program{Name: "xfn", Version: "test"})
-	return out.String(), err
+	stdout = printed(t, 0, func(term *terminal.Terminal) error {
+		err = c.Run(t.Context(), term, terminal.Program{Name: "xfn", Version: "test"})
+		return nil
+	})
+	return stdout, err
 }
 
 // workDir creates the working directory of a case, with the packages of other cases.

@@ -172,7 +172,13 @@ func TestModels(t *testing.T) {
 	_ = v1beta1.Gateway{Spec: &v1beta1.GatewaySpec{Policy: &v1beta1.GatewaySpecPolicy{}}}
 }
 `)
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=all", "./...")
+	compile(t, dir, "test", "-vet=all")
+}
+
+// compile runs a command of go in a module with models.
+func compile(t *testing.T, dir string, command ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append(command, "./...")...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	if out, err := cmd.CombinedOutput(); err != nil {
