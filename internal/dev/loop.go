@@ -302,7 +302,7 @@ const maxSeen = 10_000
 // snapshot, and watches the folders in the new snapshot.
 func (l *loop) detectChanges(ctx context.Context, show func(Event) error) ([]Change, error) {
 	targets := Targets{
-		Paths: union(union(l.renders, l.tests), l.config.Refresh.Paths), Sources: l.sources(),
+		Paths: union(l.renders, l.tests, l.config.Refresh.Paths), Sources: l.sources(),
 		Folders: slices.Concat(l.config.Session.BuiltinOptions.Folders(), l.config.Refresh.Folders, l.trees),
 	}
 	former := l.last
@@ -328,8 +328,9 @@ func (l *loop) polls(why error, show func(Event) error) error {
 	return show(Event{Notice: fmt.Sprintf("polling for changes every %s: %v", pollInterval, why)})
 }
 
-func union(a, b []string) []string {
-	all := slices.Concat(a, b)
+// union returns the elements of lists sorted, without duplicates.
+func union(lists ...[]string) []string {
+	all := slices.Concat(lists...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -372,26 +373,18 @@ func planOf(changes []Change, renders, tests []string) Plan {
 		p.Render = p.Render || slices.Contains(renders, c.Path)
 		p.Test = p.Test || slices.Contains(tests, c.Path)
 	}
-	return p.tidy()
+	return p.and(Plan{})
 }
 
 func (p Plan) and(o Plan) Plan {
 	return Plan{
-		Restart: slices.Concat(p.Restart, o.Restart),
+		Restart: union(p.Restart, o.Restart),
 		Render:  p.Render || o.Render,
 		Test:    p.Test || o.Test,
 		Accept:  p.Accept || o.Accept,
 		Refresh: p.Refresh || o.Refresh,
-		Changed: slices.Concat(p.Changed, o.Changed),
-	}.tidy()
-}
-
-func (p Plan) tidy() Plan {
-	for _, list := range []*[]string{&p.Restart, &p.Changed} {
-		slices.Sort(*list)
-		*list = slices.Compact(*list)
+		Changed: union(p.Changed, o.Changed),
 	}
-	return p
 }
 
 func (p Plan) empty() bool { return !p.Render && !p.Test }

@@ -210,8 +210,7 @@ func (p *Pool) Starts() []Start {
 func (p *Pool) Unstarted() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := slices.Sorted(slices.Values(p.unstarted))
-	return slices.Compact(all)
+	return union(p.unstarted)
 }
 
 // Packages returns the packages of all functions in the Pool, sorted. This
@@ -223,8 +222,7 @@ func (p *Pool) Packages() []string {
 	for _, s := range p.kept {
 		all = append(all, s.fn.Package)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return union(all)
 }
 
 // Drop removes the functions of a package from the Pool. It stops them in the

@@ -75,5 +75,5 @@ func (l *loop) sources() []string {
 	for i, pkg := range all {
 		all[i] = filepath.Clean(pkg)
 	}
-	return union(all, nil)
+	return union(all)
 }

@@ -43,11 +43,8 @@ type Snapshot struct {
 	at time.Time
 }
 
-// A target is an element of Targets. isSource is true if it is in Targets.Sources.
-type target struct {
-	name     string
-	isSource bool
-}
+// A target is an element of Targets: a source, or another path.
+type target struct{ path, source string }
 
 // A Change is a file or folder that was changed, created or removed between two Snapshots.
 type Change struct {
@@ -95,19 +92,18 @@ func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 	l := snapshotter{former: former, dirs: map[string]bool{}, within: map[string]map[string]stamp{}}
 	snapshot := Snapshot{files: map[target]map[string]stamp{}, within: l.within, at: now}
 	for _, p := range t.Paths {
-		snapshot.files[target{name: p}] = map[string]stamp{p: l.path(p)}
+		snapshot.files[target{path: p}] = map[string]stamp{p: l.path(p)}
 	}
 	for _, s := range t.Sources {
-		snapshot.files[target{s, true}] = l.source(s)
+		snapshot.files[target{source: s}] = l.source(s)
 	}
 	for _, f := range t.Folders {
-		snapshot.files[target{name: f}] = map[string]stamp{f: l.folder(f)}
+		snapshot.files[target{path: f}] = map[string]stamp{f: l.folder(f)}
 	}
 	for dir := range l.dirs {
 		snapshot.Dirs = append(snapshot.Dirs, filepath.Clean(dir))
 	}
-	slices.Sort(snapshot.Dirs)
-	snapshot.Dirs = slices.Compact(snapshot.Dirs)
+	snapshot.Dirs = union(snapshot.Dirs)
 	return snapshot
 }
 
@@ -157,19 +153,15 @@ func (l Snapshot) Count() (files, folders int) {
 func (l Snapshot) Since(former Snapshot, began time.Time) []Change {
 	var changes []Change
 	for t, now := range l.files {
-		source := ""
-		if t.isSource {
-			source = t.name
-		}
 		before, known := former.files[t]
 		for path, s := range now {
 			if known && !s.same(before[path]) || !known && s.exists && s.modified.After(began) {
-				changes = append(changes, Change{path, source})
+				changes = append(changes, Change{path, t.source})
 			}
 		}
 		for path, s := range before {
 			if _, ok := now[path]; !ok && s.exists {
-				changes = append(changes, Change{path, source})
+				changes = append(changes, Change{path, t.source})
 			}
 		}
 	}
@@ -197,7 +189,7 @@ func (l *snapshotter) path(path string) stamp {
 		l.dirs[filepath.Clean(path)] = true
 		return folderStamp(path, info)
 	}
-	return l.file(path, info, l.former.files[target{name: path}][path])
+	return l.file(path, info, l.former.files[target{path: path}][path])
 }
 
 // around adds folders to l.dirs, so that any change of path is noticed. They are

@@ -18,7 +18,7 @@ import (
 // source returns the stamps of all files from which a function is built, by path.
 func (l *snapshotter) source(path string) map[string]stamp {
 	files := map[string]stamp{}
-	s := sourceSnapshotter{snapshotter: l, files: files, former: l.former.files[target{path, true}]}
+	s := sourceSnapshotter{snapshotter: l, files: files, former: l.former.files[target{source: path}]}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

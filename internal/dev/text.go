@@ -283,10 +283,8 @@ func Fit(sections []Section, rows, columns int, all string) []string {
 	for _, s := range sections {
 		most = max(most, len(s))
 	}
-	for ; most > fewest; most-- {
-		if height(joined(sections, most, all), columns) <= rows {
-			break
-		}
+	for most > fewest && height(joined(sections, most, all), columns) > rows {
+		most--
 	}
 	return joined(sections, most, all)
 }
@@ -297,11 +295,8 @@ func joined(sections []Section, most int, all string) []string {
 		if i > 0 {
 			lines = append(lines, "")
 		}
-		if len(s) > most {
-			more := len(s) - most + 1
-			lines = append(lines, s[:most-1]...)
-			lines = append(lines, fmt.Sprintf("… %d more lines: %s", more, all))
-			continue
+		if more := len(s) - most + 1; more > 1 {
+			s = append(s[:most-1:most-1], fmt.Sprintf("… %d more lines: %s", more, all))
 		}
 		lines = append(lines, s...)
 	}

@@ -116,8 +116,7 @@ func withParents(dirs []string) []string {
 			all = append(all, dir)
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return union(all)
 }
 
 // poll makes the Watcher poll after the error why. It returns an error that explains why.
