@@ -97,9 +97,8 @@ func Fuzz(ctx context.Context, items []Item, o Options, f FuzzOptions) (out Fuzz
 	if err != nil {
 		return out, err
 	}
-	unchecked := map[string]bool{}
 	for _, s := range subjects {
-		if err := s.fuzz(ctx, f.Runs, &out, unchecked); err != nil {
+		if err := s.fuzz(ctx, f.Runs, &out); err != nil {
 			return out, err
 		}
 	}
@@ -220,7 +219,7 @@ func (f *fuzzInput) apply(form *spec.CaseSpec) {
 	form.Observe.Passes = max(form.Observe.Passes, f.passes)
 }
 
-func (s *fuzzSubject) fuzz(ctx context.Context, runs int, out *Fuzzed, unchecked map[string]bool) error {
+func (s *fuzzSubject) fuzz(ctx context.Context, runs int, out *Fuzzed) error {
 	byKey := map[string]*Finding{}
 	return proc.ForEachOrdered(ctx, s.parallel(), make([]struct{}, runs), func(ctx context.Context, n int, _ struct{}) tried {
 		xr, err := s.generator.XR(ctx, n)
@@ -241,10 +240,8 @@ func (s *fuzzSubject) fuzz(ctx context.Context, runs int, out *Fuzzed, unchecked
 		}
 		out.Inputs++
 		for _, kind := range t.unchecked {
-			if !unchecked[kind] {
-				unchecked[kind] = true
-				out.Unchecked = append(out.Unchecked, kind)
-				slices.Sort(out.Unchecked)
+			if i, known := slices.BinarySearch(out.Unchecked, kind); !known {
+				out.Unchecked = slices.Insert(out.Unchecked, i, kind)
 			}
 		}
 		if t.finding == nil {
