@@ -2,6 +2,7 @@ package image_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -149,9 +150,7 @@ func flipped(inner http.Handler) http.HandlerFunc {
 		inner.ServeHTTP(a, r)
 		body := a.Body.Bytes()
 		body[len(body)/2] ^= 1
-		for k, v := range a.Header() {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), a.Header())
 		w.WriteHeader(a.Code)
 		_, _ = w.Write(body)
 	}
@@ -162,9 +161,7 @@ func cut(inner http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a := httptest.NewRecorder()
 		inner.ServeHTTP(a, r)
-		for k, v := range a.Header() {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), a.Header())
 		w.WriteHeader(a.Code)
 		_, _ = w.Write(a.Body.Bytes()[:a.Body.Len()/2])
 		panic(http.ErrAbortHandler)

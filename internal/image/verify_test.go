@@ -3,6 +3,7 @@ package image_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -316,9 +317,7 @@ func TestBroken(t *testing.T) {
 				if tc.junk {
 					part[0] ^= 1
 				}
-				for key, values := range rec.Header() {
-					w.Header()[key] = values
-				}
+				maps.Copy(w.Header(), rec.Header())
 				w.WriteHeader(rec.Code)
 				_, _ = w.Write(part)
 				_ = http.NewResponseController(w).Flush()

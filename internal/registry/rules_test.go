@@ -5,6 +5,7 @@ import (
 	"crypto/sha512"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,9 +78,7 @@ func manifestOf(change object) string {
 		"schemaVersion": 2, "mediaType": imageType, "config": descriptor(configType, "{}"),
 		"layers": []object{descriptor("application/vnd.oci.image.layer.v1.tar", "layer")},
 	}
-	for k, v := range change {
-		o[k] = v
-	}
+	maps.Copy(o, change)
 	return encode(o)
 }
 

@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -226,9 +227,7 @@ cases:
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all := map[string]string{"s.yaml": head + tc.text}
-			for name, text := range files {
-				all[name] = text
-			}
+			maps.Copy(all, files)
 			o := options(example(t, all))
 			o.Features, o.Parallel = tc.flags, 1
 			var warned []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -83,9 +84,7 @@ func foreignProject(test string, more map[string]string) map[string]string {
 		"tests/test-a/main.yaml":  test,
 		"tests/test-a/notes.yaml": "a: 1\n",
 	}
-	for path, text := range more {
-		files[path] = text
-	}
+	maps.Copy(files, more)
 	return files
 }
 

@@ -2,6 +2,7 @@ package xpkg_test
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,9 +68,7 @@ spec:
 			if tc.dependencies != "" {
 				files["root/crossplane.yaml"] += "spec: {dependsOn: " + tc.dependencies + "}\n"
 			}
-			for name, text := range tc.files {
-				files[name] = text
-			}
+			maps.Copy(files, tc.files)
 			for name, text := range files {
 				path := filepath.Join(dir, name)
 				e2e.WriteFile(t, path, text)

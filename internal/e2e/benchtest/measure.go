@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,12 +111,7 @@ func Measure(b *testing.B, name string, jobs Jobs) {
 // preparation is expensive calls it first.
 func Wants(b *testing.B, names ...string) bool {
 	b.Helper()
-	for _, name := range names {
-		if matches(b, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return matches(b, name) })
 }
 
 func matches(b *testing.B, name string) bool {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -256,10 +257,7 @@ func TestCompare(t *testing.T) {
 	meta := strings.NewReplacer("kind: Function", "kind: Configuration").Replace(metadata)
 	files := map[string]string{"crossplane.yaml": meta, "c.yaml": composition, "x.yaml": xrd}
 	with := func(name, text string) xpkg.Artifact {
-		changed := map[string]string{}
-		for n, v := range files {
-			changed[n] = v
-		}
+		changed := maps.Clone(files)
 		if changed[name] = text; text == "" {
 			delete(changed, name)
 		}

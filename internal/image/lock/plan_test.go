@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -146,10 +147,7 @@ func TestLock(t *testing.T) {
 	for _, tag := range []string{"acme/f:v1.0.0", "acme/f:v1.1.0", "acme/g:v1", "base:v1"} {
 		w.push(t, tag)
 	}
-	was := map[string]string{}
-	for tag, digest := range w.images {
-		was[tag] = digest
-	}
+	was := maps.Clone(w.images)
 	text := function("acme/g:v1") + function("acme/g:v1") + function("./source") + function("acme/f:v1.1.0") + metadata("acme/f", ">=v1.0.0")
 	first := e2e.Must(w.resolve(t, (&lock.Lock{}).Plan(w.wants(t, text, "base:v1", "acme/g:v1"), nil)))(t)
 	want := []string{
