@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -113,14 +114,9 @@ func (t Trace) Blame() []Origin {
 			}
 		}
 	}
-	all := make([]Origin, 0, len(last))
-	for _, o := range last {
-		all = append(all, o)
-	}
-	slices.SortFunc(all, func(a, b Origin) int {
+	return slices.SortedFunc(maps.Values(last), func(a, b Origin) int {
 		return cmp.Or(fieldpath.Natural(a.Resource, b.Resource), fieldpath.Natural(a.Path, b.Path))
 	})
-	return all
 }
 
 // WriteBlame writes a line for each origin: resource, field and step, in

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -198,12 +199,7 @@ func (l *Lock) walk(required []Requirement, t Target) ([]Package, error) {
 		}
 	}
 	delete(found, root.Name)
-	all := make([]Package, 0, len(found))
-	for _, p := range found {
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
-	return all, nil
+	return slices.SortedFunc(maps.Values(found), func(a, b Package) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 // dependencies returns the dependencies of an extra or, if it is empty, of the package.
