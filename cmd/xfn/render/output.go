@@ -92,9 +92,6 @@ func (o *output) add(r session.Result) error {
 		if !o.invalid[text] { // XRs share the problems of their XRD.
 			o.term.Warn(text)
 		}
-		if o.invalid == nil {
-			o.invalid = map[string]bool{}
-		}
 		o.invalid[text] = true
 	}
 	if r.Err != nil {

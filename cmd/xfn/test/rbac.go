@@ -101,10 +101,8 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if c.WithoutRBACManager {
 		docs = append(docs, composition.ClusterRoleBinding(c.Name))
 	}
-	for _, doc := range docs {
-		if err := manifest.Write(term.Stdout, doc); err != nil {
-			return fmt.Errorf("printing the ClusterRole: %w", err)
-		}
+	if err := manifest.Write(term.Stdout, docs...); err != nil {
+		return fmt.Errorf("printing the ClusterRole: %w", err)
 	}
 	return nil
 }

@@ -55,9 +55,7 @@ type reporter struct {
 	// attested are the attestations to write if all cases pass.
 	attested attestations
 	found    terminal.Findings
-	cases    int
-	bad      int
-	skipped  int
+	counts   map[suite.Status]int
 	// partial are the kinds that were validated by their structure only.
 	partial []string
 	// pages counts the pages whose file names begin with a name.
@@ -65,7 +63,7 @@ type reporter struct {
 }
 
 func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*reporter, error) {
-	r := &reporter{reportFlags: f, term: term, found: terminal.Findings{Command: "xfn test", Program: p}, pages: map[string]int{}}
+	r := &reporter{reportFlags: f, term: term, found: terminal.Findings{Command: "xfn test", Program: p}, counts: map[suite.Status]int{}, pages: map[string]int{}}
 	if f.Coverage.On || f.CoverageMin > 0 {
 		r.coverage = &coverage.Collector{}
 	}
@@ -114,14 +112,8 @@ func (r *reporter) add(o suite.Outcome) error {
 	for i, f := range o.Failures {
 		o.Failures[i].Text, o.Failures[i].Hint = r.term.Redact(f.Text), hint.Hint(r.term.Redact(string(f.Hint)))
 	}
-	r.cases++
+	r.counts[o.Status]++
 	r.partial = append(r.partial, o.Partial...)
-	switch o.Status {
-	case suite.Failed:
-		r.bad++
-	case suite.Skipped:
-		r.skipped++
-	}
 	if r.JUnit != "" {
 		if err := r.junit.Add(o); err != nil {
 			return err
@@ -220,16 +212,17 @@ func (r *reporter) end(took time.Duration) (err error) {
 	if err != nil {
 		return fmt.Errorf("printing the outcome: %w", err)
 	}
-	cases := terminal.Count(r.cases, "case")
-	sentence := fmt.Sprintf("%d of %s passed, %d failed, %d skipped", r.cases-r.bad-r.skipped, cases, r.bad, r.skipped)
+	passed, failed, skipped := r.counts[suite.Passed], r.counts[suite.Failed], r.counts[suite.Skipped]
+	cases := terminal.Count(passed+failed+skipped, "case")
+	sentence := fmt.Sprintf("%d of %s passed, %d failed, %d skipped", passed, cases, failed, skipped)
 	if err := r.Summary.Write(r.term, r.found, sentence); err != nil {
 		return err
 	}
 	if covered != nil {
 		err = r.cover(*covered)
 	}
-	if r.bad > 0 {
-		err = errors.Join(fmt.Errorf("%d of %s failed", r.bad, cases), err)
+	if failed > 0 {
+		err = errors.Join(fmt.Errorf("%d of %s failed", failed, cases), err)
 	}
 	return err
 }
