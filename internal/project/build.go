@@ -2,6 +2,7 @@ package project
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -186,10 +187,7 @@ func (s *Set) build(ctx context.Context, p *Project, functions []Function, o Opt
 	}
 	s.Functions = make([]FunctionPackage, len(functions))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, o.Jobs))
-	if o.Jobs == 0 {
-		g.SetLimit(runtime.GOMAXPROCS(0))
-	}
+	g.SetLimit(max(1, cmp.Or(o.Jobs, runtime.GOMAXPROCS(0))))
 	b := &builder{Options: o, project: p, set: s}
 	for i, f := range functions {
 		g.Go(func() (err error) {

@@ -24,11 +24,6 @@ func (r *reader) dependency(at string, d Dependency) {
 	if r.source(at, d) != 1 {
 		return
 	}
-	empty := func(key, value string) {
-		if value == "" {
-			r.fail(at+"."+key, "%s.%s must not be empty", at, key)
-		}
-	}
 	expected := "crd"
 	switch {
 	case d.XPkg != nil:
@@ -36,9 +31,9 @@ func (r *reader) dependency(at string, d Dependency) {
 		r.xpkg(at+".xpkg", *d.XPkg)
 		d.XPkg.Key = "package"
 	case d.Git != nil:
-		empty("git.repository", d.Git.Repository)
+		r.require(at+".git.repository", d.Git.Repository)
 	case d.HTTP != nil:
-		empty("http.url", d.HTTP.URL)
+		r.require(at+".http.url", d.HTTP.URL)
 		if u, err := url.Parse(d.HTTP.URL); d.HTTP.URL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 			r.fail(at+".http.url", "%s.http.url is %q, expected a URL that begins with https:// or http://", at, d.HTTP.URL)
 		}
@@ -97,9 +92,7 @@ func (r *reader) xpkg(at string, p Package) {
 	for _, f := range []struct{ key, value string }{
 		{"apiVersion", p.APIVersion}, {"kind", p.Kind}, {"package", p.Package}, {"version", p.Version},
 	} {
-		if f.value == "" {
-			r.fail(at+"."+f.key, "%s.%s must not be empty", at, f.key)
-		}
+		r.require(at+"."+f.key, f.value)
 	}
 	if strings.HasPrefix(p.APIVersion, "meta.") {
 		r.warn(at+".apiVersion", "%s.apiVersion is %q, expected the apiVersion of the installed kind: %s", at, p.APIVersion, strings.TrimPrefix(p.APIVersion, "meta."))

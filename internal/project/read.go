@@ -122,6 +122,13 @@ func (r *reader) fail(field, text string, args ...any) {
 	r.errs = append(r.errs, r.at(field, text, args...))
 }
 
+// require adds a problem if a field is empty.
+func (r *reader) require(field, value string) {
+	if value == "" {
+		r.fail(field, "%s must not be empty", field)
+	}
+}
+
 // warn adds a warning about a field.
 func (r *reader) warn(field, text string, args ...any) {
 	r.p.Warnings = append(r.p.Warnings, r.at(field, text, args...))
@@ -217,9 +224,7 @@ func (r *reader) otherDialect(object map[string]any) {
 }
 
 func (r *reader) metadata(m metadata) {
-	if m.Name == "" {
-		r.fail("metadata.name", "metadata.name must not be empty")
-	}
+	r.require("metadata.name", m.Name)
 	if strings.ContainsAny(m.Name, `/\`) || m.Name == "." || m.Name == ".." {
 		r.fail("metadata.name", "metadata.name is %q, which cannot be the name of a file", m.Name)
 	}
