@@ -18,7 +18,8 @@ import (
 // checkOutputs returns an error if a flag names a file to write that is an input: an argument, or an
 // existing YAML file. Flags of such files have the tag "writes", whose value is an example of a file
 // name. If the example is a YAML file, the flag may replace a YAML file. The output of a conversion
-// may replace its input. xpkg.CheckOutput checks the files of packages.
+// may replace its input. An example that ends in / is a folder, and xpkg.CheckOutput checks the files
+// of images. No file is named -, which means standard output for flags with the tag "stdout".
 func checkOutputs(kctx *kong.Context) error {
 	for _, p := range kctx.Path {
 		if p.Flag == nil || !p.Flag.Tag.Has("writes") {
@@ -28,10 +29,14 @@ func checkOutputs(kctx *kong.Context) error {
 		if p.Flag.IsBool() {
 			assign = "="
 		}
+		suchAs := hint.Hint("such as --" + p.Flag.Name + assign + example)
 		for _, path := range pathsOf(kctx, p) {
+			if path == manifest.Stdin && !p.Flag.Tag.Has("stdout") {
+				return hint.Wrap(fmt.Errorf("--%s cannot be written to standard output (-)", p.Flag.Name), "name a path, "+suchAs)
+			}
 			if what := inputAt(kctx, path, example); what != "" {
 				err := fmt.Errorf("--%s names %q, which %s: it would be overwritten", p.Flag.Name, path, what)
-				return hint.Wrap(err, hint.Hint("name another file to write, such as --"+p.Flag.Name+assign+example))
+				return hint.Wrap(err, "name another file to write, "+suchAs)
 			}
 		}
 	}
@@ -41,7 +46,7 @@ func checkOutputs(kctx *kong.Context) error {
 // inputAt says why the file at a path is an input, or returns "". example is the value of the tag.
 func inputAt(kctx *kong.Context, path, example string) string {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() || strings.HasSuffix(example, "/") || slices.Contains([]string{".tar", ".xpkg"}, filepath.Ext(example)) {
 		return ""
 	}
 	target, _ := filepath.EvalSymlinks(path) // The output replaces the target of a link.

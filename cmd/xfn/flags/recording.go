@@ -20,7 +20,7 @@ import (
 
 // recordingFlags are the flags for recording, replaying and repeating calls.
 type recordingFlags struct {
-	Record string `more:"" xor:"recording" placeholder:"DIR" help:"Write every call of a function to a file below DIR, for --replay. Files contain all data that functions see, except credentials."`
+	Record string `writes:"calls/" more:"" xor:"recording" placeholder:"DIR" help:"Write every call of a function to a file below DIR, for --replay. Files contain all data that functions see, except credentials."`
 	Replay string `more:"" xor:"recording" placeholder:"DIR" help:"Return the recorded responses in DIR, and start no function. A call that was not recorded is an error."`
 	Twice  bool   `more:"" help:"Call each function twice, and fail if the responses differ."`
 }

@@ -32,12 +32,12 @@ import (
 // BuildCmd builds the packages of a project.
 type BuildCmd struct {
 	fileFlags
-	OutputDir      string   `short:"o" default:"_output" placeholder:"DIR" help:"Directory for the file, relative to the working directory. Default: ${default}."`
+	OutputDir      string   `writes:"_output/" short:"o" default:"_output" placeholder:"DIR" help:"Directory for the file, relative to the working directory. Default: ${default}."`
 	Split          bool     `more:"" help:"Write one .xpkg file for each package, as xfn xpkg build does."`
 	MaxConcurrency int      `more:"" default:"8" placeholder:"N" help:"How many functions are built at a time. Default: ${default}."`
 	Platform       []string `more:"" placeholder:"OS/ARCH" help:"Platforms of the functions, such as linux/amd64. Default: linux and the architectures in the project file."`
-	SBOM           string   `name:"sbom" more:"" placeholder:"DIR" help:"Also write a software bill of materials of each package, as xfn xpkg build does: DIR/NAME.json, where NAME is the last element of the package's repository."`
-	Provenance     string   `more:"" placeholder:"DIR" help:"Also write how each package was built, as xfn xpkg build does: DIR/NAME.json."`
+	SBOM           string   `writes:"sboms/" name:"sbom" more:"" placeholder:"DIR" help:"Also write a software bill of materials of each package, as xfn xpkg build does: DIR/NAME.json, where NAME is the last element of the package's repository."`
+	Provenance     string   `writes:"provenance/" more:"" placeholder:"DIR" help:"Also write how each package was built, as xfn xpkg build does: DIR/NAME.json."`
 	Offline        bool     `more:"" help:"Use only base images and packages that are in the cache."`
 
 	lintFlags

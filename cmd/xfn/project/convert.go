@@ -26,7 +26,7 @@ import (
 type XRDConvertCmd struct {
 	InputFile  string `arg:"" optional:"" default:"-" name:"file" help:"File with an XRD, or - for stdin. Default: ${default}."`
 	OutputFile string `short:"o" xor:"out" empty:"" placeholder:"FILE" help:"Write to a file instead of stdout."`
-	OutputDir  string `xor:"out" empty:"" placeholder:"DIR" help:"Write a file for each CRD or JSON Schema to a directory."`
+	OutputDir  string `writes:"crds/" xor:"out" empty:"" placeholder:"DIR" help:"Write a file for each CRD or JSON Schema to a directory."`
 	Format     string `enum:"crd,jsonschema" default:"crd" help:"Write ${enum}. Default: ${default}."`
 }
 

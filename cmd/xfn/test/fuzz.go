@@ -17,7 +17,7 @@ import (
 type fuzzFlags struct {
 	Fuzz     string `placeholder:"XRD" help:"Look for failures with generated resources of XRD."`
 	FuzzRuns int    `more:"" default:"100" placeholder:"N" help:"Generate N composite resources for each Composition of a suite. Default: ${default}."`
-	Save     string `more:"" placeholder:"FILE" help:"Write the failures of --fuzz as cases of a new suite."`
+	Save     string `writes:"fuzz.test.yaml" more:"" placeholder:"FILE" help:"Write the failures of --fuzz as cases of a new suite."`
 }
 
 func (f fuzzFlags) check(c *Cmd) error {

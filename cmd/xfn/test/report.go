@@ -27,11 +27,11 @@ type reportFlags struct {
 	Format string `more:"" enum:"text,json,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality."`
 	terminal.Summary
 	JUnit     string `writes:"report.xml" name:"junit" placeholder:"FILE" help:"Write a JUnit XML report."`
-	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write an HTML page about each case that fails."`
+	TraceHTML string `writes:"traces/" name:"trace-html" placeholder:"DIR" help:"Write an HTML page about each case that fails."`
 
 	AttestReport map[string]string `writes:"function=report.json" more:"" mapsep:"none" placeholder:"NAME=FILE" help:"If all cases pass, write an in-toto Statement of type test-result about the package of function NAME, for xfn xpkg push --attest. Repeatable."`
 
-	Coverage    flags.OptionalPath `placeholder:"DIR" help:"Print the coverage of Compositions. =DIR writes reports."`
+	Coverage    flags.OptionalPath `writes:"coverage/" placeholder:"DIR" help:"Print the coverage of Compositions. =DIR writes reports."`
 	CoverageMin float64            `more:"" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions, or if no part was found."`
 }
 

@@ -28,11 +28,11 @@ type ExtractCmd struct {
 
 	FromDaemon bool   `xor:"from" help:"Read the package from the Docker engine."`
 	FromXpkg   bool   `xor:"from" help:"Read a package file."`
-	Output     string `writes:"output.yaml" short:"o" placeholder:"FILE" help:"File to write, or - for standard output. A file with package.yaml is compressed with gzip, and its name gets the extension .gz; standard output gets the YAML. Default: out.gz, examples.yaml or DIGITS.tar."`
+	Output     string `writes:"output.yaml" stdout:"" short:"o" placeholder:"FILE" help:"File to write, or - for standard output. A file with package.yaml is compressed with gzip, and its name gets the extension .gz; standard output gets the YAML. Default: out.gz, examples.yaml or DIGITS.tar."`
 
 	Examples bool   `xor:"what" help:"Extract the examples."`
 	Layer    string `xor:"what" placeholder:"DIGEST" help:"Extract the tar of a layer, by its digest, the first digits of its digest, or its mark (xpkg inspect shows them)."`
-	Rootfs   string `xor:"what" placeholder:"DIR" help:"Unpack the root file system of the runtime image into a new directory."`
+	Rootfs   string `writes:"rootfs/" xor:"what" placeholder:"DIR" help:"Unpack the root file system of the runtime image into a new directory."`
 	Platform string `placeholder:"OS/ARCH" help:"Platform of the image. Default: linux/amd64, as for the control plane."`
 	registryFlags
 }

@@ -21,7 +21,7 @@ import (
 
 // KeygenCmd generates a key pair.
 type KeygenCmd struct {
-	Output       string `short:"o" default:"cosign" placeholder:"PREFIX" help:"Write PREFIX.key and PREFIX.pub, which must not exist. Default: ${default}."`
+	Output       string `writes:"cosign" short:"o" default:"cosign" placeholder:"PREFIX" help:"Write PREFIX.key and PREFIX.pub, which must not exist. Default: ${default}."`
 	PasswordFile string `placeholder:"FILE" help:"File whose first line is the password; - is stdin. Default: COSIGN_PASSWORD, or the terminal."`
 
 	terminal.Format
