@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,11 +201,15 @@ func (c *LockCmd) name(path string) string {
 // plan returns which entries of the lock before are kept, and which of wants it lacks.
 // If --update names an image that before does not have, plan returns an error.
 func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) {
+	var known []string
+	for _, i := range slices.Concat(before.Functions, before.BaseImages, before.Packages, before.APIs) {
+		known = append(known, i.Names()...)
+	}
 	for _, name := range c.Update.names {
-		named := func(i lock.Image) bool { return i.Named(name) }
-		if !slices.ContainsFunc(slices.Concat(before.Functions, before.BaseImages, before.Packages, before.APIs), named) {
+		if !slices.Contains(known, name) {
 			err := fmt.Errorf("reading --update: nothing in %s is named %q", c.LockFile, name)
-			return lock.Plan{}, &terminal.UsageError{Err: hint.Wrap(err, "the file lists the names; leave --update out to add what it lacks")}
+			next := hint.Meant("--update=", hint.Nearest(name, known))
+			return lock.Plan{}, &terminal.UsageError{Err: hint.Wrap(err, cmp.Or(next, "the file lists the names; leave --update out to add what it lacks"))}
 		}
 	}
 	return before.Plan(wants, func(i lock.Image) bool {
@@ -238,7 +243,11 @@ func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program 
 	if c.Offline {
 		r.Tags = image.CachedTags{Store: fetcher.Store}
 	}
-	return r.Resolve(ctx, plan)
+	l, err := r.Resolve(ctx, plan)
+	if c.Update.on && strings.Contains(string(hint.Of(err)), string(hint.Offline)) {
+		err = hint.Wrap(err, "leave out "+hint.Offline+": the cache has only images that other commands pulled by their tags")
+	}
+	return l, err
 }
 
 // write writes the lock file, unless its text is unchanged.

@@ -79,14 +79,17 @@ func (i Image) repository() name.Repository {
 	return ref.Context()
 }
 
-// Named reports whether name refers to the image: by its reference, its repository, the last
-// element of the repository's path, or the name that Crossplane gives to the package object.
-func (i Image) Named(name string) bool {
+// Named reports whether name is one of the image's Names.
+func (i Image) Named(name string) bool { return slices.Contains(i.Names(), name) }
+
+// Names returns what refers to the image: its reference, its repository, the last element of the
+// repository's path, and the name that Crossplane gives to the package object.
+func (i Image) Names() []string {
 	if isAPI(i.Reference) {
-		return i.Reference == name || strings.TrimPrefix(i.Reference, GitPrefix) == name
+		return []string{i.Reference, strings.TrimPrefix(i.Reference, GitPrefix)}
 	}
 	repo := i.repository()
-	return slices.Contains([]string{i.Reference, repo.Name(), repo.RepositoryStr(), path.Base(repo.RepositoryStr()), xpkg.Label(repo.RepositoryStr())}, name)
+	return []string{i.Reference, repo.Name(), repo.RepositoryStr(), path.Base(repo.RepositoryStr()), xpkg.Label(repo.RepositoryStr())}
 }
 
 func (i Image) compare(other Image) int {
