@@ -237,8 +237,12 @@ func (r Reader) Some(ctx context.Context, path string) ([]Document, error) {
 	return docs, err
 }
 
-// CheckHasYAML returns the error for a folder without YAML files, and nil for other paths.
+// CheckHasYAML returns the error for a folder without YAML files, and nil for other paths, which it
+// does not open: the content of a pipe can be read only once.
 func (r Reader) CheckHasYAML(path string) error {
+	if isDir, _ := afero.IsDir(r.FS, path); !isDir {
+		return nil
+	}
 	entries, err := afero.ReadDir(r.FS, path)
 	isYAML := func(e fs.FileInfo) bool {
 		return IsYAML(e.Name()) && IsFile(r.FS, filepath.Join(path, e.Name()), e.Mode())
