@@ -59,6 +59,8 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err := c.check(); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
+	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
+	defer cancel()
 	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}
 	req, err := proc.Await(ctx, func() (*fnv1.RunFunctionRequest, error) { return readRequest(ctx, reader, c.File) })
 	if err != nil {
@@ -84,11 +86,7 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 // not exist, and the encoded response. It encodes within proc.Await, because this step does not
 // stop when ctx is done.
 func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal, req *fnv1.RunFunctionRequest, required reconciler.Store) (rsp *fnv1.RunFunctionResponse, advice hint.Hint, text []byte, err error) {
-	callCtx, cancel := terminal.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	call := func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		return c.call(callCtx, term, req)
-	}
+	call := func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) { return c.call(ctx, term, req) }
 	if len(c.RequiredResources) == 0 {
 		rsp, err = call(req)
 	} else if err = required.Check(); err == nil {
@@ -98,7 +96,7 @@ func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal, req *fnv1
 		}.Satisfy(req, call)
 	}
 	if err != nil {
-		return nil, "", nil, terminal.Cause(callCtx, err)
+		return nil, "", nil, terminal.Cause(ctx, err)
 	}
 	text, err = proc.Await(ctx, func() ([]byte, error) { return encode(c.Format, rsp) })
 	return rsp, advice, text, err
