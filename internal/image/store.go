@@ -77,6 +77,12 @@ func CheckDir(dir string) error {
 	return nil
 }
 
+// IsStore reports whether Open has created a cache in dir.
+func IsStore(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, usesFolder))
+	return err == nil
+}
+
 // Open opens the cache in dir, and creates it if it does not exist.
 func Open(dir string) (*Store, error) {
 	if err := CheckDir(dir); err != nil {

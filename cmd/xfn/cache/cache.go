@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -88,15 +90,23 @@ type content struct {
 	noun string
 }
 
-// existing returns the directory of the cache. If the command line names a directory, it must exist:
-// otherwise opening the cache would create a directory with a misspelled name. A directory in an
-// environment variable may be new, as in the first run of a CI job.
+// existing returns the directory of the cache. If the command line names a directory, it must be a
+// cache or empty: otherwise opening the cache would create folders in a directory with a misspelled
+// name, and pruning would remove its files. A directory in an environment variable may be new, as in
+// the first run of a CI job.
 func existing(c flags.Cache, kctx *kong.Context) (string, error) {
 	dir, err := c.Path()
 	if err != nil || !flags.IsGiven(kctx, "cache-dir") {
 		return dir, err
 	}
-	if _, err := os.Stat(dir); err != nil {
+	entries, err := os.ReadDir(dir)
+	isOther := func(e fs.DirEntry) bool {
+		return !slices.ContainsFunc(stores(), func(s store) bool { return s.name == e.Name() })
+	}
+	if err == nil && !image.IsStore(dir) && slices.ContainsFunc(entries, isOther) {
+		err = errors.New("the directory is not a cache")
+	}
+	if err != nil {
 		return "", hint.Wrap(fmt.Errorf("reading the cache %q: %w", dir, fsx.Cause(err)), "name the directory that other commands use as --cache-dir, or leave the flag out")
 	}
 	return dir, nil
