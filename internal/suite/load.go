@@ -33,7 +33,8 @@ type Suite struct {
 	// Suite is nil if Err is set. Err joins all errors of the suite as a whole.
 	*spec.Suite
 	Err error
-	// Warnings are about fields without effect in suites of other tools.
+	// Warnings are about keys that YAML reads as booleans, and about fields without effect in suites
+	// of other tools.
 	Warnings []error
 }
 
@@ -212,6 +213,9 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 		default:
 			s := &Suite{Path: path}
 			s.Suite, s.Err = spec.Parse(doc)
+			for _, at := range doc.BooleanKeys() {
+				s.Warnings = append(s.Warnings, at)
+			}
 			all = append(all, s)
 		}
 	}
