@@ -26,8 +26,8 @@ func (f fuzzFlags) check(c *Cmd) error {
 		return fmt.Errorf("--fuzz-runs must be positive, got %d", f.FuzzRuns)
 	case f.Fuzz == "":
 		return nil
-	case c.mutates() || c.ofCases() || c.Update || c.FailFast:
-		return errors.New("--fuzz cannot be combined with --mutate, " + ofCases + ", --update or --failfast")
+	case c.mutates() || c.ofCases() || c.Update || c.FailFast || c.Count > 1:
+		return errors.New("--fuzz cannot be combined with --mutate, " + ofCases + ", --update, --failfast or --count")
 	}
 	if _, err := os.Stat(f.Save); f.Save != "" && err == nil {
 		return hint.Wrap(fmt.Errorf("--save: %s exists", f.Save), "name a new file")

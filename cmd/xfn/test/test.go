@@ -228,8 +228,8 @@ func (c *Cmd) check() error {
 	if !isPercent(c.MutateMin) {
 		return fmt.Errorf("--mutate-min must be between 0 and 100, got %v", c.MutateMin)
 	}
-	if c.mutates() && (c.ofCases() || c.Update) {
-		return errors.New("--mutate cannot be combined with " + ofCases + " or --update")
+	if c.mutates() && (c.ofCases() || c.Update || c.FailFast || c.Count > 1) {
+		return errors.New("--mutate cannot be combined with " + ofCases + ", --update, --failfast or --count")
 	}
 	if err := c.fuzzFlags.check(c); err != nil {
 		return err
