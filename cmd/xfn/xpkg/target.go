@@ -33,7 +33,10 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 		if err := remote.CheckTag(t); err != nil {
 			return opts, &terminal.UsageError{Err: fmt.Errorf("--tag: %w", err)}
 		}
-		opts.Tags = append(opts.Tags, ref.Context().Tag(t))
+		tag := ref.Context().Tag(t)
+		if !slices.ContainsFunc(append(opts.Tags, ref), func(other name.Tag) bool { return other.Name() == tag.Name() }) {
+			opts.Tags = append(opts.Tags, tag)
+		}
 	}
 	for _, from := range f.MountFrom {
 		repo, err := name.NewRepository(strings.TrimPrefix(from, ref.RegistryStr()+"/"), name.WithDefaultRegistry(ref.RegistryStr()))
