@@ -22,6 +22,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/docs"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/project"
 	"github.com/xfn-dev/xfn/cmd/xfn/render"
@@ -178,7 +179,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = hint.Wrap(errors.New("interrupted"), hint.Of(err))
 	}
-	code := report(term, name, err)
+	code := report(term, name, hint.Wrap(err, cmp.Or(hint.Of(err), cacheHint(kctx, err))))
 	if errors.Is(err, test.ErrDiffers) {
 		return docs.Misuse
 	}
@@ -277,6 +278,22 @@ func pathHint(err error) hint.Hint {
 	default:
 		return ""
 	}
+}
+
+// cacheHint returns a hint for an error about a cache that the user may not change, or "".
+func cacheHint(kctx *kong.Context, err error) hint.Hint {
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return ""
+	}
+	for _, f := range kctx.Flags() {
+		if f.Name != "cache-dir" {
+			continue
+		}
+		if dir, pathErr := (flags.Cache{CacheDir: kctx.FlagValue(f).(string)}).Path(); pathErr == nil && strings.Contains(err.Error(), dir) {
+			return "allow the user to write to the cache, or name another directory with --cache-dir or XFN_CACHE_DIR"
+		}
+	}
+	return ""
 }
 
 // version and commit are set by the linker (see Makefile). commit is "" without git.

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -74,4 +79,26 @@ func TestHintsNameFlags(t *testing.T) {
 // hasFlag reports whether a command has a flag.
 func hasFlag(n *kong.Node, name string) bool {
 	return slices.ContainsFunc(n.Flags, func(f *kong.Flag) bool { return f.Name == name })
+}
+
+// TestHintAboutCache checks which errors have the hint to use another cache.
+func TestHintAboutCache(t *testing.T) {
+	t.Setenv("XFN_CACHE_DIR", "/of/variable")
+	const want = "allow the user to write to the cache, or name another directory with --cache-dir or XFN_CACHE_DIR"
+	for _, tc := range []struct {
+		reason, args, path string
+		cause              error
+		want               hint.Hint
+	}{
+		{"the user may not change the cache", "render a b --cache-dir /of/flag", "/of/flag/roots/a", fs.ErrPermission, want},
+		{"the cache of the variable is on a read-only disk", "cache prune", "/of/variable", syscall.EROFS, want},
+		{"a command may have its own flag of the cache", "alpha run a -c /of/flag", "/of/flag/blobs", fs.ErrPermission, want},
+		{"another file is not in the cache", "render a b", "/of/flag/a", fs.ErrPermission, ""},
+		{"another fault of the cache has other causes", "cache info", "/of/variable", io.ErrUnexpectedEOF, ""},
+		{"a command without a cache needs no other one", "version", "/of/variable", fs.ErrPermission, ""},
+	} {
+		parser := e2e.Must(kong.New(&app{}, kong.BindTo(t.Context(), (*context.Context)(nil))))(t)
+		kctx := e2e.Must(parser.Parse(strings.Fields(tc.args)))(t)
+		e2e.Equal(t, tc.reason, tc.want, cacheHint(kctx, fmt.Errorf("opening %q: %w", tc.path, tc.cause)))
+	}
 }
