@@ -3,6 +3,7 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -40,13 +41,25 @@ func (k *keyValues) Decode(ctx *kong.DecodeContext) error {
 	if err := ctx.Scan.PopValueInto("string", &text); err != nil || text == "" {
 		return err
 	}
-	key, value, ok := strings.Cut(text, "=")
-	if !ok {
-		return fmt.Errorf(`expected "<key>=<value>" but got %q`, text)
-	}
 	if *k == nil {
 		*k = keyValues{}
 	}
-	(*k)[key] = value
+	for _, pair := range pairsOf(text) {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return fmt.Errorf(`expected "<key>=<value>" but got %q`, text)
+		}
+		(*k)[key] = value
+	}
 	return nil
+}
+
+// pairsOf splits a text at semicolons, as in the crossplane CLI. Where that does not give pairs with
+// whole texts, which the crossplane CLI refuses, the semicolons are a part of the only pair.
+func pairsOf(text string) []string {
+	pairs := kong.SplitEscaped(text, ';')
+	if slices.ContainsFunc(pairs, func(p string) bool { return !strings.Contains(p, "=") || strings.Count(p, `"`)%2 != 0 }) {
+		return []string{text}
+	}
+	return pairs
 }
