@@ -286,7 +286,7 @@ func TestEmptyValues(t *testing.T) {
 		{"a list with commas is empty", []string{"xpkg", "build", "--platform="}, "the value of --platform is empty"},
 		{"a file that the parser reads has no name", []string{"render", "a", "b", "--ca-file", ""}, "the value of --ca-file is empty\n" + leave},
 		{"a value out of a list is not empty", []string{"render", "a", "b", "--format="}, "the value of --format is empty\n" + leave},
-		{"a value out of a list is empty after the short name", []string{"validate", "a", "-o", ""}, "the value of --format is empty\n" + leave},
+		{"an empty format of a validation is text, as in the crossplane CLI", []string{"validate", "none", "none", "-o", ""}, `reading "none": no such file`},
 		{"the wrong value of a flag is not the empty one of another", []string{"validate", "a", "-n", "", "--dependencies=foo"}, `--dependencies must be one of "none","configurations","all" but got "foo"`},
 		{"a flag that is only of xfn may not be empty", []string{"xpkg", "build", "--ignore=", "--base-image="}, "the value of --base-image is empty\n" + leave},
 		{

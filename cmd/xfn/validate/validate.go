@@ -29,7 +29,7 @@ type Cmd struct {
 	Extensions string `arg:"" optional:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, separated by commas, or - for stdin. Packages that YAML files name are read, too. Default, in a project: its APIs and dependencies."`
 	Resources  string `arg:"" optional:"" surplus:"separate several paths by commas, as in a.yaml,b.yaml" help:"Files and folders of resources, separated by commas, or - for stdin. Default, in a project: its examples."`
 
-	Format                string   `short:"o" aliases:"output" enum:"text,json,yaml,junit,sarif,gitlab" default:"text" help:"Print ${enum}: sarif for code scanning, gitlab for GitLab's code quality. Default: ${default}."`
+	Format                string   `short:"o" aliases:"output" empty:"" enum:",text,json,yaml,junit,sarif,gitlab" default:"text" help:"Print text,json,yaml,junit,sarif,gitlab: sarif for code scanning, gitlab for GitLab's code quality. Default: ${default}."`
 	Old                   []string `more:"" sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`
 	Namespace             string   `more:"" empty:"" short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that do not set their namespace, as in kubectl. If it is empty, resources must set their namespace. Default: ${default}."`
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid, except in JSON and YAML."`
