@@ -99,6 +99,22 @@ func isQuoted(word string) bool {
 		(!strings.ContainsAny(word[size:], quotationMarks) || strings.ContainsRune(quotationMarks, last) && !strings.ContainsAny(word[size:len(word)-end], quotationMarks))
 }
 
+// checkOnce returns an error if a flag with the tag "once", which names an input, is given several
+// times: all values but one would have no effect.
+func checkOnce(kctx *kong.Context) error {
+	given := map[*kong.Flag]bool{}
+	for _, p := range kctx.Path {
+		switch {
+		case p.Flag == nil || !p.Flag.Tag.Has("once"):
+		case given[p.Flag]:
+			return hint.Wrap(fmt.Errorf("--%s is given several times, and has one value", p.Flag.Name), "leave out all but one")
+		default:
+			given[p.Flag] = true
+		}
+	}
+	return nil
+}
+
 // emptyWord returns an error if the parser refused an empty word: no command has an empty name, few
 // types of flags have an empty value, and no list of values has one.
 func emptyWord(kctx *kong.Context) error {

@@ -238,7 +238,7 @@ func (f Registries) Services() Registries {
 
 // Sources are the flags for the inputs of a render, except its arguments.
 type Sources struct {
-	XRD               string   `name:"xrd" empty:"" placeholder:"FILE" help:"The definition of the composite resource. It sets defaults and the scope, and validates the resource."`
+	XRD               string   `once:"" name:"xrd" empty:"" placeholder:"FILE" help:"The definition of the composite resource. It sets defaults and the scope, and validates the resource."`
 	ObservedResources []string `short:"o" sep:"none" empty:"" placeholder:"PATH" help:"Existing composed resources. A file or folder. Repeatable."`
 	ExtraResources    []string `more:"" sep:"none" empty:"" placeholder:"PATH" help:"File or folder of resources for functions that request extra resources. Repeatable."`
 	Requirements

@@ -29,7 +29,7 @@ import (
 type CallCmd struct {
 	Function string `arg:"" name:"name|target" help:"Name of a builtin, where the prefix function- is optional, or the address of a served function: HOST:PORT, unix:///PATH or another gRPC target."`
 
-	File              string   `short:"f" required:"" placeholder:"FILE" help:"RunFunctionRequest in YAML or JSON, or - for stdin."`
+	File              string   `once:"" short:"f" required:"" placeholder:"FILE" help:"RunFunctionRequest in YAML or JSON, or - for stdin."`
 	Format            string   `enum:"yaml,json" default:"yaml" help:"Print ${enum}."`
 	RequiredResources []string `short:"e" sep:"none" placeholder:"PATH" help:"Resources that the function may require. A file or folder. Repeatable. The function is called until its requirements do not change."`
 

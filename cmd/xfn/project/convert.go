@@ -132,7 +132,7 @@ func (c *XRDConvertCmd) convert(xrd map[string]any) (files []convertedFile, err 
 type XRPatchCmd struct {
 	InputFile  string `arg:"" optional:"" default:"-" name:"file" help:"File with an XR, or - for stdin. Default: ${default}."`
 	OutputFile string `short:"o" empty:"" placeholder:"FILE" help:"Write the XR to a file instead of stdout."`
-	XRD        string `name:"xrd" required:"" placeholder:"FILE" help:"File with the XRD, whose defaults are set."`
+	XRD        string `once:"" name:"xrd" required:"" placeholder:"FILE" help:"File with the XRD, whose defaults are set."`
 }
 
 // Help is shown by --help.

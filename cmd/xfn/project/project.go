@@ -38,7 +38,7 @@ Example:
 
 // fileFlag names the project file.
 type fileFlag struct {
-	ProjectFile string `short:"f" empty:"" placeholder:"FILE" surplus:"name another project by its file with -f" help:"The project file. Its directory is the project. Default: crossplane-project.yaml or upbound.yaml."`
+	ProjectFile string `once:"" short:"f" empty:"" placeholder:"FILE" surplus:"name another project by its file with -f" help:"The project file. Its directory is the project. Default: crossplane-project.yaml or upbound.yaml."`
 }
 
 // fileFlags name the project file, and change its repository.

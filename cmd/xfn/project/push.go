@@ -26,7 +26,7 @@ import (
 type PushCmd struct {
 	fileFlags
 	Tag         string `short:"t" empty:"" placeholder:"TAG" surplus:"name the tag with --tag" help:"Tag of the packages. Default: v0.0.0- and the seconds since 1970."`
-	PackageFile string `empty:"" placeholder:"FILE" surplus:"name the file of the project with --package-file, and the repository with --repository" help:"File that xfn project build or the crossplane CLI wrote. Default: the file in the output directory."`
+	PackageFile string `once:"" empty:"" placeholder:"FILE" surplus:"name the file of the project with --package-file, and the repository with --repository" help:"File that xfn project build or the crossplane CLI wrote. Default: the file in the output directory."`
 	OutputDir   string `short:"o" default:"_output" placeholder:"DIR" help:"Output directory of the build, relative to the project. Default: ${default}."`
 
 	packages.SignFlags `group:"Signature:"`

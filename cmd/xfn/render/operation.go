@@ -20,7 +20,7 @@ type OperationCmd struct {
 	Operation string `arg:"" help:"File of the Operation, CronOperation or WatchOperation, or - for stdin."`
 	Functions string `arg:"" optional:"" help:"File or folder of Functions, or the crossplane.yaml or root of a package whose dependencies are the functions. Optional in a project, and if each step is a builtin or named by --package."`
 
-	WatchedResource    string `short:"w" group:"Inputs:" empty:"" placeholder:"FILE" help:"The resource for which a WatchOperation makes the Operation. Each step requires it."`
+	WatchedResource    string `once:"" short:"w" group:"Inputs:" empty:"" placeholder:"FILE" help:"The resource for which a WatchOperation makes the Operation. Each step requires it."`
 	flags.Requirements `group:"Inputs:"`
 
 	CrossplaneVersion string `more:"" group:"Crossplane:" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v2.0 or later. All versions render Operations alike."`
@@ -32,7 +32,7 @@ type OperationCmd struct {
 	CrossplaneImage         string `hidden:""`
 	CrossplaneDockerNetwork string `hidden:""`
 
-	ProjectFile          string `more:"" short:"f" group:"Functions:" empty:"" placeholder:"FILE" help:"The file of the project that has the functions. Default: the file in the working directory."`
+	ProjectFile          string `once:"" more:"" short:"f" group:"Functions:" empty:"" placeholder:"FILE" help:"The file of the project that has the functions. Default: the file in the working directory."`
 	MaxConcurrency       uint   `hidden:""`
 	flags.Runtimes       `group:"Functions:"`
 	IncludeFullOperation bool `more:"" short:"o" group:"Output:" help:"Has no effect: the Operation is always printed with all of its fields."`

@@ -40,7 +40,7 @@ type Cmd struct {
 type sourceFlags struct {
 	XRs          []string `more:"" name:"xr" sep:"none" placeholder:"PATH" help:"File or folder of composite resources, instead of the first argument. Repeatable."`
 	AllDocuments bool     `more:"" help:"Render every document of the files of composite resources, not only the first."`
-	ProjectFile  string   `more:"" short:"f" empty:"" placeholder:"FILE" help:"The file of the project whose APIs and functions are used. Default: the file in the working directory."`
+	ProjectFile  string   `once:"" more:"" short:"f" empty:"" placeholder:"FILE" help:"The file of the project whose APIs and functions are used. Default: the file in the working directory."`
 	flags.Sources
 	Compositions    []string `sep:"none" placeholder:"PATH" help:"Compositions and XRDs, to render claims and nested composite resources too. A file or folder. Repeatable."`
 	ObserveLoop     int      `more:"" placeholder:"N" help:"Add the output to the observed state and render again, up to N times, until nothing changes."`

@@ -15,7 +15,7 @@ import (
 )
 
 type fuzzFlags struct {
-	Fuzz     string `placeholder:"XRD" help:"Look for failures with generated resources of XRD."`
+	Fuzz     string `once:"" placeholder:"XRD" help:"Look for failures with generated resources of XRD."`
 	FuzzRuns int    `more:"" default:"100" placeholder:"N" help:"Generate N composite resources for each Composition of a suite. Default: ${default}."`
 	Save     string `writes:"fuzz.test.yaml" more:"" placeholder:"FILE" help:"Write the failures of --fuzz as cases of a new suite."`
 }

@@ -42,7 +42,7 @@ type selectFlags struct {
 	Count   int    `more:"" default:"1" placeholder:"N" help:"Run each case N times."`
 	Shard   string `more:"" placeholder:"I/N" help:"Run only part I of N, from 1. A case is always in the same part."`
 	Shards  int    `more:"" env:"XFN_SHARDS" placeholder:"N" help:"Run only part JOB_COMPLETION_INDEX of N, as in an Indexed Job of Kubernetes."`
-	Timings string `more:"" placeholder:"FILE" help:"Divide the cases into parts of similar durations, by the JSON or JUnit reports of an earlier run. All parts need the same FILE."`
+	Timings string `once:"" more:"" placeholder:"FILE" help:"Divide the cases into parts of similar durations, by the JSON or JUnit reports of an earlier run. All parts need the same FILE."`
 	Index   int    `hidden:"" name:"job-completion-index" env:"JOB_COMPLETION_INDEX" default:"-1"`
 }
 

@@ -32,8 +32,8 @@ type UpgradeCmd struct {
 
 	Cases       string        `group:"Cases:" name:"run" placeholder:"REGEXP" help:"Use only cases whose suite/case matches."`
 	Observed    []string      `group:"Cases:" short:"o" sep:"none" placeholder:"PATH" help:"Render the composite resources in a dump of a cluster, as xfn diff, instead of suites. Repeatable."`
-	Composition string        `group:"Cases:" placeholder:"PATH" help:"Compositions and XRDs for --observed. Default: the Compositions and XRDs in the dump."`
-	Functions   string        `group:"Cases:" placeholder:"PATH" help:"Functions for --observed."`
+	Composition string        `once:"" group:"Cases:" placeholder:"PATH" help:"Compositions and XRDs for --observed. Default: the Compositions and XRDs in the dump."`
+	Functions   string        `once:"" group:"Cases:" placeholder:"PATH" help:"Functions for --observed."`
 	Parallel    positive      `more:"" group:"Cases:" placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
 	Timeout     time.Duration `group:"Cases:" default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
 	CaseTimeout time.Duration `more:"" group:"Cases:" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout. Default: ${default}."`

@@ -40,12 +40,12 @@ func withRuntime(name, dir string) string {
 
 // runtimeFlags say where the runtime image of a package comes from.
 type runtimeFlags struct {
-	EmbedRuntimeSource       string            `xor:"runtime" placeholder:"DIR" help:"Build and embed the function whose source is in DIR: Go, Python, TypeScript, go-templating, KCL."`
-	EmbedRuntimeDir          string            `xor:"runtime" placeholder:"DIR" help:"Add the files in DIR to --base-image, and run --entrypoint: for Python, TypeScript and so on."`
+	EmbedRuntimeSource       string            `once:"" xor:"runtime" placeholder:"DIR" help:"Build and embed the function whose source is in DIR: Go, Python, TypeScript, go-templating, KCL."`
+	EmbedRuntimeDir          string            `once:"" xor:"runtime" placeholder:"DIR" help:"Add the files in DIR to --base-image, and run --entrypoint: for Python, TypeScript and so on."`
 	EmbedRuntimeImage        string            `xor:"runtime" empty:"" placeholder:"NAME" meant:"controller" help:"Embed an image of the Docker engine. By name or id."`
-	EmbedRuntimeImageTarball string            `xor:"runtime" empty:"" placeholder:"FILE" help:"Embed the runtime image in a tarball. The tarball is of docker save, or has an OCI layout."`
+	EmbedRuntimeImageTarball string            `once:"" xor:"runtime" empty:"" placeholder:"FILE" help:"Embed the runtime image in a tarball. The tarball is of docker save, or has an OCI layout."`
 	EmbedRuntimeBinary       map[string]string `xor:"runtime" mapsep:"none" placeholder:"OS/ARCH=FILE" help:"Embed a static program in Rust, C# and so on. The value has its platform and file: linux/amd64=function. Repeatable."`
-	EmbedRuntimeLayout       string            `more:"" xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`
+	EmbedRuntimeLayout       string            `once:"" more:"" xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`
 	EmbedRuntimeRemote       string            `xor:"runtime" placeholder:"REF" help:"Embed the images at a registry's REGISTRY/REPOSITORY:TAG or @DIGEST."`
 
 	Language   string            `more:"" placeholder:"NAME" help:"Language of --embed-runtime-source: go, python, typescript, go-templating or kcl. Default: by the files in DIR."`
