@@ -50,7 +50,7 @@ func debianRoot(t testing.TB, file string) string {
 	if _, err := os.Stat(filepath.Join(root, file)); err == nil {
 		return root
 	}
-	if _, err := exec.LookPath("debootstrap"); err != nil || os.Geteuid() != 0 || !requires("python") {
+	if _, err := exec.LookPath("debootstrap"); err != nil || os.Geteuid() != 0 || !e2e.Requires("python") {
 		t.Skip("a root file system with Python needs root and debootstrap; to create it, add python to XFN_REQUIRE")
 	}
 	made := filepath.Join(t.TempDir(), "root")

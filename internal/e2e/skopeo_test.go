@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -27,12 +25,8 @@ import (
 func skopeoCommand(t *testing.T) func(args ...string) []byte {
 	t.Helper()
 	program, err := exec.LookPath("skopeo")
-	switch {
-	case err == nil:
-	case slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "skopeo"):
-		t.Fatalf("XFN_REQUIRE requires skopeo: %v", err)
-	default:
-		t.Skipf("skopeo is not installed: %v", err)
+	if err != nil {
+		e2e.Missing(t, "skopeo", "skopeo is not installed: %v", err)
 	}
 	return func(args ...string) []byte {
 		t.Helper()

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,18 +50,10 @@ func npmRegistry(t testing.TB) string {
 			err = errors.Join(err, errors.New(resp.Status))
 		}
 	}
-	switch {
-	case err == nil:
-		return url
-	case requires("npm"):
-		t.Fatalf("XFN_REQUIRE requires a registry of npm: %v", err)
+	if err != nil {
+		e2e.Missing(t, "npm", "a registry of npm is missing: %v", err)
 	}
-	t.Skipf("a registry of npm is missing: %v", err)
-	return ""
-}
-
-func requires(service string) bool {
-	return slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), service)
+	return url
 }
 
 // debianNode returns an OCI layout with base images for two platforms, which have Node.js of
@@ -72,10 +63,7 @@ func debianNode(t testing.TB) string {
 	t.Helper()
 	return storedLayout(t, "debian-nodejs", func() string {
 		if _, err := exec.LookPath("debootstrap"); err != nil || os.Geteuid() != 0 {
-			if requires("npm") {
-				t.Fatalf("XFN_REQUIRE requires a base image with Node.js, which needs root and debootstrap: %v", err)
-			}
-			t.Skip("a base image with Node.js needs root and debootstrap")
+			e2e.Missing(t, "npm", "a base image with Node.js needs root and debootstrap: %v", err)
 		}
 		work := t.TempDir()
 		root, layer := filepath.Join(work, "root"), filepath.Join(work, "layer.tar")

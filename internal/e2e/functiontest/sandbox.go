@@ -3,11 +3,10 @@ package functiontest
 import (
 	"errors"
 	"os"
-	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -17,13 +16,9 @@ import (
 func RequireSandbox(t testing.TB, err error) {
 	t.Helper()
 	var forbidden *sandbox.NamespaceError
-	if !errors.As(err, &forbidden) {
-		return
+	if errors.As(err, &forbidden) {
+		e2e.Missing(t, "sandbox", "%v", err)
 	}
-	if slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "sandbox") {
-		t.Fatalf("XFN_REQUIRE requires sandboxes: %v", err)
-	}
-	t.Skip(err)
 }
 
 // Supervise must be the first call of TestMain in each test program that starts

@@ -20,12 +20,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A Distribution is Docker's registry in a separate process. The zero value requires no
@@ -71,28 +72,18 @@ func registryProgram() string {
 func (d Distribution) Start(t testing.TB) string {
 	t.Helper()
 	program := registryProgram()
-	if program == "" && slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "registry") {
-		t.Fatal("XFN_REQUIRE asks for a registry, but XFN_TEST_DOCKER_REGISTRY names no program, and there is no docker-registry")
-	}
 	if program == "" {
-		t.Skip("XFN_TEST_DOCKER_REGISTRY names no program, and there is no docker-registry")
+		e2e.Missing(t, "registry", "XFN_TEST_DOCKER_REGISTRY names no program, and there is no docker-registry")
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yml")
-	if err := os.WriteFile(config, []byte(d.config(t, dir)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(config, []byte(d.config(t, dir)), 0o600))
 	cmd := exec.CommandContext(t.Context(), program, "serve", config)
 	// Docker's registry would read REGISTRY_AUTH_FILE, which podman defines, as a part of its
 	// own configuration.
 	cmd.Env = []string{}
-	log, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := e2e.Must(cmd.StderrPipe())(t)
+	e2e.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -126,13 +117,8 @@ http:
 	}
 	if d.User != "" {
 		users := filepath.Join(dir, "users")
-		hash, err := bcrypt.GenerateFromPassword([]byte(d.Password), bcrypt.MinCost)
-		if err == nil {
-			err = os.WriteFile(users, fmt.Appendf(nil, "%s:%s\n", d.User, hash), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		hash := e2e.Must(bcrypt.GenerateFromPassword([]byte(d.Password), bcrypt.MinCost))(t)
+		e2e.WriteFile(t, users, fmt.Sprintf("%s:%s\n", d.User, hash))
 		text += fmt.Sprintf("auth: {htpasswd: {realm: test, path: %q}}\n", users)
 	}
 	return text
@@ -174,24 +160,15 @@ func NewCertificate(t testing.TB) *Certificate {
 		IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
+	key := e2e.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	cert := e2e.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	private := e2e.Must(x509.MarshalPKCS8PrivateKey(key))(t)
+	write := func(path, kind string, der []byte) {
+		e2e.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(path, kind string, der []byte) error {
-		return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
-	}
-	if err := errors.Join(write(c.CA, "CERTIFICATE", cert), write(c.File, "CERTIFICATE", cert), write(c.Key, "PRIVATE KEY", private)); err != nil {
-		t.Fatal(err)
-	}
+	write(c.CA, "CERTIFICATE", cert)
+	write(c.File, "CERTIFICATE", cert)
+	write(c.Key, "PRIVATE KEY", private)
 	return c
 }
 
@@ -199,10 +176,7 @@ func NewCertificate(t testing.TB) *Certificate {
 // HOST:PORT.
 func (c *Certificate) Serve(t testing.TB, h http.Handler) string {
 	t.Helper()
-	pair, err := tls.LoadX509KeyPair(c.File, c.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := e2e.Must(tls.LoadX509KeyPair(c.File, c.Key))(t)
 	return serve(t, h, func(s *httptest.Server) {
 		s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 		s.StartTLS()

@@ -20,7 +20,7 @@ type outcome struct {
 
 func (o *outcome) Helper() {}
 
-func (o *outcome) Skip(...any) { o.stop("skip") }
+func (o *outcome) Skipf(string, ...any) { o.stop("skip") }
 
 func (o *outcome) Fatal(...any) { o.stop("fail") }
 

@@ -9,13 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/moby/client"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 )
@@ -30,10 +30,7 @@ func Environment(t testing.TB) dockerengine.Environment {
 			return dockerengine.Environment{Host: host}
 		}
 	}
-	if slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "docker") {
-		t.Fatal("XFN_REQUIRE requires an engine, but neither XFN_TEST_DOCKER_HOST nor DOCKER_HOST names one")
-	}
-	t.Skip("neither XFN_TEST_DOCKER_HOST nor DOCKER_HOST names an engine")
+	e2e.Missing(t, "docker", "neither XFN_TEST_DOCKER_HOST nor DOCKER_HOST names an engine")
 	return dockerengine.Environment{}
 }
 
@@ -58,10 +55,7 @@ func Open(t testing.TB) *dockerengine.Engine {
 // the test.
 func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	t.Helper()
-	e, err := dockerengine.Connect(t.Context(), env, "xfn/test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := e2e.Must(dockerengine.Connect(t.Context(), env, "xfn/test"))(t)
 	t.Cleanup(func() { _ = e.Close() })
 	return e
 }
@@ -75,16 +69,10 @@ const seizeLimit = 20 * time.Minute
 func seize(t testing.TB, host string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(host))
-	f, err := os.OpenFile(filepath.Join(os.TempDir(), "xfn-test-"+hex.EncodeToString(sum[:8])+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := e2e.Must(os.OpenFile(filepath.Join(os.TempDir(), "xfn-test-"+hex.EncodeToString(sum[:8])+".lock"), os.O_RDWR|os.O_CREATE, 0o600))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	for late := time.After(seizeLimit); ; {
-		ok, err := fsx.TryLock(f, fsx.ExclusiveLock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok := e2e.Must(fsx.TryLock(f, fsx.ExclusiveLock))(t)
 		if ok {
 			return
 		}
@@ -103,9 +91,7 @@ func things(t testing.TB, e *dockerengine.Engine) []string {
 	containers, err1 := e.ContainerList(ctx, client.ContainerListOptions{All: true})
 	networks, err2 := e.NetworkList(ctx, client.NetworkListOptions{})
 	volumes, err3 := e.VolumeList(ctx, client.VolumeListOptions{})
-	if err := errors.Join(err1, err2, err3); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, errors.Join(err1, err2, err3))
 	var all []string
 	for _, c := range containers.Items {
 		all = append(all, fmt.Sprint("container ", c.Names, c.ID, c.State))
