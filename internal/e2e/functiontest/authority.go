@@ -54,8 +54,7 @@ func (a *Authority) IssueFrom(t *testing.T, name string, start time.Time, lifeti
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.Certificate, &key.PublicKey, a.key)
 	e2e.NoError(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	e2e.NoError(t, err)
+	private := e2e.Must(x509.MarshalPKCS8PrivateKey(key))(t)
 	var trusted []byte
 	for _, other := range trusts {
 		trusted = append(trusted, encode("CERTIFICATE", other.Certificate.Raw)...)
@@ -71,8 +70,7 @@ func (a *Authority) IssueFrom(t *testing.T, name string, start time.Time, lifeti
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	e2e.NoError(t, err)
+	key := e2e.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	return key
 }
 

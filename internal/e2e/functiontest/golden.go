@@ -26,8 +26,7 @@ import (
 func Golden(t *testing.T, dir string, r function.Runner, except ...string) {
 	t.Helper()
 	loose := looseCases(t, dir)
-	cases, err := os.ReadDir(dir)
-	e2e.NoError(t, err)
+	cases := e2e.Must(os.ReadDir(dir))(t)
 	n := 0
 	for _, c := range cases {
 		if !c.IsDir() || slices.Contains(except, c.Name()) {
@@ -46,13 +45,11 @@ func Golden(t *testing.T, dir string, r function.Runner, except ...string) {
 func goldenCase(t *testing.T, dir, loose string, r function.Runner) {
 	req := Request(t, filepath.Join(dir, "request.yaml"))
 	before := proto.CloneOf(req)
-	rsp, err := r.RunFunction(t.Context(), "function-golden", req)
-	e2e.NoError(t, err)
+	rsp := e2e.Must(r.RunFunction(t.Context(), "function-golden", req))(t)
 	if !proto.Equal(before, req) {
 		t.Error("the request was changed")
 	}
-	answer, err := protojson.Marshal(rsp)
-	e2e.NoError(t, err)
+	answer := e2e.Must(protojson.Marshal(rsp))(t)
 	want, got := decode(t, []byte(e2e.ReadFile(t, dir, "response.json"))), decode(t, answer)
 	loosen(want, loose)
 	loosen(got, loose)
@@ -62,8 +59,7 @@ func goldenCase(t *testing.T, dir, loose string, r function.Runner) {
 // Request reads a request from a file, in YAML of its JSON form.
 func Request(t *testing.T, path string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	req, err := ParseRequest([]byte(e2e.ReadFile(t, path)))
-	e2e.NoError(t, err)
+	req := e2e.Must(ParseRequest([]byte(e2e.ReadFile(t, path))))(t)
 	return req
 }
 

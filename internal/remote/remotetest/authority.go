@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // An Authority is a certificate authority. It accepts the tokens that Token returns.
@@ -56,13 +58,8 @@ func ServeAuthority(t testing.TB) *Authority {
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.root, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
+	der := e2e.Must(x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key))(t)
+	a.root = e2e.Must(x509.ParseCertificate(der))(t)
 	a.Root = certificate(der)
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)

@@ -6,19 +6,15 @@ import (
 	"encoding/pem"
 	"strconv"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // Bundle returns the JSON of a Sigstore bundle with an envelope and its entry in a log, as cosign
 // v3 writes it. The certificate, in PEM, may be nil. change, if not nil, changes the entry.
 func Bundle(t testing.TB, envelope, certificate []byte, e Entry, change func(entry map[string]any)) []byte {
 	t.Helper()
-	raw := func(text string) []byte {
-		b, err := hex.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
+	raw := func(text string) []byte { return e2e.Must(hex.DecodeString(text))(t) }
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	p := e.Verification.InclusionProof
 	hashes := [][]byte{}
@@ -44,8 +40,6 @@ func Bundle(t testing.TB, envelope, certificate []byte, e Entry, change func(ent
 	text, err := json.Marshal(object{
 		"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "verificationMaterial": material, "dsseEnvelope": json.RawMessage(envelope),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
 	return text
 }

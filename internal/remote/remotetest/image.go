@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
@@ -46,24 +47,15 @@ func Tar(files map[string][]byte) ([]byte, error) {
 // Configured returns img with a platform and a config.
 func Configured(t testing.TB, img v1.Image, platform v1.Platform, config v1.Config) v1.Image {
 	t.Helper()
-	file, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := e2e.Must(img.ConfigFile())(t)
 	file.OS, file.Architecture, file.Config = platform.OS, platform.Architecture, config
-	if img, err = mutate.ConfigFile(img, file); err != nil {
-		t.Fatal(err)
-	}
-	return img
+	return e2e.Must(mutate.ConfigFile(img, file))(t)
 }
 
 // Image returns an OCI image of layers for Linux on the architecture of this machine.
 func Image(t testing.TB, config v1.Config, layers ...v1.Layer) v1.Image {
 	t.Helper()
-	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := e2e.Must(mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...))(t)
 	return Configured(t, img, v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, config)
 }
 
@@ -72,19 +64,13 @@ func Image(t testing.TB, config v1.Config, layers ...v1.Layer) v1.Image {
 func Layout(t testing.TB, all ...any) string {
 	t.Helper()
 	dir := t.TempDir()
-	p, err := layout.Write(dir, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := e2e.Must(layout.Write(dir, mutate.IndexMediaType(empty.Index, types.OCIImageIndex)))(t)
 	for _, a := range all {
 		switch a := a.(type) {
 		case v1.Image:
-			err = p.AppendImage(a)
+			e2e.NoError(t, p.AppendImage(a))
 		case v1.ImageIndex:
-			err = p.AppendIndex(a)
-		}
-		if err != nil {
-			t.Fatal(err)
+			e2e.NoError(t, p.AppendIndex(a))
 		}
 	}
 	return dir
@@ -94,16 +80,8 @@ func Layout(t testing.TB, all ...any) string {
 func Key(t testing.TB) *signature.PrivateKey {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := signature.ParsePrivateKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, err)
+	der := e2e.Must(x509.MarshalPKCS8PrivateKey(private))(t)
+	k := e2e.Must(signature.ParsePrivateKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil))(t)
 	return k
 }

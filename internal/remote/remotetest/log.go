@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
@@ -69,29 +70,20 @@ type Inclusion struct {
 // ECDSAKey returns a new key, and its public key in PEM.
 func ECDSAKey(t testing.TB) (*ecdsa.PrivateKey, []byte) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := e2e.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	return key, public(t, key)
 }
 
 func public(t testing.TB, key crypto.Signer) []byte {
 	t.Helper()
-	der, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := e2e.Must(x509.MarshalPKIXPublicKey(key.Public()))(t)
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
 // SignKey returns a new key of a kind that logs accept.
 func SignKey(t testing.TB) *signature.PrivateKey {
 	t.Helper()
-	key, err := signature.Generate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := e2e.Must(signature.Generate())(t)
 	return key
 }
 
@@ -101,13 +93,9 @@ func ServeLog(t testing.TB) *Log {
 	l := &Log{at: map[string]int{}}
 	l.Key, l.PEM = ECDSAKey(t)
 	l.File = filepath.Join(t.TempDir(), "rekor.pub")
-	if err := os.WriteFile(l.File, l.PEM, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, os.WriteFile(l.File, l.PEM, 0o600))
 	for i := range 5 {
-		if _, err := l.add(fmt.Appendf(nil, "entry %d", i)); err != nil {
-			t.Fatal(err)
-		}
+		e2e.NoError(t, e2e.Err(l.add(fmt.Appendf(nil, "entry %d", i))))
 	}
 	server := httptest.NewServer(l)
 	t.Cleanup(server.Close)

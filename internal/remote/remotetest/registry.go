@@ -12,6 +12,7 @@ import (
 
 	memory "github.com/google/go-containerregistry/pkg/registry"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -25,16 +26,7 @@ func Handler() http.Handler {
 // uploads, so that clients can resume them.
 func Embedded(t testing.TB) http.Handler {
 	t.Helper()
-	reg, err := registry.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := reg.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return reg
+	return e2e.Open(registry.Open(t.TempDir()))(t)
 }
 
 // Serve serves h over plain HTTP until the test ends, and returns HOST:PORT.

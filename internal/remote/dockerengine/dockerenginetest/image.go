@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/moby/moby/client"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -61,42 +62,23 @@ func Function(t testing.TB, b functiontest.Behavior, change func(*v1.ConfigFile)
 // the config of the image.
 func Image(t testing.TB, program []byte, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
-	layer, err := layerOf(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return image(t, layer, change)
+	return image(t, e2e.Must(layerOf(program))(t), change)
 }
 
 func image(t testing.TB, layer v1.Layer, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
-	img, err := mutate.AppendLayers(empty.Image, layer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := e2e.Must(mutate.AppendLayers(empty.Image, layer))(t)
+	file := e2e.Must(img.ConfigFile())(t)
 	file.OS, file.Architecture, file.Config.Entrypoint = "linux", runtime.GOARCH, []string{"/function"}
 	change(file)
-	if img, err = mutate.ConfigFile(img, file); err != nil {
-		t.Fatal(err)
-	}
-	return img
+	return e2e.Must(mutate.ConfigFile(img, file))(t)
 }
 
 // Load loads an image into an engine under a name, and removes the image at the end of
 // the test.
 func Load(t testing.TB, e *dockerengine.Engine, as string, img v1.Image) {
 	t.Helper()
-	tag, err := name.NewTag(as)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Load(t.Context(), tag, img); err != nil {
-		t.Fatal(err)
-	}
+	e2e.NoError(t, e.Load(t.Context(), e2e.Must(name.NewTag(as))(t), img))
 	Forget(t, e, as)
 }
 
