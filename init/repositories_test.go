@@ -119,8 +119,7 @@ func (r repository) put(t *testing.T, o object.Object) plumbing.Hash {
 	t.Helper()
 	encoded := r.Storer.NewEncodedObject()
 	e2e.NoError(t, o.Encode(encoded))
-	hash := e2e.Must(r.Storer.SetEncodedObject(encoded))(t)
-	return hash
+	return e2e.Must(r.Storer.SetEncodedObject(encoded))(t)
 }
 
 // raw stores an object of any content.
@@ -133,8 +132,7 @@ func (r repository) raw(t *testing.T, kind plumbing.ObjectType, content []byte) 
 	_, err = w.Write(content)
 	e2e.NoError(t, err)
 	e2e.NoError(t, w.Close())
-	hash := e2e.Must(r.Storer.SetEncodedObject(encoded))(t)
-	return hash
+	return e2e.Must(r.Storer.SetEncodedObject(encoded))(t)
 }
 
 // An entry is an entry of a git tree: the object with hash, or a blob of content if hash

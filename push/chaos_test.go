@@ -65,8 +65,7 @@ func stored(t *testing.T) v1.Image {
 	made := e2e.Must(random.Image(5<<18, 2))(t)
 	path := e2e.Must(layout.FromPath(remotetest.Layout(t, made)))(t)
 	h := e2e.Must(made.Digest())(t)
-	read := e2e.Must(path.Image(h))(t)
-	return read
+	return e2e.Must(path.Image(h))(t)
 }
 
 // A trial is a push through a proxy that injects faults.
@@ -116,8 +115,7 @@ func newTrial(t *testing.T, seed uint64, reg http.Handler, cert *remotetest.Cert
 
 func parsePath(t *testing.T, host, path string) name.Tag {
 	t.Helper()
-	ref := e2e.Must(remote.ParseTag(path, host))(t)
-	return ref
+	return e2e.Must(remote.ParseTag(path, host))(t)
 }
 
 // stranger is another host, which must not receive credentials.

@@ -115,8 +115,7 @@ func TestCopyOnlyWhatIsMissing(t *testing.T) {
 	target := parse(t, remotetest.Serve(t, dst))
 	copied := func(to name.Tag, o push.CopyOptions) push.CopyResult {
 		src.asked, dst.asked = nil, nil
-		res := e2e.Must(push.Copy(t.Context(), s.repo.Tag("v1.0.0"), to, o))(t)
-		return res
+		return e2e.Must(push.Copy(t.Context(), s.repo.Tag("v1.0.0"), to, o))(t)
 	}
 	dry := copyOptions()
 	dry.DryRun = true

@@ -26,8 +26,7 @@ import (
 func tagged(t *testing.T, host string, tags ...string) (all []name.Tag) {
 	t.Helper()
 	for _, tag := range tags {
-		ref := e2e.Must(name.NewTag(host + "/gold/package:" + tag))(t)
-		all = append(all, ref)
+		all = append(all, e2e.Must(name.NewTag(host+"/gold/package:"+tag))(t))
 	}
 	return all
 }
@@ -152,8 +151,7 @@ func TestMount(t *testing.T) {
 
 func repository(t *testing.T, host, path string) name.Repository {
 	t.Helper()
-	repo := e2e.Must(name.NewRepository(host + "/" + path))(t)
-	return repo
+	return e2e.Must(name.NewRepository(host + "/" + path))(t)
 }
 
 // mounting returns a registry that mounts the blobs of base from gold/base, the

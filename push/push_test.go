@@ -34,8 +34,7 @@ func artifact(t *testing.T, files ...string) xpkg.Artifact {
 		f := e2e.Open(xpkg.Open(t.Context(), "../testdata/golden/xpkg/push/"+file))(t)
 		named = append(named, xpkg.Target{Path: file, Artifact: f.Artifact})
 	}
-	a := e2e.Must(xpkg.Join(t.Context(), named))(t)
-	return a
+	return e2e.Must(xpkg.Join(t.Context(), named))(t)
 }
 
 func single(t *testing.T) xpkg.Artifact { return artifact(t, "single-examples/in/a.xpkg") }
@@ -46,8 +45,7 @@ func multi(t *testing.T) xpkg.Artifact {
 
 func parse(t *testing.T, host string) name.Tag {
 	t.Helper()
-	ref := e2e.Must(remote.ParseTag("gold/package:v1.0.0", host))(t)
-	return ref
+	return e2e.Must(remote.ParseTag("gold/package:v1.0.0", host))(t)
 }
 
 func fast() push.Options {

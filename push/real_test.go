@@ -78,8 +78,7 @@ func checkPackages(t *testing.T, a xpkg.Artifact) {
 
 func marks(t *testing.T, img v1.Image) (n int) {
 	t.Helper()
-	m := e2e.Must(img.Manifest())(t)
-	for _, l := range m.Layers {
+	for _, l := range e2e.Must(img.Manifest())(t).Layers {
 		if l.Annotations[xpkg.Annotation] == "base" {
 			n++
 		}

@@ -145,8 +145,7 @@ func imageProblems(t *testing.T) (all xpkg.Problems) {
 		reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests = nil }),
 		reindexed(t, two, func(m *v1.IndexManifest) { m.Manifests = append(m.Manifests, m.Manifests[0]) }),
 	} {
-		report := e2e.Must(xpkg.Lint(context.Background(), a, nil))(t)
-		all = append(all, report.Problems...)
+		all = append(all, e2e.Must(xpkg.Lint(context.Background(), a, nil))(t).Problems...)
 	}
 	return all
 }

@@ -54,8 +54,7 @@ func TestSplitRefuses(t *testing.T) {
 // odd returns an image with the platform os/arch, which may be invalid.
 func odd(t *testing.T, os, arch string) v1.Image {
 	t.Helper()
-	img := e2e.Must(oci.Assemble([]byte(`{"os":"`+os+`","architecture":"`+arch+`","rootfs":{"type":"layers","diff_ids":[]}}`), nil))(t)
-	return img
+	return e2e.Must(oci.Assemble([]byte(`{"os":"`+os+`","architecture":"`+arch+`","rootfs":{"type":"layers","diff_ids":[]}}`), nil))(t)
 }
 
 // If one of the files cannot be written, WriteFiles writes no file.

@@ -25,8 +25,7 @@ func load(t *testing.T, dir string) *grpc.Certificates {
 	if dir == "" {
 		return nil
 	}
-	c := e2e.Must(grpc.LoadCertificates(dir))(t)
-	return c
+	return e2e.Must(grpc.LoadCertificates(dir))(t)
 }
 
 func TestMutualTLS(t *testing.T) {

@@ -166,8 +166,7 @@ func (v vector) compare(t *testing.T, result *alpha.Result, err error, store *al
 
 func decoded(t *testing.T, obj map[string]any) *alpha.Composition {
 	t.Helper()
-	c := e2e.Must(alpha.Decode(obj))(t)
-	return c
+	return e2e.Must(alpha.Decode(obj))(t)
 }
 
 func vectors(t *testing.T) []string {

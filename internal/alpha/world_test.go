@@ -125,8 +125,7 @@ func (w world) runner(t *testing.T, p *reconciled) alpha.ContainerRunner {
 // input returns the FunctionIO that the i-th function read.
 func (p *reconciled) input(t *testing.T, i int) *fnio.FunctionIO {
 	t.Helper()
-	io := e2e.Must(fnio.Decode(p.requests[i].Input))(t)
-	return io
+	return e2e.Must(fnio.Decode(p.requests[i].Input))(t)
 }
 
 // ok fails the test if the reconcile failed.

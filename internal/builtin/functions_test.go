@@ -29,8 +29,7 @@ func named(t testing.TB, name, version string) function.Runner {
 // request parses a request in YAML.
 func request(t testing.TB, text string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	req := e2e.Must(functiontest.ParseRequest([]byte(text)))(t)
-	return req
+	return e2e.Must(functiontest.ParseRequest([]byte(text)))(t)
 }
 
 // object parses an object in YAML.

@@ -13,8 +13,7 @@ import (
 
 func definition(t *testing.T, text string) schema.XRD {
 	t.Helper()
-	xrd := e2e.Must(schema.NewXRD(object(t, text).Object))(t)
-	return xrd
+	return e2e.Must(schema.NewXRD(object(t, text).Object))(t)
 }
 
 const offersWidgets = ", claimNames: {kind: Widget}"

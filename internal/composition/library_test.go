@@ -32,14 +32,12 @@ func xrdFor(version, kind, more string) string {
 // a separator line, so the texts begin on lines 1, 3, 5 and so on.
 func documents(t *testing.T, texts ...string) []manifest.Document {
 	t.Helper()
-	docs := e2e.Must(manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n"))))(t)
-	return docs
+	return e2e.Must(manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n"))))(t)
 }
 
 func library(t *testing.T, texts ...string) *composition.Library {
 	t.Helper()
-	l := e2e.Must(composition.Load(documents(t, texts...)))(t)
-	return l
+	return e2e.Must(composition.Load(documents(t, texts...)))(t)
 }
 
 func TestLoad(t *testing.T) {

@@ -120,6 +120,5 @@ func get(t *testing.T, path string) string {
 
 func entries(t *testing.T, dir string) int {
 	t.Helper()
-	es := e2e.Must(os.ReadDir(dir))(t)
-	return len(es)
+	return len(e2e.Must(os.ReadDir(dir))(t))
 }

@@ -39,8 +39,7 @@ func holdTempDir(parent string) {
 func in(t *testing.T, parent string) *fsx.TempDir {
 	t.Helper()
 	root := e2e.Must(os.OpenRoot(parent))(t)
-	d := e2e.Must(fsx.MakeTempDir(root))(t)
-	return d
+	return e2e.Must(fsx.MakeTempDir(root))(t)
 }
 
 func names(t *testing.T, dir string) string {

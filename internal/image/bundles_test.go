@@ -22,16 +22,16 @@ import (
 // attach attaches a Sigstore bundle to the image at ref: a Statement that k signs, or text.
 func attach(t *testing.T, ref name.Tag, k *signature.PrivateKey, predicateType, text string) {
 	t.Helper()
-	subject := value[*ggcr.Descriptor](t)(ggcr.Get(ref))
+	subject := e2e.Must(ggcr.Get(ref))(t)
 	if text == "" {
-		statement := value[[]byte](t)(signature.Statement("r", subject.Digest, predicateType, []byte("{}")))
-		signed := value[signature.Signature](t)(k.Attest(statement))
+		statement := e2e.Must(signature.Statement("r", subject.Digest, predicateType, []byte("{}")))(t)
+		signed := e2e.Must(k.Attest(statement))(t)
 		text = `{"mediaType":"` + signature.BundleType + `","verificationMaterial":{"publicKey":{"hint":"x"}},"dsseEnvelope":` + string(signed.Payload) + `}`
 	}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), signature.BundleType)
-	img = value[v1.Image](t)(mutate.Append(img, mutate.Addendum{Layer: static.NewLayer([]byte(text), signature.BundleType), MediaType: signature.BundleType}))
+	img = e2e.Must(mutate.Append(img, mutate.Addendum{Layer: static.NewLayer([]byte(text), signature.BundleType), MediaType: signature.BundleType}))(t)
 	img, _ = mutate.Subject(img, subject.Descriptor).(v1.Image)
-	digest := value[v1.Hash](t)(img.Digest())
+	digest := e2e.Must(img.Digest())(t)
 	e2e.NoError(t, ggcr.Write(ref.Context().Digest(digest.String()), img))
 }
 
@@ -42,7 +42,7 @@ func TestBundles(t *testing.T) {
 	const signType, provenance = "https://sigstore.dev/cosign/sign/v1", "https://slsa.dev/provenance/v1"
 	for reason, handler := range map[string]http.Handler{"the registry has the referrers API": own(t), "the list of referrers is at a tag": remotetest.Handler()} {
 		ref, key, other := parse(t, remotetest.Serve(t, handler)), remotetest.Key(t), remotetest.Key(t)
-		pushed := value[push.Result](t)(push.Artifact(t.Context(), ref, randomImage(t, "amd64"), push.Options{}))
+		pushed := e2e.Must(push.Artifact(t.Context(), ref, randomImage(t, "amd64"), push.Options{}))(t)
 		digest, by, client := ref.Context().Digest(pushed.Digest.String()), publics(key), options().Remote
 		attach(t, ref, key, provenance, "")
 		attach(t, ref, other, signType, "")

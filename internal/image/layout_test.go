@@ -33,8 +33,7 @@ func local(t testing.TB, path, platform string) (v1.Image, error) {
 // A folder, a package file and docker save return the same image.
 func TestOpenLocal(t *testing.T) {
 	idx := indexFor(t, "linux/amd64", "linux/arm64")
-	m, err := idx.IndexManifest()
-	e2e.NoError(t, err)
+	m := e2e.Must(idx.IndexManifest())(t)
 	arm := e2e.Must(idx.Image(m.Manifests[1].Digest))(t)
 	file := filepath.Join(t.TempDir(), "index.xpkg")
 	e2e.NoError(t, xpkg.WriteFile(t.Context(), file, idx, nil))
@@ -63,7 +62,7 @@ func TestOpenLocal(t *testing.T) {
 			t.Errorf("%s: another platform: got %v", what, err)
 		}
 	}
-	_, err = local(t, "testdata/golden/multi-verbose/in/a.xpkg", "linux/"+runtime.GOARCH)
+	_, err := local(t, "testdata/golden/multi-verbose/in/a.xpkg", "linux/"+runtime.GOARCH)
 	if err != nil && !strings.Contains(err.Error(), "only for") {
 		t.Errorf("a package: got %v", err)
 	}

@@ -33,18 +33,10 @@ import (
 	"github.com/xfn-dev/xfn/push"
 )
 
-func value[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		e2e.NoError(t, err)
-		return v
-	}
-}
-
 // own returns the registry that the command xfn registry serve runs.
 func own(t *testing.T) http.Handler {
 	t.Helper()
-	h := value[*registry.Registry](t)(registry.Open(t.TempDir()))
+	h := e2e.Must(registry.Open(t.TempDir()))(t)
 	t.Cleanup(func() { _ = h.Close() })
 	return h
 }
@@ -52,10 +44,10 @@ func own(t *testing.T) http.Handler {
 // randomImage returns a random image of two layers for a platform.
 func randomImage(t *testing.T, architecture string) v1.Image {
 	t.Helper()
-	img := mutate.MediaType(value[v1.Image](t)(random.Image(3000, 2)), types.OCIManifestSchema1)
-	file := value[*v1.ConfigFile](t)(img.ConfigFile()).DeepCopy()
+	img := mutate.MediaType(e2e.Must(random.Image(3000, 2))(t), types.OCIManifestSchema1)
+	file := e2e.Must(img.ConfigFile())(t).DeepCopy()
 	file.OS, file.Architecture = "linux", architecture
-	return value[v1.Image](t)(mutate.ConfigFile(img, file))
+	return e2e.Must(mutate.ConfigFile(img, file))(t)
 }
 
 func index(images ...v1.Image) v1.ImageIndex {
@@ -68,7 +60,7 @@ func index(images ...v1.Image) v1.ImageIndex {
 
 func publish(t *testing.T, ref name.Tag, a oci.Artifact, k *signature.PrivateKey) push.Result {
 	t.Helper()
-	return value[push.Result](t)(push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}))
+	return e2e.Must(push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}))(t)
 }
 
 func publics(keys ...*signature.PrivateKey) (all []signature.Verifier) {
@@ -84,7 +76,7 @@ func options() image.Options {
 
 func layersOf(t *testing.T, img v1.Image) (all []string) {
 	t.Helper()
-	for _, d := range value[*v1.Manifest](t)(img.Manifest()).Layers {
+	for _, d := range e2e.Must(img.Manifest())(t).Layers {
 		all = append(all, d.Digest.String())
 	}
 	return all
@@ -93,7 +85,7 @@ func layersOf(t *testing.T, img v1.Image) (all []string) {
 // Verify counts and reads each digest once.
 func TestArtifact(t *testing.T) {
 	a, b := randomImage(t, "amd64"), randomImage(t, "arm64")
-	shared := value[v1.Image](t)(mutate.AppendLayers(b, value[[]v1.Layer](t)(a.Layers())...))
+	shared := e2e.Must(mutate.AppendLayers(b, e2e.Must(a.Layers())(t)...))(t)
 	mine, yours := remotetest.Key(t), remotetest.Key(t)
 	cases := map[string]struct {
 		reason            string
@@ -128,7 +120,7 @@ func TestArtifact(t *testing.T) {
 				defer mu.Unlock()
 				done, total = max(done, e.Done), e.Total
 			}
-			got := value[image.Verification](t)(image.Verify(t.Context(), ref, publics(mine, remotetest.Key(t)), o.Remote, o.Progress))
+			got := e2e.Must(image.Verify(t.Context(), ref, publics(mine, remotetest.Key(t)), o.Remote, o.Progress))(t)
 			want := image.Verification{
 				Digest: pushed.Digest, MediaType: pushed.MediaType, Platforms: tc.platforms,
 				Signatures: 2, By: []int{1, 0}, Blobs: tc.blobs, Bytes: got.Bytes,
@@ -160,7 +152,7 @@ func TestNotSigned(t *testing.T) {
 			move(t, signature.Tag(ref.Context(), pushed.Digest), at)
 		}, "has no valid signature: the key signed sha256:"},
 		"Tampered": {"a changed signature is an error", func(t *testing.T, ref, at name.Tag) {
-			s := value[signature.Signature](t)(mine.Sign(ref.Context(), digestAt(t, ref)))
+			s := e2e.Must(mine.Sign(ref.Context(), digestAt(t, ref)))(t)
 			s.Value[0] ^= 1
 			store(t, at, s)
 		}, "has 1 signature, but none by the key: they were made with other keys, or changed"},
@@ -203,7 +195,7 @@ func checkError(t *testing.T, reason string, err error, ref name.Tag, want strin
 
 func digestAt(t *testing.T, ref name.Reference) v1.Hash {
 	t.Helper()
-	return value[*v1.Descriptor](t)(ggcr.Head(ref)).Digest
+	return e2e.Must(ggcr.Head(ref))(t).Digest
 }
 
 // blobsOf returns the digests below the image at ref, if it exists.
@@ -213,25 +205,25 @@ func blobsOf(t *testing.T, ref name.Tag) (all []string) {
 	if err != nil {
 		return nil
 	}
-	return append(layersOf(t, img), value[v1.Hash](t)(img.ConfigName()).String())
+	return append(layersOf(t, img), e2e.Must(img.ConfigName())(t).String())
 }
 
 // move copies an image of signatures to another tag.
 func move(t *testing.T, from, to name.Tag) {
 	t.Helper()
-	e2e.NoError(t, ggcr.Tag(to, value[*ggcr.Descriptor](t)(ggcr.Get(from))))
+	e2e.NoError(t, ggcr.Tag(to, e2e.Must(ggcr.Get(from))(t)))
 }
 
 func store(t *testing.T, at name.Tag, s signature.Signature) {
 	t.Helper()
-	e2e.NoError(t, ggcr.Write(at, value[v1.Image](t)(signature.Append(nil, s))))
+	e2e.NoError(t, ggcr.Write(at, e2e.Must(signature.Append(nil, s))(t)))
 }
 
 // All blobs and manifests below a signed manifest are verified.
 func TestLies(t *testing.T) {
 	img := randomImage(t, "amd64")
-	child := value[v1.Hash](t)(img.Digest())
-	m := value[*v1.Manifest](t)(img.Manifest())
+	child := e2e.Must(img.Digest())(t)
+	m := e2e.Must(img.Manifest())(t)
 	layer, config := m.Layers[1].Digest, m.Config.Digest
 	flip := func(body []byte) []byte { body[len(body)/2] ^= 1; return body }
 	cases := map[string]struct {
@@ -279,7 +271,7 @@ func changed(h http.Handler, digest v1.Hash, change func([]byte) []byte) http.Ha
 // wrong range is read again.
 func TestBroken(t *testing.T) {
 	img := randomImage(t, "amd64")
-	layer := value[*v1.Manifest](t)(img.Manifest()).Layers[0]
+	layer := e2e.Must(img.Manifest())(t).Layers[0]
 	cases := map[string]struct {
 		reason string
 		ranges bool
@@ -338,7 +330,7 @@ func TestPatience(t *testing.T) {
 	key, inner := remotetest.Key(t), own(t)
 	img := randomImage(t, "amd64")
 	publish(t, parse(t, remotetest.Serve(t, inner)), img, key)
-	layer := value[*v1.Manifest](t)(img.Manifest()).Layers[0].Digest
+	layer := e2e.Must(img.Manifest())(t).Layers[0].Digest
 	for _, tries := range []int{1, 5} {
 		var asked atomic.Int64
 		ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -361,11 +353,11 @@ func TestPatience(t *testing.T) {
 func TestElsewhere(t *testing.T) {
 	visited := remotetest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the URL in the manifest was requested") }))
 	foreign := static.NewLayer([]byte("a licence forbids it"), types.OCIRestrictedLayer)
-	img := value[v1.Image](t)(mutate.Append(randomImage(t, "amd64"), mutate.Addendum{Layer: foreign, URLs: []string{"http://" + visited}, MediaType: types.OCIRestrictedLayer}))
+	img := e2e.Must(mutate.Append(randomImage(t, "amd64"), mutate.Addendum{Layer: foreign, URLs: []string{"http://" + visited}, MediaType: types.OCIRestrictedLayer}))(t)
 	ref, key := parse(t, remotetest.Serve(t, own(t))), remotetest.Key(t)
 	publish(t, ref, img, key)
-	got := value[image.Verification](t)(image.Verify(t.Context(), ref, publics(key), options().Remote, nil))
-	if want := value[v1.Hash](t)(foreign.Digest()); !slices.Equal(got.Elsewhere, []v1.Hash{want}) || got.Blobs != 4 {
+	got := e2e.Must(image.Verify(t.Context(), ref, publics(key), options().Remote, nil))(t)
+	if want := e2e.Must(foreign.Digest())(t); !slices.Equal(got.Elsewhere, []v1.Hash{want}) || got.Blobs != 4 {
 		t.Errorf("got %+v, want %s elsewhere", got, want)
 	}
 }
@@ -375,9 +367,9 @@ func TestElsewhere(t *testing.T) {
 func TestCopied(t *testing.T) {
 	ref, key := parse(t, remotetest.Serve(t, own(t))), remotetest.Key(t)
 	pushed := publish(t, ref, randomImage(t, "amd64"), key)
-	copied := value[name.Tag](t)(remote.ParseTag("silver/copy:v2", ref.RegistryStr()))
+	copied := e2e.Must(remote.ParseTag("silver/copy:v2", ref.RegistryStr()))(t)
 	for from, to := range map[name.Tag]name.Tag{ref: copied, signature.Tag(ref.Context(), pushed.Digest): signature.Tag(copied.Context(), pushed.Digest)} {
-		e2e.NoError(t, ggcr.Write(to, value[v1.Image](t)(ggcr.Image(from))))
+		e2e.NoError(t, ggcr.Write(to, e2e.Must(ggcr.Image(from))(t)))
 	}
 	for _, r := range []name.Reference{copied, ref.Context().Digest(pushed.Digest.String())} {
 		e2e.NoError(t, e2e.Err(image.Verify(t.Context(), r, publics(key), options().Remote, nil)))
@@ -386,9 +378,9 @@ func TestCopied(t *testing.T) {
 
 func TestRealRegistry(t *testing.T) {
 	host := remotetest.Registry(t)
-	ref, key := value[name.Tag](t)(remote.ParseTag("xfn-test/verified:v1.0.0", host)), remotetest.Key(t)
+	ref, key := e2e.Must(remote.ParseTag("xfn-test/verified:v1.0.0", host))(t), remotetest.Key(t)
 	publish(t, ref, index(randomImage(t, "amd64"), randomImage(t, "arm64")), key)
-	got := value[image.Verification](t)(image.Verify(t.Context(), ref, publics(key), options().Remote, nil))
+	got := e2e.Must(image.Verify(t.Context(), ref, publics(key), options().Remote, nil))(t)
 	if got.Blobs != 9 || got.By[0] != 1 {
 		t.Errorf("got %+v", got)
 	}

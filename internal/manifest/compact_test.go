@@ -145,8 +145,7 @@ func canonical(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var v any
 	e2e.NoError(t, kjson.Unmarshal(text, &v))
-	out := e2e.Must(json.Marshal(v))(t)
-	return out
+	return e2e.Must(json.Marshal(v))(t)
 }
 
 // TestLargeListMemory checks that decoding a list allocates at most 40 times its size,

@@ -41,20 +41,17 @@ func start(t *testing.T, dir string) (host string, stop func()) {
 
 func tag(t *testing.T, host, rest string) name.Tag {
 	t.Helper()
-	ref := e2e.Must(name.NewTag(host+"/"+rest, name.StrictValidation))(t)
-	return ref
+	return e2e.Must(name.NewTag(host+"/"+rest, name.StrictValidation))(t)
 }
 
 func image(t *testing.T) v1.Image {
 	t.Helper()
-	img := e2e.Must(random.Image(1<<14, 2))(t)
-	return img
+	return e2e.Must(random.Image(1<<14, 2))(t)
 }
 
 func digest(t *testing.T, a partial.Describable) string {
 	t.Helper()
-	h := e2e.Must(a.Digest())(t)
-	return h.String()
+	return e2e.Must(a.Digest())(t).String()
 }
 
 // TestPushPull: an image and an index are equal after push and pull.

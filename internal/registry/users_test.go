@@ -63,8 +63,7 @@ func users(t *testing.T, content string) *registry.Users {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "htpasswd")
 	e2e.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-	u := e2e.Must(registry.ReadUsers(path))(t)
-	return u
+	return e2e.Must(registry.ReadUsers(path))(t)
 }
 
 func TestBadUsers(t *testing.T) {

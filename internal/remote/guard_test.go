@@ -249,8 +249,7 @@ func TestPlainHTTP(t *testing.T) {
 func TestCertificateIsNotRetried(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	server.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	var accepted atomic.Int64
 	go func() {
@@ -264,7 +263,7 @@ func TestCertificateIsNotRetried(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	_, err = push(t, fast(remote.Options{}), l.Addr().String())
+	_, err := push(t, fast(remote.Options{}), l.Addr().String())
 	checkError(t, "a certificate by an unknown authority is an error", err, "cannot be trusted", "{ca-file}")
 	if got := accepted.Load(); got > 2 {
 		t.Errorf("got %d connections, want at most 2", got)

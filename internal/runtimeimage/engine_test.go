@@ -20,8 +20,7 @@ func TestFromEngine(t *testing.T) {
 	given := dockerenginetest.Image(t, []byte(strings.Repeat("program", 1<<20)), func(f *v1.ConfigFile) { f.Config.User = "65532" })
 	const name = "xfn.test/runtime:v1"
 	dockerenginetest.Load(t, engine, name, given)
-	id, err := given.ConfigName()
-	e2e.NoError(t, err)
+	id := e2e.Must(given.ConfigName())(t)
 	temp := t.TempDir()
 	var digests []v1.Hash
 	for _, asked := range []string{name, id.String(), id.Hex[:12]} {
@@ -46,7 +45,7 @@ func TestFromEngine(t *testing.T) {
 	if digests[0] != digests[1] || digests[0] != digests[2] {
 		t.Errorf("got %v", digests)
 	}
-	_, err = runtimeimage.FromEngine(t.Context(), engine, "xfn.test/none:v1", runtimeimage.Options{TempDir: temp})
+	_, err := runtimeimage.FromEngine(t.Context(), engine, "xfn.test/none:v1", runtimeimage.Options{TempDir: temp})
 	if want := `reading a runtime image from the engine: the engine does not have image "xfn.test/none:v1"`; err == nil || err.Error() != want || !strings.Contains(string(hint.Of(err)), "docker pull xfn.test/none:v1") {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}

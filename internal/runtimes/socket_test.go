@@ -31,7 +31,6 @@ func TestSocketTarget(t *testing.T) {
 		lis := e2e.Must(net.Listen("unix", dir.Socket()))(t)
 		go func() { _ = grpc.Serve(t.Context(), lis, "f", empty, grpc.ServeOptions{}) }()
 		client := e2e.Open(grpc.Dial(dir.Target(), grpc.Options{}))(t)
-		_, err := client.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{})
-		e2e.NoError(t, err)
+		e2e.NoError(t, e2e.Err(client.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{})))
 	}
 }

@@ -45,8 +45,7 @@ func ask(t *testing.T, socket, text string) string {
 	defer conn.Close()
 	e2e.NoError(t, e2e.Err(io.WriteString(conn, text)))
 	e2e.NoError(t, conn.(*net.UnixConn).CloseWrite())
-	answer := e2e.Must(io.ReadAll(conn))(t)
-	return string(answer)
+	return string(e2e.Must(io.ReadAll(conn))(t))
 }
 
 // echo sends each client its own bytes back until l is closed.

@@ -302,8 +302,7 @@ func TestSupervisorDescriptors(t *testing.T) {
 	leakDescriptors(t)
 	serving(t, newRoot(t))
 	supervisors := 0
-	entries := e2e.Must(os.ReadDir("/proc"))(t)
-	for _, e := range entries {
+	for _, e := range e2e.Must(os.ReadDir("/proc"))(t) {
 		dir := filepath.Join("/proc", e.Name())
 		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 		if err != nil || string(line) != "xfn-sandbox\x00" {

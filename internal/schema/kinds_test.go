@@ -29,8 +29,7 @@ func find(t testing.TB, apiVersion, kind string) schema.Kind {
 
 func kindsObject(t testing.TB, text string) map[string]any {
 	t.Helper()
-	obj := e2e.Must(manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(text)}.Object())(t)
-	return obj
+	return e2e.Must(manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(text)}.Object())(t)
 }
 
 func TestFind(t *testing.T) {

@@ -15,8 +15,7 @@ import (
 // as YAML in flow style.
 func root(t *testing.T, spec string) schema.Node {
 	t.Helper()
-	node := e2e.Must(definition(t, widgets(spec)).Root("v1"))(t)
-	return node
+	return e2e.Must(definition(t, widgets(spec)).Root("v1"))(t)
 }
 
 // at returns the types that the schema n allows at a path of fields, in which "*" is an

@@ -28,8 +28,7 @@ type verdict struct {
 func storedCases(t *testing.T, path string) (xrds []map[string]any, cases []verdict) {
 	t.Helper()
 	text := []byte(e2e.ReadFile(t, path))
-	objs := e2e.Must(manifest.Objects(path, text))(t)
-	for _, obj := range objs {
+	for _, obj := range e2e.Must(manifest.Objects(path, text))(t) {
 		if crd.IsXRD(obj) {
 			xrds = append(xrds, obj)
 			continue

@@ -30,8 +30,7 @@ spec:
 
 func definition(t *testing.T, text string) *schema.Definition {
 	t.Helper()
-	def := e2e.Must(schema.New(e2e.Object(t, text)))(t)
-	return def
+	return e2e.Must(schema.New(e2e.Object(t, text)))(t)
 }
 
 // lines returns one line for each fault that is not Unchecked.

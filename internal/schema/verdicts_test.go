@@ -40,8 +40,7 @@ func (c verdict) check(t *testing.T, xrds []map[string]any) {
 		return
 	}
 	for _, xrd := range xrds {
-		defs := e2e.Must(schema.Define(xrd))(t)
-		for _, def := range defs {
+		for _, def := range e2e.Must(schema.Define(xrd))(t) {
 			u := &unstructured.Unstructured{Object: c.XR}
 			if def.GroupKind != u.GroupVersionKind().GroupKind() {
 				continue
@@ -61,8 +60,7 @@ func (c verdict) faults(t *testing.T, xrds []map[string]any) []string {
 	t.Helper()
 	var all []validate.Definition
 	for _, xrd := range xrds {
-		crds := e2e.Must(crd.All(xrd))(t)
-		for _, o := range crds {
+		for _, o := range e2e.Must(crd.All(xrd))(t) {
 			all = append(all, validate.Definition{Object: o})
 		}
 	}

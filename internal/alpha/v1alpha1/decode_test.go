@@ -16,8 +16,7 @@ import (
 func reencoded(t *testing.T, text string) string {
 	t.Helper()
 	io := e2e.Must(v1alpha1.Decode([]byte(text)))(t)
-	out := e2e.Must(v1alpha1.Encode(io))(t)
-	return string(out)
+	return string(e2e.Must(v1alpha1.Encode(io))(t))
 }
 
 const nothing = `desired:

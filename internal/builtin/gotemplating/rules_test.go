@@ -39,8 +39,7 @@ func answerOf(t *testing.T, r function.Runner, request string) any {
 
 func fromYAML(t *testing.T, text string) any {
 	t.Helper()
-	raw := e2e.Must(yaml.YAMLToJSON([]byte(text)))(t)
-	return value(t, raw)
+	return value(t, e2e.Must(yaml.YAMLToJSON([]byte(text)))(t))
 }
 
 func value(t *testing.T, raw []byte) any {

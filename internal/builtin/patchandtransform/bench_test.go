@@ -72,6 +72,5 @@ func requestWith(b *testing.B, n int) *fnv1.RunFunctionRequest {
 
 func object(b *testing.B, m map[string]any) *structpb.Struct {
 	b.Helper()
-	s := e2e.Must(structpb.NewStruct(m))(b)
-	return s
+	return e2e.Must(structpb.NewStruct(m))(b)
 }

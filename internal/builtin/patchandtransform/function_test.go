@@ -418,8 +418,7 @@ func FuzzFunction(f *testing.F) {
 
 func run(t *testing.T, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	t.Helper()
-	rsp := e2e.Must(patchandtransform.New(patchandtransform.Options{}).RunFunction(t.Context(), "f", req))(t)
-	return rsp
+	return e2e.Must(patchandtransform.New(patchandtransform.Options{}).RunFunction(t.Context(), "f", req))(t)
 }
 
 // unspaced removes the spaces that protojson writes into JSON in one build and not in another.
@@ -434,8 +433,7 @@ func last(rsp *fnv1.RunFunctionResponse) string {
 
 func request(t *testing.T, text string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	req := e2e.Must(functiontest.ParseRequest([]byte(text)))(t)
-	return req
+	return e2e.Must(functiontest.ParseRequest([]byte(text)))(t)
 }
 
 func braced(text string) string {

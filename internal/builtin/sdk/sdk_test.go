@@ -198,8 +198,7 @@ func object(t *testing.T, text string) *structpb.Struct {
 	t.Helper()
 	var m map[string]any
 	e2e.NoError(t, yaml.Unmarshal([]byte(text), &m))
-	s := e2e.Must(structpb.NewStruct(m))(t)
-	return s
+	return e2e.Must(structpb.NewStruct(m))(t)
 }
 
 func TestAbsent(t *testing.T) {

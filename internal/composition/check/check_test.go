@@ -119,8 +119,7 @@ func definitions(t testing.TB, texts ...string) schema.Definitions {
 
 func entry(t testing.TB, text string) composition.Entry {
 	t.Helper()
-	e := e2e.Must(composition.Decode(manifest.Document{Path: "c.yaml", Line: 1, Text: []byte(text)}))(t)
-	return e
+	return e2e.Must(composition.Decode(manifest.Document{Path: "c.yaml", Line: 1, Text: []byte(text)}))(t)
 }
 
 const head = `apiVersion: apiextensions.crossplane.io/v1

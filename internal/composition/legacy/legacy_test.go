@@ -43,8 +43,7 @@ func convert(t *testing.T, spec string) (pipeline any, notes []string) {
 // list decodes a YAML list that is indented by tabs.
 func list(t *testing.T, text string) any {
 	t.Helper()
-	v := e2e.Must(document(text).Value())(t)
-	return v
+	return e2e.Must(document(text).Value())(t)
 }
 
 func TestIs(t *testing.T) {

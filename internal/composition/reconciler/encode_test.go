@@ -23,8 +23,7 @@ import (
 func TestEncode(t *testing.T) {
 	t.Parallel()
 	object := func(fields map[string]any) *structpb.Struct {
-		s := e2e.Must(structpb.NewStruct(fields))(t)
-		return s
+		return e2e.Must(structpb.NewStruct(fields))(t)
 	}
 	shared := structpb.NewNumberValue(1)
 	long := object(map[string]any{"": "", "b": nil, "a": strings.Repeat("é", 100), "c": map[string]any{}, "d": []any{}, "n": 0})

@@ -40,8 +40,7 @@ func layer(t *testing.T, file string, compressed bool) v1.Layer {
 	if !compressed {
 		return static.NewLayer(data, types.OCIUncompressedLayer)
 	}
-	l := e2e.Must(tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, tarball.WithMediaType(types.OCILayer)))(t)
-	return l
+	return e2e.Must(tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, tarball.WithMediaType(types.OCILayer)))(t)
 }
 
 // base returns a base image for each platform as an index. With fn, it is the package of a

@@ -107,8 +107,7 @@ func TestDraftIsWhatWriteWrites(t *testing.T) {
 
 func contents(t *testing.T, f *os.File) []byte {
 	t.Helper()
-	data := []byte(e2e.ReadFile(t, f.Name()))
-	return data
+	return []byte(e2e.ReadFile(t, f.Name()))
 }
 
 func sizeOf(t *testing.T, f *os.File) int64 {

@@ -212,8 +212,7 @@ func FuzzPath(f *testing.F) {
 
 func path(t *testing.T, text string) fieldpath.Path {
 	t.Helper()
-	p := e2e.Must(fieldpath.Parse(text))(t)
-	return p
+	return e2e.Must(fieldpath.Parse(text))(t)
 }
 
 func object(t *testing.T, text string) map[string]any {

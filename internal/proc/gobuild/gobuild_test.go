@@ -50,8 +50,7 @@ func options(t *testing.T, dir string, env ...string) gobuild.Options {
 func build(t *testing.T, opts gobuild.Options) []byte {
 	t.Helper()
 	e2e.NoError(t, gobuild.Build(t.Context(), opts))
-	data := []byte(e2e.ReadFile(t, opts.Output))
-	return data
+	return []byte(e2e.ReadFile(t, opts.Output))
 }
 
 func TestBuildIsRepeatable(t *testing.T) {
@@ -114,8 +113,7 @@ func TestBuildTarget(t *testing.T) {
 
 func setting(t *testing.T, binary []byte, key string) string {
 	t.Helper()
-	info := e2e.Must(buildinfo.Read(bytes.NewReader(binary)))(t)
-	for _, s := range info.Settings {
+	for _, s := range e2e.Must(buildinfo.Read(bytes.NewReader(binary)))(t).Settings {
 		if s.Key == key {
 			return s.Value
 		}

@@ -153,8 +153,7 @@ func TestCancelSSH(t *testing.T) {
 	known := filepath.Join(t.TempDir(), "known_hosts")
 	e2e.WriteFile(t, known, "")
 	t.Setenv("SSH_KNOWN_HOSTS", known)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	e2e.NoError(t, err)
+	l := e2e.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	stop := errors.New("the user stopped it")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -166,7 +165,7 @@ func TestCancelSSH(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	_, err = clone.Commit(ctx, clone.Options{URL: "ssh://git:t0ken@" + l.Addr().String() + "/x", MaxBytes: limit})
+	_, err := clone.Commit(ctx, clone.Options{URL: "ssh://git:t0ken@" + l.Addr().String() + "/x", MaxBytes: limit})
 	e2e.ErrorIs(t, "Commit returns the cause of its context", err, stop)
 }
 

@@ -158,8 +158,7 @@ func fn(pkg string, annotations ...string) runtimes.Function {
 
 func start(t testing.TB, r runtimes.Runtime, f runtimes.Function) *runtimes.Instance {
 	t.Helper()
-	instance := e2e.Must(r.Start(t.Context(), f))(t)
-	return instance
+	return e2e.Must(r.Start(t.Context(), f))(t)
 }
 
 func end(t testing.TB, instance *runtimes.Instance) {

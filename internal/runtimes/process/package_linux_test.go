@@ -85,14 +85,12 @@ var shared = sync.OnceValues(func() (string, error) {
 // layerOf returns a layer with these executable files. The keys are paths in the layer.
 func layerOf(t testing.TB, files map[string][]byte) v1.Layer {
 	t.Helper()
-	l := e2e.Must(remotetest.Layer(files))(t)
-	return l
+	return e2e.Must(remotetest.Layer(files))(t)
 }
 
 func fileOf(t testing.TB, name string) []byte {
 	t.Helper()
-	content := e2e.Must(os.ReadFile(name))(t)
-	return content
+	return e2e.Must(os.ReadFile(name))(t)
 }
 
 // functionLayer returns a layer with the test function.

@@ -22,8 +22,7 @@ import (
 
 func start(t *testing.T, p process.Process, pkg string) *runtimes.Instance {
 	t.Helper()
-	fn := e2e.Must(p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg}))(t)
-	return fn
+	return e2e.Must(p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg}))(t)
 }
 
 // assertReaped asserts that a process no longer exists, not even as a zombie.

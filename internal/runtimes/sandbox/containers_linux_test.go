@@ -383,8 +383,7 @@ func assertNothingLeft(t *testing.T, arg string) {
 // pipes returns the paths, in /proc/self/fd, of the pipes that this process has open.
 func pipes(t *testing.T) (open []string) {
 	t.Helper()
-	files := e2e.Must(filepath.Glob("/proc/self/fd/*"))(t)
-	for _, file := range files {
+	for _, file := range e2e.Must(filepath.Glob("/proc/self/fd/*"))(t) {
 		if target, _ := os.Readlink(file); strings.HasPrefix(target, "pipe:") {
 			open = append(open, file)
 		}

@@ -30,8 +30,7 @@ func packaged(t testing.TB, runtime v1.Image) xpkg.Artifact {
 	text := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: function-test\n"
 	e2e.NoError(t, afero.WriteFile(meta, "crossplane.yaml", []byte(text), 0o644))
 	pkg := e2e.Must(xpkg.Read(t.Context(), meta, ".", xpkg.ReadOptions{}))(t)
-	built := e2e.Must(xpkg.Build(pkg, []v1.Image{runtime}, xpkg.BuildOptions{}))(t)
-	return built
+	return e2e.Must(xpkg.Build(pkg, []v1.Image{runtime}, xpkg.BuildOptions{}))(t)
 }
 
 func layered(t testing.TB, config v1.Config, files ...string) v1.Image {
@@ -46,8 +45,7 @@ func layered(t testing.TB, config v1.Config, files ...string) v1.Image {
 		layers = append(layers, l)
 	}
 	raw := e2e.Must(json.Marshal(c))(t)
-	img := e2e.Must(oci.Assemble(raw, descs, layers...))(t)
-	return img
+	return e2e.Must(oci.Assemble(raw, descs, layers...))(t)
 }
 
 // layerOf compresses a tar file, and returns the layer. The compressed file stays open

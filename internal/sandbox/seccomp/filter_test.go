@@ -66,8 +66,7 @@ const (
 // verdict runs the filter of Program on a system call, and returns the action.
 func verdict(t *testing.T, auditArch uint32, number int, args ...uint64) uint32 {
 	t.Helper()
-	raw := e2e.Must(seccomp.Program())(t)
-	return verdictOf(t, raw, auditArch, number, args...)
+	return verdictOf(t, e2e.Must(seccomp.Program())(t), auditArch, number, args...)
 }
 
 func verdictOf(t *testing.T, raw []bpf.RawInstruction, auditArch uint32, number int, args ...uint64) uint32 {
@@ -85,14 +84,12 @@ func verdictOf(t *testing.T, raw []bpf.RawInstruction, auditArch uint32, number 
 		data = binary.BigEndian.AppendUint32(data, uint32(arg))
 		data = binary.BigEndian.AppendUint32(data, uint32(arg>>32))
 	}
-	got := e2e.Must(vm.Run(data))(t)
-	return uint32(got)
+	return uint32(e2e.Must(vm.Run(data))(t))
 }
 
 func native(t *testing.T) *arch.Info {
 	t.Helper()
-	info := e2e.Must(arch.GetInfo(runtime.GOARCH))(t)
-	return info
+	return e2e.Must(arch.GetInfo(runtime.GOARCH))(t)
 }
 
 func TestProgram(t *testing.T) {

@@ -19,8 +19,7 @@ func definition(t *testing.T, spec, value string) crd.Definition {
 	text := `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: example.org, scope: Cluster, names: {kind: Input, plural: inputs}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {value: ` + value + `}}}}}}]}}`
 	obj := e2e.Object(t, text)
 	e2e.NoError(t, yaml.Unmarshal([]byte("{"+spec+"}"), ptr(obj["spec"].(map[string]any))))
-	d := e2e.Must(crd.Read(obj))(t)
-	return d
+	return e2e.Must(crd.Read(obj))(t)
 }
 
 func ptr[T any](v T) *T { return &v }

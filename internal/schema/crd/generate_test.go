@@ -23,8 +23,7 @@ func objects(t testing.TB, path string) []map[string]any {
 	docs := e2e.Must(manifest.Split(path, data))(t)
 	var all []map[string]any
 	for _, doc := range docs {
-		obj := e2e.Must(doc.Object())(t)
-		all = append(all, obj)
+		all = append(all, e2e.Must(doc.Object())(t))
 	}
 	return all
 }
