@@ -23,7 +23,7 @@ func TestUnusableDir(t *testing.T) {
 func TestForeignDir(t *testing.T) {
 	for _, theirs := range []string{"uploads/photo", "uploads/" + "00000000-0000-4000-8000-000000000000", "blobs/sha256/x", "note"} {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, theirs))
+		e2e.WriteFile(t, filepath.Join(dir, theirs), "")
 		_, err := registry.Open(dir)
 		if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "not empty") || hint.Of(err) == "" {
 			t.Errorf("%s: got %v (hint: %s), want a refusal of %q", theirs, err, hint.Of(err), dir)
@@ -37,18 +37,12 @@ func TestUploadsForgotten(t *testing.T) {
 	dir := t.TempDir()
 	_, stop := start(t, dir)
 	stop()
-	write(t, filepath.Join(dir, "uploads", "00000000-0000-4000-8000-000000000000"))
-	write(t, filepath.Join(dir, "uploads", "11111111-1111-4111-8111-111111111111", "theirs"))
-	write(t, filepath.Join(dir, "uploads", "theirs"))
+	e2e.WriteFile(t, filepath.Join(dir, "uploads", "00000000-0000-4000-8000-000000000000"), "")
+	e2e.WriteFile(t, filepath.Join(dir, "uploads", "11111111-1111-4111-8111-111111111111", "theirs"), "")
+	e2e.WriteFile(t, filepath.Join(dir, "uploads", "theirs"), "")
 	start(t, dir)
 	want := []string{"registry.lock", "uploads/" + "11111111-1111-4111-8111-111111111111" + "/theirs", "uploads/theirs"}
 	e2e.Equal(t, "only the unfinished upload is removed", want, files(t, dir))
-}
-
-func write(t *testing.T, path string) {
-	t.Helper()
-	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	e2e.NoError(t, os.WriteFile(path, nil, 0o600))
 }
 
 // files lists the files in dir, without folders.

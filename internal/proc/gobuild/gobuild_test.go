@@ -25,17 +25,12 @@ func module(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if _, ok := files["go.mod"]; !ok {
-		write(t, filepath.Join(dir, "go.mod"), "module example.org/fn\n\ngo 1.25\n")
+		e2e.WriteFile(t, filepath.Join(dir, "go.mod"), "module example.org/fn\n\ngo 1.25\n")
 	}
 	for name, text := range files {
-		write(t, filepath.Join(dir, name), text)
+		e2e.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	return dir
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	e2e.WriteFile(t, path, text)
 }
 
 func options(t *testing.T, dir string, env ...string) gobuild.Options {
@@ -166,7 +161,7 @@ func TestBuildRefuses(t *testing.T) {
 
 func TestBuildExplainsOtherLanguages(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "main.py"), "print()\n")
+	e2e.WriteFile(t, filepath.Join(dir, "main.py"), "print()\n")
 	err := gobuild.Build(t.Context(), options(t, dir))
 	e2e.ErrorHint(t, "a folder without Go code is an error whose hint explains other languages", err, "expected source code in Go", "another language")
 }

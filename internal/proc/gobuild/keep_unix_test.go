@@ -62,10 +62,10 @@ func TestKept(t *testing.T) {
 			opts.Dir = filepath.Join(dir, "cmd")
 		}, false},
 		"Embedded": {"a change of an embedded file makes another program", func(t *testing.T, dir string, _ *gobuild.Options) {
-			write(t, filepath.Join(dir, ".data/text"), "other")
+			e2e.WriteFile(t, filepath.Join(dir, ".data/text"), "other")
 		}, false},
 		"Replaced": {"a change of a folder that replaces a module makes another program", func(t *testing.T, dir string, _ *gobuild.Options) {
-			write(t, filepath.Join(dir, "models/lib/b.go"), "package lib\n\nfunc init() { println(1) }\n")
+			e2e.WriteFile(t, filepath.Join(dir, "models/lib/b.go"), "package lib\n\nfunc init() { println(1) }\n")
 		}, false},
 		"Tags": {"a change of the go command's environment makes another program", func(_ *testing.T, _ string, opts *gobuild.Options) {
 			opts.Env = append(opts.Env, "GOFLAGS=-tags=x")
@@ -75,17 +75,17 @@ func TestKept(t *testing.T) {
 		}, true},
 		"Overlay": {"a flag that names a file leaves the decision to the go command", func(t *testing.T, dir string, opts *gobuild.Options) {
 			overlay := filepath.Join(t.TempDir(), "overlay.json")
-			write(t, overlay, "{}")
+			e2e.WriteFile(t, overlay, "{}")
 			opts.Env = append(opts.Env, "GOFLAGS=-overlay="+overlay)
 		}, false},
 		"Workspace": {"a workspace leaves the decision to the go command", func(t *testing.T, dir string, _ *gobuild.Options) {
-			write(t, filepath.Join(dir, "go.work"), "go 1.25\n\nuse .\n")
+			e2e.WriteFile(t, filepath.Join(dir, "go.work"), "go 1.25\n\nuse .\n")
 		}, false},
 		"LinkedFolder": {"a link to a folder leaves the decision to the go command", func(t *testing.T, dir string, _ *gobuild.Options) {
 			e2e.NoError(t, os.Symlink(t.TempDir(), filepath.Join(dir, "linked")))
 		}, false},
 		"Cut": {"a program that was not written whole is compiled again", func(t *testing.T, _ string, opts *gobuild.Options) {
-			write(t, keptProgram(t, opts.Kept), marker)
+			e2e.WriteFile(t, keptProgram(t, opts.Kept), marker)
 		}, false},
 		"Replaceable": {"a program in a folder that other users could replace is not given", func(t *testing.T, _ string, opts *gobuild.Options) {
 			e2e.NoError(t, os.Chmod(filepath.Dir(opts.Kept), 0o777))
@@ -117,13 +117,13 @@ func TestKeptIsLinkedAgain(t *testing.T) {
 	opts := options(t, dir)
 	opts.Kept = t.TempDir()
 	want := build(t, opts)
-	write(t, filepath.Join(dir, "main.go"), "package main\n\nfunc main() { println(\"changed\") }\n")
+	e2e.WriteFile(t, filepath.Join(dir, "main.go"), "package main\n\nfunc main() { println(\"changed\") }\n")
 	changed := opts
 	changed.Output += "-changed"
 	if string(build(t, changed)) == string(want) {
 		t.Error("the changed source made the same program")
 	}
-	write(t, filepath.Join(dir, "main.go"), program)
+	e2e.WriteFile(t, filepath.Join(dir, "main.go"), program)
 	again := opts
 	again.Output += "-again"
 	e2e.Equal(t, "the first source made another program the second time", string(want), string(build(t, again)))
@@ -135,7 +135,7 @@ func TestKeptUsesMemory(t *testing.T) {
 	t.Parallel()
 	bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
 	script := "#!/bin/sh\necho \"[$GOGC $GOMEMLIMIT]\" >>'" + log + "'\nwhile [ \"$1\" != -o ]; do shift; done\necho a long program >\"$2\"\n"
-	write(t, filepath.Join(bin, "go"), script)
+	e2e.WriteFile(t, filepath.Join(bin, "go"), script)
 	e2e.NoError(t, os.Chmod(filepath.Join(bin, "go"), 0o755))
 	opts := options(t, module(t, map[string]string{"main.go": program}), "PATH="+bin+":"+os.Getenv("PATH"))
 	opts.Env = slices.DeleteFunc(opts.Env, func(kv string) bool { return strings.HasPrefix(kv, "GOGC=") || strings.HasPrefix(kv, "GOMEMLIMIT=") })
@@ -163,7 +163,7 @@ func TestKeptBesideOutput(t *testing.T) {
 	opts.Kept = t.TempDir()
 	build(t, opts)
 	mark(t, opts.Kept)
-	write(t, filepath.Join(dir, "fn.xpkg"), "built")
+	e2e.WriteFile(t, filepath.Join(dir, "fn.xpkg"), "built")
 	opts.Output += "2"
 	if !strings.HasPrefix(string(build(t, opts)), marker) {
 		t.Error("the program was built again")
@@ -210,6 +210,6 @@ func TestKeptNowhere(t *testing.T) {
 	t.Parallel()
 	opts := options(t, module(t, map[string]string{"main.go": program}))
 	opts.Kept = filepath.Join(t.TempDir(), "file")
-	write(t, opts.Kept, "")
+	e2e.WriteFile(t, opts.Kept, "")
 	build(t, opts)
 }

@@ -66,8 +66,7 @@ func init() {
 // in the cache or in the temporary directory.
 func confined(t testing.TB) process.Process {
 	t.Helper()
-	dir, err := shared()
-	must(t, err)
+	dir := e2e.Must(shared())(t)
 	return confinedWith(t, filepath.Join(dir, "cache"))
 }
 
@@ -93,9 +92,9 @@ func TestPackages(t *testing.T) {
 	other := imageOf(t, v1.Platform{OS: "linux", Architecture: "s390x"}, v1.Config{}, layerOf(t, map[string][]byte{"x": nil}))
 	dir := t.TempDir()
 	docker, folder := filepath.Join(dir, "docker.xpkg"), filepath.Join(dir, "layout")
-	must(t, tarball.WriteToFile(docker, nil, img))
-	l, err := layout.Write(folder, empty.Index)
-	must(t, err, l.AppendImage(img))
+	e2e.NoError(t, tarball.WriteToFile(docker, nil, img))
+	l := e2e.Must(layout.Write(folder, empty.Index))(t)
+	e2e.NoError(t, l.AppendImage(img))
 	cases := map[string]struct {
 		reason, pkg string
 	}{
@@ -129,8 +128,8 @@ func TestPackages(t *testing.T) {
 // and that the function then starts without a network.
 func TestPackageByReference(t *testing.T) {
 	text := remotetest.Serve(t, remotetest.Handler()) + "/acme/f:v1"
-	ref, err := name.ParseReference(text)
-	must(t, err, remote.Write(ref, behaving(t, functiontest.Serves)))
+	ref := e2e.Must(name.ParseReference(text))(t)
+	e2e.NoError(t, remote.Write(ref, behaving(t, functiontest.Serves)))
 	p, fn := confinedWith(t, t.TempDir()), runtimes.Function{Name: "f", Package: text}
 	source := runtimes.Function{Name: "source", Package: writeModule(t, "package main\n")} // a folder with source: Prepare must not fetch it
 	packages := p.Packages.(sandboxes.Confined)
@@ -141,7 +140,7 @@ func TestPackageByReference(t *testing.T) {
 		t.Errorf("Prepare() of an image that is not in the cache, offline: got %v", err)
 	}
 	packages.Pull.Offline = false
-	must(t, process.Process{Packages: packages}.Prepare(t.Context(), fn, source))
+	e2e.NoError(t, process.Process{Packages: packages}.Prepare(t.Context(), fn, source))
 	assertAnswersAndStops(t, p, fn)
 }
 
@@ -191,7 +190,7 @@ func TestBadPackages(t *testing.T) {
 		mutate.IndexAddendum{Add: imageOf(t, v1.Platform{OS: "linux", Architecture: "s390x"}, function)},
 		mutate.IndexAddendum{Add: imageOf(t, v1.Platform{OS: "linux", Architecture: "riscv64"}, function)})
 	noPackage := filepath.Join(t.TempDir(), "x.xpkg")
-	must(t, os.WriteFile(noPackage, []byte("not a tar"), 0o600))
+	e2e.NoError(t, os.WriteFile(noPackage, []byte("not a tar"), 0o600))
 	cases := map[string]struct{ reason, pkg, want, hint string }{
 		"NoTar":        {"a file that is not a package is an error", noPackage, `opening "` + noPackage + `"`, ""},
 		"Missing":      {"a missing file is an error", "none.xpkg", `opening "none.xpkg": no such file or directory`, ""},
@@ -292,10 +291,7 @@ func TestInContainer(t *testing.T) {
 	if os.Getenv(containedVar) != "" {
 		t.Skip("this test runs in such a confinement already")
 	}
-	shared, err := shared()
-	must(t, err)
-	self, err := os.Executable()
-	must(t, err)
+	shared, self := e2e.Must(shared())(t), e2e.Must(os.Executable())(t)
 	const user = 54321
 	for name, tc := range map[string]struct {
 		id              int
@@ -312,13 +308,13 @@ func TestInContainer(t *testing.T) {
 			if os.Geteuid() != 0 {
 				t.Skip("only root can change the user")
 			}
-			dir, err := os.MkdirTemp("", "user")
-			must(t, err, os.Chmod(dir, 0o755), os.Chown(dir, id, id))
+			dir := e2e.Must(os.MkdirTemp("", "user"))(t)
+			e2e.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, id, id)))
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			program := filepath.Join(dir, "test")
 			// Another process writes the copy. If this process wrote it, a child that another
 			// test starts meanwhile could keep the file open, and the kernel would not run it.
-			must(t, exec.Command("cp", self, program).Run())
+			e2e.NoError(t, exec.Command("cp", self, program).Run())
 			cmd := exec.CommandContext(e2e.Context(t), program, beContained, tc.keep, program, "-test.v", "-test.count=1", "-test.run=Package|TestSandboxIsForbidden")
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), containedVar+"="+tc.confining, builtVar+"="+filepath.Join(shared, "function"), "TMPDIR="+dir, "HOME="+dir)

@@ -1,7 +1,6 @@
 package process_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,11 +29,10 @@ const programFile = "program"
 // arguments, followed by its own.
 func writeSelf(t *testing.T, args ...string) string {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
+	self := e2e.Must(os.Executable())(t)
 	dir := t.TempDir()
 	program := "#!/bin/sh\nexec '" + strings.Join(append([]string{self}, args...), "' '") + "' \"$@\"\n"
-	must(t, os.WriteFile(filepath.Join(dir, programFile), []byte(program), 0o700))
+	e2e.NoError(t, os.WriteFile(filepath.Join(dir, programFile), []byte(program), 0o700))
 	return dir
 }
 
@@ -44,11 +42,10 @@ func writeSelf(t *testing.T, args ...string) string {
 func goEnv(t testing.TB) []string {
 	t.Helper()
 	dir := t.TempDir()
-	compiler, err := exec.LookPath("go")
-	must(t, err)
+	compiler := e2e.Must(exec.LookPath("go"))(t)
 	script := "#!/bin/sh\n[ -f " + programFile + " ] || exec '" + compiler + "' \"$@\"\n" +
 		"for a; do [ \"$o\" = -o ] && exec cp " + programFile + " \"$a\"; o=$a; done\nexit 1\n"
-	must(t, os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o700))
+	e2e.NoError(t, os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o700))
 	return append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
@@ -160,10 +157,4 @@ func dynamic(t testing.TB, program string) map[string][]byte {
 		}
 	}
 	return files
-}
-
-// must fails the test if one of the errors is not nil.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	e2e.NoError(t, errors.Join(errs...))
 }

@@ -62,8 +62,8 @@ func TestSettings(t *testing.T) {
 
 func TestUser(t *testing.T) {
 	root := t.TempDir()
-	write(t, root, "etc/passwd", "root:x:0:0:root:/root:/bin/sh\nbroken\nnonroot:x:65532:65531:nonroot:/home:/sbin/nologin\nodd:x:many:1::/:\n")
-	write(t, root, "etc/group", "root:x:0:\nstaff:x:50:\n")
+	e2e.WriteFile(t, filepath.Join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\nbroken\nnonroot:x:65532:65531:nonroot:/home:/sbin/nologin\nodd:x:many:1::/:\n")
+	e2e.WriteFile(t, filepath.Join(root, "etc/group"), "root:x:0:\nstaff:x:50:\n")
 	cases := map[string]struct {
 		reason, user string
 		uid, gid     int
@@ -97,7 +97,7 @@ func TestUser(t *testing.T) {
 // outside of the root.
 func TestUserLinks(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
-	write(t, outside, "passwd", "me:x:1:1::/:\n")
+	e2e.WriteFile(t, filepath.Join(outside, "passwd"), "me:x:1:1::/:\n")
 	e2e.NoError(t, os.Mkdir(filepath.Join(root, "etc"), 0o755))
 	e2e.NoError(t, os.Symlink(filepath.Join(outside, "passwd"), filepath.Join(root, "etc/passwd")))
 	if uid, gid, err := lookupUser(root, "me"); err == nil {
@@ -170,11 +170,4 @@ func TestOutOfMemory(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.want, outOfMemory(tc.code, out))
 		})
 	}
-}
-
-func write(t *testing.T, root, name, text string) {
-	t.Helper()
-	path := filepath.Join(root, name)
-	e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	e2e.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
