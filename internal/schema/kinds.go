@@ -183,11 +183,9 @@ func kindsIn(group string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		switch {
 		case group == metaGroup:
-			for _, kinds := range pkgMeta {
-				for kind := range kinds {
-					if !yield(kind) {
-						return
-					}
+			for gvk := range pkgMeta {
+				if !yield(gvk.Kind) {
+					return
 				}
 			}
 		case !strings.HasSuffix(group, "crossplane.io"):

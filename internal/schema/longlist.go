@@ -133,9 +133,8 @@ func isSet(s *spec.Schema) bool {
 func canCut(list []any, s *spec.Schema) bool {
 	n := int64(len(list))
 	switch {
-	case n < longList, !s.Type.Contains("array"), isSet(s):
-		return false
-	case s.MinItems != nil && n < *s.MinItems, s.MaxItems != nil && n > *s.MaxItems:
+	case n < longList, !s.Type.Contains("array"), isSet(s),
+		s.MinItems != nil && n < *s.MinItems, s.MaxItems != nil && n > *s.MaxItems:
 		return false
 	}
 	validator := validate.NewSchemaValidator(s.Items.Schema, nil, "", strfmt.Default)

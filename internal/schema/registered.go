@@ -20,18 +20,14 @@ var groups = runtime.NewSchemeBuilder(corev1.AddToScheme, extv1.AddToScheme)
 // metaGroup is the API group of package metadata.
 const metaGroup = "meta.pkg.crossplane.io"
 
-// pkgMeta has the Go types of kinds in metaGroup, by version and kind.
-var pkgMeta = map[string]map[string]reflect.Type{
-	"v1": {
-		"Configuration": reflect.TypeFor[pkgmetav1.Configuration](),
-		"Function":      reflect.TypeFor[pkgmetav1.Function](),
-		"Provider":      reflect.TypeFor[pkgmetav1.Provider](),
-	},
-	"v1beta1": {"Function": reflect.TypeFor[pkgmetav1beta1.Function]()},
-	"v1alpha1": {
-		"Configuration": reflect.TypeFor[pkgmetav1alpha1.Configuration](),
-		"Provider":      reflect.TypeFor[pkgmetav1alpha1.Provider](),
-	},
+// pkgMeta has the Go types of the kinds in metaGroup.
+var pkgMeta = map[schema.GroupVersionKind]reflect.Type{
+	pkgmetav1.ConfigurationGroupVersionKind:       reflect.TypeFor[pkgmetav1.Configuration](),
+	pkgmetav1.FunctionGroupVersionKind:            reflect.TypeFor[pkgmetav1.Function](),
+	pkgmetav1.ProviderGroupVersionKind:            reflect.TypeFor[pkgmetav1.Provider](),
+	pkgmetav1beta1.FunctionGroupVersionKind:       reflect.TypeFor[pkgmetav1beta1.Function](),
+	pkgmetav1alpha1.ConfigurationGroupVersionKind: reflect.TypeFor[pkgmetav1alpha1.Configuration](),
+	pkgmetav1alpha1.ProviderGroupVersionKind:      reflect.TypeFor[pkgmetav1alpha1.Provider](),
 }
 
 // registered returns the Go types of the kinds in groups and pkgMeta,
@@ -43,10 +39,6 @@ func registered() map[schema.GroupVersionKind]reflect.Type {
 		panic(err)
 	}
 	all := maps.Clone(scheme.AllKnownTypes())
-	for version, kinds := range pkgMeta {
-		for kind, t := range kinds {
-			all[schema.GroupVersionKind{Group: metaGroup, Version: version, Kind: kind}] = t
-		}
-	}
+	maps.Copy(all, pkgMeta)
 	return all
 }
