@@ -54,8 +54,7 @@ type Package struct {
 	Dependencies []Dependency
 	// Extras are the further dependencies of each extra.
 	Extras map[string][]Dependency
-	// Requires is what a source folder required when it was locked. It is nil if the lock
-	// file does not say this.
+	// Requires is what a source folder required when it was locked, if the lock file says this.
 	Requires []Dependency
 
 	requiresPython Specifiers

@@ -142,15 +142,15 @@ func ParseMarker(text string) (Marker, error) {
 	return m, nil
 }
 
-// parseMarkers parses markers.
-func parseMarkers(texts []string) ([]Marker, error) {
-	var all []Marker
-	for _, text := range texts {
-		m, err := ParseMarker(text)
+// parseAll returns the results of parse for all parts of a lock file.
+func parseAll[T, R any](parts []T, parse func(T) (R, error)) ([]R, error) {
+	var all []R
+	for _, part := range parts {
+		r, err := parse(part)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, m)
+		all = append(all, r)
 	}
 	return all, nil
 }

@@ -45,7 +45,7 @@ func ParsePylock(file string, data []byte) (*Lock, error) {
 	if l.RequiresPython, err = ParseSpecifiers(in.RequiresPython); err != nil {
 		return nil, fmt.Errorf("parsing %s: %w", file, err)
 	}
-	if l.environments, err = parseMarkers(in.Environments); err != nil {
+	if l.environments, err = parseAll(in.Environments, ParseMarker); err != nil {
 		return nil, fmt.Errorf("parsing %s: environments: %w", file, err)
 	}
 	l.groups = normalized(in.DefaultGroups)

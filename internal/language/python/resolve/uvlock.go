@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -24,14 +25,8 @@ type uvPackage struct {
 	Wheels        []uvWheel
 	Sdist         map[string]any
 	Metadata      struct {
-		RequiresDist []uvRequirement `toml:"requires-dist"`
+		RequiresDist []uvDependency `toml:"requires-dist"`
 	}
-}
-
-// A uvRequirement is a dependency as in the pyproject.toml of a source folder.
-type uvRequirement struct {
-	Name, Marker string
-	Extras       []string
 }
 
 // A uvSource has one field, except for the subdirectory of a URL.
@@ -42,6 +37,7 @@ type uvSource struct {
 type uvDependency struct {
 	Name, Version, Marker string
 	Extra                 []string
+	Extras                []string // instead of Extra in requires-dist
 	// Source is set if several packages have this name and version.
 	Source uvSource
 }
@@ -84,27 +80,22 @@ func (in uvFile) lock(file string) (l *Lock, err error) {
 
 func (in uvPackage) parse() (p Package, err error) {
 	p = Package{Name: Normalize(in.Name), Version: in.Version, Extras: map[string][]Dependency{}, source: in.Source}
-	if p.Forks, err = parseMarkers(in.Markers); err != nil {
+	if p.Forks, err = parseAll(in.Markers, ParseMarker); err != nil {
 		return p, err
 	}
-	if p.Dependencies, err = parseDependencies(in.Dependencies); err != nil {
+	if p.Dependencies, err = parseAll(in.Dependencies, uvDependency.parse); err != nil {
 		return p, err
 	}
 	for extra, list := range in.Optional {
-		if p.Extras[Normalize(extra)], err = parseDependencies(list); err != nil {
+		if p.Extras[Normalize(extra)], err = parseAll(list, uvDependency.parse); err != nil {
 			return p, err
 		}
 	}
 	switch s := in.Source; {
 	case s.Directory+s.Editable+s.Virtual != "":
 		p.Directory = path.Clean(s.Directory + s.Editable + s.Virtual)
-		p.Requires = []Dependency{}
-		for _, r := range in.Metadata.RequiresDist {
-			d, err := uvDependency{Name: r.Name, Marker: r.Marker, Extra: r.Extras}.parse()
-			if err != nil {
-				return p, err
-			}
-			p.Requires = append(p.Requires, d)
+		if p.Requires, err = parseAll(in.Metadata.RequiresDist, uvDependency.parse); err != nil {
+			return p, err
 		}
 	case s.Git != "":
 		p.Origin = "a git repository"
@@ -135,20 +126,8 @@ func (in uvPackage) parseWheels(p *Package) error {
 	return nil
 }
 
-func parseDependencies(list []uvDependency) ([]Dependency, error) {
-	var all []Dependency
-	for _, in := range list {
-		d, err := in.parse()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, d)
-	}
-	return all, nil
-}
-
 func (in uvDependency) parse() (d Dependency, err error) {
-	d = Dependency{Name: Normalize(in.Name), Version: in.Version, Extras: normalized(in.Extra), source: in.Source}
+	d = Dependency{Name: Normalize(in.Name), Version: in.Version, Extras: normalized(slices.Concat(in.Extra, in.Extras)), source: in.Source}
 	d.Marker, err = ParseMarker(in.Marker)
 	return d, err
 }
