@@ -96,11 +96,8 @@ func (w *wheel) list(z *zip.Reader) error {
 			return fmt.Errorf("entry %q occurs twice", name)
 		}
 		seen[name] = true
-		// UncompressedSize64 of one entry may be any number, so the sum is checked each time.
-		if f.UncompressedSize64 > maxBytes {
-			return fmt.Errorf("the content is larger than %d GiB", maxBytes>>30)
-		}
-		if total += f.UncompressedSize64; total > maxBytes {
+		// UncompressedSize64 may be any number, and the sum must not overflow.
+		if total += min(f.UncompressedSize64, maxBytes+1); total > maxBytes {
 			return fmt.Errorf("the content is larger than %d GiB", maxBytes>>30)
 		}
 		w.files = append(w.files, f)

@@ -2,7 +2,6 @@ package sbom
 
 import (
 	"archive/tar"
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -151,10 +150,7 @@ func installed(text, distribution string) (all []language.Material) {
 		}
 		clear(fields)
 	}
-	lines := bufio.NewScanner(strings.NewReader(text))
-	lines.Buffer(nil, maxFiles)
-	for lines.Scan() {
-		line := lines.Text()
+	for line := range strings.Lines(text) {
 		if strings.TrimSpace(line) == "" {
 			add()
 			continue
