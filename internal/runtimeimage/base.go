@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
 const (
@@ -38,20 +39,26 @@ func (s *spool) minimal(ctx context.Context, platforms []v1.Platform, created ti
 	}
 	images := make([]v1.Image, len(platforms))
 	for i, p := range platforms {
-		raw, err := json.Marshal(v1.ConfigFile{
+		images[i], err = ofOneLayer(l, created, v1.ConfigFile{
 			OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, OSVersion: p.OSVersion, OSFeatures: p.OSFeatures,
-			Config:  v1.Config{Env: []string{searchPath}, User: nonRoot, WorkingDir: "/"},
-			History: []v1.History{{Created: timestamp(created)}},
-			RootFS:  v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{l.Blob.DiffID}},
+			Config: v1.Config{Env: []string{searchPath}, User: nonRoot, WorkingDir: "/"},
 		})
 		if err != nil {
-			return nil, fmt.Errorf("encoding the config of an image: %w", err)
-		}
-		if images[i], err = oci.Assemble(raw, []v1.Descriptor{descriptor(l.Blob)}, l); err != nil {
 			return nil, err
 		}
 	}
 	return images, nil
+}
+
+// ofOneLayer returns an image of one layer. It completes its config.
+func ofOneLayer(l archive.Layer, created time.Time, config v1.ConfigFile) (v1.Image, error) {
+	config.History = []v1.History{{Created: timestamp(created)}}
+	config.RootFS = v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{l.Blob.DiffID}}
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the config of an image: %w", err)
+	}
+	return oci.Assemble(raw, []v1.Descriptor{descriptor(l.Blob)}, l)
 }
 
 func baseFiles() []TarFile {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 
@@ -46,7 +47,7 @@ func (t *tree) scan(ctx context.Context, base v1.Image) (*scan, error) {
 // kinds returns the file type of each file in the tree. The keys are paths in the image.
 func (t *tree) kinds() map[string]fs.FileMode {
 	all := map[string]fs.FileMode{}
-	for _, dir := range t.parents() {
+	for _, dir := range parents(t.at) {
 		all[dir] = fs.ModeDir
 	}
 	for _, n := range t.nodes {
@@ -77,7 +78,7 @@ func (e entry) isDir() bool { return e.kind == tar.TypeDir || e.kind == 0 }
 
 // add updates s.theirs with a file that a layer adds or deletes.
 func (s *scan) add(h *tar.Header, _ io.Reader) error {
-	name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
+	name := cleanName(h.Name)
 	dir, base := path.Split(name)
 	switch {
 	case base == deleted+deleted+".opq":
@@ -115,11 +116,7 @@ func (s *scan) set(name string, e entry) {
 
 // forget removes the files below the directory dir from s.theirs.
 func (s *scan) forget(dir string) {
-	for name := range s.theirs {
-		if strings.HasPrefix(name, dir) {
-			delete(s.theirs, name)
-		}
-	}
+	maps.DeleteFunc(s.theirs, func(name string, _ entry) bool { return strings.HasPrefix(name, dir) })
 }
 
 // folders returns the directories that both the tree and the image have. It returns an

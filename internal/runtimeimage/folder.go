@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"slices"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -153,12 +152,7 @@ func (f *Folder) top() []string {
 	if !f.Parents {
 		return []string{f.At}
 	}
-	var all []string
-	for dir := f.At; dir != "/"; dir = path.Dir(dir) {
-		all = append(all, dir)
-	}
-	slices.Reverse(all)
-	return all
+	return parents(f.At)
 }
 
 func (f *Folder) header(kind byte, name string, mode, size int64) *tar.Header {

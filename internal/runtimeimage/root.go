@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -92,14 +91,7 @@ func (s *spool) fromRoot(ctx context.Context, path string, created time.Time) (*
 	if arch == "" {
 		return nil, errors.New("it has no program, so its processor is not known")
 	}
-	raw, err := json.Marshal(v1.ConfigFile{
-		OS: "linux", Architecture: arch, Config: v1.Config{Env: []string{searchPath}},
-		History: []v1.History{{Created: timestamp(created)}}, RootFS: v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{layer.Blob.DiffID}},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encoding the config of an image: %w", err)
-	}
-	img, err := oci.Assemble(raw, []v1.Descriptor{descriptor(layer.Blob)}, layer)
+	img, err := ofOneLayer(layer, created, v1.ConfigFile{OS: "linux", Architecture: arch, Config: v1.Config{Env: []string{searchPath}}})
 	if err != nil {
 		return nil, err
 	}

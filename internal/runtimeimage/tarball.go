@@ -34,27 +34,24 @@ func FromTarball(ctx context.Context, file string, opts Options) (*Images, error
 
 func (s *spool) fromTarball(ctx context.Context, file string) (all *Images, err error) {
 	stream, err := isStream(file)
-	if err == nil && !stream {
-		f, err := archive.Open(ctx, file)
-		if err != nil {
-			return nil, fmt.Errorf("reading a runtime image: %w", err) // archive.Open already names the file in its error
-		}
-		all, err = s.imagesIn(ctx, f)
-		if err = errors.Join(err, f.Close()); err == nil {
-			return all, nil
-		}
-		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, err)
-	}
-	if err == nil {
-		all, err = s.fromStream(ctx, file)
-	}
 	switch {
-	case err == nil:
-		return all, nil
 	case errors.Is(err, fs.ErrNotExist):
 		err = hint.Wrap(err, manifest.Similar(afero.NewOsFs(), file))
+	case err != nil:
+	case stream:
+		all, err = s.fromStream(ctx, file)
+	default:
+		f, openErr := archive.Open(ctx, file)
+		if openErr != nil {
+			return nil, fmt.Errorf("reading a runtime image: %w", openErr) // archive.Open already names the file in its error
+		}
+		all, err = s.imagesIn(ctx, f)
+		err = errors.Join(err, f.Close())
 	}
-	return nil, fmt.Errorf("reading a runtime image from %q: %w", file, err)
+	if err != nil {
+		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, err)
+	}
+	return all, nil
 }
 
 // isStream reports whether a file must be read from the beginning to the end, once: a

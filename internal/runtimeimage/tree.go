@@ -100,11 +100,11 @@ func kindOf(kind fs.FileMode) string {
 	}
 }
 
-// parents returns the path of the tree in the image and the paths of its parent
-// directories, the topmost first.
-func (t *tree) parents() []string {
+// parents returns the path of a directory in an image and the paths of its parent directories,
+// the topmost first.
+func parents(at string) []string {
 	var all []string
-	for dir := t.at; dir != "" && dir != "."; dir = path.Dir(dir) {
+	for dir := at; dir != "" && dir != "." && dir != "/"; dir = path.Dir(dir) {
 		all = append(all, dir)
 	}
 	slices.Reverse(all)
@@ -115,7 +115,7 @@ func (t *tree) parents() []string {
 // base image already has.
 func (t *tree) write(ctx context.Context, w io.Writer, have folders) error {
 	tw := tar.NewWriter(w)
-	for _, dir := range t.parents() {
+	for _, dir := range parents(t.at) {
 		if err := tw.WriteHeader(have.header(dir)); err != nil {
 			return fmt.Errorf("adding %q: %w", dir, err)
 		}
