@@ -180,9 +180,7 @@ func (b Builtin) CheckVersion(pkg string) error {
 	tag := tag(pkg)
 	v := version(tag)
 	switch {
-	case tag == "":
-		return nil
-	case semver.IsValid(v) && semver.Compare(v, b.From) >= 0 && semver.Compare(v, b.Below) < 0:
+	case tag == "", semver.IsValid(v) && semver.Compare(v, b.From) >= 0 && semver.Compare(v, b.Below) < 0:
 		return nil
 	case semver.IsValid(v):
 		return fmt.Errorf("the builtin %s replaces versions %s, not %s", b.Name, b.Versions(), tag)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"regexp"
@@ -189,11 +190,7 @@ func (s *store) remove(c change) error {
 		return nil
 	}
 	delete(in.manifests, m.Digest)
-	for tag, digest := range in.tags {
-		if digest == m.Digest {
-			delete(in.tags, tag)
-		}
-	}
+	maps.DeleteFunc(in.tags, func(_ string, digest v1.Hash) bool { return digest == m.Digest })
 	return nil
 }
 
