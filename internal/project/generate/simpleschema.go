@@ -113,7 +113,7 @@ func (c *converter) field(value any, at string) (schema map[string]any, required
 		return map[string]any{"type": "string"}, false, nil
 	}
 	name, rest, _ := strings.Cut(text, "|")
-	if schema, required, err = c.typed(strings.TrimSpace(name), at); err != nil {
+	if schema, required, err = c.typed(name, at); err != nil {
 		return nil, false, err
 	}
 	markers, err := parseMarkers(rest)
@@ -132,6 +132,7 @@ func (c *converter) field(value any, at string) (schema map[string]any, required
 
 // typed returns the schema of a type. A custom type may say that its fields are required.
 func (c *converter) typed(name, at string) (schema map[string]any, required bool, err error) {
+	name = strings.TrimSpace(name)
 	if item, ok := strings.CutPrefix(name, "[]"); ok {
 		schema, _, err = c.typed(item, at+"[]")
 		return map[string]any{"type": "array", "items": schema}, false, err
@@ -248,7 +249,11 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 	case "enum":
 		var values []any
 		for text := range strings.SplitSeq(m.value, ",") {
-			value, valueErr := literal(kind, strings.TrimSpace(text))
+			text = strings.TrimSpace(text)
+			value, valueErr := literal(kind, text)
+			if _, ok := value.(int64); kind == "integer" && !ok {
+				valueErr = fmt.Errorf("%q is not a value of type integer", text)
+			}
 			if values = append(values, value); valueErr != nil {
 				err = valueErr
 			}

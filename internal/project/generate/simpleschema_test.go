@@ -15,6 +15,7 @@ func TestSimpleSchemaAsCrossplane(t *testing.T) {
   text: string | default="one\ttwo" pattern=e|b
   quoted: string | description=a"b"
   empty: {}
+  spaced: 'map[string] [] string'
 customTypes:
   Host: {name: string | required=true, port: integer | required=true}
 `))(t)
@@ -48,6 +49,12 @@ customTypes:
               quoted:
                 description: a"b"
                 type: string
+              spaced:
+                additionalProperties:
+                  items:
+                    type: string
+                  type: array
+                type: object
               text:
                 default: "one\ttwo"
                 pattern: e|b
@@ -73,6 +80,7 @@ func TestSimpleSchemaRefusesAsCrossplane(t *testing.T) {
 		"List":    {"only lists have a list type", "string | listType=set", "marker listType: it is for the type array, not for string"},
 		"Keys":    {"only a list that is a map has keys", "[]object | listMapKey=id", "x-kubernetes-list-type: is required"},
 		"Both":    {"a list has one type", "[]string | uniqueItems=true listType=atomic", "marker listType: the list has the type set already"},
+		"Enum":    {"an integer has integers as values", "integer | enum=1,2.5", `marker enum: "2.5" is not a value of type integer`},
 		"Unknown": {"a list type is one of three", "[]string | listType=bogus", `is "bogus": supported values: "atomic", "map", "set"`},
 	} {
 		t.Run(name, func(t *testing.T) {
