@@ -137,7 +137,7 @@ type XRPatchCmd struct {
 
 // Help is shown by --help.
 func (XRPatchCmd) Help() string {
-	return `Sets the fields that the XR lacks to the defaults of its XRD, as the API server does.
+	return `Sets the fields that an XR or a claim lacks to the defaults of its XRD, as the API server does.
 
 Example:
 
@@ -162,7 +162,7 @@ func (c *XRPatchCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 		return err
 	}
 	xr := &unstructured.Unstructured{Object: obj}
-	if err := xrd.Defines(xr.GroupVersionKind()); err != nil {
+	if err := xrd.Defines(xr.GroupVersionKind()); err != nil && !xrd.Offers(xr.GroupVersionKind()) {
 		return &manifest.Error{Path: doc.Path, Line: doc.FirstLine(), Err: err}
 	}
 	if err := xrd.Default(xr); err != nil {
