@@ -28,16 +28,10 @@ func largePackage(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	img := e2e.Must(mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64"}))(t)
-	layer, err := random.Layer(4<<20, types.DockerLayer)
-	if err == nil {
-		img, err = mutate.AppendLayers(img, layer)
-	}
+	img = e2e.Must(mutate.AppendLayers(img, e2e.Must(random.Layer(4<<20, types.DockerLayer))(t)))(t)
 	saved := filepath.Join(dir, "runtime.tar")
-	if err == nil {
-		err = tarball.WriteToFile(saved, nil, img)
-	}
-	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: large}\n"
-	e2e.NoError(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "crossplane.yaml"), []byte(meta), 0o600)))
+	e2e.NoError(t, tarball.WriteToFile(saved, nil, img))
+	e2e.WriteFile(t, filepath.Join(dir, "crossplane.yaml"), "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: large}\n")
 	file := filepath.Join(dir, "large.xpkg")
 	build := e2e.Command(t, "xpkg", "build", "-f", dir, "--embed-runtime-image-tarball", saved, "-o", file)
 	e2e.Output(t, build)

@@ -25,6 +25,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
+	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // canary is a password, which no output may contain. Tokens contain it, too.
@@ -142,13 +143,7 @@ func (tr trial) push(t *testing.T, after v1.Image) (map[string]int, error) {
 		fmt.Fprintln(&told, text, done, total)
 	}})
 	done := tr.proxy.End()
-	want := before
-	if err == nil || strings.Contains(err.Error(), "may be at the old or the new package") && isAt(t, tr.direct, after) {
-		want = after
-	}
-	checkTag(t, tr.direct, want)
-	at := e2e.Must(ggcr.Image(tr.direct))(t)
-	e2e.WantError(t, "the package at the tag is broken", validate.Image(at), "")
+	checkResult(t, tr.direct, before, after, err)
 	if err != nil && (strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "registry ")) {
 		t.Errorf("unclear: %v", err)
 	}
@@ -156,4 +151,16 @@ func (tr trial) push(t *testing.T, after v1.Image) (map[string]int, error) {
 		t.Errorf("the output contains a password: %s", text)
 	}
 	return done, err
+}
+
+// checkResult fails unless a tag is at the complete new package, or at the old one after an error.
+func checkResult(t *testing.T, ref name.Tag, before, after xpkg.Artifact, err error) {
+	t.Helper()
+	want := before
+	if err == nil || strings.Contains(err.Error(), "may be at the old or the new package") && isAt(t, ref, after) {
+		want = after
+	}
+	checkTag(t, ref, want)
+	at := e2e.Must(ggcr.Image(ref))(t)
+	e2e.WantError(t, "the package at the tag is broken", validate.Image(at), "")
 }

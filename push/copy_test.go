@@ -79,69 +79,41 @@ func TestCopyMergesLists(t *testing.T) {
 	e2e.Equal(t, "the list has the copied referrers and its old entry", want, refersTo(t, d.repo, s.at["v1.0.0"]))
 }
 
-// A recorder records the requests to h.
-type recorder struct {
-	h  http.Handler
-	mu sync.Mutex
-	// asked are the methods and paths of the requests; received is the total size of
-	// their bodies.
-	asked    []string
-	received int64
-}
-
-func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r.mu.Lock()
-	r.asked = append(r.asked, req.Method+" "+req.URL.Path)
-	r.received += max(req.ContentLength, 0)
-	r.mu.Unlock()
-	r.h.ServeHTTP(w, req)
-}
-
-func (r *recorder) count(start, part string) (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, a := range r.asked {
-		if strings.HasPrefix(a, start) && strings.Contains(a, part) {
-			n++
-		}
-	}
-	return n
-}
-
 func TestCopyOnlyWhatIsMissing(t *testing.T) {
-	src, dst := &recorder{h: remotetest.Embedded(t)}, &recorder{h: remotetest.Embedded(t)}
+	src, dst := remotetest.Record(remotetest.Embedded(t)), remotetest.Record(remotetest.Embedded(t))
 	s := newShelf(t, remotetest.Serve(t, src))
 	s.fill(true)
 	target := parse(t, remotetest.Serve(t, dst))
 	copied := func(to name.Tag, o push.CopyOptions) push.CopyResult {
-		src.asked, dst.asked = nil, nil
+		src.Clear()
+		dst.Clear()
 		return e2e.Must(push.Copy(t.Context(), s.repo.Tag("v1.0.0"), to, o))(t)
 	}
 	dry := copyOptions()
 	dry.DryRun = true
 	would := copied(target, dry)
-	if n := dst.count("P", ""); n != 0 || would.Sent == 0 {
+	if n := len(dst.Find(remotetest.Writes)); n != 0 || would.Sent == 0 {
 		t.Errorf("a dry run sends %d writes and plans %d bytes", n, would.Sent)
 	}
 	if got := copied(target, copyOptions()); got.Traffic != would.Traffic {
 		t.Errorf("a dry run plans %+v, but the copy is %+v", would.Traffic, got.Traffic)
 	}
-	if n := src.count("GET", "/blobs/"); n != len(s.blobs) {
+	if n := len(src.Find("^GET .*/blobs/")); n != len(s.blobs) {
 		t.Errorf("%d blobs are downloaded, want %d", n, len(s.blobs))
 	}
 	again := copied(target, copyOptions())
-	if n := dst.count("P", "") + src.count("GET", "/blobs/"); n != 0 || again.Skipped != would.Sent {
+	if n := len(dst.Find(remotetest.Writes)) + len(src.Find("^GET .*/blobs/")); n != 0 || again.Skipped != would.Sent {
 		t.Errorf("a second copy sends %d writes or downloads, %+v", n, again.Traffic)
 	}
 	near := e2e.Must(remote.ParseTag(s.repo.RegistryStr()+"/other/place:v1", ""))(t)
 	mounted := copied(near, copyOptions())
-	if n := src.count("GET", "/blobs/"); n != 0 || mounted.Mounted != would.Sent || mounted.Sent != 0 {
+	if n := len(src.Find("^GET .*/blobs/")); n != 0 || mounted.Mounted != would.Sent || mounted.Sent != 0 {
 		t.Errorf("a copy in one registry downloads %d blobs, %+v", n, mounted.Traffic)
 	}
 	bare := copyOptions()
 	bare.NoSignatures = true
 	res := copied(parse(t, remotetest.Serve(t, remotetest.Embedded(t))), bare)
-	if n := src.count("GET", ".sig") + src.count("GET", "/referrers/"); n != 0 || len(res.Attached) != 0 {
+	if n := len(src.Find(`^GET .*(\.sig|/referrers/)`)); n != 0 || len(res.Attached) != 0 {
 		t.Errorf("without signatures: %d requests for signatures, and %q copied", n, res.Attached)
 	}
 }

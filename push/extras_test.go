@@ -3,6 +3,7 @@ package push_test
 import (
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -33,21 +34,13 @@ func tagged(t *testing.T, host string, tags ...string) (all []name.Tag) {
 
 // Artifact writes only tags that do not point to the package yet.
 func TestTags(t *testing.T) {
-	var puts atomic.Int64
-	inner := remotetest.Handler()
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPut {
-			puts.Add(1)
-		}
-		inner.ServeHTTP(w, r)
-	}))
-	refs := tagged(t, host, "v1.0.0", "latest", "v1")
+	requests := remotetest.Record(remotetest.Handler())
+	refs := tagged(t, remotetest.Serve(t, requests), "v1.0.0", "latest", "v1")
 	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), refs[1], multi(t), push.Options{})))
-	puts.Store(0)
+	requests.Clear()
 	res := e2e.Must(push.Artifact(t.Context(), refs[0], multi(t), push.Options{Tags: refs[1:]}))(t)
-	if want := []string{refs[0].Name(), refs[1].Name(), refs[2].Name()}; !cmp.Equal(res.References, want) || puts.Load() != 2 {
-		t.Errorf("got %v with %d changes", res.References, puts.Load())
-	}
+	e2e.Equal(t, "the result has all tags", []string{refs[0].Name(), refs[1].Name(), refs[2].Name()}, res.References)
+	e2e.Equal(t, "two tags are written", 2, len(requests.Find("^PUT ")))
 	for _, ref := range refs {
 		checkTag(t, ref, multi(t))
 	}
@@ -68,14 +61,10 @@ func TestTagsOfAnotherRepository(t *testing.T) {
 
 // If a push fails, the error states for each tag whether it points to the new package.
 func TestState(t *testing.T) {
-	inner := remotetest.Handler()
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/latest") {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		inner.ServeHTTP(w, r)
-	}))
+	isLatest := func(r *http.Request) bool {
+		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/latest")
+	}
+	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), math.MaxInt, isLatest, remotetest.Status(http.StatusForbidden)))
 	refs := tagged(t, host, "v1.0.0", "latest")
 	_, err := push.Artifact(t.Context(), refs[0], single(t), push.Options{Tags: refs[1:]})
 	const want = `; all blobs are in the registry, tag "v1.0.0" is at the new package, tag "latest" was not changed`
@@ -86,26 +75,20 @@ func TestState(t *testing.T) {
 
 // A dry run computes the result of a push and writes nothing.
 func TestDryRun(t *testing.T) {
-	inner := remotetest.Handler()
-	dry := true
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if dry && r.Method != http.MethodGet && r.Method != http.MethodHead {
-			t.Errorf("unexpected %s %s", r.Method, r.URL)
-		}
-		inner.ServeHTTP(w, r)
-	}))
-	ref := parse(t, host)
+	requests := remotetest.Record(remotetest.Handler())
+	ref := parse(t, remotetest.Serve(t, requests))
 	plan := e2e.Must(push.Artifact(t.Context(), ref, multi(t), push.Options{DryRun: true}))(t)
-	dry = false
+	e2e.Equal(t, "the writes of a dry run", 0, len(requests.Find(remotetest.Writes)))
 	done := e2e.Must(push.Artifact(t.Context(), ref, multi(t), push.Options{}))(t)
 	if diff := cmp.Diff(plan, done); diff != "" || plan.Sent == 0 {
 		t.Errorf("-planned +done:\n%s", diff)
 	}
-	dry = true
+	requests.Clear()
 	again, err := push.Artifact(t.Context(), ref, multi(t), push.Options{DryRun: true})
 	if want := (push.Traffic{Skipped: plan.Sent}); err != nil || again.Traffic != want {
 		t.Errorf("got %+v, %v, want %+v", again.Traffic, err, want)
 	}
+	e2e.Equal(t, "the writes of a second dry run", 0, len(requests.Find(remotetest.Writes)))
 }
 
 // Push mounts blobs from the repository of the base image and from the repositories

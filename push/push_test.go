@@ -106,21 +106,14 @@ func TestProgress(t *testing.T) {
 
 // A push without changes requests only the tag.
 func TestUnchanged(t *testing.T) {
-	inner := remotetest.Handler()
-	var mu sync.Mutex
-	var requests []string
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		requests = append(requests, r.Method+" "+r.URL.Path)
-		mu.Unlock()
-		inner.ServeHTTP(w, r)
-	}))
+	requests := remotetest.Record(remotetest.Handler())
+	host := remotetest.Serve(t, requests)
 	for range 2 {
-		requests = nil
+		requests.Clear()
 		e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), parse(t, host), multi(t), push.Options{})))
 	}
 	want := []string{"GET /v2/", "HEAD /v2/gold/package/manifests/v1.0.0"}
-	e2e.Equal(t, "an unchanged push only asks for the tag", want, requests)
+	e2e.Equal(t, "an unchanged push only asks for the tag", want, requests.Find(""))
 }
 
 // For a fault at each request in turn: if it is transient, the push succeeds;

@@ -2,6 +2,7 @@ package push_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -51,20 +52,11 @@ func (s *shelf) blob(mediaType, content string) object {
 // manifest writes a manifest to a tag, or to its digest, and returns its descriptor.
 func (s *shelf) manifest(tag string, o object) object {
 	s.t.Helper()
-	raw, err := json.MarshalIndent(o, "", " ") // Indented: a copy that encodes it again has another digest.
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	raw := e2e.Must(json.MarshalIndent(o, "", " "))(s.t) // Indented: a copy that encodes it again has another digest.
 	mediaType := fmt.Sprint(o["mediaType"])
-	at := tag
-	if at == "" {
-		at = digestOf(string(raw))
-	}
+	at := cmp.Or(tag, digestOf(string(raw)))
 	put(s.t, http.MethodPut, s.repo, "manifests/"+at, mediaType, string(raw))
-	h, err := v1.NewHash(digestOf(string(raw)))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	h := e2e.Must(v1.NewHash(digestOf(string(raw))))(s.t)
 	s.at[at], s.at[h.String()] = h, h
 	return descriptor(mediaType, string(raw))
 }
@@ -174,10 +166,7 @@ func (s *shelf) check(repo name.Repository, rename map[string]string) {
 			s.t.Errorf("%s is missing: %v", at, err)
 			continue
 		}
-		original, err := ggcr.Get(s.repo.Digest(h.String()))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		original := e2e.Must(ggcr.Get(s.repo.Digest(h.String())))(s.t)
 		if desc.Digest != h || desc.MediaType != original.MediaType || !bytes.Equal(desc.Manifest, original.Manifest) {
 			s.t.Errorf("%s is at %s, want %s", at, desc.Digest, h)
 		}

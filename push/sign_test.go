@@ -1,6 +1,7 @@
 package push_test
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -12,7 +13,6 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
@@ -25,8 +25,7 @@ import (
 func signatures(t *testing.T, ref name.Tag, a xpkg.Artifact, keys ...*signature.PrivateKey) (all int, by []int) {
 	t.Helper()
 	h := e2e.Must(a.Digest())(t)
-	_, found, err := image.Signatures(t.Context(), ref.Context(), h, remote.New(remote.Options{}))
-	e2e.NoError(t, err)
+	found := found(t, ref, h)
 	for _, k := range keys {
 		by = append(by, k.Public().Count(found, h))
 	}
@@ -69,35 +68,25 @@ func TestSign(t *testing.T) {
 
 // The signature is written before any tag is, and the package before its signature.
 func TestSignOrder(t *testing.T) {
-	inner := remotetest.Handler()
-	var puts []string
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if at, ok := strings.CutPrefix(r.URL.Path, "/v2/gold/package/manifests/"); ok && r.Method == http.MethodPut {
-			puts = append(puts, at)
-		}
-		inner.ServeHTTP(w, r)
-	}))
-	ref := parse(t, host)
+	requests := remotetest.Record(remotetest.Handler())
+	ref := parse(t, remotetest.Serve(t, requests))
 	got := e2e.Must(push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: remotetest.Key(t).Signer(), Tags: []name.Tag{ref.Context().Tag("latest")}}))(t)
-	want := []string{got.Digest.String(), signature.Tag(ref.Context(), got.Digest).TagStr(), "v1.0.0", "latest"}
-	e2e.Equal(t, "the package comes before its signature, and both before the tags", want, puts)
+	var want []string
+	for _, at := range []string{got.Digest.String(), signature.Tag(ref.Context(), got.Digest).TagStr(), "v1.0.0", "latest"} {
+		want = append(want, "PUT /v2/gold/package/manifests/"+at)
+	}
+	e2e.Equal(t, "the package comes before its signature, and both before the tags", want, requests.Find("^PUT .*/manifests/"))
 }
 
 func TestSignDryRun(t *testing.T) {
-	inner := remotetest.Handler()
-	var writes atomic.Int64
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			writes.Add(1)
-		}
-		inner.ServeHTTP(w, r)
-	}))
+	requests := remotetest.Record(remotetest.Handler())
+	host := remotetest.Serve(t, requests)
 	o := push.Options{SignKey: remotetest.Key(t).Signer(), DryRun: true}
 	for _, signed := range []bool{true, false} {
-		writes.Store(0)
+		requests.Clear()
 		got := e2e.Must(push.Artifact(t.Context(), parse(t, host), single(t), o))(t)
-		if got.Signed != signed || !strings.HasSuffix(got.Signature, ".sig") || writes.Load() != 0 {
-			t.Errorf("a dry run reports signed %t at %q after %d writes", got.Signed, got.Signature, writes.Load())
+		if n := len(requests.Find(remotetest.Writes)); got.Signed != signed || !strings.HasSuffix(got.Signature, ".sig") || n != 0 {
+			t.Errorf("a dry run reports signed %t at %q after %d writes", got.Signed, got.Signature, n)
 		}
 		o.DryRun = false
 		e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), parse(t, host), single(t), o)))
@@ -189,13 +178,8 @@ func TestSignUnread(t *testing.T) {
 	inner := remotetest.Handler()
 	ref, a := parse(t, remotetest.Serve(t, inner)), single(t)
 	e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()})))
-	closed := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".sig") {
-			remotetest.Status(http.StatusForbidden)(w, r)
-			return
-		}
-		inner.ServeHTTP(w, r)
-	})))
+	isSignature := func(r *http.Request) bool { return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".sig") }
+	closed := parse(t, remotetest.Serve(t, remotetest.Faults(inner, math.MaxInt, isSignature, remotetest.Status(http.StatusForbidden))))
 	o := push.Options{SignKey: mine.Signer(), Tags: []name.Tag{closed.Context().Tag("latest")}}
 	_, err := push.Artifact(t.Context(), closed, a, o)
 	e2e.ErrorHas(t, "a signature that cannot be read is an error", err, `denied access without credentials; all blobs are in the registry, the package may be without its signature`)

@@ -4,10 +4,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -79,7 +79,7 @@ func TestHostile(t *testing.T) {
 		reason    string
 		manifests []raw
 		err       string
-		blobs     int64
+		blobs     int
 	}{
 		"Config":       {"a config of 2 GiB", []raw{imageOf(2<<30, 0, "")}, "larger than 63 MiB", 0},
 		"UnknownSize":  {"a size of -1 is an error, because it has no limit in the library", []raw{imageOf(-1, 0, "")}, "impossible size of -1", 0},
@@ -97,18 +97,9 @@ func TestHostile(t *testing.T) {
 			if testing.Short() && (name == "Together" || name == "Layers" || name == "LargeItself") {
 				t.Skip("it decodes megabytes of JSON")
 			}
-			inner := remotetest.Handler()
-			var blobs atomic.Int64
-			ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if strings.Contains(r.URL.Path, "/blobs/") {
-					blobs.Add(1)
-				}
-				if strings.HasSuffix(r.URL.Path, "/blobs/"+bigDigest) {
-					_, _ = io.WriteString(w, big.text)
-					return
-				}
-				inner.ServeHTTP(w, r)
-			})))
+			isBig := func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/blobs/"+bigDigest) }
+			requests := remotetest.Record(remotetest.Faults(remotetest.Handler(), math.MaxInt, isBig, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, big.text) }))
+			ref := parse(t, remotetest.Serve(t, requests))
 			for _, m := range tc.manifests {
 				e2e.NoError(t, ggcr.Put(ref.Digest(m.digest()), m))
 			}
@@ -117,7 +108,7 @@ func TestHostile(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.err)
 			}
-			e2e.Equal(t, tc.reason+": requests for blobs", tc.blobs, blobs.Load())
+			e2e.Equal(t, tc.reason+": requests for blobs", tc.blobs, len(requests.Find("/blobs/")))
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -240,17 +241,8 @@ func blobFile(dir string, h v1.Hash) string { return filepath.Join(dir, "blobs",
 
 // Shared blobs are fetched once, and progress is reported for all images together.
 func TestShared(t *testing.T) {
-	var mu sync.Mutex
-	gets := map[string]int{}
-	inner := remotetest.Handler()
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
-			mu.Lock()
-			gets[filepath.Base(r.URL.Path)]++
-			mu.Unlock()
-		}
-		inner.ServeHTTP(w, r)
-	}))
+	served := remotetest.Record(remotetest.Handler())
+	host := remotetest.Serve(t, served)
 	base := imageFor(t, "linux/amd64")
 	var requests []image.Request
 	for _, repo := range []string{"a", "b", "c"} {
@@ -259,6 +251,7 @@ func TestShared(t *testing.T) {
 		e2e.NoError(t, ggcr.Write(ref, img))
 		requests = append(requests, on(ref, "linux/amd64", t))
 	}
+	var mu sync.Mutex
 	var last progress.Event
 	o := quick()
 	o.Progress = func(e progress.Event) {
@@ -270,6 +263,10 @@ func TestShared(t *testing.T) {
 	}
 	s := openStore(t, t.TempDir())
 	images := e2e.Must(s.Images(t.Context(), requests, o))(t)
+	gets := map[string]int{}
+	for _, get := range served.Find("^GET .*/blobs/") {
+		gets[path.Base(get)]++
+	}
 	if len(images) != 3 || len(gets) != 8 {
 		t.Errorf("got %d images after %d requests for blobs, want 3 and 8", len(images), len(gets))
 	}

@@ -99,20 +99,12 @@ func TestArtifact(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			inner := own(t)
-			var mu sync.Mutex
-			read := map[string]int{}
-			ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
-					mu.Lock()
-					read[r.URL.Path]++
-					mu.Unlock()
-				}
-				inner.ServeHTTP(w, r)
-			})))
+			requests := remotetest.Record(own(t))
+			ref := parse(t, remotetest.Serve(t, requests))
 			publish(t, ref, tc.a, yours)
 			pushed := publish(t, ref, tc.a, mine)
-			clear(read)
+			requests.Clear()
+			var mu sync.Mutex
 			var done, total int64
 			o := options()
 			o.Progress = func(e progress.Event) {
@@ -130,7 +122,7 @@ func TestArtifact(t *testing.T) {
 				t.Errorf("%s: %d of %d bytes of layers, %d in all", tc.reason, done, total, got.Bytes)
 			}
 			for _, h := range tc.layers {
-				e2e.Equal(t, fmt.Sprintf("%s: reads of layer %s", tc.reason, h), 1, read["/v2/gold/package/blobs/"+h])
+				e2e.Equal(t, fmt.Sprintf("%s: reads of layer %s", tc.reason, h), 1, len(requests.Find("^GET /v2/gold/package/blobs/"+h)))
 			}
 		})
 	}

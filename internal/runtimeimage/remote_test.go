@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,22 +61,16 @@ func TestFromRemote(t *testing.T) {
 // FromRemote does not fetch the layers of images for other platforms than
 // Options.Platforms.
 func TestFromRemotePlatform(t *testing.T) {
-	inner, blobs := remotetest.Embedded(t), atomic.Int64{}
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
-			blobs.Add(1)
-		}
-		inner.ServeHTTP(w, r)
-	}))
+	requests := remotetest.Record(remotetest.Embedded(t))
 	a, b := image(t, "amd64"), image(t, "arm64")
-	ref := reference(t, host+"/a/b:v1")
+	ref := reference(t, remotetest.Serve(t, requests)+"/a/b:v1")
 	e2e.NoError(t, ggcr.WriteIndex(ref, indexOf(a, b)))
 	opts := options(t)
 	opts.Platforms = []v1.Platform{arm64}
 	images := e2e.Must(runtimeimage.FromRemote(t.Context(), client(), ref, opts))(t)
 	defer images.Close()
 	assertImages(t, images.All, b)
-	e2e.Equal(t, "requests for two configs and the layers of one image", int64(2+len(e2e.Must(b.Manifest())(t).Layers)), blobs.Load())
+	e2e.Equal(t, "requests for two configs and the layers of one image", 2+len(e2e.Must(b.Manifest())(t).Layers), len(requests.Find("^GET .*/blobs/")))
 }
 
 // FromRemote pulls a pinned tag by its locked digest.

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -123,30 +121,17 @@ func TestArtifact(t *testing.T) {
 
 // The layers of the runtime are not fetched, and package.yaml is fetched once.
 func TestArtifactFetchesNoMore(t *testing.T) {
-	var mu sync.Mutex
-	var blobs []string
-	handler := remotetest.Handler()
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, digest, ok := strings.Cut(r.URL.Path, "/blobs/"); ok && r.Method == http.MethodGet {
-			mu.Lock()
-			blobs = append(blobs, digest)
-			mu.Unlock()
-		}
-		handler.ServeHTTP(w, r)
-	}))
-	ref := e2e.Must(name.ParseReference(host + "/acme/fn:v1"))(t)
+	requests := remotetest.Record(remotetest.Handler())
+	ref := e2e.Must(name.ParseReference(remotetest.Serve(t, requests) + "/acme/fn:v1"))(t)
 	a := packageOf(t, map[string]string{"crossplane.yaml": metadata}, runtimeFor(t, "linux/amd64"), runtimeFor(t, "linux/arm64"))
 	e2e.NoError(t, ggcr.WriteIndex(ref, a.(v1.ImageIndex)))
-	blobs = nil
+	requests.Clear()
 	d := e2e.Must(inspect.Artifact(t.Context(), e2e.Must(ggcr.Index(ref))(t), inspect.Options{}))(t)
-	counts := map[string]int{}
-	for _, b := range blobs {
-		counts[b]++
-	}
+	fetches := func(digest string) int { return len(requests.Find("^GET .*/blobs/" + digest)) }
 	for _, img := range d.Images {
-		e2e.Equal(t, fmt.Sprintf("fetches of the runtime of %s", img.Platform), 0, counts[img.Layers[0].Digest])
+		e2e.Equal(t, fmt.Sprintf("fetches of the runtime of %s", img.Platform), 0, fetches(img.Layers[0].Digest))
 	}
-	e2e.Equal(t, "the base layer of several images is fetched once", 1, counts[d.Images[0].Layers[1].Digest])
+	e2e.Equal(t, "the base layer of several images is fetched once", 1, fetches(d.Images[0].Layers[1].Digest))
 }
 
 func TestArtifactNotes(t *testing.T) {

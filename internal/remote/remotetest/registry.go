@@ -7,6 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -102,3 +105,39 @@ func Reset(w http.ResponseWriter, r *http.Request) {
 func Method(method string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return r.Method == method }
 }
+
+// Requests is a handler that records the requests that it passes on.
+type Requests struct {
+	next http.Handler
+	mu   sync.Mutex
+	all  []string
+}
+
+// Record returns a handler that records requests and passes them to h.
+func Record(h http.Handler) *Requests { return &Requests{next: h} }
+
+// ServeHTTP implements http.Handler.
+func (q *Requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q.mu.Lock()
+	q.all = append(q.all, r.Method+" "+r.URL.Path)
+	q.mu.Unlock()
+	q.next.ServeHTTP(w, r)
+}
+
+// Clear removes the recorded requests.
+func (q *Requests) Clear() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.all = nil
+}
+
+// Find returns the recorded requests that match a regular expression, each as "METHOD PATH".
+func (q *Requests) Find(pattern string) []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	matches := regexp.MustCompile(pattern).MatchString
+	return slices.DeleteFunc(slices.Clone(q.all), func(one string) bool { return !matches(one) })
+}
+
+// Writes matches the requests of Requests.Find that may change a registry.
+const Writes = "^(POST|PUT|PATCH|DELETE) "
