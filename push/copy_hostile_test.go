@@ -212,9 +212,7 @@ func TestCopyReadsAgain(t *testing.T) {
 	src := remotetest.Embedded(t)
 	s := newShelf(t, remotetest.Serve(t, src))
 	s.fill(true)
-	from := parse(t, remotetest.Serve(t, remotetest.Faults(src, 1, func(r *http.Request) bool {
-		return strings.HasSuffix(r.URL.Path, "/blobs/"+digestOf(layer))
-	}, changed(src, flip))))
+	from := parse(t, remotetest.Serve(t, remotetest.Faults(src, 1, "/blobs/"+digestOf(layer)+"$", changed(src, flip))))
 	to := parse(t, remotetest.Serve(t, remotetest.Embedded(t)))
 	e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, copyOptions())))
 	s.check(to.Context(), nil)
@@ -222,19 +220,11 @@ func TestCopyReadsAgain(t *testing.T) {
 
 // An error of a registry that refuses writes states the progress of the copy.
 func TestCopyToWhatRefuses(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		match  func(*http.Request) bool
-		err    string
-	}{
-		"Blobs": {"the registry refuses blobs", remotetest.Method(http.MethodPost), "denied access"},
-		"Manifest": {"the registry refuses manifests", func(r *http.Request) bool {
-			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/")
-		}, "denied access"},
-		"Attached": {"the registry refuses signatures", func(r *http.Request) bool { return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".sig") }, `.sig": `},
-		"Tag": {"the registry refuses the tag", func(r *http.Request) bool {
-			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/v1.0.0")
-		}, "8 of 8 blobs are in the registry"},
+	cases := map[string]struct{ reason, match, err string }{
+		"Blobs":    {"the registry refuses blobs", "^POST ", "denied access"},
+		"Manifest": {"the registry refuses manifests", "^PUT .*/manifests/", "denied access"},
+		"Attached": {"the registry refuses signatures", `^PUT .*\.sig$`, `.sig": `},
+		"Tag":      {"the registry refuses the tag", "^PUT .*/v1.0.0$", "8 of 8 blobs are in the registry"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

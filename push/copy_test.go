@@ -139,17 +139,12 @@ func TestCopyResumes(t *testing.T) {
 				"schemaVersion": 2, "mediaType": types.OCIManifestSchema1,
 				"config": s.blob(string(types.OCIConfigJSON), "{}"), "layers": []object{s.blob(string(types.OCILayer), content)},
 			})
-			var ranges []string
-			from := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/blobs/"+digestOf(content)) {
-					ranges = append(ranges, r.Header.Get("Range"))
-				}
-				tc.src(inner).ServeHTTP(w, r)
-			})))
+			requests := remotetest.Record(tc.src(inner))
+			from := parse(t, remotetest.Serve(t, requests))
 			to := parse(t, remotetest.Serve(t, tc.dst(remotetest.Embedded(t))))
 			e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, copyOptions())))
 			s.check(to.Context(), nil)
-			e2e.Equal(t, tc.reason+": the requests for the blob have the ranges", tc.want, ranges)
+			e2e.Equal(t, tc.reason+": the requests for the blob have the ranges", tc.want, requests.Ranges("^GET .*/blobs/"+digestOf(content)))
 		})
 	}
 }
@@ -185,7 +180,7 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 // cutUp stores only the first n bytes of the first PATCH.
 func cutUp(n int64) func(http.Handler) http.Handler {
 	return func(h http.Handler) http.Handler {
-		return remotetest.Faults(h, 1, remotetest.Method(http.MethodPatch), func(w http.ResponseWriter, r *http.Request) {
+		return remotetest.Faults(h, 1, "^PATCH ", func(w http.ResponseWriter, r *http.Request) {
 			part := r.Clone(r.Context())
 			part.Body = io.NopCloser(io.LimitReader(r.Body, n))
 			h.ServeHTTP(discardWriter{http.Header{}}, part)

@@ -3,7 +3,6 @@ package push_test
 import (
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -61,10 +60,7 @@ func TestTagsOfAnotherRepository(t *testing.T) {
 
 // If a push fails, the error states for each tag whether it points to the new package.
 func TestState(t *testing.T) {
-	isLatest := func(r *http.Request) bool {
-		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/latest")
-	}
-	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), math.MaxInt, isLatest, remotetest.Status(http.StatusForbidden)))
+	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, "^PUT .*/latest$", remotetest.Status(http.StatusForbidden)))
 	refs := tagged(t, host, "v1.0.0", "latest")
 	_, err := push.Artifact(t.Context(), refs[0], single(t), push.Options{Tags: refs[1:]})
 	const want = `; all blobs are in the registry, tag "v1.0.0" is at the new package, tag "latest" was not changed`
@@ -239,7 +235,7 @@ func TestProgressEnds(t *testing.T) {
 	e2e.NoError(t, err)
 	e2e.NoError(t, e2e.Err(a.RawManifest()))
 	g.closed.Store(true)
-	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 1, remotetest.Method(http.MethodPatch), g.refuse))
+	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 1, "^PATCH ", g.refuse))
 	var ended atomic.Bool
 	_, err = push.Artifact(t.Context(), parse(t, host), a, push.Options{Progress: func(text string, done, _ int64) {
 		if ended.Load() {

@@ -25,13 +25,8 @@ import (
 func TestImageErrors(t *testing.T) {
 	img := imageFor(t, "linux/amd64")
 	layers := e2e.Must(img.Layers())(t)
-	layer := digestOf(t, layers[1]).String()
-	ofLayer := func(r *http.Request) bool {
-		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/blobs/"+layer)
-	}
-	ofManifest := func(r *http.Request) bool {
-		return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/manifests/")
-	}
+	ofLayer := "^GET .*/blobs/" + digestOf(t, layers[1]).String()
+	const ofManifest = "^GET .*/manifests/"
 	longer := func(inner http.Handler) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			inner.ServeHTTP(noLength{w}, r)
@@ -40,7 +35,7 @@ func TestImageErrors(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		match  func(*http.Request) bool
+		match  string
 		n      int
 		fault  func(inner http.Handler) http.HandlerFunc
 		err    string
@@ -87,9 +82,13 @@ func (n noLength) WriteHeader(code int) {
 func TestFailedPullKeepsTheOld(t *testing.T) {
 	inner := remotetest.Handler()
 	var broken atomic.Bool
-	tag := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 99, func(r *http.Request) bool {
-		return broken.Load() && strings.Contains(r.URL.Path, "/blobs/")
-	}, remotetest.Status(404))))
+	tag := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 99, "/blobs/", func(w http.ResponseWriter, r *http.Request) {
+		if broken.Load() {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})))
 	old := imageFor(t, "linux/amd64")
 	e2e.NoError(t, ggcr.Write(tag, old))
 	s := openStore(t, t.TempDir())
@@ -170,18 +169,12 @@ func TestDamagedLayer(t *testing.T) {
 func TestResume(t *testing.T) {
 	inner := remotetest.Handler()
 	img := imageFor(t, "linux/amd64")
-	layer := digestOf(t, e2e.Must(img.Layers())(t)[0]).String()
-	var asked []string
-	tag := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 1, func(r *http.Request) bool {
-		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/blobs/"+layer) {
-			return false
-		}
-		asked = append(asked, r.Header.Get("Range"))
-		return true
-	}, cut(inner))))
+	ofLayer := "^GET .*/blobs/" + digestOf(t, e2e.Must(img.Layers())(t)[0]).String()
+	requests := remotetest.Record(remotetest.Faults(inner, 1, ofLayer, cut(inner)))
+	tag := parse(t, remotetest.Serve(t, requests))
 	e2e.NoError(t, ggcr.Write(tag, img))
 	same(t, e2e.Must(openStore(t, t.TempDir()).Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t), img)
-	if len(asked) != 2 || asked[0] != "" || !strings.HasPrefix(asked[1], "bytes=") {
+	if asked := requests.Ranges(ofLayer); len(asked) != 2 || asked[0] != "" || !strings.HasPrefix(asked[1], "bytes=") {
 		t.Errorf("the layer was requested with ranges %q, want none and then the rest", asked)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -97,8 +96,9 @@ func TestHostile(t *testing.T) {
 			if testing.Short() && (name == "Together" || name == "Layers" || name == "LargeItself") {
 				t.Skip("it decodes megabytes of JSON")
 			}
-			isBig := func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/blobs/"+bigDigest) }
-			requests := remotetest.Record(remotetest.Faults(remotetest.Handler(), math.MaxInt, isBig, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, big.text) }))
+			requests := remotetest.Record(remotetest.Faults(remotetest.Handler(), 99, "/blobs/"+bigDigest, func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, big.text)
+			}))
 			ref := parse(t, remotetest.Serve(t, requests))
 			for _, m := range tc.manifests {
 				e2e.NoError(t, ggcr.Put(ref.Digest(m.digest()), m))

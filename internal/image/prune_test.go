@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -301,14 +300,8 @@ func TestKilledPull(t *testing.T) {
 	layers := e2e.Must(img.Layers())(t)
 	stalled := digestOf(t, layers[0])
 	killed := make(chan struct{})
-	var ranges atomic.Value
-	tag := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 1, func(r *http.Request) bool {
-		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, stalled.Hex) {
-			return false
-		}
-		ranges.Store(r.Header.Get("Range"))
-		return true
-	}, func(w http.ResponseWriter, r *http.Request) {
+	layer := "^GET .*" + stalled.Hex
+	requests := remotetest.Record(remotetest.Faults(inner, 1, layer, func(w http.ResponseWriter, r *http.Request) {
 		data, err := layers[0].Compressed()
 		if err != nil {
 			panic(err)
@@ -316,7 +309,8 @@ func TestKilledPull(t *testing.T) {
 		_, _ = io.CopyN(w, data, 1000)
 		_ = http.NewResponseController(w).Flush()
 		<-killed
-	})))
+	}))
+	tag := parse(t, remotetest.Serve(t, requests))
 	e2e.NoError(t, ggcr.Write(tag, img))
 	dir := t.TempDir()
 	p := start(t, dir, tag)
@@ -330,8 +324,8 @@ func TestKilledPull(t *testing.T) {
 		t.Errorf("offline: got %v", err)
 	}
 	same(t, e2e.Must(s.Image(t.Context(), on(tag, "linux/amd64", t), quick()))(t), img)
-	if r, _ := ranges.Load().(string); !strings.HasPrefix(r, "bytes=") {
-		t.Errorf("the layer was requested with range %q, want the missing bytes", r)
+	if got := requests.Ranges(layer); !strings.HasPrefix(got[len(got)-1], "bytes=") {
+		t.Errorf("the layer was requested with ranges %q, want the missing bytes last", got)
 	}
 	e2e.NoError(t, s.Close())
 	e2e.Equal(t, "the blobs of the image are kept", 0, prune(t, s, time.Time{}, false).Blobs)

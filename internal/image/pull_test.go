@@ -107,15 +107,10 @@ func TestArtifactStays(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	file := packages(t)["Index"]
-	blob := func(r *http.Request) bool {
-		return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/")
-	}
-	manifest := func(r *http.Request) bool {
-		return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/manifests/sha256:")
-	}
+	const blob, manifest = "^GET .*/blobs/", "^GET .*/manifests/sha256:"
 	cases := map[string]struct {
 		reason string
-		match  func(*http.Request) bool
+		match  string
 		fault  func(inner http.Handler) http.HandlerFunc
 		err    string
 	}{

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,47 +48,33 @@ func push(t *testing.T, c *remote.Client, host string) (name.Tag, error) {
 	return ref, c.Explain(ref, err)
 }
 
-func count(h http.Handler, match func(*http.Request) bool) (http.Handler, *atomic.Int64) {
-	var n atomic.Int64
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if match(r) {
-			n.Add(1)
-		}
-		h.ServeHTTP(w, r)
-	}), &n
-}
-
 func TestRetry(t *testing.T) {
-	manifest := func(r *http.Request) bool {
-		return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/")
-	}
+	const manifest = "^PUT .*/manifests/"
 	cases := map[string]struct {
 		reason string
 		n      int
-		match  func(*http.Request) bool
+		match  string
 		fault  http.HandlerFunc
 		err    string
-		seen   int64
+		seen   int
 	}{
-		"GetTwice":       {"a request to an overloaded registry is sent up to three times", 2, remotetest.Method(http.MethodGet), remotetest.Status(503), "", 3},
-		"GetAlways":      {"a request to an overloaded registry is sent at most three times", 99, remotetest.Method(http.MethodGet), remotetest.Status(503), "answered 503 Service Unavailable", 3},
-		"TooMany":        {"status 429 is retried", 2, remotetest.Method(http.MethodGet), remotetest.Status(429), "", 3},
-		"Timeout":        {"status 408 is retried", 2, remotetest.Method(http.MethodGet), remotetest.Status(408), "", 3},
-		"Forbidden":      {"a refused request is not retried", 99, remotetest.Method(http.MethodGet), remotetest.Status(403), "denied access", 1},
-		"GetReset":       {"a request is retried after a broken connection", 2, remotetest.Method(http.MethodGet), remotetest.Reset, "", 3},
-		"GetResetAlways": {"a request is sent at most three times over broken connections", 99, remotetest.Method(http.MethodGet), remotetest.Reset, "registry", 3},
+		"GetTwice":       {"a request to an overloaded registry is sent up to three times", 2, "^GET ", remotetest.Status(503), "", 3},
+		"GetAlways":      {"a request to an overloaded registry is sent at most three times", 99, "^GET ", remotetest.Status(503), "answered 503 Service Unavailable", 3},
+		"TooMany":        {"status 429 is retried", 2, "^GET ", remotetest.Status(429), "", 3},
+		"Timeout":        {"status 408 is retried", 2, "^GET ", remotetest.Status(408), "", 3},
+		"Forbidden":      {"a refused request is not retried", 99, "^GET ", remotetest.Status(403), "denied access", 1},
+		"GetReset":       {"a request is retried after a broken connection", 2, "^GET ", remotetest.Reset, "", 3},
+		"GetResetAlways": {"a request is sent at most three times over broken connections", 99, "^GET ", remotetest.Reset, "registry", 3},
 		"ManifestReset":  {"a manifest is sent again after an error", 2, manifest, remotetest.Reset, "", 3},
 		"ManifestAlways": {"a manifest is sent at most three times", 99, manifest, remotetest.Status(500), "answered 500", 3},
 		"ManifestBroken": {"a manifest is sent at most three times over broken connections", 99, manifest, remotetest.Reset, "registry", 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			h, seen := count(remotetest.Faults(remotetest.Handler(), tc.n, tc.match, tc.fault), tc.match)
-			_, err := push(t, fast(remote.Options{}), remotetest.Serve(t, h))
+			requests := remotetest.Record(remotetest.Faults(remotetest.Handler(), tc.n, tc.match, tc.fault))
+			_, err := push(t, fast(remote.Options{}), remotetest.Serve(t, requests))
 			checkError(t, tc.reason, err, tc.err, "")
-			if tc.seen >= 0 && seen.Load() != tc.seen {
-				t.Errorf("%s: %d requests, want %d", tc.reason, seen.Load(), tc.seen)
-			}
+			e2e.Equal(t, tc.reason+": requests", tc.seen, len(requests.Find(tc.match)))
 		})
 	}
 }
@@ -229,7 +214,7 @@ func TestCredentials(t *testing.T) {
 
 // A missing permission and wrong credentials have different errors.
 func TestForbidden(t *testing.T) {
-	forbid := remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost), remotetest.Status(http.StatusForbidden))
+	forbid := remotetest.Faults(remotetest.Handler(), 99, "^POST ", remotetest.Status(http.StatusForbidden))
 	for want, login := range map[string]auth{
 		" denied access with the credentials of ~/config.json": {"username": user, "password": password},
 		" denied access without credentials":                   nil,

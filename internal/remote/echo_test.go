@@ -133,7 +133,7 @@ func (s *recorder) record(e progress.Event) {
 
 // A pause of seconds is reported with the error before it.
 func TestPausesAreReported(t *testing.T) {
-	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 1, remotetest.Method(http.MethodPost), func(w http.ResponseWriter, _ *http.Request) {
+	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 1, "^POST ", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))

@@ -61,7 +61,7 @@ func TestExplainServers(t *testing.T) {
 		"ReadOnly": {
 			reason: "the error contains the registry's message",
 			host: func(t *testing.T) string {
-				return remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost),
+				return remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, "^POST ",
 					func(w http.ResponseWriter, _ *http.Request) {
 						w.WriteHeader(http.StatusMethodNotAllowed)
 						_, _ = io.WriteString(w, `{"errors":[{"code":"UNSUPPORTED","message":"read only"}]}`)

@@ -162,7 +162,7 @@ func TestManifest(t *testing.T) {
 // flaky returns a handler that passes the first n requests to fault and later
 // ones to then. It does not count requests of the login.
 func flaky(n int, fault, then http.HandlerFunc) http.HandlerFunc {
-	return remotetest.Faults(then, n, func(r *http.Request) bool { return r.URL.Path != "/v2/" }, fault).ServeHTTP
+	return remotetest.Faults(then, n, " /v2/.", fault).ServeHTTP
 }
 
 func cutShort(raw []byte) http.HandlerFunc {

@@ -90,12 +90,6 @@ func cut(h http.Handler, n int64) http.HandlerFunc {
 	}
 }
 
-func both(a, b func(*http.Request) bool) func(*http.Request) bool {
-	return func(r *http.Request) bool { return a(r) && b(r) }
-}
-
-func onBlobs(r *http.Request) bool { return strings.Contains(r.URL.Path, "/blobs/") }
-
 func answerRange(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", r.URL.Path)
@@ -105,15 +99,15 @@ func answerRange(text string) http.HandlerFunc {
 }
 
 func TestUpload(t *testing.T) {
-	patch, put, post := remotetest.Method(http.MethodPatch), both(remotetest.Method(http.MethodPut), onBlobs), remotetest.Method(http.MethodPost)
-	head, get := both(remotetest.Method(http.MethodHead), onBlobs), both(remotetest.Method(http.MethodGet), onBlobs)
+	const patch, put, post = "^PATCH ", "^PUT .*/blobs/", "^POST "
+	const head, get = "^HEAD .*/blobs/", "^GET .*/blobs/"
 	type faults = func(s http.Handler) http.Handler
-	one := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
+	one := func(n int, match string, fault http.HandlerFunc) faults {
 		return func(s http.Handler) http.Handler { return remotetest.Faults(s, n, match, fault) }
 	}
 	// broken breaks the connection of the first PATCH request after 3 MiB, and
 	// passes the first n requests that match to fault.
-	broken := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
+	broken := func(n int, match string, fault http.HandlerFunc) faults {
 		return func(s http.Handler) http.Handler {
 			return remotetest.Faults(remotetest.Faults(s, 1, patch, cut(s, 3<<20)), n, match, fault)
 		}
@@ -124,7 +118,7 @@ func TestUpload(t *testing.T) {
 		faults faults
 		// patches is the expected number of PATCH requests; -1 means any number.
 		// posts is the expected number of POST requests.
-		patches, posts int64
+		patches, posts int
 		again          bool
 		err            string
 	}{
@@ -164,13 +158,13 @@ func TestUpload(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			stored := remotetest.Embedded(t)
-			h, patches := count(tc.faults(stored), patch)
-			h, posts := count(h, post)
-			host := remotetest.Serve(t, h)
+			requests := remotetest.Record(tc.faults(stored))
+			host := remotetest.Serve(t, requests)
 			up, err := upload(t, fast(remote.Options{}), host, blobOf(t, tc.data))
 			checkError(t, tc.reason, err, tc.err, "")
-			if tc.patches >= 0 && patches.Load() != tc.patches || posts.Load() != tc.posts {
-				t.Errorf("%s: %d streams in %d sessions, want %d in %d", tc.reason, patches.Load(), posts.Load(), tc.patches, tc.posts)
+			patches, posts := len(requests.Find(patch)), len(requests.Find(post))
+			if tc.patches >= 0 && patches != tc.patches || posts != tc.posts {
+				t.Errorf("%s: %d streams in %d sessions, want %d in %d", tc.reason, patches, posts, tc.patches, tc.posts)
 			}
 			if err != nil {
 				return
@@ -186,7 +180,7 @@ func TestUpload(t *testing.T) {
 // Blob.Progress reports each byte once, even if it is sent again.
 func TestUploadProgress(t *testing.T) {
 	s := remotetest.Embedded(t)
-	host := remotetest.Serve(t, remotetest.Faults(s, 1, remotetest.Method(http.MethodPatch), remotetest.Reset))
+	host := remotetest.Serve(t, remotetest.Faults(s, 1, "^PATCH ", remotetest.Reset))
 	b := blobOf(t, large)
 	var told atomic.Int64
 	b.Progress = func(n int64) { told.Add(n) }
@@ -199,15 +193,15 @@ func TestUploadProgress(t *testing.T) {
 // the registry.
 func TestUploadLocalError(t *testing.T) {
 	for _, data := range [][]byte{tiny, large} {
-		h, requests := count(remotetest.Embedded(t), remotetest.Method(http.MethodPost))
-		host := remotetest.Serve(t, h)
+		requests := remotetest.Record(remotetest.Embedded(t))
+		host := remotetest.Serve(t, requests)
 		b := blobOf(t, data)
 		broken := errors.New("the disk is gone")
 		b.Open = func() (io.ReadCloser, error) {
 			return io.NopCloser(io.MultiReader(bytes.NewReader(data[:len(data)/2]), unreadable{broken})), nil
 		}
-		if _, err := upload(t, fast(remote.Options{}), host, b); !errors.Is(err, broken) || requests.Load() != 1 {
-			t.Errorf("got %v after %d requests", err, requests.Load())
+		if _, err := upload(t, fast(remote.Options{}), host, b); !errors.Is(err, broken) || len(requests.Find("^POST ")) != 1 {
+			t.Errorf("got %v after the requests %q", err, requests.Find(""))
 		}
 	}
 }
@@ -335,7 +329,7 @@ func TestPauses(t *testing.T) {
 				w.Header().Set("Retry-After", tc.retryAfter)
 				w.WriteHeader(http.StatusTooManyRequests)
 			}
-			host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost), busy))
+			host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, "^POST ", busy))
 			if _, err := upload(t, c, host, blobOf(t, tiny)); err == nil {
 				t.Fatal("the upload succeeded")
 			}
@@ -356,7 +350,7 @@ func TestPauses(t *testing.T) {
 func TestIdle(t *testing.T) {
 	for method, data := range map[string][]byte{http.MethodPatch: noise(64 << 20), http.MethodPost: tiny, http.MethodGet: tiny} {
 		given := make(chan struct{})
-		host := remotetest.Serve(t, remotetest.Faults(remotetest.Embedded(t), 99, remotetest.Method(method), func(http.ResponseWriter, *http.Request) {
+		host := remotetest.Serve(t, remotetest.Faults(remotetest.Embedded(t), 99, "^"+method, func(http.ResponseWriter, *http.Request) {
 			<-given
 		}))
 		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 500 * time.Millisecond})

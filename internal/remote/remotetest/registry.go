@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,12 +69,13 @@ func BasicAuth(h http.Handler, user, password string) http.Handler {
 	})
 }
 
-// Faults returns a handler that passes the first n requests for which match returns true to
-// fault, and all other requests to h.
-func Faults(h http.Handler, n int, match func(*http.Request) bool, fault http.HandlerFunc) http.Handler {
+// Faults returns a handler that passes the first n requests whose "METHOD PATH" matches a regular
+// expression to fault, and all other requests to h.
+func Faults(h http.Handler, n int, pattern string, fault http.HandlerFunc) http.Handler {
+	matches := regexp.MustCompile(pattern).MatchString
 	var seen atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if match(r) && seen.Add(1) <= int64(n) {
+		if matches(r.Method+" "+r.URL.Path) && seen.Add(1) <= int64(n) {
 			fault(w, r)
 			return
 		}
@@ -101,17 +101,14 @@ func Reset(w http.ResponseWriter, r *http.Request) {
 	_ = conn.Close()
 }
 
-// Method returns a function that matches requests of this HTTP method.
-func Method(method string) func(*http.Request) bool {
-	return func(r *http.Request) bool { return r.Method == method }
-}
-
 // Requests is a handler that records the requests that it passes on.
 type Requests struct {
 	next http.Handler
 	mu   sync.Mutex
-	all  []string
+	all  []request
 }
+
+type request struct{ line, ranges string }
 
 // Record returns a handler that records requests and passes them to h.
 func Record(h http.Handler) *Requests { return &Requests{next: h} }
@@ -119,7 +116,7 @@ func Record(h http.Handler) *Requests { return &Requests{next: h} }
 // ServeHTTP implements http.Handler.
 func (q *Requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.mu.Lock()
-	q.all = append(q.all, r.Method+" "+r.URL.Path)
+	q.all = append(q.all, request{r.Method + " " + r.URL.Path, r.Header.Get("Range")})
 	q.mu.Unlock()
 	q.next.ServeHTTP(w, r)
 }
@@ -133,10 +130,24 @@ func (q *Requests) Clear() {
 
 // Find returns the recorded requests that match a regular expression, each as "METHOD PATH".
 func (q *Requests) Find(pattern string) []string {
+	return q.collect(pattern, func(r request) string { return r.line })
+}
+
+// Ranges returns the header Range of the requests of Find.
+func (q *Requests) Ranges(pattern string) []string {
+	return q.collect(pattern, func(r request) string { return r.ranges })
+}
+
+func (q *Requests) collect(pattern string, part func(request) string) (found []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	matches := regexp.MustCompile(pattern).MatchString
-	return slices.DeleteFunc(slices.Clone(q.all), func(one string) bool { return !matches(one) })
+	for _, r := range q.all {
+		if matches(r.line) {
+			found = append(found, part(r))
+		}
+	}
+	return found
 }
 
 // Writes matches the requests of Requests.Find that may change a registry.
