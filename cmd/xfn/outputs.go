@@ -18,8 +18,8 @@ import (
 // checkOutputs returns an error if a flag names a file to write that is an input: an argument, or an
 // existing YAML file. Flags of such files have the tag "writes", whose value is an example of a file
 // name. If the example is a YAML file, the flag may replace a YAML file. The output of a conversion
-// may replace its input. An example that ends in / is a folder, and xpkg.CheckOutput checks the files
-// of images. No file is named -, which means standard output for flags with the tag "stdout".
+// may replace its input. An example that ends in / is a folder. No file is named -, which means
+// standard output for flags with the tag "stdout". xpkg.CheckOutput checks the files of packages.
 func checkOutputs(kctx *kong.Context) error {
 	for _, p := range kctx.Path {
 		if p.Flag == nil || !p.Flag.Tag.Has("writes") {
@@ -46,7 +46,7 @@ func checkOutputs(kctx *kong.Context) error {
 // inputAt says why the file at a path is an input, or returns "". example is the value of the tag.
 func inputAt(kctx *kong.Context, path, example string) string {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || strings.HasSuffix(example, "/") || slices.Contains([]string{".tar", ".xpkg"}, filepath.Ext(example)) {
+	if err != nil || !info.Mode().IsRegular() || strings.HasSuffix(example, "/") {
 		return ""
 	}
 	target, _ := filepath.EvalSymlinks(path) // The output replaces the target of a link.

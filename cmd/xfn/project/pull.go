@@ -24,7 +24,7 @@ import (
 type PullCmd struct {
 	Configuration string `arg:"" placeholder:"REF" help:"The Configuration: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 
-	PackageFile string `writes:"shop.xpkg" short:"o" placeholder:"FILE" help:"File to write. Default: the last part of the repository with .xpkg, in the current directory."`
+	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: the last part of the repository with .xpkg, in the current directory."`
 
 	flags.Patience
 	flags.Registries

@@ -23,7 +23,7 @@ import (
 // BuildCmd builds a package file.
 type BuildCmd struct {
 	PackageRoot string `once:"" short:"f" empty:"" default:"." placeholder:"DIR" surplus:"name the directory of crossplane.yaml with -f" help:"Directory with crossplane.yaml and the other files of the package. Default: the current one."`
-	PackageFile string `writes:"hello.xpkg" short:"o" empty:"" placeholder:"FILE" meant:"name" help:"File to write. Default: a name from the package's name and digest, in the package root."`
+	PackageFile string `short:"o" empty:"" placeholder:"FILE" meant:"name" help:"File to write. Default: a name from the package's name and digest, in the package root."`
 
 	SBOM       string `writes:"sbom.json" name:"sbom" more:"" xor:"sbom" placeholder:"FILE" help:"Also write a software bill of materials: SPDX 2.3 in JSON. It lists the dependencies of the function, and the Debian packages in its image."`
 	Provenance string `writes:"provenance.json" more:"" xor:"provenance" placeholder:"FILE" help:"Also write how the package was built: an in-toto statement with SLSA provenance 1.0. It has the flags that select the runtime image, and the dependencies by digest."`

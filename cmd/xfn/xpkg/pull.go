@@ -14,7 +14,7 @@ import (
 type PullCmd struct {
 	Package string `arg:"" help:"What to pull: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 
-	PackageFile string `writes:"hello.xpkg" short:"o" placeholder:"FILE" help:"File to write. Default: the last part of the repository with .xpkg, in the current directory."`
+	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: the last part of the repository with .xpkg, in the current directory."`
 
 	flags.Patience
 	registryFlags
