@@ -31,7 +31,7 @@ const (
 // Ahead returns a reader of the content of r. A goroutine reads r in advance, so callers
 // must not use r until they have called stop and it has returned.
 func Ahead(r io.Reader) (content io.Reader, stop func()) {
-	a := &ahead{filled: make(chan []byte), free: make(chan []byte, aheadBlocks), stopped: make(chan struct{})}
+	a := &ahead{filled: make(chan []byte, aheadBlocks), free: make(chan []byte, aheadBlocks), stopped: make(chan struct{})}
 	for range aheadBlocks {
 		a.free <- make([]byte, aheadBlock)
 	}
@@ -65,11 +65,7 @@ func (a *ahead) fill(r io.Reader) {
 				read, a.err = r.Read(block[n:])
 				n += read
 			}
-			select {
-			case <-a.stopped:
-				return
-			case a.filled <- block[:n]:
-			}
+			a.filled <- block[:n]
 		}
 	}
 }
