@@ -88,14 +88,10 @@ func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p term
 		return fromDaemon(ctx, term, p, c.Package)
 	default:
 		ref, err := c.reference(c.Package)
-		switch {
-		case err == nil:
-		case isFile(c.Package):
-			if missing := checkFile(c.Package); missing != nil {
-				return nil, missing
-			}
-			return nil, hint.Wrap(fmt.Errorf("expected a reference, got the file %q", c.Package), "add --from-xpkg to read the file of a package")
-		default:
+		if err != nil && isFile(c.Package) {
+			err = cmp.Or(checkFile(c.Package), hint.Wrap(fmt.Errorf("expected a reference, got the file %q", c.Package), "add --from-xpkg to read the file of a package"))
+		}
+		if err != nil {
 			return nil, err
 		}
 		return c.fetch(ctx, p, c.Package, ref)

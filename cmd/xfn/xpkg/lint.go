@@ -121,18 +121,16 @@ func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.
 		report.Meta, report.Objects, report.Problems = pkg.Meta, len(pkg.Objects), pkg.Warnings
 		return report, nil
 	}
-	if errors.As(err, &report.Problems) {
-		if err := projectRoot(c.Package, "check it with xfn project lint"); err != nil {
-			return report, err
-		}
+	if !errors.As(err, &report.Problems) {
+		return report, err
 	}
-	if dir := nestedRoot(c.Package); dir != "" && errors.As(err, &report.Problems) {
+	if err := projectRoot(c.Package, "check it with xfn project lint"); err != nil {
+		return report, err
+	}
+	if dir := nestedRoot(c.Package); dir != "" {
 		return report, notRoot(c.Package, fmt.Sprintf("%s has a %s: run xfn xpkg lint %[1]s", dir, metaFile))
 	}
-	if errors.As(err, &report.Problems) {
-		_, err = xpkg.All.Judge(append(report.Problems, pkg.Warnings...))
-	}
-	if errors.As(err, &report.Problems) {
+	if _, err = xpkg.All.Judge(append(report.Problems, pkg.Warnings...)); errors.As(err, &report.Problems) {
 		err = nil
 	}
 	return report, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -239,15 +240,9 @@ func fit(widths []int, line int) {
 
 // wrapped prints a sentence and breaks it into lines.
 func (p *page) wrapped(text string) {
-	line := " "
-	for word := range strings.FieldsSeq(plainLine(text)) {
-		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > p.width {
-			p.line("%s", line)
-			line = " "
-		}
-		line += " " + word
+	for _, line := range report.Wrap(oneLine(terminal.Printable(text)), p.width-gap) {
+		p.line("%*s%s", gap, "", line)
 	}
-	p.line("%s", line)
 }
 
 // plainLine returns text without line breaks, tabs and control characters.

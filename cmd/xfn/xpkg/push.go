@@ -97,8 +97,6 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	if err != nil {
 		return err
 	}
-	var files closers
-	defer func() { _ = files.Close() }() // An error of closing files that were only read does not matter.
 	targets := make([]xpkg.Target, len(paths))
 	for i, path := range paths {
 		if err := checkFile(path); err != nil {
@@ -108,7 +106,7 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 		if err != nil {
 			return explainYAML(path, err)
 		}
-		files = append(files, f)
+		defer func() { _ = f.Close() }() // An error of closing a file that was only read does not matter.
 		targets[i] = xpkg.Target{Path: path, Artifact: f.Artifact}
 		opts.Prove = opts.Prove || f.Unproven
 	}
