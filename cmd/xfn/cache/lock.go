@@ -185,11 +185,8 @@ func (c *LockCmd) name(path string) string {
 		return path
 	}
 	from, err := filepath.Abs(filepath.Dir(c.LockFile))
-	if err != nil {
-		return filepath.ToSlash(path)
-	}
-	to, err := filepath.Abs(path)
-	if err != nil {
+	to, toErr := filepath.Abs(path)
+	if err != nil || toErr != nil {
 		return filepath.ToSlash(path)
 	}
 	if rel, err := filepath.Rel(from, to); err == nil {

@@ -165,21 +165,18 @@ func profilesPage() string {
 	}
 	table(b, rows, "profile", "Crossplane", "what it imitates")
 	b.WriteString("[Fidelity](../explanation/fidelity.md) explains how each profile is tested.\n\n" + differences)
-	rows = nil
+	var effective, accepted [][]string
 	for _, f := range composition.AllFeatures() {
+		row := []string{"`" + f.Name + "`", span(f.Since, f.Last), span(f.Since, f.Until)}
 		if f.Effect != "" {
-			rows = append(rows, []string{"`" + f.Name + "`", span(f.Since, f.Last), span(f.Since, f.Until), f.Effect})
+			effective = append(effective, append(row, f.Effect))
+		} else {
+			accepted = append(accepted, row)
 		}
 	}
-	table(b, rows, "feature", "switch", "flag", "how it changes a render")
-	rows = nil
-	for _, f := range composition.AllFeatures() {
-		if f.Effect == "" {
-			rows = append(rows, []string{"`" + f.Name + "`", span(f.Since, f.Last), span(f.Since, f.Until)})
-		}
-	}
+	table(b, effective, "feature", "switch", "flag", "how it changes a render")
 	b.WriteString("These are accepted with a warning, because they do not change what is composed:\n\n")
-	table(b, rows, "feature", "switch", "flag")
+	table(b, accepted, "feature", "switch", "flag")
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

@@ -60,16 +60,13 @@ func (c Cache) Path() (string, error) {
 // opened.
 func (c Cache) OpenExisting() *image.Store {
 	dir, err := c.Path()
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
 	if err != nil {
 		return nil
 	}
-	if _, err := os.Stat(dir); err != nil {
-		return nil
-	}
-	store, err := image.Open(dir)
-	if err != nil {
-		return nil
-	}
+	store, _ := image.Open(dir)
 	return store
 }
 
