@@ -225,13 +225,9 @@ func misspelled(b builtin.Builtin, input []byte, fatal string) (none schema.Faul
 
 // inputOf returns the index of a step and its input in JSON, or nil.
 func inputOf(e composition.Entry, step string) (int, []byte) {
-	for i, s := range e.Spec.Pipeline {
-		switch {
-		case s.Step == step && s.Input != nil:
-			return i, s.Input.Raw
-		case s.Step == step:
-			return i, nil
-		}
+	i := slices.IndexFunc(e.Spec.Pipeline, func(s apiextv1.PipelineStep) bool { return s.Step == step })
+	if i < 0 || e.Spec.Pipeline[i].Input == nil {
+		return max(i, 0), nil
 	}
-	return 0, nil
+	return i, e.Spec.Pipeline[i].Input.Raw
 }

@@ -305,9 +305,7 @@ func (s *Session) standIn(d lock.Dependency) (string, bool) {
 		b, ok = s.config.Builtins.Forced(d.Package)
 	}
 	switch {
-	case runtime != Auto && runtime != Builtin:
-		return "", false
-	case !ok || s.config.Crosscheck || lock.IsDigest(d.Version):
+	case runtime != Auto && runtime != Builtin, !ok || s.config.Crosscheck || lock.IsDigest(d.Version):
 		return "", false
 	case d.Version == "":
 		return d.Package, true

@@ -358,11 +358,7 @@ func (s *Session) Close(ctx context.Context) error {
 	clear(s.running)
 	s.mu.Unlock()
 	errs := make([]error, len(entries))
-	var wg sync.WaitGroup
-	for i, e := range entries {
-		wg.Go(func() { errs[i] = e.stop(ctx) })
-	}
-	wg.Wait()
+	proc.Each(len(entries), len(entries), func(i int) { errs[i] = entries[i].stop(ctx) })
 	return errors.Join(errs...)
 }
 

@@ -107,12 +107,8 @@ func (s *sessions) close(ctx context.Context, allRan bool) error {
 func (s *sessions) stop(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var wg sync.WaitGroup
-	errs := make([]error, len(s.open))
-	for i, key := range manifest.Keys(s.open) {
-		wg.Go(func() { errs[i] = s.open[key].Close(ctx) })
-	}
-	wg.Wait()
+	keys, errs := manifest.Keys(s.open), make([]error, len(s.open))
+	proc.Each(len(keys), len(keys), func(i int) { errs[i] = s.open[keys[i]].Close(ctx) })
 	clear(s.open)
 	return errors.Join(errs...)
 }
