@@ -68,14 +68,12 @@ func desired(docs []map[string]any) []map[string]any {
 func (o Outcome) RenderError() string {
 	switch {
 	case o.composed() != nil || o.Status == Skipped:
-		return ""
 	case o.err != nil:
 		return o.err.Error()
 	case len(o.Failures) > 0:
 		return o.Failures[0].Text
-	default:
-		return ""
 	}
+	return ""
 }
 
 // Resources returns the resources that the case composed.

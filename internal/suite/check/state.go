@@ -30,10 +30,9 @@ func (r *run) only(names []string) {
 		allowed[kindAndName(obj)+r.subject.name(obj)] = true
 	}
 	for _, obj := range r.subject.Composed {
-		if allowed[kindAndName(obj)+r.subject.name(obj)] {
-			continue
+		if !allowed[kindAndName(obj)+r.subject.name(obj)] {
+			r.failResource([]string{"expect", "only"}, r.subject.name(obj), obj, fmt.Sprintf("this resource (%s) is unexpected", kindAndName(obj)))
 		}
-		r.failResource([]string{"expect", "only"}, r.subject.name(obj), obj, fmt.Sprintf("this resource (%s) is unexpected", kindAndName(obj)))
 	}
 }
 

@@ -2,7 +2,6 @@ package coverage
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -61,7 +60,8 @@ type cobertura struct {
 type element struct {
 	Name string `xml:"name,attr"`
 	rates
-	Classes []class `xml:"classes>class"`
+	Classes []class    `xml:"classes>class"`
+	counts  lineCounts `xml:"-"`
 }
 
 type class struct {
@@ -111,7 +111,6 @@ func WriteCobertura(w io.Writer, r Report) error {
 	}
 	doc := cobertura{Version: "xfn", Sources: []string{"."}}
 	packages := map[string]*element{}
-	perPackage := map[string]lineCounts{}
 	var all lineCounts
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		one := newClass(path, files[path])
@@ -119,15 +118,15 @@ func WriteCobertura(w io.Writer, r Report) error {
 		if packages[folder] == nil {
 			packages[folder] = &element{Name: folder}
 		}
-		packages[folder].Classes = append(packages[folder].Classes, one)
-		sum := perPackage[folder]
-		sum.add(one.counts)
-		perPackage[folder] = sum
+		p := packages[folder]
+		p.Classes = append(p.Classes, one)
+		p.counts.add(one.counts)
 		all.add(one.counts)
 	}
 	for _, folder := range slices.Sorted(maps.Keys(packages)) {
-		packages[folder].rates = perPackage[folder].rates()
-		doc.Packages = append(doc.Packages, *packages[folder])
+		p := packages[folder]
+		p.rates = p.counts.rates()
+		doc.Packages = append(doc.Packages, *p)
 	}
 	doc.rates = all.rates()
 	doc.LinesValid, doc.LinesCovered, doc.BranchesValid, doc.BranchesCovered = all.lines, all.hit, all.branches, all.taken
@@ -147,7 +146,7 @@ func newClass(path string, parts []Part) class {
 	for _, p := range parts {
 		byLine[p.Line] = append(byLine[p.Line], p)
 	}
-	for _, n := range slices.SortedFunc(maps.Keys(byLine), cmp.Compare) {
+	for _, n := range slices.Sorted(maps.Keys(byLine)) {
 		ran, of := count(byLine[n])
 		l := xmlLine{Number: n, Hits: ran}
 		c.counts.lines++
