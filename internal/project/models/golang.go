@@ -78,14 +78,13 @@ func goPath(d Definitions, name string) string {
 // kubernetesPath returns the folder of a type of Kubernetes itself, or "".
 func kubernetesPath(n typeName) string {
 	full := strings.Join(append(slices.Clone(n.group), n.version), ".")
-	for prefix, dir := range map[string]string{
-		"io.k8s.apimachinery.pkg.runtime":      "io/k8s/runtime/v1",
-		"io.k8s.apimachinery.pkg.util.intstr":  "io/k8s/util/v1",
-		"io.k8s.apimachinery.pkg.api.resource": "io/k8s/resource/v1",
-	} {
-		if full == prefix {
-			return dir
-		}
+	switch full {
+	case "io.k8s.apimachinery.pkg.runtime":
+		return "io/k8s/runtime/v1"
+	case "io.k8s.apimachinery.pkg.util.intstr":
+		return "io/k8s/util/v1"
+	case "io.k8s.apimachinery.pkg.api.resource":
+		return "io/k8s/resource/v1"
 	}
 	if version, ok := strings.CutPrefix(full, "io.k8s.api.rbac."); ok {
 		return "io/k8s/authorization/rbac/" + version
