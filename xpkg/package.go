@@ -70,7 +70,8 @@ type ReadOptions struct {
 	ExtensionsRoot string
 	// Ignore are patterns of files and directories to leave out, relative
 	// to the package or examples root. They have the syntax of
-	// filepath.Match, and "**" matches any number of directories.
+	// filepath.Match, and "**" matches any number of directories. A wildcard in
+	// the last part matches directories only if "/" follows.
 	Ignore []string
 	// Lint says which problems are errors.
 	Lint  Level

@@ -104,7 +104,7 @@ func (w *walker) walk(dir string, depth int) {
 		at := filepath.Join(w.root, path)
 		switch {
 		case slices.Contains(w.except, path):
-		case w.ignore.match(path) || w.listed.Match(filepath.ToSlash(path), e.IsDir()):
+		case w.ignore.match(path, e.IsDir()) || w.listed.Match(filepath.ToSlash(path), e.IsDir()):
 			if path == sourceOfMeta {
 				w.lost = Problem{Text: at + " is left out by a pattern", Hint: string("change the pattern in " + hint.Ignore + " or in " + fsx.IgnoreFile)}
 			}
@@ -216,8 +216,16 @@ func (w *walker) insideRoot(links afero.Lstater, path string) (link bool, err er
 
 const separator = string(filepath.Separator)
 
-// ignored are patterns of paths below a root, split at their separators.
-type ignored [][]string
+// ignored are patterns of paths below a root.
+type ignored []ignoredPattern
+
+type ignoredPattern struct {
+	// parts is the pattern, split at its separators.
+	parts []string
+	// dirs is true if the pattern also matches directories: if it ends in a separator or in "**", or if
+	// its last part has no wildcard. In the crossplane CLI, a pattern with a wildcard matches only files.
+	dirs bool
+}
 
 // add adds a pattern relative to root, which has the absolute path abs.
 func (i *ignored) add(pattern, root, abs string) error {
@@ -236,15 +244,18 @@ func (i *ignored) add(pattern, root, abs string) error {
 	}
 	for _, p := range patterns {
 		same := func(a, b string) bool { return a == "**" && b == "**" }
-		*i = append(*i, slices.CompactFunc(strings.Split(p, separator), same))
+		parts := slices.CompactFunc(strings.Split(p, separator), same)
+		last := parts[len(parts)-1]
+		dirs := strings.HasSuffix(filepath.FromSlash(pattern), separator) || last == "**" || !strings.ContainsAny(last, "*?[")
+		*i = append(*i, ignoredPattern{parts, dirs})
 	}
 	return nil
 }
 
 // match reports whether a pattern matches path.
-func (i ignored) match(path string) bool {
+func (i ignored) match(path string, isDir bool) bool {
 	parts := strings.Split(path, separator)
-	return slices.ContainsFunc(i, func(pattern []string) bool { return matchParts(pattern, parts) })
+	return slices.ContainsFunc(i, func(p ignoredPattern) bool { return (p.dirs || !isDir) && matchParts(p.parts, parts) })
 }
 
 // matchParts is filepath.Match in which "**" matches any number of directories.

@@ -79,7 +79,7 @@ func rules(cache flags.Cache, name, examples string) []xpkg.Rule {
 // rootFlags are the flags of commands that read a package root.
 type rootFlags struct {
 	ExamplesRoot string   `once:"" short:"e" empty:"" placeholder:"DIR" help:"Directory of examples. Default: ./examples, if it exists."`
-	Ignore       []string `more:"" empty:"" placeholder:"GLOB" help:"Files and directories in the package root to leave out; ** matches any number of directories, and \\, is a comma. Repeatable."`
+	Ignore       []string `more:"" empty:"" placeholder:"GLOB" help:"Files and directories in the package root to leave out. The name of a directory with a wildcard ends in /, ** matches any number of directories, and \\, is a comma. Repeatable."`
 	Lint         string   `enum:"strict,warn,off" default:"strict" placeholder:"LEVEL" help:"How to treat content that the control plane would drop or ignore: strict is an error, warn a warning, off prints nothing. Default: ${default}."`
 }
 
