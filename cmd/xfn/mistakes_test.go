@@ -179,6 +179,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the directory of a project is not its file", "project lint -f .", `reading project file: expected a file, got "."`, "name a file such as crossplane-project.yaml"},
 		{"the tag of a project is a flag", "project push v1.0.0", "unexpected argument v1.0.0", "name the tag with --tag"},
 		{"an XRD is generated from an XR", "xrd generate xrd.yaml", "expected a composite resource, got kind CompositeResourceDefinition", "name the file of an example of the new XR"},
+		{"an object without a kind is not an XRD", "composition generate request.yaml", "request.yaml:1: expected a CompositeResourceDefinition, got an object without a kind\n", "which xfn xrd generate writes for an XR"},
 		{"a Composition is generated from an XRD", "composition generate xr.yaml", "expected a CompositeResourceDefinition, got", "which xfn xrd generate writes for an XR"},
 		{"a project file is not empty", "project lint -f empty.lock", "there is no YAML document", "xfn project init"},
 		{"a cache belongs to its user", "lock functions.yaml --cache-dir program/cache", `opening cache "`, "--cache-dir or XFN_CACHE_DIR"},

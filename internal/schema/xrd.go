@@ -29,7 +29,11 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	u := unstructured.Unstructured{Object: obj}
 	gvk := u.GroupVersionKind()
 	if gvk.Group != "apiextensions.crossplane.io" || gvk.Kind != "CompositeResourceDefinition" {
-		err := fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())
+		got := "an object without a kind"
+		if u.GetKind() != "" {
+			got = fmt.Sprintf("%s %q", u.GetKind(), u.GetName())
+		}
+		err := fmt.Errorf("expected a CompositeResourceDefinition, got %s", got)
 		return XRD{}, SuggestKind(err, u.GetAPIVersion(), u.GetKind())
 	}
 	if err := crd.CheckScope(obj); err != nil {
@@ -130,6 +134,9 @@ func (x XRD) Legacy() bool {
 // Defines returns an error unless the XRs have the group and kind of gvk.
 func (x XRD) Defines(gvk schema.GroupVersionKind) error {
 	group, kind := x.text("group"), x.Kind()
+	if gvk.Kind == "" {
+		return fmt.Errorf("the object has no kind, and the XRD defines %s of group %q", kind, group)
+	}
 	if group != gvk.Group || kind != gvk.Kind {
 		return fmt.Errorf("the XRD defines %s of group %q, not %s of group %q", kind, group, gvk.Kind, gvk.Group)
 	}

@@ -92,6 +92,7 @@ func TestDefines(t *testing.T) {
 		"Itself":  {"an XRD defines its own kind", `{apiVersion: gold.test/v1, kind: XWidget}`, ""},
 		"Version": {"a missing version is an error", `{apiVersion: gold.test/v2, kind: XWidget}`, `version "v2" does not exist; the versions are v1`},
 		"Group":   {"another group is an error", `{apiVersion: lead.test/v1, kind: XWidget}`, "the XRD defines XWidget of group"},
+		"None":    {"a missing kind is not quoted", `{apiVersion: gold.test/v1}`, "the object has no kind, and the XRD defines XWidget of group"},
 		"Kind":    {"another kind is an error", `{apiVersion: gold.test/v1, kind: XGadget}`, "the XRD defines XWidget of group"},
 	}
 	for name, tc := range cases {

@@ -19,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/project"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 const (
@@ -49,7 +50,7 @@ func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptio
 	}
 	u := unstructured.Unstructured{Object: obj}
 	if u.GetKind() != "CompositeResourceDefinition" {
-		err := fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())
+		_, err := schema.NewXRD(obj)
 		return "", &manifest.Error{Path: xrd, Line: doc.FirstLine(), Err: hint.Wrap(err, "name the file of an XRD, which xfn xrd generate writes for an XR")}
 	}
 	group, _, _ := unstructured.NestedString(obj, "spec", "group")
