@@ -29,7 +29,7 @@ type printFlags struct {
 	IncludeContext         bool   `more:"" short:"c" help:"Print the context after the last function, as a document of kind Context."`
 	Format                 string `more:"" enum:"yaml,json" default:"yaml" help:"Print ${enum}: JSON has one document a line."`
 	OutputDir              string `writes:"rendered/" more:"" xor:"output" placeholder:"DIR" help:"Write one file for each rendered resource into DIR instead of printing."`
-	Check                  string `xor:"output" placeholder:"PATH" help:"Compare with PATH, and print the differences. PATH is a file, or a folder of files as --output-dir writes them."`
+	Check                  string `writes:"rendered/" xor:"output" placeholder:"PATH" help:"Compare with PATH, and print the differences. PATH is a file, or a folder of files as --output-dir writes them."`
 	Update                 bool   `more:"" help:"Write the files that --check compares with."`
 }
 

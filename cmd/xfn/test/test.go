@@ -231,6 +231,9 @@ func (c *Cmd) check() error {
 	if c.mutates() && (c.ofCases() || c.Update || c.FailFast || c.Count > 1) {
 		return errors.New("--mutate cannot be combined with " + ofCases + ", --update, --failfast or --count")
 	}
+	if c.List && (c.mutates() || c.Fuzz != "" || c.Update || c.ofCases() || c.Format != "text") {
+		return errors.New("--list runs no cases: it cannot be combined with --mutate, --fuzz, --update, --format json, " + ofCases)
+	}
 	if err := c.fuzzFlags.check(c); err != nil {
 		return err
 	}
