@@ -8,9 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -134,18 +133,8 @@ func TestKilled(t *testing.T) {
 // child serves dir in another process.
 func child(t *testing.T, dir string) (host string, kill func()) {
 	t.Helper()
-	self := e2e.Must(os.Executable())(t)
-	cmd := exec.CommandContext(e2e.Context(t), self)
-	cmd.Env = append(os.Environ(), "XFN_TEST_REGISTRY_DIR="+dir)
-	out := e2e.Must(cmd.StdoutPipe())(t)
-	e2e.NoError(t, cmd.Start())
-	kill = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill()
-		_ = e2e.Await(t, cmd.Wait)
-	})
-	t.Cleanup(kill)
-	line := e2e.Must(bufio.NewReader(out).ReadString('\n'))(t)
-	return strings.TrimSpace(line), kill
+	c, line := functiontest.Start(t, "XFN_TEST_REGISTRY_DIR="+dir)
+	return line, sync.OnceFunc(func() { c.Kill(t) })
 }
 
 // upload starts an upload and stops in the middle of its body.
@@ -153,13 +142,9 @@ func upload(t *testing.T, host string) net.Conn {
 	t.Helper()
 	resp := e2e.Must(http.Post("http://"+host+"/v2/r/blobs/uploads/", "", nil))(t)
 	e2e.NoError(t, resp.Body.Close())
-	conn, err := net.Dial("tcp", host)
-	e2e.NoError(t, err)
-	_, err = fmt.Fprintf(conn, "PATCH %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n", resp.Header.Get("Location"), host)
-	e2e.NoError(t, err)
-	_, err = bufio.NewReader(conn).ReadString('\n')
-	e2e.NoError(t, err)
-	_, err = io.WriteString(conn, "half")
-	e2e.NoError(t, err)
+	conn := e2e.Must(net.Dial("tcp", host))(t)
+	e2e.Must(fmt.Fprintf(conn, "PATCH %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n", resp.Header.Get("Location"), host))(t)
+	e2e.Must(bufio.NewReader(conn).ReadString('\n'))(t)
+	e2e.Must(io.WriteString(conn, "half"))(t)
 	return conn
 }
