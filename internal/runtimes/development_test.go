@@ -27,16 +27,14 @@ func at(target string) runtimes.Function {
 }
 
 // serve serves a Literal function on lis until the test ends or end is called.
-func serve(t *testing.T, lis net.Listener) (end func()) {
+func serve(t *testing.T, lis net.Listener, o grpc.ServeOptions) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- grpc.Serve(ctx, lis, "mine", functiontest.Literal(), grpc.ServeOptions{}) }()
+	go func() { served <- grpc.Serve(ctx, lis, "mine", functiontest.Literal(), o) }()
 	end = sync.OnceFunc(func() {
 		cancel()
-		if err := e2e.Receive(t, served); err != nil {
-			t.Error(err)
-		}
+		e2e.WantError(t, "a function that is stopped", e2e.Receive(t, served), "")
 	})
 	t.Cleanup(end)
 	return end
@@ -51,7 +49,7 @@ func ask(t *testing.T, tag string) *fnv1.RunFunctionRequest {
 
 func TestDevelopment(t *testing.T) {
 	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
-	serve(t, lis)
+	serve(t, lis, grpc.ServeOptions{})
 	for range 2 {
 		fn := e2e.Must(runtimes.Development{}.Start(t.Context(), at(lis.Addr().String())))(t)
 		e2e.Equal(t, "the running function answers", "hi", e2e.Must(fn.RunFunction(t.Context(), "mine", ask(t, "hi")))(t).GetMeta().GetTag())
@@ -64,7 +62,7 @@ func TestDevelopment(t *testing.T) {
 func TestDevelopmentUnix(t *testing.T) {
 	dir := e2e.ShortDir(t)
 	lis := e2e.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
-	serve(t, lis)
+	serve(t, lis, grpc.ServeOptions{})
 	fn := e2e.Must(runtimes.Development{MaxMessageSize: 50}.Start(t.Context(), at("unix://"+lis.Addr().String())))(t)
 	e2e.NoError(t, e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, "short"))))
 	e2e.ErrorHas(t, "a request above the limit is an error", e2e.Err(fn.RunFunction(t.Context(), "mine", ask(t, strings.Repeat("long", 20)))), "more than the limit of 50")
@@ -73,7 +71,7 @@ func TestDevelopmentUnix(t *testing.T) {
 
 func TestDevelopmentStopped(t *testing.T) {
 	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
-	end := serve(t, lis)
+	end := serve(t, lis, grpc.ServeOptions{})
 	fn := e2e.Must(runtimes.Development{}.Start(t.Context(), at(lis.Addr().String())))(t)
 	end()
 	if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi")); err == nil || !strings.HasPrefix(err.Error(), `calling function "mine": Unavailable`) {
@@ -148,15 +146,7 @@ func TestDevelopmentTLS(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	certificates := e2e.Must(grpc.LoadCertificates(ca.Issue(t, "localhost", time.Hour, ca)))(t)
 	lis := e2e.Open(net.Listen("tcp", "127.0.0.1:0"))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() {
-		served <- grpc.Serve(ctx, lis, "mine", functiontest.Literal(), grpc.ServeOptions{Certificates: certificates})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		e2e.NoError(t, e2e.Receive(t, served))
-	})
+	serve(t, lis, grpc.ServeOptions{Certificates: certificates})
 	own := ca.Issue(t, "client", time.Hour, ca)
 	_, port, err := net.SplitHostPort(lis.Addr().String())
 	e2e.NoError(t, err)

@@ -132,15 +132,7 @@ func TestNameRaces(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 2 {
-				instance, err := p.render().Start(t.Context(), f)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if err := answers(t.Context(), instance); err != nil {
-					t.Error(err)
-				}
-				if err := instance.Stop(t.Context()); err != nil {
+				if err := renderOnce(t.Context(), p.render(), f); err != nil {
 					t.Error(err)
 				}
 			}
@@ -163,10 +155,7 @@ func TestNameKept(t *testing.T) {
 		assertAnswers(t, instance)
 		end(t, instance)
 		want := map[string]string{"Orphan": "running", "Stop": "exited"}[cleanup]
-		list, err := p.engine.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add("name", "xfn-test-kept")})
-		if err != nil || len(list.Items) > 0 != (want != "") || want != "" && string(list.Items[0].State) != want {
-			t.Errorf("after %s: got %v, %v", cleanup, list.Items, err)
-		}
+		e2e.Equal(t, "after "+cleanup, want, strings.Join(p.containers(t, "name", "xfn-test-kept"), " "))
 	}
 }
 

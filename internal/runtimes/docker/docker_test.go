@@ -16,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine/dockerenginetest"
-	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )
 
@@ -146,13 +145,11 @@ func TestOtherPlatform(t *testing.T) {
 func TestWrongAnnotation(t *testing.T) {
 	r := docker.New(docker.Config{})
 	for _, err := range []error{
-		second(r.Start(t.Context(), fn("x", "cleanup", "Keep"))),
-		second(r.Start(t.Context(), fn("x", "pull-policy", "Sometimes"))),
+		e2e.Err(r.Start(t.Context(), fn("x", "cleanup", "Keep"))),
+		e2e.Err(r.Start(t.Context(), fn("x", "pull-policy", "Sometimes"))),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), `starting function "f": annotation render.crossplane.io/runtime-docker-`) {
 			t.Errorf("got %v", err)
 		}
 	}
 }
-
-func second(_ *runtimes.Instance, err error) error { return err }

@@ -22,8 +22,8 @@ import (
 )
 
 // renderOnce starts, calls and stops a function.
-func (p place) renderOnce(ctx context.Context, f runtimes.Function) error {
-	instance, err := p.render().Start(ctx, f)
+func renderOnce(ctx context.Context, d *docker.Docker, f runtimes.Function) error {
+	instance, err := d.Start(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func TestTwentyAtOnce(t *testing.T) {
 	image := p.image(t, functiontest.Serves)
 	var g errgroup.Group
 	for range 20 {
-		g.Go(func() error { return p.renderOnce(t.Context(), fn(image)) })
+		g.Go(func() error { return renderOnce(t.Context(), p.render(), fn(image)) })
 	}
 	e2e.NoError(t, e2e.Await(t, g.Wait))
 }
@@ -48,13 +48,7 @@ func TestTenFunctions(t *testing.T) {
 	one := p.render()
 	var g errgroup.Group
 	for range 10 {
-		g.Go(func() error {
-			instance, err := one.Start(t.Context(), fn(image))
-			if err != nil {
-				return err
-			}
-			return errors.Join(answers(t.Context(), instance), instance.Stop(t.Context()))
-		})
+		g.Go(func() error { return renderOnce(t.Context(), one, fn(image)) })
 	}
 	e2e.NoError(t, e2e.Await(t, g.Wait))
 }
@@ -70,7 +64,7 @@ func TestManyInARow(t *testing.T) {
 	}
 	failed := 0
 	for n := range many {
-		if err := p.renderOnce(t.Context(), fn(image)); err != nil {
+		if err := renderOnce(t.Context(), p.render(), fn(image)); err != nil {
 			t.Errorf("render %d of %d: %v", n+1, many, err)
 			if failed++; failed == 5 {
 				break
@@ -92,21 +86,7 @@ func (p place) severable(t *testing.T) (*severable, dockerengine.Environment) {
 	t.Helper()
 	dir := e2e.ShortDir(t)
 	socket := filepath.Join(dir, "s")
-	l := e2e.Must(net.Listen("unix", socket))(t)
-	m := &severable{listener: l}
-	t.Cleanup(m.die)
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			m.mu.Lock()
-			m.conns = append(m.conns, conn)
-			m.mu.Unlock()
-			go join(conn, strings.TrimPrefix(p.env.Host, "unix://"))
-		}
-	}()
+	m := p.carry(t, e2e.Must(net.Listen("unix", socket))(t))
 	return m, dockerengine.Environment{Host: "unix://" + socket}
 }
 

@@ -81,19 +81,25 @@ func (p place) memberOf(t *testing.T, image, network string) string {
 	return info.Container.NetworkSettings.Networks[network].IPAddress.String()
 }
 
-// carry accepts connections from l and forwards each to the engine's socket.
-func (p place) carry(t *testing.T, l net.Listener) {
+// carry accepts connections from l until the end of the test, and forwards each to the engine's
+// socket.
+func (p place) carry(t *testing.T, l net.Listener) *severable {
 	t.Helper()
-	t.Cleanup(func() { _ = l.Close() })
+	m := &severable{listener: l}
+	t.Cleanup(m.die)
 	go func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
+			m.mu.Lock()
+			m.conns = append(m.conns, conn)
+			m.mu.Unlock()
 			go join(conn, strings.TrimPrefix(p.env.Host, "unix://"))
 		}
 	}()
+	return m
 }
 
 func join(conn net.Conn, socket string) {
