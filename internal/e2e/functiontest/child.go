@@ -227,11 +227,19 @@ var built = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "child")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "github.com/xfn-dev/xfn/internal/e2e/functiontest/testdata/child")
+	if err := BuildStatic(dir, "github.com/xfn-dev/xfn/internal/e2e/functiontest/testdata/child"); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, "child"))
+})
+
+// BuildStatic compiles programs for Linux, statically linked, into the folder dir, which every
+// user can then enter.
+func BuildStatic(dir string, packages ...string) error {
+	build := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir + "/"}, packages...)...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building a function: %w: %s", err, out)
+		return fmt.Errorf("building %s: %w: %s", packages, err, out)
 	}
-	return os.ReadFile(file)
-})
+	return os.Chmod(dir, 0o755)
+}

@@ -1,7 +1,6 @@
 package process_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,16 +66,10 @@ var shared = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	removeBuilt = func() { _ = os.RemoveAll(dir) }
-	file := filepath.Join(dir, "function")
 	if built := os.Getenv(builtVar); built != "" {
-		return dir, os.Symlink(built, file)
+		return dir, os.Symlink(built, filepath.Join(dir, "function"))
 	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./testdata/function")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return dir, os.Chmod(dir, 0o755)
+	return dir, functiontest.BuildStatic(dir, "./testdata/function")
 })
 
 // layerOf returns a layer with these executable files. The keys are paths in the layer.
@@ -118,11 +111,8 @@ var builtLayer = sync.OnceValues(func() (v1.Layer, error) {
 func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layers ...v1.Layer) v1.Image {
 	t.Helper()
 	meta := layerOf(t, map[string][]byte{"package.yaml": []byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: f\n")})
-	img, err := mutate.AppendLayers(empty.Image, layers...)
-	if err == nil {
-		img, err = mutate.Append(img, mutate.Addendum{Layer: meta, Annotations: map[string]string{xpkg.Annotation: "base"}})
-	}
-	e2e.NoError(t, err)
+	img := e2e.Must(mutate.AppendLayers(empty.Image, layers...))(t)
+	img = e2e.Must(mutate.Append(img, mutate.Addendum{Layer: meta, Annotations: map[string]string{xpkg.Annotation: "base"}}))(t)
 	return mutate.MediaType(remotetest.Configured(t, img, platform, config), types.OCIManifestSchema1)
 }
 

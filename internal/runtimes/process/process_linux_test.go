@@ -25,6 +25,14 @@ func start(t *testing.T, p process.Process, pkg string) *runtimes.Instance {
 	return e2e.Must(p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg}))(t)
 }
 
+// begin starts a functiontest child, which connects to the lifeline.
+func begin(t *testing.T, b functiontest.Behavior) (*runtimes.Instance, lifeline) {
+	t.Helper()
+	line := newLifeline(t)
+	p := process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}
+	return start(t, p, writeChild(t, b, line)), line
+}
+
 // assertReaped asserts that a process no longer exists, not even as a zombie.
 func assertReaped(t *testing.T, pid int) {
 	t.Helper()

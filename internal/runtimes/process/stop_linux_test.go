@@ -18,8 +18,7 @@ import (
 )
 
 func TestDiesInCall(t *testing.T) {
-	line := newLifeline(t)
-	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.DiesInCall, line))
+	fn, line := begin(t, functiontest.DiesInCall)
 	for _, moment := range []string{"the function ends during a call", "the function ends after a call"} {
 		_, err := fn.RunFunction(t.Context(), "f", request(t, `{}`))
 		want := `calling function "f": the function ended unexpectedly (signal: killed); its last output:` + "\n  a simulated crash in a call"
@@ -31,8 +30,7 @@ func TestDiesInCall(t *testing.T) {
 
 func TestStopKills(t *testing.T) {
 	t.Run("Impatient", func(t *testing.T) {
-		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Stays, line))
+		fn, line := begin(t, functiontest.Stays)
 		one := line.next(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -40,23 +38,20 @@ func TestStopKills(t *testing.T) {
 		assertReaped(t, one.pid)
 	})
 	t.Run("Patient", func(t *testing.T) {
-		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Stays, line))
+		fn, line := begin(t, functiontest.Stays)
 		one := line.next(t)
 		stop(t, fn)
 		assertReaped(t, one.pid)
 	})
 	t.Run("Group", func(t *testing.T) {
-		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
+		fn, line := begin(t, functiontest.Forks)
 		parent, child := line.next(t), line.next(t)
 		stop(t, fn)
 		parent.awaitDeath(t)
 		child.awaitDeath(t)
 	})
 	t.Run("Orphans", func(t *testing.T) {
-		line := newLifeline(t)
-		fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Forks, line))
+		fn, line := begin(t, functiontest.Forks)
 		parent, child := line.next(t), line.next(t)
 		e2e.NoError(t, syscall.Kill(parent.pid, syscall.SIGKILL))
 		parent.awaitDeath(t)
@@ -126,8 +121,7 @@ func TestKilledUser(t *testing.T) {
 }
 
 func TestStopAfterDeath(t *testing.T) {
-	line := newLifeline(t)
-	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: shortDir(t)}}, writeChild(t, functiontest.Serves, line))
+	fn, line := begin(t, functiontest.Serves)
 	one := line.next(t)
 	e2e.NoError(t, syscall.Kill(one.pid, syscall.SIGTERM))
 	one.awaitDeath(t)

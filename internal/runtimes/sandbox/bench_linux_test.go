@@ -78,11 +78,8 @@ func BenchmarkSize(b *testing.B) {
 
 func pushed(b testing.TB, reference string, img v1.Image) string {
 	b.Helper()
-	tag, err := name.NewTag(reference)
-	if err == nil {
-		err = ggcr.Write(tag, img)
-	}
-	e2e.NoError(b, err)
+	tag := e2e.Must(name.NewTag(reference))(b)
+	e2e.NoError(b, ggcr.Write(tag, img))
 	return reference
 }
 

@@ -1,9 +1,7 @@
 package sandbox_test
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -37,12 +35,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/", "./testdata/program", "./testdata/function")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return dir, os.Chmod(dir, 0o755)
+	return dir, functiontest.BuildStatic(dir, "./testdata/program", "./testdata/function")
 })
 
 // program returns the path of a program of testdata.
