@@ -75,11 +75,8 @@ func accepted(t *testing.T, path string) map[string]any {
 	var request struct {
 		Input map[string]any `json:"input"`
 	}
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = yaml.Unmarshal(text, &request)
-	}
-	e2e.NoError(t, err)
+	text := e2e.Must(os.ReadFile(path))(t)
+	e2e.NoError(t, yaml.Unmarshal(text, &request))
 	response, err := os.ReadFile(filepath.Join(filepath.Dir(path), "response.json"))
 	for _, refused := range []string{"SEVERITY_FATAL", "cannot get Function input"} {
 		if err != nil || strings.Contains(string(response), refused) {

@@ -46,11 +46,8 @@ func newBenchRegistry(b *testing.B) *benchRegistry {
 func (r *benchRegistry) start(b *testing.B) {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), e2e.Binary(b), "registry", "serve", "--address", r.host, "--dir", r.dir)
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	e2e.NoError(b, err)
+	out := e2e.Must(cmd.StdoutPipe())(b)
+	e2e.NoError(b, cmd.Start())
 	r.stop = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // It was killed, so its exit code does not matter.

@@ -91,13 +91,8 @@ func gitRepository(t *testing.T) string {
 	repo := e2e.Must(git.PlainInitWithOptions(dir, &git.PlainInitOptions{InitOptions: git.InitOptions{DefaultBranch: plumbing.Main}}))(t)
 	e2e.NoError(t, os.Mkdir(filepath.Join(dir, "crds"), 0o755))
 	e2e.WriteFile(t, filepath.Join(dir, "crds", "config.yaml"), dependencyCRD("example.org", "ProviderConfig", "providerconfigs"))
-	tree, err := repo.Worktree()
-	if err == nil {
-		_, err = tree.Add("crds")
-	}
-	if err == nil {
-		_, err = tree.Commit("CRDs", &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}})
-	}
-	e2e.NoError(t, err)
+	tree := e2e.Must(repo.Worktree())(t)
+	e2e.Must(tree.Add("crds"))(t)
+	e2e.Must(tree.Commit("CRDs", &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}}))(t)
 	return filepath.ToSlash(dir)
 }

@@ -82,11 +82,8 @@ func (c *projectCase) assertDependency(t *testing.T, configuration, tag, reposit
 
 func manifestOf(t *testing.T, a xpkg.Artifact) (m map[string]any) {
 	t.Helper()
-	raw, err := a.RawManifest()
-	if err == nil {
-		err = json.Unmarshal(raw, &m)
-	}
-	e2e.NoError(t, err)
+	raw := e2e.Must(a.RawManifest())(t)
+	e2e.NoError(t, json.Unmarshal(raw, &m))
 	return m
 }
 

@@ -86,11 +86,8 @@ func rendersAgain(t *testing.T, cmd *exec.Cmd, first, file, old, with, then stri
 	out := transcribe(r)
 	e2e.NoError(t, e2e.Err(out.await(regexp.MustCompile("(?ms)"+first+".*^watching "))))
 	path := filepath.Join(cmd.Dir, file)
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = os.WriteFile(path, []byte(strings.Replace(string(text), old, with, 1)), 0o600)
-	}
-	e2e.NoError(t, err)
+	text := e2e.Must(os.ReadFile(path))(t)
+	e2e.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), old, with, 1)), 0o600))
 	e2e.NoError(t, e2e.Err(out.await(regexp.MustCompile("(?ms)^round \\d+: "+file+" changed$.*"+then))))
 }
 

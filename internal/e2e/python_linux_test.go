@@ -92,11 +92,8 @@ func wheelOf(t testing.TB, dir, name, version, tag, requires string, folders ...
 	add := func(file string, data []byte) {
 		sum := sha256.Sum256(data)
 		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", file, base64.RawURLEncoding.EncodeToString(sum[:]), len(data))
-		w, err := z.Create(file)
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		e2e.NoError(t, err)
+		w := e2e.Must(z.Create(file))(t)
+		e2e.Must(w.Write(data))(t)
 	}
 	for _, folder := range folders {
 		err := fs.WalkDir(os.DirFS(dir), folder, func(file string, d fs.DirEntry, err error) error {

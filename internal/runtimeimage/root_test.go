@@ -29,11 +29,8 @@ func tarOf(t *testing.T, headers ...tar.Header) string {
 			text = arm
 		}
 		h.Size, h.Mode = int64(len(text)), 0o755
-		err := tw.WriteHeader(&h)
-		if err == nil {
-			_, err = io.WriteString(tw, text)
-		}
-		e2e.NoError(t, err)
+		e2e.NoError(t, tw.WriteHeader(&h))
+		e2e.Must(io.WriteString(tw, text))(t)
 	}
 	e2e.NoError(t, errors.Join(tw.Close(), z.Close()))
 	file := filepath.Join(t.TempDir(), "root.tar.gz")

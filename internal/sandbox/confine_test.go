@@ -332,14 +332,9 @@ func copyProgram(t *testing.T, root, program string) {
 		t.Skipf("no dynamically linked %s on this machine: %v", program, err)
 	}
 	for _, file := range append(regexp.MustCompile(`/\S+`).FindAllString(string(out), -1), program) {
-		data, err := os.ReadFile(file)
-		if err == nil {
-			err = os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(root, file), data, 0o755)
-		}
-		e2e.NoError(t, err)
+		data := e2e.Must(os.ReadFile(file))(t)
+		e2e.NoError(t, os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755))
+		e2e.NoError(t, os.WriteFile(filepath.Join(root, file), data, 0o755))
 	}
 }
 

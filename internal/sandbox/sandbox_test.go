@@ -146,11 +146,8 @@ func TestFunctionHasNoGroups(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can set and drop groups")
 	}
-	before, err := os.Getgroups()
-	if err == nil {
-		err = syscall.Setgroups([]int{4242})
-	}
-	e2e.NoError(t, err)
+	before := e2e.Must(os.Getgroups())(t)
+	e2e.NoError(t, syscall.Setgroups([]int{4242}))
 	t.Cleanup(func() {
 		e2e.NoError(t, syscall.Setgroups(before))
 	})

@@ -30,11 +30,8 @@ func TestXprinGolden(t *testing.T) {
 		Name, Status string
 		Assertions   []struct{ Mark, Text string }
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, "verdicts.json"))
-	if err == nil {
-		err = json.Unmarshal(raw, &want)
-	}
-	e2e.NoError(t, err)
+	raw := e2e.Must(os.ReadFile(filepath.Join(dir, "verdicts.json")))(t)
+	e2e.NoError(t, json.Unmarshal(raw, &want))
 	fsys := afero.NewCopyOnWriteFs(afero.NewBasePathFs(afero.NewOsFs(), filepath.Join(dir, "in")), afero.NewMemMapFs())
 	text := e2e.Must(afero.ReadFile(fsys, "a_xprin.yaml"))(t)
 	text = regexp.MustCompile(`(?s)  hooks:.*?  assertions:`).ReplaceAll(text, []byte("  assertions:"))

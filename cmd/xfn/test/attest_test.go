@@ -57,9 +57,6 @@ func TestAttestChanged(t *testing.T) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	text, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, text, 0o600)
-	}
-	e2e.NoError(t, err)
+	text := e2e.Must(os.ReadFile(from))(t)
+	e2e.NoError(t, os.WriteFile(to, text, 0o600))
 }

@@ -176,9 +176,6 @@ func updatePage(t *testing.T, path, page string) {
 	if err := json.Unmarshal(text, &report); err != nil {
 		t.Fatalf("reading %q: %v", reportFile, err)
 	}
-	changed, err := report.Insert(page)
-	if err == nil {
-		err = os.WriteFile(path, []byte(changed), 0o644)
-	}
-	e2e.NoError(t, err)
+	changed := e2e.Must(report.Insert(page))(t)
+	e2e.NoError(t, os.WriteFile(path, []byte(changed), 0o644))
 }

@@ -54,11 +54,8 @@ func BenchmarkTable(b *testing.B) {
 	m := e2e.Must(machine(ctx, xfn))(b)
 	report := benchtest.NewReport(m, samples, rows)
 	fmt.Printf("\n%s", report.Markdown())
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err == nil {
-		err = os.WriteFile(reportFile, append(text, '\n'), 0o644)
-	}
-	e2e.NoError(b, err)
+	text := e2e.Must(json.MarshalIndent(report, "", "  "))(b)
+	e2e.NoError(b, os.WriteFile(reportFile, append(text, '\n'), 0o644))
 }
 
 // build compiles the xfn of a commit as `make build` does. dir is a new folder, which it

@@ -201,11 +201,8 @@ func commit(t *testing.T, dir, field string) string {
 	}
 	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: configs.example.org}\nspec:\n  group: example.org\n  names: {kind: Config, plural: configs}\n  scope: Cluster\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {" + field + ": {type: string}}}}}\n"
 	e2e.WriteFile(t, filepath.Join(dir, "crd.yaml"), text)
-	tree, err := repo.Worktree()
-	if err == nil {
-		_, err = tree.Add("crd.yaml")
-	}
-	e2e.NoError(t, err)
+	tree := e2e.Must(repo.Worktree())(t)
+	e2e.Must(tree.Add("crd.yaml"))(t)
 	hash := e2e.Must(tree.Commit(field, &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}}))(t)
 	return hash.String()
 }
@@ -265,11 +262,8 @@ func TestAddDependencyOnAPIs(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"k8s:v1.33.0", server.URL + "/crd.yaml"} {
-		d, err := generate.ParseDependency(text, generate.DependencyOptions{})
-		if err == nil {
-			err = generate.AddDependency(t.Context(), open(t, path), d, f)
-		}
-		e2e.NoError(t, err)
+		d := e2e.Must(generate.ParseDependency(text, generate.DependencyOptions{}))(t)
+		e2e.NoError(t, generate.AddDependency(t.Context(), open(t, path), d, f))
 	}
 	apiOnly := project.Dependency{Type: "xpkg", XPkg: &project.Package{Package: "registry.example.org/p", APIOnly: true}}
 	e2e.ErrorHas(t, "a package that upbound.yaml would install was added", generate.AddDependency(t.Context(), open(t, path), apiOnly, f), "for their APIs only")
