@@ -98,9 +98,7 @@ func TestCopyOnlyWhatIsMissing(t *testing.T) {
 	if got := copied(target, copyOptions()); got.Traffic != would.Traffic {
 		t.Errorf("a dry run plans %+v, but the copy is %+v", would.Traffic, got.Traffic)
 	}
-	if n := len(src.Find("^GET .*/blobs/")); n != len(s.blobs) {
-		t.Errorf("%d blobs are downloaded, want %d", n, len(s.blobs))
-	}
+	e2e.Equal(t, "the blobs that are downloaded", len(s.blobs), len(src.Find("^GET .*/blobs/")))
 	again := copied(target, copyOptions())
 	if n := len(dst.Find(remotetest.Writes)) + len(src.Find("^GET .*/blobs/")); n != 0 || again.Skipped != would.Sent {
 		t.Errorf("a second copy sends %d writes or downloads, %+v", n, again.Traffic)

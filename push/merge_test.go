@@ -52,16 +52,12 @@ func TestCopyMerges(t *testing.T) {
 				img, all, err := image.Attestations(t.Context(), to.Context(), digest, remote.New(remote.Options{}))
 				e2e.NoError(t, err)
 				for _, k := range []*signature.PrivateKey{first, second, both} {
-					if n := len(k.Public().Attested(all, digest)[spdx]); n != 1 {
-						t.Errorf("the destination has %d attestations by a key, want 1", n)
-					}
+					e2e.Equal(t, "the attestations by a key", 1, len(k.Public().Attested(all, digest)[spdx]))
 				}
 				h := e2e.Must(img.Digest())(t)
 				before = append(before, h.String())
 			}
-			if before[0] != before[1] {
-				t.Errorf("the second copy changed the attestations from %s to %s", before[0], before[1])
-			}
+			e2e.Equal(t, "the attestations before and after the second copy", before[1], before[0])
 		})
 	}
 }

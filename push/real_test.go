@@ -70,9 +70,7 @@ func checkPackages(t *testing.T, a xpkg.Artifact) {
 	}
 	for _, i := range images {
 		e2e.NoError(t, validate.Image(i.Image))
-		if n := marks(t, i.Image); n != 1 {
-			t.Errorf("%d layers are marked as base, want one", n)
-		}
+		e2e.Equal(t, "the layers that are marked as base", 1, marks(t, i.Image))
 	}
 }
 

@@ -84,9 +84,7 @@ func TestServeLimitsRequests(t *testing.T) {
 			go func() { _ = grpc.Serve(t.Context(), lis, "served", echo, grpc.ServeOptions{MaxMessageSize: tc.limit}) }()
 			client := fnv1.NewFunctionRunnerServiceClient(connect(t, lis.Addr().String()))
 			_, err := client.RunFunction(t.Context(), ask(strings.Repeat("x", tc.size)), gogrpc.MaxCallRecvMsgSize(64<<20))
-			if got := status.Code(err); got != tc.want {
-				t.Errorf("%s: got %v", tc.reason, err)
-			}
+			e2e.Equal(t, tc.reason, tc.want, status.Code(err))
 		})
 	}
 }

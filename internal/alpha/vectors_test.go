@@ -151,9 +151,7 @@ func (v vector) run(t *testing.T, literal bool, want map[string]any) {
 	result, err := alpha.Run(t.Context(), alpha.Request{
 		XR: &unstructured.Unstructured{Object: v.xr}, Composition: decoded(t, v.composition), LiteralDeletion: literal,
 	}, v.script(t, &calls), store)
-	if calls != len(v.steps) {
-		t.Errorf("%d of %d functions were called", calls, len(v.steps))
-	}
+	e2e.Equal(t, "the number of functions that are called", len(v.steps), calls)
 	v.expect = want
 	v.compare(t, result, err, store)
 }

@@ -117,9 +117,7 @@ func TestAutoReadyOptions(t *testing.T) {
 			rsp := respond(t, builtin.NewAutoReady(tc.options), req)
 			e2e.Equal(t, tc.reason, tc.ttl, rsp.GetMeta().GetTtl().AsDuration())
 			e2e.Equal(t, tc.reason, tc.ready, rsp.GetDesired().GetResources()["it"].GetReady())
-			if got := len(rsp.GetResults()) > 0; got != tc.fatal {
-				t.Errorf("%s: got results %v", tc.reason, rsp.GetResults())
-			}
+			e2e.Equal(t, tc.reason, tc.fatal, len(rsp.GetResults()) > 0)
 		})
 	}
 }

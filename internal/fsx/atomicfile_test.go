@@ -67,9 +67,7 @@ func TestModeIsThatAskedFor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	e2e.NoError(t, fsx.WriteFile(path, 0o666, []byte("x")))
 	info := e2e.Must(os.Stat(path))(t)
-	if info.Mode().Perm() != 0o666 {
-		t.Errorf("got %v, want the mode whatever the umask", info.Mode())
-	}
+	e2e.Equal(t, "the mode, whatever the umask", os.FileMode(0o666), info.Mode().Perm())
 }
 
 func TestLinkStaysALink(t *testing.T) {

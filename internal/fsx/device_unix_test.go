@@ -36,9 +36,7 @@ func TestPipe(t *testing.T) {
 		}
 		e2e.NoError(t, reader.Close())
 	}
-	if n := entries(t, dir); n != 2 {
-		t.Errorf("%d files are left, want the pipe and the link", n)
-	}
+	e2e.Equal(t, "the pipe and the link are left", 2, entries(t, dir))
 }
 
 func TestDevice(t *testing.T) {

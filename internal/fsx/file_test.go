@@ -34,9 +34,7 @@ func TestCreate(t *testing.T) {
 	e2e.NoError(t, f.Commit(path, 0o640))
 	e2e.NoError(t, f.Close())
 	e2e.Equal(t, "Commit replaces the old file with the new content", "new wid", get(t, path))
-	if n := entries(t, dir); n != 1 {
-		t.Errorf("%d files are left", n)
-	}
+	e2e.Equal(t, "the number of files", 1, entries(t, dir))
 }
 
 func TestCreateAndClose(t *testing.T) {
@@ -45,9 +43,7 @@ func TestCreateAndClose(t *testing.T) {
 	for range 2 {
 		e2e.NoError(t, f.Close())
 	}
-	if n := entries(t, dir); n != 0 {
-		t.Errorf("%d files are left", n)
-	}
+	e2e.Equal(t, "the number of files", 0, entries(t, dir))
 }
 
 // If Commit cannot replace the target, only the temporary file is removed.
@@ -60,9 +56,7 @@ func TestCommitFails(t *testing.T) {
 		t.Errorf("got %v, want an error that names the target alone", err)
 	}
 	e2e.NoError(t, f.Close())
-	if n := entries(t, dir); n != 1 {
-		t.Errorf("%d files are left", n)
-	}
+	e2e.Equal(t, "the number of files", 1, entries(t, dir))
 }
 
 func TestDir(t *testing.T) {
@@ -111,13 +105,9 @@ func TestWriteAfterKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	child, _ := functiontest.Start(t, childEnv+"="+path)
 	child.Kill(t)
-	if n := entries(t, filepath.Dir(path)); n != 1 {
-		t.Errorf("the killed process left %d files, want 1", n)
-	}
+	e2e.Equal(t, "the files that a killed process leaves", 1, entries(t, filepath.Dir(path)))
 	e2e.NoError(t, fsx.WriteFile(path, 0o644, nil))
-	if n := entries(t, filepath.Dir(path)); n != 1 {
-		t.Errorf("there are %d files, want only the written one", n)
-	}
+	e2e.Equal(t, "the files after the next write", 1, entries(t, filepath.Dir(path)))
 }
 
 func TestCause(t *testing.T) {

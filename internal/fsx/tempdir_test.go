@@ -44,12 +44,7 @@ func in(t *testing.T, parent string) *fsx.TempDir {
 
 func names(t *testing.T, dir string) string {
 	t.Helper()
-	entries := e2e.Must(os.ReadDir(dir))(t)
-	var all []string
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return strings.Join(all, " ")
+	return strings.Join(e2e.Names(t, dir), " ")
 }
 
 func TestIn(t *testing.T) {

@@ -58,9 +58,7 @@ func TestMemo(t *testing.T) {
 	}
 	wg.Wait()
 	e2e.Error(t, "an error of the function is returned", e2e.Err(square(-1)))
-	if n := computed.Load(); n != 2 {
-		t.Errorf("two keys were computed %d times", n)
-	}
+	e2e.Equal(t, "the computations of two keys", int64(2), computed.Load())
 	for i := range 3000 {
 		_, _ = square(i)
 	}

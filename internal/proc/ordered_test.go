@@ -100,9 +100,7 @@ func TestStream(t *testing.T) {
 	}
 	got := 0
 	err := proc.StreamOrdered(t.Context(), limit, endless, func(_ context.Context, i, item int) int {
-		if i != item {
-			t.Errorf("item %d has number %d", item, i)
-		}
+		e2e.Equal(t, "the number of an item", item, i)
 		return item
 	}, func(r int) error {
 		e2e.Equal(t, "results have the order of the items", got, r)

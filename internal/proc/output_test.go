@@ -62,9 +62,7 @@ func TestOutputContains(t *testing.T) {
 	if out.Contains("-network") {
 		t.Error("Contains() found a line that is older than the last hundred")
 	}
-	if len(lines) != 101 {
-		t.Errorf("Each got %d lines, want 101", len(lines))
-	}
+	e2e.Equal(t, "the lines of Each", 101, len(lines))
 }
 
 func TestOutputExplain(t *testing.T) {

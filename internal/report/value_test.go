@@ -98,9 +98,7 @@ func FuzzText(f *testing.F) {
 			return
 		}
 		text := report.Text(s, limit)
-		if report.Printable(text) != text {
-			t.Errorf("%q is not printable", text)
-		}
+		e2e.Equal(t, "a text that is printable", text, report.Printable(text))
 		if got := utf8.RuneCountInString(text); limit >= 40 && got > limit {
 			t.Errorf("got %d columns, want at most %d: %s", got, limit, text)
 		}

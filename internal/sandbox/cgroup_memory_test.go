@@ -3,8 +3,6 @@
 package sandbox_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -27,11 +25,7 @@ func TestMemoryLimit(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for path, text := range tc.files {
-				path = filepath.Join(dir, path)
-				e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-				e2e.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-			}
+			e2e.WriteFiles(t, dir, tc.files)
 			e2e.Equal(t, tc.reason, tc.want, sandbox.MemoryLimit(mountinfo(dir, "/", tc.kind, tc.options), tc.own))
 		})
 	}

@@ -47,10 +47,7 @@ func TestMakeCgroupFailsQuietly(t *testing.T) {
 				t.Errorf("InForce(): got %+v, want nothing: %s", got, tc.reason)
 			}
 			e2e.WantError(t, tc.reason+": there is nothing to remove", g.Remove(), "")
-			left, err := os.ReadDir(dir)
-			if err != nil || len(left) > 0 {
-				t.Errorf("left behind: %v, %v: %s", left, err, tc.reason)
-			}
+			e2e.Empty(t, dir)
 		})
 	}
 }
@@ -129,12 +126,7 @@ func TestMakeCgroupSweeps(t *testing.T) {
 		e2e.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	sandbox.MakeCgroup(mountinfo(dir, "/", "cgroup", "rw,pids"), "8:pids:/\n", sandbox.Limits{PIDs: 1})
-	entries := e2e.Must(os.ReadDir(dir))(t)
-	var left []string
-	for _, e := range entries {
-		left = append(left, e.Name())
-	}
-	e2e.Equal(t, "only the group whose process has ended is removed", []string{"unlike", "xfn-" + itoa(os.Getpid()) + "-abc", "xfn-other"}, left)
+	e2e.Equal(t, "only the group whose process has ended is removed", []string{"unlike", "xfn-" + itoa(os.Getpid()) + "-abc", "xfn-other"}, e2e.Names(t, dir))
 }
 
 func FuzzMakeCgroup(f *testing.F) {

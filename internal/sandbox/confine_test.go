@@ -419,9 +419,7 @@ func TestConfinedStop(t *testing.T) {
 				e2e.Equal(t, "each process of the family is ready", "ready", line())
 			}
 			e2e.NoError(t, end.end(p, cancel))
-			if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
-				t.Errorf("after the end: got %q and error %v, want the end of stdout", rest, err)
-			}
+			e2e.Equal(t, "stdout after the end", "", string(e2e.Must(io.ReadAll(r))(t)))
 			assertNothingLeft(t, spec)
 		})
 	}
@@ -454,9 +452,7 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	}
 	e2e.NoError(t, caller.Process.Kill())
 	_ = e2e.Await(t, caller.Wait) // ignore the error: the caller was killed
-	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
-		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
-	}
+	e2e.Equal(t, "stdout after kill -9 of the caller", "", string(e2e.Must(io.ReadAll(r))(t)))
 	if !chroots() {
 		return // the private directory stays in the system's temporary directory
 	}
@@ -477,9 +473,7 @@ func TestConfinedTmpIsNoLink(t *testing.T) {
 	e2e.NoError(t, os.Symlink(outside, filepath.Join(root, "tmp")))
 	_, err := sandbox.Confine(t.Context(), confining(t, root, "hello"))
 	e2e.ErrorHas(t, "a link instead of /tmp is an error", err, "/tmp in the root of the image is not a directory")
-	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
-		t.Errorf("made outside of the root: %v, %v", left, err)
-	}
+	e2e.Empty(t, outside)
 }
 
 // keepCapability executes this test program again with only the capability of that

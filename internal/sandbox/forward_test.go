@@ -67,9 +67,7 @@ func TestForward(t *testing.T) {
 	go echo(server)
 	socket := start(t, server.Addr().String())
 	for _, text := range []string{"", "one", "another"} {
-		if got := ask(t, socket, text); got != text {
-			t.Errorf("forwarding %q: got the answer %q", text, got)
-		}
+		e2e.Equal(t, "the answer through the socket", text, ask(t, socket, text))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -52,9 +53,7 @@ func TestOutlivesNotItsCaller(t *testing.T) {
 	}
 	e2e.NoError(t, caller.Process.Kill())
 	_ = e2e.Await(t, caller.Wait) // ignore the error: the caller was killed
-	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
-		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
-	}
+	e2e.Equal(t, "stdout after kill -9 of the caller", "", string(e2e.Must(io.ReadAll(r))(t)))
 	if conn, err := net.Dial("unix", root+".sock"); err == nil {
 		conn.Close()
 		t.Error("after kill -9 of the caller the function's port is still open")
@@ -79,9 +78,7 @@ func TestEndsWithContext(t *testing.T) {
 	line()
 	cancel(errors.New("the context ended"))
 	e2e.Equal(t, "the process is killed when its context ends", 128+int(syscall.SIGKILL), e2e.Must(p.Wait())(t))
-	if rest, err := io.ReadAll(r2); err != nil || len(rest) > 0 {
-		t.Errorf("after the context's end: got %q and error %v, want the end of stdout", rest, err)
-	}
+	e2e.Equal(t, "stdout after the context's end", "", string(e2e.Must(io.ReadAll(r2))(t)))
 	e2e.ErrorIs(t, "Start() with a context that has ended", e2e.Err(sandbox.Start(ctx, spec)), context.Canceled)
 }
 
@@ -116,9 +113,7 @@ func TestExitCode(t *testing.T) {
 		{"a signal gives 128 plus its number, as in a shell", []string{"die", "15"}, 143},
 	} {
 		_, code := play(t, acting(root, tc.act...))
-		if code != tc.want {
-			t.Errorf("%v: got %d, want %d: %s", tc.act, code, tc.want, tc.reason)
-		}
+		e2e.Equal(t, fmt.Sprintf("%v: %s", tc.act, tc.reason), tc.want, code)
 	}
 }
 

@@ -1,6 +1,10 @@
 package sandbox
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+)
 
 func TestMapped(t *testing.T) {
 	for _, tc := range []struct {
@@ -15,8 +19,6 @@ func TestMapped(t *testing.T) {
 		{"an empty map has no ids", "", false},
 		{"a malformed map has no ids", "x y z\n", false},
 	} {
-		if got := mapped(tc.text, 100000); got != tc.want {
-			t.Errorf("mapped(%q): got %v, want %v: %s", tc.text, got, tc.want, tc.reason)
-		}
+		e2e.Equal(t, tc.reason, tc.want, mapped(tc.text, 100000))
 	}
 }

@@ -314,9 +314,7 @@ func TestSupervisorDescriptors(t *testing.T) {
 		assertClosed(t, dir)
 		assertHoldsLittle(t, dir)
 	}
-	if supervisors != 1 {
-		t.Errorf("found %d supervisors, want 1", supervisors)
-	}
+	e2e.Equal(t, "the number of supervisors", 1, supervisors)
 }
 
 // assertClosed asserts that the supervisor's own user cannot read its memory, even

@@ -61,8 +61,6 @@ func TestExecuteOnly(t *testing.T) {
 		e2e.NoError(t, os.Chown(path, tc.owner, -1))
 		e2e.NoError(t, os.Chmod(path, tc.mode))
 		info := e2e.Must(os.Stat(path))(t)
-		if got := executeOnly(info, spec); got != tc.want {
-			t.Errorf("got %v, want %v: %s", got, tc.want, tc.reason)
-		}
+		e2e.Equal(t, tc.reason, tc.want, executeOnly(info, spec))
 	}
 }

@@ -287,9 +287,7 @@ func TestMutateKnown(t *testing.T) {
 					n++
 				}
 			}
-			if n != tc.want {
-				t.Errorf("%s: %d of %d verdicts were used again, want %d", tc.reason, n, len(all), tc.want)
-			}
+			e2e.Equal(t, tc.reason+": verdicts that were used again", tc.want, n)
 		})
 	}
 }

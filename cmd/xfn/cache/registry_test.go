@@ -95,10 +95,7 @@ func TestTLSAndUsers(t *testing.T) {
 	e2e.NoError(t, remote.Write(ref, img, trust, login))
 	e2e.NoError(t, validate.Image(e2e.Must(remote.Image(ref, trust, login))(t)))
 	stop()
-	left := e2e.Must(os.ReadDir(temp))(t)
-	if len(left) > 0 {
-		t.Errorf("files remain after the stop: %v", left)
-	}
+	e2e.Empty(t, temp)
 }
 
 // Unusable files are an error before an address is printed or a directory is created.

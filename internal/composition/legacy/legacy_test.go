@@ -111,9 +111,7 @@ func TestConverts(t *testing.T) {
 				return
 			}
 			e2e.Equal(t, tc.reason, list(t, tc.steps), got["spec"].(map[string]any)["pipeline"])
-			if noted := slices.Contains(notes, legacy.NoResources); noted != (name != "Resources") {
-				t.Errorf("%s: got the notes %v", tc.reason, notes)
-			}
+			e2e.Equal(t, name, name != "Resources", slices.Contains(notes, legacy.NoResources))
 		})
 	}
 }

@@ -109,9 +109,7 @@ func TestBuildIsRepeatable(t *testing.T) {
 			src.NoBundle = plain
 			digests[i] = digestOf(t, f.mustBuild(t, src).Images.All[0])
 		}
-		if digests[0] != digests[1] {
-			t.Errorf("got %v", digests)
-		}
+		e2e.Equal(t, "the digest of a second build", digests[1], digests[0])
 	}
 }
 

@@ -74,9 +74,7 @@ func TestPullPolicy(t *testing.T) {
 			t.Errorf("%s: the registry got %d requests", tc.reason, n)
 		}
 	}
-	if got := len(p.steps("pulling " + image)); got != 2 {
-		t.Errorf("the image was pulled %d times, want 2", got)
-	}
+	e2e.Equal(t, "the number of pulls", 2, len(p.steps("pulling "+image)))
 	missing := host + "/acme/nothing:v1"
 	gone := fn(missing)
 	gone.PackagePosition = "functions.yaml:5"

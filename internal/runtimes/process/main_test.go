@@ -142,20 +142,9 @@ func (l life) awaitDeath(t *testing.T) {
 // It fails the test if the directory is not empty at the end.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir := e2e.Must(os.MkdirTemp("", "p"))(t)
-	t.Cleanup(func() {
-		assertEmpty(t, dir)
-		_ = os.RemoveAll(dir)
-	})
+	dir := e2e.ShortDir(t)
+	t.Cleanup(func() { e2e.Empty(t, dir) })
 	return dir
-}
-
-func assertEmpty(t *testing.T, dir string) {
-	t.Helper()
-	left := e2e.Must(filepath.Glob(filepath.Join(dir, "*")))(t)
-	if len(left) > 0 {
-		t.Errorf("left behind: %q", left)
-	}
 }
 
 func request(t testing.TB, input string) *fnv1.RunFunctionRequest {

@@ -73,7 +73,7 @@ func TestLongTempDir(t *testing.T) {
 	fn := start(t, process.Process{GoEnv: goEnv(t), LocalOptions: runtimes.LocalOptions{TempDir: tmp}}, writeChild(t, functiontest.Serves, newLifeline(t)))
 	assertAnswers(t, fn)
 	stop(t, fn)
-	assertEmpty(t, tmp)
+	e2e.Empty(t, tmp)
 }
 
 func TestManyAtOnce(t *testing.T) {

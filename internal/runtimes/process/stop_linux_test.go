@@ -87,7 +87,7 @@ func TestCancel(t *testing.T) {
 			cancel(tc.cause)
 			e2e.Equal(t, "canceling a start is an error with the cause", `starting function "f": `+tc.want, fmt.Sprint(e2e.Receive(t, failed)))
 			assertReaped(t, one.pid)
-			assertEmpty(t, tmp)
+			e2e.Empty(t, tmp)
 		})
 	}
 	t.Run("DuringACall", func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestCancel(t *testing.T) {
 		e2e.Equal(t, "a call after its deadline is an error with the cause", `calling function "f": took too long`, fmt.Sprint(e2e.Err(fn.RunFunction(ctx, "f", request(t, `{}`)))))
 		e2e.NoError(t, fn.Stop(ctx))
 		assertReaped(t, one.pid)
-		assertEmpty(t, tmp)
+		e2e.Empty(t, tmp)
 	})
 }
 

@@ -185,9 +185,7 @@ func TestContainersMemory(t *testing.T) {
 	if err == nil {
 		t.Fatalf("above its limit: got %q", got)
 	}
-	if hint.Of(err) != "the program may need more memory than its limit of 200 MiB" {
-		t.Errorf("above its limit: got error %v, hint %q", err, hint.Of(err))
-	}
+	e2e.Equal(t, "the hint", "the program may need more memory than its limit of 200 MiB", string(hint.Of(err)))
 }
 
 func TestContainersCancel(t *testing.T) {
@@ -338,9 +336,7 @@ func TestContainersLeaveNothing(t *testing.T) {
 	both() // The first calls open files that later calls share.
 	before := len(pipes(t))
 	both()
-	if after := len(pipes(t)); after != before {
-		t.Errorf("%d pipes are open, %d were before", after, before)
-	}
+	e2e.Equal(t, "the pipes that are open afterwards", before, len(pipes(t)))
 	groups, err := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/xfn-%d-*", os.Getpid()))
 	if err != nil || len(groups) > 0 {
 		t.Errorf("cgroups were not removed: %q, %v", groups, err)

@@ -112,9 +112,7 @@ func TestProgram(t *testing.T) {
 			if name == "socket" {
 				arg = unix.AF_INET
 			}
-			if got := verdict(t, uint32(info.ID), number, arg); got != tc.want {
-				t.Errorf("%s: got %#x, want %#x: %s", name, got, tc.want, tc.reason)
-			}
+			e2e.Equal(t, name+": "+tc.reason, tc.want, verdict(t, uint32(info.ID), number, arg))
 		}
 	}
 }
@@ -182,9 +180,7 @@ func TestProgramArguments(t *testing.T) {
 		{"the supervisor's scheduling parameters must not be set", "sched_setparam", []uint64{1}, missing},
 		{"the supervisor's scheduling attributes must not be set", "sched_setattr", []uint64{1}, missing},
 	} {
-		if got := verdict(t, uint32(info.ID), info.SyscallNames[tc.call], tc.args...); got != tc.want {
-			t.Errorf("%s(%#x): got %#x, want %#x: %s", tc.call, tc.args, got, tc.want, tc.reason)
-		}
+		e2e.Equal(t, tc.call+": "+tc.reason, tc.want, verdict(t, uint32(info.ID), info.SyscallNames[tc.call], tc.args...))
 	}
 }
 

@@ -89,10 +89,9 @@ func packageOf(data []byte) *npm.Package {
 func get(t *testing.T, s *npm.Store, p *npm.Package) (npm.Unpacked, error) {
 	t.Helper()
 	all, err := s.Get(t.Context(), []*npm.Package{p}, t.TempDir(), "")
-	entries, _ := os.ReadDir(s.Dir)
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), "sha") {
-			t.Errorf("%q was left behind", e.Name())
+	for _, name := range e2e.Names(t, s.Dir) {
+		if !strings.HasPrefix(name, "sha") {
+			t.Errorf("%q was left behind", name)
 		}
 	}
 	return all[p.At], err
