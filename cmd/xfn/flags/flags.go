@@ -253,14 +253,14 @@ type Requirements struct {
 // Inputs returns the inputs of a render.
 func (s Sources) Inputs() session.Inputs {
 	in := s.Requirements.Inputs()
-	in.XRD, in.Observed, in.Extra = s.XRD, s.ObservedResources, s.ExtraResources
+	in.XRD, in.Observed, in.Extra = s.XRD, s.ObservedResources, SplitFiles(s.ExtraResources)
 	return in
 }
 
 // Inputs returns the inputs of a render.
 func (r Requirements) Inputs() session.Inputs {
 	return session.Inputs{
-		Required: r.RequiredResources, Schemas: r.RequiredSchemas, Credentials: r.FunctionCredentials,
+		Required: SplitFiles(r.RequiredResources), Schemas: r.RequiredSchemas, Credentials: r.FunctionCredentials,
 		ContextFiles: r.ContextFiles, ContextValues: r.ContextValues,
 	}
 }

@@ -3,6 +3,7 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -62,4 +63,20 @@ func pairsOf(text string) []string {
 		return []string{text}
 	}
 	return pairs
+}
+
+// SplitFiles splits each value of a flag at its commas as the crossplane CLI does, unless a file has
+// that name. A comma at the end is ignored, and \, is a comma in a name.
+func SplitFiles(values []string) []string {
+	var paths []string
+	for _, value := range values {
+		if _, err := os.Stat(value); err == nil {
+			paths = append(paths, value)
+			continue
+		}
+		for _, path := range kong.SplitEscaped(value, ',') {
+			paths = append(paths, strings.TrimSpace(path))
+		}
+	}
+	return paths
 }

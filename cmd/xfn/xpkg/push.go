@@ -128,10 +128,7 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 // files returns the files that the flags name, or the only package file in the current directory.
 func (c *PushCmd) files() ([]string, error) {
 	if len(c.PackageFiles) > 0 {
-		var paths []string
-		for _, flag := range c.PackageFiles {
-			paths = append(paths, splitFiles(flag)...)
-		}
+		paths := flags.SplitFiles(c.PackageFiles)
 		for i, path := range paths {
 			if slices.Contains(paths[:i], path) {
 				return nil, hint.Wrap(fmt.Errorf("%q is named twice", path), "leave one out")
@@ -157,17 +154,4 @@ func onlyPackage(next string) (string, error) {
 	default:
 		return "", hint.Wrap(fmt.Errorf("the current directory has several packages: %s", strings.Join(paths, ", ")), next)
 	}
-}
-
-// splitFiles splits a list at its commas as the crossplane CLI does, unless a file has that name. A comma
-// at the end is ignored, and \, is a comma in a name.
-func splitFiles(flag string) []string {
-	if _, err := os.Stat(flag); err == nil {
-		return []string{flag}
-	}
-	paths := kong.SplitEscaped(flag, ',')
-	for i, p := range paths {
-		paths[i] = strings.TrimSpace(p)
-	}
-	return paths
 }
