@@ -248,16 +248,13 @@ func report(term *terminal.Terminal, name string, err error) int {
 	}
 	// Print nothing if the reader of a pipe has closed it, as head does. An error of a network
 	// connection that the other end has closed is printed.
-	var connection *net.OpError
-	if !errors.Is(err, syscall.EPIPE) || errors.As(err, &connection) {
+	if !errors.Is(err, syscall.EPIPE) || errors.As(err, new(*net.OpError)) {
 		term.Error(name, hint.Wrap(err, cmp.Or(hint.Of(err), pathHint(err))))
 	}
-	var fe *engine.FatalError
-	var ue *terminal.UsageError
 	switch {
-	case errors.As(err, &fe):
+	case errors.As(err, new(*engine.FatalError)):
 		return docs.Fatal
-	case errors.As(err, &ue):
+	case errors.As(err, new(*terminal.UsageError)):
 		return docs.Misuse
 	default:
 		return docs.Failed

@@ -191,8 +191,7 @@ func TestFailures(t *testing.T) {
 			if calls := p.store.Calls(); len(calls) > 0 {
 				t.Errorf("%s: got calls %q", tc.reason, calls)
 			}
-			var fatal *function.FatalError
-			e2e.Equal(t, tc.reason, name == "Fatal", errors.As(p.err, &fatal))
+			e2e.Equal(t, tc.reason, name == "Fatal", errors.As(p.err, new(*function.FatalError)))
 		})
 	}
 }

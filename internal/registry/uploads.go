@@ -254,8 +254,7 @@ func (reg *Registry) receive(w http.ResponseWriter, r *http.Request, u *upload) 
 		u.size += n
 		return nil
 	}
-	var tooLarge *http.MaxBytesError
-	if body.err != nil && !errors.As(body.err, &tooLarge) {
+	if body.err != nil && !errors.As(body.err, new(*http.MaxBytesError)) {
 		u.size += n
 		return refuse(http.StatusBadRequest, "BLOB_UPLOAD_INVALID", "the request body ended early")
 	}

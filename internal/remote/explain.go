@@ -50,8 +50,7 @@ type explained struct {
 // Explained reports whether err wraps an error that Explain returned, and is not about a file of
 // this machine, such as a full disk.
 func Explained(err error) bool {
-	var remote *net.OpError
-	local := errors.As(err, new(syscall.Errno)) && !errors.As(err, &remote)
+	local := errors.As(err, new(syscall.Errno)) && !errors.As(err, new(*net.OpError))
 	return errors.As(err, new(*explained)) && !local
 }
 

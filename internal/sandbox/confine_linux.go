@@ -133,9 +133,8 @@ func confine() int {
 	control := os.NewFile(controlFD, "control")
 	out := json.NewEncoder(control)
 	err := becomeFunction(json.NewDecoder(control), out)
-	var unfit *ProgramError
 	// Ignore an error: the process that called Confine may have ended.
-	_ = out.Encode(reply{Error: err.Error(), Unfit: errors.As(err, &unfit)})
+	_ = out.Encode(reply{Error: err.Error(), Unfit: errors.As(err, new(*ProgramError))})
 	return 1
 }
 

@@ -384,8 +384,7 @@ func TestForbidden(t *testing.T) {
 	spec := acting(newRoot(t), "hello")
 	spec.HostID = math.MaxUint32 - 10
 	_, err := sandbox.Start(t.Context(), spec)
-	var forbidden *sandbox.NamespaceError
-	if !errors.As(err, &forbidden) || !errors.Is(err, syscall.EINVAL) {
+	if !errors.As(err, new(*sandbox.NamespaceError)) || !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("Start() with ids that do not exist: got error %v, want a NamespaceError", err)
 	}
 }

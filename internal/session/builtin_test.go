@@ -145,8 +145,7 @@ func TestCrosscheck(t *testing.T) {
 				return
 			}
 			e2e.ErrorHas(t, tc.reason, err, tc.want)
-			var d *intercept.CrosscheckError
-			if hint.Of(err) == "" && !errors.As(err, &d) {
+			if hint.Of(err) == "" && !errors.As(err, new(*intercept.CrosscheckError)) {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
 		})

@@ -93,8 +93,7 @@ func TestParseFixturesRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := session.ParseFixtures([]manifest.Document{{Path: "f.yaml", Line: 1, Text: []byte(tc.text)}})
-			var at *manifest.Error
-			if !errors.As(err, &at) {
+			if !errors.As(err, new(*manifest.Error)) {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
 			for _, want := range tc.want {

@@ -166,9 +166,8 @@ func (s *Session) checkWatched(e composition.Entry, u *unstructured.Unstructured
 // explainWatch adds a hint to err, the fatal result of a WatchOperation's pipeline, if the
 // required watched resource is missing.
 func explainWatch(err error, e composition.Entry, watched string) error {
-	var fatal *render.FatalError
 	watch, ok := e.Watch()
-	if !ok || watched != "" || !errors.As(err, &fatal) {
+	if !ok || watched != "" || !errors.As(err, new(*render.FatalError)) {
 		return err
 	}
 	return hint.Wrap(err, hint.Hint(fmt.Sprintf("the WatchOperation is for a resource of kind %s (%s), which functions may require: name its file with ", watch.Kind, e.Document.PositionOf("spec.watch")))+hint.WatchedResource)

@@ -255,8 +255,7 @@ func TestPassErrors(t *testing.T) {
 	}
 	for _, profile := range passProfiles {
 		_, err := session.RenderPasses(t.Context(), passRunner(t, failing), passRequest(t, profile), 3, nil)
-		var fe *render.FatalError
-		if !errors.As(err, &fe) || err.Error() != `rendering pass 2: pipeline step "make" returned a fatal result: it broke` {
+		if !errors.As(err, new(*render.FatalError)) || err.Error() != `rendering pass 2: pipeline step "make" returned a fatal result: it broke` {
 			t.Errorf("%s: got %v", profile, err)
 		}
 	}

@@ -64,8 +64,7 @@ func TestBeyondLoopback(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "registry")
 		c := cache.RegistryServeCmd{Dir: dir, Address: address}
 		err := c.Run(t.Context(), &terminal.Terminal{Stdout: &out})
-		var usage *terminal.UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), address) || !strings.Contains(string(hint.Of(err)), "--allow-remote") {
+		if !errors.As(err, new(*terminal.UsageError)) || !strings.Contains(err.Error(), address) || !strings.Contains(string(hint.Of(err)), "--allow-remote") {
 			t.Errorf("%s: got %v (hint: %s), want a usage error", address, err, hint.Of(err))
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) || out.Len() > 0 {

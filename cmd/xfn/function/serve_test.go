@@ -149,8 +149,7 @@ func TestServeSettings(t *testing.T) {
 			tc.set(&cmd)
 			if tc.err != "" {
 				err := cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr))
-				var usage *terminal.UsageError
-				if err == nil || !strings.HasPrefix(err.Error(), tc.err) || !errors.As(err, &usage) {
+				if err == nil || !strings.HasPrefix(err.Error(), tc.err) || !errors.As(err, new(*terminal.UsageError)) {
 					t.Errorf("%s: got %v", tc.reason, err)
 				}
 				return

@@ -167,8 +167,7 @@ func (o *output) finish() error {
 	}
 	err := fmt.Errorf("%d of %d composite resources failed", len(o.failed), o.total)
 	for _, f := range o.failed {
-		var fe *engine.FatalError
-		if !errors.As(f, &fe) {
+		if !errors.As(f, new(*engine.FatalError)) {
 			return err
 		}
 	}

@@ -224,8 +224,7 @@ const mostProblems = 50
 // faults prints the problems if err contains several, and returns an error with their
 // number. It returns any other err unchanged.
 func faults(term *terminal.Terminal, root string, err error) error {
-	var all xpkg.Problems
-	if !errors.As(err, &all) {
+	if !errors.As(err, new(xpkg.Problems)) {
 		return err
 	}
 	if err := projectRoot(root, "build it with xfn project build"); err != nil {

@@ -210,8 +210,7 @@ func (c *Child) Kill(t testing.TB) {
 		t.Error(err)
 	}
 	_ = c.in.Close()
-	var killed *exec.ExitError
-	if err := c.cmd.Wait(); !errors.As(err, &killed) {
+	if err := c.cmd.Wait(); !errors.As(err, new(*exec.ExitError)) {
 		t.Errorf("the child was not killed: %v", err)
 	}
 }

@@ -15,8 +15,7 @@ import (
 // does nothing if err is nil or any other error.
 func RequireSandbox(t testing.TB, err error) {
 	t.Helper()
-	var forbidden *sandbox.NamespaceError
-	if errors.As(err, &forbidden) {
+	if errors.As(err, new(*sandbox.NamespaceError)) {
 		e2e.Missing(t, "sandbox", "%v", err)
 	}
 }

@@ -16,8 +16,7 @@ func (e notFound) Error() string { return string(e) }
 
 // IsNotFound reports whether err was returned because a value does not exist.
 func IsNotFound(err error) bool {
-	var e notFound
-	return errors.As(err, &e)
+	return errors.As(err, new(notFound))
 }
 
 // Get returns the value at path p in from, which may be null. For an empty path,

@@ -149,8 +149,7 @@ func TestExplain(t *testing.T) {
 	e2e.Equal(t, "the message of the engine is the error of loading an image", "no space left", fmt.Sprint(e.LoadArchive(t.Context(), strings.NewReader(""))))
 	e2e.Equal(t, "the message of the engine is the error of a pull", "manifest unknown", fmt.Sprint(e.Pull(t.Context(), "x", registry.AuthConfig{}, nil)))
 	_, err = e.Info(t.Context(), client.InfoOptions{})
-	var broken *dockerengine.ConnectionError
-	if err := e.Explain(t.Context(), err); !errors.As(err, &broken) || !strings.HasPrefix(err.Error(), "the connection to the container engine at tcp://127.0.0.1:") {
+	if err := e.Explain(t.Context(), err); !errors.As(err, new(*dockerengine.ConnectionError)) || !strings.HasPrefix(err.Error(), "the connection to the container engine at tcp://127.0.0.1:") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := stdcontext.WithTimeoutCause(t.Context(), time.Nanosecond, errors.New("too late"))

@@ -46,8 +46,7 @@ func (e *Engine) Explain(ctx context.Context, err error) error {
 
 // isBroken reports whether err is about the connection, and not an answer of the engine.
 func isBroken(err error) bool {
-	var op net.Error
-	return client.IsErrConnectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op)
+	return client.IsErrConnectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(net.Error))
 }
 
 // innermost returns the last error in the chain of wrapped errors.

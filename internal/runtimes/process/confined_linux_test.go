@@ -135,8 +135,7 @@ func TestPackageByReference(t *testing.T) {
 	packages := p.Packages.(sandboxes.Confined)
 	packages.Pull.Offline = true
 	p.Packages = packages
-	var missing *image.MissingError
-	if err := p.Prepare(t.Context(), fn, source); !errors.As(err, &missing) {
+	if err := p.Prepare(t.Context(), fn, source); !errors.As(err, new(*image.MissingError)) {
 		t.Errorf("Prepare() of an image that is not in the cache, offline: got %v", err)
 	}
 	packages.Pull.Offline = false
@@ -272,8 +271,7 @@ func TestSandboxIsForbidden(t *testing.T) {
 	}
 	pkg := write(t, behaving(t, functiontest.Serves))
 	_, err := confined(t).Packages.(sandboxes.Confined).Sandbox.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg})
-	var forbidden *sandbox.NamespaceError
-	if !errors.As(err, &forbidden) || !errors.Is(err, syscall.EPERM) {
+	if !errors.As(err, new(*sandbox.NamespaceError)) || !errors.Is(err, syscall.EPERM) {
 		t.Errorf("got %v, want a NamespaceError", err)
 	}
 	if got := string(hint.Of(err)); !strings.Contains(got, "{runtime} Process") || !strings.Contains(got, "user namespaces") {

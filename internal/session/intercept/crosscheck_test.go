@@ -35,8 +35,7 @@ func TestCrosscheck(t *testing.T) {
 				e2e.Equal(t, tc.reason, response(t, tc.first), got, protocmp.Transform())
 				return
 			}
-			var d *intercept.CrosscheckError
-			if !errors.As(err, &d) || err.Error() != tc.want {
+			if !errors.As(err, new(*intercept.CrosscheckError)) || err.Error() != tc.want {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 			}
 		})
