@@ -64,6 +64,9 @@ type Reader struct {
 	// Warn, if not nil, is called with the errors that Document.Typography returns for documents
 	// that are read from files, perhaps repeatedly. It must be safe for concurrent use.
 	Warn func(text string)
+	// Streams, if not nil, keeps the content of standard input and pipes, so that they can be read
+	// several times.
+	Streams *proc.Memo[string, []byte]
 }
 
 // Suspect calls r.Warn for documents.
@@ -184,13 +187,27 @@ func (r Reader) file(ctx context.Context, path string) ([]Document, error) {
 	})
 }
 
-// Bytes returns the content of a file, which may have any format.
+// Bytes returns the content of a file, which may have any format. Callers must not change the bytes.
 func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, context.Cause(ctx))
 	}
-	tooLarge := fmt.Errorf("reading %q: the file is larger than %d MiB", path, MaxSize>>20)
 	size := r.size(path)
+	if r.Streams != nil && size == 0 && r.isStream(path) {
+		return r.Streams.Do(path, func() ([]byte, error) { return r.bytes(ctx, path, size) })
+	}
+	return r.bytes(ctx, path, size)
+}
+
+// isStream reports whether a path is standard input or a pipe.
+func (r Reader) isStream(path string) bool {
+	info, err := r.FS.Stat(path)
+	return path == Stdin || err == nil && !info.IsDir() && !info.Mode().IsRegular()
+}
+
+// bytes returns the content of a file of a size, which is 0 if it is unknown.
+func (r Reader) bytes(ctx context.Context, path string, size int64) (data []byte, err error) {
+	tooLarge := fmt.Errorf("reading %q: the file is larger than %d MiB", path, MaxSize>>20)
 	if size > MaxSize {
 		return nil, tooLarge
 	}

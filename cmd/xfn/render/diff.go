@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/clusterdiff"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -78,6 +79,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err != nil {
 		return err
 	}
+	config.Reader.Streams = &proc.Memo[string, []byte]{}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	s := session.Open(config)

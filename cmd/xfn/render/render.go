@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/session"
 	engine "github.com/xfn-dev/xfn/render"
 )
@@ -108,6 +109,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err != nil {
 		return err
 	}
+	config.Reader.Streams = &proc.Memo[string, []byte]{}
 	for _, d := range from.docs {
 		flags.Inline(&config.Reader, d.Position(), d)
 	}
@@ -122,7 +124,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	s := session.Open(config)
 	defer func() { err = terminal.Close(ctx, s.Close, err) }()
 	out := &output{flags: c.outputFlags, term: term, sink: sink, loop: in.ObserveLoop > 0, many: many, invalid: map[string]bool{}}
-	check, err := c.validation(ctx, term, program, in, from)
+	check, err := c.validation(ctx, term, program, in, from, config.Reader)
 	if err != nil {
 		return err
 	}

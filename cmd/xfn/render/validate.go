@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -41,7 +40,7 @@ type validation struct {
 
 // validation loads the definitions of --validate. Packages to which files of
 // --xrd and --compositions refer are not fetched.
-func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program, in session.Inputs, from projectInputs) (*validation, error) {
+func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p terminal.Program, in session.Inputs, from projectInputs, files manifest.Reader) (*validation, error) {
 	if !c.Validate {
 		if len(c.CRD) > 0 {
 			return nil, &terminal.UsageError{Err: errors.New("--crd requires --validate")}
@@ -52,7 +51,7 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if slices.Contains(slices.Concat(local, c.CRD), manifest.Stdin) {
 		return nil, &terminal.UsageError{Err: errors.New("--validate cannot read definitions from standard input")}
 	}
-	o := inspect.CRDOptions{Files: manifest.Reader{FS: afero.NewOsFs()}, Registry: c.Registry, Progress: term.Progress, Offline: true}
+	o := inspect.CRDOptions{Files: manifest.Reader{FS: files.FS, Streams: files.Streams}, Registry: c.Registry, Progress: term.Progress, Offline: true}
 	all, err := inspect.CollectCRDs(ctx, local, o)
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)

@@ -1,20 +1,18 @@
 package test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/clusterdiff"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -146,13 +144,8 @@ func (c *UpgradeCmd) compareDump(ctx context.Context, before, after session.Conf
 		}
 		in.Compositions = []string{c.Composition}
 	}
-	if slices.Contains(append([]string{c.Composition, c.Functions}, c.Observed...), manifest.Stdin) {
-		text, err := before.Reader.Bytes(ctx, manifest.Stdin)
-		if err != nil {
-			return err
-		}
-		before.Reader.Stdin, after.Reader.Stdin = bytes.NewReader(text), bytes.NewReader(text)
-	}
+	before.Reader.Streams = &proc.Memo[string, []byte]{}
+	after.Reader.Streams = before.Reader.Streams
 	before.Functions, after.Functions = cmp.Or(c.Functions, before.Functions), cmp.Or(c.Functions, after.Functions)
 	then := in
 	if c.CrossplaneVersion != "" {
