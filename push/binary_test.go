@@ -87,14 +87,10 @@ func TestPushInterrupted(t *testing.T) {
 	t.Parallel()
 	reg := remotetest.Embedded(t)
 	stalled, end := make(chan struct{}, 9), make(chan struct{})
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPatch {
-			_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
-			stalled <- struct{}{}
-			<-end
-			return
-		}
-		reg.ServeHTTP(w, r)
+	host := remotetest.Serve(t, remotetest.Faults(reg, 99, "^PATCH ", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
+		stalled <- struct{}{}
+		<-end
 	}))
 	t.Cleanup(func() { close(end) }) // Cleanups run in reverse order: release the handlers, then close the server.
 	var out strings.Builder

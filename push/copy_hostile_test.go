@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -75,23 +74,6 @@ func indexes(n int) forge {
 	return f
 }
 
-// changed returns the response of h with a changed body.
-func changed(h http.Handler, change func([]byte) []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		a := httptest.NewRecorder()
-		h.ServeHTTP(a, r)
-		maps.Copy(w.Header(), a.Header())
-		w.Header().Del("Content-Length")
-		w.WriteHeader(a.Code)
-		_, _ = w.Write(change(bytes.Clone(a.Body.Bytes())))
-	}
-}
-
-func flip(b []byte) []byte {
-	b[len(b)/2] ^= 1
-	return b
-}
-
 // Copy reports the fault of a source and does not change the tag.
 func TestCopyHostile(t *testing.T) {
 	const layer = "layer of amd64"
@@ -105,7 +87,7 @@ func TestCopyHostile(t *testing.T) {
 		return func(http.Handler) forge { return forge{"/manifests/v1.0.0": saying("", raw)} }
 	}
 	blob := func(change func([]byte) []byte) func(http.Handler) forge {
-		return func(h http.Handler) forge { return forge{"/blobs/" + digestOf(layer): changed(h, change)} }
+		return func(h http.Handler) forge { return forge{"/blobs/" + digestOf(layer): remotetest.Changed(h, change)} }
 	}
 	sized := func(size int64) []byte {
 		return image(object{"layers": []object{with(descriptor(string(types.OCILayer), layer), object{"size": size})}})
@@ -119,7 +101,7 @@ func TestCopyHostile(t *testing.T) {
 		err    string
 	}{
 		"Missing":    {"an empty manifest is refused", root(nil), "is not valid"},
-		"Flipped":    {"a blob with another digest is refused", blob(flip), "other content than its digest says"},
+		"Flipped":    {"a blob with another digest is refused", blob(remotetest.Flip), "other content than its digest says"},
 		"Longer":     {"a blob that is longer than its size is refused", blob(func(b []byte) []byte { return append(b, "more"...) }), "is longer than the"},
 		"Shorter":    {"a blob that is shorter than its size is refused", blob(func(b []byte) []byte { return b[:3] }), "closed the connection early"},
 		"Gone":       {"a missing blob is reported", func(http.Handler) forge { return forge{"/blobs/" + digestOf(layer): remotetest.Status(404)} }, "lacks a blob of"},
@@ -212,7 +194,7 @@ func TestCopyReadsAgain(t *testing.T) {
 	src := remotetest.Embedded(t)
 	s := newShelf(t, remotetest.Serve(t, src))
 	s.fill(true)
-	from := parse(t, remotetest.Serve(t, remotetest.Faults(src, 1, "/blobs/"+digestOf(layer)+"$", changed(src, flip))))
+	from := parse(t, remotetest.Serve(t, remotetest.Faults(src, 1, "/blobs/"+digestOf(layer)+"$", remotetest.Flipped(src))))
 	to := parse(t, remotetest.Serve(t, remotetest.Embedded(t)))
 	e2e.NoError(t, e2e.Err(push.Copy(t.Context(), from, to, copyOptions())))
 	s.check(to.Context(), nil)

@@ -238,13 +238,9 @@ func TestCopyCancelled(t *testing.T) {
 	s.fill(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	from := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.Path, "/blobs/") {
-			cancel()
-			<-r.Context().Done()
-			return
-		}
-		inner.ServeHTTP(w, r)
+	from := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 99, "/blobs/", func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
 	})))
 	_, err := push.Copy(ctx, from, parse(t, remotetest.Serve(t, remotetest.Embedded(t))), copyOptions())
 	if err == nil || ctx.Err() == nil || !strings.Contains(err.Error(), "context canceled") {

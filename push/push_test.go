@@ -190,15 +190,10 @@ func checkTag(t *testing.T, ref name.Tag, want xpkg.Artifact) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	inner := remotetest.Handler()
-	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPut {
-			cancel()
-			_, _ = io.Copy(io.Discard, r.Body)
-			<-r.Context().Done()
-			return
-		}
-		inner.ServeHTTP(w, r)
+	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, "^PUT ", func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
 	}))
 	e2e.ErrorIs(t, "canceling ends an upload", e2e.Err(push.Artifact(ctx, parse(t, host), multi(t), push.Options{})), context.Canceled)
 }

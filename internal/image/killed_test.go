@@ -43,13 +43,8 @@ func TestKilled(t *testing.T) {
 	e2e.NoError(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
 	layers := e2e.Must(pkg.image.Layers())(t)
 	last := digestOf(t, layers[len(layers)-1]).String()
-	stalling := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, last) {
-			<-r.Context().Done()
-			return
-		}
-		inner.ServeHTTP(w, r)
-	})))
+	stall := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	stalling := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 99, last, stall)))
 	path := filepath.Join(t.TempDir(), "p.xpkg")
 	e2e.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
 	c, line := functiontest.Start(t, childEnv+"=file "+path+" "+stalling.Name())

@@ -2,9 +2,7 @@ package image_test
 
 import (
 	"context"
-	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,9 +112,9 @@ func TestErrors(t *testing.T) {
 		fault  func(inner http.Handler) http.HandlerFunc
 		err    string
 	}{
-		"FlippedBlob":     {"the digest of a blob is verified", blob, flipped, "sha256"},
-		"FlippedManifest": {"the digest of a manifest is verified", manifest, flipped, "sha256"},
-		"Cut":             {"a truncated blob is an error", blob, cut, "closed the connection early"},
+		"FlippedBlob":     {"the digest of a blob is verified", blob, remotetest.Flipped, "sha256"},
+		"FlippedManifest": {"the digest of a manifest is verified", manifest, remotetest.Flipped, "sha256"},
+		"Cut":             {"a truncated blob is an error", blob, remotetest.Cut, "closed the connection early"},
 		"Gone":            {"a missing blob is an error", blob, status(404), `lacks a blob of "gold/package:v1.0.0"`},
 		"Down":            {"a failing registry is an error", blob, status(503), "answered 503"},
 		"Reset":           {"a failing network is an error", blob, reset, "registry"},
@@ -135,31 +133,6 @@ func TestErrors(t *testing.T) {
 			}
 			e2e.Empty(t, dir)
 		})
-	}
-}
-
-// flipped responds like inner, with one changed bit.
-func flipped(inner http.Handler) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		a := httptest.NewRecorder()
-		inner.ServeHTTP(a, r)
-		body := a.Body.Bytes()
-		body[len(body)/2] ^= 1
-		maps.Copy(w.Header(), a.Header())
-		w.WriteHeader(a.Code)
-		_, _ = w.Write(body)
-	}
-}
-
-// cut responds with half of the content of inner.
-func cut(inner http.Handler) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		a := httptest.NewRecorder()
-		inner.ServeHTTP(a, r)
-		maps.Copy(w.Header(), a.Header())
-		w.WriteHeader(a.Code)
-		_, _ = w.Write(a.Body.Bytes()[:a.Body.Len()/2])
-		panic(http.ErrAbortHandler)
 	}
 }
 
@@ -198,13 +171,9 @@ func TestCancelled(t *testing.T) {
 	send(t, remotetest.Serve(t, inner), packages(t)["Image"])
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.Path, "/blobs/") {
-			cancel()
-			<-r.Context().Done()
-			return
-		}
-		inner.ServeHTTP(w, r)
+	ref := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 99, "/blobs/", func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
 	})))
 	dir := t.TempDir()
 	e2e.ErrorIs(t, "canceling ends a stalled download", e2e.Err(image.File(ctx, ref, filepath.Join(dir, "p.xpkg"), image.Options{})), context.Canceled)

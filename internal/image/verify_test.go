@@ -217,46 +217,28 @@ func TestLies(t *testing.T) {
 	child := e2e.Must(img.Digest())(t)
 	m := e2e.Must(img.Manifest())(t)
 	layer, config := m.Layers[1].Digest, m.Config.Digest
-	flip := func(body []byte) []byte { body[len(body)/2] ^= 1; return body }
 	cases := map[string]struct {
 		reason string
 		digest v1.Hash
 		change func([]byte) []byte
 		err    string
 	}{
-		"Layer":    {"a flipped bit in a layer is an error", layer, flip, layer.String() + " has other content than its digest says"},
+		"Layer":    {"a flipped bit in a layer is an error", layer, remotetest.Flip, layer.String() + " has other content than its digest says"},
 		"Short":    {"a truncated layer is an error", layer, func(b []byte) []byte { return b[:len(b)-1] }, "blob " + layer.String() + " ended after"},
 		"Long":     {"a layer that is too long is an error", layer, func(b []byte) []byte { return append(b, 0) }, "blob " + layer.String() + " is longer than the"},
-		"Config":   {"a flipped bit in a config is an error", config, flip, "reading config " + config.String()},
-		"Manifest": {"a flipped bit in the manifest of an image is an error", child, flip, child.Hex},
+		"Config":   {"a flipped bit in a config is an error", config, remotetest.Flip, "reading config " + config.String()},
+		"Manifest": {"a flipped bit in the manifest of an image is an error", child, remotetest.Flip, child.Hex},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inner := own(t)
 			key := remotetest.Key(t)
 			publish(t, parse(t, remotetest.Serve(t, inner)), index(img, randomImage(t, "arm64")), key)
-			lying := parse(t, remotetest.Serve(t, changed(inner, tc.digest, tc.change)))
+			lying := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 99, "^GET .*"+tc.digest.String(), remotetest.Changed(inner, tc.change))))
 			_, err := image.Verify(t.Context(), lying, publics(key), options().Remote, nil)
 			checkError(t, tc.reason, err, lying, tc.err)
 		})
 	}
-}
-
-// changed returns h with changed content of one digest.
-func changed(h http.Handler, digest v1.Hash, change func([]byte) []byte) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, digest.String()) {
-			h.ServeHTTP(w, r)
-			return
-		}
-		r.Header.Del("Range")
-		rec := httptest.NewRecorder()
-		h.ServeHTTP(rec, r)
-		body := change(rec.Body.Bytes())
-		w.Header().Set("Content-Type", rec.Header().Get("Content-Type"))
-		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		_, _ = w.Write(body)
-	})
 }
 
 // A broken stream is resumed, or restarted if the registry has no ranges. A

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -117,33 +115,17 @@ func TestFromRemoteRefuses(t *testing.T) {
 
 // A faulty layer in a registry gives the same error texts as a faulty manifest.
 func TestFromRemoteLayers(t *testing.T) {
-	spoilt := map[string]func(w http.ResponseWriter, body []byte){
-		"other content than its digest says": func(w http.ResponseWriter, body []byte) {
-			body[len(body)/2] ^= 1
-			_, _ = w.Write(body)
-		},
-		"lacks a blob of": func(w http.ResponseWriter, _ []byte) {
-			w.Header().Del("Content-Length")
-			w.WriteHeader(http.StatusNotFound)
-		},
-		"closed the connection early": func(w http.ResponseWriter, body []byte) {
-			_, _ = w.Write(body[:len(body)/2])
-		},
+	faults := map[string]func(http.Handler) http.HandlerFunc{
+		"other content than its digest says": remotetest.Flipped,
+		"lacks a blob of":                    func(http.Handler) http.HandlerFunc { return remotetest.Status(http.StatusNotFound) },
+		"closed the connection early":        remotetest.Cut,
 	}
 	img := image(t, "amd64")
 	layer := e2e.Must(img.Manifest())(t).Layers[0].Digest
-	for want, spoil := range spoilt {
+	for want, fault := range faults {
 		t.Run(want, func(t *testing.T) {
 			inner := remotetest.Handler()
-			host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, layer.String()) {
-					inner.ServeHTTP(w, r)
-					return
-				}
-				body := answer(inner, r)
-				w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-				spoil(w, body)
-			}))
+			host := remotetest.Serve(t, remotetest.Faults(inner, 99, "^GET .*"+layer.String(), fault(inner)))
 			ref := reference(t, host+"/a/b:v1")
 			e2e.NoError(t, ggcr.Write(ref, img))
 			opts := options(t)
@@ -151,13 +133,6 @@ func TestFromRemoteLayers(t *testing.T) {
 			e2e.Empty(t, opts.TempDir)
 		})
 	}
-}
-
-// answer returns the body of h's response to r.
-func answer(h http.Handler, r *http.Request) []byte {
-	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, r)
-	return rec.Body.Bytes()
 }
 
 func TestFromRemoteStops(t *testing.T) {

@@ -1,6 +1,7 @@
 package remotetest
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -157,5 +158,40 @@ func Seeds(t *testing.T, kinds []string, run func(t *testing.T, seed uint64) (fa
 	}
 	if failed == 0 || failed > seeds*2/3 {
 		t.Errorf("%d of %d failed, expected some and at most two thirds", failed, seeds)
+	}
+}
+
+// Changed returns a fault that responds with the changed content of h, always from its beginning.
+func Changed(h http.Handler, change func([]byte) []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Range")
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, r)
+		body := change(bytes.Clone(answer.Body.Bytes()))
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(body)
+	}
+}
+
+// Flip changes a bit.
+func Flip(b []byte) []byte {
+	b[len(b)/2] ^= 1
+	return b
+}
+
+// Flipped returns a fault that responds with the content of h, with one changed bit.
+func Flipped(h http.Handler) http.HandlerFunc { return Changed(h, Flip) }
+
+// Cut returns a fault that breaks the connection after half of the content of h.
+func Cut(h http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, r)
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes()[:answer.Body.Len()/2])
+		panic(http.ErrAbortHandler)
 	}
 }

@@ -101,6 +101,14 @@ func Reset(w http.ResponseWriter, r *http.Request) {
 	_ = conn.Close()
 }
 
+// Stranger returns h as another host, which must not get credentials.
+func Stranger(t testing.TB, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e2e.Equal(t, r.Method+" "+r.URL.Path+" has credentials", "", r.Header.Get("Authorization")+r.Header.Get("Cookie"))
+		h.ServeHTTP(w, r)
+	})
+}
+
 // Requests is a handler that records the requests that it passes on.
 type Requests struct {
 	next http.Handler
