@@ -172,9 +172,7 @@ func TestDevKeys(t *testing.T) {
 	p.types("q")
 	p.awaitExit()
 	e2e.ErrorIs(t, "the folder of the page is left", e2e.Err(os.Stat(filepath.Dir(path))), fs.ErrNotExist)
-	if after := p.modes(); after != p.before {
-		t.Errorf("the terminal has modes %+v after the end, want %+v", after, p.before)
-	}
+	e2e.Equal(t, "the modes of the terminal after the end", p.before, p.modes())
 }
 
 // TestDevShowsAll: xfn dev shortens long differences to fit the terminal, and the key
@@ -206,9 +204,7 @@ func TestDevIsTerminated(t *testing.T) {
 	p.awaitOutput("round 1", "q quit")
 	e2e.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	p.awaitExit()
-	if after := p.modes(); after != p.before {
-		t.Errorf("the terminal has modes %+v after the end, want %+v", after, p.before)
-	}
+	e2e.Equal(t, "the modes of the terminal after the end", p.before, p.modes())
 }
 
 func TestHelpHasTheWidthOfTheTerminal(t *testing.T) {

@@ -36,9 +36,7 @@ func Glob(t testing.TB, pattern string) []string {
 // ReadFile returns the text of the file at a path.
 func ReadFile(t testing.TB, elem ...string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(elem...))
-	NoError(t, err)
-	return string(data)
+	return string(Must(os.ReadFile(filepath.Join(elem...)))(t))
 }
 
 // WriteFile writes a file, and creates its folder. A text that begins with "-> " is the target of a
@@ -116,9 +114,7 @@ func Untar(t testing.TB, path string) string {
 // Names returns the sorted names of the entries of a directory.
 func Names(t testing.TB, dir string) (all []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	NoError(t, err)
-	for _, e := range entries {
+	for _, e := range Must(os.ReadDir(dir))(t) {
 		all = append(all, e.Name())
 	}
 	return all

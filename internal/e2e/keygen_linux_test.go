@@ -25,7 +25,5 @@ func TestKeygenInterrupted(t *testing.T) {
 	if p.modes() != p.before {
 		t.Error("the modes of the terminal have changed")
 	}
-	if found, err := os.ReadDir(p.dir); err != nil || len(found) > 0 {
-		t.Errorf("the folder has %v, error %v", found, err)
-	}
+	e2e.Empty(t, p.dir)
 }

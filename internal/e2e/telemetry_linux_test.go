@@ -212,9 +212,7 @@ func TestNoTelemetry(t *testing.T) {
 	for folder, from := range map[string]string{"bucket": "../../examples/bucket", "project": projectsDir + "/templates"} {
 		e2e.NoError(t, os.CopyFS(filepath.Join(dir, folder), os.DirFS(from)))
 	}
-	for name, text := range isolatedFiles {
-		e2e.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)))
-	}
+	e2e.WriteFiles(t, dir, isolatedFiles)
 	all := commandsInDocs(t)
 	for _, tc := range cases {
 		delete(all, tc.command)
