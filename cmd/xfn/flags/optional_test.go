@@ -21,7 +21,7 @@ func TestContextValues(t *testing.T) {
 		{"a backslash before a semicolon keeps it", `k=a\;b`, map[string]string{"k": "a;b"}},
 		{"a semicolon at the end separates nothing", "k=1;", map[string]string{"k": "1"}},
 		{"a comma is a part of the value", "k=1,j=2", map[string]string{"k": "1,j=2"}},
-		{"a text without an equals sign is no pair", `k={"a":"x;y"}`, map[string]string{"k": `{"a":"x;y"}`}},
+		{"a text without an equals sign is not a pair", `k={"a":"x;y"}`, map[string]string{"k": `{"a":"x;y"}`}},
 		{"a quoted text may have semicolons", `k="Server=a;Database=b"`, map[string]string{"k": `"Server=a;Database=b"`}},
 		{"a quoted text may end in a semicolon", `k="a;"`, map[string]string{"k": `"a;"`}},
 	} {
