@@ -25,7 +25,7 @@ func (r *reader) Read(p []byte) (int, error) {
 // aheadBlock is the size in bytes of the blocks that Ahead reads, and aheadBlocks their number.
 const (
 	aheadBlock  = 256 << 10
-	aheadBlocks = 4
+	aheadBlocks = 2
 )
 
 // Ahead returns a reader of the content of r. A goroutine reads r in advance, so callers
