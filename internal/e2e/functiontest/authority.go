@@ -70,8 +70,7 @@ func (a *Authority) IssueFrom(t *testing.T, name string, start time.Time, lifeti
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	key := e2e.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	return key
+	return e2e.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 }
 
 func encode(kind string, der []byte) []byte {

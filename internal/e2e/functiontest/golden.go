@@ -59,8 +59,7 @@ func goldenCase(t *testing.T, dir, loose string, r function.Runner) {
 // Request reads a request from a file, in YAML of its JSON form.
 func Request(t *testing.T, path string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	req := e2e.Must(ParseRequest([]byte(e2e.ReadFile(t, path))))(t)
-	return req
+	return e2e.Must(ParseRequest([]byte(e2e.ReadFile(t, path))))(t)
 }
 
 // ParseRequest returns a request in YAML of its JSON form.
