@@ -35,57 +35,79 @@ func ForEachOrdered[T, R any](ctx context.Context, limit int, items []T, work fu
 func StreamOrdered[T, R any](ctx context.Context, limit int, items iter.Seq[T], work func(context.Context, int, T) R, each func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type job struct {
-		n      int
-		item   T
-		result chan<- R
+	next, stop := iter.Pull(items)
+	defer stop()
+	var taking sync.Mutex // held while the iterator advances
+	taken, room := 0, make(chan struct{}, limit*ahead)
+	take := func() (n int, item T, ok bool) {
+		taking.Lock()
+		defer taking.Unlock()
+		room <- struct{}{}
+		item, ok = next()
+		n, taken = taken, taken+1
+		return n, item, ok
 	}
-	// A worker finds its next item in the queue: it does not wait until the iterator is advanced.
-	jobs, waiting := make(chan job, limit), make(chan chan R, limit*ahead)
-	var g errgroup.Group
-	g.Go(func() error {
-		defer close(waiting)
-		defer close(jobs)
-		n := 0
-		for item := range items {
-			result := make(chan R, 1)
-			select {
-			case waiting <- result:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-			jobs <- job{n, item, result}
-			n++
+	var failed error
+	results := sequence[R]{waiting: map[int]R{}, pass: func(r R) {
+		<-room
+		if failed != nil {
+			return
 		}
-		return nil
-	})
-	// Workers keep their grown stacks from item to item.
+		if failed = each(r); failed != nil {
+			cancel()
+		}
+	}}
+	// Workers keep their grown stacks from item to item. They advance the iterator and call each
+	// themselves: a core would be idle until a goroutine that hands over items or results is awake.
+	var g errgroup.Group
 	for range limit {
 		g.Go(func() error {
-			var skipped error
-			for j := range jobs {
-				if ctx.Err() == nil {
-					j.result <- work(ctx, j.n, j.item)
-				} else {
-					skipped = context.Cause(ctx)
+			for {
+				// Let the garbage collector mark: on fewer than four cores, it has none for itself.
+				runtime.Gosched()
+				n, item, ok := take()
+				if !ok {
+					return nil
 				}
-				close(j.result)
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				results.put(n, work(ctx, n, item))
 			}
-			return skipped
 		})
 	}
-	var err error
-	for result := range waiting {
-		if r, started := <-result; started && err == nil {
-			if err = each(r); err != nil {
-				cancel()
-			}
-		}
+	err := g.Wait()
+	return cmp.Or(failed, err)
+}
+
+// A sequence passes results on in the order of their numbers, one at a time.
+type sequence[R any] struct {
+	pass func(R)
+
+	mu      sync.Mutex
+	waiting map[int]R // results that wait for an earlier one, by number
+	due     int       // the number of the next result to pass on
+	passing bool      // a caller of put calls pass
+}
+
+// put passes on result n and those that waited for it. If another caller is passing on results, put
+// leaves the result to that caller.
+func (s *sequence[R]) put(n int, result R) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting[n] = result
+	if s.passing {
+		return
 	}
-	if waitErr := g.Wait(); err == nil {
-		err = waitErr
+	s.passing = true
+	for r, ok := s.waiting[s.due]; ok; r, ok = s.waiting[s.due] {
+		delete(s.waiting, s.due)
+		s.due++
+		s.mu.Unlock()
+		s.pass(r)
+		s.mu.Lock()
 	}
-	return err
+	s.passing = false
 }
 
 // All calls do for each item, with at most limit calls at a time, and returns the results. If calls

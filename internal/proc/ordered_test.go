@@ -116,3 +116,33 @@ func TestStream(t *testing.T) {
 	e2e.ErrorIs(t, "the error of the consumer ends the stream", err, enough)
 	e2e.Equal(t, "no result follows the error of the consumer", last, got)
 }
+
+// TestStreamWaits checks that neither an iterator that waits nor a slow item stops the others.
+func TestStreamWaits(t *testing.T) {
+	passed, worked := make(chan int, 1), make(chan int, 100)
+	watch := func(yield func(int) bool) {
+		for i := range 10 {
+			if !yield(i) {
+				return
+			}
+			if i == 0 {
+				e2e.Equal(t, "the result that is passed on while the iterator waits", 0, <-passed)
+			}
+		}
+	}
+	var got []int
+	err := proc.StreamOrdered(t.Context(), 2, watch, func(_ context.Context, _, item int) int {
+		worked <- item
+		for item == 1 && len(worked) < 10 { // Wait for all later items.
+			runtime.Gosched()
+		}
+		return item
+	}, func(r int) error {
+		if got = append(got, r); r == 0 {
+			passed <- r
+		}
+		return nil
+	})
+	e2e.NoError(t, err)
+	e2e.Equal(t, "all results, in order", numbers(10), got)
+}
