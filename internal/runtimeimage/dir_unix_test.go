@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -43,4 +44,18 @@ func TestFromDirUnreadable(t *testing.T) {
 	dir := files(t, map[string]string{"a": "", "secret": ""})
 	e2e.NoError(t, os.Chmod(filepath.Join(dir, "secret"), 0))
 	assertRefused(t, runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, "an unreadable file is an error", `reading "secret": permission denied`)
+}
+
+// FromTarball reads a pipe until the end: otherwise the program that writes to it would fail.
+func TestFromTarballPipe(t *testing.T) {
+	path := writeArchive(t, plainImage(t, "amd64"))
+	images, err := runtimeimage.FromTarball(t.Context(), path, options(t))
+	want := digestsOf(t, images, err)
+	pipe, written := filepath.Join(t.TempDir(), "pipe"), make(chan error, 1)
+	e2e.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	padded := e2e.ReadFile(t, path) + strings.Repeat("\x00", 1<<20)
+	go func() { written <- os.WriteFile(pipe, []byte(padded), 0o600) }()
+	images, err = runtimeimage.FromTarball(t.Context(), pipe, options(t))
+	e2e.Equal(t, "the pipe has the image of the file", want, digestsOf(t, images, err))
+	e2e.NoError(t, <-written)
 }

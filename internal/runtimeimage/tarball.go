@@ -82,9 +82,13 @@ func (s *spool) fromStream(ctx context.Context, file string) (_ *Images, err err
 	if info, err := f.Stat(); err == nil {
 		count.Total = info.Size()
 	}
-	read, err := archive.Read(ctx, io.TeeReader(f, count), s.draft.Draft)
+	content := io.TeeReader(f, count)
+	read, err := archive.Read(ctx, content, s.draft.Draft)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil { // The program that writes to a pipe may not have ended.
+		return nil, fsx.Cause(err)
 	}
 	count.Finish()
 	return s.imagesOf(ctx, read.Artifact)

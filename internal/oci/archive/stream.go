@@ -26,7 +26,7 @@ const (
 // Read reads an archive from a stream, such as the output of docker save. The stream may be
 // compressed with gzip or zstd. Read stores the layers in d, and compresses layers that are
 // plain tars. Other files are kept in memory, up to 64 MiB. The artifact's layers are read
-// from d.
+// from d. Read may leave bytes after the end marker of a tar that is not compressed.
 //
 // Read returns the cause of ctx when ctx is done. An archive that unpacks to more than 1
 // GiB and to more than 200 times its size is an error.
@@ -54,7 +54,10 @@ type stream struct {
 }
 
 func (s *stream) read() (err error) {
-	plain, err := oci.Decompress(readerFunc(s.readStored))
+	stored := bufio.NewReaderSize(readerFunc(s.readStored), 64<<10)
+	magic, _ := stored.Peek(4) // Decompress returns the error.
+	compressed := oci.Compression(magic) != ""
+	plain, err := oci.Decompress(stored)
 	if err != nil {
 		return explain(err, 0)
 	}
@@ -76,8 +79,11 @@ func (s *stream) read() (err error) {
 	if err := s.readAll(s.ctx, s.tar, s.file); err != nil {
 		return err
 	}
-	if s.out == 0 {
+	switch {
+	case s.out == 0:
 		return hint.Wrap(errors.New("the file is empty"), "build or pull the file again")
+	case !compressed:
+		return nil
 	}
 	// The tar reader stops at the end marker. The bytes after the marker must be read, to
 	// detect that the compressed stream is truncated.

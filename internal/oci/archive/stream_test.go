@@ -180,6 +180,17 @@ func TestReadReturnsReaderError(t *testing.T) {
 	}
 }
 
+// Read needs what follows the end marker of a tar only if it is compressed.
+func TestReadEnds(t *testing.T) {
+	data := archives(t)["Unordered"]
+	broken := errors.New("the engine went away")
+	d, _ := draft(t)
+	_, err := archive.Read(t.Context(), io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)), d)
+	e2e.NoError(t, err)
+	_, err = archive.Read(t.Context(), io.MultiReader(bytes.NewReader(gzipped(t, data)), iotest.ErrReader(broken)), d)
+	e2e.ErrorIs(t, "the bytes after a compressed tar are read", err, broken)
+}
+
 // Read returns an error for a stream, or an artifact that can be written twice, with the
 // same bytes.
 func FuzzRead(f *testing.F) {
