@@ -74,25 +74,16 @@ func FromEngine(ctx context.Context, engine *dockerengine.Engine, image string, 
 	return all, nil
 }
 
-// errEnough ends the transfer from the engine when the archive has been read, or when
-// reading has failed.
-var errEnough = errors.New("no more is needed")
-
 func (s *spool) fromEngine(ctx context.Context, engine *dockerengine.Engine, image string) (*Images, error) {
-	r, w := io.Pipe()
-	saved := make(chan error, 1)
-	go func() {
-		err := engine.Save(ctx, image, w, s.report)
-		w.CloseWithError(err)
-		saved <- err
-	}()
-	f, err := archive.Read(ctx, r, s.draft.Draft)
-	r.CloseWithError(errEnough)
-	if err := <-saved; err != nil && !errors.Is(err, errEnough) {
-		return nil, err
-	}
+	var f *archive.File
+	err := engine.Save(ctx, image, s.report, func(r io.Reader) (err error) {
+		if f, err = archive.Read(ctx, r, s.draft.Draft); err != nil {
+			return fmt.Errorf("image %q: %w", image, err)
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("image %q: %w", image, err)
+		return nil, err
 	}
 	all, err := s.imagesOf(ctx, f.Artifact)
 	if err != nil {

@@ -114,7 +114,12 @@ func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program
 		return nil, err
 	}
 	path := filepath.Join(os.TempDir(), dir.Name, "image.tar")
-	err = fsx.Write(path, 0o600, func(w io.Writer) error { return engine.Save(ctx, img, w, term.Progress) })
+	err = fsx.Write(path, 0o600, func(w io.Writer) error {
+		return engine.Save(ctx, img, term.Progress, func(r io.Reader) error {
+			_, err := io.Copy(w, r)
+			return err
+		})
+	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("copying %q out of the engine: %w", img, err), dir.Close())
 	}

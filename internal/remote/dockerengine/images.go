@@ -45,9 +45,11 @@ func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
 	return e.LoadArchive(ctx, read)
 }
 
-// Save streams an image of the engine to w, in the format of docker save. It reports the
-// number of bytes to p.
-func (e *Engine) Save(ctx context.Context, name string, w io.Writer, p progress.Func) error {
+// Save calls read with the archive of an image of the engine, in the format of docker save. It
+// reports the number of bytes to p. read need not read until the end: the engine ends the archive
+// only after it has removed its temporary files. If the engine fails, Save returns its error in
+// place of the error of read.
+func (e *Engine) Save(ctx context.Context, name string, p progress.Func, read func(io.Reader) error) error {
 	found, err := e.ImageInspect(ctx, name)
 	if errdefs.IsNotFound(err) {
 		return hint.Wrap(fmt.Errorf("the engine does not have image %q", name), "build the image in the engine, or pull it with docker pull "+name)
@@ -61,11 +63,31 @@ func (e *Engine) Save(ctx context.Context, name string, w io.Writer, p progress.
 	}
 	defer stream.Close()
 	count := &progress.Counter{Text: "reading " + name, Total: found.Size, Report: p}
-	if _, err := io.Copy(io.MultiWriter(w, count), stream); err != nil {
-		return fmt.Errorf("saving image %q: %w", name, e.Explain(ctx, err))
+	archive := &failing{r: io.TeeReader(stream, count)}
+	err = read(archive)
+	if archive.err != nil {
+		return fmt.Errorf("saving image %q: %w", name, e.Explain(ctx, archive.err))
+	}
+	if err != nil {
+		return err
 	}
 	count.Finish()
 	return context.Cause(ctx)
+}
+
+// A failing is a reader of r that keeps the error because of which r failed.
+type failing struct {
+	r   io.Reader
+	err error
+}
+
+// Read implements io.Reader.
+func (f *failing) Read(p []byte) (n int, err error) {
+	n, err = f.r.Read(p)
+	if err != io.EOF { // The contract of io.Reader demands the value itself.
+		f.err = err
+	}
+	return n, err
 }
 
 // LoadArchive loads the images of an archive, in the format of docker save, into the
