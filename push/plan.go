@@ -34,7 +34,7 @@ type plan struct {
 	seen map[v1.Hash]bool
 }
 
-// planOf returns the plan of a local artifact.
+// planOf returns the blobs and manifests of a local artifact, each once.
 func planOf(ctx context.Context, a xpkg.Artifact) (*plan, error) {
 	images, err := xpkg.Images(a)
 	if err != nil {

@@ -65,7 +65,7 @@ func newSigner(o Options) (s *signer, err error) {
 	return s, s.token.CheckTime(time.Now())
 }
 
-// newLog returns the log of the options.
+// newLog returns the client of a log. Plain HTTP needs a local address, or a key of the log.
 func newLog(o Log, services http.RoundTripper) (_ *signature.Log, err error) {
 	l := &signature.Log{Server: signature.Server{Transport: services}}
 	if l.URL, err = parseURL(o.URL, len(o.Key) > 0); err != nil {

@@ -85,7 +85,7 @@ func Run(ctx context.Context, c Case) (*Result, error) {
 	return newResult(r, results)
 }
 
-// load reads the files of the case.
+// load returns the request for the files of the case. Paths are relative to the working directory.
 func (c Case) load(ctx context.Context) (req render.Request, err error) {
 	version, err := reconciler.VersionOf(string(c.Profile))
 	if err != nil {

@@ -33,7 +33,7 @@ type decoded struct {
 	kept []byte
 }
 
-// value returns the object.
+// value returns the object, and decodes it again if only its JSON is kept.
 func (d decoded) value() (map[string]any, error) {
 	if d.json == nil {
 		return d.data, nil

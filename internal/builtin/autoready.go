@@ -18,7 +18,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// autoReady returns the builtin function-auto-ready.
 func autoReady() Builtin {
 	return Builtin{
 		Name: "function-auto-ready", Measured: autoReadyMeasured, From: "v0.6.0", Below: "v0.8.0",

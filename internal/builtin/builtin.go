@@ -100,13 +100,11 @@ type Options struct {
 // without a version has the version newest.
 func (o Options) since(newest, v string) bool { return sdk.Since(version(tag(o.Package)), newest, v) }
 
-// forAutoReady returns the options of function-auto-ready.
 func (o Options) forAutoReady() AutoReadyOptions {
 	o.autoReady.Version = version(tag(o.Package))
 	return o.autoReady
 }
 
-// forGoTemplating returns the options of function-go-templating.
 func (o Options) forGoTemplating() gotemplating.Options {
 	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Search: o.Search, Version: version(tag(o.Package)), Progress: o.Progress, Settings: o.goTemplating}
 }
@@ -129,7 +127,6 @@ var all = sync.OnceValue(func() []Builtin {
 	}
 })
 
-// goTemplating returns the builtin function-go-templating.
 func goTemplating() Builtin {
 	return Builtin{
 		Name: "function-go-templating", Measured: "v0.12.2", From: "v0.12.0", Below: "v0.13.0",
@@ -141,7 +138,6 @@ func goTemplating() Builtin {
 	}
 }
 
-// patchAndTransform returns the builtin function-patch-and-transform.
 func patchAndTransform() Builtin {
 	return Builtin{
 		Name: "function-patch-and-transform", Measured: "v0.10.8", From: "v0.8.0", Below: "v0.11.0",

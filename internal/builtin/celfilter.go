@@ -22,7 +22,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// celFilter returns the builtin function-cel-filter.
 func celFilter() Builtin {
 	return Builtin{
 		Name: "function-cel-filter", Measured: celFilterMeasured, From: "v0.1.0", Below: "v0.3.0",

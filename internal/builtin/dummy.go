@@ -15,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// dummy returns the builtin function-dummy.
 func dummy() Builtin {
 	return Builtin{
 		Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",

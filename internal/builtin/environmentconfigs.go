@@ -17,7 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// environmentConfigs returns the builtin function-environment-configs.
 func environmentConfigs() Builtin {
 	const measured = "v0.7.1"
 	return Builtin{

@@ -15,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// extraResourcesBuiltin returns the builtin function-extra-resources.
 func extraResourcesBuiltin() Builtin {
 	const measured = "v0.3.0"
 	return Builtin{

@@ -22,7 +22,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// sequencer returns the builtin function-sequencer.
 func sequencer() Builtin {
 	return Builtin{
 		Name: "function-sequencer", Measured: sequencerMeasured, From: "v0.4.0", Below: "v0.7.0",

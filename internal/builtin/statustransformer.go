@@ -18,7 +18,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// statusTransformer returns the builtin function-status-transformer.
 func statusTransformer() Builtin {
 	return Builtin{
 		Name: "function-status-transformer", Measured: statusTransformerMeasured, From: "v0.1.0", Below: "v0.6.0",

@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// tagManager returns the builtin function-tag-manager.
 func tagManager() Builtin {
 	return Builtin{
 		Name: "function-tag-manager", Measured: tagManagerMeasured, From: "v0.3.0", Below: "v0.10.0",

@@ -56,7 +56,7 @@ func readRecord(path string) (rec record, err error) {
 	return rec, json.NewDecoder(io.LimitReader(f, maxRecord)).Decode(&rec)
 }
 
-// save writes a record atomically.
+// save writes a record to the file of its reference, atomically.
 func (r refs) save(rec record) error {
 	raw, err := json.Marshal(rec)
 	if err != nil {

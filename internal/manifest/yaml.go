@@ -181,7 +181,7 @@ func leadingNumber(text []rune, lead int64) (n int64, digits int) {
 	return n, digits
 }
 
-// toYAML returns the YAML of the JSON of obj.
+// toYAML returns obj as YAML with sorted keys. Values that are not plain are first encoded as JSON.
 func toYAML(obj map[string]any) ([]byte, error) {
 	if isPlain(obj) {
 		data, err := ordered(obj)

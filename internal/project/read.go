@@ -117,7 +117,7 @@ type reader struct {
 	errs []error
 }
 
-// fail adds a problem of a field.
+// fail adds an error with the line of a field, and continues.
 func (r *reader) fail(field, text string, args ...any) {
 	r.errs = append(r.errs, r.at(field, text, args...))
 }
@@ -129,7 +129,7 @@ func (r *reader) require(field, value string) {
 	}
 }
 
-// warn adds a warning about a field.
+// warn adds a warning with the line of a field.
 func (r *reader) warn(field, text string, args ...any) {
 	r.p.Warnings = append(r.p.Warnings, r.at(field, text, args...))
 }

@@ -217,7 +217,8 @@ func (reg *Registry) finishUpload(w http.ResponseWriter, r *http.Request, u *upl
 	return reg.linkBlob(w, u.repository, h)
 }
 
-// linkBlob adds an existing blob to the repository.
+// linkBlob adds a blob, which another repository has, to this repository, and responds as to a
+// finished upload.
 func (reg *Registry) linkBlob(w http.ResponseWriter, repository string, h v1.Hash) error {
 	reg.store.changing.Lock()
 	defer reg.store.changing.Unlock()

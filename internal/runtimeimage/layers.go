@@ -104,7 +104,7 @@ func (s *spool) targets(ctx context.Context, l Layered, opts Options) ([]Target,
 	return all, nil
 }
 
-// targets returns all images for Linux.
+// targets returns a target for each image. An image for another system than Linux is an error.
 func (i *Images) targets() ([]Target, error) {
 	if err := i.onLinux(); err != nil {
 		return nil, fmt.Errorf("choosing a base image: %w", err)

@@ -25,7 +25,7 @@ const ProgramPath = "/function"
 // ProgramLayer returns a layer with the program file at ProgramPath.
 func ProgramLayer(file string) Layer { return Program{File: file}.layer() }
 
-// layer returns a layer with the program.
+// layer returns a layer with the program, executable by all, and its directories.
 func (p Program) layer() Layer {
 	return Layer{Key: p.File, Write: func(w io.Writer) error {
 		return WriteProgram(w, p.File, &tar.Header{Typeflag: tar.TypeReg, Name: p.path()[1:], Mode: 0o755})

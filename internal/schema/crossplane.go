@@ -79,7 +79,6 @@ func (r Release) read() map[string]func() *Definition {
 	return all
 }
 
-// unpack returns the definition in a file with a CRD.
 func unpack(f *zip.File) (*Definition, error) {
 	r, err := f.Open()
 	if err != nil {

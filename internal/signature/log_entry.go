@@ -125,7 +125,7 @@ type entryBody[S any] struct {
 	Spec       S      `json:"spec"`
 }
 
-// request returns the request to add e.
+// request returns the JSON value that asks a log to add e.
 func (e LogEntry) request() any { return entryBody[any]{entryVersion, e.kind, e.spec} }
 
 // verify returns an error unless the log recorded e with this body.

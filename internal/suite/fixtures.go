@@ -206,7 +206,8 @@ type usage struct {
 // some labels.
 type requirement struct{ apiVersion, kind, name string }
 
-// recording returns a Runner that records the usage of r.
+// recording returns a Runner that records in u what the responses of r require and desire. It forgets
+// what an earlier Runner recorded.
 func (u *usage) recording(r function.Runner) function.Runner {
 	u.required, u.desired = map[requirement]bool{}, map[string]bool{}
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// templates adds the mutants of the inline templates at a path.
+// templates adds the mutants of the fields template and templates at a path.
 func (s *mutantMaker) templates(path fieldpath.Path) {
 	s.template(pathTo(path, "template"))
 	for i := range s.list(pathTo(path, "templates")) {

@@ -183,7 +183,7 @@ type mutantOf struct {
 	key string
 }
 
-// choose returns the mutants of the subjects.
+// choose returns the mutants of the subjects in their order: all, or m.Most of them by m.Seed.
 func (m MutationOptions) choose(subjects []*subject) ([]mutantOf, error) {
 	var all []mutantOf
 	for _, s := range subjects {

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// mode returns the permissions of a file.
 func (f file) mode() int64 {
 	if f.executable {
 		return 0o755

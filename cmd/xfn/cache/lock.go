@@ -336,7 +336,6 @@ func describe(i lock.Image) string {
 	return text
 }
 
-// print prints the changes of the lock file.
 func (c *LockCmd) print(term *terminal.Terminal, changes lock.Changes) error {
 	value := struct {
 		LockFile string `json:"lockFile"`

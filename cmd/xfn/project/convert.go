@@ -86,7 +86,7 @@ type convertedFile struct {
 	text []byte
 }
 
-// convert returns the files for an XRD.
+// convert returns a file for each CRD of an XRD or, unless c.Format is crd, for each version of these.
 func (c *XRDConvertCmd) convert(xrd map[string]any) (files []convertedFile, err error) {
 	if _, err := schema.NewXRD(xrd); err != nil {
 		return nil, err

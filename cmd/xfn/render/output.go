@@ -60,12 +60,11 @@ func (f outputFlags) sink(term *terminal.Terminal, many bool, in reads) (sink, e
 	}
 }
 
-// documents returns the documents of a result that are printed.
+// documents returns the documents of a result that the flags --include-… select.
 func (f outputFlags) documents(r session.Result) []map[string]any {
 	return r.Documents(engine.Include{Results: f.IncludeFunctionResults, Context: f.IncludeContext, ConnectionDetails: f.IncludeConnectionDetails})
 }
 
-// encode returns the documents of a result as text.
 func (f outputFlags) encode(r session.Result) ([]byte, error) {
 	return encode(f.Format, f.documents(r))
 }

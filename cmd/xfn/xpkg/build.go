@@ -206,7 +206,7 @@ type contentFlags struct {
 	ExtensionsRoot string   `more:"" placeholder:"DIR" help:"Directory whose folders become layers with their names, such as icons, readme and release-notes."`
 }
 
-// build returns the options of the build.
+// build returns the annotations and extensions that the flags name.
 func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err error) {
 	if opts.Annotations, err = flags.ImageAnnotations(f.OciAnnotation); err != nil {
 		return opts, err

@@ -37,7 +37,7 @@ func (c *InspectCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	return c.Print(term.Stdout, d, func(w io.Writer) error { return show(w, term.Columns, c.Package, d) })
 }
 
-// describe returns the description of a package.
+// describe describes the package at from: a file, or a reference in a registry.
 func (f registryFlags) describe(ctx context.Context, p terminal.Program, from string) (d inspect.Description, err error) {
 	s, err := f.open(ctx, p, from)
 	if err != nil {

@@ -150,14 +150,14 @@ func newPage(w io.Writer, columns int) *page {
 	return &page{w: w, width: cmp.Or(columns, math.MaxInt32)}
 }
 
-// line prints a line.
+// line prints a line without control characters, cut to the width of the page. After an error it does
+// nothing.
 func (p *page) line(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintln(p.w, clip(plainLine(fmt.Sprintf(format, args...)), p.width))
 	}
 }
 
-// section begins a section.
 func (p *page) section(title string) {
 	p.line("")
 	p.line("%s", title)

@@ -69,7 +69,7 @@ func (f SignFlags) check() error {
 	return nil
 }
 
-// token returns the identity token.
+// token returns the identity token of --identity-token, or else of the CI system's environment.
 func (f SignFlags) token(ctx context.Context, t *terminal.Terminal, o *push.Options) (string, error) {
 	if f.IdentityToken != "" {
 		text, err := readSecret(t, f.IdentityToken)

@@ -27,7 +27,8 @@ type targetFlags struct {
 	registryFlags
 }
 
-// options returns the options of a push to ref.
+// options returns the options of a push to ref. Equal tags count once. A repository of --mount-from
+// must be in the registry of ref.
 func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Options, err error) {
 	for _, t := range f.Tag {
 		if err := remote.CheckTag(t); err != nil {
@@ -87,7 +88,7 @@ type signed struct {
 	Attestations int    `json:"attestations,omitempty"`
 }
 
-// print prints the result of a push or copy.
+// print prints the references with the digest to stdout, and the sizes of transfers as a note.
 func (f *targetFlags) print(term *terminal.Terminal, r push.CopyResult, took time.Duration) error {
 	value := pushed{
 		References: r.References, Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms,

@@ -96,7 +96,8 @@ func newPlaceKey(fatal string, input []byte) placeKey {
 	return placeKey{fatal, sdk.SumOf(s)}
 }
 
-// whole returns the place of the whole template.
+// whole returns the place of an error that names no line: the file or field of the only part, or else
+// the field or folder with all parts.
 func (r *runner) whole(in *GoTemplate, all parts) sdk.Location {
 	switch {
 	case len(all) == 1:

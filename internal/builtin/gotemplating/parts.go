@@ -18,7 +18,7 @@ type part struct {
 	text string
 }
 
-// text returns the template.
+// text returns the parts joined to one template.
 func (p parts) text() string {
 	if len(p) == 1 {
 		return p[0].text

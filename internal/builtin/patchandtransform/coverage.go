@@ -119,7 +119,7 @@ func newCoverage(ctx context.Context, p *program) coverage {
 	return c
 }
 
-// composed reports that a template composed its resource.
+// composed reports the point of a template, whose resource was composed.
 func (c *coverage) composed(t *template) {
 	if c.to != nil {
 		c.to.Hit(c.templates[t.n].Point)

@@ -131,7 +131,6 @@ func decodeBase(t *spec.Template) (map[string]any, error) {
 // An oddity describes a part of the input that has an unexpected effect, and has its path.
 type oddity struct{ field, text string }
 
-// oddities returns the oddities of the input.
 func (p *program) oddities() (odd []oddity) {
 	add := func(field, format string, args ...any) {
 		odd = append(odd, oddity{field, fmt.Sprintf(format, args...)})

@@ -100,7 +100,8 @@ func (r *run) patchEnvironment(ctx context.Context, i int, p *patch.Patch) error
 	return err
 }
 
-// compose composes the resource of a template, and adds it to r.composed.
+// compose adds the resource of a template to r.composed. Without a base, the template changes the
+// resource that earlier steps desire, which must exist.
 func (r *run) compose(ctx context.Context, t *template) error {
 	if t.baseErr != nil {
 		return t.baseErr

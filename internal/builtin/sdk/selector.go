@@ -176,7 +176,8 @@ func unset(field, labelType string) error {
 	return fmt.Errorf("%s cannot be nil for type '%s'", field, labelType)
 }
 
-// text returns the string at a path in an object.
+// text returns the string at a path in an object. It is an error if the field is missing or has
+// another type.
 func text(path string, object map[string]any) (string, error) {
 	p, err := fieldpath.Parse(path)
 	if err != nil {

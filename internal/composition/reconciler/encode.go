@@ -68,7 +68,7 @@ type encoder struct {
 	err error
 }
 
-// message writes the fields of m.
+// message writes the fields of m, not a tag and a size. An error is kept in e.err.
 func (e *encoder) message(m proto.Message) {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	_, _ = e.out.Write(b)
@@ -79,7 +79,7 @@ func (e *encoder) message(m proto.Message) {
 // less than 16.
 func nested(size int) int { return 1 + protowire.SizeBytes(size) }
 
-// begin begins a field with a message of this size.
+// begin writes the tag and the size of a message or string, whose bytes must follow.
 func (e *encoder) begin(field protowire.Number, size int) {
 	b := protowire.AppendTag(e.out.AvailableBuffer(), field, protowire.BytesType)
 	_, _ = e.out.Write(protowire.AppendVarint(b, uint64(size)))
@@ -115,7 +115,7 @@ func (e *encoder) fields(s *structpb.Struct) int {
 	return size
 }
 
-// elements returns the size of a list.
+// elements appends the size of a list to e.sizes, before the sizes of what it contains, and returns it.
 func (e *encoder) elements(l *structpb.ListValue) int {
 	at, size, each := len(e.sizes), 0, 0
 	e.sizes = append(e.sizes, 0)
@@ -138,7 +138,7 @@ func isScalarValue(v *structpb.Value) bool {
 	return true
 }
 
-// value returns the size of a value.
+// value returns the size of a Value message, and appends the sizes of objects and lists to e.sizes.
 func (e *encoder) value(v *structpb.Value) int {
 	switch kind := v.GetKind().(type) {
 	case *structpb.Value_StructValue:
@@ -176,7 +176,8 @@ func (e *encoder) object(s *structpb.Struct) {
 	}
 }
 
-// sizeToWrite returns the size of the next value to write.
+// sizeToWrite returns the size of v, which must be the next value to write: the size of an object or
+// list is the first of e.sizes.
 func (e *encoder) sizeToWrite(v *structpb.Value) int {
 	if isScalarValue(v) {
 		return sizeOfScalar(v)
@@ -184,7 +185,7 @@ func (e *encoder) sizeToWrite(v *structpb.Value) int {
 	return nested(e.sizes[0])
 }
 
-// write writes a value.
+// write writes a value. It consumes the sizes of objects and lists.
 func (e *encoder) write(v *structpb.Value) {
 	switch kind := v.GetKind().(type) {
 	case *structpb.Value_StructValue:

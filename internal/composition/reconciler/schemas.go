@@ -112,7 +112,6 @@ func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	return &fnv1.Schema{OpenapiV3: st}
 }
 
-// reference returns a reference to the schema.
 func (s Schema) reference() map[string]any { return map[string]any{"$ref": refPrefix + s.name} }
 
 // resolve returns the schema v with the references in its properties, additional properties and

@@ -57,7 +57,6 @@ func (t *tree) finish() error {
 	return errors.Join(err, t.trail[0].settle())
 }
 
-// current returns the current directory.
 func (t *tree) current() *os.Root { return t.trail[len(t.trail)-1].dir }
 
 // path returns the path elements, from the root, of the file base in the current directory.

@@ -103,7 +103,7 @@ type kclScan struct {
 	endDepth int
 }
 
-// add adds the names in a file.
+// add records the names that a file defines and uses.
 func (k *kclNames) add(file, source string) {
 	s := kclScan{kclNames: k, file: file, source: source, tokens: kclTokens(source)}
 	for i, t := range s.tokens {

@@ -57,7 +57,7 @@ func readProject(dir, root string) (*project, error) {
 	return p, p.lock.Check(p.from, p.manifest)
 }
 
-// readManifest reads the manifest of the project in dir.
+// readManifest returns the project in dir with its manifest only.
 func readManifest(dir string) (*project, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -14,7 +14,7 @@ type sourceMap struct {
 	Names   []string `json:"names"`
 }
 
-// decodeMap returns a source map and its mappings.
+// decodeMap returns a source map, and its mappings as Base64 VLQ.
 func decodeMap(data []byte) (sourceMap, string, error) {
 	var m struct {
 		sourceMap
@@ -26,7 +26,7 @@ func decodeMap(data []byte) (sourceMap, string, error) {
 	return m.sourceMap, m.Mappings, nil
 }
 
-// encode returns a source map with mappings.
+// encode returns the JSON of a source map with mappings, which are Base64 VLQ and need no escapes.
 func (m sourceMap) encode(mappings []byte) ([]byte, error) {
 	head, err := json.Marshal(struct {
 		Version int `json:"version"`

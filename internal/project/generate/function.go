@@ -95,7 +95,7 @@ func allowed(p *project.Project, language string) error {
 		"add "+schemas+" to spec.schemas.languages, or choose another language")
 }
 
-// writeFunction writes the files of a function.
+// writeFunction writes the files of the template for o.Language to dir, with the name of the function.
 func writeFunction(p *project.Project, o FunctionOptions, dir string) error {
 	w := writer{project: p, name: o.Name, dir: dir, target: Target(p)}
 	edit := map[string]func(map[string]string){

@@ -96,7 +96,8 @@ func (c *converter) object(fields map[string]any, at string) (map[string]any, er
 	return object, nil
 }
 
-// field returns the schema of a field, and whether the field is required.
+// field returns the schema of a field. value is an object of fields, a type with markers such as
+// "string | required=true", or, in results, an expression in ${}.
 func (c *converter) field(value any, at string) (schema map[string]any, required bool, err error) {
 	if fields, ok := value.(map[string]any); ok {
 		schema, err = c.object(fields, at)

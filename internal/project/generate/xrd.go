@@ -207,7 +207,6 @@ func checkFields(obj map[string]any) error {
 	return nil
 }
 
-// object returns the XRD.
 func (x xrd) object() map[string]any {
 	version := map[string]any{
 		"name": x.version.Version, "served": true, "referenceable": true,

@@ -55,7 +55,7 @@ type Part struct {
 	SourceMissing bool `json:"sourceMissing,omitempty"`
 }
 
-// fileOf returns the path of the file with a part.
+// fileOf returns the path of the file with a part: a file of templates, or the Composition's own.
 func (c Composition) fileOf(p Part) string { return cmp.Or(p.File, c.Path) }
 
 // Describe returns the part for messages, without its line.
