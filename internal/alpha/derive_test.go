@@ -61,7 +61,7 @@ func TestReadiness(t *testing.T) {
 		"NoDefaults":        {reason: "MatchCondition of a function has no default", checks: `{type: MatchCondition, matchCondition: {}}`},
 		"UnknownCondition":  {reason: "a missing condition has the status Unknown", checks: `{type: MatchCondition, matchCondition: {type: X, status: Unknown}}`, want: true},
 		"All":               {reason: "all checks have to pass", checks: `{type: None}, {type: NonEmpty, fieldPath: status.no}`},
-		"FirstFailureEnds":  {reason: "the first failed check ends the others", checks: `{type: NonEmpty, fieldPath: status.no}, {type: X}`},
+		"FirstFailureEnds":  {reason: "no check runs after the first failed check", checks: `{type: NonEmpty, fieldPath: status.no}, {type: X}`},
 		"Index":             {reason: "an error of a check contains its index", checks: `{type: None}, {type: MatchString}`, err: till + `1: invalid: type "MatchString" requires a match string`},
 		"IntegerMissing":    {reason: "MatchInteger requires an integer", checks: `{type: MatchInteger, fieldPath: a}`, err: till + `0: invalid: type "MatchInteger" requires a match integer`},
 		"ConditionMissing":  {reason: "MatchCondition requires a condition", checks: `{type: MatchCondition}`, err: till + `0: invalid: type "MatchCondition" requires a valid match condition`},
@@ -71,7 +71,7 @@ func TestReadiness(t *testing.T) {
 		"BadPath":           {reason: "a malformed path is an error", checks: `{type: NonEmpty, fieldPath: "a["}`, err: till + `0: cannot parse path "a[": unterminated '[' at position 1`},
 		"NotAList":          {reason: "a path through a string is an error", checks: `{type: NonEmpty, fieldPath: "spec[0]"}`, err: till + `0: spec: not an array`},
 
-		"Template":         {reason: "a template's checks count", template: `readinessChecks: [{type: NonEmpty, fieldPath: status.no}]`},
+		"Template":         {reason: "a failed check of the template makes the resource unready", template: `readinessChecks: [{type: NonEmpty, fieldPath: status.no}]`},
 		"NoneRelaxesNot":   {reason: "a function's None does not replace the template's checks", checks: `{type: None}`, template: `readinessChecks: [{type: NonEmpty, fieldPath: status.no}]`},
 		"After":            {reason: "a function's checks run after the template's", checks: `{type: X}`, template: `readinessChecks: [{type: None}]`, err: till + `1: invalid: unknown type "X"`},
 		"TemplateEmpty":    {reason: "an empty string in a template counts as unset", template: `readinessChecks: [{type: MatchString, fieldPath: a, matchString: ""}]`, err: till + `0: invalid: type "MatchString" requires a match string`},

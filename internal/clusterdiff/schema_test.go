@@ -94,7 +94,7 @@ func TestApplySchema(t *testing.T) {
 			want:     `{"rules":[{"port":3},{"port":1,"mode":"x"}],"size":3}`,
 		},
 		"Set": {
-			reason:   "items of others stay in a list of the type set",
+			reason:   "items of other managers stay in a list of type set",
 			live:     spec(`"tags":["a","b","c"]`),
 			desired:  spec(`"tags":["d"]`),
 			previous: spec(`"tags":["a"]`),
@@ -120,7 +120,7 @@ func TestApplySchema(t *testing.T) {
 			want:    `{"rules":[{"port":2,"mode":"y"}]}`,
 		},
 		"Guess": {
-			reason:  "without a schema and managed fields, lists are compared by index, which is said",
+			reason:  "without a schema and managed fields, lists are compared by index, and a note says so",
 			live:    `{"apiVersion":"a.test/v1","kind":"Other","spec":{"rules":[{"port":1,"mode":"x"}]}}`,
 			desired: `{"apiVersion":"a.test/v1","kind":"Other","spec":{"rules":[{"port":1},{"port":2}]}}`,
 			want:    `{"rules":[{"port":1,"mode":"x"},{"port":2}]}`,

@@ -267,7 +267,7 @@ func TestMutateKnown(t *testing.T) {
 	}{
 		"Same":     {reason: "a verdict is used again if nothing changed", want: len(all)},
 		"Case":     {reason: "an expectation changed", file: "mutated.test.yaml", was: "spec.private: true", is: "spec.private: {exists: true}"},
-		"File":     {reason: "a file that cases name changed, which no template uses", file: "required.yaml", was: "name: a", is: "name: b"},
+		"File":     {reason: "a file changed that a case names and no template uses", file: "required.yaml", was: "name: a", is: "name: b"},
 		"Function": {reason: "the version of a function changed", file: "functions.yaml", was: "v0.10.0", is: "v0.9.0"},
 		"Version":  {reason: "the version of xfn changed", version: "v2"},
 	} {

@@ -141,7 +141,7 @@ func (c *change) context(d *unstructured.Unstructured) error {
 
 // requestContext returns the value in the context with which the value of a document is
 // merged. It is nil if the request has no context, because the real function merges into
-// the request's context. An empty context is none, because gRPC does not distinguish them.
+// the request's context. An empty context counts as no context, because gRPC does not distinguish them.
 // Otherwise the value has the changes of earlier documents.
 func (c *change) requestContext(key string) *structpb.Value {
 	if len(c.req.GetContext().GetFields()) == 0 {

@@ -355,7 +355,7 @@ data: {m: {b: 2}}`),
 			want: `{context: {k: 1, m: {b: 2}}, desired: {composite: {resource: {}}}}`,
 		},
 		"ContextEmpty": {
-			reason: "an empty context of the request is none, as over gRPC",
+			reason: "an empty context in the request counts as no context, as over gRPC",
 			request: `context: {}
 ` + text(metaAPI+`kind: Context
 data: {m: {a: 1}}
