@@ -20,7 +20,7 @@ const (
 	// Warn makes a problem an error only if it has Refused set. The package
 	// omits content that would not reach the control plane.
 	Warn
-	// Off is Warn without warnings.
+	// Off makes the same problems errors as Warn, and omits the others.
 	Off
 	// All makes every problem an error, including those with Warning set.
 	All

@@ -31,7 +31,7 @@ type Definition struct {
 	versions []lazyVersion
 	// slim is the definition without its schemas, and names the field of spec with the names of its kind.
 	slim map[string]any
-	// dropped has the faults of an XRD's fields that the definition lacks.
+	// dropped are the faults of the fields of an XRD that Crossplane drops.
 	dropped []Fault
 	names   string
 }

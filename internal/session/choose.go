@@ -238,7 +238,7 @@ func (s *Session) chooseSource(ctx context.Context, c choice) (choice, error) {
 		return c, hint.Wrap(err, "name the folder of the function's source, or its package, with "+packageOf(c.fn))
 	case err != nil, lang.Name == "go":
 		if err == nil {
-			lang.ReportUnused(source, s.config.Progress) // Other languages do it when they are built.
+			lang.ReportUnused(source, s.config.Progress) // The builds of other languages report this themselves.
 		}
 		c.runtime = Process
 		return c, nil

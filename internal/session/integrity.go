@@ -49,7 +49,7 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 		errs = append(errs, s.refuseOrWarn(problem, refused[problem.Kind]))
 	}
 	text := e.Document
-	text.JSON = nil // It has lost the words.
+	text.JSON = nil // The JSON has booleans in place of words such as yes.
 	for _, at := range text.BooleanKeys() {
 		errs = append(errs, s.refuseOrWarn(at, p.in.Strict))
 	}

@@ -27,7 +27,7 @@ type Aim struct {
 	Peak bool
 	// Factor is 0 for an absolute bound.
 	Factor, Plus float64
-	// Faster states the aim the other way around: Limit takes at least as many times as long.
+	// Faster is an aim for a limit that is slower: its figure is at least Faster times the measured one.
 	Faster float64
 }
 

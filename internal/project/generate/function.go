@@ -73,7 +73,7 @@ func Function(ctx context.Context, p *project.Project, o FunctionOptions) (dir s
 		err = step.Write()
 	}
 	if err != nil {
-		err = errors.Join(err, removeAll([]string{dir})) // It was empty.
+		err = errors.Join(err, removeAll([]string{dir})) // The directory was empty.
 		return "", false, fmt.Errorf("writing function %q: %w", o.Name, err)
 	}
 	return dir, step != nil, nil

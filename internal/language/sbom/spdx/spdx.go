@@ -66,7 +66,7 @@ const (
 	unknown    = "NOASSERTION"
 )
 
-// NewPackage returns a package about whose license and origin nothing is said. version and purl,
+// NewPackage returns a package with an unknown license and an unknown origin. version and purl,
 // its package URL, may be "".
 func NewPackage(name, version, purl string) Package {
 	p := Package{
