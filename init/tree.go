@@ -147,7 +147,7 @@ func checkEntry(name string) error {
 		return fmt.Errorf("%q is not a file name", name)
 	}
 	if isDotGit(name) {
-		return fmt.Errorf("%q can stand for .git, which a template must not contain", name)
+		return fmt.Errorf("%q can be .git on some file systems, and a template must not contain .git", name)
 	}
 	return nil
 }

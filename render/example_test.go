@@ -94,5 +94,5 @@ func ExampleForCrossplane() {
 	// v2 <nil>
 	// classic <nil>
 	// v1.20 <nil>
-	//  there were no functions in Crossplane v1.10: v1.11 was the first that had them
+	//  Crossplane v1.10 has no functions: expected v1.11 or later
 }

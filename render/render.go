@@ -55,7 +55,7 @@ func ForCrossplane(version string) (Profile, error) {
 	case major == 1 && minor >= 11:
 		return Alpha, nil
 	default:
-		return "", fmt.Errorf("there were no functions in Crossplane %s: v1.11 was the first that had them", version)
+		return "", fmt.Errorf("Crossplane %s has no functions: expected v1.11 or later", version)
 	}
 }
 
