@@ -82,7 +82,7 @@ func checkRequired(ctx context.Context, doc manifest.Document, release schema.Re
 		at := manifest.Position(doc.Path, r.Line)
 		switch {
 		case r.Nearest != "":
-			errs = append(errs, fmt.Errorf("%s: no function finds this %s%s", at, r.Kind, hint.DidYouMean(r.Nearest)))
+			errs = append(errs, fmt.Errorf("%s: no function can require the unknown kind %s%s", at, r.Kind, hint.DidYouMean(r.Nearest)))
 		case r.Name == "":
 			errs = append(errs, fmt.Errorf("%s: an API server has no %s without metadata.name", at, r.Kind))
 		default:

@@ -62,7 +62,7 @@ func ParseShard(text string) (Shard, error) {
 	index, err := strconv.Atoi(i)
 	count, countErr := strconv.Atoi(n)
 	if !ok || err != nil || countErr != nil {
-		return Shard{}, fmt.Errorf("%q is not a shard: expected the form 2/4", text)
+		return Shard{}, fmt.Errorf("%q is not a shard: expected INDEX/COUNT, such as 2/4", text)
 	}
 	s := Shard{index, count}
 	if s == (Shard{}) { // The zero Shard would select all cases.

@@ -297,7 +297,7 @@ func checkPack(pack []byte, limit int64) error {
 	scanner := packfile.NewScanner(bytes.NewReader(pack))
 	_, count, err := scanner.Header()
 	if err != nil {
-		return fmt.Errorf("reading the answer of the server: %w", err)
+		return fmt.Errorf("reading the response of the server: %w", err)
 	}
 	if count > maxObjects {
 		return fmt.Errorf("the repository has %d objects, more than the %d that are allowed", count, maxObjects)
@@ -306,14 +306,14 @@ func checkPack(pack []byte, limit int64) error {
 	for range count {
 		header, err := scanner.NextObjectHeader()
 		if err != nil {
-			return fmt.Errorf("reading the answer of the server: %w", err)
+			return fmt.Errorf("reading the response of the server: %w", err)
 		}
 		if left -= header.Length; header.Length < 0 || left < 0 {
 			return tooLarge(limit)
 		}
 		var start head
 		if _, _, err := scanner.NextObject(&start); err != nil {
-			return fmt.Errorf("reading the answer of the server: %w", err)
+			return fmt.Errorf("reading the response of the server: %w", err)
 		}
 		if !header.Type.IsDelta() {
 			continue

@@ -53,7 +53,7 @@ type CaseSpec struct {
 	Context     map[string]any    `json:"context" doc:"Context of the first function, by key."`
 	ContextFile map[string]string `json:"contextFiles" doc:"Files with context of the first function, by key."`
 	Observe     Observe           `json:"observe" doc:"Add the output to the observed state and render again, until nothing changes."`
-	Invalid     bool              `json:"allowInvalid" doc:"Whether a composite resource is rendered that an API server would refuse."`
+	Invalid     bool              `json:"allowInvalid" doc:"Whether to render the composite resource even if an API server would refuse it."`
 	Profile     string            `json:"profile" enum:"v2,classic,v1.20,v1.14,alpha" doc:"The Crossplane to imitate."`
 	Crossplane  string            `json:"crossplaneVersion" doc:"Version of the Crossplane to imitate, such as v1.20. Overrides profile."`
 	Features    map[string]bool   `json:"features" doc:"Features of Crossplane to switch on or off, by the names of its flags without the prefix enable-, such as composition-functions-extra-resources: false."`
