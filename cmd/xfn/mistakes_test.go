@@ -187,7 +187,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a project is built for architectures of Go", "project build --platform linux/foo", `unknown architecture "foo"`, "use linux/amd64 or linux/arm64"},
 		{"a project may have no APIs", "rbac", "crossplane-project.yaml: the project has no files in apis and tests", "xfn xrd generate"},
 		{"a package file is pushed to a reference", "xpkg push -f plain.xpkg", "missing the reference to push to", "as in xfn xpkg push -f hello.xpkg"},
-		{"a package has one root", "xpkg build -f package -f newer", "--package-root is given several times, and has one value", "leave out all but one"},
+		{"a package has one root", "xpkg build -f package -f newer", "--package-root is given several times, but accepts one value", "leave out all but one"},
 		{"a composite resource has one XRD", "render xr.yaml other.yaml --xrd xrd.yaml --xrd all/all.yaml", "--xrd is given several times", "leave out all but one"},
 		{"a file is a part of an index once", "xpkg push -f plain.xpkg -f plain.xpkg REF", `"plain.xpkg" is named twice`, "leave one out"},
 		{"two files may have one image", "xpkg push -f plain.xpkg -f ./plain.xpkg REF", `"plain.xpkg" and "./plain.xpkg" have the same image`, "leave one out"},

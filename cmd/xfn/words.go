@@ -107,7 +107,7 @@ func checkOnce(kctx *kong.Context) error {
 		switch {
 		case p.Flag == nil || !p.Flag.Tag.Has("once"):
 		case given[p.Flag]:
-			return hint.Wrap(fmt.Errorf("--%s is given several times, and has one value", p.Flag.Name), "leave out all but one")
+			return hint.Wrap(fmt.Errorf("--%s is given several times, but accepts one value", p.Flag.Name), "leave out all but one")
 		default:
 			given[p.Flag] = true
 		}
@@ -174,7 +174,7 @@ func emptyValue(kctx *kong.Context) error {
 	return nil
 }
 
-// isEmpty returns the error about an empty value, which may be left out if it is optional.
+// isEmpty returns the error about an empty value. Its hint says to leave out an optional value.
 func isEmpty(name string, optional bool) error {
 	next := "set the variable that it comes from"
 	if optional {

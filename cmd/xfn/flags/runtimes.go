@@ -32,7 +32,7 @@ import (
 // Runtimes are the flags for running functions.
 type Runtimes struct {
 	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or its source. The source is a folder in Go, Python, TypeScript, go-templating or KCL. Repeatable."`
-	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
+	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function with this runtime: Builtin, Sandbox, Docker, Process or Development."`
 	Builtins              builtin.Mode      `more:"" enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
 	Builtin               map[string]string `more:"" mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
 	BuiltinOption         []string          `more:"" sep:"none" placeholder:"NAME.KEY=VALUE" help:"Set a flag that the real function NAME has, such as go-templating.default-source=DIR. Repeatable."`

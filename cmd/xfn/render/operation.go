@@ -112,7 +112,7 @@ func (c *OperationCmd) checkVersion() error {
 		return err
 	}
 	if v, err := semver.NewVersion(c.CrossplaneVersion); err == nil && v.Major() < 2 {
-		return fmt.Errorf("--crossplane-version %s: there were no Operations before Crossplane v2.0", c.CrossplaneVersion)
+		return fmt.Errorf("--crossplane-version %s has no Operations: expected v2.0 or later", c.CrossplaneVersion)
 	}
 	return nil
 }

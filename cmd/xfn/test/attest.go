@@ -130,7 +130,7 @@ func (a *attestation) ran(run session.Run) (v1.Hash, error) {
 	case run.Runtime == session.Builtin || run.Runtime == session.Development:
 		return v1.Hash{}, a.buildFirst(fmt.Errorf("attesting function %q: it ran with runtime %s, not from a package", a.function, run.Runtime))
 	case flags.Replacing(run.Runtime, run.Annotations) != "":
-		return v1.Hash{}, fmt.Errorf("attesting function %q: the annotation %s ran something else than the package", a.function, flags.Replacing(run.Runtime, run.Annotations))
+		return v1.Hash{}, fmt.Errorf("attesting function %q: its package did not run, because the annotation %s replaces it", a.function, flags.Replacing(run.Runtime, run.Annotations))
 	case a.path != "":
 		return a.digest, nil
 	}

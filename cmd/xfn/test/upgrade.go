@@ -29,7 +29,7 @@ type UpgradeCmd struct {
 	CrossplaneVersion string            `group:"Versions:" placeholder:"VERSION" help:"Compare with another version of Crossplane, such as v1.20."`
 
 	Cases       string        `group:"Cases:" name:"run" placeholder:"REGEXP" help:"Use only cases whose suite/case matches."`
-	Observed    []string      `group:"Cases:" short:"o" sep:"none" placeholder:"PATH" help:"Render the composite resources in a dump of a cluster, as xfn diff, instead of suites. Repeatable."`
+	Observed    []string      `group:"Cases:" short:"o" sep:"none" placeholder:"PATH" help:"Render the composite resources in a dump of a cluster, as xfn diff does, instead of suites. Repeatable."`
 	Composition string        `once:"" group:"Cases:" placeholder:"PATH" help:"Compositions and XRDs for --observed. Default: the Compositions and XRDs in the dump."`
 	Functions   string        `once:"" group:"Cases:" placeholder:"PATH" help:"Functions for --observed."`
 	Parallel    positive      `more:"" group:"Cases:" placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`

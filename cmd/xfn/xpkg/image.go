@@ -29,7 +29,7 @@ type ImageCmd struct {
 	Reference string `arg:"" optional:"" help:"Where to push to: REGISTRY/REPOSITORY:TAG. Default: only write the file."`
 
 	OutputFile string            `short:"o" placeholder:"FILE" help:"File to write, which docker load and skopeo can read."`
-	Program    map[string]string `mapsep:"none" placeholder:"OS/ARCH=FILE" help:"An xfn of a release and its platform, such as linux/arm64=xfn. Repeatable. Default: this program."`
+	Program    map[string]string `mapsep:"none" placeholder:"OS/ARCH=FILE" help:"The xfn program for a platform, as in linux/arm64=arm64/xfn. Repeatable. Default: this program."`
 	BaseImage  string            `placeholder:"IMAGE" help:"Base image, for example with a shell and git. A tarball or OCI layout, a root file system (a folder or a tar of one), docker-daemon:NAME, or a reference. Default: an image with root certificates, a user and /tmp."`
 	Label      map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Label of the image. Repeatable."`
 	Offline    bool              `more:"" help:"Fetch no base image: use the cache."`
