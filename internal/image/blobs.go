@@ -77,7 +77,7 @@ func (d *BlobDir) Size(h v1.Hash) (int64, error) {
 // damaged, Read removes it, and the error is fs.ErrNotExist.
 func (d *BlobDir) Read(h v1.Hash, limit int64) ([]byte, error) {
 	data, err := d.Peek(h, limit)
-	if err != nil && d.mend(h) {
+	if err != nil && d.removeDamaged(h) {
 		return nil, fmt.Errorf("reading blob %s: it was damaged: %w", h, fs.ErrNotExist)
 	}
 	return data, err
@@ -110,7 +110,7 @@ func (d *BlobDir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mender{rc, d, h}, nil
+	return &checkedBlob{rc, d, h}, nil
 }
 
 func (d *BlobDir) open(h v1.Hash, size int64) (io.ReadCloser, error) {
@@ -127,23 +127,24 @@ func (d *BlobDir) open(h v1.Hash, size int64) (io.ReadCloser, error) {
 // Link makes path a second name of a blob. It does not verify the blob.
 func (d *BlobDir) Link(h v1.Hash, path string) error { return os.Link(d.file(h), path) }
 
-type mender struct {
+// A checkedBlob reads a blob of the cache, and removes it if its content has another digest.
+type checkedBlob struct {
 	io.ReadCloser
 	dir  *BlobDir
 	hash v1.Hash
 }
 
-func (m *mender) Read(p []byte) (int, error) {
+func (m *checkedBlob) Read(p []byte) (int, error) {
 	n, err := m.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && m.dir.mend(m.hash) {
+	if err != nil && !errors.Is(err, io.EOF) && m.dir.removeDamaged(m.hash) {
 		err = hint.Wrap(fmt.Errorf("the cache was damaged: %w", err), "run the command again: it fetches the damaged blob again")
 	}
 	return n, err
 }
 
-// mend removes the blob with the digest h if its content has another digest. It reports
+// removeDamaged removes the blob with the digest h if its content has another digest. It reports
 // whether it removed the blob.
-func (d *BlobDir) mend(h v1.Hash) bool {
+func (d *BlobDir) removeDamaged(h v1.Hash) bool {
 	f, err := os.Open(d.file(h))
 	if err != nil {
 		return false

@@ -198,16 +198,16 @@ func enter(o request) (hostPath, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the root %q: %w", o.Root, err)
 	}
-	return func(name string) (string, error) { return lead(root, path.Join("/", o.Dir, name), name) }, nil
+	return func(name string) (string, error) { return resolveInRoot(root, path.Join("/", o.Dir, name), name) }, nil
 }
 
-// maxTries limits how often lead repeats openat2 after EAGAIN.
+// maxTries limits how often resolveInRoot repeats openat2 after EAGAIN.
 const maxTries = 1000
 
-// lead returns the path, on this machine, of a file inside of the open directory root. It
+// resolveInRoot returns the path, on this machine, of a file inside of the open directory root. It
 // resolves symbolic links without leaving root. If name is absolute, it replaces file.
 // Errors quote name.
-func lead(root int, file, name string) (string, error) {
+func resolveInRoot(root int, file, name string) (string, error) {
 	if path.IsAbs(name) {
 		file = name
 	}

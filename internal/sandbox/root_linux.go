@@ -77,7 +77,7 @@ func mountAll(o request, root int) (proc bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if proc, err = furnish(o, dir, devices); err != nil {
+	if proc, err = mountSystem(o, dir, devices); err != nil {
 		return false, err
 	}
 	if err := pivot(dir); err != nil {
@@ -165,9 +165,9 @@ func skeleton(o request) error {
 	return err
 }
 
-// furnish mounts /proc, /dev, /tmp and the resolver configuration in the directory dir,
+// mountSystem mounts /proc, /dev, /tmp and the resolver configuration in the directory dir,
 // the new root. proc is true if /proc could be mounted.
-func furnish(o request, dir string, devices map[string]int) (proc bool, err error) {
+func mountSystem(o request, dir string, devices map[string]int) (proc bool, err error) {
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false, fmt.Errorf("opening the new root: %w", err)

@@ -58,7 +58,7 @@ func (d *decoder) value(at *field.Path, v any, t reflect.Type) {
 	case t.Kind() == reflect.Map:
 		obj, ok := v.(map[string]any)
 		if !ok {
-			d.misfit(at, v, t)
+			d.addTypeFault(at, v, t)
 		}
 		for _, key := range manifest.Keys(obj) {
 			d.value(at.Key(key), obj[key], t.Elem())
@@ -66,7 +66,7 @@ func (d *decoder) value(at *field.Path, v any, t reflect.Type) {
 	case t.Kind() == reflect.Slice:
 		list, ok := v.([]any)
 		if !ok {
-			d.misfit(at, v, t)
+			d.addTypeFault(at, v, t)
 		}
 		for i, e := range list {
 			d.value(at.Index(i), e, t.Elem())
@@ -79,7 +79,7 @@ func (d *decoder) value(at *field.Path, v any, t reflect.Type) {
 func (d *decoder) object(at *field.Path, v any, t reflect.Type) {
 	obj, ok := v.(map[string]any)
 	if !ok {
-		d.misfit(at, v, t)
+		d.addTypeFault(at, v, t)
 		return
 	}
 	fields := fieldsOf(t)
@@ -102,7 +102,7 @@ func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		d.misfit(at, v, t)
+		d.addTypeFault(at, v, t)
 		return
 	}
 	err = kjson.UnmarshalCaseSensitivePreserveInts(data, reflect.New(t).Interface())
@@ -115,7 +115,7 @@ func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 	case decodesItself(t) && !strings.Contains(err.Error(), "cannot unmarshal"):
 		d.found = append(d.found, Of(field.Invalid(at, v, err.Error())))
 	default:
-		d.misfit(at, v, t)
+		d.addTypeFault(at, v, t)
 	}
 }
 
@@ -133,8 +133,8 @@ func isPlain(v any, t reflect.Type) bool {
 	}
 }
 
-// misfit adds a fault for a value of another type. Messages have no values of Secrets.
-func (d *decoder) misfit(at *field.Path, v any, t reflect.Type) {
+// addTypeFault adds a fault for a value of another type. Messages have no values of Secrets.
+func (d *decoder) addTypeFault(at *field.Path, v any, t reflect.Type) {
 	if isBytes(t) || at != nil && at.Root().String() == "stringData" {
 		d.found = append(d.found, Of(field.TypeInvalid(at, field.OmitValueType{}, "must be "+kindOf(t))))
 		return

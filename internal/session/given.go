@@ -26,11 +26,11 @@ type givenKey struct {
 }
 
 // A givenCheck returns the reasons why an API server would refuse the object in doc or, as a
-// suspicion, why the object has no effect.
+// strictError, why the object has no effect.
 type givenCheck func(ctx context.Context, doc manifest.Document, release schema.Release) []error
 
-// A suspicion is an error only in strict renders.
-type suspicion struct{ error }
+// A strictError is an error only in strict renders.
+type strictError struct{ error }
 
 // A decodeError is an error in every render.
 type decodeError struct{ error }
@@ -61,7 +61,7 @@ func (s *Session) checkGiven(ctx context.Context, in Inputs, what string, docs [
 			return context.Cause(ctx)
 		}
 		for _, err := range found {
-			_, suspect := err.(suspicion)
+			_, suspect := err.(strictError)
 			bad, isBad := err.(decodeError)
 			if isBad {
 				errs = append(errs, bad.error)
@@ -92,7 +92,7 @@ func checkRequired(ctx context.Context, doc manifest.Document, release schema.Re
 	return append(errs, withoutData(doc)...)
 }
 
-// withoutData returns a suspicion if the object in doc is an EnvironmentConfig without data, which an
+// withoutData returns a strictError if the object in doc is an EnvironmentConfig without data, which an
 // API server accepts, and function-environment-configs does not.
 func withoutData(doc manifest.Document) []error {
 	obj, err := doc.Object()
@@ -100,7 +100,7 @@ func withoutData(doc manifest.Document) []error {
 	if err != nil || u.GetKind() != "EnvironmentConfig" || u.GroupVersionKind().Group != compositionKind.Group || obj["data"] != nil {
 		return nil
 	}
-	return []error{suspicion{fmt.Errorf("%s: this EnvironmentConfig has no data for an environment", doc.PositionOf("data"))}}
+	return []error{strictError{fmt.Errorf("%s: this EnvironmentConfig has no data for an environment", doc.PositionOf("data"))}}
 }
 
 // checkMetadata is a givenCheck of observed resources. Only their metadata is validated, because

@@ -30,8 +30,8 @@ Example:
 `
 }
 
-// holdings is the machine-readable content of the cache.
-type holdings struct {
+// cacheInfo is the machine-readable content of the cache.
+type cacheInfo struct {
 	Directory string    `json:"directory"`
 	Stores    []content `json:"stores"`
 }
@@ -46,7 +46,7 @@ func (c *InfoCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	if err != nil {
 		return err
 	}
-	return c.Print(term.Stdout, holdings{dir, all}, func(w io.Writer) error {
+	return c.Print(term.Stdout, cacheInfo{dir, all}, func(w io.Writer) error {
 		return list(w, dir, all, time.Now())
 	})
 }

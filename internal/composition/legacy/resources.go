@@ -128,7 +128,7 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	}
 	unknown, err := kjson.UnmarshalStrict(raw, &old, kjson.DisallowUnknownFields)
 	if err != nil {
-		return spec{}, misfit(err)
+		return spec{}, typeNote(err)
 	}
 	for _, err := range unknown {
 		if field, ok := errors.AsType[kjson.FieldError](err); ok {
@@ -138,9 +138,9 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	return old.Spec, nil
 }
 
-// misfit converts an error of the JSON decoder to a Note about the field that has
+// typeNote converts an error of the JSON decoder to a Note about the field that has
 // the wrong type.
-func misfit(err error) error {
+func typeNote(err error) error {
 	field, value, ok := pt.SplitTypeError(err)
 	if !ok {
 		return Note{Field: "spec", Text: err.Error()}

@@ -138,12 +138,12 @@ func (s Sources) dependencies(doc manifest.Document, obj map[string]any) ([]Depe
 }
 
 func (s Sources) want(d Dependency) (Want, error) {
-	k, err := wish(d, s.Parse)
+	k, err := wantedKey(d, s.Parse)
 	return Want{Dependency: d, key: k}, err
 }
 
-// wish returns the key that the lock file must have for a dependency.
-func wish(d Dependency, parse func(string) (name.Reference, error)) (key, error) {
+// wantedKey returns the key that the lock file must have for a dependency.
+func wantedKey(d Dependency, parse func(string) (name.Reference, error)) (key, error) {
 	if d.Version == "" {
 		ref, err := parse(d.Package)
 		if err != nil {

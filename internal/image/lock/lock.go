@@ -116,7 +116,7 @@ func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
 // Reference returns the reference that is locked for a dependency, with its tag or digest.
 // An error is one sentence that names the dependency and its position.
 func (l *Lock) Reference(d Dependency, parse func(string) (name.Reference, error)) (string, error) {
-	w, err := wish(d, parse)
+	w, err := wantedKey(d, parse)
 	if err != nil {
 		return "", d.At(err)
 	}

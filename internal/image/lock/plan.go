@@ -181,7 +181,7 @@ func (r Resolver) dependencies(ctx context.Context, ref name.Reference) ([]strin
 	}
 	var all []string
 	for _, d := range deps {
-		k, err := wish(d, r.Parse)
+		k, err := wantedKey(d, r.Parse)
 		if err != nil {
 			return nil, fmt.Errorf("reading the dependencies of %q: %w", ref, err)
 		}

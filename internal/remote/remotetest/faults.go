@@ -62,7 +62,7 @@ func (d *Downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Range")
 		d.next.ServeHTTP(w, r)
 	default:
-		d.spoil(kind, n, w, r)
+		d.corrupt(kind, n, w, r)
 	}
 }
 
@@ -89,9 +89,9 @@ func (d *Downloads) choose(blob bool) (kind string, n uint64) {
 	return kind, n
 }
 
-// spoil forwards the request to d.next and damages the body of the response: it flips a
+// corrupt forwards the request to d.next and damages the body of the response: it flips a
 // bit, cuts the body off, or stalls.
-func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.Request) {
+func (d *Downloads) corrupt(kind string, n uint64, w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	d.next.ServeHTTP(answer, r)
 	body := answer.Body.Bytes()

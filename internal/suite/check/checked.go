@@ -14,19 +14,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// Checked returns a func that reports whether an expectation of a case looks at a field of a
+// Checked returns a func that reports whether an expectation of a case checks a field of a
 // composed resource, which has its name in the Composition. The indexes of lists in the path of the
 // field are [*]. A matcher or an assertion that compares the value, and a CEL expression that names
-// the field, look at the field and all fields below it. A matcher or an assertion of its existence,
-// its type or its length looks at the field alone. An object looks at the fields that it has, and a
-// golden file at all fields of its resources.
+// the field, check the field and all fields below it. A matcher or an assertion of its existence,
+// its type or its length checks the field alone. An object checks the fields that it has, and a
+// golden file all fields of its resources.
 func (c Checker) Checked(form spec.CaseSpec, s *Subject) func(resource, path string) bool {
 	s.index()
-	l := looks{run: run{Checker: c, form: form, subject: s}, at: map[string][]look{}}
+	l := checkedFields{run: run{Checker: c, form: form, subject: s}, at: map[string][]checkedField{}}
 	e := form.Expect
 	for name, r := range e.Resources {
 		for path, m := range r.Fields {
-			l.add(name, look{anyIndex(path), m.Value != nil || m.Equals != nil || m.Matches != nil || m.In != nil || m.CEL != nil})
+			l.add(name, checkedField{anyIndex(path), m.Value != nil || m.Equals != nil || m.Matches != nil || m.In != nil || m.CEL != nil})
 			if m.CEL != nil {
 				resourceFields(*m.CEL, l.addBelow)
 			}
@@ -48,44 +48,44 @@ func (c Checker) Checked(form spec.CaseSpec, s *Subject) func(resource, path str
 	return l.has
 }
 
-// looks are the fields that the expectations of a case look at.
-type looks struct {
+// checkedFields are the fields that the expectations of a case check.
+type checkedFields struct {
 	run
-	at map[string][]look // by the name of the resource
-	// all is true if an expectation looks at all fields.
+	at map[string][]checkedField // by the name of the resource
+	// all is true if an expectation checks all fields.
 	all bool
 }
 
-// A look is a field, and whether all fields below it are looked at, too. The path "" is the
+// A checkedField is a field, and whether all fields below it are checked, too. The path "" is the
 // whole resource.
-type look struct {
+type checkedField struct {
 	path  string
 	below bool
 }
 
 // add adds a field of the resource that name identifies.
-func (l *looks) add(name string, one look) {
+func (l *checkedFields) add(name string, one checkedField) {
 	if obj, err := l.subject.find(name); err == nil {
 		name = reconciler.ResourceName(obj)
 		l.at[name] = append(l.at[name], one)
 	}
 }
 
-func (l *looks) addBelow(name, path string) { l.add(name, look{path, true}) }
+func (l *checkedFields) addBelow(name, path string) { l.add(name, checkedField{path, true}) }
 
 // object adds the fields of an expected object. Its lists must be equal, but its objects can have
 // more fields.
-func (l *looks) object(name, path string, want any) {
+func (l *checkedFields) object(name, path string, want any) {
 	obj, isObject := want.(map[string]any)
 	if !isObject {
-		l.at[name] = append(l.at[name], look{path, true})
+		l.at[name] = append(l.at[name], checkedField{path, true})
 	}
 	for key, below := range obj {
 		l.object(name, fieldpath.Join(path, key), below)
 	}
 }
 
-func (l *looks) assertions(all []spec.Assertion) {
+func (l *checkedFields) assertions(all []spec.Assertion) {
 	rendered := map[string]map[string]any{}
 	for _, obj := range l.subject.Composed {
 		rendered[kindAndName(obj)] = obj
@@ -103,21 +103,21 @@ func (l *looks) assertions(all []spec.Assertion) {
 }
 
 // field adds the field of an assertion.
-func (l *looks) field(one spec.Assertion, rendered map[string]map[string]any) {
+func (l *checkedFields) field(one spec.Assertion, rendered map[string]map[string]any) {
 	var path fieldpath.Path
 	for _, key := range strings.Split(one.Field, ".") {
 		path = append(path, fieldpath.Key(key))
 	}
-	// An assertion that names no resource fails, and looks at nothing.
+	// An assertion that names no resource fails, and checks nothing.
 	names, _ := (&assertion{Assertion: one, rendered: rendered}).matching()
 	for _, name := range names {
-		l.add(name, look{path.String(), one.Type == "FieldValue"})
+		l.add(name, checkedField{path.String(), one.Type == "FieldValue"})
 	}
 }
 
-// has reports whether an expectation looks at a field of a resource.
-func (l *looks) has(resource, path string) bool {
-	return l.all || slices.ContainsFunc(l.at[resource], func(one look) bool {
+// has reports whether an expectation checks a field of a resource.
+func (l *checkedFields) has(resource, path string) bool {
+	return l.all || slices.ContainsFunc(l.at[resource], func(one checkedField) bool {
 		return one.path == path || one.below && (one.path == "" || fieldpath.HasPrefix(path, one.path))
 	})
 }

@@ -40,11 +40,11 @@ func Environment(t testing.TB) dockerengine.Environment {
 func Open(t testing.TB) *dockerengine.Engine {
 	t.Helper()
 	env := Environment(t)
-	seize(t, env.Host)
+	lockEngine(t, env.Host)
 	e := Connect(t, env)
-	before := things(t, e)
+	before := objects(t, e)
 	t.Cleanup(func() {
-		if diff := cmp.Diff(before, things(t, e)); diff != "" {
+		if diff := cmp.Diff(before, objects(t, e)); diff != "" {
 			t.Errorf("containers, networks or volumes changed (-before +after):\n%s", diff)
 		}
 	})
@@ -60,18 +60,18 @@ func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	return e
 }
 
-// seizeLimit limits how long a test waits for the engine. All tests that use it take less
+// lockTimeout limits how long a test waits for the engine. All tests that use it take less
 // time.
-const seizeLimit = 20 * time.Minute
+const lockTimeout = 20 * time.Minute
 
-// seize locks the engine at host until the test ends. It waits while other tests use the
+// lockEngine locks the engine at host until the test ends. It waits while other tests use the
 // engine.
-func seize(t testing.TB, host string) {
+func lockEngine(t testing.TB, host string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(host))
 	f := e2e.Must(os.OpenFile(filepath.Join(os.TempDir(), "xfn-test-"+hex.EncodeToString(sum[:8])+".lock"), os.O_RDWR|os.O_CREATE, 0o600))(t)
 	t.Cleanup(func() { _ = f.Close() })
-	for late := time.After(seizeLimit); ; {
+	for late := time.After(lockTimeout); ; {
 		ok := e2e.Must(fsx.TryLock(f, fsx.ExclusiveLock))(t)
 		if ok {
 			return
@@ -79,13 +79,13 @@ func seize(t testing.TB, host string) {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-late:
-			t.Fatalf("other tests use the engine for more than %v", seizeLimit)
+			t.Fatalf("other tests use the engine for more than %v", lockTimeout)
 		}
 	}
 }
 
-// things lists the containers, networks and volumes of an engine.
-func things(t testing.TB, e *dockerengine.Engine) []string {
+// objects lists the containers, networks and volumes of an engine.
+func objects(t testing.TB, e *dockerengine.Engine) []string {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	containers, err1 := e.ContainerList(ctx, client.ContainerListOptions{All: true})
