@@ -44,7 +44,7 @@ func TestBuildNotesMain(t *testing.T) {
 		reason, main string
 		want         []string
 	}{
-		{"a compiled file has a source file", "dist/index.js", []string{`package.json:3: main is "dist/index.js", for which there is no source file: the function starts in src/main.ts`, typesNote}},
+		{"a compiled file has a source file", "dist/index.js", []string{`package.json:3: main is "dist/index.js", which has no source file: the function starts in src/main.ts`, typesNote}},
 		{"the folder of compiled files has any structure", "./build/src/main.cjs", []string{typesNote}},
 		{"npm init names a file that need not exist", "index.js", []string{typesNote}},
 		{"no name is required", "", []string{typesNote}},

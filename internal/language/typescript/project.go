@@ -200,7 +200,7 @@ func (p *project) otherMain() string {
 	if err != nil || main == "" || main == byDefault || stem(main) == stem(entry) || p.has(main) {
 		return ""
 	}
-	return fmt.Sprintf("%s%s: main is %q, for which there is no source file: the function starts in %s", npm.ManifestFile, p.manifest.Line("main"), main, entry)
+	return fmt.Sprintf("%s%s: main is %q, which has no source file: the function starts in %s", npm.ManifestFile, p.manifest.Line("main"), main, entry)
 }
 
 // find returns the first file with one of these names and endings, or "".
