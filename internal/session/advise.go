@@ -98,11 +98,11 @@ func explainName(err error, xr string, doc manifest.Document) error {
 func (s state) locate(err error) error {
 	var object *unstructured.Unstructured
 	next := hint.Hint("set the annotation in metadata.annotations to the name that the pipeline gives this resource: the functions know it by this name")
-	stranger, isStranger := errors.AsType[*reconciler.StrangerError](err)
+	foreign, isForeign := errors.AsType[*reconciler.ForeignObservedError](err)
 	unnamed, isUnnamed := errors.AsType[*reconciler.UnnamedError](err)
 	switch {
-	case isStranger && reconciler.ResourceName(stranger.Object.Object) == "":
-		object, next = stranger.Object, "observed resources are the resources that the composite resource composes: give the resources that functions require with "+hint.RequiredResources
+	case isForeign && reconciler.ResourceName(foreign.Object.Object) == "":
+		object, next = foreign.Object, "observed resources are the resources that the composite resource composes: give the resources that functions require with "+hint.RequiredResources
 	case !isUnnamed:
 		return err
 	case unnamed.Object.GetKind() == "EnvironmentConfig":

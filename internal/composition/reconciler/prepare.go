@@ -23,7 +23,7 @@ import (
 // resource cannot belong to the XR.
 func setup(in Input) (xr, required *unstructured.Unstructured, err error) {
 	xr = stored(in.XR)
-	if err := belong(in.Observed, xr); err != nil {
+	if err := checkObserved(in.Observed, xr); err != nil {
 		return nil, nil, err
 	}
 	if len(in.Observed) > 0 {
@@ -118,15 +118,15 @@ func Identify(xr *unstructured.Unstructured) {
 	}
 }
 
-// A StrangerError is the error for observed resources that the composite resource cannot compose.
-type StrangerError struct {
+// A ForeignObservedError is the error for observed resources that the composite resource cannot compose.
+type ForeignObservedError struct {
 	Object *unstructured.Unstructured // the first one
 	text   string
 }
 
-func (e *StrangerError) Error() string { return e.text }
+func (e *ForeignObservedError) Error() string { return e.text }
 
-func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured) error {
+func checkObserved(observed []*unstructured.Unstructured, xr *unstructured.Unstructured) error {
 	var faults []string
 	var first *unstructured.Unstructured
 	for _, o := range observed {
@@ -141,7 +141,7 @@ func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured
 		}
 	}
 	if first != nil {
-		return &StrangerError{first, strings.Join(faults, "; ")}
+		return &ForeignObservedError{first, strings.Join(faults, "; ")}
 	}
 	return nil
 }
