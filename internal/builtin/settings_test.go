@@ -124,7 +124,7 @@ func TestAnnotatedFolder(t *testing.T) {
 		refused bool
 	}{
 		"the user may name any folder":                            {builtin.Options{Settings: folder}, false},
-		"an annotation may name no folder outside":                {builtin.Options{Annotated: folder}, true},
+		"an annotation must not name a folder outside":            {builtin.Options{Annotated: folder}, true},
 		"an annotation may name a folder that the user names too": {builtin.Options{Annotated: folder, Templates: []string{outside}}, false},
 	} {
 		r := e2e.Must(b.Configured(tc.options))(t)

@@ -25,7 +25,7 @@ func TestPlatforms(t *testing.T) {
 	}{
 		"Exact":        {reason: "the requested platform is chosen", there: []string{"linux/amd64", "linux/arm64"}, want: "linux/arm64", got: "linux/arm64"},
 		"First":        {reason: "the first of equal platforms is chosen", there: []string{"windows/amd64", "linux/amd64"}, want: "linux/amd64", got: "linux/amd64"},
-		"UsualVariant": {reason: "arm64 is v8", there: []string{"linux/arm64/v8"}, want: "linux/arm64", got: "linux/arm64/v8"},
+		"UsualVariant": {reason: "arm64 without a variant means v8", there: []string{"linux/arm64/v8"}, want: "linux/arm64", got: "linux/arm64/v8"},
 		"NoVariant":    {reason: "an image for arm64 runs on arm64/v8", there: []string{"linux/arm64"}, want: "linux/arm64/v8", got: "linux/arm64"},
 		"Highest":      {reason: "the highest compatible variant is chosen", there: []string{"linux/arm/v5", "linux/arm/v7", "linux/arm/v6"}, want: "linux/arm", got: "linux/arm/v7"},
 		"NotHigher":    {reason: "an incompatible variant is not chosen", there: []string{"linux/arm/v5", "linux/arm/v7"}, want: "linux/arm/v6", got: "linux/arm/v5"},
@@ -33,7 +33,7 @@ func TestPlatforms(t *testing.T) {
 		"Odd":          {reason: "variants without an order must be equal", there: []string{"linux/mips/soft", "linux/mips/hard"}, want: "linux/mips/hard", got: "linux/mips/hard"},
 		"OddOther":     {reason: "different variants without an order are incompatible", there: []string{"linux/mips/soft", "linux/mips/x"}, want: "linux/mips/hard", err: "only for linux/mips/soft, linux/mips/x"},
 		"None":         {reason: "the error names all platforms", there: []string{"linux/amd64", "windows/amd64"}, want: "linux/s390x", err: "there is no image for linux/s390x, only for linux/amd64, windows/amd64"},
-		"System":       {reason: "another system is an error", there: []string{"windows/amd64"}, want: "linux/amd64", err: "only for windows/amd64"},
+		"System":       {reason: "an image for another system is an error", there: []string{"windows/amd64"}, want: "linux/amd64", err: "only for windows/amd64"},
 		"Attestation":  {reason: "attestations are ignored", there: []string{"unknown/unknown", "linux/amd64"}, want: "linux/amd64", got: "linux/amd64"},
 	}
 	for name, tc := range cases {

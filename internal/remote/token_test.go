@@ -166,11 +166,11 @@ func TestTokenAnswers(t *testing.T) {
 		endless        bool
 		err            string
 	}{
-		"Endless": {"the size of an answer is limited", strings.Repeat("a", 1<<10), true, "sent more than 64 KiB"},
-		"List":    {"a JSON list is no token", "[]", false, "sent no token"},
+		"Endless": {"the size of a response is limited", strings.Repeat("a", 1<<10), true, "sent more than 64 KiB"},
+		"List":    {"a JSON list is not a token", "[]", false, "sent no token"},
 		"Number":  {"a token must be a string", `{"token":3}`, false, "sent no token"},
-		"None":    {"an answer without a token is an error", "{}", false, "sent no token"},
-		"Page":    {"a web page is no token", "<html>", false, "sent no token"},
+		"None":    {"a response without a token is an error", "{}", false, "sent no token"},
+		"Page":    {"a web page is not a token", "<html>", false, "sent no token"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

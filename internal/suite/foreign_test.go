@@ -177,7 +177,7 @@ func TestCompositionTests(t *testing.T) {
 			`  11: spec.assertResources[1].spec: the expression "~.(list)" is not supported | write the expected value; or a suite of kind TestSuite with expect.cel`,
 			"  12: spec.assertResources[2]: expected an object, got a number",
 		}},
-		"Version": {reason: "another version is an error", text: strings.Replace(compositionTest, "v1alpha1", "v2", 1) + paths, want: []string{"tests/test-a/main.yaml/a failed", `  1: apiVersion: expected meta.dev.upbound.io/v1alpha1, got "meta.dev.upbound.io/v2"`}},
+		"Version": {reason: "another version of the API is an error", text: strings.Replace(compositionTest, "v1alpha1", "v2", 1) + paths, want: []string{"tests/test-a/main.yaml/a failed", `  1: apiVersion: expected meta.dev.upbound.io/v1alpha1, got "meta.dev.upbound.io/v2"`}},
 		"Program": {reason: "a program is skipped", text: "a: 1\n", more: map[string]string{"tests/test-b/main.k": "import models.io.upbound.dev.meta.v1alpha1 as metav1alpha1\n_items = [metav1alpha1.CompositionTest{}]\n", "tests/test-c/main.py": "print(1)\n", "tests/test-d/a.gotmpl": "items:\n- kind: CompositionTest\n", "tests/test-e/main.go": "package main\n\nvar kind = \"OperationTest\"\n", "functions/f/main.go": "package main\n"}, want: []string{"tests/test-b/main.k/main.k skipped", "tests/test-d/a.gotmpl/a.gotmpl skipped", "tests/test-e/main.go/main.go skipped"}},
 		"E2E":     {reason: "a test that needs a cluster is skipped", text: strings.Replace(compositionTest, "CompositionTest", "E2ETest", 1) + "  any: {}\n", want: []string{"tests/test-a/main.yaml/a skipped"}},
 		"Operation": {

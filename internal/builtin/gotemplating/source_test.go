@@ -59,7 +59,7 @@ func TestFiles(t *testing.T) {
 		"AbsoluteInside": {reason: "an absolute path inside of the folder is read", dirPath: filepath.Join(top, "work", "file"), want: "file"},
 		"AbsoluteLater":  {reason: "an absolute path inside of a later folder is read", dirPath: filepath.Join(top, "more", "only"), want: "more"},
 		"Later":          {reason: "files that the first folder lacks are read from the next folder that has them", dirPath: "only", want: "more"},
-		"Missing":        {reason: "a file that no folder has is an error", dirPath: "gone/x", want: "open gone/x: no such file or directory"},
+		"Missing":        {reason: "a file that is missing in all folders is an error", dirPath: "gone/x", want: "open gone/x: no such file or directory"},
 		"Large":          {reason: "the size limit applies to all files together", dirPath: "large", want: "the template is larger than 4 MiB"},
 		"HiddenParent":   {reason: "only the last element of a path can hide it", dirPath: ".keep/hidden", want: "hidden"},
 	}

@@ -54,7 +54,7 @@ func TestMatches(t *testing.T) {
 		"Unparsable": {reason: "an invalid path is an error", kind: "Selector", labels: []sdk.LabelMatcher{{Key: "k", ValueFromFieldPath: &bad}}, err: `cannot get value from field path "spec..zone": cannot parse path "spec..zone": unexpected '.' at position 5`},
 		"List":       {reason: "a value that is not a string is an error", kind: "Selector", labels: []sdk.LabelMatcher{{Key: "k", ValueFromFieldPath: &list}}, err: `cannot get value from field path "spec.list": spec.list: not a string`},
 		"Optional":   {reason: "any error drops an optional label", kind: "Selector", labels: []sdk.LabelMatcher{{Key: "k", ValueFromFieldPath: &bad, FromFieldPathPolicy: "Optional"}}},
-		"Lowercase":  {reason: "only the exact policy is optional", kind: "Selector", labels: []sdk.LabelMatcher{{Key: "k", ValueFromFieldPath: &bad, FromFieldPathPolicy: "optional"}}, err: `cannot get value from field path "spec..zone"`},
+		"Lowercase":  {reason: "a policy in lower case is not Optional", kind: "Selector", labels: []sdk.LabelMatcher{{Key: "k", ValueFromFieldPath: &bad, FromFieldPathPolicy: "optional"}}, err: `cannot get value from field path "spec..zone"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -32,15 +32,15 @@ func TestModes(t *testing.T) {
 		mode     check.Mode
 		warnings []string
 	}{
-		"warn":                         {text, check.Warn, []string{missing, aware}},
-		"loose":                        {text, check.Loose, []string{missing}},
-		"strict":                       {text, check.Strict, nil},
-		"default":                      {text, check.ByAnnotation, []string{missing, aware}},
-		"annotation warn":              {annotated("warn"), check.ByAnnotation, []string{missing, aware}},
-		"annotation loose":             {annotated("loose"), check.ByAnnotation, []string{missing}},
-		"annotation strict":            {annotated("strict"), check.ByAnnotation, nil},
-		"flag over strict annotation":  {annotated("strict"), check.Warn, []string{missing, aware}},
-		"flag over another annotation": {annotated("warn"), check.Strict, nil},
+		"warn":                                   {text, check.Warn, []string{missing, aware}},
+		"loose":                                  {text, check.Loose, []string{missing}},
+		"strict":                                 {text, check.Strict, nil},
+		"default":                                {text, check.ByAnnotation, []string{missing, aware}},
+		"annotation warn":                        {annotated("warn"), check.ByAnnotation, []string{missing, aware}},
+		"annotation loose":                       {annotated("loose"), check.ByAnnotation, []string{missing}},
+		"the annotation selects the mode strict": {annotated("strict"), check.ByAnnotation, nil},
+		"the flag overrides the annotation strict": {annotated("strict"), check.Warn, []string{missing, aware}},
+		"the flag overrides the annotation warn":   {annotated("warn"), check.Strict, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -168,7 +168,7 @@ func TestOpenDocker(t *testing.T) {
 	e2e.NoError(t, tarball.WriteToFile(path, name.MustParseReference("a:v1"), img))
 	f := open(t, path)
 	if !f.Docker {
-		t.Error("a Docker archive is no OCI layout")
+		t.Error("a Docker archive is not an OCI layout")
 	}
 	assertValid(t, f.Artifact)
 	assertSameConfig(t, f.Artifact.(v1.Image), img)

@@ -253,7 +253,7 @@ func TestOld(t *testing.T) {
 			e2e.Equal(t, tc.reason, tc.want, statusLines(t, v, tc.text))
 		})
 	}
-	for name, text := range map[string]string{"no YAML": "a: b: c", "no object": "5", "a bad separator": "--- x"} {
+	for name, text := range map[string]string{"invalid YAML": "a: b: c", "a number": "5", "text after a separator": "--- x"} {
 		e2e.Error(t, fmt.Sprintf("%s was accepted as an old object", name), e2e.Err(validate.ReadOld(docs(text))))
 	}
 }
