@@ -22,7 +22,7 @@ type DecodeFault struct {
 	Text string
 	// Unknown is true for a field that the struct does not have.
 	Unknown bool
-	// Decoded is true for a value of another type that was decoded all the same.
+	// Decoded is true for a value of another type that was decoded anyway.
 	Decoded bool
 }
 

@@ -26,7 +26,7 @@ type Metadata struct {
 }
 
 // UnpackedMetadata returns the metadata of a function's image that is unpacked in dir. Files
-// that cannot be read are ignored, because the function runs all the same.
+// that cannot be read are ignored, because the function runs anyway.
 func UnpackedMetadata(dir string) Metadata { return metadata(dir, "package.yaml") }
 
 // SourceMetadata returns the metadata of the package in a folder with a function's source, as

@@ -115,7 +115,7 @@ func checkMetadata(_ context.Context, doc manifest.Document, _ schema.Release) [
 }
 
 // metadataErrors returns the faults in the metadata of obj, the object in doc, and in its keys.
-// Messages call the object what.
+// what names the object in messages.
 func metadataErrors(doc manifest.Document, obj map[string]any, what string) []error {
 	errs := refusals(doc, schema.AnyMetadata(obj), what)
 	for _, at := range doc.BooleanKeys() {
@@ -124,7 +124,7 @@ func metadataErrors(doc manifest.Document, obj map[string]any, what string) []er
 	return errs
 }
 
-// refusals returns the faults of the object in doc as errors. Messages call the object what.
+// refusals returns the faults of the object in doc as errors. what names the object in them.
 func refusals(doc manifest.Document, faults []schema.Fault, what string) (errs []error) {
 	for _, f := range faults {
 		text := fmt.Sprintf("an API server refuses this %s: %s", what, f)

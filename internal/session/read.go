@@ -36,8 +36,8 @@ func documents(ctx context.Context, r manifest.Reader, what string, paths []stri
 	return docs, nil
 }
 
-// Objects returns the objects in files and folders. The items of a list replace the list. Errors
-// call the objects what.
+// Objects returns the objects in files and folders. The items of a list replace the list. what
+// names the objects in errors.
 func Objects(ctx context.Context, r manifest.Reader, what string, paths []string) ([]*unstructured.Unstructured, error) {
 	docs, err := documents(ctx, r, what, paths)
 	if err != nil {

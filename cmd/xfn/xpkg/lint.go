@@ -113,8 +113,8 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 	return report, s.explain("linting", err)
 }
 
-// root lints a package root. Problems are in the report; an error means that the folder is no package
-// root or cannot be read.
+// root lints a package root. Problems are in the report. An error means that the folder is not a
+// package root, or cannot be read.
 func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	opts.Lint = xpkg.Warn
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)

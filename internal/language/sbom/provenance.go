@@ -71,7 +71,7 @@ func Provenance(s Subject, c Command, parameters map[string]any, materials []lan
 	return s.statement("the provenance", signature.Provenance, p)
 }
 
-// statement returns the Statement that the package has a predicate, which is called what.
+// statement returns the Statement that the package has the predicate p. what names p in an error.
 func (s Subject) statement(what, predicateType string, p any) ([]byte, error) {
 	predicate, err := json.Marshal(p)
 	if err == nil {

@@ -32,8 +32,8 @@ const (
 // leases records each container in a file, a lease, so that a later process can clean up
 // the container. A process keeps its leases locked while it lives: if a lease can be
 // locked, its process is dead. Processes in other containers or on other machines must
-// use another directory, because they do not see the locks and would take a living
-// process for dead.
+// use another directory, because they do not see the locks, and would treat a
+// running process as dead.
 type leases struct{ dir string }
 
 // A lease records one container of one process.

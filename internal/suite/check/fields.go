@@ -24,7 +24,7 @@ func show(v any) string { return report.Text(v, width) }
 
 // fieldsOf is an object whose fields are checked, and how messages name it.
 type fieldsOf struct {
-	// Messages call the object what. resource is its name in the Composition, or "" for
+	// what names the object in messages. resource is its name in the Composition, or "" for
 	// the composite resource.
 	what, resource string
 	object         map[string]any

@@ -98,7 +98,7 @@ func (r *run) candidate(want map[string]any) map[string]any {
 type objectCheck struct {
 	*run
 	path []string
-	// Messages call the document what. resource is its name in the pipeline. traced is true if
+	// what names the document in messages. resource is its name in the pipeline. traced is true if
 	// steps can set its fields.
 	what, resource string
 	traced         bool
