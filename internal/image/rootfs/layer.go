@@ -27,7 +27,12 @@ func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int6
 	sum := sha256.New()
 	in := io.TeeReader(ahead, sum)
 	t.made = made{}
-	err = t.applyAll(ctx, tar.NewReader(in))
+	err = oci.ReadTar(in, func(h *tar.Header, content io.Reader) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return t.apply(h, content)
+	})
 	if err == nil {
 		_, err = io.Copy(io.Discard, in) // The diff ID includes the bytes after the last entry.
 	}
@@ -41,22 +46,4 @@ func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int6
 		return fmt.Errorf("the content of the layer does not match the image's config: got sha256:%s, want %s", got, diffID)
 	}
 	return nil
-}
-
-func (t *tree) applyAll(ctx context.Context, layer *tar.Reader) error {
-	for {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		h, err := layer.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := t.apply(h, layer); err != nil {
-			return err
-		}
-	}
 }

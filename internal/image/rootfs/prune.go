@@ -102,16 +102,13 @@ func each(ctx context.Context, dir string, match func(entry) (bool, error)) (u U
 
 func entriesIn(folder string) ([]entry, error) {
 	found, err := os.ReadDir(folder)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fsx.Cause(err)
 	}
 	var entries []entry
 	for _, d := range found {
 		if d.IsDir() {
-			entries = append(entries, entry{dir: filepath.Join(folder, d.Name())})
+			entries = append(entries, entry{filepath.Join(folder, d.Name())})
 		}
 	}
 	return entries, nil

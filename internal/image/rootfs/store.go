@@ -30,10 +30,7 @@ const format = "xfn root file system 2"
 const poll = 5 * time.Millisecond
 
 // An entry is a directory of the store for one root.
-type entry struct {
-	dir   string
-	owner *Owner
-}
+type entry struct{ dir string }
 
 // entryOf returns the entry for the root with the layers diffIDs and the owner.
 func entryOf(store string, diffIDs []v1.Hash, owner *Owner) entry {
@@ -45,7 +42,7 @@ func entryOf(store string, diffIDs []v1.Hash, owner *Owner) entry {
 	for _, id := range diffIDs {
 		fmt.Fprintln(sum, id)
 	}
-	return entry{filepath.Join(store, rootsFolder, hex.EncodeToString(sum.Sum(nil))), owner}
+	return entry{filepath.Join(store, rootsFolder, hex.EncodeToString(sum.Sum(nil)))}
 }
 
 func (e entry) root() string { return filepath.Join(e.dir, rootName) }
@@ -65,17 +62,13 @@ func (e entry) get(ctx context.Context, fill func(*os.Root) error) (*os.File, er
 	for {
 		lease, err := e.use()
 		if err == nil && lease == nil {
-			err = e.create(fill)
+			err = e.create(fill) // Afterwards the root exists, unless another process has pruned it.
 		}
-		switch {
-		case errors.Is(err, errLocked):
-		case err != nil || lease != nil:
+		if errors.Is(err, errLocked) {
+			err = proc.Sleep(ctx, poll)
+		}
+		if err != nil || lease != nil {
 			return lease, err
-		default:
-			continue // The root exists now, unless another process has pruned it: call use again.
-		}
-		if err := proc.Sleep(ctx, poll); err != nil {
-			return nil, err
 		}
 	}
 }
@@ -202,9 +195,5 @@ func (e entry) makeDir() error {
 	if err := os.MkdirAll(filepath.Dir(e.dir), 0o755); err != nil {
 		return err
 	}
-	err := os.Mkdir(e.dir, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
+	return os.MkdirAll(e.dir, 0o700) // Another process may have created it.
 }
