@@ -38,9 +38,12 @@ func (p *plan) name() string { return p.Reference.Name() }
 
 // plan resolves r from the cache or the registry, and lists the missing blobs.
 func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
-	r, err := o.request(r)
-	if err != nil {
+	var err error
+	if r.Reference, err = o.pin(r.Reference); err != nil {
 		return nil, err
+	}
+	if _, ok := r.Reference.(name.Digest); ok && o.Pin != nil && r.Policy == Always {
+		r.Policy = IfNotPresent // A digest never changes.
 	}
 	from, err := source(r.Reference, o.Rewrite)
 	if err != nil {
@@ -65,22 +68,6 @@ func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
 		return p, nil
 	}
 	return p, up.explain(s.ask(ctx, p))
-}
-
-// request returns r with the reference that Pin returns. For a digest, it replaces the
-// policy Always by IfNotPresent, because a digest never changes.
-func (o Options) request(r Request) (Request, error) {
-	if o.Pin == nil {
-		return r, nil
-	}
-	var err error
-	if r.Reference, err = o.Pin(r.Reference); err != nil {
-		return r, err
-	}
-	if _, ok := r.Reference.(name.Digest); ok && r.Policy == Always {
-		r.Policy = IfNotPresent
-	}
-	return r, nil
 }
 
 // mayDiffer reports whether the registry may have the image although the cache returned

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -48,11 +49,14 @@ func source(ref name.Reference, rewrite func(string) string) (name.Reference, er
 	return ref, nil
 }
 
-func (o Options) client() *remote.Client {
-	if o.Remote == nil {
-		return remote.New(remote.Options{})
+func (o Options) client() *remote.Client { return cmp.Or(o.Remote, remote.New(remote.Options{})) }
+
+// pin returns the reference with the digest that Pin returns, or ref if there is no Pin.
+func (o Options) pin(ref name.Reference) (name.Reference, error) {
+	if o.Pin == nil {
+		return ref, nil
 	}
-	return o.Remote
+	return o.Pin(ref)
 }
 
 // Artifact returns the image or index at ref. It fetches all manifests and configs
@@ -64,13 +68,10 @@ func (o Options) client() *remote.Client {
 // credentials.
 func Artifact(ctx context.Context, ref name.Reference, o Options) (xpkg.Artifact, error) {
 	client := o.client()
-	if o.Pin != nil {
-		var err error
-		if ref, err = o.Pin(ref); err != nil {
-			return nil, err
-		}
+	ref, err := o.pin(ref)
+	if err == nil {
+		ref, err = source(ref, o.Rewrite)
 	}
-	ref, err := source(ref, o.Rewrite)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,12 +47,11 @@ func (r refs) find(reference string) (record, bool) {
 }
 
 func readRecord(path string) (rec record, err error) {
-	f, err := os.Open(path)
+	raw, err := fsx.ReadFile(path, maxRecord)
 	if err != nil {
 		return rec, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return rec, json.NewDecoder(io.LimitReader(f, maxRecord)).Decode(&rec)
+	return rec, json.Unmarshal(raw, &rec)
 }
 
 // save writes a record to the file of its reference, atomically.
@@ -63,12 +61,6 @@ func (r refs) save(rec record) error {
 		return fmt.Errorf("encoding a record of the cache: %w", err)
 	}
 	return fsx.WriteFile(r.file(rec.Reference), 0o600, append(raw, '\n'))
-}
-
-// used records the use of a reference. Errors are ignored, because a cache may
-// be read-only.
-func (r refs) used(reference string, now time.Time) {
-	_ = os.Chtimes(r.file(reference), now, now)
 }
 
 // A recordFile is a record, the path of its file, and the time of its last use.
@@ -96,8 +88,7 @@ func (r refs) all() (records []recordFile, broken []string, err error) {
 		}
 		rec, err := readRecord(path)
 		sum, isJSON := strings.CutSuffix(e.Name(), ".json")
-		_, notSum := v1.NewHash("sha256:" + sum)
-		switch isRecord := isJSON && notSum == nil; {
+		switch isRecord := isJSON && isSum(sum); {
 		case fsx.IsTemporary(e.Name()), isRecord && (err != nil || r.file(rec.Reference) != path):
 			broken = append(broken, path)
 		case isRecord:

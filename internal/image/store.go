@@ -13,7 +13,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -158,20 +160,31 @@ func (s *Store) Images(ctx context.Context, requests []Request, o Options) ([]v1
 
 // finish records the digest of the request's reference, and returns the image. All blobs of
 // the image must be in the cache.
-func (s *Store) finish(ctx context.Context, p *plan) (_ v1.Image, err error) {
-	now := time.Now()
+func (s *Store) finish(ctx context.Context, p *plan) (v1.Image, error) {
+	if err := s.record(ctx, p); err != nil {
+		return nil, err
+	}
+	return p.found.manifest.Image(p.found.config, func(d v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
+		return oci.Trusted(func() (io.ReadCloser, error) { return s.blobs.Open(d.Digest, d.Size) },
+			oci.Blob{Digest: d.Digest, Size: d.Size, DiffID: diffID, MediaType: d.MediaType})
+	})
+}
+
+// record records the use of the request's reference, and its digest if that is new. A cache that is
+// read-only is an error only if the digest is fresh.
+func (s *Store) record(ctx context.Context, p *plan) (err error) {
 	if rec, ok := s.refs.find(p.name()); ok && rec.Digest == p.top && !p.fresh {
-		s.refs.used(p.name(), now)
-		return p.found.assemble(s.blobs.Open)
+		_ = fsx.Touch(s.refs.file(p.name()))
+		return nil
 	}
 	use, err := s.blobs.Share(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, use.Close()) }()
-	err = s.refs.save(record{p.name(), p.top, now.UTC()})
-	if err != nil && p.fresh {
-		return nil, err
+	err = s.refs.save(record{p.name(), p.top, time.Now().UTC()})
+	if !p.fresh {
+		return nil
 	}
-	return p.found.assemble(s.blobs.Open)
+	return err
 }

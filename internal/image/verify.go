@@ -103,10 +103,8 @@ func (v *verification) checkSignature(ctx context.Context, by []signature.Verifi
 //
 // An error is one sentence that names the reference, without credentials.
 func Trusted(ctx context.Context, ref name.Reference, by []signature.Verifier, predicateTypes []string, o Options) (_ name.Reference, err error) {
-	if o.Pin != nil {
-		if ref, err = o.Pin(ref); err != nil {
-			return nil, err
-		}
+	if ref, err = o.pin(ref); err != nil {
+		return nil, err
 	}
 	if _, pinned := ref.(name.Digest); len(by) == 0 && pinned {
 		return ref, nil

@@ -3,7 +3,6 @@ package image
 import (
 	"context"
 	"fmt"
-	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -84,13 +83,4 @@ func load(ctx context.Context, w oci.Walk, m *oci.Manifest) (candidate, error) {
 		return candidate{}, err
 	}
 	return candidate{v1.Descriptor{Digest: m.Digest}, oci.PlatformOf(c), m, config}, nil
-}
-
-// assemble returns the candidate as an image whose layers are read by open. The readers of
-// open must verify the digest.
-func (c candidate) assemble(open func(h v1.Hash, size int64) (io.ReadCloser, error)) (v1.Image, error) {
-	return c.manifest.Image(c.config, func(d v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
-		return oci.Trusted(func() (io.ReadCloser, error) { return open(d.Digest, d.Size) },
-			oci.Blob{Digest: d.Digest, Size: d.Size, DiffID: diffID, MediaType: d.MediaType})
-	})
 }
