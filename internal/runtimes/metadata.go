@@ -4,11 +4,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
@@ -55,12 +56,10 @@ func metadata(dir string, patterns ...string) Metadata {
 				continue
 			}
 			for _, obj := range objects(root, path) {
-				apiVersion, _ := obj["apiVersion"].(string)
-				switch isMeta := strings.HasPrefix(apiVersion, "meta.pkg.crossplane.io/"); {
+				switch isMeta := lock.IsMetadata(obj); {
 				case isMeta && !found:
 					found = true
-					u := unstructured.Unstructured{Object: obj}
-					m.Kind, m.Name = u.GetKind(), u.GetName()
+					m.Kind, m.Name = fieldpath.Text(obj, "kind"), fieldpath.Text(obj, "metadata", "name")
 					m.Capabilities, _, _ = unstructured.NestedStringSlice(obj, "spec", "capabilities")
 				case !isMeta && crd.Defines(obj):
 					m.Inputs = append(m.Inputs, obj)

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -219,29 +218,26 @@ func (c *collector) faulty(err error) error {
 // object adds the CRDs that an object in a file defines, or queues the packages that it
 // names.
 func (c *collector) object(obj map[string]any, from manifest.Document) error {
-	apiVersion := fieldpath.Text(obj, "apiVersion")
-	group, _, _ := strings.Cut(apiVersion, "/")
+	apiVersion, kind := fieldpath.Text(obj, "apiVersion"), fieldpath.Text(obj, "kind")
 	switch {
 	case crd.Defines(obj):
 		return c.add(obj, from)
-	case group == "meta.pkg.crossplane.io" && c.Follow != FollowNone:
+	case lock.IsMetadata(obj) && c.Follow != FollowNone:
 		lines := from.Lines()
 		c.depend(lock.ReadDependsOn(obj), func(i int) string {
 			return manifest.Position(from.Path, lines.Of(fmt.Sprintf("spec.dependsOn[%d]", i)))
 		})
-	case group == "pkg.crossplane.io":
-		pkg := fieldpath.Text(obj, "spec", "package")
-		if obj["kind"] == "Function" && lock.IsPath(pkg) {
-			c.local[(&unstructured.Unstructured{Object: obj}).GetName()] = true
+	case strings.HasPrefix(apiVersion, "pkg.crossplane.io/"):
+		pkg, function := fieldpath.Text(obj, "spec", "package"), ""
+		if kind == "Function" {
+			function = fieldpath.Text(obj, "metadata", "name")
+		}
+		if kind == "Function" && lock.IsPath(pkg) {
+			c.local[function] = true
 		} else if pkg != "" {
-			next := requirement{pkg: pkg, by: manifest.Position(from.Path, from.Lines().Of("spec.package"))}
-			if obj["kind"] == "Function" {
-				next.function = (&unstructured.Unstructured{Object: obj}).GetName()
-			}
-			c.enqueue(next)
+			c.enqueue(requirement{pkg: pkg, by: manifest.Position(from.Path, from.Lines().Of("spec.package")), function: function})
 		}
 	}
-	kind := fieldpath.Text(obj, "kind")
 	if near := schema.SimilarKind(apiVersion, kind); near != "" && crd.Defines(map[string]any{"apiVersion": apiVersion, "kind": near}) {
 		return from.ErrorOf("kind", fmt.Errorf("%s has no kind %s%s", apiVersion, kind, hint.DidYouMean(near)))
 	}

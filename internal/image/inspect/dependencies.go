@@ -99,10 +99,7 @@ func (c *collector) resolve(ctx context.Context, r requirement, tags lock.Tags) 
 
 // fetch reads a package from its registry, and adds its CRDs.
 func (c *collector) fetch(ctx context.Context, r requirement) error {
-	client := c.Remote
-	if client == nil {
-		client = remote.New(remote.Options{})
-	}
+	client := cmp.Or(c.Remote, remote.New(remote.Options{}))
 	ref, err := c.resolve(ctx, r, image.Tags{Remote: client, Rewrite: c.Rewrite})
 	if err != nil {
 		return err

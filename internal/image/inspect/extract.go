@@ -55,11 +55,10 @@ func find(img v1.Image, name string) (v1.Layer, error) {
 	}
 	slices.Sort(fit)
 	fit = slices.Compact(fit)
-	switch len(fit) {
-	case 0:
+	if len(fit) == 0 {
 		return nil, fmt.Errorf("the image has no layer %q", name)
-	case 1:
-	default:
+	}
+	if len(fit) > 1 {
 		return nil, fmt.Errorf("%q matches several layers: %s", name, strings.Join(fit, ", "))
 	}
 	h, err := v1.NewHash(fit[0])

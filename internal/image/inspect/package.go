@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -47,10 +46,7 @@ type Object struct {
 // Data returns the object's content, which must not be changed.
 func (o Object) Data() map[string]any { return o.data }
 
-const (
-	metadataFile = "package.yaml"
-	metaGroup    = "meta.pkg.crossplane.io/"
-)
+const metadataFile = "package.yaml"
 
 // parse parses package.yaml, which must contain exactly one object with the package
 // metadata.
@@ -66,7 +62,7 @@ func parse(data []byte) (*Package, error) {
 			return nil, err
 		}
 		o := objectOf(obj)
-		if !strings.HasPrefix(o.APIVersion, metaGroup) {
+		if !lock.IsMetadata(obj) {
 			p.Objects = append(p.Objects, o)
 			continue
 		}
@@ -76,7 +72,7 @@ func parse(data []byte) (*Package, error) {
 		p.describe(o)
 	}
 	if p.meta == nil {
-		return nil, fmt.Errorf("%s has no object of %s", metadataFile, strings.TrimSuffix(metaGroup, "/"))
+		return nil, fmt.Errorf("%s has no object of meta.pkg.crossplane.io", metadataFile)
 	}
 	return p, nil
 }

@@ -51,7 +51,7 @@ func ReadDependsOn(meta map[string]any) []DependsOn {
 		}
 		text := func(key string) string { return fieldpath.Text(v, key) }
 		d := DependsOn{text("apiVersion"), text("kind"), text("package"), text("version")}
-		for _, kind := range []string{"Configuration", "Provider", "Function"} {
+		for _, kind := range packageKinds {
 			if named := text(strings.ToLower(kind)); named != "" && d.Package == "" {
 				d.Kind, d.Package = kind, named
 			}
@@ -67,7 +67,7 @@ func IsMetadata(obj map[string]any) bool {
 }
 
 // packageKinds are the kinds of packages in the group pkg.crossplane.io.
-var packageKinds = []string{"Configuration", "Function", "Provider"}
+var packageKinds = []string{"Configuration", "Provider", "Function"}
 
 // Functions returns the Functions that package metadata depends on. obj is the metadata, in
 // any API version, and doc the document that contains it. An error wraps a *manifest.Error.
