@@ -36,7 +36,11 @@ func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error
 		grpc.ConnectionTimeout(handshakeLimit),
 	)
 	defer srv.Stop()
-	srv.RegisterService(service(), &server{runner: r})
+	srv.RegisterService(&grpc.ServiceDesc{
+		ServiceName: serviceName,
+		HandlerType: (*alpha.ContainerRunner)(nil),
+		Methods:     []grpc.MethodDesc{{MethodName: methodName, Handler: handle}},
+	}, r)
 
 	defer context.AfterFunc(ctx, func() {
 		timer := time.AfterFunc(stopGrace, srv.Stop)
@@ -49,38 +53,24 @@ func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error
 	return nil
 }
 
-type server struct{ runner alpha.ContainerRunner }
-
-func (s *server) run(ctx context.Context, msg *RunFunctionRequest) (*RunFunctionResponse, error) {
-	if msg.Image == "" {
-		return nil, status.Error(codes.InvalidArgument, "the request has no image")
-	}
-	output, err := s.runner.RunContainer(ctx, decode(msg))
-	if err != nil {
-		return nil, err
-	}
-	return &RunFunctionResponse{Output: output}, nil
-}
-
 const (
 	serviceName = "apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerService"
 	methodName  = "RunFunction"
 	fullMethod  = "/" + serviceName + "/" + methodName
 )
 
-// service returns the description of the gRPC service that a *server implements.
-func service() *grpc.ServiceDesc {
-	return &grpc.ServiceDesc{
-		ServiceName: serviceName,
-		HandlerType: (*any)(nil),
-		Methods:     []grpc.MethodDesc{{MethodName: methodName, Handler: handle}},
-	}
-}
-
-func handle(srv any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-	req := &RunFunctionRequest{}
-	if err := decode(req); err != nil {
+// handle answers a call with the output of runner, which is an alpha.ContainerRunner.
+func handle(runner any, ctx context.Context, read func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+	msg := &RunFunctionRequest{}
+	if err := read(msg); err != nil {
 		return nil, err
 	}
-	return srv.(*server).run(ctx, req)
+	if msg.Image == "" {
+		return nil, status.Error(codes.InvalidArgument, "the request has no image")
+	}
+	output, err := runner.(alpha.ContainerRunner).RunContainer(ctx, decode(msg))
+	if err != nil {
+		return nil, err
+	}
+	return &RunFunctionResponse{Output: output}, nil
 }
