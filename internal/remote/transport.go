@@ -49,10 +49,8 @@ func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	g.sent.add(credentialsIn(req))
 	resp, err := g.inner.RoundTrip(req)
-	if err == nil && resp.StatusCode == http.StatusOK && (isTokenRequest(req) || req.URL.Query().Has("service")) {
-		if err = withoutRefreshToken(resp); err == nil && (isTokenRequest(req) || req.URL.Query().Has("scope")) {
-			err = checkToken(req.URL.Host, resp)
-		}
+	if query := req.URL.Query(); err == nil && resp.StatusCode == http.StatusOK && (isTokenRequest(req) || query.Has("service")) {
+		err = checkToken(req.URL.Host, resp, isTokenRequest(req) || query.Has("scope"))
 	}
 	if err != nil {
 		return nil, err
@@ -183,55 +181,39 @@ func credentialsIn(req *http.Request) []string {
 	return slices.Concat(all, form["refresh_token"], form["password"])
 }
 
-// withoutRefreshToken removes the new identity token from the response of a token server, so
-// that go-containerregistry keeps the user's token, which stays valid (Docker's
-// "Authenticate with the registry using OAuth2"). go-containerregistry v0.22.1 would replace
-// it without a lock while other requests read it.
-func withoutRefreshToken(resp *http.Response) error {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxToken+1))
-	if err != nil {
-		return errors.Join(err, resp.Body.Close())
-	}
-	var answer map[string]json.RawMessage
-	_ = json.Unmarshal(text, &answer) // A response that is not JSON contains no refresh_token.
-	if _, ok := answer["refresh_token"]; ok {
-		delete(answer, "refresh_token")
-		if text, err = json.Marshal(answer); err != nil {
-			return errors.Join(err, resp.Body.Close())
-		}
-	}
-	resp.Body = withPrefix(text, resp.Body)
-	return nil
-}
-
-// checkToken returns an error, and closes the body, if the response of the token server host has no
-// token. The errors of go-containerregistry do not name the server.
-func checkToken(host string, resp *http.Response) error {
+// checkToken returns an error, and closes the body, if a token is needed and the response of the token
+// server host has none. The errors of go-containerregistry do not name the server.
+//
+// checkToken also removes the new identity token from the response, so that go-containerregistry
+// keeps the user's token, which stays valid (Docker's "Authenticate with the registry using
+// OAuth2"). go-containerregistry v0.22.1 would replace it without a lock while other requests read it.
+func checkToken(host string, resp *http.Response, needed bool) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxToken+1))
 	var answer struct {
 		Token       string
 		AccessToken string `json:"access_token"`
 	}
 	switch malformed := json.Unmarshal(text, &answer) != nil; {
-	case err != nil:
+	case err != nil || !needed:
 	case len(text) > maxToken:
 		err = &targetError{fmt.Errorf("the token server %q sent more than %d KiB", host, maxToken>>10)}
 	case malformed || answer.Token+answer.AccessToken == "":
 		err = &targetError{fmt.Errorf("the token server %q sent no token", host)}
 	}
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(text, &fields) // A response that is not JSON contains no refresh_token.
+	if _, ok := fields["refresh_token"]; ok && err == nil {
+		delete(fields, "refresh_token")
+		text, err = json.Marshal(fields)
+	}
 	if err != nil {
 		return errors.Join(err, resp.Body.Close())
 	}
-	resp.Body = withPrefix(text, resp.Body)
-	return nil
-}
-
-// withPrefix returns a reader of the bytes text and of the rest of a body.
-func withPrefix(text []byte, rest io.ReadCloser) io.ReadCloser {
-	return struct {
+	resp.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), rest), rest}
+	}{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
+	return nil
 }
 
 // A watched is a transport with an idle timeout: a request fails if the registry neither
