@@ -9,24 +9,22 @@ import (
 	"path/filepath"
 
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // Root returns the root of the work tree that contains dir: the closest folder with .git.
 func Root(dir string) (string, error) {
-	at, err := filepath.Abs(dir)
+	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("finding the git repository of %q: %w", dir, err)
 	}
-	for {
+	for at := range fsx.Parents(abs) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			return at, nil
 		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			return "", fmt.Errorf("%q is not in a git repository", dir)
-		}
-		at = parent
 	}
+	return "", fmt.Errorf("%q is not in a git repository", dir)
 }
 
 // Files calls each with the path, with slashes, and the content of every regular file whose path

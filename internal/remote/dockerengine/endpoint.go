@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // An Endpoint is the address of a container engine, and how to authenticate the engine.
@@ -165,16 +166,12 @@ type Environment struct {
 // FromEnviron returns the Environment of a list of environment variables, each as
 // "name=value".
 func FromEnviron(environ []string) Environment {
-	vars := map[string]string{}
-	for _, kv := range environ {
-		name, value, _ := strings.Cut(kv, "=")
-		vars[name] = value
-	}
+	get := func(key string) string { return proc.Getenv(environ, key) }
 	e := Environment{
-		Host: vars["DOCKER_HOST"], Context: vars["DOCKER_CONTEXT"], APIVersion: vars["DOCKER_API_VERSION"],
-		CertPath: vars["DOCKER_CERT_PATH"], TLS: vars["DOCKER_TLS"] != "", Verify: vars["DOCKER_TLS_VERIFY"] != "",
-		Config: vars["DOCKER_CONFIG"], RuntimeDir: vars["XDG_RUNTIME_DIR"],
-		Home: cmp.Or(vars["HOME"], vars["USERPROFILE"]), // Windows sets USERPROFILE instead of HOME
+		Host: get("DOCKER_HOST"), Context: get("DOCKER_CONTEXT"), APIVersion: get("DOCKER_API_VERSION"),
+		CertPath: get("DOCKER_CERT_PATH"), TLS: get("DOCKER_TLS") != "", Verify: get("DOCKER_TLS_VERIFY") != "",
+		Config: get("DOCKER_CONFIG"), RuntimeDir: get("XDG_RUNTIME_DIR"),
+		Home: cmp.Or(get("HOME"), get("USERPROFILE")), // Windows sets USERPROFILE instead of HOME
 	}
 	if e.Config == "" && e.Home != "" {
 		e.Config = filepath.Join(e.Home, ".docker")
