@@ -86,13 +86,11 @@ func (f *LocalFunction) RunFunction(ctx context.Context, name string, req *fnv1.
 	if status.Code(err) != codes.Unavailable {
 		return rsp, err
 	}
-	timer := time.NewTimer(exitGrace)
-	defer timer.Stop()
 	select {
 	case <-f.Done:
 		return nil, fmt.Errorf("calling function %q: %w", name, f.Ended())
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(exitGrace):
 	}
 	return nil, err
 }

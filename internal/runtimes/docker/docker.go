@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -89,20 +89,15 @@ func (d *Docker) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 		return err
 	}
 	errs := make([]error, len(fns))
-	var g errgroup.Group
-	for i, fn := range fns {
-		g.Go(func() error {
-			s, err := parseSettings(fn.Annotations)
-			if err == nil && s.name == "" {
-				_, err = d.image(ctx, engine, fn, s)
-			}
-			if err != nil {
-				errs[i] = fmt.Errorf("starting function %q: %w", fn.Name, err)
-			}
-			return nil
-		})
-	}
-	_ = g.Wait()
+	proc.Each(len(fns), len(fns), func(i int) {
+		s, err := parseSettings(fns[i].Annotations)
+		if err == nil && s.name == "" {
+			_, err = d.image(ctx, engine, fns[i], s)
+		}
+		if err != nil {
+			errs[i] = fmt.Errorf("starting function %q: %w", fns[i].Name, err)
+		}
+	})
 	return errors.Join(errs...)
 }
 

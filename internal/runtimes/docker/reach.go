@@ -68,14 +68,11 @@ func (c *container) published(ctx context.Context) (network.PortBinding, error) 
 			return network.PortBinding{}, hint.Wrap(fmt.Errorf("container %q publishes no port %s", c.name, port),
 				"remove the container, or name its network with the annotation "+AnnotationNetwork)
 		}
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-c.watch.done:
-			timer.Stop()
 			return network.PortBinding{}, c.explainPlatform(ctx, c.watch.ended())
 		case <-ctx.Done():
-			timer.Stop()
 			return network.PortBinding{}, context.Cause(ctx)
 		}
 	}

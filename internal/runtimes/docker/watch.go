@@ -37,11 +37,9 @@ func (c *container) follow(ctx context.Context) {
 	go func() {
 		defer close(w.done)
 		err := c.wait(ctx)
-		timer := time.NewTimer(logGrace)
-		defer timer.Stop()
 		select {
 		case <-copied:
-		case <-timer.C:
+		case <-time.After(logGrace):
 			cancel()
 			<-copied
 		}

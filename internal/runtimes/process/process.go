@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
@@ -185,10 +186,7 @@ var inheritedVars = []string{
 func Environment(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
-		if runtime.GOOS == "windows" { // Names of variables are not case-sensitive there.
-			key = strings.ToUpper(key)
-		}
-		return !slices.Contains(inheritedVars, key)
+		return !slices.Contains(inheritedVars, proc.FoldKey(key))
 	})
 }
 

@@ -58,11 +58,9 @@ func (c *child) copyOutput(read *os.File) {
 		_, _ = io.Copy(c.out, read)
 	}()
 	<-c.process.Done()
-	timer := time.NewTimer(pipeGrace)
-	defer timer.Stop()
 	select {
 	case <-copied:
-	case <-timer.C:
+	case <-time.After(pipeGrace):
 	}
 	_ = read.Close()
 	<-copied

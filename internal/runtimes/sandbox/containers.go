@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,10 +139,7 @@ func (c Containers) images(auth *alpha.Auth) images {
 	if auth == nil {
 		return i
 	}
-	if i.pull.Remote == nil {
-		i.pull.Remote = remote.New(remote.Options{})
-	}
-	i.pull.Remote = i.pull.Remote.As(authn.AuthConfig{
+	i.pull.Remote = cmp.Or(i.pull.Remote, remote.New(remote.Options{})).As(authn.AuthConfig{
 		Username: auth.Username, Password: auth.Password, Auth: auth.Auth,
 		IdentityToken: auth.IdentityToken, RegistryToken: auth.RegistryToken,
 	})
