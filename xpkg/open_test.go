@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -152,7 +153,7 @@ func TestPackageYAMLChecksTheDigest(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	unnamed := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: runtimeFor(t, "linux/amd64")})
+	unnamed := remotetest.Index(runtimeFor(t, "linux/amd64"))
 	cases := map[string]struct {
 		reason string
 		a      xpkg.Artifact
@@ -160,7 +161,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		"Image":      {"an image without package.yaml is refused", runtimeFor(t, "linux/amd64"), "the image is not a package"},
 		"Index":      {"an index of images without package.yaml is refused", unnamed, "the image is not a package"},
-		"EmptyIndex": {"an index without images is refused", mutate.IndexMediaType(empty.Index, types.OCIImageIndex), "the package contains no image"},
+		"EmptyIndex": {"an index without images is refused", remotetest.Index(), "the package contains no image"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -22,7 +23,7 @@ func benchTypeScript(t testing.TB) typeScriptFunction {
 	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: bench}\nspec: {}\n"
 	e2e.WriteFile(t, filepath.Join(f.dir, "crossplane.yaml"), meta)
 	layer := e2e.Must(random.Layer(1<<20, "application/vnd.oci.image.layer.v1.tar+gzip"))(t)
-	var all []any
+	var all []mutate.Appendable
 	for _, arch := range []string{"amd64", "arm64"} {
 		config := v1.Config{Entrypoint: []string{"/nodejs/bin/node"}}
 		all = append(all, remotetest.Configured(t, remotetest.Image(t, config, layer), v1.Platform{OS: "linux", Architecture: arch}, config))

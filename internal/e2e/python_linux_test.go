@@ -22,6 +22,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -222,7 +223,7 @@ func pythonBase(t testing.TB) string {
 		"usr/lib/libc.so.6": []byte("GNU C Library (Debian GLIBC) stable release version 2.36.\n"),
 	})
 	e2e.NoError(t, err)
-	var all []any
+	var all []mutate.Appendable
 	for _, arch := range []string{"amd64", "arm64"} {
 		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{}))
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -59,10 +58,7 @@ func TestPlatformsOfConfigs(t *testing.T) {
 	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	want := imageFor(t, "linux/arm64")
 	signature := mutate.ConfigMediaType(imageFor(t, "linux/arm64"), "application/vnd.example.signature+json")
-	idx := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
-		mutate.IndexAddendum{Add: signature},
-		mutate.IndexAddendum{Add: imageFor(t, "linux/amd64")},
-		mutate.IndexAddendum{Add: mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: want})})
+	idx := remotetest.Index(signature, imageFor(t, "linux/amd64"), mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: want}))
 	e2e.NoError(t, ggcr.Push(tag, idx))
 	s := openStore(t, t.TempDir())
 	for _, o := range []image.Options{quick(), offline()} {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
@@ -48,14 +47,6 @@ func randomImage(t *testing.T, architecture string) v1.Image {
 	file := e2e.Must(img.ConfigFile())(t).DeepCopy()
 	file.OS, file.Architecture = "linux", architecture
 	return e2e.Must(mutate.ConfigFile(img, file))(t)
-}
-
-func index(images ...v1.Image) v1.ImageIndex {
-	idx := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, img := range images {
-		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img})
-	}
-	return idx
 }
 
 func publish(t *testing.T, ref name.Tag, a oci.Artifact, k *signature.PrivateKey) push.Result {
@@ -94,8 +85,8 @@ func TestArtifact(t *testing.T) {
 		layers, platforms []string
 	}{
 		"Image": {"an image has a manifest, a config and two layers", a, 4, layersOf(t, a), []string{"linux/amd64"}},
-		"Index": {"layers that two images of an index share are counted once", index(a, shared), 1 + 2*2 + 4, layersOf(t, shared), []string{"linux/amd64", "linux/arm64"}},
-		"Twice": {"an image that is listed twice is counted once", index(a, a), 1 + 4, layersOf(t, a), []string{"linux/amd64", "linux/amd64"}},
+		"Index": {"layers that two images of an index share are counted once", remotetest.Index(a, shared), 1 + 2*2 + 4, layersOf(t, shared), []string{"linux/amd64", "linux/arm64"}},
+		"Twice": {"an image that is listed twice is counted once", remotetest.Index(a, a), 1 + 4, layersOf(t, a), []string{"linux/amd64", "linux/amd64"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +139,7 @@ func TestNotSigned(t *testing.T) {
 			s.Value[0] ^= 1
 			store(t, at, s)
 		}, "has 1 signature, but none by the key: they were made with other keys, or changed"},
-		"Index":   {"an index instead of signatures is an error", func(t *testing.T, _, at name.Tag) { e2e.NoError(t, ggcr.WriteIndex(at, index(other))) }, "is an index and not an image of signatures"},
+		"Index":   {"an index instead of signatures is an error", func(t *testing.T, _, at name.Tag) { e2e.NoError(t, ggcr.WriteIndex(at, remotetest.Index(other))) }, "is an index and not an image of signatures"},
 		"Image":   {"an image instead of signatures is an error", func(t *testing.T, _, at name.Tag) { e2e.NoError(t, ggcr.Write(at, other)) }, "has no signature"},
 		"Nothing": {"a missing reference is an error", func(t *testing.T, ref, _ name.Tag) { e2e.NoError(t, ggcr.Delete(ref)) }, `has no "gold/package:v1.0.0"`},
 	}
@@ -233,7 +224,7 @@ func TestLies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inner := own(t)
 			key := remotetest.Key(t)
-			publish(t, parse(t, remotetest.Serve(t, inner)), index(img, randomImage(t, "arm64")), key)
+			publish(t, parse(t, remotetest.Serve(t, inner)), remotetest.Index(img, randomImage(t, "arm64")), key)
 			lying := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 99, "^GET .*"+tc.digest.String(), remotetest.Changed(inner, tc.change))))
 			_, err := image.Verify(t.Context(), lying, publics(key), options().Remote, nil)
 			checkError(t, tc.reason, err, lying, tc.err)
@@ -353,7 +344,7 @@ func TestCopied(t *testing.T) {
 func TestRealRegistry(t *testing.T) {
 	host := remotetest.Registry(t)
 	ref, key := e2e.Must(remote.ParseTag("xfn-test/verified:v1.0.0", host))(t), remotetest.Key(t)
-	publish(t, ref, index(randomImage(t, "amd64"), randomImage(t, "arm64")), key)
+	publish(t, ref, remotetest.Index(randomImage(t, "amd64"), randomImage(t, "arm64")), key)
 	got := e2e.Must(image.Verify(t.Context(), ref, publics(key), options().Remote, nil))(t)
 	if got.Blobs != 9 || got.By[0] != 1 {
 		t.Errorf("got %+v", got)

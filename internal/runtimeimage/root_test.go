@@ -59,7 +59,7 @@ func TestFromRoot(t *testing.T) {
 		if !runtimeimage.IsRoot(path) {
 			t.Errorf("%s is a root file system", path)
 		}
-		images := e2e.Must(runtimeimage.FromRoot(t.Context(), path, runtimeimage.Options{TempDir: t.TempDir()}))(t)
+		images := e2e.Must(runtimeimage.FromRoot(t.Context(), path, options(t)))(t)
 		defer images.Close()
 		e2e.Equal(t, path+" has the platform of its programs", "arm64", e2e.Must(images.All[0].ConfigFile())(t).Architecture)
 		r := e2e.Must(e2e.Must(images.All[0].Layers())(t)[0].Uncompressed())(t)
@@ -92,7 +92,7 @@ func TestFromRootRefuses(t *testing.T) {
 			if name == "NoProgram" {
 				headers = headers[1:]
 			}
-			e2e.ErrorHas(t, tc.reason, e2e.Err(runtimeimage.FromRoot(t.Context(), tarOf(t, headers...), runtimeimage.Options{TempDir: t.TempDir()})), tc.want)
+			e2e.ErrorHas(t, tc.reason, e2e.Err(runtimeimage.FromRoot(t.Context(), tarOf(t, headers...), options(t))), tc.want)
 		})
 	}
 }

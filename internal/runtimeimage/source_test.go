@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,9 +42,22 @@ func source(t *testing.T, main string) string {
 
 const program = "package main\n\nfunc main() { println(\"hello\") }\n"
 
+// options returns options with an own directory for temporary files. The end of the test checks that it
+// is empty.
 func options(t *testing.T) runtimeimage.Options {
 	t.Helper()
-	return runtimeimage.Options{Created: created, Env: os.Environ(), TempDir: t.TempDir()}
+	dir := t.TempDir()
+	t.Cleanup(func() { e2e.Empty(t, dir) })
+	return runtimeimage.Options{Created: created, Env: os.Environ(), TempDir: dir}
+}
+
+// assertSentence fails the test unless err is one sentence that has want and names the source of the image.
+func assertSentence(t *testing.T, reason string, err error, want, source string) {
+	t.Helper()
+	e2e.ErrorHas(t, reason, err, want, source)
+	if err != nil && strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: want one sentence, got %v", reason, err)
+	}
 }
 
 // buildGo returns the images of a Go function.
@@ -58,10 +72,7 @@ func buildGo(ctx context.Context, src language.Source, opts runtimeimage.Options
 func fromSource(t *testing.T, dir string, opts runtimeimage.Options, platforms ...v1.Platform) []v1.Image {
 	t.Helper()
 	images := e2e.Must(buildGo(t.Context(), language.Source{Dir: dir, Platforms: platforms}, opts))(t)
-	t.Cleanup(func() {
-		e2e.NoError(t, images.Close())
-		e2e.Empty(t, opts.TempDir)
-	})
+	t.Cleanup(func() { e2e.NoError(t, images.Close()) })
 	return images.All
 }
 
@@ -190,9 +201,7 @@ func TestGoSourceRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			opts := options(t)
-			e2e.ErrorHas(t, tc.reason, e2e.Err(buildGo(t.Context(), language.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, opts)), tc.want)
-			e2e.Empty(t, opts.TempDir)
+			e2e.ErrorHas(t, tc.reason, e2e.Err(buildGo(t.Context(), language.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, options(t))), tc.want)
 		})
 	}
 }
@@ -200,9 +209,7 @@ func TestGoSourceRefuses(t *testing.T) {
 func TestGoSourceStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	opts := options(t)
-	e2e.ErrorIs(t, "a build returns the cause of its context", e2e.Err(buildGo(ctx, language.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts)), context.Canceled)
-	e2e.Empty(t, opts.TempDir)
+	e2e.ErrorIs(t, "a build returns the cause of its context", e2e.Err(buildGo(ctx, language.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, options(t))), context.Canceled)
 }
 
 // assertPackaged writes a package with the images to a file, and reads it.
@@ -231,11 +238,10 @@ func TestGoSourceOnBase(t *testing.T) {
 	base := baseOf(t, v1.Config{
 		User: "0", Entrypoint: []string{"/bin/sh"}, Cmd: []string{"-c", "x"}, WorkingDir: "/w", Env: []string{"A=b"},
 	}, []v1.Layer{tarLayer(t, member{name: "etc/", kind: tar.TypeDir, mode: 0o755})}, amd64, arm64)
-	opts := options(t)
 	images := e2e.Must(buildGo(t.Context(), language.Source{
 		Dir: dir, Platforms: []v1.Platform{arm64}, Base: base,
 		LDFlags: "-X main.text=set-by-a-flag", GoFlags: []string{"-tags=x"}, Labels: map[string]string{"k": "v=w"},
-	}, opts))(t)
+	}, options(t)))(t)
 	img := images.All[0]
 	e2e.NoError(t, validate.Image(img))
 	config := e2e.Must(img.ConfigFile())(t)
@@ -252,15 +258,12 @@ func TestGoSourceOnBase(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	e2e.NoError(t, images.Close())
-	e2e.Empty(t, opts.TempDir)
 }
 
 func TestGoSourceOnBaseRefuses(t *testing.T) {
 	base := baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t)}, amd64)
-	opts := options(t)
-	_, err := buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
+	_, err := buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, options(t))
 	e2e.ErrorHas(t, "a base image without the platform is an error", err, "there is no image for linux/arm64, only for linux/amd64")
-	e2e.Empty(t, opts.TempDir)
 }
 
 // FromLayers returns an error for a base image whose config is JSON, but not an object.
@@ -271,5 +274,4 @@ func TestGoSourceOnBaseWithoutConfig(t *testing.T) {
 	base := e2e.Must(runtimeimage.FromTarball(t.Context(), writeArchive(t, img), opts))(t)
 	_, err = buildGo(t.Context(), language.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
 	e2e.ErrorHas(t, "a config that is not an object is an error", err, "config: it is not a JSON object")
-	e2e.Empty(t, opts.TempDir)
 }

@@ -12,9 +12,6 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/klauspost/compress/zstd"
 
@@ -50,8 +47,7 @@ func plainImage(t *testing.T, arch string) v1.Image {
 
 // FromTarball returns the same images for a compressed and an uncompressed tarball.
 func TestFromTarballCompressed(t *testing.T) {
-	var idx v1.ImageIndex = mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
-		mutate.IndexAddendum{Add: plainImage(t, "amd64")}, mutate.IndexAddendum{Add: plainImage(t, "arm64")})
+	idx := remotetest.Index(plainImage(t, "amd64"), plainImage(t, "arm64"))
 	for name, path := range map[string]string{"Plain": writeArchive(t, plainImage(t, "amd64")), "Index": writeArchive(t, idx), "Compressed": writeArchive(t, image(t, "amd64"))} {
 		data := []byte(e2e.ReadFile(t, path))
 		images, err := runtimeimage.FromTarball(t.Context(), path, options(t))
@@ -75,7 +71,6 @@ func TestFromTarballCompressed(t *testing.T) {
 				if last.Text != "reading "+path || last.Done != int64(len(stored)) || last.Total != last.Done {
 					t.Errorf("the last event is %+v", last)
 				}
-				e2e.Empty(t, opts.TempDir)
 			})
 		}
 	}
@@ -86,7 +81,7 @@ func TestFromTarballCompressed(t *testing.T) {
 func TestWriteFileIsTheSame(t *testing.T) {
 	pkg := &xpkg.Package{YAML: []byte("---\n")}
 	pkg.Meta.Kind = "Function"
-	two := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: plainImage(t, "amd64")}, mutate.IndexAddendum{Add: plainImage(t, "arm64")})
+	two := remotetest.Index(plainImage(t, "amd64"), plainImage(t, "arm64"))
 	for name, path := range map[string]string{"Image": writeArchive(t, plainImage(t, "amd64")), "Index": writeArchive(t, two)} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -22,6 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -42,16 +42,13 @@ func write(t *testing.T, data []byte) string {
 func image(t *testing.T, arch string) v1.Image {
 	t.Helper()
 	img := e2e.Must(random.Image(1000, 2))(t)
-	config := e2e.Must(img.ConfigFile())(t)
-	config.OS, config.Architecture = "linux", arch
-	img = e2e.Must(mutate.ConfigFile(mutate.MediaType(img, types.OCIManifestSchema1), config))(t)
-	return img
+	return remotetest.Configured(t, mutate.MediaType(img, types.OCIManifestSchema1), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{})
 }
 
 // FromTarball returns all images of an index with their layers.
 func TestFromTarballIndex(t *testing.T) {
 	a, b := image(t, "amd64"), image(t, "arm64")
-	idx := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: a}, mutate.IndexAddendum{Add: b})
+	idx := remotetest.Index(a, b)
 	images := e2e.Must(runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), options(t)))(t)
 	defer images.Close()
 	if len(images.All) != 2 {
@@ -100,15 +97,9 @@ func TestFromTarballRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			opts, path := options(t), write(t, tc.data)
-			_, err := runtimeimage.FromTarball(t.Context(), path, opts)
-			if err == nil {
-				t.Fatalf("%s: no error", tc.reason)
-			}
-			if text := err.Error(); !strings.Contains(text, tc.want) || !strings.Contains(text, path) || strings.Contains(text, "\n") {
-				t.Errorf("%s: want one sentence with %q and the file, got %q", tc.reason, tc.want, text)
-			}
-			e2e.Empty(t, opts.TempDir)
+			path := write(t, tc.data)
+			_, err := runtimeimage.FromTarball(t.Context(), path, options(t))
+			assertSentence(t, tc.reason, err, tc.want, path)
 		})
 	}
 }
@@ -130,7 +121,6 @@ func TestFromTarballCompressesOnce(t *testing.T) {
 			images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), opts)
 			if tc.want != "" {
 				e2e.ErrorHas(t, tc.reason, err, tc.want)
-				e2e.Empty(t, opts.TempDir)
 				return
 			}
 			e2e.NoError(t, err)
@@ -161,22 +151,20 @@ func plainIndex(t *testing.T, layer []byte, diffID string) v1.ImageIndex {
 	t.Helper()
 	digest := sum(t, layer)
 	l := e2e.Must(oci.Layer(bytes.NewReader(layer), oci.Blob{Digest: digest, Size: int64(len(layer)), MediaType: types.OCIUncompressedLayer}))(t)
-	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	var images []mutate.Appendable
 	for _, arch := range []string{"amd64", "arm64"} {
 		config := `{"os":"linux","architecture":"` + arch + `","rootfs":{"type":"layers","diff_ids":["` + diffID + `"]}}`
 		img := e2e.Must(oci.Assemble([]byte(config), []v1.Descriptor{{MediaType: types.OCIUncompressedLayer, Digest: digest, Size: int64(len(layer))}}, l))(t)
-		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img})
+		images = append(images, img)
 	}
-	return idx
+	return remotetest.Index(images...)
 }
 
 func TestFromTarballStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	path := writeArchive(t, image(t, "amd64"))
 	cancel()
-	opts := options(t)
-	e2e.ErrorIs(t, "FromTarball returns the cause of its context", e2e.Err(runtimeimage.FromTarball(ctx, path, opts)), context.Canceled)
-	e2e.Empty(t, opts.TempDir)
+	e2e.ErrorIs(t, "FromTarball returns the cause of its context", e2e.Err(runtimeimage.FromTarball(ctx, path, options(t))), context.Canceled)
 }
 
 // FromTarball compares the layers of a Docker archive, compressed or not, with the diff

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -37,7 +38,7 @@ func warningsOf(t *testing.T, files map[string]string, env ...string) []string {
 	wheels := []wheelFile{newWheel(t, "demo", "1.0", "py3-none-any", wheel)}
 	own["requirements.txt"] = pinned(wheels)
 	e2e.WriteFiles(t, dir, own)
-	var all []any
+	var all []mutate.Appendable
 	for _, p := range platforms {
 		l := e2e.Must(remotetest.Layer(below))(t)
 		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{}, l), p, v1.Config{Env: env}))

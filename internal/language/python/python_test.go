@@ -19,6 +19,7 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
@@ -98,7 +99,7 @@ func serve(t testing.TB, html bool, password string, wheels ...wheelFile) *index
 // base returns images for both platforms, with the files that identify a base image with Python.
 func base(t testing.TB) *runtimeimage.Images {
 	t.Helper()
-	var all []any
+	var all []mutate.Appendable
 	for _, p := range platforms {
 		l := e2e.Must(remotetest.Layer(map[string][]byte{
 			"usr/bin/python3.13":                       []byte("\x7fELF\x003.13.5\x00"),

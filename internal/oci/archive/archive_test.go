@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
@@ -23,6 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // image returns an image of random layers. Its first layer occurs twice.
@@ -31,19 +31,7 @@ func image(t testing.TB, os, arch string) v1.Image {
 	img := e2e.Must(random.Image(3000, 2))(t)
 	layers := e2e.Must(img.Layers())(t)
 	img = e2e.Must(mutate.Append(img, mutate.Addendum{Layer: layers[0], Annotations: map[string]string{"again": "yes"}}))(t)
-	config := e2e.Must(img.ConfigFile())(t)
-	config.OS, config.Architecture = os, arch
-	img = e2e.Must(mutate.ConfigFile(img, config))(t)
-	return img
-}
-
-func index(t testing.TB, images ...v1.Image) v1.ImageIndex {
-	t.Helper()
-	idx := mutate.IndexMediaType(empty.Index, "application/vnd.oci.image.index.v1+json")
-	for _, img := range images {
-		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img})
-	}
-	return idx
+	return remotetest.Configured(t, img, v1.Platform{OS: os, Architecture: arch}, v1.Config{})
 }
 
 func write(t testing.TB, a oci.Artifact) []byte {
@@ -78,9 +66,9 @@ func TestRoundTrip(t *testing.T) {
 		a      oci.Artifact
 	}{
 		"Image":  {"one platform is an image", amd64},
-		"Index":  {"several platforms are an index", index(t, arm64, amd64)},
-		"Nested": {"an index may be nested", mutate.AppendManifests(index(t, amd64), mutate.IndexAddendum{Add: index(t, arm64)})},
-		"Empty":  {"an index may be empty", index(t)},
+		"Index":  {"several platforms are an index", remotetest.Index(arm64, amd64)},
+		"Nested": {"an index may be nested", remotetest.Index(amd64, remotetest.Index(arm64))},
+		"Empty":  {"an index may be empty", remotetest.Index()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -116,8 +104,8 @@ func TestOthersRead(t *testing.T) {
 		docker v1.Image
 	}{
 		"Image":      {"an image is the same in both formats", arm64, arm64},
-		"Index":      {"Docker gets the image for linux/amd64", index(t, arm64, amd64), amd64},
-		"NotCurrent": {"Docker gets the first image if none is for linux/amd64", index(t, arm64, image(t, "linux", "s390x")), arm64},
+		"Index":      {"Docker gets the image for linux/amd64", remotetest.Index(arm64, amd64), amd64},
+		"NotCurrent": {"Docker gets the first image if none is for linux/amd64", remotetest.Index(arm64, image(t, "linux", "s390x")), arm64},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 func draft(t testing.TB) (*archive.Draft, *os.File) {
@@ -42,10 +43,7 @@ func imageOf(t testing.TB, arch string, own v1.Layer, layers ...v1.Layer) v1.Ima
 	t.Helper()
 	img := e2e.Must(mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...))(t)
 	img = e2e.Must(mutate.Append(img, mutate.Addendum{Layer: own, Annotations: map[string]string{archive.Mark: "base"}}))(t)
-	config := e2e.Must(img.ConfigFile())(t)
-	config.OS, config.Architecture = "linux", arch
-	img = e2e.Must(mutate.ConfigFile(img, config))(t)
-	return img
+	return remotetest.Configured(t, img, v1.Platform{OS: "linux", Architecture: arch}, v1.Config{})
 }
 
 // A draft becomes the file that Write writes, without copying, if its layers
@@ -63,11 +61,11 @@ func TestDraftIsWhatWriteWrites(t *testing.T) {
 		"Nothing": {"an empty draft is complete", func(_ *archive.Draft, own v1.Layer) oci.Artifact { return imageOf(t, "amd64", own) }, true},
 		"Several": {"own layers are after the layers of all images", func(d *archive.Draft, own v1.Layer) oci.Artifact {
 			a := imageOf(t, "amd64", own, compressed(t, d, "a", 10))
-			return index(t, a, imageOf(t, "arm64", own, compressed(t, d, "b", 20)))
+			return remotetest.Index(a, imageOf(t, "arm64", own, compressed(t, d, "b", 20)))
 		}, true},
 		"Shared": {"a layer of two images is stored once", func(d *archive.Draft, own v1.Layer) oci.Artifact {
 			base, a := compressed(t, d, "base", 10), compressed(t, d, "a", 10)
-			return index(t, imageOf(t, "amd64", own, base, a), imageOf(t, "arm64", own, base, compressed(t, d, "b", 20)))
+			return remotetest.Index(imageOf(t, "amd64", own, base, a), imageOf(t, "arm64", own, base, compressed(t, d, "b", 20)))
 		}, true},
 		"Twice": {"a repeated layer is stored once", func(d *archive.Draft, own v1.Layer) oci.Artifact {
 			return imageOf(t, "amd64", own, compressed(t, d, "a", 10), compressed(t, d, "b", 4<<20), compressed(t, d, "a", 10), compressed(t, d, "b", 4<<20))

@@ -20,7 +20,7 @@ import (
 
 func TestOpenFolder(t *testing.T) {
 	amd64, arm64 := image(t, "linux", "amd64"), image(t, "linux", "arm64")
-	both := index(t, amd64, arm64)
+	both := remotetest.Index(amd64, arm64)
 	cases := map[string]struct {
 		reason, dir string
 		want        oci.Artifact
@@ -28,7 +28,7 @@ func TestOpenFolder(t *testing.T) {
 		"Image":  {"one image is opened", remotetest.Layout(t, amd64), amd64},
 		"Twice":  {"two names of one image are one image", remotetest.Layout(t, amd64, amd64), amd64},
 		"Index":  {"an index is opened", remotetest.Layout(t, both), both},
-		"Nested": {"a nested index is opened", remotetest.Layout(t, index(t, amd64), arm64), nil},
+		"Nested": {"a nested index is opened", remotetest.Layout(t, remotetest.Index(amd64), arm64), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

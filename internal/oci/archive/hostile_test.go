@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 // A member is an entry of a tar.
@@ -160,7 +161,7 @@ func TestOpenFollowsLinks(t *testing.T) {
 
 func FuzzOpen(f *testing.F) {
 	f.Add(write(f, image(f, "linux", "amd64")))
-	f.Add(write(f, index(f, image(f, "linux", "amd64"), image(f, "linux", "arm64"))))
+	f.Add(write(f, remotetest.Index(image(f, "linux", "amd64"), image(f, "linux", "arm64"))))
 	f.Add(tarOf(f, layoutOf(desc(manifestType, "{}"), blob("{}"))...))
 	f.Add(tarOf(f, member{name: "manifest.json", text: `[{"Config":"c","Layers":["l"]}]`}, member{name: "c", text: "{}"}))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 func gzipped(t testing.TB, data []byte) []byte {
@@ -51,7 +52,7 @@ func archives(t testing.TB) map[string][]byte {
 	e2e.NoError(t, tarball.WriteToFile(saved, name.MustParseReference("a:v1"), image(t, "linux", "arm64")))
 	return map[string][]byte{
 		"Ours":      write(t, image(t, "linux", "amd64")),
-		"OurIndex":  write(t, index(t, image(t, "linux", "amd64"), image(t, "linux", "arm64"))),
+		"OurIndex":  write(t, remotetest.Index(image(t, "linux", "amd64"), image(t, "linux", "arm64"))),
 		"Crane":     []byte(e2e.ReadFile(t, saved)),
 		"Layout":    tarOf(t, layoutOf(desc(manifestType, manifest), blob(manifest), blob(config), blob(layer), blob(other), blob(zipped))...),
 		"Unordered": tarOf(t, docker("3/layer.tar", "1/layer.tar", "2/layer.tar"), member{name: "1/json", text: "{}"}, member{name: "1/layer.tar", text: other}, member{name: "2/layer.tar", link: "../3/layer.tar", kind: tar.TypeSymlink}, member{name: "c.json", text: config}, member{name: "3/layer.tar", text: layer}),

@@ -59,20 +59,20 @@ func Image(t testing.TB, config v1.Config, layers ...v1.Layer) v1.Image {
 	return Configured(t, img, v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, config)
 }
 
-// Layout writes images and indexes (v1.Image and v1.ImageIndex) as an OCI image layout
-// and returns its directory.
-func Layout(t testing.TB, all ...any) string {
+// Index returns an OCI index of images and indexes.
+func Index(all ...mutate.Appendable) v1.ImageIndex {
+	idx := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, a := range all {
+		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: a})
+	}
+	return idx
+}
+
+// Layout writes images and indexes as an OCI image layout and returns its directory.
+func Layout(t testing.TB, all ...mutate.Appendable) string {
 	t.Helper()
 	dir := t.TempDir()
-	p := e2e.Must(layout.Write(dir, mutate.IndexMediaType(empty.Index, types.OCIImageIndex)))(t)
-	for _, a := range all {
-		switch a := a.(type) {
-		case v1.Image:
-			e2e.NoError(t, p.AppendImage(a))
-		case v1.ImageIndex:
-			e2e.NoError(t, p.AppendIndex(a))
-		}
-	}
+	e2e.Must(layout.Write(dir, Index(all...)))(t)
 	return dir
 }
 
