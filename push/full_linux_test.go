@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/random"
@@ -33,11 +32,7 @@ func TestFullDisk(t *testing.T) {
 		}, "answered 500 Internal Server Error", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=32m"); err != nil {
-				t.Skipf("this system cannot mount a tmpfs: %v", err)
-			}
-			t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+			dir := e2e.Disk(t, "32m")
 			ref := parse(t, tc.serve(t, dir))
 			before := single(t)
 			e2e.NoError(t, e2e.Err(push.Artifact(t.Context(), ref, before, push.Options{})))

@@ -41,11 +41,7 @@ func TestShareOfOtherUser(t *testing.T) {
 
 // TestFetchBlobToFullDisk checks that a cache does not keep the disk full.
 func TestFetchBlobToFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("this system cannot mount a tmpfs: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	dir := e2e.Disk(t, "256k")
 	data := make([]byte, 1<<20)
 	src := &source{data: data}
 	err := openBlobDir(t, dir).Fetch(t.Context(), describe(t, data), src.open, func(int64) {})

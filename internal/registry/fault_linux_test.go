@@ -15,14 +15,10 @@ import (
 
 // TestReadOnlyDisk: a directory that is not writable is refused at start.
 func TestReadOnlyDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("cannot mount a disk here: %v", err)
-	}
-	t.Cleanup(func() { e2e.NoError(t, syscall.Unmount(dir, 0)) })
+	dir := e2e.Disk(t, "256k")
 	_, stop := start(t, dir)
 	stop()
-	e2e.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	e2e.MakeReadOnly(t, dir)
 	if _, err := registry.Open(dir); !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v, want a refusal of %q", err, dir)
 	}
@@ -30,11 +26,7 @@ func TestReadOnlyDisk(t *testing.T) {
 
 // TestFullDisk: a full disk leaves no partial files and does not damage existing ones.
 func TestFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("cannot mount a disk here: %v", err)
-	}
-	t.Cleanup(func() { e2e.NoError(t, syscall.Unmount(dir, 0)) })
+	dir := e2e.Disk(t, "256k")
 	reg := e2e.Open(registry.Open(dir))(t)
 	large, small := strings.Repeat("x", 1<<20), strings.Repeat("y", 1<<10)
 	uploads := "/v2/a/blobs/uploads/"

@@ -3,7 +3,6 @@ package generate_test
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -15,13 +14,9 @@ import (
 // readOnly returns a read-only directory with files.
 func readOnly(t *testing.T, all map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("cannot mount a disk here: %v", err)
-	}
-	t.Cleanup(func() { e2e.NoError(t, syscall.Unmount(dir, 0)) })
+	dir := e2e.Disk(t, "256k")
 	e2e.WriteFiles(t, dir, all)
-	e2e.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	e2e.MakeReadOnly(t, dir)
 	return dir
 }
 
