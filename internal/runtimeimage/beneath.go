@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -62,7 +63,7 @@ type scan struct {
 	// their paths without a leading slash.
 	ours   map[string]fs.FileMode
 	theirs map[string]entry
-	// partial is true if the image has more than maxFiles files: theirs then lacks files
+	// partial is true if the image has more than MaxFiles files: theirs then lacks files
 	// that are not in ours.
 	partial bool
 }
@@ -101,7 +102,7 @@ func (s *scan) set(name string, e entry) {
 		s.forget(name + "/")
 	}
 	_, shared := s.ours[name]
-	if len(s.theirs) >= maxFiles && !replaces && !shared {
+	if len(s.theirs) >= MaxFiles && !replaces && !shared {
 		s.partial = true
 		return
 	}
@@ -124,7 +125,7 @@ func (s *scan) forget(dir string) {
 // would then hide files of the image.
 func (s *scan) folders() (folders, error) {
 	both := folders{}
-	for _, name := range sortedKeys(s.theirs) {
+	for _, name := range slices.Sorted(maps.Keys(s.theirs)) {
 		e := s.theirs[name]
 		kind, shared := s.ours[name]
 		ours, theirs := kind.IsDir(), e.isDir()

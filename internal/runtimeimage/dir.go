@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -139,13 +141,11 @@ func (t *tree) fits(p v1.Platform) error {
 	if len(t.programs) == 0 || t.programs[p.Architecture] != "" || t.programs[older[p.Architecture]] != "" {
 		return nil
 	}
-	for _, arch := range sortedKeys(t.programs) {
-		return hint.Wrap(
-			fmt.Errorf("program %q is for linux/%s, but the base image is for %s", t.programs[arch], arch, p),
-			"build for that platform only, with "+hint.Platform+" linux/"+hint.Hint(arch),
-		)
-	}
-	return nil
+	arch := slices.Min(slices.Collect(maps.Keys(t.programs)))
+	return hint.Wrap(
+		fmt.Errorf("program %q is for linux/%s, but the base image is for %s", t.programs[arch], arch, p),
+		"build for that platform only, with "+hint.Platform+" linux/"+hint.Hint(arch),
+	)
 }
 
 // older maps a processor to an older processor whose programs it can execute, too.

@@ -53,7 +53,7 @@ func (t *dirTree) checkEntrypoint(base v1.Image, files *scan, opts Options) erro
 	}
 	switch {
 	case files.partial:
-		opts.Progress.Warn(fmt.Sprintf("the entry point %q was not checked: the base image has more than %d files", program, maxFiles))
+		opts.Progress.Warn(fmt.Sprintf("the entry point %q was not checked: the base image has more than %d files", program, MaxFiles))
 		return nil
 	case closest != nil:
 		return hint.Wrap(fmt.Errorf("the entry point %q is not executable", program), "make it executable, for example with chmod +x, or name its interpreter first")

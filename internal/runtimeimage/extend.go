@@ -68,8 +68,8 @@ func extend(base v1.Image, created time.Time, layers []addition, c Config) (v1.I
 	labels, _ := child(config, "config")["Labels"].(map[string]any)
 	ofPackage := func(d v1.Descriptor) bool { return ofPackage(d, labels) }
 	if slices.ContainsFunc(descs, ofPackage) {
+		ids := diffIDs
 		descs, all, diffIDs, history = nil, nil, nil, nil
-		ids, _ := rootfs["diff_ids"].([]any)
 		for i, d := range p.Descriptors {
 			if !ofPackage(d) {
 				descs, all, diffIDs = append(descs, d), append(all, p.Layers[i]), append(diffIDs, ids[i])

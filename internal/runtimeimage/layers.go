@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A Layer is a layer that FromLayers adds to base images.
@@ -63,7 +63,7 @@ func FromLayers(ctx context.Context, l Layered, opts Options) (*Images, error) {
 		if err != nil {
 			return nil, err
 		}
-		b := &layering{Layered: l, opts: opts, spool: s, blobs: map[string]func() (archive.Layer, error){}}
+		b := &layering{Layered: l, opts: opts, spool: s}
 		all := &Images{spool: s, All: make([]v1.Image, len(targets))}
 		g, ctx := errgroup.WithContext(ctx)
 		g.SetLimit(max(2, runtime.GOMAXPROCS(0)))
@@ -142,9 +142,7 @@ type layering struct {
 	Layered
 	opts  Options
 	spool *spool
-
-	mu    sync.Mutex
-	blobs map[string]func() (archive.Layer, error) // functions that write a layer once, by key
+	blobs proc.Memo[string, archive.Layer] // the written layers, by key
 }
 
 func (b *layering) image(ctx context.Context, t Target) (v1.Image, error) {
@@ -157,21 +155,11 @@ func (b *layering) image(ctx context.Context, t Target) (v1.Image, error) {
 	}
 	added := make([]addition, len(layers))
 	for i, l := range layers {
-		blob, err := b.blob(ctx, l)()
+		blob, err := b.blobs.Do(l.Key, func() (archive.Layer, error) { return b.write(ctx, l) })
 		if err != nil {
 			return nil, err
 		}
 		added[i] = addition{blob, l.History}
 	}
 	return extend(t.Base, b.opts.Created, added, config)
-}
-
-// blob returns a function that writes the layer if no other layer with its key was written.
-func (b *layering) blob(ctx context.Context, l Layer) func() (archive.Layer, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, ok := b.blobs[l.Key]; !ok {
-		b.blobs[l.Key] = sync.OnceValues(func() (archive.Layer, error) { return b.write(ctx, l) })
-	}
-	return b.blobs[l.Key]
 }

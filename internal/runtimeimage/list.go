@@ -88,8 +88,8 @@ func (l *lister) entry(ctx context.Context, s step, d fs.DirEntry) error {
 	if fsx.IsTemporary(d.Name()) || leftOut(d) || l.ignore.Match(n.name, d.IsDir()) {
 		return nil
 	}
-	if l.seen++; l.seen > maxFiles {
-		return fmt.Errorf("the directory has more than %d files", maxFiles)
+	if l.seen++; l.seen > MaxFiles {
+		return fmt.Errorf("the directory has more than %d files", MaxFiles)
 	}
 	if n.kind == fs.ModeSymlink && l.follow != nil {
 		return l.link(ctx, s, n)
@@ -126,8 +126,8 @@ func (l *lister) add(ctx context.Context, s step, n node, stat func() (fs.FileIn
 	if info != nil {
 		l.size += info.Size()
 	}
-	if l.size > maxBytes {
-		return fmt.Errorf("the files of the directory are larger than %d GiB", maxBytes>>30)
+	if l.size > MaxBytes {
+		return fmt.Errorf("the files of the directory are larger than %d GiB", MaxBytes>>30)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -47,7 +48,7 @@ func IsRoot(path string) bool {
 	}
 	defer in.Close()
 	const enough = 1000
-	tr := tar.NewReader(io.LimitReader(in, maxBytes))
+	tr := tar.NewReader(io.LimitReader(in, MaxBytes))
 	for range enough {
 		h, err := tr.Next()
 		if err != nil {
@@ -110,11 +111,13 @@ type rootWriter struct {
 
 // architecture returns the processor of most programs, or "".
 func (r *rootWriter) architecture() string {
-	all := sortedKeys(r.programs)
-	if len(all) == 0 {
-		return ""
+	arch := ""
+	for _, a := range slices.Sorted(maps.Keys(r.programs)) {
+		if r.programs[a] > r.programs[arch] {
+			arch = a
+		}
 	}
-	return slices.MaxFunc(all, func(a, b string) int { return r.programs[a] - r.programs[b] })
+	return arch
 }
 
 // folder adds the files of a folder, in the order of their paths.
@@ -219,8 +222,8 @@ func (r *rootWriter) add(h *tar.Header, content io.Reader) error {
 	switch {
 	case r.ctx.Err() != nil:
 		return context.Cause(r.ctx)
-	case r.files > maxFiles || r.size > maxBytes:
-		return fmt.Errorf("it has more than %d files or %d GiB", maxFiles, maxBytes>>30)
+	case r.files > MaxFiles || r.size > MaxBytes:
+		return fmt.Errorf("it has more than %d files or %d GiB", MaxFiles, MaxBytes>>30)
 	case strings.HasPrefix(path.Base(h.Name), deleted):
 		return fmt.Errorf("the name of file %q would mark another file as deleted in an image", h.Name)
 	}

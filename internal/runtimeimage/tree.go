@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,11 +19,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// The limits of a directory that becomes a layer. rootfs.Limits has the same limits for
-// unpacking an image.
+// The limits of the files that become a layer. rootfs.Limits has the same limits for unpacking
+// an image.
 const (
-	maxFiles = 1 << 18
-	maxBytes = 8 << 30
+	MaxFiles = 1 << 18
+	MaxBytes = 8 << 30
 )
 
 // deleted is a prefix of file names. A file with this prefix in a layer marks another
@@ -165,12 +164,11 @@ func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file string, header 
 	if arch := processor(f); arch != "" && t.programs[arch] == "" {
 		t.programs[arch] = file
 	}
-	if _, err := io.CopyN(tw, oci.Reader(ctx, f), info.Size()); errors.Is(err, io.EOF) {
+	_, err = io.CopyN(tw, oci.Reader(ctx, f), info.Size())
+	if errors.Is(err, io.EOF) {
 		return errors.New("the file became shorter while it was read")
-	} else if err != nil {
-		return err
 	}
-	return nil
+	return err
 }
 
 // processors maps the machine types of ELF files to Go's names of processors (GOARCH).
@@ -199,5 +197,3 @@ func processor(r io.ReaderAt) string {
 	}
 	return processors[machine]
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -12,12 +12,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// Limits of all files in a layer, as of a directory that becomes a layer.
-const (
-	maxSetFiles = 1 << 18
-	maxSetBytes = 8 << 30
-)
-
 // A FileSet has the files of several packages. The zero value is empty.
 type FileSet struct {
 	files map[string]owned
@@ -44,8 +38,8 @@ func (s *FileSet) Add(owner string, files []File) error {
 			continue
 		}
 		s.files[f.Path] = owned{f, owner}
-		if s.size += f.Size; s.size > maxSetBytes || len(s.files) > maxSetFiles {
-			return fmt.Errorf("the packages have more than %d files or %d GiB", maxSetFiles, maxSetBytes>>30)
+		if s.size += f.Size; s.size > runtimeimage.MaxBytes || len(s.files) > runtimeimage.MaxFiles {
+			return fmt.Errorf("the packages have more than %d files or %d GiB", runtimeimage.MaxFiles, runtimeimage.MaxBytes>>30)
 		}
 	}
 	return nil

@@ -215,7 +215,7 @@ func (t *tree) externals() []string {
 			names[p.Import] = true
 		}
 	}
-	return sortedKeys(names)
+	return slices.Sorted(maps.Keys(names))
 }
 
 // A metafile is esbuild's description of a build. The names of files are relative to the function.
@@ -239,7 +239,7 @@ type metafile struct {
 func (v *view) setPackages(b *bundle, parts ...*metafile) error {
 	used, loaded := map[*npm.Package]bool{}, map[string]bool{}
 	for _, meta := range parts {
-		for _, name := range sortedKeys(meta.Inputs) {
+		for _, name := range slices.Sorted(maps.Keys(meta.Inputs)) {
 			if err := v.checkSource(name, v.relative(name)); err != nil {
 				return err
 			}
@@ -329,5 +329,3 @@ func (v *view) loaded(imports map[string]bool) ([]*npm.Package, error) {
 func byLocation(set map[*npm.Package]bool) []*npm.Package {
 	return slices.SortedFunc(maps.Keys(set), func(a, b *npm.Package) int { return strings.Compare(a.At, b.At) })
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

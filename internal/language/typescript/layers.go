@@ -20,12 +20,6 @@ import (
 // folder is the path in the image of the folder with the lock file.
 const folder = "function"
 
-// A layer has the limits of runtimeimage.FromDir.
-const (
-	maxFiles = 1 << 18
-	maxBytes = 8 << 30
-)
-
 // bundleLayers returns the layers of a bundled function, and the path of its program in the
 // working directory.
 func (b *builder) bundleLayers(ctx context.Context, t *tree) ([]runtimeimage.Layer, string, error) {
@@ -117,8 +111,8 @@ func (c *collector) add(ctx context.Context, dir, at string, skip func(name stri
 		if err != nil {
 			return fsx.Cause(err)
 		}
-		if c.size += info.Size(); c.size > maxBytes || len(c.all) == maxFiles {
-			return fmt.Errorf("the files of the function are more than %d, or larger than %d GiB", maxFiles, maxBytes>>30)
+		if c.size += info.Size(); c.size > runtimeimage.MaxBytes || len(c.all) == runtimeimage.MaxFiles {
+			return fmt.Errorf("the files of the function are more than %d, or larger than %d GiB", runtimeimage.MaxFiles, runtimeimage.MaxBytes>>30)
 		}
 		rel, err := filepath.Rel(dir, file)
 		c.all = append(c.all, fileOf(path.Join(at, filepath.ToSlash(rel)), file, info))

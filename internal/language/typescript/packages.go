@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -133,7 +134,7 @@ func (v *view) bundlePackages(ctx context.Context, p *packages) error {
 		onLoad(b, builtinSpace, v.at, requireText)
 		onLoad(b, packageSpace, v.at, func(path string) string { return p.find(path).load(v.at) })
 	})
-	if err == nil && slices.ContainsFunc(sortedKeys(done.meta.Inputs), v.isSource) {
+	if err == nil && slices.ContainsFunc(slices.Collect(maps.Keys(done.meta.Inputs)), v.isSource) {
 		err = errWhole
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -242,10 +243,10 @@ func (b *builder) note() {
 		b.opts.Progress.Note("types are not checked: run tsc")
 	}
 	if len(b.lacks) > 0 {
-		b.opts.Progress.Warn(fmt.Sprintf("%s lacks optional packages, which may be for Linux: %s; create it without node_modules", npm.LockFile, strings.Join(sortedKeys(b.lacks), ", ")))
+		b.opts.Progress.Warn(fmt.Sprintf("%s lacks optional packages, which may be for Linux: %s; create it without node_modules", npm.LockFile, strings.Join(slices.Sorted(maps.Keys(b.lacks)), ", ")))
 	}
 	if len(b.runs) > 0 {
-		b.opts.Progress.Note("install scripts of packages are not run: " + strings.Join(sortedKeys(b.runs), ", "))
+		b.opts.Progress.Note("install scripts of packages are not run: " + strings.Join(slices.Sorted(maps.Keys(b.runs)), ", "))
 	}
 }
 
