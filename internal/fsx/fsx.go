@@ -3,10 +3,13 @@ package fsx
 import (
 	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -110,6 +113,31 @@ func Touch(path string) error {
 
 // AfterAllUse returns a time after the last use of every file, even if a clock was wrong.
 func AfterAllUse() time.Time { return time.Unix(1<<40, 0) }
+
+// Closers are closed together. The zero value is empty. Closers are safe for concurrent use.
+type Closers struct {
+	mu  sync.Mutex
+	all []io.Closer
+}
+
+// Add registers c, so that Close closes it.
+func (cs *Closers) Add(c io.Closer) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.all = append(cs.all, c)
+}
+
+// Close closes all in reverse order. Further calls do nothing.
+func (cs *Closers) Close() error {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	var errs []error
+	for _, c := range slices.Backward(cs.all) {
+		errs = append(errs, c.Close())
+	}
+	cs.all = nil
+	return errors.Join(errs...)
+}
 
 // RemoveAll removes the file called name in dir or, if it is a directory, the directory and
 // its contents. It removes directories even if their permissions forbid it. It does not

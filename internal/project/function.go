@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
@@ -31,16 +29,7 @@ import (
 type builder struct {
 	Options
 	project *Project
-
-	mu  sync.Mutex
-	set *Set
-}
-
-// keep closes c when the set is closed.
-func (b *builder) keep(c io.Closer) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.set.open = append(b.set.open, c)
+	set     *Set
 }
 
 // platforms returns the platforms to build for.
@@ -146,7 +135,7 @@ func (b *builder) source(ctx context.Context, f Function, lang language.Language
 	if err != nil {
 		return nil, nil, err
 	}
-	b.keep(built.Images)
+	b.set.open.Add(built.Images)
 	if !isPackage {
 		return built.Images.All, built.Materials, nil
 	}
@@ -220,7 +209,7 @@ func (b *builder) tarballs(ctx context.Context, f Function) ([]v1.Image, error) 
 		if err != nil {
 			return nil, err
 		}
-		b.keep(images)
+		b.set.open.Add(images)
 		if len(images.All) != 1 {
 			return nil, fmt.Errorf("the runtime image %q has %d images, expected one", file, len(images.All))
 		}

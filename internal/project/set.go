@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/oci"
@@ -40,7 +40,7 @@ type Set struct {
 	// Attestations are what Push attaches to the packages, by their repositories.
 	Attestations map[string][]push.Attestation
 
-	open []io.Closer
+	open fsx.Closers
 }
 
 // A FunctionPackage is the package of an embedded function. Its artifact in a registry is
@@ -56,13 +56,7 @@ type FunctionPackage struct {
 }
 
 // Close closes the files that the packages are read from.
-func (s *Set) Close() error {
-	var errs []error
-	for _, c := range slices.Backward(s.open) {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
-}
+func (s *Set) Close() error { return s.open.Close() }
 
 // configurationTag is the tag of the Configuration in a file. The tags of functions are
 // architectures.
@@ -141,7 +135,8 @@ func Open(ctx context.Context, path, repository string) (_ *Set, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{open: []io.Closer{f}}
+	s := &Set{}
+	s.open.Add(f)
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("opening %q: %w", path, err), s.Close())

@@ -22,7 +22,7 @@ func FromCache(ctx context.Context, dir string, ref name.Reference, policy image
 		if err != nil {
 			return nil, err
 		}
-		s.keep(store)
+		s.Add(store)
 		requests, err := requests(ctx, store, image.Request{Reference: ref, Policy: policy}, pull, opts.Platforms)
 		if err != nil {
 			return nil, err

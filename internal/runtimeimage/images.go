@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -74,16 +71,14 @@ func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, re
 	return i.spool.draft.WriteFile(ctx, path, a, report)
 }
 
-// A spool stores the layers of images in a temporary file.
+// A spool stores the layers of images in a temporary file. Close removes the temporary files.
 type spool struct {
+	fsx.Closers
 	// dir is a private directory for temporary files other than the layers.
 	dir       string
 	draft     *archive.FileDraft
 	platforms []v1.Platform // the platforms to select; empty selects all
 	report    progress.Func
-
-	mu   sync.Mutex
-	open []io.Closer
 }
 
 // newSpool creates a spool. It also removes the temporary files of processes that were
@@ -99,11 +94,11 @@ func newSpool(opts Options) (*spool, error) {
 		return nil, err
 	}
 	s := &spool{dir: filepath.Join(parent, dir.Name), platforms: opts.Platforms, report: opts.Progress}
-	s.keep(dir)
+	s.Add(dir)
 	if s.draft, err = archive.CreateDraft(cmp.Or(opts.Beside, parent)); err != nil {
 		return nil, errors.Join(fmt.Errorf("making a temporary file: %w", err), s.Close())
 	}
-	s.keep(s.draft)
+	s.Add(s.draft)
 	return s, nil
 }
 
@@ -123,27 +118,10 @@ func create(base *Images, opts Options, fill func(*spool) (*Images, error)) (*Im
 	if err != nil {
 		return nil, errors.Join(err, base.Close())
 	}
-	s.keep(base)
+	s.Add(base)
 	all, err := fill(s)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return all, nil
-}
-
-// keep registers c, so that s.Close closes it.
-func (s *spool) keep(c io.Closer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open = append(s.open, c)
-}
-
-// Close closes all files in reverse order, and removes the temporary files.
-func (s *spool) Close() error {
-	var errs []error
-	for _, c := range slices.Backward(s.open) {
-		errs = append(errs, c.Close())
-	}
-	s.open = nil
-	return errors.Join(errs...)
 }

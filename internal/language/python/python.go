@@ -127,7 +127,7 @@ func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) 
 		return nil, errors.Join(fmt.Errorf("building the function in %q: %w", src.Dir, err), src.Base.Close())
 	}
 	images, err := runtimeimage.FromLayers(ctx, runtimeimage.Layered{Base: src.Base, Platforms: src.Platforms, Layers: b.layers}, opts)
-	if err := errors.Join(err, b.close()); err != nil {
+	if err := errors.Join(err, b.open.Close()); err != nil {
 		return nil, fmt.Errorf("building the function in %q: %w", src.Dir, errors.Join(err, images.Close()))
 	}
 	return language.NewResult(src, images, slices.Collect(maps.Values(b.used)))
@@ -147,7 +147,7 @@ type builder struct {
 	used map[string]language.Material // by PURL and digest
 	// warned has the warnings of reportMissing.
 	warned map[string]bool
-	open   []io.Closer
+	open   fsx.Closers // the wheels, which are read until the layers are written
 }
 
 func prepare(src language.Source, opts runtimeimage.Options) (_ *builder, err error) {
@@ -273,7 +273,8 @@ func (b *builder) installWheels(ctx context.Context, choices []resolve.Choice, t
 			if err != nil {
 				return fmt.Errorf("fetching %s: %w", c, err)
 			}
-			b.use(c, file, f)
+			b.open.Add(f)
+			b.use(c, file)
 			info, err := f.Stat()
 			if err != nil {
 				return fsx.Cause(err)
@@ -293,11 +294,10 @@ func (b *builder) installWheels(ctx context.Context, choices []resolve.Choice, t
 	return nil
 }
 
-// use notes a wheel of an image, whose file stays open until the layers are written.
-func (b *builder) use(c resolve.Choice, file resolve.File, f io.Closer) {
+// use notes a wheel of an image.
+func (b *builder) use(c resolve.Choice, file resolve.File) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.open = append(b.open, f)
 	m := language.Material{Name: c.Name, Version: c.Version, PURL: "pkg:pypi/" + c.Name + "@" + c.Version, Digest: "sha256:" + file.SHA256}
 	b.used[m.PURL+" "+m.Digest] = m
 }
@@ -321,12 +321,4 @@ func (b *builder) installSource(l Layout, all *FileSet) ([]File, error) {
 		return nil, err
 	}
 	return source.Files()
-}
-
-func (b *builder) close() error {
-	var errs []error
-	for _, f := range b.open {
-		errs = append(errs, f.Close())
-	}
-	return errors.Join(errs...)
 }
