@@ -2,13 +2,10 @@ package xpkg
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"regexp"
 	"strconv"
 	"sync"
 
-	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -32,7 +29,7 @@ func toJSON(doc *manifest.Document) ([]byte, Problems) {
 		p.Refused, p.Warning = false, true
 		found = append(found, p)
 	}
-	if line := secondObject(*doc); line > 0 {
+	if line := doc.AfterEnd(); line > 0 {
 		found = append(found, contentLost(*doc, line, "content after the end of the object would be lost"))
 	}
 	if strict == nil {
@@ -75,22 +72,4 @@ func keysTwice(doc manifest.Document, strict error) Problems {
 func beginsObject(text []byte, line int) bool {
 	lines := bytes.Split(text, []byte("\n"))
 	return line < len(lines) && bytes.HasPrefix(lines[line-1], []byte("apiVersion:")) && bytes.HasPrefix(lines[line], []byte("kind:"))
-}
-
-// keysOnly matches a document that begins with a key in the first column. In such
-// a document, a second object can only follow a directive.
-var keysOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`) })
-
-// secondObject returns the line on which content after the first object begins, or
-// 0. It can follow an object in flow style, an indented object or a directive.
-func secondObject(doc manifest.Document) int {
-	if keysOnly().Match(doc.Text) && !bytes.Contains(doc.Text, []byte("\n%")) {
-		return 0
-	}
-	dec := yamlv3.NewDecoder(bytes.NewReader(doc.Text))
-	var first, second yamlv3.Node
-	if dec.Decode(&first) == nil && errors.Is(dec.Decode(&second), io.EOF) {
-		return 0
-	}
-	return doc.Line + max(second.Line, 1) - 1
 }

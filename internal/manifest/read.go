@@ -61,8 +61,9 @@ type Reader struct {
 	// Documents, if not nil, returns the documents of a path that is not a file. It must be
 	// safe for concurrent use.
 	Documents func(path string) ([]Document, bool)
-	// Warn, if not nil, is called with the errors that Document.Typography returns for documents
-	// that are read from files, perhaps repeatedly. It must be safe for concurrent use.
+	// Warn, if not nil, is called with the errors that Document.Typography and Document.Ignored
+	// return for documents that are read from files, perhaps repeatedly. It must be safe for
+	// concurrent use.
 	Warn func(text string)
 	// Streams, if not nil, keeps the content of standard input and pipes, so that they can be read
 	// several times.
@@ -71,11 +72,15 @@ type Reader struct {
 
 // Suspect calls r.Warn for documents.
 func (r Reader) Suspect(docs ...Document) {
+	if r.Warn == nil {
+		return
+	}
 	for _, doc := range docs {
 		for _, err := range doc.Typography() {
-			if r.Warn != nil {
-				r.Warn(err.Error())
-			}
+			r.Warn(err.Error())
+		}
+		if err := doc.Ignored(); err != nil {
+			r.Warn(err.Error())
 		}
 	}
 }

@@ -196,10 +196,12 @@ func (v *Validator) document(ctx context.Context, doc manifest.Document) []Resul
 	if err != nil {
 		return []Result{Unreadable(doc, err)}
 	}
-	return v.decoded(ctx, doc, objects, duplicate)
+	return v.decoded(ctx, doc, objects, cmp.Or(duplicate, doc.Ignored()))
 }
 
-func (v *Validator) decoded(ctx context.Context, doc manifest.Document, objects iter.Seq2[place, map[string]any], duplicate error) []Result {
+// decoded returns the results of the objects in doc. lost, if not nil, is the error for content of
+// doc that the objects do not have.
+func (v *Validator) decoded(ctx context.Context, doc manifest.Document, objects iter.Seq2[place, map[string]any], lost error) []Result {
 	var all []Result
 	for at, obj := range objects {
 		if ctx.Err() != nil { // A list may have many items.
@@ -209,9 +211,9 @@ func (v *Validator) decoded(ctx context.Context, doc manifest.Document, objects 
 			all = append(all, r)
 		}
 	}
-	if duplicate != nil && len(all) > 0 {
+	if lost != nil && len(all) > 0 {
 		all[0].Status = Invalid
-		all[0].Faults = append(Unreadable(doc, duplicate).Faults, all[0].Faults...)
+		all[0].Faults = append(Unreadable(doc, lost).Faults, all[0].Faults...)
 	}
 	if len(all) > 0 {
 		for _, at := range doc.BooleanKeys() {
