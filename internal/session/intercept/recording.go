@@ -111,7 +111,7 @@ func (c call) write(path string, rsp *fnv1.RunFunctionResponse, err error) error
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("making folder %q: %w", filepath.Dir(path), fsx.Cause(err))
 	}
-	return fsx.WriteFile(path, 0o666, text.Bytes())
+	return fsx.WriteFile(path, 0o600, text.Bytes())
 }
 
 // A MissError reports that a recording does not contain a call.

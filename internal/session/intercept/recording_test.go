@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -171,6 +172,18 @@ func TestRecordRefuses(t *testing.T) {
 	cancel()
 	e2e.NoError(t, e2e.Err(intercept.Record(dir, new(counter)).RunFunction(ctx, "f", callRequest(t, first))))
 	e2e.Empty(t, dir)
+}
+
+// TestRecordMode: recordings contain Secrets, so only their owner can read or change them.
+func TestRecordMode(t *testing.T) {
+	dir := t.TempDir()
+	record(t, new(counter), dir, "s", first)
+	files := e2e.Must(filepath.Glob(filepath.Join(dir, "*", "*")))(t)
+	e2e.Equal(t, "the number of recordings", 1, len(files))
+	info := e2e.Must(os.Stat(files[0]))(t)
+	if runtime.GOOS != "windows" {
+		e2e.Equal(t, "the mode, whatever the umask", os.FileMode(0o600), info.Mode().Perm())
+	}
 }
 
 // TestRecordSimilarNames: the calls of steps whose names differ only in characters that files
