@@ -154,7 +154,8 @@ func (f *Fetcher) files(ctx context.Context, d project.Dependency) ([]yamlFile, 
 	return nil, "", nil
 }
 
-// packages returns the sources of a package and of the packages that it depends on.
+// packages returns the sources of a package and of the packages that it depends on. A new dependency,
+// which has no kind, gets the installed kind of its package.
 func (f *Fetcher) packages(ctx context.Context, p *project.Project, root *project.Package) ([]models.Source, error) {
 	var all []models.Source
 	by := map[lock.Dependency]string{} // The values are the packages that depend on the keys.
@@ -172,7 +173,7 @@ func (f *Fetcher) packages(ctx context.Context, p *project.Project, root *projec
 		if err != nil {
 			return nil, err
 		}
-		if len(all) == 0 {
+		if len(all) == 0 && root.Kind == "" {
 			apiVersion, _ := meta["apiVersion"].(string)
 			kind, _ := meta["kind"].(string)
 			root.APIVersion, root.Kind = strings.TrimPrefix(apiVersion, "meta."), kind
