@@ -23,7 +23,7 @@ func (d Document) AfterEnd() int {
 	if d.JSON != nil || keysOnly().Match(d.Text) && !bytes.Contains(d.Text, []byte("\n%")) && !bytes.Contains(d.Text, []byte("\n...")) {
 		return 0
 	}
-	if size := jsonSize(d.Text); size > 0 {
+	if size := flowSize(d.Text); size > 0 {
 		rest := Document{Line: d.Line + bytes.Count(d.Text[:size], []byte("\n")), Text: d.Text[size:]}
 		switch {
 		case Blank(rest.Text):
@@ -62,9 +62,9 @@ func (d Document) Ignored() error {
 	return &Error{d.Path, line, errors.New(`content after the end of the object is ignored; begin each document with "---"`)}
 }
 
-// jsonSize returns the size of the JSON object or list with which text begins, including blanks before
-// it, or 0.
-func jsonSize(text []byte) int {
+// flowSize returns the size of the object or list with which text begins, including blanks before it,
+// or 0. It knows JSON, and flow style without quotes and comments.
+func flowSize(text []byte) int {
 	depth := 0
 	for n := 0; n < len(text); n++ {
 		switch text[n] {
@@ -73,7 +73,7 @@ func jsonSize(text []byte) int {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth--; depth == 0 && json.Valid(text[:n+1]) {
+			if depth--; depth == 0 && (!bytes.ContainsAny(text[:n+1], `"'#`) || json.Valid(text[:n+1])) {
 				return n + 1
 			}
 		case ' ', '\t', '\r', '\n':

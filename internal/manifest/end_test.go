@@ -18,6 +18,7 @@ func TestAfterEnd(t *testing.T) {
 		"OneBlock":      {"an object in block style has no content after its end", "a: 1\nb: {c: d}\n", 0},
 		"OneJSON":       {"blanks and comments after JSON are no content", "# c\n{\"a\": \"}\\\"\"}\n\n# c\n", 0},
 		"OneFlow":       {"an object in flow style may have single quotes", "{a: '\"}'}\n", 0},
+		"Comment":       {"a comment in flow style may have brackets", "{a: b, # }\nc: d}\n", 0},
 		"OneIndented":   {"an indented object has no content after its end", "  a: 1\n  b: 2\n", 0},
 		"OneEnded":      {"an end line may be the last line", "a: 1\n...\n# c\n", 0},
 		"Invalid":       {"a syntax error has an error of its own", "{\"a\": 1\n", 0},
