@@ -38,7 +38,7 @@ const (
 func LintRules() []xpkg.LintRule {
 	const severity = "warning"
 	return []xpkg.LintRule{
-		{Name: ruleProjectFile, Severity: severity, Finds: "an unknown field or unusual value in the project file", Why: "The field probably has a typing error. The crossplane CLI ignores it, or cannot build with it."},
+		{Name: ruleProjectFile, Severity: severity, Finds: "an unknown field or unusual value in the project file", Why: "The field is probably misspelled. The crossplane CLI ignores it, or cannot build with it."},
 		{Name: ruleLeftOut, Severity: severity, Finds: "a file that does not become part of the package", Why: "The first object of a file decides whether the file is part of the Configuration. Other kinds are left out, with all further objects of the file."},
 		{Name: ruleReplaced, Severity: severity, Finds: "an API that an operation with the same path replaces", Why: "The files of APIs and operations become one tree. Of two files with the same relative path, only the operation is in the package."},
 		{Name: ruleFunctionRef, Severity: severity, Finds: "a step that calls a function which nothing installs", Why: "Crossplane installs the embedded functions and the dependencies, under names that it derives from their repositories. Another function must be installed separately."},

@@ -48,7 +48,7 @@ func Environment() []Variable {
 		{"CROSSPLANE_XPKG_CACHE", ownVariables, "The directory of the cache if `XFN_CACHE_DIR` is not set, as for the crossplane CLI."},
 		{"CROSSPLANE_GIT_TOKEN", ownVariables, "The token for git repositories of `xfn dependency`, as `--git-token`."},
 		{"CROSSPLANE_GIT_USERNAME", ownVariables, "The user name for the token, as `--git-username`."},
-		{"REGISTRY", ownVariables, "The registry of image names without a registry, for `xfn alpha` only, as in the original `xfn`."},
+		{"REGISTRY", ownVariables, "The registry of image names without a registry, for `xfn alpha` only, as in Crossplane's `xfn`."},
 		{"XFN_RUNTIME", ownVariables, "The runtime of every function, as `--runtime`."},
 		{"XFN_CROSSPLANE", ownVariables, "The crossplane CLI, for commands that xfn passes on if it is called as `crossplane`. Default: the next `crossplane` on `PATH`."},
 		{"XFN_PASSED_ON", ownVariables, "Set by xfn for that crossplane CLI. If it is set, xfn passes no command on, so that two programs of xfn do not call each other."},
@@ -221,9 +221,10 @@ switch features of Crossplane off or on. A name is the name of Crossplane's flag
 flag itself, and the name in Crossplane's log, such as ` + "`EnableBetaCompositionFunctions`" + `, work, too.
 Without a switch, a render has all features except external secret stores.
 
-The first column of versions are those in which the switch has an effect, and the second those that
-accept the flag. A setting that the version ignores is a warning, and one with which it does not start
-is an error. The version is the value of ` + "`--crossplane-version`" + `, and otherwise the newest of the profile.
+The column *switch* has the versions in which the switch has an effect, and the column *flag* the
+versions that accept the flag. A setting that the version ignores is a warning. A setting with which
+Crossplane does not start is an error. The version is the value of ` + "`--crossplane-version`" + `, and
+otherwise the newest of the profile.
 
 `
 

@@ -178,7 +178,7 @@ func (c *BuildCmd) options(p *project.Project, program terminal.Program, report 
 	for _, p := range o.Platforms {
 		if !packages.IsArchitecture(p.Architecture) {
 			err := fmt.Errorf("reading --platform %q: unknown architecture %q", p, p.Architecture)
-			return o, &terminal.UsageError{Err: hint.Wrap(err, "use for example linux/amd64 or linux/arm64; for functions in tarballs, list other architectures in spec.architectures of the project file")}
+			return o, &terminal.UsageError{Err: hint.Wrap(err, "use linux/amd64 or linux/arm64, for example; for functions in tarballs, list other architectures in spec.architectures of the project file")}
 		}
 	}
 	if err := c.Load(); err != nil {

@@ -43,10 +43,10 @@ type runtimeFlags struct {
 	EmbedRuntimeSource       string            `once:"" xor:"runtime" placeholder:"DIR" help:"Build and embed the function whose source is in DIR: Go, Python, TypeScript, go-templating, KCL."`
 	EmbedRuntimeDir          string            `once:"" xor:"runtime" placeholder:"DIR" help:"Add the files in DIR to --base-image, and run --entrypoint: for Python, TypeScript and so on."`
 	EmbedRuntimeImage        string            `xor:"runtime" empty:"" placeholder:"NAME" meant:"controller" help:"Embed an image of the Docker engine. By name or id."`
-	EmbedRuntimeImageTarball string            `once:"" xor:"runtime" empty:"" placeholder:"FILE" help:"Embed the runtime image in a tarball that docker save wrote, or that has an OCI layout."`
+	EmbedRuntimeImageTarball string            `once:"" xor:"runtime" empty:"" placeholder:"FILE" help:"Embed the runtime image in a tarball. Write it with docker save, or with an OCI layout."`
 	EmbedRuntimeBinary       map[string]string `xor:"runtime" mapsep:"none" placeholder:"OS/ARCH=FILE" help:"Embed a static program in Rust, C# and so on. The value has its platform and file: linux/amd64=function. Repeatable."`
 	EmbedRuntimeLayout       string            `once:"" more:"" xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`
-	EmbedRuntimeRemote       string            `xor:"runtime" placeholder:"REF" help:"Embed the images at REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
+	EmbedRuntimeRemote       string            `xor:"runtime" placeholder:"REF" help:"Embed the images at REF: REGISTRY/REPOSITORY:TAG or @DIGEST."`
 
 	Language   string            `more:"" placeholder:"NAME" help:"Language of --embed-runtime-source: go, python, typescript, go-templating or kcl. Default: by the files in DIR."`
 	Platform   []string          `placeholder:"OS/ARCH" help:"Platforms to build for, such as linux/amd64,linux/arm64. Default: for source code, linux and this machine's architecture; otherwise all platforms of the image."`
@@ -231,7 +231,7 @@ func ParsePlatform(name string) (*v1.Platform, error) {
 	if several := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == ';' }); len(several) > 1 {
 		next = "separate platforms with a comma: " + strings.Join(several, ",")
 	} else if err != nil || p.OS == "" || p.Architecture == "" {
-		next = "use for example linux/amd64 or linux/arm64"
+		next = "use linux/amd64 or linux/arm64, for example"
 	}
 	if next != "" {
 		return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: expected OS/ARCH", name), next)}
