@@ -79,7 +79,7 @@ TEST := XFN_TEST_BIN='$(CURDIR)/$(BIN)' CGO_ENABLED=0 $(GO) test $(WITHOUTGC) -p
 # `make -j2 test RACE=1` runs both kinds at once, because many tests wait for other processes.
 # atexit_sleep_ms=0 saves a second at the end of each process with the race detector.
 RACETEST := GORACE=atexit_sleep_ms=0 XFN_SEEDS=$${XFN_SEEDS:-5} $(subst CGO_ENABLED=0,CGO_ENABLED=1,$(TEST)) -race -short
-GOROUTINES := (^|[[:space:]])go (func|[A-Za-z_.]+)\(|\.Go\(|AfterFunc\(|\.Parallel\(|proc\.(All|Await|ForEachOrdered|StreamOrdered)\(|io\.Pipe\(|"(net/http.*|os/exec|google.golang.org/grpc)"
+GOROUTINES := (^|[[:space:]])go (func|[A-Za-z_.]+)\(|\.Go\(|AfterFunc\(|\.Parallel\(|proc\.(All|Await|Each|ForEachOrdered|StartOnThread|StreamOrdered)\(|io\.Pipe\(|"(net/http.*|os/exec|google.golang.org/grpc)"
 CONCURRENT = dirs=$$($(GO) list ./...) || exit 1; dirs=$$(echo "$$dirs" | sed 's|^$(MODULE)|.|'); \
 	concurrent=$$(for dir in $$dirs; do grep -lE '$(GOROUTINES)' $$dir/*.go; done | sed 's|/[^/]*$$||' | sort -u | grep -v '/e2e$$')
 LARGE = large=$$(find $$concurrent -maxdepth 1 -name '*_test.go' -exec \

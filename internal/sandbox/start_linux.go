@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // maxReplies limits the bytes that are read from a supervisor in total.
@@ -116,26 +117,19 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 }
 
 // spawn starts this program again as p.proc, and returns when the new process has
-// started. One goroutine, locked to its thread, starts the process and waits for its end,
-// because the kernel kills the process when the thread that started it ends.
+// started.
 func (p *Process) spawn(program, name string, attr *os.ProcAttr) error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		var err error
+	start := func() (err error) {
 		p.proc, err = os.StartProcess(program, []string{name}, attr)
-		started <- err
-		if err != nil {
-			return
-		}
+		return err
+	}
+	return proc.StartOnThread(start, func() {
 		if p.leads {
 			endGroup(p.proc.Pid)
 		}
 		p.state, _ = p.proc.Wait() // Wait cannot fail: no other goroutine waits for the process
 		close(p.done)
-	}()
-	return <-started
+	})
 }
 
 // attributes returns the namespaces of a supervisor, and its user ids and capabilities in

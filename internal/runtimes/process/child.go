@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -50,27 +49,20 @@ func startChild(ctx context.Context, command func() *exec.Cmd, out *proc.Output)
 	}
 }
 
-// start starts the process c.cmd. One goroutine, locked to its thread, starts the process
-// and waits for its end, because Linux kills the process when the thread that started it
-// ends.
+// start starts the process c.cmd.
 func (c *child) start() error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+	start := func() error {
 		err := c.cmd.Start()
 		if err == nil {
 			c.group, err = newGroup(c.cmd)
 		}
-		started <- err
-		if err != nil {
-			return
-		}
+		return err
+	}
+	return proc.StartOnThread(start, func() {
 		c.group.wait(c.cmd)
 		c.out.Flush()
 		close(c.done)
-	}()
-	return <-started
+	})
 }
 
 // stop asks the process to end, and kills its process group if it does not end within
