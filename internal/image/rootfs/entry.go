@@ -154,14 +154,14 @@ func (t *tree) putLink(name string, h *tar.Header) error {
 // putHardLink links name in dir to the image's file target. Symbolic links are followed in
 // the directory of target, but not at its last element: the link itself is linked.
 func (t *tree) putHardLink(dir, name, target string) error {
-	target, err := inside(target)
-	if err != nil {
-		return fmt.Errorf("linking to %q: %w", target, err)
+	file, err := inside(target)
+	if err == nil {
+		err = t.enter(path.Dir(file), false)
 	}
-	if err := t.enter(path.Dir(target), false); err != nil {
+	if err != nil {
 		return fmt.Errorf("linking to %q: %w", target, fsx.Cause(err))
 	}
-	from := path.Join(t.path(path.Base(target))...)
+	from := path.Join(t.path(path.Base(file))...)
 	if err := t.enter(dir, true); err != nil {
 		return err
 	}

@@ -138,9 +138,9 @@ func TestHostileWhiteout(t *testing.T) {
 func TestHostileHardLinkToOutside(t *testing.T) {
 	o := newOutside(t)
 	for target, want := range map[string]string{
-		up + "outside/secret": "the path is outside of the root file system",
+		up + "outside/secret": fmt.Sprintf("linking to %q: the path is outside of the root file system", up+"outside/secret"),
 		o.target + "/secret":  "the image has no such file", // an absolute target is relative to the root
-		"..":                  "the path is outside of the root file system",
+		"..":                  `linking to "..": the path is outside of the root file system`,
 		".":                   "the image has no such file",
 		"a":                   "the image has no such file", // a hard link to a directory
 	} {
