@@ -234,16 +234,10 @@ func (c *Composition) decodeResources(obj, fields map[string]any) error {
 	return c.compile(&steps[0].Input)
 }
 
-// unset prepares the readiness check of a template for a FunctionIO. It sets
-// fields that are empty or 0 to nil.
-func unset(c *spec.ReadinessCheck) {
-	if c.FieldPath != nil && *c.FieldPath == "" {
-		c.FieldPath = nil
+// notZero returns p, or nil if the value of p is zero.
+func notZero[T comparable](p *T) *T {
+	if p != nil && *p == *new(T) {
+		return nil
 	}
-	if c.MatchString != nil && *c.MatchString == "" {
-		c.MatchString = nil
-	}
-	if c.MatchInteger != nil && *c.MatchInteger == 0 {
-		c.MatchInteger = nil
-	}
+	return p
 }

@@ -148,14 +148,31 @@ func conditionStatus(u *unstructured.Unstructured, conditionType string) string 
 }
 
 func passes(check *spec.ReadinessCheck, u *unstructured.Unstructured) (bool, error) {
-	if err := validate(check); err != nil {
-		return false, fmt.Errorf("invalid: %w", err)
+	lacks := func(what string) (bool, error) {
+		return false, fmt.Errorf("invalid: type %q requires a %s", check.Type, what)
 	}
 	switch check.Type {
 	case spec.CheckNone:
 		return true, nil
 	case spec.CheckMatchCondition:
+		if check.MatchCondition == nil {
+			return lacks("valid match condition")
+		}
 		return conditionStatus(u, check.MatchCondition.Type) == check.MatchCondition.Status, nil
+	case spec.CheckMatchString:
+		if check.MatchString == nil {
+			return lacks("match string")
+		}
+	case spec.CheckMatchInteger:
+		if check.MatchInteger == nil {
+			return lacks("match integer")
+		}
+	case spec.CheckNonEmpty:
+	default:
+		return false, fmt.Errorf("invalid: unknown type %q", check.Type)
+	}
+	if check.FieldPath == nil {
+		return lacks("field path")
 	}
 	v, err := valueAt(u, *check.FieldPath)
 	switch {
@@ -180,32 +197,4 @@ func passes(check *spec.ReadinessCheck, u *unstructured.Unstructured) (bool, err
 	default:
 		return true, nil
 	}
-}
-
-func validate(c *spec.ReadinessCheck) error {
-	required := func(what string) error { return fmt.Errorf("type %q requires a %s", c.Type, what) }
-	switch c.Type {
-	case spec.CheckNone:
-		return nil
-	case spec.CheckMatchCondition:
-		if c.MatchCondition == nil {
-			return required("valid match condition")
-		}
-		return nil
-	case spec.CheckMatchString:
-		if c.MatchString == nil {
-			return required("match string")
-		}
-	case spec.CheckMatchInteger:
-		if c.MatchInteger == nil {
-			return required("match integer")
-		}
-	case spec.CheckNonEmpty:
-	default:
-		return fmt.Errorf("unknown type %q", c.Type)
-	}
-	if c.FieldPath == nil {
-		return required("field path")
-	}
-	return nil
 }

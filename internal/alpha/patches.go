@@ -31,8 +31,9 @@ func (c *Composition) compile(in *input) error {
 			return err
 		}
 		count += len(t.patches)
-		for i := range t.checks {
-			unset(&t.checks[i])
+		for i := range t.checks { // In a FunctionIO, fields that are empty or 0 are not set.
+			check := &t.checks[i]
+			check.FieldPath, check.MatchString, check.MatchInteger = notZero(check.FieldPath), notZero(check.MatchString), notZero(check.MatchInteger)
 		}
 		c.templates = append(c.templates, t)
 	}

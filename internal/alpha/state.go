@@ -62,7 +62,6 @@ func (r *reconcile) composed(name string) *composed {
 	return c
 }
 
-// sorted returns all resources sorted by name.
 func (r *reconcile) sorted() []*composed {
 	all := make([]*composed, 0, len(r.resources))
 	for _, name := range slices.Sorted(maps.Keys(r.resources)) {
