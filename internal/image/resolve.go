@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -134,7 +133,7 @@ func (c CachedTags) Has(_ context.Context, tag name.Tag) (bool, error) {
 func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, error) {
 	records, _, err := c.Store.refs.all()
 	if err != nil {
-		return nil, fmt.Errorf("reading the cache: %w", fsx.Cause(err))
+		return nil, fmt.Errorf("reading the cache: %w", err)
 	}
 	var tags []string
 	for _, r := range records {

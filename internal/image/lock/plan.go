@@ -141,7 +141,6 @@ func (l *Lock) update(fresh []Image) {
 	}
 }
 
-// each resolves wants concurrently.
 func (r Resolver) each(ctx context.Context, wants []Want) ([]Image, error) {
 	return proc.All(parallel, wants, func(w Want) (Image, error) {
 		i, err := r.one(ctx, w)
