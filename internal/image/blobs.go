@@ -155,14 +155,9 @@ func (d *BlobDir) removeDamaged(h v1.Hash) bool {
 }
 
 // Put adds a blob. The caller must have verified its digest.
-func (d *BlobDir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
+func (d *BlobDir) Put(ctx context.Context, h v1.Hash, data []byte) error {
 	if d.Has(h, int64(len(data))) {
 		return nil
 	}
-	use, err := d.Share(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, use.Close()) }()
-	return fsx.WriteFile(d.file(h), fileMode, data)
+	return d.shared(ctx, func() error { return fsx.WriteFile(d.file(h), fileMode, data) })
 }

@@ -25,6 +25,15 @@ func (d *BlobDir) Share(ctx context.Context) (io.Closer, error) {
 	return d.lock(ctx, lockFile, fsx.SharedLock)
 }
 
+// shared calls do while the directory has a shared lock.
+func (d *BlobDir) shared(ctx context.Context, do func() error) error {
+	use, err := d.Share(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(), use.Close())
+}
+
 // Seize locks the directory with an exclusive lock, until the returned value is closed or
 // the process ends. While the lock is held, other calls of Share and Seize wait.
 func (d *BlobDir) Seize(ctx context.Context) (io.Closer, error) {

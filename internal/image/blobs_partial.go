@@ -40,7 +40,7 @@ func (d *BlobDir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, mo
 	if err := oci.RetryMismatch(func() error { return p.fill(ctx, open) }); err != nil {
 		return err
 	}
-	return d.publish(ctx, p)
+	return d.shared(ctx, func() error { return d.publish(p) })
 }
 
 // A partial is a partially fetched blob, in a file that this process has locked.
@@ -163,19 +163,14 @@ func (p *partial) receive(ctx context.Context, open Opener) (err error) {
 }
 
 // publish renames the complete file to the name of its blob. Another process may have
-// published the blob already.
-func (d *BlobDir) publish(ctx context.Context, p *partial) (err error) {
-	use, err := d.Share(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, use.Close()) }()
+// published the blob already. The directory must have a shared lock.
+func (d *BlobDir) publish(p *partial) error {
 	path, f := p.file.Name(), p.file
 	p.file = nil
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("writing blob %s to the cache: %w", p.desc.Digest, fsx.Cause(err))
 	}
-	err = os.Rename(path, d.file(p.desc.Digest))
+	err := os.Rename(path, d.file(p.desc.Digest))
 	if err != nil && d.Has(p.desc.Digest, p.desc.Size) {
 		_ = os.Remove(path)
 		return nil

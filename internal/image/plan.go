@@ -151,23 +151,20 @@ func (s *Store) settle(ctx context.Context, p *plan, top v1.Descriptor, w oci.Wa
 }
 
 // hold protects an image from Prune until the Store is closed.
-func (s *Store) hold(ctx context.Context, m *oci.Manifest) (err error) {
+func (s *Store) hold(ctx context.Context, m *oci.Manifest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[m.Digest] != nil {
 		return nil
 	}
-	use, err := s.blobs.Share(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, use.Close()) }()
-	held, err := s.blobs.Hold(ctx, m.Digest.Hex)
-	if err != nil {
-		return err
-	}
-	s.held[m.Digest] = held
-	return s.blobs.Put(ctx, m.Digest, m.Raw)
+	return s.blobs.shared(ctx, func() error {
+		held, err := s.blobs.Hold(ctx, m.Digest.Hex)
+		if err != nil {
+			return err
+		}
+		s.held[m.Digest] = held
+		return s.blobs.Put(ctx, m.Digest, m.Raw)
+	})
 }
 
 // miss returns the Missing of a request whose image is not complete in the cache and must

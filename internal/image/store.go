@@ -172,19 +172,16 @@ func (s *Store) finish(ctx context.Context, p *plan) (v1.Image, error) {
 
 // record records the use of the request's reference, and its digest if that is new. A cache that is
 // read-only is an error only if the digest is fresh.
-func (s *Store) record(ctx context.Context, p *plan) (err error) {
+func (s *Store) record(ctx context.Context, p *plan) error {
 	if rec, ok := s.refs.find(p.name()); ok && rec.Digest == p.top && !p.fresh {
 		_ = fsx.Touch(s.refs.file(p.name()))
 		return nil
 	}
-	use, err := s.blobs.Share(ctx)
-	if err != nil {
+	return s.blobs.shared(ctx, func() error {
+		err := s.refs.save(record{p.name(), p.top, time.Now().UTC()})
+		if !p.fresh {
+			return nil
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, use.Close()) }()
-	err = s.refs.save(record{p.name(), p.top, time.Now().UTC()})
-	if !p.fresh {
-		return nil
-	}
-	return err
+	})
 }
