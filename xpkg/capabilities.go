@@ -41,9 +41,8 @@ func capabilities(_ context.Context, c content, f *finder) {
 		}
 	}
 	if c.meta.Kind == function && len(seen) > 0 && !seen["composition"] {
-		f.add("capability", "spec.capabilities", "add composition to spec.capabilities, or remove spec.capabilities", "spec.capabilities has no composition, so Crossplane refuses Compositions that call the function")
 		// A function may be only for operations.
-		f.found[len(f.found)-1].Warning = seen["operation"]
+		f.add("capability", "spec.capabilities", "add composition to spec.capabilities, or remove spec.capabilities", "spec.capabilities has no composition, so Crossplane refuses Compositions that call the function").Warning = seen["operation"]
 	}
 }
 

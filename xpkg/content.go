@@ -219,8 +219,9 @@ type finder struct {
 // in sets the document that the next problems are about.
 func (f *finder) in(d decoded) { f.doc, f.lines = d.doc, nil }
 
-// add adds a problem of a field of the current document, with Refused false.
-func (f *finder) add(rule, field, hint, text string, args ...any) {
+// add adds a problem of a field of the current document, with Refused false. Callers can change the
+// result until the next problem is added.
+func (f *finder) add(rule, field, hint, text string, args ...any) *Problem {
 	if f.lines == nil {
 		lines := f.doc.Lines()
 		f.lines = &lines
@@ -233,6 +234,7 @@ func (f *finder) add(rule, field, hint, text string, args ...any) {
 		p.Hint = string(f.lines.Boolean(field))
 	}
 	f.found = append(f.found, p)
+	return &f.found[len(f.found)-1]
 }
 
 const (

@@ -81,8 +81,7 @@ func calledFunctions(_ context.Context, c content, f *finder) {
 			called := fieldpath.Text(step, "functionRef", "name")
 			if near := hint.Misspelled(called, names); near != "" {
 				field := fmt.Sprintf("spec.pipeline[%d].functionRef.name", i)
-				f.add(RuleFunctionName, field, "did you mean "+labels[near]+"?", "%s: no dependency has the name %q", field, called)
-				f.found[len(f.found)-1].Warning = true
+				f.add(RuleFunctionName, field, "did you mean "+labels[near]+"?", "%s: no dependency has the name %q", field, called).Warning = true
 			}
 		}
 	}
@@ -172,8 +171,7 @@ func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
 	}
 	named, _, _ := strings.Cut(path.Base(fieldpath.Text(dep, key)), "-")
 	if i := slices.IndexFunc(kinds, func(k string) bool { return strings.ToLower(k) == named && k != kind }); i >= 0 {
-		f.add(rule, at+"."+key, "did you mean kind: "+kinds[i]+"?", "%s is of kind %s, but the name of the package %q is the name of a %s", at, kind, fieldpath.Text(dep, key), kinds[i])
-		f.found[len(f.found)-1].Warning = true
+		f.add(rule, at+"."+key, "did you mean kind: "+kinds[i]+"?", "%s is of kind %s, but the name of the package %q is the name of a %s", at, kind, fieldpath.Text(dep, key), kinds[i]).Warning = true
 	}
 }
 

@@ -249,8 +249,7 @@ func (l *linter) problem(rule, text string, args ...any) {
 }
 
 func (l *linter) refused(rule, text string, args ...any) {
-	l.problem(rule, text, args...)
-	l.Problems[len(l.Problems)-1].Refused = true
+	l.Problems = append(l.Problems, Problem{Rule: rule, Refused: true, Text: fmt.Sprintf(text, args...)})
 }
 
 // image checks the layers of an image. It returns its package.yaml, or nil if

@@ -31,8 +31,7 @@ func crossplaneVersion(_ context.Context, c content, f *finder) {
 	exact, isExact := strings.CutPrefix(strings.TrimPrefix(version, "="), "v")
 	if v, invalid := semver.StrictNewVersion(exact); err == nil && invalid == nil && isExact {
 		f.in(c.meta)
-		f.add("crossplane-version", key, fmt.Sprintf("did you mean >=v%s?", v), "%s is %q, so only this release of Crossplane installs the package", key, version)
-		f.found[len(f.found)-1].Warning = true
+		f.add("crossplane-version", key, fmt.Sprintf("did you mean >=v%s?", v), "%s is %q, so only this release of Crossplane installs the package", key, version).Warning = true
 		return
 	}
 	if !ok || err == nil && satisfiable(allowed, version) {
@@ -46,8 +45,7 @@ func crossplaneVersion(_ context.Context, c content, f *finder) {
 		what = fmt.Sprintf("%s is %q, which no release satisfies", key, version)
 	}
 	f.in(c.meta)
-	f.add("crossplane-version", key, `write a constraint such as ">=v2.0.0-0", or leave spec.crossplane out`, "%s", what)
-	f.found[len(f.found)-1].Refused = true
+	f.add("crossplane-version", key, `write a constraint such as ">=v2.0.0-0", or leave spec.crossplane out`, "%s", what).Refused = true
 }
 
 // removedFields finds fields that Crossplane v2 removed. They are warnings if the package may
@@ -59,8 +57,7 @@ func removedFields(_ context.Context, c content, d decoded, f *finder) {
 		if empty(spec[key]) || !schema.LegacyField(d.Kind, path) {
 			continue
 		}
-		f.add("unknown-field", path, withoutField(spec, key), "Crossplane v2 removed the field %s of kind %s, so it would be lost", path, d.Kind)
-		f.found[len(f.found)-1].Warning = !c.requiresV2
+		f.add("unknown-field", path, withoutField(spec, key), "Crossplane v2 removed the field %s of kind %s, so it would be lost", path, d.Kind).Warning = !c.requiresV2
 	}
 }
 
@@ -191,8 +188,7 @@ func schemas(ctx context.Context, _ content, d decoded, f *finder) {
 		if strings.HasSuffix(fault.Field, "]") || strings.HasSuffix(fault.Field, ".jsonPath") {
 			next = "declare the field under properties, or correct its name"
 		}
-		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest))
-		f.found[len(f.found)-1].Warning = true
+		f.add("schema", fault.Field, next, "%s: %s%s", fault.Field, fault.Text, hint.DidYouMean(fault.Nearest)).Warning = true
 	}
 	f.keywords(d)
 }
@@ -212,8 +208,7 @@ func (f *finder) keywords(d decoded) {
 				if fault.Misplaced {
 					next = schema.MisplacedAdvice
 				}
-				f.add("unknown-field", fault.Field, next, "%s is not a keyword of schemas, so it would be lost%s", fault.Field, hint.DidYouMean(fault.Nearest))
-				f.found[len(f.found)-1].Warning = fault.Nearest == ""
+				f.add("unknown-field", fault.Field, next, "%s is not a keyword of schemas, so it would be lost%s", fault.Field, hint.DidYouMean(fault.Nearest)).Warning = fault.Nearest == ""
 			}
 		}
 	}
@@ -342,8 +337,7 @@ func (e exampleChecker) undefined(below func(field string) string, gvk kschema.G
 	near := hint.Nearest(gvk.Kind, e.kinds(gvk.Group))
 	// XWidget and XGadget, with two other letters, may both exist.
 	if misspelled := near != "" && hint.EditDistance(gvk.Kind, near) == 1 && !e.others; misspelled || e.complete[gvk.Group] {
-		e.add(rule, below("kind"), "", "no object of the package defines kind %s of group %s%s", gvk.Kind, gvk.Group, hint.DidYouMean(near))
-		e.found[len(e.found)-1].Warning = !e.complete[gvk.Group]
+		e.add(rule, below("kind"), "", "no object of the package defines kind %s of group %s%s", gvk.Kind, gvk.Group, hint.DidYouMean(near)).Warning = !e.complete[gvk.Group]
 	}
 }
 
