@@ -90,11 +90,8 @@ func (b *base) file(name string, h *tar.Header, content io.Reader) error {
 	switch {
 	case m != nil && h.Typeflag != tar.TypeDir:
 		b.Minor, _ = strconv.Atoi(m[1]) // the pattern allows three digits
-		b.Patch, b.Interpreter = 0, "/"+name
 		data, err := io.ReadAll(io.LimitReader(content, maxProgram))
-		if at := patchVersion(data, b.Minor); at >= 0 {
-			b.Patch = at
-		}
+		b.Patch, b.Interpreter = patchVersion(data, b.Minor), "/"+name
 		return err
 	case short == "libc.so.6" && h.Typeflag == tar.TypeReg:
 		data, err := io.ReadAll(io.LimitReader(content, maxProgram))
@@ -109,20 +106,14 @@ func (b *base) file(name string, h *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// patchVersion returns the third number of the version that an interpreter contains, or -1.
+// patchVersion returns the third number of the version that an interpreter contains, or 0.
 func patchVersion(program []byte, minor int) int {
 	mark := fmt.Appendf(nil, "\x003.%d.", minor)
-	for rest := program; ; {
-		i := bytes.Index(rest, mark)
-		if i < 0 {
-			return -1
-		}
-		rest = rest[i+len(mark):]
-		digits := rest[:min(3, len(rest))]
-		if end := bytes.IndexByte(digits, 0); end > 0 {
-			if n, err := strconv.Atoi(string(digits[:end])); err == nil {
-				return n
-			}
+	for _, rest, ok := bytes.Cut(program, mark); ok; _, rest, ok = bytes.Cut(rest, mark) {
+		digits, _, ended := bytes.Cut(rest[:min(3, len(rest))], []byte{0})
+		if n, err := strconv.Atoi(string(digits)); err == nil && ended {
+			return n
 		}
 	}
+	return 0
 }

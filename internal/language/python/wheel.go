@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
@@ -169,23 +170,16 @@ func (w *wheel) read(name string) (string, error) {
 	if i < 0 {
 		return "", fmt.Errorf("the archive has no file %q", full)
 	}
-	data, err := readEntry(w.files[i], maxMetadata)
+	r, err := w.files[i].Open()
+	var data []byte
+	if err == nil {
+		data, err = fsx.ReadAll(r, maxMetadata)
+		err = errors.Join(err, r.Close())
+	}
 	if err != nil {
 		return "", fmt.Errorf("reading %q: %w", full, err)
 	}
 	return string(data), nil
-}
-
-func readEntry(f *zip.File, limit uint64) (data []byte, err error) {
-	if f.UncompressedSize64 > limit {
-		return nil, fmt.Errorf("it is larger than %d MiB", limit>>20)
-	}
-	r, err := f.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	return io.ReadAll(io.LimitReader(r, int64(limit)))
 }
 
 // filesOf maps the entries of the archive to files of the installation.
@@ -208,7 +202,7 @@ func (w *wheel) install() ([]File, error) {
 			file.Mode = 0o755
 		}
 		if script {
-			if file, err = w.rewrite(f, file); err != nil {
+			if file, err = w.rewrite(file); err != nil {
 				return nil, fmt.Errorf("reading script %q: %w", f.Name, err)
 			}
 		}
@@ -247,21 +241,19 @@ func (w *wheel) place(name string) (at string, script bool, err error) {
 }
 
 // rewrite replaces the first line of a script for Python by a line with the interpreter.
-func (w *wheel) rewrite(f *zip.File, file File) (_ File, err error) {
-	r, err := f.Open()
+func (w *wheel) rewrite(file File) (_ File, err error) {
+	r, err := file.openVerified()
 	if err != nil {
 		return file, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	const mark = "#!python"
-	if head, _ := bufio.NewReaderSize(r, 16).Peek(len(mark)); string(head) != mark {
+	script := bufio.NewReaderSize(r, 16)
+	if head, _ := script.Peek(len(mark)); string(head) != mark {
 		return file, nil
 	}
-	data, err := readEntry(f, maxScript)
+	data, err := fsx.ReadAll(script, maxScript)
 	if err != nil {
-		return file, err
-	}
-	if err := checkDigest(file.Digest, data); err != nil {
 		return file, err
 	}
 	_, rest, _ := bytes.Cut(data, []byte("\n"))

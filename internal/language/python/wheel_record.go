@@ -48,18 +48,6 @@ func newHash(digest string) (hash.Hash, string, error) {
 
 var errDigest = errors.New("the content differs from the digest in RECORD")
 
-func checkDigest(digest string, data []byte) error {
-	h, want, err := newHash(digest)
-	if err != nil {
-		return err
-	}
-	h.Write(data)
-	if base64.RawURLEncoding.EncodeToString(h.Sum(nil)) != want {
-		return errDigest
-	}
-	return nil
-}
-
 func (w *wheel) isRecord(name string) bool {
 	return slices.Contains([]string{w.info + "/RECORD", w.info + "/RECORD.jws", w.info + "/RECORD.p7s"}, name)
 }

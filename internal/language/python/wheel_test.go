@@ -140,6 +140,7 @@ func TestInstallRefuses(t *testing.T) {
 		"Data":         {"data has five folders", with(entry{name: "demo-1.0.data/etc/x"}), "unknown folder of data"},
 		"DataFolder":   {"data needs a path", with(entry{name: "demo-1.0.data/purelib"}), "not a relative path"},
 		"ScriptName":   {"a script stays in its folder", with(entry{name: meta + "entry_points.txt", text: "[console_scripts]\n../x = a:b\n"}), "a name that is not a file name"},
+		"ScriptDigest": {"a script is verified before its first line is replaced", archive(t, append(good, entry{name: "demo-1.0.data/scripts/x", text: "#!python\n"}, entry{name: meta + "RECORD", text: strings.Join([]string{meta + "WHEEL", meta + "METADATA", "demo-1.0.data/scripts/x"}, ",sha256=x,1\n") + ",sha256=x,1\n"})...), "the content differs from the digest"},
 		"ScriptCode":   {"a reference is not code", with(entry{name: meta + "entry_points.txt", text: "[console_scripts]\nx = a:b; import os\n"}), "expected module:function"},
 	}
 	for name, tc := range cases {

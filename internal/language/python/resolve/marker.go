@@ -212,7 +212,7 @@ func (p *markerParser) comparison() (c *condition, err error) {
 	switch {
 	case c.left.variable != "" && c.right.variable != "" || set(c.left):
 		return nil, errors.New("expected the comparison of a variable and a text")
-	case set(c.right) != (c.right.variable != "" && (c.op == "in" || c.op == "not in") && set(c.right)):
+	case set(c.right) && c.op != "in" && c.op != "not in":
 		return nil, fmt.Errorf("expected \"in\" before %s", c.right.variable)
 	case (c.left.variable == "extra" || c.right.variable == "extra") && c.op != "==" && c.op != "!=":
 		return nil, errors.New("expected == or != beside extra")
