@@ -16,6 +16,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 
 	"github.com/xfn-dev/xfn/internal/language/typescript/npm"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // rootScheme is the prefix of imports of packages, in place of the path of a root. In a bundle of
@@ -106,24 +107,17 @@ func runPart(ctx context.Context, o api.BuildOptions, setup func(api.PluginBuild
 
 // onImport calls found with an import and esbuild's result for it. If found returns an empty
 // result, the import has esbuild's result. Each resolution by a plugin reads folders again, so
-// onImport skips imports that found would not change, and resolves every other import once.
+// onImport skips imports that found would not change, and keeps the results of the others.
 func (v *view) onImport(b api.PluginBuild, found func(api.OnResolveArgs, api.ResolveResult) api.OnResolveResult) {
-	var mu sync.Mutex
-	resolved := map[string]api.ResolveResult{}
+	var resolved proc.Memo[string, api.ResolveResult]
 	b.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 		key := v.resolutionKey(a)
 		if key == "" || a.PluginData == v || a.Kind == api.ResolveEntryPoint || a.Namespace == packageSpace {
 			return api.OnResolveResult{}, nil
 		}
-		mu.Lock()
-		r, ok := resolved[key]
-		mu.Unlock()
-		if !ok {
-			r = b.Resolve(a.Path, api.ResolveOptions{Importer: a.Importer, Namespace: a.Namespace, ResolveDir: a.ResolveDir, Kind: a.Kind, With: a.With, PluginData: v})
-			mu.Lock()
-			resolved[key] = r
-			mu.Unlock()
-		}
+		r := resolved.Get(key, func() api.ResolveResult {
+			return b.Resolve(a.Path, api.ResolveOptions{Importer: a.Importer, Namespace: a.Namespace, ResolveDir: a.ResolveDir, Kind: a.Kind, With: a.With, PluginData: v})
+		})
 		return found(a, r), nil
 	})
 }
