@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -77,19 +76,12 @@ func (c *Config) set(key, value string) {
 }
 
 func (c *Config) read(file string, env []string) error {
-	info, err := os.Stat(file)
+	data, err := fsx.ReadFile(file, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fsx.Cause(err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxConfig {
-		return fmt.Errorf("expected a file of at most %d bytes", maxConfig)
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return fsx.Cause(err)
+		return err
 	}
 	for line := range strings.Lines(string(data)) {
 		if key, value, ok := parseLine(line, env); ok {

@@ -24,6 +24,7 @@ func TestRegistry(t *testing.T) {
 		"Project":   {"the project has priority over the user", "registry={url}/p/", "registry={url}/u/", nil, npm.Package{Name: "a"}, "/p/a/-/a-1.0.0.tgz"},
 		"User":      {"the user's file is read", "# registry=x\n; registry=y\n[section]", `registry = "{url}/u"`, nil, npm.Package{Name: "a"}, "/u/a/-/a-1.0.0.tgz"},
 		"Env":       {"the environment has priority over files", "registry={url}/p/", "", []string{"npm_config_registry={url}/e/"}, npm.Package{Name: "a"}, "/e/a/-/a-1.0.0.tgz"},
+		"NoUser":    {"an empty device stands for no file of the user", "", "registry={url}/u/", []string{"npm_config_userconfig=" + os.DevNull, "npm_config_registry={url}/e/"}, npm.Package{Name: "a"}, "/e/a/-/a-1.0.0.tgz"},
 		"UpperCase": {"variables may be in upper case", "", "", []string{"NPM_CONFIG_REGISTRY={url}/e/"}, npm.Package{Name: "a"}, "/e/a/-/a-1.0.0.tgz"},
 		"Scope":     {"a scope can have its own registry", "registry={url}/p/\n@s:registry={url}/s/", "", nil, npm.Package{Name: "@s/a"}, "/s/@s/a/-/a-1.0.0.tgz"},
 		"Variable":  {"variables are replaced", "registry={url}/${FOLDER}/${GONE?}", "", []string{"FOLDER=v"}, npm.Package{Name: "a"}, "/v/a/-/a-1.0.0.tgz"},
