@@ -83,9 +83,6 @@ func ParseLock(data []byte) (*Lock, error) {
 		Version  int               `json:"lockfileVersion"`
 		Packages map[string]*entry `json:"packages"`
 	}
-	if len(data) > MaxLock {
-		return nil, fmt.Errorf("the file is larger than %d MiB", MaxLock>>20)
-	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, explainJSON(data, err)
 	}

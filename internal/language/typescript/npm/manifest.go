@@ -34,9 +34,6 @@ type Manifest struct {
 // ParseManifest parses a package.json.
 func ParseManifest(data []byte) (*Manifest, error) {
 	m := &Manifest{text: string(data)}
-	if len(data) > MaxManifest {
-		return nil, fmt.Errorf("the file is larger than %d MiB", MaxManifest>>20)
-	}
 	if err := json.Unmarshal(data, m); err != nil {
 		return nil, explainJSON(data, err)
 	}
