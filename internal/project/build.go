@@ -99,11 +99,7 @@ func (p *Project) read(ctx context.Context, functions []Function, o Options) (*x
 	for _, f := range files {
 		sources = append(sources, f.Source)
 	}
-	root, err := p.realRoot()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := isInside(root, p.Dir(p.Paths.Examples)); err != nil {
+	if _, err := p.Existing(p.Paths.Examples); err != nil {
 		return nil, err
 	}
 	opts := xpkg.ReadOptions{ExamplesRoot: p.Dir(p.Paths.Examples), ExamplesOptional: true, Lint: o.Lint}

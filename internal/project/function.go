@@ -32,7 +32,6 @@ type builder struct {
 	set     *Set
 }
 
-// platforms returns the platforms to build for.
 func (b *builder) platforms() []v1.Platform {
 	if len(b.Platforms) > 0 {
 		return b.Platforms
@@ -256,11 +255,7 @@ func (p *Project) FunctionDir(f Function) string {
 // or each directory in the directory of functions, in the order of their names. Links
 // are not functions. An error joins all problems.
 func (p *Project) Functions() ([]Function, error) {
-	root, err := p.realRoot()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := isInside(root, p.Dir(p.Paths.Functions)); err != nil {
+	if _, err := p.Existing(p.Paths.Functions); err != nil {
 		return nil, err
 	}
 	all, errs := p.Listed, []error(nil)

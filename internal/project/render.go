@@ -196,7 +196,8 @@ func defines(d manifest.Document, group, kind string) (xr, claim bool) {
 	return o.Spec.Names.Kind == kind, o.Spec.ClaimNames.Kind == kind
 }
 
-// Existing returns the path of a directory of the project, or no path if it does not exist.
+// Existing returns the path of a directory of the project, or no path if it does not exist. A link
+// that leads out of the project is an error.
 func (p *Project) Existing(path string) ([]string, error) {
 	root, err := p.realRoot()
 	if err != nil {

@@ -112,14 +112,11 @@ func Locked(to Target) (map[string]string, error) {
 }
 
 func (t Target) writeLock(packages map[string]string) error {
-	if err := os.MkdirAll(t.Dir, 0o755); err != nil {
-		return fmt.Errorf("creating the directory %q: %w", t.Dir, fsx.Cause(err))
-	}
 	data, err := json.MarshalIndent(lock{packages}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return fsx.WriteFile(filepath.Join(t.Dir, LockFile), 0o600, append(data, '\n'))
+	return fsx.WriteInDir(filepath.Join(t.Dir, LockFile), 0o600, append(data, '\n'))
 }
 
 // Folder returns the folder of a language in t.Dir.
