@@ -56,6 +56,7 @@ func TestCaseErrors(t *testing.T) {
 	cases := map[string]struct{ reason, text, name, want string }{
 		"Scalar":      {"a case must be an object", "- 3", "case 2", "s.yaml:6: expected an object, got a number"},
 		"NameNoText":  {"a name that YAML reads as a boolean is an error", "- {name: y}", "case 2", "s.yaml:6: name: expected text, got a boolean"},
+		"NameNull":    {"a name that YAML reads as null is an error", "- {name: null}", "case 2", "s.yaml:6: name: expected text, got nothing"},
 		"NoName":      {"a case must have a name", "- {skip: x}", "case 2", "s.yaml:6: the case has no name"},
 		"SameName":    {"a name must be unique", "- name: good", "good", `s.yaml:6: the name "good" is already used by the case on line 5`},
 		"Unknown":     {"unknown fields are errors", "- name: a\n  exect: {}\n  timeout: soon", "a", "s.yaml:7: exect: there is no such field: is it expect?\ns.yaml:8: timeout: expected a time such as 30s or 2m"},

@@ -170,14 +170,15 @@ func (s *Suite) rows(i int, raw any, obj map[string]any) []*Case {
 		table, given = s.defaults["each"]
 	}
 	list, isList := table.([]any)
+	_, hasName := obj["name"]
 	switch {
 	case obj == nil:
 		one.err = one.errorAt(nil, fmt.Errorf("expected an object, got %s", manifest.DescribeValue(raw)))
-	case !named && obj["name"] != nil:
+	case !named && hasName:
 		one.err = one.errorAt([]string{"name"}, hint.Wrap(fmt.Errorf("name: expected text, got %s", manifest.DescribeValue(obj["name"])), "put it in quotes"))
 	case name == "":
 		one.err = one.errorAt(nil, errors.New("the case has no name"))
-		if near := hint.Nearest("name", slices.Sorted(maps.Keys(obj))); near != "" && !named {
+		if near := hint.Nearest("name", slices.Sorted(maps.Keys(obj))); near != "" && !hasName {
 			one.err = hint.Wrap(one.errorAt([]string{near}, errors.New("the case has no name")), fmt.Sprintf("write name, not %s", near))
 		}
 	case given && !isList:
