@@ -144,7 +144,7 @@ func (c *LockCmd) collect(ctx context.Context, term *terminal.Terminal, before *
 	if len(files)+len(bases) == 0 {
 		return nil, nil, &terminal.UsageError{Err: hint.Wrap(errors.New("there is nothing to lock"), "name a functions file, a crossplane.yaml or a project file, as in xfn lock functions.yaml")}
 	}
-	sources := lock.Sources{Reader: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, Parse: c.Reference, ImageAnnotation: docker.AnnotationImage}
+	sources := lock.Sources{Reader: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin, Warn: term.WarnOnce()}, Parse: c.Reference, ImageAnnotation: docker.AnnotationImage}
 	others, wants, err := c.project(ctx, term, sources, files)
 	if err != nil {
 		return nil, nil, err

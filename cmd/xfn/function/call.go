@@ -61,7 +61,7 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}
+	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin, Warn: term.WarnOnce()}
 	req, err := proc.Await(ctx, func() (*fnv1.RunFunctionRequest, error) { return readRequest(ctx, reader, c.File) })
 	if err != nil {
 		return err

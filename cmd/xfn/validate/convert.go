@@ -48,7 +48,7 @@ type conversion struct {
 }
 
 func (c *convertFiles) run(ctx context.Context, term *terminal.Terminal, by conversion) error {
-	docs, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.All(ctx, c.InputFile)
+	docs, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin, Warn: term.WarnOnce()}.All(ctx, c.InputFile)
 	if err != nil {
 		return err
 	}
