@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -118,8 +119,11 @@ func (m *moved) path(p string) string {
 	if filepath.IsAbs(p) {
 		return p
 	}
-	rel, err := filepath.Rel(m.to, filepath.Join(m.from, filepath.FromSlash(p)))
-	if err != nil {
+	// Rel has no result for an absolute and a relative path, and for a file below a path such as "..".
+	to, err := filepath.Abs(m.to)
+	at, atErr := filepath.Abs(filepath.Join(m.from, filepath.FromSlash(p)))
+	rel, relErr := filepath.Rel(to, at)
+	if err := cmp.Or(err, atErr, relErr); err != nil {
 		m.err = fmt.Errorf("writing the path %q relative to %q: %w", p, m.to, err)
 	}
 	return filepath.ToSlash(rel)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -231,6 +232,9 @@ func TestSaveFindings(t *testing.T) {
 		t.Fatalf("got %v: %v", got, err)
 	}
 	text := e2e.Must(suite.SaveFindings("saved/found.yaml", "xrd.yaml", got.Findings))(t)
+	elsewhere := e2e.Must(filepath.Abs(filepath.FromSlash("saved/found.yaml")))(t)
+	e2e.Equal(t, "the paths in a file with an absolute path", string(text), string(e2e.Must(suite.SaveFindings(elsewhere, "xrd.yaml", got.Findings))(t)))
+	e2e.Has(t, "the paths in a file above the working directory", string(e2e.Must(suite.SaveFindings("../found.yaml", "xrd.yaml", got.Findings))(t)), "xrd: suite/xrd.yaml")
 	e2e.NoError(t, afero.WriteFile(fsys, "saved/found.yaml", text, 0o644))
 	o := options(fsys)
 	outcomes := runItems(t, planned(t, loaded(t, o, "saved"), suite.Selection{}), o)
