@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -141,12 +140,8 @@ func linesOf(root, file string) ([]string, error) {
 		return nil, fmt.Errorf("reading the image's %s: %w", file, fsx.Cause(err))
 	}
 	defer f.Close()
-	var lines []string
-	scanner := bufio.NewScanner(f)
-	for scanner.Scan() {
-		lines = append(lines, scanner.Text())
-	}
-	return lines, scanner.Err()
+	text, err := fsx.ReadAll(f, maxAccounts)
+	return strings.Split(string(text), "\n"), err
 }
 
 // describe returns a text for users: which restrictions apply to a function in a sandbox.
