@@ -67,8 +67,8 @@ func files(more map[string]string) map[string]string {
 	return all
 }
 
-// lay writes the files of a project, in the order of their names or the reverse. A text that
-// begins with "->" is the target of a link. It returns the path of the project file.
+// lay writes the files of a project with e2e.WriteFile, in the order of their names or the reverse.
+// It returns the path of the project file.
 func lay(t testing.TB, files map[string]string, reverse bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -78,15 +78,8 @@ func lay(t testing.TB, files map[string]string, reverse bool) string {
 	}
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		e2e.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		var err error
-		if target, ok := strings.CutPrefix(files[name], "->"); ok {
-			err = os.Symlink(target, path)
-		} else {
-			err = os.WriteFile(path, []byte(files[name]), 0o644)
-		}
-		e2e.NoError(t, err)
-		if when := time.Unix(int64(len(name))*1000, 0); reverse && !strings.HasPrefix(files[name], "->") {
+		e2e.WriteFile(t, path, files[name])
+		if when := time.Unix(int64(len(name))*1000, 0); reverse && !strings.HasPrefix(files[name], "-> ") {
 			e2e.NoError(t, os.Chtimes(path, when, when))
 		}
 	}
@@ -156,21 +149,21 @@ func TestBuildRefuses(t *testing.T) {
 		files  map[string]string
 		want   []string
 	}{
-		"LinkOut":      {"a file outside of the project is not packed", map[string]string{"apis/x.yaml": "->" + outside}, []string{"apis/x.yaml: the link leads out of the project"}},
-		"LinkLoop":     {"a loop of links has no target", map[string]string{"apis/x.yaml": "->y.yaml", "apis/y.yaml": "->x.yaml"}, []string{"apis/x.yaml: the target of the link cannot be read", "apis/y.yaml"}},
-		"APIsOut":      {"a directory outside of the project is not packed", map[string]string{"apis/definition.yaml": "", "apis/composition.yaml": "", project.File: crossplane + "  paths: {apis: linked}\n", "linked": "->" + filepath.Dir(outside)}, []string{"leads out of the project"}},
-		"ExamplesOut":  {"a linked directory of examples is in the project", map[string]string{"examples": "->" + filepath.Dir(outside)}, []string{`examples": the directory is a link that leads out of the project`}},
-		"FunctionsOut": {"a linked directory of functions is in the project", map[string]string{"functions/compose/a.yaml.gotmpl": "", "functions/compose/b/c.yaml.gotmpl": "", project.File: crossplane + "  paths: {functions: linked}\n", "linked": "->" + filepath.Dir(outside)}, []string{`linked": the directory is a link that leads out of the project`}},
-		"ExampleOut":   {"an example outside of the project is not packed", map[string]string{"examples/x.yaml": "->" + outside}, []string{"examples/x.yaml: the link leads out of the root"}},
+		"LinkOut":      {"a file outside of the project is not packed", map[string]string{"apis/x.yaml": "-> " + outside}, []string{"apis/x.yaml: the link leads out of the project"}},
+		"LinkLoop":     {"a loop of links has no target", map[string]string{"apis/x.yaml": "-> y.yaml", "apis/y.yaml": "-> x.yaml"}, []string{"apis/x.yaml: the target of the link cannot be read", "apis/y.yaml"}},
+		"APIsOut":      {"a directory outside of the project is not packed", map[string]string{"apis/definition.yaml": "", "apis/composition.yaml": "", project.File: crossplane + "  paths: {apis: linked}\n", "linked": "-> " + filepath.Dir(outside)}, []string{"leads out of the project"}},
+		"ExamplesOut":  {"a linked directory of examples is in the project", map[string]string{"examples": "-> " + filepath.Dir(outside)}, []string{`examples": the directory is a link that leads out of the project`}},
+		"FunctionsOut": {"a linked directory of functions is in the project", map[string]string{"functions/compose/a.yaml.gotmpl": "", "functions/compose/b/c.yaml.gotmpl": "", project.File: crossplane + "  paths: {functions: linked}\n", "linked": "-> " + filepath.Dir(outside)}, []string{`linked": the directory is a link that leads out of the project`}},
+		"ExampleOut":   {"an example outside of the project is not packed", map[string]string{"examples/x.yaml": "-> " + outside}, []string{"examples/x.yaml: the link leads out of the root"}},
 		"ReadMe":       {"a file beside templates is named", map[string]string{"functions/compose/README.md": "a\n"}, []string{`building function "compose"`, "README.md is not a template"}},
 		"Language":     {"the files of all languages are named", map[string]string{"functions/other/main.rb": "puts 1\n"}, []string{`building function "other"`, "go.mod", "kcl.mod (kcl)"}},
-		"TemplateLink": {"templates are files", map[string]string{"functions/compose/x.gotmpl": "->a.yaml.gotmpl"}, []string{`building function "compose"`, "x.gotmpl is a link or a special file, expected a template"}},
+		"TemplateLink": {"templates are files", map[string]string{"functions/compose/x.gotmpl": "-> a.yaml.gotmpl"}, []string{`building function "compose"`, "x.gotmpl is a link or a special file, expected a template"}},
 		"Labels":       {"two functions would have one name", map[string]string{"functions/a.b/x.gotmpl": "a\n", "functions/a-b/x.gotmpl": "a\n"}, []string{`the functions "a-b" and "a.b" would both have the name "acme-demoa-b"`}},
 		"Name":         {"the name of a directory is part of a repository", map[string]string{"functions/Com_pose/x.gotmpl": "a\n"}, []string{`the function's name is "Com_pose"`}},
 		"Listed":       {"a listed function has a directory", map[string]string{project.File: crossplane + "  functions: [{source: Directory, directory: {name: other}}]\n"}, []string{`:6: the function "other" has no directory`}},
 		"NoTarball":    {"each architecture has a tarball", map[string]string{project.File: tarball}, []string{`:7: the function has no runtime image for architecture "amd64"`, "images/c-amd64.tar.gz"}},
 		"BadTarball":   {"a tarball is an image", map[string]string{project.File: tarball, "images/c-amd64.tar": "x"}, []string{"c-amd64.tar"}},
-		"TarballOut":   {"a tarball is in the project", map[string]string{project.File: tarball, "images/c-amd64.tar": "->" + outside}, []string{"leads out of the project"}},
+		"TarballOut":   {"a tarball is in the project", map[string]string{project.File: tarball, "images/c-amd64.tar": "-> " + outside}, []string{"leads out of the project"}},
 		"Kinds":        {"a file is packed as a whole", map[string]string{"apis/x.yaml": composition + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"}, []string{"apis/x.yaml:11: kind ConfigMap of v1 cannot be in a package", "apis/x.yaml:3"}},
 		"Syntax":       {"an invalid file is not left out", map[string]string{"apis/x.yaml": "a: [\n"}, []string{"apis/x.yaml"}},
 		"Example":      {"an example must be valid", map[string]string{"examples/x.yaml": "apiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {size: 1}\n"}, []string{"examples/x.yaml:4"}},
@@ -283,8 +276,8 @@ func TestLint(t *testing.T) {
 		"Suite":         {"a test suite is not part of a package", map[string]string{"apis/x.yaml": "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n"}, nil},
 		"Operations":    {"an API in the directory of operations is left out", map[string]string{"operations/x.yaml": xrd}, []string{"left-out operations/x.yaml:1"}},
 		"Replaced":      {"an operation replaces the API of the same path", map[string]string{"operations/definition.yaml": "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: o}\nspec: {mode: Pipeline, pipeline: [{step: a, functionRef: {name: acme-democompose}}]}\n"}, []string{"missing-xrd apis/composition.yaml:5", "replaced apis/definition.yaml: "}},
-		"LinkedFolder":  {"links to directories are not followed", map[string]string{"apis/more": "->../functions"}, []string{"link apis/more: the link leads to a directory"}},
-		"LinkedSource":  {"a link to a directory is not a function", map[string]string{"functions/more": "->compose"}, []string{"link functions/more: the link leads to a directory, which is not a function"}},
+		"LinkedFolder":  {"links to directories are not followed", map[string]string{"apis/more": "-> ../functions"}, []string{"link apis/more: the link leads to a directory"}},
+		"LinkedSource":  {"a link to a directory is not a function", map[string]string{"functions/more": "-> compose"}, []string{"link functions/more: the link leads to a directory, which is not a function"}},
 		"Call":          {"a call of an unknown function has the name that was meant", map[string]string{"apis/composition.yaml": calls("acme-demo-compose")}, []string{`function-ref apis/composition.yaml:9: no dependency or embedded function of the project has the name "acme-demo-compose": is it acme-democompose?`, unused}},
 		"CallOperation": {"operations call functions, too", map[string]string{"operations/x.yaml": "apiVersion: ops.crossplane.io/v1alpha1\nkind: CronOperation\nmetadata: {name: o}\nspec:\n  schedule: '0 3 * * *'\n  operationTemplate:\n    spec: {mode: Pipeline, pipeline: [{step: a, functionRef: {name: other}}]}\n"}, []string{"function-ref operations/x.yaml:7: "}},
 		"Provider":      {"a Provider is not a function", map[string]string{project.File: crossplane + "  dependencies:\n" + dependency("Provider", "x", ""), "apis/composition.yaml": calls("x")}, []string{`function-ref apis/composition.yaml:9: the dependency "registry.example.org/x" is a Provider and not a Function`, unused}},
