@@ -8,14 +8,12 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -24,7 +22,7 @@ import (
 func warningsOf(t *testing.T, files map[string]string, env ...string) []string {
 	t.Helper()
 	pyproject := strings.Replace(manifest, `"grpcio>=1.73.1", "click==8.4.1"`, `"demo"`, 1)
-	dir, wheel, below := source(t, pyproject), map[string]string{}, map[string][]byte{"usr/bin/python3.13": []byte("\x7fELF\x003.13.5\x00")}
+	dir, wheel, below := source(t, pyproject), map[string]string{}, map[string][]byte{}
 	own := map[string]string{"function/__init__.py": ""}
 	for name, text := range files {
 		if in, ok := strings.CutPrefix(name, "wheel/"); ok {
@@ -38,12 +36,7 @@ func warningsOf(t *testing.T, files map[string]string, env ...string) []string {
 	wheels := []wheelFile{newWheel(t, "demo", "1.0", "py3-none-any", wheel)}
 	own["requirements.txt"] = pinned(wheels)
 	e2e.WriteFiles(t, dir, own)
-	var all []mutate.Appendable
-	for _, p := range platforms {
-		l := e2e.Must(remotetest.Layer(below))(t)
-		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{}, l), p, v1.Config{Env: env}))
-	}
-	images := e2e.Must(runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()}))(t)
+	images := imagesOf(t, v1.Config{Env: env}, below)
 	src := language.Source{Dir: dir, Platforms: platforms, Base: images, Artifacts: language.Artifacts{Dir: t.TempDir(), Index: serve(t, false, "", wheels...).URL + "/simple"}}
 	var got []string
 	built := e2e.Must(python.Build(t.Context(), src, runtimeimage.Options{TempDir: t.TempDir(), Progress: func(e progress.Event) {

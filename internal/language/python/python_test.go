@@ -19,7 +19,6 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
@@ -96,18 +95,23 @@ func serve(t testing.TB, html bool, password string, wheels ...wheelFile) *index
 	return i
 }
 
-// base returns images for both platforms, with the files that identify a base image with Python.
+// imagesOf returns images for both platforms, with Python and these files.
+func imagesOf(t testing.TB, config v1.Config, files map[string][]byte) *runtimeimage.Images {
+	t.Helper()
+	files["usr/bin/python3.13"] = []byte("\x7fELF\x003.13.5\x00")
+	l := e2e.Must(remotetest.Layer(files))(t)
+	all := &runtimeimage.Images{}
+	for _, p := range platforms {
+		all.All = append(all.All, remotetest.Configured(t, remotetest.Image(t, v1.Config{}, l), p, config))
+	}
+	return all
+}
+
 func base(t testing.TB) *runtimeimage.Images {
 	t.Helper()
-	var all []mutate.Appendable
-	for _, p := range platforms {
-		l := e2e.Must(remotetest.Layer(map[string][]byte{
-			"usr/bin/python3.13":                       []byte("\x7fELF\x003.13.5\x00"),
-			"usr/lib/" + p.Architecture + "/libc.so.6": []byte("\x00GNU C Library (Debian GLIBC 2.41-12) stable release version 2.41.\n"),
-		}))(t)
-		all = append(all, remotetest.Configured(t, remotetest.Image(t, v1.Config{User: "nonroot"}, l), p, v1.Config{User: "nonroot:nonroot"}))
-	}
-	return e2e.Must(runtimeimage.FromLayout(t.Context(), remotetest.Layout(t, all...), runtimeimage.Options{TempDir: t.TempDir()}))(t)
+	return imagesOf(t, v1.Config{User: "nonroot:nonroot"}, map[string][]byte{
+		"usr/lib/libc.so.6": []byte("\x00GNU C Library (Debian GLIBC 2.41-12) stable release version 2.41.\n"),
+	})
 }
 
 const manifest = `[build-system]

@@ -10,7 +10,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/python"
-	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -23,10 +22,7 @@ func TestUser(t *testing.T) {
 	e2e.WriteFiles(t, dir, map[string]string{"pylock.toml": pylock(idx.URL, wheels)})
 	cache := t.TempDir()
 	for project, want := range map[bool]string{false: "nonroot", true: "nonroot:nonroot"} {
-		images := base(t)
-		for i, img := range images.All {
-			images.All[i] = remotetest.Configured(t, img, *e2e.Must(img.ConfigFile())(t).Platform(), v1.Config{User: "nonroot"})
-		}
+		images := imagesOf(t, v1.Config{User: "nonroot"}, map[string][]byte{})
 		built := e2e.Must(python.Build(t.Context(), language.Source{Dir: dir, Project: project, Platforms: platforms, Base: images, Artifacts: language.Artifacts{Dir: cache}}, runtimeimage.Options{TempDir: t.TempDir()}))(t)
 		config, err := built.Images.All[0].ConfigFile()
 		e2e.NoError(t, errors.Join(err, built.Images.Close()))
