@@ -183,7 +183,7 @@ func (g *golang) goType(s *Schema, name, full string) string {
 			g.inMap++
 			defer func() { g.inMap-- }()
 		}
-		return "[]" + g.goType(s.Items, g.nested(s.Items, name+"Item"), full)
+		return "[]" + g.goType(s.Items, g.nested(s.Items, name+"Item", full), full)
 	case "object":
 		return g.object(s, name, full)
 	}
@@ -198,8 +198,12 @@ func (g *golang) goType(s *Schema, name, full string) string {
 // namesAny reports whether a schema of any value has a type with a name.
 func (g *golang) namesAny(s *Schema) bool { return s.Type == "" && s.Open && g.inMap == 0 }
 
-// nested reserves the name of a type if the schema needs a declaration.
-func (g *golang) nested(s *Schema, name string) string {
+// nested reserves the name of a type if the schema needs a declaration. An enum inside of a map is
+// named by its path.
+func (g *golang) nested(s *Schema, name, full string) string {
+	if g.inMap > 0 && len(s.Enum) > 0 {
+		name = goName(full)
+	}
 	if s.target() != "" || s.Type == "array" || s.values() != nil || (s.Type != "object" && len(s.Enum) == 0 && len(s.alternatives()) == 0 && !g.namesAny(s)) {
 		return name
 	}
@@ -245,7 +249,7 @@ func (g *golang) scalar(s *Schema, name string) string {
 	if s.Type == "integer" && slices.Contains(integerFormats, s.Format) {
 		basic = s.Format
 	}
-	if len(s.Enum) == 0 || s.Type == "boolean" || s.Type == "number" || strings.ContainsAny(basic, ".[") {
+	if len(s.Enum) == 0 || strings.ContainsAny(basic, ".[") {
 		return basic
 	}
 	g.comment(name, s.Description)
@@ -303,7 +307,7 @@ func (g *golang) object(s *Schema, name, full string) string {
 		}
 		g.inMap++
 		defer func() { g.inMap-- }()
-		return "map[string]" + g.goType(more, g.nested(more, value), full)
+		return "map[string]" + g.goType(more, g.nested(more, value, full), full)
 	}
 	if len(s.Properties) == 0 {
 		g.comment(name, s.Description)
@@ -318,7 +322,7 @@ func (g *golang) object(s *Schema, name, full string) string {
 		if g.inMap > 0 && len(p.alternatives()) > 0 {
 			child = full + "_" + field
 		}
-		t := g.goType(p, g.nested(p, child), full+"_"+field)
+		t := g.goType(p, g.nested(p, child, full+"_"+field), full+"_"+field)
 		for _, line := range lines(p.Description) {
 			fmt.Fprintf(&body, "// %s\n", line)
 		}

@@ -129,6 +129,8 @@ spec:
               lists: {type: array, items: {type: array, items: {type: object, properties: {x: {type: integer, format: int32}}}}}
               map: {type: object, additionalProperties: {type: object, properties: {y: {type: string, enum: [p]}}}}
               maps: {type: object, additionalProperties: {type: array, items: {type: string}}}
+              ratio: {type: number, enum: [0.5, -1, 1e21]}
+              always: {type: boolean, enum: [true]}
               any: {x-kubernetes-preserve-unknown-fields: true}
               open: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {z: {type: string}}}
               template: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
