@@ -126,10 +126,13 @@ func root(fsys afero.Fs, dir string) string {
 			}
 		}
 	}
-	if rel, err := filepath.Rel(dir, "."); err == nil {
-		return filepath.ToSlash(rel)
+	abs, err := filepath.Abs(dir)
+	working, workingErr := filepath.Abs(".")
+	rel, relErr := filepath.Rel(abs, working)
+	if cmp.Or(err, workingErr, relErr) != nil {
+		return ""
 	}
-	return ""
+	return filepath.ToSlash(rel)
 }
 
 // fromRoot returns the path of a file in the case for a path from the root of the project. The
