@@ -327,11 +327,15 @@ func (g *golang) object(s *Schema, name, full string) string {
 			fmt.Fprintf(&body, "// %s\n", line)
 		}
 		field = unique(used, field)
-		pointer := "*"
-		if g.inMap > 0 && t == "interface{}" {
+		pointer, tag := "*", key+",omitempty"
+		required := g.inMap > 0 && slices.Contains(s.Required, key)
+		if required || g.inMap > 0 && t == "interface{}" {
 			pointer = ""
 		}
-		fmt.Fprintf(&body, "%s %s%s `json:%q`\n", field, pointer, t, key+",omitempty")
+		if required {
+			tag = key
+		}
+		fmt.Fprintf(&body, "%s %s%s `json:%q`\n", field, pointer, t, tag)
 		if g.accessors && g.inMap == 0 {
 			fmt.Fprintf(&g.methods, accessorMethods, name, field, t)
 		}

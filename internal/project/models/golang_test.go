@@ -49,6 +49,7 @@ func TestGoNames(t *testing.T) {
 		"Any":        {"a value of any type has a name", "f: {x-kubernetes-preserve-unknown-fields: true}, l: {type: array, items: {x-kubernetes-preserve-unknown-fields: true}}", "type ThingSpecF = interface{}; F *ThingSpecF; type ThingSpecLItem = interface{}; L *[]ThingSpecLItem"},
 		"AnyInMap":   {"a value of any type in a map has no name", "f: {type: object, additionalProperties: {x-kubernetes-preserve-unknown-fields: true}}, g: {type: object, additionalProperties: {type: object, properties: {x: {x-kubernetes-preserve-unknown-fields: true}}}}", "F *map[string]interface{}; type ThingSpecGValue = struct { X interface{} `json:"},
 		"Lists":      {"a struct in a list of lists is equal to one without a name", "f: {type: array, items: {type: array, items: {type: object, properties: {x: {type: string}}}}}, g: {type: array, items: {type: array, items: {x-kubernetes-preserve-unknown-fields: true}}}", "type ThingSpecFItemItem = struct { X *string `json:\"x,omitempty\"` }; G *[][]interface{}"},
+		"Required":   {"a required field of a struct in a map is not a pointer", "f: {type: object, additionalProperties: {type: object, required: [x], properties: {x: {type: string}, z: {type: string}}}}", "X string `json:\"x\"`; Z *string `json:\"z,omitempty\"`"},
 		"Map":        {"a struct in a map is equal to one without a name", "f: {type: object, additionalProperties: {type: object, properties: {x: {type: string}}}}", "type ThingSpecFValue = struct { X *string `json:\"x,omitempty\"` }"},
 	} {
 		t.Run(name, func(t *testing.T) {
