@@ -174,7 +174,6 @@ func (c *copying) list(ctx context.Context, subject v1.Hash, wanted []v1.Descrip
 	return c.work.to.PutManifest(ctx, remote.FallbackTag(subject), types.OCIImageIndex, raw)
 }
 
-// referenceTo returns the reference to a tag or digest of repo.
 func referenceTo(repo name.Repository, tagOrDigest string) name.Reference {
 	if strings.Contains(tagOrDigest, ":") {
 		return repo.Digest(tagOrDigest)

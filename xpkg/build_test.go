@@ -24,7 +24,6 @@ import (
 
 var created = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// aPackage returns a package of the given kind with a name.
 func aPackage(kind, name string) *xpkg.Package {
 	return &xpkg.Package{
 		Meta: xpkg.Object{APIVersion: "meta.pkg.crossplane.io/v1", Kind: kind, Name: name},

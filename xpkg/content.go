@@ -295,7 +295,6 @@ var kinds = map[typeMeta]kind{
 	{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"}: of[admissionv1.ValidatingWebhookConfiguration](provider),
 }
 
-// isMeta reports whether o is package metadata.
 func isMeta(o Object) bool { return strings.HasPrefix(o.APIVersion, metaGroup+"/") }
 
 // allowed reports whether a package of kind pkg can contain o.

@@ -11,7 +11,6 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// lines returns a line for each problem.
 func lines(ps xpkg.Problems) []string {
 	all := []string{}
 	for _, p := range ps {

@@ -86,7 +86,6 @@ func lay(t testing.TB, files map[string]string, reverse bool) string {
 	return filepath.Join(dir, project.File)
 }
 
-// bases returns base images for these architectures.
 func bases(t testing.TB, architectures ...string) func(context.Context, string, []v1.Platform) (*runtimeimage.Images, error) {
 	return func(context.Context, string, []v1.Platform) (*runtimeimage.Images, error) {
 		var all []v1.Image

@@ -87,7 +87,6 @@ func (s *Set) Targets(dir string) []xpkg.Target {
 	return all
 }
 
-// functionPackage returns the package of the images of an embedded function.
 func functionPackage(repository string, images []v1.Image) (FunctionPackage, error) {
 	idx, err := indexOf(images)
 	if err != nil {

@@ -107,7 +107,6 @@ func (reg *Registry) checkContent(repository string, d *document) (out []failure
 	return out
 }
 
-// blobSize returns the size of a blob of the repository.
 func (reg *Registry) blobSize(repository string, h v1.Hash) (int64, error) {
 	if !reg.store.holds(repository, h) {
 		return 0, fs.ErrNotExist

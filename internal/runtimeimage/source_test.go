@@ -60,7 +60,6 @@ func assertSentence(t *testing.T, reason string, err error, want, source string)
 	}
 }
 
-// buildGo returns the images of a Go function.
 func buildGo(ctx context.Context, src language.Source, opts runtimeimage.Options) (*runtimeimage.Images, error) {
 	built, err := golang.Build(ctx, src, opts)
 	if err != nil {

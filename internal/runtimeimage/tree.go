@@ -64,7 +64,6 @@ func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 	return t, nil
 }
 
-// openRoot opens the directory of a function.
 func openRoot(dir string) (*os.Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -76,7 +76,6 @@ func (c *compiler) koData(ctx context.Context) (runtimeimage.Layer, error) {
 	return folder.Layer(ctx, c.opts.Progress)
 }
 
-// koEnv returns the variables that ko sets.
 func koEnv(base v1.Image) ([]string, error) {
 	config, err := base.ConfigFile()
 	if err != nil {

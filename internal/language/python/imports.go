@@ -38,7 +38,6 @@ type imported struct {
 	names  []string
 }
 
-// modules returns the modules that a statement with import imports.
 func (s statement) modules() []imported {
 	m := importing().FindStringSubmatch(comments().ReplaceAllString(s.text, " "))
 	if m == nil {

@@ -125,7 +125,6 @@ func (f *function) options(t testing.TB) runtimeimage.Options {
 	}}
 }
 
-// build builds the function.
 func (f *function) build(t testing.TB, src language.Source) (*language.Result, error) {
 	t.Helper()
 	opts := f.options(t)

@@ -95,7 +95,6 @@ func WriteTagged(ctx context.Context, path string, images []Tagged, report progr
 	return explainWrite(path, err)
 }
 
-// taggedFiles returns the files of the archive of images.
 func taggedFiles(images []Tagged) ([]source, error) {
 	images = slices.Clone(images)
 	slices.SortFunc(images, func(a, b Tagged) int { return strings.Compare(a.Tag, b.Tag) })

@@ -241,7 +241,6 @@ func (t *tarball) find(name string) (entry, bool) {
 	return entry{}, false
 }
 
-// section returns the content of a part of a file.
 func section(f io.ReaderAt, offset, size int64) content {
 	return content{size: size, open: func() (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(f, offset, size)), nil

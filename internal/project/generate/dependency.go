@@ -172,7 +172,6 @@ func adviseDependency(d project.Dependency, err error) error {
 	return err
 }
 
-// edited returns the project file with a dependency.
 func edited(ctx context.Context, p *project.Project, d project.Dependency) (*Edit, error) {
 	data, err := manifest.Reader{FS: afero.NewOsFs()}.Bytes(ctx, p.Path)
 	if err != nil {

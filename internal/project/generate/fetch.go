@@ -189,7 +189,6 @@ func (f *Fetcher) packages(ctx context.Context, p *project.Project, root *projec
 	return all, nil
 }
 
-// pkg reads a package, and returns its source and its metadata.
 func (f *Fetcher) pkg(ctx context.Context, p *project.Project, d lock.Dependency) (models.Source, map[string]any, error) {
 	images := f.Images
 	images.Rewrite, images.Pin = p.Rewritten, nil
@@ -244,7 +243,6 @@ func (f *Fetcher) Dependencies(ctx context.Context, ref name.Reference) ([]lock.
 	return dependencies(meta), err
 }
 
-// dependencies returns the dependencies in a package's metadata.
 func dependencies(meta map[string]any) []lock.Dependency {
 	var all []lock.Dependency
 	for _, d := range lock.ReadDependsOn(meta) {
@@ -295,7 +293,6 @@ func (f *Fetcher) image(ctx context.Context, ref name.Reference, images image.Op
 	return img, err
 }
 
-// get returns the content of a URL.
 func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {

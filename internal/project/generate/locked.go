@@ -83,7 +83,6 @@ func (f *Fetcher) kubernetes(ctx context.Context, version string) (texts [][]byt
 	return texts, digestOf(texts...), nil
 }
 
-// kubernetesAPI returns the definitions of a dependency on an API of Kubernetes.
 func (f *Fetcher) kubernetesAPI(ctx context.Context, d project.Dependency) (models.Definitions, error) {
 	texts, digest, err := f.kubernetes(ctx, d.K8s.Version)
 	if err == nil && f.Lock != nil {

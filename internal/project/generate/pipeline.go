@@ -117,7 +117,6 @@ func pipelineOf(obj map[string]any) (string, error) {
 	return "", ErrNoPipeline
 }
 
-// stepsOf returns the steps of a pipeline.
 func stepsOf(obj map[string]any, list string) []map[string]any {
 	all, _, _ := unstructured.NestedSlice(obj, strings.Split(list, ".")...)
 	steps := make([]map[string]any, len(all))

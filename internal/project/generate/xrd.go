@@ -112,7 +112,6 @@ type xrd struct {
 	columns             []any
 }
 
-// xrdOf returns the XRD for an XR.
 func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 	u := unstructured.Unstructured{Object: obj}
 	x = xrd{kind: u.GetKind(), plural: strings.ToLower(o.Plural), scope: "Cluster"}

@@ -200,7 +200,6 @@ func (s *Schema) embed() {
 	}
 }
 
-// list returns the schema of the list of a kind.
 func list(of groupVersionKind, kind, plural string) *Schema {
 	s := &Schema{Type: "object", Description: kind + " is a list of " + of.Kind, Required: []string{"items"}}
 	s.native(of.with(kind))

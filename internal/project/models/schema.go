@@ -98,7 +98,6 @@ func DecodeSchema(from any) (*Schema, error) {
 // refPrefix begins all references of OpenAPI to schemas.
 const refPrefix = "#/components/schemas/"
 
-// reference returns a schema that refers to a definition.
 func reference(name, description string) *Schema {
 	return &Schema{AllOf: []*Schema{{Ref: refPrefix + name}}, Description: description}
 }
@@ -137,7 +136,6 @@ func (s *Schema) values() *Schema {
 	return nil
 }
 
-// names returns the names of the properties in sorted order.
 func (s *Schema) names() []string { return slices.Sorted(maps.Keys(s.Properties)) }
 
 // children returns pointers to all schemas that are directly in s.

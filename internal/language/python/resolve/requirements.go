@@ -210,7 +210,6 @@ func (p *requirementsParser) include(from, name string, constraints bool) error 
 	return p.parse(name, data, p.addLine)
 }
 
-// addConstraint adds a line of a file with constraints.
 func (p *requirementsParser) addConstraint(file, line string) error {
 	if option, isOption := strings.CutPrefix(line, "-"); isOption {
 		name, value := cutOption(option)

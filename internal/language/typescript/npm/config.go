@@ -134,7 +134,6 @@ func (c *Config) registry(name string) string {
 	return publicRegistry
 }
 
-// tarball returns the URL of a package's tarball.
 func (c *Config) tarball(p *Package) (*url.URL, error) {
 	at := p.Resolved
 	if at == "" {

@@ -216,7 +216,6 @@ func (r *resolver) exclude() {
 	}
 }
 
-// label returns the name and version of the package at a location.
 func (l *Lock) label(at string) string { return nameOf(at) + "@" + l.entries[at].Version }
 
 // visit adds the packages that an entry at a location needs, and returns their locations.
@@ -260,7 +259,6 @@ func (r *resolver) add(at string) (err error) {
 	return err
 }
 
-// lacks returns the Lacks of a package.
 func (r *resolver) lacks(from string, e *entry) (missing []string) {
 	others := false
 	for _, n := range r.needs(from, e) {
