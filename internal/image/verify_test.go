@@ -44,9 +44,7 @@ func own(t *testing.T) http.Handler {
 func randomImage(t *testing.T, architecture string) v1.Image {
 	t.Helper()
 	img := mutate.MediaType(e2e.Must(random.Image(3000, 2))(t), types.OCIManifestSchema1)
-	file := e2e.Must(img.ConfigFile())(t).DeepCopy()
-	file.OS, file.Architecture = "linux", architecture
-	return e2e.Must(mutate.ConfigFile(img, file))(t)
+	return remotetest.Configured(t, img, v1.Platform{OS: "linux", Architecture: architecture}, v1.Config{})
 }
 
 func publish(t *testing.T, ref name.Tag, a oci.Artifact, k *signature.PrivateKey) push.Result {
