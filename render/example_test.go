@@ -94,5 +94,5 @@ func ExampleForCrossplane() {
 	// v2 <nil>
 	// classic <nil>
 	// v1.20 <nil>
-	//  Crossplane v1.10 has no functions: expected v1.11 or later
+	//  version v1.10 of Crossplane has no functions: expected v1.11 or later
 }

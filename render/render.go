@@ -55,7 +55,7 @@ func ForCrossplane(version string) (Profile, error) {
 	case major == 1 && minor >= 11:
 		return Alpha, nil
 	default:
-		return "", fmt.Errorf("Crossplane %s has no functions: expected v1.11 or later", version)
+		return "", fmt.Errorf("version %s of Crossplane has no functions: expected v1.11 or later", version)
 	}
 }
 

@@ -107,9 +107,9 @@ func (s Features) In(v CrossplaneVersion) (applied Features, warnings []string, 
 func (f Feature) refuse(v CrossplaneVersion, on bool) error {
 	switch {
 	case v < f.Since && on:
-		return hint.Wrap(fmt.Errorf("Crossplane %s has no feature %s: expected %s or later", v, f.Name, f.Since), "imitate another version of Crossplane")
+		return hint.Wrap(fmt.Errorf("version %s of Crossplane has no feature %s: expected %s or later", v, f.Name, f.Since), "imitate another version of Crossplane")
 	case v > f.Until:
-		return hint.Wrap(fmt.Errorf("Crossplane %s has no switch %s: %s was the last version with it, and %s the last in which it had an effect", v, f.Name, f.Until, f.Last),
+		return hint.Wrap(fmt.Errorf("version %s of Crossplane has no switch %s: %s was the last version with it, and %s the last in which it had an effect", v, f.Name, f.Until, f.Last),
 			"imitate another version of Crossplane")
 	}
 	return nil

@@ -196,7 +196,7 @@ cases:
 `, nil,
 			[]string{
 				"s.yaml/unknown failed", `  5: features: "composition-function" is not a feature of Crossplane | did you mean composition-functions? The features are composition-functions, composition-functions-extra-resources, composition-revisions, composition-webhook-schema-validation, custom-to-managed-resource-conversion, dependency-version-downgrades, dependency-version-upgrades, deployment-runtime-configs, environment-configs, external-secret-stores, function-response-cache, operations, pipeline-inspector, provider-deletion-protection, realtime-compositions, signature-verification, ssa-claims, usages`,
-				"s.yaml/removed failed", "  6: features: Crossplane v2.2 has no switch composition-functions: v1.20 was the last version with it, and v1.16 the last in which it had an effect | imitate another version of Crossplane",
+				"s.yaml/removed failed", "  6: features: version v2.2 of Crossplane has no switch composition-functions: v1.20 was the last version with it, and v1.16 the last in which it had an effect | imitate another version of Crossplane",
 			},
 			nil,
 		},
@@ -212,7 +212,7 @@ cases:
   expect: {error: the feature operations is switched off}
 `,
 			composition.Features{composition.FeatureFunctions: false},
-			[]string{"s.yaml/a passed", "s.yaml/operation failed", "  11: features: Crossplane v2.4 has no switch composition-functions: v1.20 was the last version with it, and v1.16 the last in which it had an effect | imitate another version of Crossplane"},
+			[]string{"s.yaml/a passed", "s.yaml/operation failed", "  11: features: version v2.4 of Crossplane has no switch composition-functions: v1.20 was the last version with it, and v1.16 the last in which it had an effect | imitate another version of Crossplane"},
 			[]string{`composition.yaml:1: Composition "example-render" composes nothing: without the feature composition-functions, Crossplane runs no pipeline`},
 		},
 		"Operations": {

@@ -202,7 +202,7 @@ func TestCases(t *testing.T) {
 				"s.yaml/response failed", "  13: mocks.patch-and-transform: response.meta must be an object, not a list",
 				"s.yaml/both failed", "  14: mocks.patch-and-transform: expected either a response or a recording",
 				"s.yaml/recording failed", "  15: mocks.patch-and-transform: recordings are not supported here",
-				"s.yaml/version failed", `  16: crossplaneVersion: Crossplane v0.9 has no functions: expected v1.11 or later`,
+				"s.yaml/version failed", `  16: crossplaneVersion: version v0.9 of Crossplane has no functions: expected v1.11 or later`,
 				"s.yaml/skip skipped",
 				"s.yaml/severity failed", `  18: mocks.patch-and-transform: response.results[0].severity is "FATAL", expected one of SEVERITY_UNSPECIFIED, SEVERITY_FATAL, SEVERITY_WARNING, SEVERITY_NORMAL, did you mean SEVERITY_FATAL?`,
 				"s.yaml/field failed", "  19: mocks.patch-and-transform: response.results[0].messge does not exist, did you mean message?",
