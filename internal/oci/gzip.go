@@ -50,8 +50,8 @@ func NewCompressor(dst io.Writer) *Compressor {
 func (c *Compressor) Reset(dst io.Writer) {
 	c.plain, c.stored = sha256.New(), counter{dst: dst, sum: sha256.New()}
 	c.zip.Reset(&c.stored)
-	_ = c.zip.SetConcurrency(blockSize, min(maxWorkers, runtime.GOMAXPROCS(0))+1) // SetConcurrency fails only for sizes that are too small.
-	c.zip.ModTime = time.Unix(0, 0)                                               // Unix time 0 is written as "no time", but the zero Time is not.
+	_ = c.zip.SetConcurrency(blockSize, min(maxWorkers, runtime.GOMAXPROCS(0))) // SetConcurrency fails only for sizes that are too small.
+	c.zip.ModTime = time.Unix(0, 0)                                             // Unix time 0 is written as "no time", but the zero Time is not.
 }
 
 // Write compresses p.
