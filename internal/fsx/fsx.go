@@ -62,14 +62,20 @@ func IsAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// IsWithin reports whether path is dir or in it. It follows no links.
-func IsWithin(dir, path string) bool {
+// Relative returns the path from dir to path. Each may be absolute or relative to the working directory.
+// filepath.Rel fails for one of each, and for a path below "..".
+func Relative(dir, path string) (string, error) {
 	absDir, dirErr := filepath.Abs(dir)
 	abs, err := filepath.Abs(path)
-	if errors.Join(dirErr, err) != nil {
-		return false
+	if err := cmp.Or(dirErr, err); err != nil {
+		return "", err
 	}
-	rel, err := filepath.Rel(absDir, abs)
+	return filepath.Rel(absDir, abs)
+}
+
+// IsWithin reports whether path is dir or in it. It follows no links.
+func IsWithin(dir, path string) bool {
+	rel, err := Relative(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 

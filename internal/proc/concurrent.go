@@ -18,9 +18,9 @@ import (
 const ahead = 8
 
 // ForEachOrdered calls work for each item, with at most limit calls at a time. It passes
-// the results to the function each, one at a time, in the order of the items. If each
-// fails or ctx ends, ForEachOrdered starts no more work, cancels and waits for the work
-// in progress, and returns the error of each or the cause of ctx.
+// the results to the function each, one at a time, in the order of the items, from changing
+// goroutines. If each fails or ctx ends, ForEachOrdered starts no more work, cancels and waits
+// for the work in progress, and returns the error of each or the cause of ctx.
 func ForEachOrdered[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, int, T) R, each func(R) error) error {
 	if len(items) == 1 && ctx.Err() == nil { // A goroutine would only be waited for.
 		ctx, cancel := context.WithCancel(ctx)

@@ -2,10 +2,10 @@ package suite
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"path/filepath"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -119,11 +119,8 @@ func (m *moved) path(p string) string {
 	if filepath.IsAbs(p) {
 		return p
 	}
-	// Rel has no result for an absolute and a relative path, and for a file below a path such as "..".
-	to, err := filepath.Abs(m.to)
-	at, atErr := filepath.Abs(filepath.Join(m.from, filepath.FromSlash(p)))
-	rel, relErr := filepath.Rel(to, at)
-	if err := cmp.Or(err, atErr, relErr); err != nil {
+	rel, err := fsx.Relative(m.to, filepath.Join(m.from, filepath.FromSlash(p)))
+	if err != nil {
 		m.err = fmt.Errorf("writing the path %q relative to %q: %w", p, m.to, err)
 	}
 	return filepath.ToSlash(rel)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
@@ -126,12 +127,7 @@ func root(fsys afero.Fs, dir string) string {
 			}
 		}
 	}
-	abs, err := filepath.Abs(dir)
-	working, workingErr := filepath.Abs(".")
-	rel, relErr := filepath.Rel(abs, working)
-	if cmp.Or(err, workingErr, relErr) != nil {
-		return ""
-	}
+	rel, _ := fsx.Relative(dir, ".") // It is "" after an error: on Windows, the working directory may be on another drive.
 	return filepath.ToSlash(rel)
 }
 
