@@ -16,9 +16,10 @@ const maxLinks = 40
 
 // Write calls write with a temporary file in the directory of path. If write returns nil,
 // the file is synced, its mode is set to perm regardless of the umask, and it is renamed to
-// path. If path is a symbolic link, the file is renamed to the target of the link. If write
-// fails, the file is removed. If path is a device or a pipe, or names a file that is open, as
-// /dev/stdout does, write writes to it directly.
+// path. It gets no permission to read or write that an existing file does not have. If path is
+// a symbolic link, the file is renamed to the target of the link. If write fails, the file is
+// removed. If path is a device or a pipe, or names a file that is open, as /dev/stdout does,
+// write writes to it directly.
 //
 // If the process is killed, a file ".xfn-*.tmp" may remain beside path until another
 // process calls Write or Create for the directory. On Windows, Write fails if any process
@@ -38,6 +39,9 @@ func replace(path string, perm fs.FileMode, write func(io.Writer) error, sync bo
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("finding %q: %w", path, Cause(err))
+	}
+	if err == nil {
+		perm &= info.Mode().Perm() | 0o111
 	}
 	path = target(path)
 	dir, _ := filepath.Split(path)

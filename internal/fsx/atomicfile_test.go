@@ -60,14 +60,27 @@ func TestWriteCached(t *testing.T) {
 	}
 }
 
-func TestModeIsThatAskedFor(t *testing.T) {
+func TestMode(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no file modes")
 	}
-	path := filepath.Join(t.TempDir(), "f")
-	e2e.NoError(t, fsx.WriteFile(path, 0o666, []byte("x")))
-	info := e2e.Must(os.Stat(path))(t)
-	e2e.Equal(t, "the mode, whatever the umask", os.FileMode(0o666), info.Mode().Perm())
+	for _, tc := range []struct {
+		reason          string
+		old, perm, want fs.FileMode
+	}{
+		{"a new file has the mode that is asked for, whatever the umask", 0, 0o666, 0o666},
+		{"others cannot read the new content of a file that they could not read", 0o600, 0o666, 0o600},
+		{"a file that others could read can become private", 0o644, 0o600, 0o600},
+		{"a file can become a program", 0o640, 0o755, 0o751},
+	} {
+		path := filepath.Join(t.TempDir(), "f")
+		if tc.old != 0 {
+			put(t, path, "old")
+			e2e.NoError(t, os.Chmod(path, tc.old))
+		}
+		e2e.NoError(t, fsx.WriteFile(path, tc.perm, []byte("x")))
+		e2e.Equal(t, tc.reason, tc.want, e2e.Must(os.Stat(path))(t).Mode().Perm())
+	}
 }
 
 func TestLinkStaysALink(t *testing.T) {
