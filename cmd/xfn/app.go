@@ -150,6 +150,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	if err := checkWords(args); err != nil {
 		return report(term, name, err)
 	}
+	ignoreEmpty(parser.Model)
 	kctx, err := parser.Parse(args)
 	if helped {
 		return docs.Done

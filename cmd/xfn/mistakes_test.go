@@ -323,6 +323,12 @@ func TestVariables(t *testing.T) {
 	} {
 		e2e.Has(t, tc.reason, output(t, strings.Fields("xfn "+tc.args)), tc.want)
 	}
+	for _, name := range []string{"XFN_CACHE_DIR", "XFN_LOCKED", "XFN_REQUIRE_VERIFIED", "XFN_RUNTIME", "XFN_SHARDS", "JOB_COMPLETION_INDEX"} {
+		t.Setenv(name, "")
+	}
+	e2e.Has(t, "a variable of a number or a switch may be empty", output(t, []string{"xfn", "test", "none"}), `error: looking for suites in "none"`)
+	t.Setenv("CROSSPLANE_XPKG_CACHE", "~/y")
+	e2e.Has(t, "an empty variable counts as not set", output(t, []string{"xfn", "cache", "info"}), `CROSSPLANE_XPKG_CACHE is "~/y"`)
 }
 
 const (

@@ -72,6 +72,17 @@ func checkWords(args []string) error {
 	return nil
 }
 
+// ignoreEmpty makes an environment variable with an empty value count as not set: a CI job sets
+// variables to its inputs, which may be empty.
+func ignoreEmpty(model *kong.Application) {
+	_ = kong.Visit(model, func(node kong.Visitable, next kong.Next) error {
+		if f, ok := node.(*kong.Flag); ok {
+			f.Tag.Envs = slices.DeleteFunc(slices.Clone(f.Envs), func(name string) bool { return os.Getenv(name) == "" })
+		}
+		return next(nil)
+	})
+}
+
 // checkVariables returns an error if a flag has the value of an environment variable that begins
 // with the ~ of the home directory, which no shell has replaced.
 func checkVariables(kctx *kong.Context) error {

@@ -95,7 +95,8 @@ func argumentsDiffer(node *kong.Node, path string, inputs []cliInput) error {
 	return errors.Join(all...)
 }
 
-// flagVerdict returns what xfn does for a flag of a command.
+// flagVerdict returns what xfn does for a flag of a command. It returns an error if the flag differs, or
+// does not read the environment variable that it reads in the crossplane CLI.
 func flagVerdict(node *kong.Node, path string, in cliInput) (string, error) {
 	for _, f := range slices.Concat(node.AllFlags(false)...) {
 		if "--"+f.Name != in.name && !slices.Contains(f.Aliases, in.name[2:]) {
@@ -107,6 +108,9 @@ func flagVerdict(node *kong.Node, path string, in cliInput) (string, error) {
 		if f.Hidden {
 			return "without effect", nil
 		}
+		if in.env != "" && !slices.Contains(f.Envs, in.env) {
+			return "", fmt.Errorf("%s %s does not read %s", path, in.name, in.env)
+		}
 		return strings.TrimSuffix(same+". "+otherDefault(path, in), ". "), differs(f.Value, path, in)
 	}
 	return "", fmt.Errorf("%s %s is missing", path, in.name)
@@ -117,8 +121,8 @@ func otherDefault(path string, in cliInput) string {
 	return cmp.Or(otherDefaults[in.name], otherDefaults[path+" "+in.name])
 }
 
-// differs returns an error unless an argument or flag of xfn has the same type, accepted values,
-// default value and environment variable as in the crossplane CLI.
+// differs returns an error unless an argument or flag of xfn has the same type, accepted values and
+// default value as in the crossplane CLI.
 func differs(v *kong.Value, path string, in cliInput) error {
 	name := path + " " + in.name
 	var all []error
@@ -132,9 +136,6 @@ func differs(v *kong.Value, path string, in cliInput) error {
 	}
 	if v.Default != in.value && otherDefault(path, in) == "" {
 		all = append(all, fmt.Errorf("%s has the default %q, want %q", name, v.Default, in.value))
-	}
-	if in.env != "" && !slices.Contains(v.Tag.Envs, in.env) {
-		all = append(all, fmt.Errorf("%s does not read %s", name, in.env))
 	}
 	return errors.Join(all...)
 }

@@ -143,7 +143,7 @@ func page(title, intro string) *strings.Builder {
 }
 
 func environmentPage() string {
-	b := page("Environment variables", "Flags override environment variables.\n\n")
+	b := page("Environment variables", "Flags override environment variables. A variable whose value is empty counts as not set.\n\n")
 	for _, group := range []string{ownVariables, registries, engines, passedVariables} {
 		fmt.Fprintf(b, "## %s\n\n", group)
 		var rows [][]string
