@@ -15,12 +15,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// checkOutputs returns an error if a flag names a file to write that is an input: an argument, or an
-// existing YAML file. Flags of such files have the tag "writes", whose value is an example of a file
+// checkOutputs returns an error if two flags name one file to write, or if the file is an input: an
+// argument, or an existing YAML file. Flags of such files have the tag "writes", whose value is an example of a file
 // name. If the example is a YAML file, the flag may replace a YAML file. The output of a conversion
 // may replace its input. An example that ends in / is a folder. No file is named -, which means
 // standard output for flags with the tag "stdout". xpkg.CheckOutput checks the files of packages.
 func checkOutputs(kctx *kong.Context) error {
+	written := map[string]*kong.Flag{}
 	for _, p := range kctx.Path {
 		if p.Flag == nil || !p.Flag.Tag.Has("writes") {
 			continue
@@ -38,15 +39,26 @@ func checkOutputs(kctx *kong.Context) error {
 				err := fmt.Errorf("--%s names %q, which %s: it would be overwritten", p.Flag.Name, path, what)
 				return hint.Wrap(err, "name another file to write, "+suchAs)
 			}
+			if first := written[filepath.Clean(path)]; first != nil && first != p.Flag && isFile(path, example) {
+				err := fmt.Errorf("--%s and --%s name one file, %q", first.Name, p.Flag.Name, path)
+				return hint.Wrap(err, "name a file for each, "+suchAs)
+			}
+			written[filepath.Clean(path)] = p.Flag
 		}
 	}
 	return nil
 }
 
+// isFile reports whether path is the path of a regular file, or of none yet, and the example is not a
+// folder. Several flags may name one folder, device or pipe.
+func isFile(path, example string) bool {
+	info, err := os.Stat(path)
+	return path != "" && path != manifest.Stdin && !strings.HasSuffix(example, "/") && (err != nil || info.Mode().IsRegular())
+}
+
 // inputAt says why the file at a path is an input, or returns "". example is the value of the tag.
 func inputAt(kctx *kong.Context, path, example string) string {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || strings.HasSuffix(example, "/") {
+	if _, err := os.Stat(path); err != nil || !isFile(path, example) {
 		return ""
 	}
 	target, _ := filepath.EvalSymlinks(path) // The output replaces the target of a link.
