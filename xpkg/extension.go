@@ -116,7 +116,7 @@ func (r *reader) add(tw *tar.Writer, name string, d fs.DirEntry) error {
 		return fmt.Errorf("reading %q: there are more than %d files, or a name longer than %d bytes", r.path(name), maxEntries, maxExtensionName)
 	}
 	switch base := path.Base(name); {
-	case strings.HasPrefix(base, ".wh."):
+	case strings.HasPrefix(base, oci.Whiteout):
 		return fmt.Errorf("%q would delete a file of the image: in a layer, a name that begins with \".wh.\" deletes a file", r.path(name))
 	case d.IsDir():
 		return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})

@@ -119,7 +119,7 @@ func (s *search) match(h *tar.Header) (found bool, err error) {
 		return found, nil
 	}
 	name := path.Clean(h.Name)
-	base, deleted := strings.CutPrefix(path.Base(name), ".wh.")
+	base, deleted := strings.CutPrefix(path.Base(name), oci.Whiteout)
 	name = path.Join(path.Dir(name), base)
 	if _, again := s.seen[name]; again || found && s.hidden(name) {
 		return false, nil

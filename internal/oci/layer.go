@@ -16,6 +16,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
+// Whiteout is the prefix of a name in a layer that removes a file: the entry ".wh.NAME" removes NAME of
+// the layers below (OCI image spec, "Whiteouts"). The entry Opaque removes all files of the layers below
+// from its directory. Other names that begin with ".wh..wh." are internal to AUFS.
+const (
+	Whiteout = ".wh."
+	Opaque   = Whiteout + Whiteout + ".opq"
+)
+
 // A Blob describes the bytes of a layer.
 type Blob struct {
 	// Digest and Size are the digest and size of the layer as it is stored, usually

@@ -82,10 +82,10 @@ func (s *scan) add(h *tar.Header, _ io.Reader) error {
 	name := cleanName(h.Name)
 	dir, base := path.Split(name)
 	switch {
-	case base == deleted+deleted+".opq":
+	case base == oci.Opaque:
 		s.forget(dir)
-	case strings.HasPrefix(base, deleted):
-		gone := dir + strings.TrimPrefix(base, deleted)
+	case strings.HasPrefix(base, oci.Whiteout):
+		gone := dir + strings.TrimPrefix(base, oci.Whiteout)
 		delete(s.theirs, gone)
 		s.forget(gone + "/")
 	default:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // A lister lists the files that become a layer.
@@ -136,7 +137,7 @@ func (l *lister) add(ctx context.Context, s step, n node, stat func() (fs.FileIn
 // a regular file, and completes n.
 func (l *lister) check(n *node, stat func() (fs.FileInfo, error)) (fs.FileInfo, error) {
 	switch {
-	case strings.HasPrefix(path.Base(n.name), deleted):
+	case strings.HasPrefix(path.Base(n.name), oci.Whiteout):
 		return nil, fmt.Errorf("the name of file %q would mark another file as deleted in an image", n.name)
 	case path.Ext(n.name) == ".xpkg" && n.kind == 0:
 		return nil, hint.Wrap(fmt.Errorf("file %q is a package, which each new package would contain", n.name), "write packages to another directory, by -o")

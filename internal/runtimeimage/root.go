@@ -224,7 +224,7 @@ func (r *rootWriter) add(h *tar.Header, content io.Reader) error {
 		return context.Cause(r.ctx)
 	case r.files > MaxFiles || r.size > MaxBytes:
 		return fmt.Errorf("it has more than %d files or %d GiB", MaxFiles, MaxBytes>>30)
-	case strings.HasPrefix(path.Base(h.Name), deleted):
+	case strings.HasPrefix(path.Base(h.Name), oci.Whiteout):
 		return fmt.Errorf("the name of file %q would mark another file as deleted in an image", h.Name)
 	}
 	out := &tar.Header{Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid}

@@ -26,10 +26,6 @@ const (
 	MaxBytes = 8 << 30
 )
 
-// deleted is a prefix of file names. A file with this prefix in a layer marks another
-// file as deleted (OCI image spec, "Whiteouts").
-const deleted = ".wh."
-
 // A tree is the content of a directory that becomes a layer of an image.
 type tree struct {
 	root  *os.Root

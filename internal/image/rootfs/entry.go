@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 func (t *tree) apply(h *tar.Header, content io.Reader) error {
@@ -52,7 +53,7 @@ func (t *tree) put(name string, h *tar.Header, content io.Reader) error {
 		return t.describeRoot(describe(h))
 	}
 	dir, base := path.Split(name)
-	if strings.HasPrefix(base, hide) {
+	if strings.HasPrefix(base, oci.Whiteout) {
 		return t.whiteout(dir, base)
 	}
 	if h.Typeflag == tar.TypeLink {
@@ -231,20 +232,11 @@ func (t *tree) fill(f *os.File, size int64, content io.Reader) error {
 	return nil
 }
 
-// hide is the prefix of a whiteout: the entry ".wh.NAME" removes NAME of the layers below
-// (OCI image spec, "Whiteouts"). The entry opaque removes all files of the layers below
-// from its directory. Other names that begin with ".wh..wh." are internal to AUFS, and are
-// ignored.
-const (
-	hide   = ".wh."
-	opaque = hide + hide + ".opq"
-)
-
 // whiteout applies the whiteout entry name in dir. It removes files of the layers below, but
-// not files that the same layer has created.
+// not files that the same layer has created. It ignores names that are internal to AUFS.
 func (t *tree) whiteout(dir, name string) error {
-	hidden := strings.TrimPrefix(name, hide)
-	if name != opaque && strings.HasPrefix(hidden, hide) {
+	hidden := strings.TrimPrefix(name, oci.Whiteout)
+	if name != oci.Opaque && strings.HasPrefix(hidden, oci.Whiteout) {
 		return nil
 	}
 	if hidden == "" || hidden == "." || hidden == ".." {
@@ -263,7 +255,7 @@ func (t *tree) whiteout(dir, name string) error {
 		return nil
 	}
 	t.made.add(at)
-	if name == opaque {
+	if name == oci.Opaque {
 		return t.clear(keep)
 	}
 	return t.remove(hidden, keep)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -130,7 +131,7 @@ func CheckPath(name string) error {
 		return errors.New("the path of an entry has more than 1024 bytes")
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(part, ".wh.") {
+		if strings.HasPrefix(part, oci.Whiteout) {
 			return fmt.Errorf("entry %q would mark another file as deleted in an image", name)
 		}
 	}

@@ -58,14 +58,6 @@ func isStatus(name string) bool {
 
 func isRelease(name string) bool { return name == "etc/os-release" || name == "usr/lib/os-release" }
 
-// hide is the prefix of a whiteout: the entry ".wh.NAME" removes NAME of the layers below
-// (OCI image spec, "Whiteouts"). The entry opaque removes all files of the layers below from
-// its directory. Other names that begin with ".wh..wh." are internal to AUFS.
-const (
-	hide   = ".wh."
-	opaque = hide + hide + ".opq"
-)
-
 // changes are what a layer changes in the files that Debian needs.
 type changes struct {
 	files map[string]string
@@ -85,7 +77,7 @@ func readChanges(ctx context.Context, l v1.Layer, left, memory *int64) (c change
 	return c, oci.ReadTar(in, func(h *tar.Header, content io.Reader) error {
 		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
 		dir, base := path.Split(name)
-		hidden, whiteout := strings.CutPrefix(base, hide)
+		hidden, whiteout := strings.CutPrefix(base, oci.Whiteout)
 		needed := h.Typeflag == tar.TypeReg && (isStatus(name) || isRelease(name))
 		if !whiteout && !needed {
 			return nil
@@ -94,9 +86,9 @@ func readChanges(ctx context.Context, l v1.Layer, left, memory *int64) (c change
 			return fmt.Errorf("the files of packages, such as %q, are larger than the limit of %d MiB", name, maxFiles>>20)
 		}
 		switch {
-		case base == opaque:
+		case base == oci.Opaque:
 			c.hidden[dir] = true
-		case whiteout && (hidden == "" || strings.HasPrefix(hidden, hide)):
+		case whiteout && (hidden == "" || strings.HasPrefix(hidden, oci.Whiteout)):
 		case whiteout:
 			c.hidden[dir+hidden] = true
 		default:

@@ -99,7 +99,7 @@ func cleaned(name string) (string, error) {
 	if inside != "" && !filepath.IsLocal(filepath.FromSlash(inside)) {
 		return "", errors.New("the path is not allowed as the name of a file")
 	}
-	if strings.HasPrefix(path.Base(inside), ".wh.") {
+	if strings.HasPrefix(path.Base(inside), oci.Whiteout) {
 		return "", errors.New("the name would mark another file as deleted in an image")
 	}
 	return inside, nil
