@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -74,7 +73,7 @@ func TestKilledWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.xpkg")
 	old := []byte("the old file")
 	e2e.NoError(t, os.WriteFile(path, old, 0o644))
-	child, line := functiontest.Start(t, childEnv+"="+path)
+	child, line := e2e.Start(t, childEnv+"="+path)
 	e2e.Equal(t, "the child stops in the middle of the write", "writing", line)
 	child.Kill(t)
 	e2e.Equal(t, "a killed write keeps the old file", old, []byte(e2e.ReadFile(t, path)))

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -105,7 +104,7 @@ func TestNoDirectory(t *testing.T) {
 func TestKilledWhileWriting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	put(t, path, "old")
-	child, line := functiontest.Start(t, childEnv+"="+path)
+	child, line := e2e.Start(t, childEnv+"="+path)
 	e2e.Equal(t, "the child stops in the middle of the write", "half", line)
 	child.Kill(t)
 	e2e.Equal(t, "the file has the old content after a kill", "old", get(t, path))

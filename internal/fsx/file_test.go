@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -85,7 +84,7 @@ func TestCreateAfterKill(t *testing.T) {
 	}
 	link := ".xfn-" + strings.Repeat("b", 26) + ".tmp"
 	e2e.NoError(t, os.Symlink(others[0], filepath.Join(dir, link)))
-	child, line := functiontest.Start(t, childEnv+"="+filepath.Join(dir, "f"))
+	child, line := e2e.Start(t, childEnv+"="+filepath.Join(dir, "f"))
 	e2e.Equal(t, "the child stops in the middle of the write", "half", line)
 	const kept = 3
 	e2e.NoError(t, create(t, dir).Close())
@@ -103,7 +102,7 @@ func TestWriteAfterKill(t *testing.T) {
 	}
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
-	child, _ := functiontest.Start(t, childEnv+"="+path)
+	child, _ := e2e.Start(t, childEnv+"="+path)
 	child.Kill(t)
 	e2e.Equal(t, "the files that a killed process leaves", 1, entries(t, filepath.Dir(path)))
 	e2e.NoError(t, fsx.WriteFile(path, 0o644, nil))

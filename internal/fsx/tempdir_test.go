@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -73,7 +72,7 @@ func TestInAfterKill(t *testing.T) {
 	const notOurs = "xfn-project"
 	link := "xfn-" + strings.Repeat("a", 26)
 	e2e.NoError(t, errors.Join(os.Mkdir(filepath.Join(parent, notOurs), 0o755), os.Symlink(notOurs, filepath.Join(parent, link))))
-	holder, theirs := functiontest.Start(t, tempDirVar+"="+parent)
+	holder, theirs := e2e.Start(t, tempDirVar+"="+parent)
 	e2e.NoError(t, in(t, parent).Close())
 	if _, err := os.Stat(filepath.Join(parent, theirs, "file")); err != nil {
 		t.Fatalf("a directory of a running process was removed: %v", err)

@@ -14,7 +14,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/image"
 )
 
@@ -60,7 +59,7 @@ func (stall) Read([]byte) (int, error) {
 // that kills it.
 func half(t *testing.T, dir string) (kill func()) {
 	t.Helper()
-	c, _ := functiontest.Start(t, childEnv+"=blob "+dir)
+	c, _ := e2e.Start(t, childEnv+"=blob "+dir)
 	return func() { c.Kill(t) }
 }
 

@@ -12,7 +12,6 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -47,7 +46,7 @@ func TestKilled(t *testing.T) {
 	stalling := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 99, last, stall)))
 	path := filepath.Join(t.TempDir(), "p.xpkg")
 	e2e.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-	c, line := functiontest.Start(t, childEnv+"=file "+path+" "+stalling.Name())
+	c, line := e2e.Start(t, childEnv+"=file "+path+" "+stalling.Name())
 	if line != "moved" {
 		t.Fatalf("the child printed %q", line)
 	}

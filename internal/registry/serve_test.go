@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -130,7 +129,7 @@ func TestKilled(t *testing.T) {
 // child serves dir in another process.
 func child(t *testing.T, dir string) (host string, kill func()) {
 	t.Helper()
-	c, line := functiontest.Start(t, "XFN_TEST_REGISTRY_DIR="+dir)
+	c, line := e2e.Start(t, "XFN_TEST_REGISTRY_DIR="+dir)
 	return line, sync.OnceFunc(func() { c.Kill(t) })
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -131,7 +130,7 @@ func TestKilledBuild(t *testing.T) {
 // with the number at.
 func killAt(t *testing.T, dir string, at int64) {
 	t.Helper()
-	child, line := functiontest.Start(t, buildVar+"="+dir, fmt.Sprint(stopVar, "=", at))
+	child, line := e2e.Start(t, buildVar+"="+dir, fmt.Sprint(stopVar, "=", at))
 	e2e.Equal(t, "the child stops at the event", "stopped", line)
 	child.Kill(t)
 }

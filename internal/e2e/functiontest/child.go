@@ -1,7 +1,6 @@
 package functiontest
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -13,16 +12,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
-	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
-	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A Behavior is the behavior of a child process.
@@ -175,43 +171,6 @@ func (c *child) answer(ctx context.Context, name string, req *fnv1.RunFunctionRe
 		return nil, self.Kill()
 	default:
 		return literal(ctx, name, req)
-	}
-}
-
-// A Child is this test binary in another process.
-type Child struct {
-	cmd *exec.Cmd
-	in  io.Closer
-}
-
-// Start runs this test binary with additional environment variables, which tell its
-// TestMain what to do, and returns the first line of its output. Its standard input
-// stays open until Kill. The process is killed at the end of the test.
-func Start(t testing.TB, env ...string) (c *Child, line string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), env...)
-	in := e2e.Must(cmd.StdinPipe())(t)
-	out, err := cmd.StdoutPipe()
-	e2e.NoError(t, err)
-	e2e.NoError(t, cmd.Start())
-	line, err = bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Errorf("the child printed %q: %v", line, err)
-	}
-	return &Child{cmd, in}, strings.TrimSuffix(line, "\n")
-}
-
-// Kill kills the process and waits for it. It fails the test if the process has already
-// exited.
-func (c *Child) Kill(t testing.TB) {
-	t.Helper()
-	if err := c.cmd.Process.Kill(); err != nil {
-		t.Error(err)
-	}
-	_ = c.in.Close()
-	if err := c.cmd.Wait(); !errors.As(err, new(*exec.ExitError)) {
-		t.Errorf("the child was not killed: %v", err)
 	}
 }
 
