@@ -303,6 +303,7 @@ func TestEmptyValues(t *testing.T) {
 			`loading the composite resource: reading "none": no such file`,
 		},
 		{"flags of the crossplane CLI for a push may be empty", []string{"xpkg", "push", "-f", "", "-a", "", "registry.example.org/a/b:v1"}, "the current directory has no .xpkg file"},
+		{"a path with a space is quoted in the command of a hint", []string{"xpkg", "push", "a b.xpkg"}, "missing the reference to push the file \"a b.xpkg\" to\nhint: as in xfn xpkg push 'a b.xpkg' registry.example.org/"},
 		{"flags of the crossplane CLI for an XRD may be empty", []string{"xrd", "generate", "none", "--plural=", "--path="}, "finding the project file: "},
 		{"the root of a package may be empty, as in the crossplane CLI", []string{"xpkg", "build", "-f", ""}, `package root "." contains no package metadata`},
 	} {

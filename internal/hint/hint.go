@@ -147,6 +147,16 @@ func MeantOf(wrong string, values []string) string {
 	return cmp.Or(string(Meant("", near)), "write one of "+strings.Join(values, ", "))
 }
 
+// Word returns an argument as a word of a shell's command line, in quotes if it needs them.
+func Word(argument string) string {
+	if plainWord().MatchString(argument) {
+		return argument
+	}
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+}
+
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\d_@%+=:,./\\-]+$`) })
+
 // An returns a noun, such as a kind, after its indefinite article.
 func An(noun string) string {
 	if noun == "" || !strings.Contains("AEIOUaeiou", noun[:1]) || youLike().MatchString(noun) {

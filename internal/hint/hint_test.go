@@ -35,6 +35,18 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestWord(t *testing.T) {
+	for _, tc := range []struct{ reason, argument, want string }{
+		{"a word of letters, digits and punctuation needs no quotes", "../Größe/a_b-c.xpkg,d=1:2@3%4+5", "../Größe/a_b-c.xpkg,d=1:2@3%4+5"},
+		{"a space is quoted", "a b", "'a b'"},
+		{"a quote is quoted", "a'b", `'a'\''b'`},
+		{"a variable is quoted", "$HOME", "'$HOME'"},
+		{"an empty word is quoted", "", "''"},
+	} {
+		e2e.Equal(t, tc.reason, tc.want, hint.Word(tc.argument))
+	}
+}
+
 func TestWrapKeepsTextAndChain(t *testing.T) {
 	cause := errors.New("no such file")
 	err := hint.Wrap(cause, "try x")

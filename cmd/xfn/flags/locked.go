@@ -41,7 +41,7 @@ func (u *Lock) Load() (err error) {
 	}
 	u.lock, err = dependency.Read(cmp.Or(u.LockFile, dependency.FileName))
 	if file, _, none := project.Find(""); none == nil && errors.Is(err, fs.ErrNotExist) {
-		return hint.Wrap(err, "write the lock file with xfn lock, as in xfn lock "+file)
+		return hint.Wrap(err, "write the lock file with xfn lock, as in xfn lock "+hint.Word(file))
 	}
 	return hint.Wrap(err, cmp.Or(hint.Of(err), "write the lock file with xfn lock, as in xfn lock functions.yaml"))
 }

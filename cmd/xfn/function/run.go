@@ -109,7 +109,7 @@ func checkPackage(path string) error {
 		return nil
 	}
 	err = fmt.Errorf("expected a package or an image, got the directory %q", path)
-	return hint.Wrap(err, fmt.Sprintf("build a package of the source first, as in xfn xpkg build -f %s --embed-runtime-source %s -o hello.xpkg; or render with the source: xfn render xr.yaml composition.yaml --package NAME=%[2]s", filepath.Join(path, "package"), path))
+	return hint.Wrap(err, fmt.Sprintf("build a package of the source first, as in xfn xpkg build -f %s --embed-runtime-source %s -o hello.xpkg; or render with the source: xfn render xr.yaml composition.yaml --package NAME=%[2]s", hint.Word(filepath.Join(path, "package")), hint.Word(path)))
 }
 
 func (c *RunCmd) check() error {

@@ -207,7 +207,7 @@ func (BuildCmd) InsteadOf(word string) string {
 	if filepath.Ext(word) != ".xpkg" {
 		return ""
 	}
-	return "the project is built already: push it, as in xfn project push --package-file " + word
+	return "the project is built already: push it, as in xfn project push --package-file " + hint.Word(word)
 }
 
 // write writes the packages and prints the files.

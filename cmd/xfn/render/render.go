@@ -237,7 +237,7 @@ func explainOrder(ctx context.Context, in session.Inputs, err error) error {
 		operation = in.Composition
 	}
 	if operation != "" {
-		return hint.Wrap(err, "to render an Operation, run xfn operation render "+operation)
+		return hint.Wrap(err, "to render an Operation, run xfn operation render "+hint.Word(operation))
 	}
 	misplaced := slices.Contains([]string{"Composition", "CompositeResourceDefinition", "Function"}, xr)
 	if misplaced || comp != "" && comp != "Composition" && hint.Of(err) == "" {

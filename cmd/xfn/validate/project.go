@@ -25,13 +25,13 @@ const usage = "the usage is xfn validate [<schemas> [<resources>]] [flags]; sepa
 func missing(ctx context.Context, files manifest.Reader, given string) string {
 	// An error is reported when the paths are validated.
 	found, _ := inspect.CollectCRDs(ctx, withoutStreams(split(given)), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
-	next := fmt.Sprintf("name the schemas before the resources, as in xfn validate definition.yaml %s; ", given)
+	next := fmt.Sprintf("name the schemas before the resources, as in xfn validate definition.yaml %s; ", hint.Word(given))
 	if len(found) > 0 {
 		resources := "xr.yaml"
 		if definesOne(found, kindsIn(ctx, files, split(given))) {
 			resources = given // It has resources, too.
 		}
-		next = fmt.Sprintf("%s has schemas; name the resources after it, as in xfn validate %s %s; ", given, given, resources)
+		next = fmt.Sprintf("%s has schemas; name the resources after it, as in xfn validate %s %s; ", given, hint.Word(given), hint.Word(resources))
 	}
 	return next + usage
 }

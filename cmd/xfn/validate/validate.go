@@ -162,7 +162,7 @@ func (c *Cmd) undefined(schemas []string) string {
 func swapped(schemas, resources []string) error {
 	given, others := strings.Join(schemas, ","), strings.Join(resources, ",")
 	err := fmt.Errorf("%s has no CRD and no XRD, but %s has: the resources would not be validated against it", given, others)
-	return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("the order is schemas, resources: xfn validate %s %s", others, given))}
+	return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("the order is schemas, resources: xfn validate %s %s", hint.Word(others), hint.Word(given)))}
 }
 
 type output struct {

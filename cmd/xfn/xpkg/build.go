@@ -65,7 +65,7 @@ func (BuildCmd) InsteadOf(word string) string {
 	if filepath.Ext(word) != ".xpkg" {
 		return ""
 	}
-	return "the package is built already: push it, as in xfn xpkg push -f " + word + " registry.example.org/acme/hello:v0.1.0; or name the file to write with -o"
+	return "the package is built already: push it, as in xfn xpkg push -f " + hint.Word(word) + " registry.example.org/acme/hello:v0.1.0; or name the file to write with -o"
 }
 
 // Run builds the package, and prints the files.

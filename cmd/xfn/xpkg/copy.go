@@ -42,7 +42,7 @@ Examples:
 func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	if isFile(c.Source) {
 		return hint.Wrap(fmt.Errorf("parsing reference %q: expected a reference, got a file", c.Source),
-			fmt.Sprintf("push a file: xfn xpkg push -f %s %s", c.Source, c.Destination))
+			fmt.Sprintf("push a file: xfn xpkg push -f %s %s", hint.Word(c.Source), c.Destination))
 	}
 	from, err := c.Reference(c.Source)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *CopyCmd) destination() (name.Tag, error) {
 	to := c.Destination
 	if remote.IsPath(to) {
 		return name.Tag{}, hint.Wrap(fmt.Errorf("parsing reference %q: it is the path of a file, and not a reference", to),
-			fmt.Sprintf("pull to a file: xfn xpkg pull %s -o %s", c.Source, to))
+			fmt.Sprintf("pull to a file: xfn xpkg pull %s -o %s", c.Source, hint.Word(to)))
 	}
 	if tag := tagOf(c.Source); tag != "" && tagOf(to) == "" && !strings.Contains(to, "@") {
 		to += ":" + tag

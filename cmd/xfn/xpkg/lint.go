@@ -103,7 +103,7 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 	s, err := c.open(ctx, p, c.Package)
 	if err != nil && isFile(c.Package) && manifest.IsYAML(c.Package) {
 		err = fmt.Errorf("linting %q: expected a package root, a package file or a reference", c.Package)
-		return report, hint.Wrap(err, fmt.Sprintf("lint the directory of a %s, as in xfn xpkg lint %s; validate single objects with xfn validate", metaFile, rootNear(c.Package)))
+		return report, hint.Wrap(err, fmt.Sprintf("lint the directory of a %s, as in xfn xpkg lint %s; validate single objects with xfn validate", metaFile, hint.Word(rootNear(c.Package))))
 	}
 	if err != nil {
 		return report, err

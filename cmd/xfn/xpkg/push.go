@@ -68,7 +68,7 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 			}
 		}
 		err := fmt.Errorf("missing the reference to push the file %q to", c.Package)
-		return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("as in xfn xpkg push %s registry.example.org/acme/hello:v0.1.0", c.Package))}
+		return &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("as in xfn xpkg push %s registry.example.org/acme/hello:v0.1.0", hint.Word(c.Package)))}
 	}
 	ref, err := c.Target(c.Package)
 	if err != nil {

@@ -33,7 +33,7 @@ const embedFlags = "--embed-runtime-source, --embed-runtime-dir, --embed-runtime
 // the function's source, and otherwise embedFlags.
 func withRuntime(name, dir string) string {
 	if _, source, err := languages.Find(dir); err == nil && runtimes.SourceMetadata(dir).Name == name {
-		return fmt.Sprintf("xfn xpkg build -f %s --embed-runtime-source %s", rootOf(dir), source)
+		return fmt.Sprintf("xfn xpkg build -f %s --embed-runtime-source %s", hint.Word(rootOf(dir)), hint.Word(source))
 	}
 	return embedFlags
 }

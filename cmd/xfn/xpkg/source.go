@@ -92,13 +92,13 @@ func checkFile(path string) error {
 		return nil
 	}
 	return hint.Wrap(fmt.Errorf("opening package %q: expected a file, got a directory", path),
-		fmt.Sprintf("check a package root with xfn xpkg lint %s, or build it with xfn xpkg build -f %[1]s", path))
+		fmt.Sprintf("check a package root with xfn xpkg lint %s, or build it with xfn xpkg build -f %[1]s", hint.Word(path)))
 }
 
 // missingFile returns the hint for a path of a package that does not exist.
 func missingFile(path string) hint.Hint {
 	near := manifest.Similar(afero.NewOsFs(), path)
-	switch build := hint.Hint("build the package first, as in xfn xpkg build -o " + path); {
+	switch build := hint.Hint("build the package first, as in xfn xpkg build -o " + hint.Word(path)); {
 	case filepath.Ext(path) != ".xpkg":
 		return cmp.Or(near, useExisting)
 	case near != "":
@@ -113,12 +113,12 @@ const useExisting hint.Hint = "use an existing file, or REGISTRY/REPOSITORY:TAG"
 // explainYAML adds a hint to err if path is the file of objects or of a project, and not of a package.
 func explainYAML(path string, err error) error {
 	if errors.Is(err, archive.ErrSeveral) {
-		return hint.Wrap(err, fmt.Sprintf("name the file of one package; the file of a project is pushed with xfn project push --package-file %s", path))
+		return hint.Wrap(err, fmt.Sprintf("name the file of one package; the file of a project is pushed with xfn project push --package-file %s", hint.Word(path)))
 	}
 	if !manifest.IsYAML(path) {
 		return err
 	}
-	return hint.Wrap(err, fmt.Sprintf("build the package of this file first, with xfn xpkg build -f %s", filepath.Dir(path)))
+	return hint.Wrap(err, fmt.Sprintf("build the package of this file first, with xfn xpkg build -f %s", hint.Word(filepath.Dir(path))))
 }
 
 // isFile reports whether from is an existing file, or cannot be a reference.

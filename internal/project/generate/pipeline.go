@@ -72,7 +72,7 @@ func AddStep(ctx context.Context, path, step, function string) (*Edit, error) {
 			return &manifest.Error{Path: path, Line: doc.Lines().Of(field), Err: err}
 		}
 		if err != nil {
-			return nil, hint.Wrap(at("spec.mode", err), "convert it first, with xfn convert pipeline-composition "+path)
+			return nil, hint.Wrap(at("spec.mode", err), "convert it first, with xfn convert pipeline-composition "+hint.Word(path))
 		}
 		for i, s := range stepsOf(obj, list) {
 			name, _, _ := unstructured.NestedString(s, "step")
