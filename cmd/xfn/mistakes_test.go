@@ -98,7 +98,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the registry of a new project is named once", "project init shop -r r.example/acme --repository r.example/acme/shop", "begins with a registry, which --registry names", "write --registry r.example/acme --repository shop"},
 		{"the registry of a new project has a flag", "project init shop --repository r.example/acme/shop", "begins with a registry, which --registry names", "write --registry r.example/acme --repository shop"},
 		{"a package is not a project file", "project push -f plain.xpkg", `expected a project file, got the package "plain.xpkg"`, "--package-file"},
-		{"a package file is not a project file", "project push --package-file plain.xpkg", "it is not the file of a project", "xfn xpkg push -f plain.xpkg"},
+		{"a package file is not a project file", "project push --package-file plain.xpkg", "it is not the file of a project", "xfn xpkg push plain.xpkg "},
 		{"the package file of a project is not an argument", "project push plain.xpkg", "unexpected argument plain.xpkg", "--package-file"},
 		{"a package of its own is not a project", "project pull REF", "is not a Configuration of a project", "xfn xpkg pull"},
 

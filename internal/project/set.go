@@ -129,7 +129,7 @@ func Open(ctx context.Context, path, repository string) (_ *Set, err error) {
 	f, err := archive.OpenTagged(ctx, path)
 	if errors.Is(err, archive.ErrTags) {
 		err = fmt.Errorf("opening %q: it is not the file of a project, in which each image has one tag", path)
-		return nil, hint.Wrap(err, fmt.Sprintf("push the file of one package with xfn xpkg push -f %s, or name the file that xfn project build wrote", path))
+		return nil, hint.Wrap(err, "push the file of one package with xfn xpkg push "+hint.Word(path)+" REFERENCE, or name the file that xfn project build wrote")
 	}
 	if err != nil {
 		return nil, err
