@@ -183,7 +183,11 @@ func (g *golang) goType(s *Schema, name, full string) string {
 			g.inMap++
 			defer func() { g.inMap-- }()
 		}
-		return "[]" + g.goType(s.Items, g.nested(s.Items, name+"Item", full), full)
+		item := name + "Item"
+		if g.inMap > 0 && len(s.Items.alternatives()) > 0 {
+			item = full + "_Item"
+		}
+		return "[]" + g.element(s.Items, item, full)
 	case "object":
 		return g.object(s, name, full)
 	}
@@ -193,6 +197,17 @@ func (g *golang) goType(s *Schema, name, full string) string {
 		return name
 	}
 	return "interface{}"
+}
+
+// element returns the type of the elements of a list or a map: a pointer if they may be null. As in the
+// crossplane CLI, an element of a list is not a pointer if its type has a definition of its own.
+func (g *golang) element(s *Schema, name, full string) string {
+	defined := s.Type == "" || s.Type == "object" && s.values() == nil
+	t := g.goType(s, g.nested(s, name, full), full)
+	if s.Nullable && s.target() == "" && (g.inMap > 0 || !defined) {
+		t = "*" + t
+	}
+	return t
 }
 
 // namesAny reports whether a schema of any value has a type with a name.
@@ -307,7 +322,7 @@ func (g *golang) object(s *Schema, name, full string) string {
 		}
 		g.inMap++
 		defer func() { g.inMap-- }()
-		return "map[string]" + g.goType(more, g.nested(more, value, full), full)
+		return "map[string]" + g.element(more, value, full)
 	}
 	if len(s.Properties) == 0 {
 		g.comment(name, s.Description)
@@ -329,7 +344,7 @@ func (g *golang) object(s *Schema, name, full string) string {
 		field = unique(used, field)
 		pointer, tag := "*", key+",omitempty"
 		required := g.inMap > 0 && slices.Contains(s.Required, key)
-		if required || g.inMap > 0 && t == "interface{}" {
+		if required && !p.Nullable || g.inMap > 0 && t == "interface{}" {
 			pointer = ""
 		}
 		if required {

@@ -49,7 +49,7 @@ func (s *Schema) jsonSchema() *Schema {
 		return s
 	}
 	out := *s
-	out.IntOrString, out.Open, out.Embedded, out.Kinds = false, false, false, nil
+	out.IntOrString, out.Open, out.Embedded, out.Nullable, out.Kinds = false, false, false, false, nil
 	if name, ok := strings.CutPrefix(s.Ref, refPrefix); ok {
 		out.Ref = jsonFile(name)
 	}

@@ -45,6 +45,7 @@ type Schema struct {
 	IntOrString bool               `json:"x-kubernetes-int-or-string,omitempty"`
 	Open        bool               `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
 	Embedded    bool               `json:"x-kubernetes-embedded-resource,omitempty"`
+	Nullable    bool               `json:"nullable,omitempty"`
 	Kinds       []groupVersionKind `json:"x-kubernetes-group-version-kind,omitempty"`
 
 	// boolean is "true" or "false" for a schema that is a boolean.
