@@ -92,13 +92,13 @@ func build(ctx context.Context, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("finding the directory of %q: %w", opts.Output, err)
 	}
-	k := openKeeper(opts)
-	if k == nil {
+	e := openEntry(opts)
+	if e == nil {
 		return compile(ctx, opts, goCmd, out)
 	}
-	defer k.close()
-	ok, err := k.update(func() string { return sourceDigest(opts, goCmd) }, func(out string) error { return compile(ctx, opts, goCmd, out) })
-	if err != nil || ok && k.give(out) == nil {
+	defer e.close()
+	ok, err := e.update(func() string { return sourceDigest(opts, goCmd) }, func(out string) error { return compile(ctx, opts, goCmd, out) })
+	if err != nil || ok && e.linkTo(out) == nil {
 		return err
 	}
 	return compile(ctx, opts, goCmd, out)
