@@ -55,7 +55,7 @@ func OpenWatcher(ctx context.Context, poll bool) (w *Watcher, polling error) {
 	if w.notify == nil {
 		w.C = w.run(ctx, tick)
 	} else {
-		w.C = w.run(ctx, func(ctx context.Context, out chan<- struct{}) { settle(ctx, w.notify.Events, w.notify.Errors, out) })
+		w.C = w.run(ctx, func(ctx context.Context, out chan<- struct{}) { debounce(ctx, w.notify.Events, w.notify.Errors, out) })
 	}
 	return w, polling
 }
@@ -155,11 +155,11 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// settle sends a value to out when there has been no event for the time quiet, or for the time
+// debounce sends a value to out when there has been no event for the time quiet, or for the time
 // incomplete if a file was emptied or removed. If events do not stop, it sends a value at the
 // time patience after the first one. Changes of file attributes are not events. An error means
 // that events were lost, so anything may have changed.
-func settle(ctx context.Context, events <-chan fsnotify.Event, lost <-chan error, out chan<- struct{}) {
+func debounce(ctx context.Context, events <-chan fsnotify.Event, lost <-chan error, out chan<- struct{}) {
 	var calm, late <-chan time.Time
 	s := newSave()
 	for {

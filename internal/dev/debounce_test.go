@@ -15,9 +15,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// TestSettle checks that events within a short time cause one notification. If
+// TestDebounce checks that events within a short time cause one notification. If
 // events do not end, there is a notification after the time patience.
-func TestSettle(t *testing.T) {
+func TestDebounce(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"full": "text", "empty": ""} {
 		e2e.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
@@ -54,7 +54,7 @@ func TestSettle(t *testing.T) {
 				}()
 				go func() {
 					defer close(out)
-					settle(ctx, in, lost, out)
+					debounce(ctx, in, lost, out)
 				}()
 				for _, e := range tc.events {
 					in <- e
