@@ -41,7 +41,7 @@ func MakeCgroup(mountinfo, own string, limits Limits) *Cgroup {
 		dir := filepath.Join(h.own, name)
 		if h.unified {
 			g.makeUnified(h, name, limits)
-		} else if h.limits(limits) && g.settle(dir, func() Limits { return setOld(dir, h, limits) }) {
+		} else if h.limits(limits) && g.create(dir, func() Limits { return setOld(dir, h, limits) }) {
 			g.version = 1
 		}
 	}
@@ -102,17 +102,17 @@ func (g *Cgroup) makeUnified(h hierarchy, name string, limits Limits) {
 			}
 		}
 		dir := filepath.Join(parent, name)
-		if g.settle(dir, func() Limits { return setUnified(dir, limits) }) {
+		if g.create(dir, func() Limits { return setUnified(dir, limits) }) {
 			g.version = 2
 			return
 		}
 	}
 }
 
-// settle creates the group's directory dir and calls set, which sets the limits. If it
-// cannot create the directory or set any limit, settle leaves no directory and returns
+// create creates the group's directory dir and calls set, which sets the limits. If it
+// cannot create the directory or set any limit, create leaves no directory and returns
 // false.
-func (g *Cgroup) settle(dir string, set func() Limits) bool {
+func (g *Cgroup) create(dir string, set func() Limits) bool {
 	sweepCgroups(filepath.Dir(dir))
 	if os.Mkdir(dir, 0o755) != nil {
 		return false
