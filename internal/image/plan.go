@@ -92,7 +92,7 @@ func (s *Store) look(ctx context.Context, p *plan) error {
 	if err != nil {
 		return err
 	}
-	return s.settle(ctx, p, top, s.walk())
+	return s.choose(ctx, p, top, s.walk())
 }
 
 // top returns the descriptor of a manifest in the cache. The descriptor embeds the manifest.
@@ -128,12 +128,12 @@ func (s *Store) ask(ctx context.Context, p *plan) error {
 		return err
 	}
 	p.fresh = true
-	return s.settle(ctx, p, top, p.upstream.walk())
+	return s.choose(ctx, p, top, p.upstream.walk())
 }
 
-// settle chooses the image for the request's platform, protects it from Prune, and lists its
+// choose chooses the image for the request's platform, protects it from Prune, and lists its
 // absent blobs.
-func (s *Store) settle(ctx context.Context, p *plan, top v1.Descriptor, w oci.Walk) (err error) {
+func (s *Store) choose(ctx context.Context, p *plan, top v1.Descriptor, w oci.Walk) (err error) {
 	if p.found, err = find(ctx, w, top, p.Platform); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func newTree(root *os.Root, owner *Owner, limits Limits) (*tree, error) {
 // newTree stays open.
 func (t *tree) finish() error {
 	err := t.leaveTo(1)
-	return errors.Join(err, t.trail[0].settle())
+	return errors.Join(err, t.trail[0].finish())
 }
 
 func (t *tree) current() *os.Root { return t.trail[len(t.trail)-1].dir }
@@ -166,7 +166,7 @@ func (t *tree) push(name string, mode fs.FileMode, mtime time.Time) error {
 func (t *tree) leave() error {
 	last := t.trail[len(t.trail)-1]
 	t.trail = t.trail[:len(t.trail)-1]
-	return errors.Join(last.settle(), last.dir.Close())
+	return errors.Join(last.finish(), last.dir.Close())
 }
 
 // leaveTo leaves the innermost directories until depth directories are open.
@@ -178,9 +178,9 @@ func (t *tree) leaveTo(depth int) error {
 	return err
 }
 
-// settle applies the recorded time and mode of a directory. The mode may deny further
+// finish applies the recorded time and mode of a directory. The mode may deny further
 // access.
-func (s step) settle() error {
+func (s step) finish() error {
 	if err := s.dir.Chtimes(".", s.mtime, s.mtime); err != nil || !s.opened {
 		return err
 	}
