@@ -164,7 +164,7 @@ func (r *rootReader) finish(ctx context.Context, where string, read contents, op
 	for i, f := range found {
 		found[i].Warning = f.Warning || slices.Contains(opts.Tolerated, f.Rule)
 	}
-	if pkg.Warnings, err = opts.Lint.Judge(found); err != nil {
+	if pkg.Warnings, err = opts.Lint.Apply(found); err != nil {
 		return pkg, err
 	}
 	if pkg.YAML, err = c.encode(ctx); err != nil {

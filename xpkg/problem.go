@@ -40,9 +40,9 @@ func ParseLevel(name string) (Level, error) {
 	}
 }
 
-// Judge returns the problems that are errors at the level as one error, sorted by file
+// Apply returns the problems that are errors at the level as one error, sorted by file
 // and line, and the others as warnings. At the level Off, it returns no warnings.
-func (l Level) Judge(found Problems) (warnings Problems, err error) {
+func (l Level) Apply(found Problems) (warnings Problems, err error) {
 	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})

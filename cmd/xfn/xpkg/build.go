@@ -192,7 +192,7 @@ func (c *BuildCmd) lintRuntimes(term *terminal.Terminal, kind string, runtimes [
 	if err != nil {
 		return fmt.Errorf("building the package in %q: %w", c.PackageRoot, err)
 	}
-	warnings, err := level.Judge(found)
+	warnings, err := level.Apply(found)
 	if err != nil {
 		return faults(term, c.PackageRoot, fmt.Errorf("building the package in %q: %w", c.PackageRoot, err))
 	}

@@ -131,7 +131,7 @@ func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.
 	if dir := nestedRoot(c.Package); dir != "" {
 		return report, notRoot(c.Package, fmt.Sprintf("%s has a %s: run xfn xpkg lint %[1]s", dir, metaFile))
 	}
-	if _, err = xpkg.All.Judge(append(report.Problems, pkg.Warnings...)); errors.As(err, &report.Problems) {
+	if _, err = xpkg.All.Apply(append(report.Problems, pkg.Warnings...)); errors.As(err, &report.Problems) {
 		err = nil
 	}
 	return report, err
