@@ -241,7 +241,9 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 	on := false
 	switch m.name {
 	case "description", "pattern":
-		schema[m.name] = m.value
+		if m.value != "" {
+			schema[m.name] = m.value
+		}
 	case "default":
 		if schema[m.name], err = literal(kind, m.value); kind == "string" {
 			// As in kro, a default may have the escapes of JSON, such as \n.

@@ -14,6 +14,7 @@ func TestSimpleSchemaAsCrossplane(t *testing.T) {
   names: '[]string | listType=set'
   text: string | default="one\ttwo" pattern=e|b
   quoted: string | description=a"b"
+  undescribed: string | description=""
   empty: {}
   spaced: 'map[string] [] string'
 customTypes:
@@ -58,6 +59,8 @@ customTypes:
               text:
                 default: "one\ttwo"
                 pattern: e|b
+                type: string
+              undescribed:
                 type: string
             type: object
           status:
