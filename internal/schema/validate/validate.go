@@ -240,12 +240,10 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 		return r, false
 	}
 	own, isLegacy := v.own(ctx, at, obj)
-	var found []schema.Fault
-	r.Status, found, r.definition = v.validate(ctx, obj, gvk, isLegacy)
-	if r.broken = r.definition != nil; !r.broken {
+	found := v.validate(ctx, &r, obj, gvk, isLegacy)
+	if !r.broken {
 		r.definition = v.invalidSource(ctx, gvk.GroupKind())
 	}
-	r.Partial = r.Status == Valid && v.isPartial(ctx, gvk)
 	if r.Status == NoSchema && !r.broken {
 		r.Nearest = v.nearest(gvk)
 		if v.misspells(gvk.GroupKind(), r.Nearest) || r.Nearest != "" && schema.Misspelled(r.APIVersion, r.Kind) == r.Nearest {
@@ -270,15 +268,17 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	return r, true
 }
 
-// validate returns the status and the faults of an object. If the definition of
-// the object's kind is invalid, it returns this definition and no faults.
-func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschema.GroupVersionKind, isLegacy bool) (Status, []schema.Fault, *definition) {
+// validate returns the faults of an object, and sets the status in r: Valid or NoSchema. If the
+// definition of the object's kind is invalid, it sets this definition in r.
+func (v *Validator) validate(ctx context.Context, r *Result, obj map[string]any, gvk kschema.GroupVersionKind, isLegacy bool) []schema.Fault {
+	r.Status = Valid
 	if gvk.Version == "" || gvk.Kind == "" {
-		return Valid, untyped(gvk), nil
+		return untyped(gvk)
 	}
 	def, broken := v.definition(ctx, gvk.GroupKind())
 	if broken != nil {
-		return NoSchema, nil, broken
+		r.Status, r.definition, r.broken = NoSchema, broken, true
+		return nil
 	}
 	var found []schema.Fault
 	if crd.Defines(obj) {
@@ -287,18 +287,20 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 	if def != nil {
 		obj = v.placed(obj, def.Namespaced)
 		if isLegacy && v.definitions[gvk.GroupKind()] == nil && !v.Crossplane.Legacy() {
-			return Valid, append(schema.Metadata(obj, v.old(obj, gvk), def.Namespaced, validation.NameIsDNSSubdomain), ofResources), nil
+			return append(schema.Metadata(obj, v.old(obj, gvk), def.Namespaced, validation.NameIsDNSSubdomain), ofResources)
 		}
 		bySchema := v.custom(ctx, def, obj, gvk)
-		return Valid, slices.Concat(unlessMissing(found, bySchema), v.scope(def.Namespaced), bySchema), nil
+		return slices.Concat(unlessMissing(found, bySchema), v.scope(def.Namespaced), bySchema)
 	}
 	k, ok := schema.FindKind(gvk)
 	if !ok {
-		return NoSchema, nil, nil
+		r.Status = NoSchema
+		return nil
 	}
+	r.Partial = gvk.Group != pkgmetav1.Group && gvk.Group != extv1.GroupName // definingFaults checks CRDs.
 	obj = v.placed(obj, k.Namespaced)
 	bySchema := append(k.Metadata(obj, v.old(obj, gvk)), k.Decode(obj)...)
-	return Valid, slices.Concat(unlessMissing(found, bySchema), v.scope(k.Namespaced), bySchema), nil
+	return slices.Concat(unlessMissing(found, bySchema), v.scope(k.Namespaced), bySchema)
 }
 
 // unlessMissing returns found without the faults of fields that are missing or have a wrong type
@@ -309,17 +311,6 @@ func unlessMissing(found, others []schema.Fault) []schema.Fault {
 			return o.Field == f.Field && o.Err != nil && (o.Err.Type == field.ErrorTypeRequired || o.Err.Type == field.ErrorTypeTypeInvalid)
 		})
 	})
-}
-
-// isPartial reports whether gvk is a kind of Kubernetes without a definition. CRDs are
-// checked by definingFaults.
-func (v *Validator) isPartial(ctx context.Context, gvk kschema.GroupVersionKind) bool {
-	def, _ := v.definition(ctx, gvk.GroupKind())
-	if def != nil || gvk.Group == pkgmetav1.Group || gvk.Group == extv1.GroupName {
-		return false // FindKind takes milliseconds when it is called first.
-	}
-	_, isBuiltin := schema.FindKind(gvk)
-	return isBuiltin
 }
 
 // definition returns the definition of a kind from v.definitions or from Crossplane, or
