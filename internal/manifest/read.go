@@ -198,14 +198,14 @@ func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error)
 		return nil, fmt.Errorf("reading %q: %w", path, context.Cause(ctx))
 	}
 	size := r.size(path)
-	if r.Streams != nil && size == 0 && r.isStream(path) {
+	if r.Streams != nil && size == 0 && r.IsStream(path) {
 		return r.Streams.Do(path, func() ([]byte, error) { return r.bytes(ctx, path, size) })
 	}
 	return r.bytes(ctx, path, size)
 }
 
-// isStream reports whether a path is standard input or a pipe.
-func (r Reader) isStream(path string) bool {
+// IsStream reports whether a path is standard input or a pipe, which cannot be read twice.
+func (r Reader) IsStream(path string) bool {
 	info, err := r.FS.Stat(path)
 	return path == Stdin || err == nil && !info.IsDir() && !info.Mode().IsRegular()
 }

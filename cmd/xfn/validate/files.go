@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"iter"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,14 +22,6 @@ import (
 
 func split(list string) []string {
 	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
-}
-
-// withoutStreams returns paths without standard input and pipes, which cannot be read twice.
-func withoutStreams(paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
-		info, err := os.Stat(path)
-		return path == manifest.Stdin || err == nil && !info.IsDir() && !info.Mode().IsRegular()
-	})
 }
 
 // stream returns the documents of files and folders. In folders, it skips documents that only xfn
@@ -147,19 +138,16 @@ func empty(files manifest.Reader, resources []string) string {
 	return text
 }
 
-// defines reports whether a file or folder of resources has a CRD, an XRD or an MRD of one of kinds. It
-// reads neither standard input nor pipes.
-func defines(ctx context.Context, files manifest.Reader, resources []string, kinds []schema.GroupKind) bool {
-	if len(kinds) == 0 {
-		return false
-	}
-	// An error is reported when the resources are validated.
-	found, _ := inspect.CollectCRDs(ctx, withoutStreams(resources), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
-	return definesOne(found, kinds)
+// definitionsIn returns the CRDs of files and folders, also of their XRDs and MRDs. It reads neither
+// standard input nor pipes.
+func definitionsIn(ctx context.Context, files manifest.Reader, paths []string) []inspect.CRD {
+	// An error is reported when the paths are validated.
+	found, _ := inspect.CollectCRDs(ctx, slices.DeleteFunc(slices.Clone(paths), files.IsStream), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
+	return found
 }
 
-// definesOne reports whether one of kinds has a definition.
-func definesOne(found []inspect.CRD, kinds []schema.GroupKind) bool {
+// defines reports whether one of kinds has a definition.
+func defines(found []inspect.CRD, kinds []schema.GroupKind) bool {
 	return slices.ContainsFunc(found, func(d inspect.CRD) bool {
 		return slices.Contains(kinds, schema.GroupKind{Group: d.Group, Kind: d.Kind})
 	})
@@ -167,7 +155,7 @@ func definesOne(found []inspect.CRD, kinds []schema.GroupKind) bool {
 
 // kindsIn returns the kinds of the objects in files and folders. It reads neither standard input nor pipes.
 func kindsIn(ctx context.Context, files manifest.Reader, paths []string) (all []schema.GroupKind) {
-	for doc := range stream(ctx, files, withoutStreams(paths)) {
+	for doc := range stream(ctx, files, slices.DeleteFunc(slices.Clone(paths), files.IsStream)) {
 		if obj, err := doc.Object(); err == nil {
 			all = append(all, (&unstructured.Unstructured{Object: obj}).GroupVersionKind().GroupKind())
 		}

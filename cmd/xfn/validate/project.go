@@ -23,12 +23,11 @@ const usage = "the usage is xfn validate [<schemas> [<resources>]] [flags]; sepa
 
 // missing returns the hint for paths without the other argument. It reads neither standard input nor pipes.
 func missing(ctx context.Context, files manifest.Reader, given string) string {
-	// An error is reported when the paths are validated.
-	found, _ := inspect.CollectCRDs(ctx, withoutStreams(split(given)), inspect.CRDOptions{Files: files, Follow: inspect.FollowNone, Offline: true, Faulty: func(error) {}})
+	found := definitionsIn(ctx, files, split(given))
 	next := fmt.Sprintf("name the schemas before the resources, as in xfn validate definition.yaml %s; ", hint.Word(given))
 	if len(found) > 0 {
 		resources := "xr.yaml"
-		if definesOne(found, kindsIn(ctx, files, split(given))) {
+		if defines(found, kindsIn(ctx, files, split(given))) {
 			resources = given // It has resources, too.
 		}
 		next = fmt.Sprintf("%s has schemas; name the resources after it, as in xfn validate %s %s; ", given, hint.Word(given), hint.Word(resources))

@@ -37,15 +37,6 @@ type fault struct {
 	Nearest string             `json:"nearest,omitempty"`
 }
 
-// A summary has the number of resources. The fields before Partial are those of the crossplane CLI.
-type summary struct {
-	Total          int `json:"total"`
-	Valid          int `json:"valid"`
-	Invalid        int `json:"invalid"`
-	MissingSchemas int `json:"missingSchemas"`
-	Partial        int `json:"partial"`
-}
-
 func resourceOf(r validate.Result) resource {
 	out := resource{
 		APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name, Namespace: r.Namespace, Status: string(r.Status),
@@ -89,10 +80,6 @@ func redacted(value any, redact func(string) string) any {
 	return value
 }
 
-func summaryOf(c validate.Counts) summary {
-	return summary{Total: c.Total, Valid: c.Valid, Invalid: c.Invalid, MissingSchemas: c.NoSchema, Partial: c.Partial}
-}
-
 // jsonFormat prints one object with one result on each line.
 type jsonFormat struct {
 	w     io.Writer
@@ -113,7 +100,7 @@ func (j *jsonFormat) result(r validate.Result) error {
 }
 
 func (j *jsonFormat) end(c validate.Counts) error {
-	text, err := json.Marshal(summaryOf(c))
+	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	}
 	undefined := ""
 	if len(definitions) == 0 && out.broken+out.unread == 0 {
-		if !packages && c.Extensions != "" && defines(ctx, o.Files, resources, kindsIn(ctx, o.Files, schemas)) {
+		if !packages && c.Extensions != "" && defines(definitionsIn(ctx, o.Files, resources), kindsIn(ctx, o.Files, schemas)) {
 			return swapped(schemas, resources)
 		}
 		undefined = c.undefined(schemas)
@@ -137,7 +137,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if out.counts.Total == 0 && c.Resources != "" {
 		term.Warn(empty(o.Files, resources))
 	}
-	if defines(ctx, o.Files, resources, out.undefined) {
+	if len(out.undefined) > 0 && defines(definitionsIn(ctx, o.Files, resources), out.undefined) {
 		term.Warn("CRDs and XRDs among the resources are not used as schemas\nhint: name their files among the schemas, too")
 	}
 	found := terminal.Findings{All: out.found, Command: "xfn validate", Program: p}

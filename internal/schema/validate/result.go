@@ -131,14 +131,15 @@ func byLine(a, b Fault) int {
 	}
 }
 
-// Counts contains the number of validated objects, in total and for each status.
+// Counts contains the number of validated objects, in total and for each status. The fields before
+// Partial are those of the crossplane CLI in JSON.
 type Counts struct {
-	Total    int
-	Valid    int
-	Invalid  int
-	NoSchema int
+	Total    int `json:"total"`
+	Valid    int `json:"valid"`
+	Invalid  int `json:"invalid"`
+	NoSchema int `json:"missingSchemas"`
 	// Partial is the number of objects whose Result has Partial set.
-	Partial int
+	Partial int `json:"partial"`
 }
 
 // Add adds a result to the counts.
