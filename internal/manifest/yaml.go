@@ -238,3 +238,11 @@ func Write(w io.Writer, objects ...map[string]any) error {
 	}
 	return nil
 }
+
+// WriteJSON writes a value as JSON without escapes for HTML.
+func WriteJSON(w io.Writer, indent string, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	return enc.Encode(value)
+}

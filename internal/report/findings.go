@@ -3,7 +3,6 @@ package report
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // A Finding is a problem in a file.
@@ -221,10 +222,7 @@ func inCell(text string) string {
 }
 
 func writeJSON(w io.Writer, value any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(value); err != nil {
+	if err := manifest.WriteJSON(w, "  ", value); err != nil {
 		return fmt.Errorf("writing a report: %w", err)
 	}
 	return nil

@@ -2,12 +2,13 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // suffix is the number of columns reserved for "… (N more bytes)".
@@ -32,9 +33,7 @@ func Text(v any, limit int) string {
 
 func literal(v any) string {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := manifest.WriteJSON(&b, "", v); err != nil {
 		return Printable(fmt.Sprint(v))
 	}
 	return Printable(strings.TrimSuffix(b.String(), "\n"))

@@ -2,7 +2,6 @@ package schema_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -33,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -72,10 +72,7 @@ func TestKubernetes(t *testing.T) {
 func compareFile(t *testing.T, file string, v any) {
 	t.Helper()
 	var want bytes.Buffer
-	encoder := json.NewEncoder(&want)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", " ")
-	e2e.NoError(t, encoder.Encode(v))
+	e2e.NoError(t, manifest.WriteJSON(&want, " ", v))
 	if *update {
 		e2e.NoError(t, os.WriteFile(file, want.Bytes(), 0o600))
 	}

@@ -170,7 +170,7 @@ func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
 		err = manifest.Write(&text, obj)
 		return text.Bytes(), err
 	}
-	err = terminal.WriteJSON(&text, obj)
+	err = manifest.WriteJSON(&text, "  ", obj)
 	return text.Bytes(), err
 }
 

@@ -36,7 +36,7 @@ func (c *SchemaCmd) Run(term *terminal.Terminal) error {
 	case crd == nil:
 		return fmt.Errorf("%s has no input", b.Name)
 	case c.Format == "json":
-		err = terminal.WriteJSON(term.Stdout, crd)
+		err = manifest.WriteJSON(term.Stdout, "  ", crd)
 	default:
 		err = manifest.Write(term.Stdout, crd)
 	}

@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -196,10 +195,8 @@ func encode(format string, docs []map[string]any) ([]byte, error) {
 		}
 		return b.Bytes(), nil
 	}
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
 	for _, doc := range docs {
-		if err := enc.Encode(doc); err != nil {
+		if err := manifest.WriteJSON(&b, "", doc); err != nil {
 			return b.Bytes(), &xrError{fmt.Errorf("encoding a document: %w", err)}
 		}
 	}

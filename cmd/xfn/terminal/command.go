@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -27,7 +27,7 @@ type Format struct {
 func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) (err error) {
 	switch f.Format {
 	case "json":
-		err = WriteJSON(w, value)
+		err = manifest.WriteJSON(w, "  ", value)
 	case "yaml":
 		var raw []byte
 		if raw, err = yaml.Marshal(value); err == nil {
@@ -40,14 +40,6 @@ func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) (err e
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	return nil
-}
-
-// WriteJSON writes a value as indented JSON.
-func WriteJSON(w io.Writer, value any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(value)
 }
 
 // WriteFile calls write with the file at path, as fsx.Write does.

@@ -65,7 +65,7 @@ func (c *Cmd) writeFuzz(term *terminal.Terminal, out suite.Fuzzed) error {
 		term.Warn("not validated, because these kinds have no schema: " + strings.Join(out.Unchecked, ", ") + "; add it to schemas in the suite")
 	}
 	if c.Format == "json" {
-		return terminal.WriteJSON(term.Stdout, out)
+		return manifest.WriteJSON(term.Stdout, "  ", out)
 	}
 	var b bytes.Buffer
 	for _, f := range out.Findings {

@@ -183,7 +183,7 @@ func writeMutation(term *terminal.Terminal, m suite.Mutation) error {
 func (c *Cmd) endMutation(term *terminal.Terminal, doc *mutationDocument) error {
 	var err error
 	if c.Format == "json" {
-		err = terminal.WriteJSON(term.Stdout, doc)
+		err = manifest.WriteJSON(term.Stdout, "  ", doc)
 	} else {
 		timedOut := ""
 		if doc.TimedOut > 0 {

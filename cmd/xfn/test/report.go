@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/suite"
@@ -203,7 +204,7 @@ func (r *reporter) end(took time.Duration) (err error) {
 	switch {
 	case r.doc != nil:
 		r.doc.Coverage = covered
-		err = terminal.WriteJSON(r.term.Stdout, r.doc)
+		err = manifest.WriteJSON(r.term.Stdout, "  ", r.doc)
 	case r.text != nil:
 		err = r.text.End(took)
 	default:

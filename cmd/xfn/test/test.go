@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -102,7 +103,7 @@ func (*Cmd) InsteadOf(flag string) string {
 // Run runs the cases and reports their outcomes.
 func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, program terminal.Program) error {
 	if c.Schema {
-		return terminal.WriteJSON(term.Stdout, spec.Schema())
+		return manifest.WriteJSON(term.Stdout, "  ", spec.Schema())
 	}
 	sel, err := c.selection()
 	if err = cmp.Or(err, c.checkNeeds(kctx), c.check()); err != nil {

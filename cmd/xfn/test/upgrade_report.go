@@ -12,6 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
@@ -97,7 +98,7 @@ func (u *upgrade) print(term *terminal.Terminal, format string) (err error) {
 	u.Failures = append([]upgradeFailure{}, u.Failures...)
 	switch format {
 	case "json":
-		err = terminal.WriteJSON(term.Stdout, u)
+		err = manifest.WriteJSON(term.Stdout, "  ", u)
 	case "markdown":
 		_, err = io.WriteString(term.Stdout, u.markdown())
 	default:

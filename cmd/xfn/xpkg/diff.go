@@ -3,7 +3,6 @@ package xpkg
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
@@ -140,9 +140,7 @@ func (p *page) fields(indent int, fields []inspect.Field) {
 // value returns a value as JSON, clipped to a line.
 func (p *page) value(v any) string {
 	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := manifest.WriteJSON(&b, "", v); err != nil {
 		return "?"
 	}
 	return clip(plainLine(strings.TrimSpace(b.String())), p.width)

@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/push"
@@ -132,7 +133,7 @@ func (c *ImageCmd) printFile(term *terminal.Terminal, artifact xpkg.Artifact) er
 	if err != nil {
 		return fmt.Errorf("computing the digest of %q: %w", c.OutputFile, err)
 	}
-	return terminal.WriteJSON(term.Stdout, imageFile{c.OutputFile, digest.String()})
+	return manifest.WriteJSON(term.Stdout, "  ", imageFile{c.OutputFile, digest.String()})
 }
 
 // imageFile is the output of xfn image with --format json and no reference.

@@ -3,9 +3,10 @@ package crd
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"reflect"
 	"slices"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // types compares the types that two schemas allow. A change from integer to
@@ -257,9 +258,7 @@ const maxText = 200
 // compact returns a value as JSON of at most maxText characters.
 func compact(v any) string {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := manifest.WriteJSON(&b, "", v); err != nil {
 		return "something else"
 	}
 	text := []rune(string(bytes.TrimSpace(b.Bytes())))

@@ -23,6 +23,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
@@ -102,10 +103,7 @@ func (c call) write(path string, rsp *fnv1.RunFunctionResponse, err error) error
 		}
 	}
 	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(c); err != nil {
+	if err := manifest.WriteJSON(&text, "  ", c); err != nil {
 		return fmt.Errorf("encoding the call: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
