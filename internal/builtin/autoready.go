@@ -134,7 +134,7 @@ func (f *autoReadyFunction) input(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFun
 // kind in readyChecks, or its condition Ready is True.
 func isReady(obj *structpb.Struct) bool {
 	check, ok := readyChecks[kindOf(obj)]
-	return ok && check(obj) || sdk.ConditionStatus(obj, "Ready") == "True"
+	return ok && check(obj) || sdk.ConditionOf(obj, "Ready").Status == "True"
 }
 
 // kindOf returns the kind of an object, or the zero value if its apiVersion is invalid.

@@ -98,15 +98,15 @@ type Options struct {
 
 // since reports whether o.Package has a version of the real function that is v or later. A package
 // without a version has the version newest.
-func (o Options) since(newest, v string) bool { return sdk.Since(version(tag(o.Package)), newest, v) }
+func (o Options) since(newest, v string) bool { return sdk.Since(version(o.Package), newest, v) }
 
 func (o Options) forAutoReady() AutoReadyOptions {
-	o.autoReady.Version = version(tag(o.Package))
+	o.autoReady.Version = version(o.Package)
 	return o.autoReady
 }
 
 func (o Options) forGoTemplating() gotemplating.Options {
-	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Search: o.Search, Version: version(tag(o.Package)), Progress: o.Progress, Settings: o.goTemplating}
+	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Search: o.Search, Version: version(o.Package), Progress: o.Progress, Settings: o.goTemplating}
 }
 
 // All returns all builtins, sorted by name. The caller must not change them.
@@ -173,8 +173,7 @@ var inputs = sync.OnceValue(func() composition.Inputs {
 // CheckVersion returns an error if b does not replace the version of pkg, or if
 // the tag of pkg is not a version. A package without a tag is valid.
 func (b Builtin) CheckVersion(pkg string) error {
-	tag := tag(pkg)
-	v := version(tag)
+	tag, v := tag(pkg), version(pkg)
 	switch {
 	case tag == "", semver.IsValid(v) && semver.Compare(v, b.From) >= 0 && semver.Compare(v, b.Below) < 0:
 		return nil
@@ -192,9 +191,10 @@ func tag(pkg string) string {
 	return tag
 }
 
-// version returns a tag such as 0.12.2 or v0.12.2 with one leading v, and a tag that is not
-// a version unchanged.
-func version(tag string) string {
+// version returns the tag of a package, such as 0.12.2 or v0.12.2, with one leading v, and a tag that
+// is not a version unchanged.
+func version(pkg string) string {
+	tag := tag(pkg)
 	if v := "v" + strings.TrimPrefix(tag, "v"); semver.IsValid(v) {
 		return v
 	}

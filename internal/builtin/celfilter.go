@@ -29,7 +29,7 @@ func celFilter() Builtin {
 		Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
 		Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
 		New: func(o Options) function.Runner {
-			return o.withNames(newCELFilter(version(tag(o.Package))), true, "filters[].name")
+			return o.withNames(newCELFilter(version(o.Package)), true, "filters[].name")
 		},
 		locate: locateFilter,
 	}
@@ -68,14 +68,14 @@ func newCELFilter(version string) function.Runner {
 		Program: "cannot create CEL program", Evaluate: "cannot evaluate CEL program",
 		NotBool: "expression did not return a bool",
 	}
-	if !sdk.Since(version, celFilterMeasured, "v0.2.0-0") {
+	beta := !sdk.Since(version, celFilterMeasured, "v0.2.0-0")
+	if beta {
 		// These versions served only v1beta1 of the protocol, whose messages have other names.
 		state := cel.ObjectType(string((&fnv1beta1.State{}).ProtoReflect().Descriptor().FullName()))
 		d.Variables["observed"], d.Variables["desired"] = state, state
 		d.Messages = []proto.Message{&fnv1beta1.State{}}
-		return function.RunnerFunc((&celFilterFunction{cel: sdk.NewCEL(d).Prepare(), beta: true}).run)
 	}
-	return function.RunnerFunc((&celFilterFunction{cel: sdk.NewCEL(d).Prepare()}).run)
+	return function.RunnerFunc((&celFilterFunction{cel: sdk.NewCEL(d).Prepare(), beta: beta}).run)
 }
 
 func checkFilterType(expression string, t *cel.Type) error {

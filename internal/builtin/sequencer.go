@@ -29,7 +29,7 @@ func sequencer() Builtin {
 		Covered: "`rules` with `sequence`, `condition` and `deleteOnly`; `enableDeletionSequencing`, `replayDeletion`, `usageVersion`, `resetCompositeReadiness`, `cacheTTL`. Fields that the version of the package does not have are unknown. With the tag `main` or from v0.7.0-0 also `createOnly`, which no release has.",
 		Differs: "Two requests that crash the real function have fatal results: one without a desired state, and one that resets the readiness of a composite resource that is not desired. The cost of CEL conditions, regular expressions (16 KiB, 10,000 instructions) and the number of Usages (10,000) are limited. If the names of two Usages are equal, the last one is desired. Versions before v0.6.0 may report an invalid regular expression in another way.",
 		New: func(o Options) function.Runner {
-			return o.withNames(newSequencer(version(tag(o.Package))), true, "rules[].sequence[]")
+			return o.withNames(newSequencer(version(o.Package)), true, "rules[].sequence[]")
 		},
 		locate: firstLine(locateSequence),
 	}

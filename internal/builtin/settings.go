@@ -31,7 +31,7 @@ type Setting struct {
 // In reports whether the version of a package has the setting. A package without a version, such
 // as one with the tag main, has all settings.
 func (s Setting) In(pkg string) bool {
-	v := version(tag(pkg))
+	v := version(pkg)
 	return !semver.IsValid(v) || semver.Compare(v, s.Since) >= 0
 }
 

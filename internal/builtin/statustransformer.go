@@ -26,7 +26,7 @@ func statusTransformer() Builtin {
 		Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
 		Differs: "Resources that match are compared in the order of their names. The real function uses them in random order, on which groups of the same name depend. Regular expressions (16 KiB), and the output (64 MiB) and recursion of messages are limited, and the timeout of the render applies.",
 		New: func(o Options) function.Runner {
-			return o.withNames(newStatusTransformer(version(tag(o.Package))), false, "statusConditionHooks[].matchers[].resources[].name")
+			return o.withNames(newStatusTransformer(version(o.Package)), false, "statusConditionHooks[].matchers[].resources[].name")
 		},
 	}
 }

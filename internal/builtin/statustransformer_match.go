@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
-	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -40,21 +39,11 @@ func extraResources(context *structpb.Struct) (map[string]*structpb.Struct, erro
 			if !ok {
 				return nil, fmt.Errorf("unexpected extra-resources value type for %s [%d]: %T", into, i, element.AsInterface())
 			}
-			all[extraName(into, object.StructValue)] = object.StructValue
+			kind, namespace := kindOf(object.StructValue), textAt(object.StructValue, "metadata", "namespace")
+			all[strings.Join([]string{"extra-resource", into, kind.Group, kind.Kind, namespace, textAt(object.StructValue, "metadata", "name")}, ".")] = object.StructValue
 		}
 	}
 	return all, nil
-}
-
-func extraName(into string, object *structpb.Struct) string {
-	text := func(of *structpb.Struct, key string) string { return of.GetFields()[key].GetStringValue() }
-	metadata := object.GetFields()["metadata"].GetStructValue()
-	kind := text(object, "kind")
-	version, err := kschema.ParseGroupVersion(text(object, "apiVersion"))
-	if err != nil {
-		kind = ""
-	}
-	return strings.Join([]string{"extra-resource", into, version.Group, kind, text(metadata, "namespace"), text(metadata, "name")}, ".")
 }
 
 // match reports whether a matcher matches, and returns the groups of its message patterns.

@@ -26,7 +26,7 @@ func tagManager() Builtin {
 		Reads:   []string{"addTags[].fromFieldPath", "ignoreTags[].fromFieldPath", "removeTags[].fromFieldPath"},
 		Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
 		Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
-		New:     func(o Options) function.Runner { return newTagManager(version(tag(o.Package))) },
+		New:     func(o Options) function.Runner { return newTagManager(version(o.Package)) },
 		locate:  func(fatal string, _ []byte) (string, int) { return locateTagSource(fatal), 1 },
 	}
 }

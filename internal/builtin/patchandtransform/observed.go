@@ -27,7 +27,7 @@ func (o *observed) fields() map[string]any {
 }
 
 func (o *observed) hasCondition(conditionType, status string) bool {
-	return sdk.ConditionStatus(o.resource.GetResource(), conditionType) == status
+	return sdk.ConditionOf(o.resource.GetResource(), conditionType).Status == status
 }
 
 // A detail is a compiled connection detail of a template.

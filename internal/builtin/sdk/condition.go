@@ -33,11 +33,6 @@ func ConditionOf(obj *structpb.Struct, conditionType string) Condition {
 	return result
 }
 
-// ConditionStatus returns the status in ConditionOf.
-func ConditionStatus(obj *structpb.Struct, conditionType string) string {
-	return ConditionOf(obj, conditionType).Status
-}
-
 // isCondition reports whether the fields of c have the types of a condition's
 // fields. It rejects an observedGeneration of -2^63, because Crossplane reads the
 // shortest text of this float, which overflows an int64.

@@ -104,19 +104,13 @@ func fieldFault(fd protoreflect.FieldDescriptor, value any, field string) (at, t
 // single value.
 func valuesOf(fd protoreflect.FieldDescriptor, value any, field string) map[string]any {
 	all := map[string]any{}
-	switch value := value.(type) {
-	case []any:
-		if !fd.IsList() {
-			return map[string]any{field: value}
-		}
-		for i, v := range value {
+	switch {
+	case fd.IsList() && value != nil:
+		for i, v := range fieldpath.List(value) {
 			all[fmt.Sprintf("%s[%d]", field, i)] = v
 		}
-	case map[string]any:
-		if !fd.IsMap() {
-			return map[string]any{field: value}
-		}
-		for key, v := range value {
+	case fd.IsMap() && value != nil:
+		for key, v := range fieldpath.Map(value) {
 			all[field+"."+key] = v
 		}
 	default:

@@ -151,7 +151,7 @@ func TestStruct(t *testing.T) {
 	}
 }
 
-func TestConditionStatus(t *testing.T) {
+func TestConditionOf(t *testing.T) {
 	cases := map[string]struct{ reason, object, want string }{
 		"First":      {"the first condition of a type is used", `{status: {conditions: [{type: Synced, status: "False"}, {type: Ready, status: "True"}, {type: Ready, status: "False"}]}}`, "True"},
 		"None":       {"a missing condition is Unknown", `{status: {conditions: []}}`, "Unknown"},
@@ -168,7 +168,7 @@ func TestConditionStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e2e.Equal(t, tc.reason, tc.want, sdk.ConditionStatus(object(t, tc.object), "Ready"))
+			e2e.Equal(t, tc.reason, tc.want, sdk.ConditionOf(object(t, tc.object), "Ready").Status)
 		})
 	}
 }
