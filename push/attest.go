@@ -66,7 +66,7 @@ func (w *work) attest(ctx context.Context) error {
 // in the log. It does for attestations what has does for signatures. Call prepare before.
 func (s *signer) attested(all []signature.Signature, digest v1.Hash, statement []byte) (bool, error) {
 	return s.find(all, func(have signature.Signature, verifier []byte) bool {
-		for _, found := range s.key.Public().Attested([]signature.Signature{have}, digest) {
+		for _, found := range signature.Attested([]signature.Signature{have}, digest, s.key.Public()) {
 			if bytes.Equal(found[0], statement) && s.logged(have.Bundle, signature.EnvelopeEntry(have.Payload, verifier)) {
 				return true
 			}

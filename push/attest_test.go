@@ -8,6 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/push"
 )
 
@@ -40,7 +41,7 @@ func TestAttest(t *testing.T) {
 		}
 		_, all, err := image.Attestations(t.Context(), ref.Context(), res.Digest, remote.New(remote.Options{}))
 		e2e.NoError(t, err)
-		got := []int{len(mine.Public().Attested(all, res.Digest)[spdx]), len(yours.Public().Attested(all, res.Digest)[spdx]), len(all), log.Len(), res.Attested}
+		got := []int{len(signature.Attested(all, res.Digest, mine.Public())[spdx]), len(signature.Attested(all, res.Digest, yours.Public())[spdx]), len(all), log.Len(), res.Attested}
 		e2e.Equal(t, s.reason, s.want, got)
 	}
 }

@@ -52,7 +52,7 @@ func TestCopyMerges(t *testing.T) {
 				img, all, err := image.Attestations(t.Context(), to.Context(), digest, remote.New(remote.Options{}))
 				e2e.NoError(t, err)
 				for _, k := range []*signature.PrivateKey{first, second, both} {
-					e2e.Equal(t, "the attestations by a key", 1, len(k.Public().Attested(all, digest)[spdx]))
+					e2e.Equal(t, "the attestations by a key", 1, len(signature.Attested(all, digest, k.Public())[spdx]))
 				}
 				h := e2e.Must(img.Digest())(t)
 				before = append(before, h.String())
@@ -95,7 +95,7 @@ func TestCopyAttests(t *testing.T) {
 	o := push.Options{SignKey: k.Signer(), Attestations: []push.Attestation{{Type: spdx, Predicate: []byte("{}")}}}
 	res := e2e.Must(push.Copy(t.Context(), from, to, push.CopyOptions{Options: o}))(t)
 	_, all, err := image.Attestations(t.Context(), to.Context(), res.Digest, remote.New(remote.Options{}))
-	if err != nil || len(k.Public().Attested(all, res.Digest)[spdx]) != 1 {
+	if err != nil || len(signature.Attested(all, res.Digest, k.Public())[spdx]) != 1 {
 		t.Errorf("the destination has %d attestations, error %v", len(all), err)
 	}
 }

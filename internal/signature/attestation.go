@@ -159,12 +159,6 @@ func AppendAttestation(img v1.Image, s Signature) (v1.Image, error) {
 	return appendLayer(img, s, envelopeType, map[string]string{"predicateType": is.PredicateType})
 }
 
-// Attested returns the Statements about digest among attestations that k's private key
-// signed, by their predicate types.
-func (k *PublicKey) Attested(attestations []Signature, digest v1.Hash) map[string][][]byte {
-	return Attested(attestations, digest, k)
-}
-
 // Attested returns the Statements about digest among attestations by v, by their predicate
 // types. It ignores an envelope with more than 16 signatures.
 func Attested(attestations []Signature, digest v1.Hash, v Verifier) map[string][][]byte {

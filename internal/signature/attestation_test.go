@@ -50,7 +50,7 @@ func TestAttestedSignatures(t *testing.T) {
 		all := slices.Repeat([]any{map[string]any{"sig": "eA=="}}, count-1)
 		envelope["signatures"] = append(all, envelope["signatures"].([]any)...)
 		payload := e2e.Must(json.Marshal(envelope))(t)
-		got := k.Public().Attested([]signature.Signature{{Payload: payload}}, digest)
+		got := signature.Attested([]signature.Signature{{Payload: payload}}, digest, k.Public())
 		if len(got["https://example.org/x"]) != want {
 			t.Errorf("an envelope whose last of %d signatures is valid has %d attestations, want %d", count, len(got), want)
 		}

@@ -97,7 +97,7 @@ func (a Authority) certify(ctx context.Context, t Token) (*PrivateKey, error) {
 
 // certified returns key with its certificate, the first of chain.
 func certified(key *PrivateKey, public []byte, chain []string) (*PrivateKey, error) {
-	var all []byte
+	var all [][]byte
 	for i, text := range chain {
 		block, rest := pem.Decode([]byte(text))
 		if block == nil || len(bytes.TrimSpace(rest)) > 0 {
@@ -110,13 +110,10 @@ func certified(key *PrivateKey, public []byte, chain []string) (*PrivateKey, err
 		if want, _ := pem.Decode(public); i == 0 && !bytes.Equal(c.RawSubjectPublicKeyInfo, want.Bytes) {
 			return nil, errors.New("the certificate is for another key")
 		}
-		if i > 0 {
-			all = append(all, pem.EncodeToMemory(block)...)
-		}
+		all = append(all, pem.EncodeToMemory(block))
 	}
-	if len(chain) == 0 {
+	if len(all) == 0 {
 		return nil, errors.New("the response has no certificate")
 	}
-	first, _ := pem.Decode([]byte(chain[0]))
-	return key.Certified(pem.EncodeToMemory(first), all), nil
+	return key.Certified(all[0], bytes.Join(all[1:], nil)), nil
 }

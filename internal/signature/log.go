@@ -81,18 +81,13 @@ func (k *LogKey) bundle(raw []byte, e LogEntry) ([]byte, error) {
 		return nil, errors.New("the response is not one log entry")
 	}
 	got := slices.Collect(maps.Values(all))[0]
-	b := LogBundle{SignedEntryTimestamp: got.Verification.SignedEntryTimestamp, Payload: got.LogPayload}
-	if err := k.verifyTimestamp(b); err != nil {
-		return nil, err
-	}
-	if got.Verification.InclusionProof == nil {
+	b := LogBundle{got.Verification.SignedEntryTimestamp, got.LogPayload, got.Verification.InclusionProof}
+	if b.InclusionProof == nil {
 		return nil, errors.New("the response has no inclusion proof")
 	}
-	if err := k.verifyInclusion(got.Body, *got.Verification.InclusionProof); err != nil {
+	if err := k.verify(b, e); err != nil {
 		return nil, err
 	}
-	if err := e.verify(got.Body); err != nil {
-		return nil, err
-	}
+	b.InclusionProof = nil
 	return json.Marshal(b)
 }

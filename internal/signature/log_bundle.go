@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -78,7 +79,7 @@ func (k *LogKey) hasID(id []byte) bool { return bytes.Equal(k.id[:], id) }
 
 // hasSigned reports whether value is the log's signature of text.
 func (k *LogKey) hasSigned(text, value []byte) bool {
-	return k.verifier.VerifySignature(strings.NewReader(string(value)), strings.NewReader(string(text))) == nil
+	return k.verifier.VerifySignature(bytes.NewReader(value), bytes.NewReader(text)) == nil
 }
 
 // Verify verifies that the log with this key has the entry e, and returns when the log added
@@ -88,15 +89,19 @@ func (k *LogKey) Verify(bundle []byte, e LogEntry) (time.Time, error) {
 	if err := json.Unmarshal(bundle, &b); err != nil || len(bundle) > MaxLogBundle {
 		return time.Time{}, errors.New("the log entry is not a valid bundle")
 	}
+	return time.Unix(b.Payload.IntegratedTime, 0), k.verify(b, e)
+}
+
+func (k *LogKey) verify(b LogBundle, e LogEntry) error {
 	if err := k.verifyTimestamp(b); err != nil {
-		return time.Time{}, err
+		return err
 	}
 	if b.InclusionProof != nil {
 		if err := k.verifyInclusion(b.Payload.Body, *b.InclusionProof); err != nil {
-			return time.Time{}, err
+			return err
 		}
 	}
-	return time.Unix(b.Payload.IntegratedTime, 0), e.verify(b.Payload.Body)
+	return e.verify(b.Payload.Body)
 }
 
 // verifyTimestamp verifies the signed entry timestamp.
@@ -161,7 +166,7 @@ func parseHash(text string) (h tlog.Hash, err error) {
 // transparency-dev/formats describes it. Rekor's note has the origin, the size, the root
 // hash in base64 and further lines.
 func (k *LogKey) openCheckpoint(text string) (t tlog.Tree, err error) {
-	n, err := note.Open([]byte(text), logVerifiers{k})
+	n, err := note.Open([]byte(text), logVerifier{key: k})
 	if err != nil {
 		return t, errors.New("the log's checkpoint is not by the log's key")
 	}
@@ -178,31 +183,25 @@ func (k *LogKey) openCheckpoint(text string) (t tlog.Tree, err error) {
 	return t, nil
 }
 
-// logVerifiers accepts the signature of a note by the key, with any name.
-type logVerifiers struct{ key *LogKey }
-
-// Verifier implements note.Verifiers.
-func (v logVerifiers) Verifier(name string, hash uint32) (note.Verifier, error) {
-	w := logVerifier{v.key, name}
-	if hash != w.KeyHash() {
-		return nil, &note.UnknownVerifierError{Name: name, KeyHash: hash}
-	}
-	return w, nil
-}
-
+// A logVerifier accepts the signature of a note by the key, with any name.
 type logVerifier struct {
 	key  *LogKey
 	name string
+}
+
+// Verifier implements note.Verifiers.
+func (v logVerifier) Verifier(name string, hash uint32) (note.Verifier, error) {
+	if hash != v.KeyHash() {
+		return nil, &note.UnknownVerifierError{Name: name, KeyHash: hash}
+	}
+	return logVerifier{v.key, name}, nil
 }
 
 // Name implements note.Verifier.
 func (v logVerifier) Name() string { return v.name }
 
 // KeyHash implements note.Verifier. Rekor uses the first bytes of the log's ID.
-func (v logVerifier) KeyHash() uint32 {
-	id := v.key.id
-	return uint32(id[0])<<24 | uint32(id[1])<<16 | uint32(id[2])<<8 | uint32(id[3])
-}
+func (v logVerifier) KeyHash() uint32 { return binary.BigEndian.Uint32(v.key.id[:]) }
 
 // Verify implements note.Verifier.
 func (v logVerifier) Verify(msg, sig []byte) bool { return v.key.hasSigned(msg, sig) }

@@ -30,18 +30,16 @@ func digestOf(text []byte) entryDigest {
 	return entryDigest{"sha256", hex.EncodeToString(sum[:])}
 }
 
-type keyContent struct {
-	Content []byte `json:"content"`
-}
-
 // hashed is the spec of the type hashedrekord, version 0.0.1.
 type hashed struct {
 	Data struct {
 		Hash entryDigest `json:"hash"`
 	} `json:"data"`
 	Signature struct {
-		Content   []byte     `json:"content"`
-		PublicKey keyContent `json:"publicKey"`
+		Content   []byte `json:"content"`
+		PublicKey struct {
+			Content []byte `json:"content"`
+		} `json:"publicKey"`
 	} `json:"signature"`
 }
 
@@ -83,14 +81,11 @@ type recorded struct {
 // EnvelopeEntry returns the entry for a DSSE envelope in JSON, which contains one signature. key
 // is the public key or the certificate that verifies it, in PEM. The log may have recorded
 // another JSON of the envelope: clients differ in its white space.
-func EnvelopeEntry(envelope, key []byte) LogEntry {
-	var signed struct {
-		Payload    []byte
-		Signatures []struct{ Sig []byte }
-	}
-	invalid := json.Unmarshal(envelope, &signed) != nil || len(signed.Signatures) != 1
+func EnvelopeEntry(text, key []byte) LogEntry {
+	var signed envelope
+	invalid := json.Unmarshal(text, &signed) != nil || len(signed.Signatures) != 1
 	var spec proposed
-	spec.ProposedContent.Envelope, spec.ProposedContent.Verifiers = string(envelope), [][]byte{key}
+	spec.ProposedContent.Envelope, spec.ProposedContent.Verifiers = string(text), [][]byte{key}
 	return LogEntry{"dsse", spec, func(raw []byte) error {
 		var got recorded
 		if err := json.Unmarshal(raw, &got); err != nil {
