@@ -136,7 +136,7 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 // it if dir has no metadata. The template for TypeScript has two packages.
 func rootOf(dir string) string {
 	for _, root := range []string{dir, filepath.Join(dir, "package"), filepath.Join(dir, "package-function")} {
-		if _, err := os.Stat(filepath.Join(root, metaFile)); err == nil {
+		if isRoot(root) {
 			return root
 		}
 	}
@@ -147,8 +147,7 @@ func rootOf(dir string) string {
 // file's folder. If there is no such root, it returns the usual name of a root.
 func rootNear(file string) string {
 	for _, dir := range []string{filepath.Dir(file), filepath.Join(filepath.Dir(file), "..")} {
-		root := rootOf(dir)
-		if _, err := os.Stat(filepath.Join(root, metaFile)); err == nil {
+		if root := rootOf(dir); isRoot(root) {
 			return root
 		}
 	}

@@ -125,11 +125,8 @@ func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.
 	if !errors.As(err, &report.Problems) {
 		return report, err
 	}
-	if err := projectRoot(c.Package, "check it with xfn project lint"); err != nil {
+	if err := checkRoot(c.Package, "check it with xfn project lint", "run xfn xpkg lint"); err != nil {
 		return report, err
-	}
-	if dir := nestedRoot(c.Package); dir != "" {
-		return report, notRoot(c.Package, fmt.Sprintf("%s has a %s: run xfn xpkg lint %[1]s", dir, metaFile))
 	}
 	if _, err = xpkg.All.Apply(append(report.Problems, pkg.Warnings...)); errors.As(err, &report.Problems) {
 		err = nil

@@ -227,11 +227,8 @@ func faults(term *terminal.Terminal, root string, err error) error {
 	if !errors.As(err, new(xpkg.Problems)) {
 		return err
 	}
-	if err := projectRoot(root, "build it with xfn project build"); err != nil {
+	if err := checkRoot(root, "build it with xfn project build", "name this directory with -f"); err != nil {
 		return err
-	}
-	if dir := nestedRoot(root); dir != "" {
-		return notRoot(root, fmt.Sprintf("%s has a %s: name this directory with -f %[1]s", dir, metaFile))
 	}
 	return Faults(term, fmt.Sprintf("package root %q", cmp.Or(root, ".")), err)
 }
@@ -256,32 +253,26 @@ func Faults(term *terminal.Terminal, what string, err error) error {
 // metaFile is the file that a package root has.
 const metaFile = "crossplane.yaml"
 
-func notRoot(root, next string) error {
-	return hint.Wrap(fmt.Errorf("package root %q has no %s", cmp.Or(root, "."), metaFile), next)
+// isRoot reports whether a directory is a package root.
+func isRoot(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, metaFile))
+	return err == nil
 }
 
-// projectRoot returns an error with the hint next if root has a project file and no crossplane.yaml.
-func projectRoot(root, next string) error {
-	if _, err := os.Stat(filepath.Join(root, metaFile)); err == nil {
+// checkRoot returns an error if root is not a package root, but the root of a project, or a directory
+// that contains one package root. The hint is what to do with the project, or with the contained root.
+func checkRoot(root, ofProject, contained string) error {
+	if isRoot(root) {
 		return nil
 	}
-	if _, _, err := project.Find(root); err != nil {
-		return nil
+	if _, _, err := project.Find(root); err == nil {
+		return hint.Wrap(fmt.Errorf("%q is the root of a project, not of a package", cmp.Or(root, ".")), ofProject)
 	}
-	return hint.Wrap(fmt.Errorf("%q is the root of a project, not of a package", cmp.Or(root, ".")), next)
-}
-
-// nestedRoot returns the directory in root that is probably the package root: the only one
-// with a crossplane.yaml, if root has none. Otherwise it returns "".
-func nestedRoot(root string) string {
-	if _, err := os.Stat(filepath.Join(root, metaFile)); err == nil {
-		return ""
+	if found, err := fsx.Glob(root, "*/"+metaFile); err == nil && len(found) == 1 {
+		next := fmt.Sprintf("%s has a %s: %s %[1]s", filepath.Dir(found[0]), metaFile, contained)
+		return hint.Wrap(fmt.Errorf("package root %q has no %s", cmp.Or(root, "."), metaFile), next)
 	}
-	found, err := fsx.Glob(root, "*/"+metaFile)
-	if err != nil || len(found) != 1 {
-		return ""
-	}
-	return filepath.Dir(found[0])
+	return nil
 }
 
 // Warn prints problems as warnings.
