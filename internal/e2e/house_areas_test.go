@@ -52,11 +52,11 @@ func houseAreas() []houseArea {
 		{"templates", 1},
 		{"internal/oci", 1},
 		{"internal/schema", 1},
-		{"internal/patch", 1},
 		{"internal/remote", 2},
 		{"internal/signature", 1},
 
 		{"internal/manifest", 0},
+		{"internal/patch", 0},
 		{"internal/progress", 0},
 
 		// Packages of layer 0 import package proc.

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
@@ -102,16 +102,10 @@ type definer struct {
 // New returns the definition in a v1 CustomResourceDefinition or a
 // ManagedResourceDefinition. It returns an error for other objects. Check returns the faults
 // of the schemas.
-func New(crd map[string]any) (*Definition, error) {
-	switch crd["kind"] {
-	case "CustomResourceDefinition", "ManagedResourceDefinition":
-	default:
-		return nil, fmt.Errorf("expected a CustomResourceDefinition, got %v", crd["kind"])
+func New(obj map[string]any) (*Definition, error) {
+	if kind := obj["kind"]; kind != "CustomResourceDefinition" && kind != "ManagedResourceDefinition" {
+		return nil, fmt.Errorf("expected a CustomResourceDefinition, got %v", kind)
 	}
-	return decodeDefinition(crd)
-}
-
-func decodeDefinition(obj map[string]any) (*Definition, error) {
 	slim, schemas := withoutSchemas(obj)
 	data, err := json.Marshal(slim)
 	if err != nil {
@@ -150,10 +144,7 @@ func withoutSchemas(obj map[string]any) (slim map[string]any, schemas []any) {
 	if versions, ok := spec["versions"].([]any); ok {
 		versions, schemas = slices.Clone(versions), make([]any, len(versions))
 		for i := range versions {
-			v, ok := versions[i].(map[string]any)
-			if !ok {
-				continue
-			}
+			v, _ := versions[i].(map[string]any)
 			if s, ok := v["schema"].(map[string]any); ok {
 				schemas[i] = s["openAPIV3Schema"]
 				v = maps.Clone(v)
@@ -163,8 +154,7 @@ func withoutSchemas(obj map[string]any) (slim map[string]any, schemas []any) {
 		}
 		spec["versions"] = versions
 	}
-	annotations, _, _ := unstructured.NestedFieldNoCopy(obj, "metadata", "annotations")
-	return map[string]any{"spec": spec, "metadata": map[string]any{"annotations": annotations}}, schemas
+	return map[string]any{"spec": spec, "metadata": map[string]any{"annotations": fieldpath.At(obj, "metadata", "annotations")}}, schemas
 }
 
 func (v *version) setSchema(s *extv1.JSONSchemaProps) {

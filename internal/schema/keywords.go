@@ -13,11 +13,11 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // CheckKeywords returns the errors of strictly decoding the schema s at a path and all
@@ -184,14 +184,9 @@ func upperKind(kind string) string {
 
 // columns returns the JSON paths of the printer columns of the version with an index.
 func (d *Definition) columns(i int) (paths []string) {
-	versions, _, _ := unstructured.NestedFieldNoCopy(d.slim, "spec", "versions")
-	all, _ := versions.([]any)
-	version, _ := all[i].(map[string]any)
-	columns, _ := version["additionalPrinterColumns"].([]any)
-	for _, c := range columns {
-		column, _ := c.(map[string]any)
-		path, _ := column["jsonPath"].(string)
-		paths = append(paths, path)
+	version := fieldpath.List(d.slim, "spec", "versions")[i]
+	for _, column := range fieldpath.List(version, "additionalPrinterColumns") {
+		paths = append(paths, fieldpath.Text(column, "jsonPath"))
 	}
 	return paths
 }

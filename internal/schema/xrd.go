@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
@@ -61,24 +62,19 @@ func mayHave(obj map[string]any, field string) bool {
 }
 
 func hasClaims(xrd map[string]any) bool {
-	_, ok, _ := unstructured.NestedFieldNoCopy(xrd, "spec", "claimNames")
+	_, ok := fieldpath.Map(xrd, "spec")["claimNames"]
 	return ok
 }
 
 // dropped returns a fault for each field at the root of an XRD's schemas that Crossplane drops, and for
 // a default that is only for claims.
 func dropped(xrd map[string]any) (found []Fault) {
-	if _, ok, _ := unstructured.NestedFieldNoCopy(xrd, "spec", defaultDeletePolicy); ok && !hasClaims(xrd) {
+	if _, ok := fieldpath.Map(xrd, "spec")[defaultDeletePolicy]; ok && !hasClaims(xrd) {
 		found = append(found, Fault{Field: "spec." + defaultDeletePolicy, Text: "only claims have compositeDeletePolicy, and the XRD has no claims: remove it"})
 	}
 	roots := RootFields()
-	versions, _, _ := unstructured.NestedFieldNoCopy(xrd, "spec", "versions")
-	all, _ := versions.([]any)
-	for i, v := range all {
-		version, _ := v.(map[string]any)
-		properties, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "properties")
-		declared, _ := properties.(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(declared)) {
+	for i, version := range fieldpath.List(xrd, "spec", "versions") {
+		for _, name := range slices.Sorted(maps.Keys(fieldpath.Map(version, "schema", "openAPIV3Schema", "properties"))) {
 			if !slices.Contains(roots, name) {
 				found = append(found, Fault{
 					Field: fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema.properties.%s", i, name), Nearest: hint.Nearest(name, roots),
@@ -170,8 +166,7 @@ func (x XRD) ConnectionSecretKeys() []string {
 
 // text returns the string at a path in the XRD's spec, or "".
 func (x XRD) text(path ...string) string {
-	s, _, _ := unstructured.NestedString(x.obj, append([]string{"spec"}, path...)...)
-	return s
+	return fieldpath.Text(fieldpath.Map(x.obj, "spec"), path...)
 }
 
 // Complete returns an error if Crossplane cannot derive CRDs from the XRD, for example because a

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // A Change is a difference between two definitions of a kind.
@@ -124,7 +126,7 @@ func (c *comparison) version(from, to Version) {
 
 // schema compares the old and the new schema of a value. It treats a missing schema as a
 // schema without fields, because the API server prunes all fields of such a value.
-func (c *comparison) schema(from, to object) {
+func (c *comparison) schema(from, to map[string]any) {
 	if reflect.DeepEqual(from, to) {
 		return
 	}
@@ -142,28 +144,28 @@ func (c *comparison) schema(from, to object) {
 	c.required(from, to)
 	c.fields(from, to)
 	for _, key := range []string{"items", "additionalProperties"} {
-		if was, is := from.object(key), to.object(key); was != nil && is != nil {
+		if was, is := fieldpath.Map(from, key), fieldpath.Map(to, key); was != nil && is != nil {
 			c.at("[*]", func() { c.schema(was, is) })
 		}
 	}
 }
 
 // fields compares the properties of the old and the new schema of an object.
-func (c *comparison) fields(from, to object) {
-	was, is := from.object("properties"), to.object("properties")
+func (c *comparison) fields(from, to map[string]any) {
+	was, is := fieldpath.Map(from, "properties"), fieldpath.Map(to, "properties")
 	for _, name := range slices.Sorted(maps.Keys(was)) {
-		c.at(name, func() { c.field(was.object(name), is, to, name) })
+		c.at(name, func() { c.field(fieldpath.Map(was, name), is, to, name) })
 	}
 	for _, name := range slices.Sorted(maps.Keys(is)) {
 		if _, known := was[name]; known {
 			continue
 		}
 		c.at(name, func() {
-			if values := from.object("additionalProperties"); values != nil {
-				c.schema(values, is.object(name))
+			if values := fieldpath.Map(from, "additionalProperties"); values != nil {
+				c.schema(values, fieldpath.Map(is, name))
 				return
 			}
-			if keepsUnknown(from) && !isAny(is.object(name)) {
+			if keepsUnknown(from) && !isAny(fieldpath.Map(is, name)) {
 				c.add("field-added", true, "the field is added, where anything was allowed")
 				return
 			}
@@ -175,12 +177,12 @@ func (c *comparison) fields(from, to object) {
 // field compares the old schema of the property name, was, with its new schema.
 // The new schema is in fields, the new properties, or follows from other
 // keywords of to, the new schema of the object.
-func (c *comparison) field(was, fields, to object, name string) {
+func (c *comparison) field(was, fields, to map[string]any, name string) {
 	_, there := fields[name]
-	values := to.object("additionalProperties")
+	values := fieldpath.Map(to, "additionalProperties")
 	switch {
 	case there:
-		c.schema(was, fields.object(name))
+		c.schema(was, fieldpath.Map(fields, name))
 	case values != nil:
 		c.schema(was, values)
 	case keepsUnknown(to):
@@ -190,11 +192,11 @@ func (c *comparison) field(was, fields, to object, name string) {
 	}
 }
 
-func keepsUnknown(s object) bool {
-	return s.is("x-kubernetes-preserve-unknown-fields") || s.is("additionalProperties")
+func keepsUnknown(s map[string]any) bool {
+	return s["x-kubernetes-preserve-unknown-fields"] == true || s["additionalProperties"] == true
 }
 
 // isAny reports whether a schema allows any value.
-func isAny(s object) bool {
-	return len(s) == 1 && s.is("x-kubernetes-preserve-unknown-fields")
+func isAny(s map[string]any) bool {
+	return len(s) == 1 && s["x-kubernetes-preserve-unknown-fields"] == true
 }

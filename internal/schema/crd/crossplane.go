@@ -1,14 +1,16 @@
 package crd
 
+import "github.com/xfn-dev/xfn/internal/patch/fieldpath"
+
 // composite returns what Crossplane adds to the CRD of composite resources. Crossplane's
 // fields are below spec.crossplane, or directly below spec for scope LegacyCluster.
-func composite(scope string, xrdSpec object) resource {
+func composite(scope string, xrdSpec map[string]any) resource {
 	legacy := scope == legacyCluster
 	r := resource{names: "names", category: "composite", scope: cluster, status: status(legacy)}
 	if scope == namespaced {
 		r.scope = namespaced
 	}
-	props := selection(xrdSpec.text("defaultCompositionUpdatePolicy"))
+	props := selection(fieldpath.Text(xrdSpec, "defaultCompositionUpdatePolicy"))
 	refs := stringFields("apiVersion", "kind", "name")
 	if scope != namespaced {
 		refs["namespace"] = str()
@@ -17,7 +19,7 @@ func composite(scope string, xrdSpec object) resource {
 		"type": "array", "items": objectOf(nil, refs, "apiVersion", "kind"),
 		"x-kubernetes-list-type": "atomic",
 	}
-	r.spec = object{"crossplane": objectOf(nil, props)}
+	r.spec = map[string]any{"crossplane": objectOf(nil, props)}
 	if legacy {
 		r.spec = props
 		props["claimRef"] = objectOf(nil, stringFields("apiVersion", "kind", "namespace", "name"), "apiVersion", "kind", "namespace", "name")
@@ -38,9 +40,9 @@ func composite(scope string, xrdSpec object) resource {
 }
 
 // claim returns what Crossplane adds to the CRD of an XRD's claims.
-func claim(xrdSpec object) resource {
+func claim(xrdSpec map[string]any) resource {
 	props := selection("")
-	props["compositeDeletePolicy"] = withDefault(str("Background", "Foreground"), xrdSpec.text("defaultCompositeDeletePolicy"))
+	props["compositeDeletePolicy"] = withDefault(str("Background", "Foreground"), fieldpath.Text(xrdSpec, "defaultCompositeDeletePolicy"))
 	props["resourceRef"] = objectOf(nil, stringFields("apiVersion", "kind", "name"), "apiVersion", "kind", "name")
 	props["writeConnectionSecretToRef"] = objectOf(nil, stringFields("name"), "name")
 	return resource{
@@ -56,12 +58,12 @@ func claim(xrdSpec object) resource {
 
 // selection returns the schemas of the fields in spec that select a
 // Composition. updatePolicy is the default of compositionUpdatePolicy, or "".
-func selection(updatePolicy string) object {
+func selection(updatePolicy string) map[string]any {
 	ref := func() map[string]any { return objectOf(nil, stringFields("name"), "name") }
 	selector := func() map[string]any {
-		return objectOf(nil, object{"matchLabels": objectOf(str(), nil)}, "matchLabels")
+		return objectOf(nil, map[string]any{"matchLabels": objectOf(str(), nil)}, "matchLabels")
 	}
-	return object{
+	return map[string]any{
 		"compositionRef": ref(), "compositionRevisionRef": ref(),
 		"compositionSelector": selector(), "compositionRevisionSelector": selector(),
 		"compositionUpdatePolicy": withDefault(str("Automatic", "Manual"), updatePolicy),
@@ -70,19 +72,19 @@ func selection(updatePolicy string) object {
 
 // status returns the schemas of the fields in status that Crossplane sets.
 // legacy is true for claims and for XRs of scope LegacyCluster.
-func status(legacy bool) object {
+func status(legacy bool) map[string]any {
 	moment := func() map[string]any { return map[string]any{"type": "string", "format": "date-time"} }
 	condition := stringFields("message", "reason", "status", "type")
 	condition["lastTransitionTime"] = moment()
 	condition["observedGeneration"] = map[string]any{"type": "integer", "format": "int64"}
-	props := object{"conditions": map[string]any{
+	props := map[string]any{"conditions": map[string]any{
 		"type":                       "array",
 		"items":                      objectOf(nil, condition, "lastTransitionTime", "reason", "status", "type"),
 		"x-kubernetes-list-type":     "map",
 		"x-kubernetes-list-map-keys": []any{"type"},
 	}}
 	if legacy {
-		props["connectionDetails"] = objectOf(nil, object{"lastPublishedTime": moment()})
+		props["connectionDetails"] = objectOf(nil, map[string]any{"lastPublishedTime": moment()})
 		props["claimConditionTypes"] = map[string]any{"type": "array", "items": str(), "x-kubernetes-list-type": "set"}
 	}
 	return props

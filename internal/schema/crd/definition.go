@@ -9,6 +9,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // The kinds of objects that define other kinds.
@@ -43,38 +44,13 @@ type Version struct {
 	Storage    bool `json:"storage"`
 	Deprecated bool `json:"deprecated,omitempty"`
 
-	schema object
-	raw    object
-}
-
-// An object is a decoded YAML or JSON object. Its methods return the zero value
-// if a field is missing or has another type.
-type object map[string]any
-
-func (o object) object(key string) object {
-	m, _ := o[key].(map[string]any)
-	return m
-}
-
-func (o object) list(key string) []any {
-	l, _ := o[key].([]any)
-	return l
-}
-
-func (o object) text(key string) string {
-	s, _ := o[key].(string)
-	return s
-}
-
-func (o object) is(key string) bool {
-	b, _ := o[key].(bool)
-	return b
+	schema, raw map[string]any
 }
 
 // Defines reports whether obj is a CRD, XRD or MRD, whatever its API version.
 func Defines(obj map[string]any) bool {
-	group, _, _ := strings.Cut(object(obj).text("apiVersion"), "/")
-	switch object(obj).text("kind") {
+	group, _, _ := strings.Cut(fieldpath.Text(obj, "apiVersion"), "/")
+	switch fieldpath.Text(obj, "kind") {
 	case customResource:
 		return group == "apiextensions.k8s.io"
 	case compositeResource, managedResource:
@@ -86,24 +62,24 @@ func Defines(obj map[string]any) bool {
 
 // IsXRD reports whether obj is a CompositeResourceDefinition.
 func IsXRD(obj map[string]any) bool {
-	return Defines(obj) && object(obj).text("kind") == compositeResource
+	return Defines(obj) && fieldpath.Text(obj, "kind") == compositeResource
 }
 
 // Read returns the definition in a CRD, XRD or MRD. It returns an error if the
 // group, the kind or all versions are missing. It does not check the schemas.
 func Read(obj map[string]any) (Definition, error) {
 	if !Defines(obj) {
-		return Definition{}, fmt.Errorf("expected a CRD, XRD or MRD, got %s", object(obj).text("kind"))
+		return Definition{}, fmt.Errorf("expected a CRD, XRD or MRD, got %s", fieldpath.Text(obj, "kind"))
 	}
-	if err := cmp.Or(notObject(obj, "", "spec"), notObject(object(obj).object("spec"), "spec.", "names")); err != nil {
+	if err := cmp.Or(notObject(obj, "", "spec"), notObject(fieldpath.Map(obj, "spec"), "spec.", "names")); err != nil {
 		return Definition{}, err
 	}
-	spec := object(obj).object("spec")
-	names, claims := spec.object("names"), spec.object("claimNames")
+	spec := fieldpath.Map(obj, "spec")
+	names, claims := fieldpath.Map(spec, "names"), fieldpath.Map(spec, "claimNames")
 	d := Definition{
-		Group: spec.text("group"), Kind: names.text("kind"), Plural: names.text("plural"),
+		Group: fieldpath.Text(spec, "group"), Kind: fieldpath.Text(names, "kind"), Plural: fieldpath.Text(names, "plural"),
 		Scope: scopeOf(obj, spec), Versions: versionsOf(spec),
-		Claim: claims.text("kind"), claimPlural: claims.text("plural"),
+		Claim: fieldpath.Text(claims, "kind"), claimPlural: fieldpath.Text(claims, "plural"),
 	}
 	switch {
 	case d.Group == "":
@@ -124,7 +100,7 @@ func (e *FieldError) Error() string { return e.Text }
 
 // notObject returns an error if in has a value for the field, whose path begins with at, that is
 // not an object.
-func notObject(in object, at, field string) error {
+func notObject(in map[string]any, at, field string) error {
 	if _, ok := in[field].(map[string]any); ok || in[field] == nil {
 		return nil
 	}
@@ -133,7 +109,7 @@ func notObject(in object, at, field string) error {
 
 // missing returns the error for an object at a path that lacks a field with a value such as "a list".
 // The default of text is that the field is missing.
-func missing(in object, at, field, want, text string) error {
+func missing(in map[string]any, at, field, want, text string) error {
 	err := &FieldError{Field: at, Text: cmp.Or(text, at+"."+field+" is missing")}
 	switch near := hint.Nearest(field, slices.Sorted(maps.Keys(in))); near {
 	case "":
@@ -152,11 +128,11 @@ func missing(in object, at, field, want, text string) error {
 
 // scopeOf returns the scope of a definition. If an XRD sets none, the scope is
 // LegacyCluster for API version v1, and Namespaced for v2.
-func scopeOf(obj map[string]any, spec object) string {
-	if scope := spec.text("scope"); scope != "" || !IsXRD(obj) {
+func scopeOf(obj, spec map[string]any) string {
+	if scope := fieldpath.Text(spec, "scope"); scope != "" || !IsXRD(obj) {
 		return scope
 	}
-	if strings.HasSuffix(object(obj).text("apiVersion"), "/v1") {
+	if strings.HasSuffix(fieldpath.Text(obj, "apiVersion"), "/v1") {
 		return legacyCluster
 	}
 	return namespaced
@@ -165,13 +141,13 @@ func scopeOf(obj map[string]any, spec object) string {
 // CheckScope returns an error if obj is an XRD with a scope that Crossplane does not know. The
 // error is about the field spec.scope.
 func CheckScope(obj map[string]any) error {
-	scope := object(obj).object("spec").text("scope")
+	scope := fieldpath.Text(obj, "spec", "scope")
 	scopes := []string{namespaced, cluster, legacyCluster}
 	if !IsXRD(obj) || scope == "" || slices.Contains(scopes, scope) {
 		return nil
 	}
 	text := fmt.Sprintf("spec.scope is %q, expected %s or %s", scope, namespaced, cluster)
-	if strings.HasSuffix(object(obj).text("apiVersion"), "/v1") {
+	if strings.HasSuffix(fieldpath.Text(obj, "apiVersion"), "/v1") {
 		text = fmt.Sprintf("spec.scope is %q, expected %s, %s or %s", scope, namespaced, cluster, legacyCluster)
 	} else {
 		scopes = scopes[:2]
@@ -187,23 +163,22 @@ const (
 
 // versionsOf returns the versions of a definition. A CRD of v1beta1 may have
 // one schema for all versions, and the field version instead of versions.
-func versionsOf(spec object) []Version {
-	common := spec.object("validation").object("openAPIV3Schema")
-	listed := spec.list("versions")
-	if name := spec.text("version"); name != "" && len(listed) == 0 {
-		return []Version{{Name: name, Served: true, Storage: true, schema: common, raw: object{}}}
+func versionsOf(spec map[string]any) []Version {
+	common := fieldpath.Map(spec, "validation", "openAPIV3Schema")
+	listed := fieldpath.List(spec, "versions")
+	if name := fieldpath.Text(spec, "version"); name != "" && len(listed) == 0 {
+		return []Version{{Name: name, Served: true, Storage: true, schema: common, raw: map[string]any{}}}
 	}
 	var all []Version
 	for _, v := range listed {
-		m, _ := v.(map[string]any)
-		version := object(m)
-		schema := version.object("schema").object("openAPIV3Schema")
+		version := fieldpath.Map(v)
+		schema := fieldpath.Map(version, "schema", "openAPIV3Schema")
 		if schema == nil {
 			schema = common
 		}
 		all = append(all, Version{
-			Name: version.text("name"), Served: version.is("served"), Deprecated: version.is("deprecated"),
-			Storage: version.is("storage") || version.is("referenceable"), schema: schema, raw: version,
+			Name: fieldpath.Text(version, "name"), Served: version["served"] == true, Deprecated: version["deprecated"] == true,
+			Storage: version["storage"] == true || version["referenceable"] == true, schema: schema, raw: version,
 		})
 	}
 	return all

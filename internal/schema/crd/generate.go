@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // Generate returns the CRDs that Crossplane v2.3 generates from an XRD: one for the
@@ -27,23 +29,23 @@ func Share(xrd map[string]any) ([]map[string]any, error) {
 	}
 	for i, v := range d.Versions {
 		if v.schema == nil {
-			schema, text := v.raw.object("schema"), "version "+v.Name+" has no schema"
+			schema, text := fieldpath.Map(v.raw, "schema"), "version "+v.Name+" has no schema"
 			if schema["properties"] != nil {
 				text += ": add openAPIV3Schema, and indent type, properties and the other fields below it"
 			}
 			return nil, missing(schema, fmt.Sprintf("spec.versions[%d].schema", i), "openAPIV3Schema", "an object", text)
 		}
 	}
-	spec := object(xrd).object("spec")
+	spec := fieldpath.Map(xrd, "spec")
 	switch {
 	case d.Plural == "":
-		return nil, missing(spec.object("names"), "spec.names", "plural", "a string", "the plural of "+d.Kind+" is missing")
+		return nil, missing(fieldpath.Map(spec, "names"), "spec.names", "plural", "a string", "the plural of "+d.Kind+" is missing")
 	case d.Claim == "":
 		return []map[string]any{composites(xrd, d)}, nil
 	case d.Claim == d.Kind || d.claimPlural == d.Plural:
 		return nil, fmt.Errorf("claims must not have the kind or plural of composite resources, got %s", d.Claim)
 	case d.claimPlural == "":
-		return nil, missing(spec.object("claimNames"), "spec.claimNames", "plural", "a string", "the plural of "+d.Claim+" is missing")
+		return nil, missing(fieldpath.Map(spec, "claimNames"), "spec.claimNames", "plural", "a string", "the plural of "+d.Claim+" is missing")
 	}
 	return []map[string]any{composites(xrd, d), generate(xrd, d, claim(spec))}, nil
 }
@@ -59,7 +61,7 @@ func Composites(xrd map[string]any) (map[string]any, error) {
 }
 
 func composites(xrd map[string]any, d Definition) map[string]any {
-	return generate(xrd, d, composite(d.Scope, object(xrd).object("spec")))
+	return generate(xrd, d, composite(d.Scope, fieldpath.Map(xrd, "spec")))
 }
 
 // A resource describes a kind for which Crossplane generates a CRD: composite
@@ -70,66 +72,63 @@ type resource struct {
 	names, category string
 	scope           string
 	// spec and status are the fields that Crossplane adds to the fields in the XRD's schema.
-	spec, status object
+	spec, status map[string]any
 	// columns are the printer columns that Crossplane adds to the columns in the XRD.
 	columns []any
 }
 
 func generate(xrd map[string]any, d Definition, r resource) map[string]any {
-	spec := object(xrd).object("spec")
-	names := maps.Clone(spec.object(r.names))
-	names["categories"] = append(slices.Clone(names.list("categories")), r.category)
-	out := object{"group": d.Group, "names": map[string]any(names), "scope": r.scope}
-	if c := spec.object("conversion"); c != nil {
-		out["conversion"] = map[string]any(c)
+	spec := fieldpath.Map(xrd, "spec")
+	names := maps.Clone(fieldpath.Map(spec, r.names))
+	names["categories"] = append(slices.Clone(fieldpath.List(names, "categories")), r.category)
+	out := map[string]any{"group": d.Group, "names": names, "scope": r.scope}
+	if c := fieldpath.Map(spec, "conversion"); c != nil {
+		out["conversion"] = c
 	}
 	var versions []any
 	for _, v := range d.Versions {
-		versions = append(versions, map[string]any(version(v, r)))
+		versions = append(versions, version(v, r))
 	}
 	out["versions"] = versions
-	meta := object{"name": names.text("plural") + "." + d.Group}
-	inherited := spec.object("metadata")
-	put(meta, "labels", merge(object(xrd).object("metadata").object("labels"), inherited.object("labels")))
-	put(meta, "annotations", inherited.object("annotations"))
-	return object{
+	meta := map[string]any{"name": fieldpath.Text(names, "plural") + "." + d.Group}
+	put(meta, "labels", merge(fieldpath.Map(xrd, "metadata", "labels"), fieldpath.Map(spec, "metadata", "labels")))
+	put(meta, "annotations", fieldpath.Map(spec, "metadata", "annotations"))
+	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": customResource,
-		"metadata": map[string]any(meta), "spec": map[string]any(out),
+		"metadata": meta, "spec": out,
 	}
 }
 
-func put(into object, key string, value object) {
+func put(into map[string]any, key string, value map[string]any) {
 	if len(value) > 0 {
-		into[key] = map[string]any(value)
+		into[key] = value
 	}
 }
 
-func merge(a, b object) object {
-	all := maps.Clone(a)
-	if all == nil {
-		all = object{}
-	}
+func merge(a, b map[string]any) map[string]any {
+	all := map[string]any{}
+	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
 }
 
 // version returns the entry in spec.versions of a generated CRD for the version
 // v of an XRD.
-func version(v Version, r resource) object {
-	out := object{
+func version(v Version, r resource) map[string]any {
+	out := map[string]any{
 		"name": v.Name, "served": v.Served, "storage": v.Storage,
-		"schema":                   map[string]any{"openAPIV3Schema": map[string]any(root(v.schema, r))},
-		"additionalPrinterColumns": append(slices.Clone(v.raw.list("additionalPrinterColumns")), r.columns...),
+		"schema":                   map[string]any{"openAPIV3Schema": root(v.schema, r)},
+		"additionalPrinterColumns": append(slices.Clone(fieldpath.List(v.raw, "additionalPrinterColumns")), r.columns...),
 	}
 	subresources := map[string]any{"status": map[string]any{}}
-	if scale := v.raw.object("subresources").object("scale"); scale != nil {
-		subresources["scale"] = map[string]any(scale)
+	if scale := fieldpath.Map(v.raw, "subresources", "scale"); scale != nil {
+		subresources["scale"] = scale
 	}
 	out["subresources"] = subresources
 	if v.Deprecated {
 		out["deprecated"] = true
 	}
-	if w := v.raw.text("deprecationWarning"); w != "" {
+	if w := fieldpath.Text(v.raw, "deprecationWarning"); w != "" {
 		out["deprecationWarning"] = w
 	}
 	return out
@@ -141,17 +140,17 @@ const maxName = 63
 
 // root returns the schema of the whole object in a generated CRD: Crossplane's
 // fields, and the parts of the XRD's schema that Crossplane copies.
-func root(schema object, r resource) object {
-	props := schema.object("properties")
-	name := object{"type": "string", "maxLength": int64(maxName)}
-	given := props.object("metadata").object("properties").object("name")
+func root(schema map[string]any, r resource) map[string]any {
+	props := fieldpath.Map(schema, "properties")
+	name := map[string]any{"type": "string", "maxLength": int64(maxName)}
+	given := fieldpath.Map(props, "metadata", "properties", "name")
 	if n, ok := number(given["maxLength"]); ok && n < maxName {
 		name["maxLength"] = given["maxLength"]
 	}
-	spec, status := props.object("spec"), props.object("status")
-	out := objectOf(nil, object{
+	spec, status := fieldpath.Map(props, "spec"), fieldpath.Map(props, "status")
+	out := objectOf(nil, map[string]any{
 		"apiVersion": str(), "kind": str(),
-		"metadata": objectOf(nil, object{"name": map[string]any(name)}),
+		"metadata": objectOf(nil, map[string]any{"name": name}),
 		"spec":     section(spec, r.spec, "description", "required", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations", "oneOf"),
 		"status":   section(status, r.status, "description", "required", "x-kubernetes-validations", "oneOf"),
 	}, "spec")
@@ -170,8 +169,8 @@ func root(schema object, r resource) object {
 // section returns the schema of spec or status in a generated CRD. It has the
 // properties of given, the XRD's schema, and of added, which take precedence. keep
 // lists the keywords that are copied from given.
-func section(given, added object, keep ...string) map[string]any {
-	out := objectOf(nil, merge(given.object("properties"), added))
+func section(given, added map[string]any, keep ...string) map[string]any {
+	out := objectOf(nil, merge(fieldpath.Map(given, "properties"), added))
 	for _, key := range keep {
 		if v, ok := given[key]; ok {
 			out[key] = v
@@ -182,13 +181,13 @@ func section(given, added object, keep ...string) map[string]any {
 
 // objectOf returns the schema of an object with the properties props. If values
 // is not nil, it is the schema of all fields that props does not list.
-func objectOf(values map[string]any, props object, required ...string) map[string]any {
+func objectOf(values, props map[string]any, required ...string) map[string]any {
 	out := map[string]any{"type": "object"}
 	if values != nil {
 		out["additionalProperties"] = values
 	}
 	if props != nil {
-		out["properties"] = map[string]any(props)
+		out["properties"] = props
 	}
 	if len(required) > 0 {
 		list := make([]any, len(required))
@@ -209,8 +208,8 @@ func str(enum ...any) map[string]any {
 }
 
 // stringFields returns properties with these names and the type string.
-func stringFields(names ...string) object {
-	out := object{}
+func stringFields(names ...string) map[string]any {
+	out := map[string]any{}
 	for _, name := range names {
 		out[name] = str()
 	}
@@ -237,9 +236,9 @@ func All(obj map[string]any) ([]map[string]any, error) {
 	}
 	out := runtime.DeepCopyJSON(obj)
 	delete(out, "status")
-	if object(obj).text("kind") == managedResource {
+	if fieldpath.Text(obj, "kind") == managedResource {
 		out["apiVersion"], out["kind"] = "apiextensions.k8s.io/v1", customResource
-		spec := object(out).object("spec")
+		spec := fieldpath.Map(out, "spec")
 		delete(spec, "state")
 		delete(spec, "connectionDetails")
 		out["metadata"] = map[string]any{"name": d.Plural + "." + d.Group}
@@ -254,10 +253,9 @@ func WithSecretStores(crd map[string]any) map[string]any {
 	if crd["kind"] != customResource {
 		return crd
 	}
-	out := object(runtime.DeepCopyJSON(crd))
-	for _, v := range out.object("spec").list("versions") {
-		version, _ := v.(map[string]any)
-		props := object(version).object("schema").object("openAPIV3Schema").object("properties").object("spec").object("properties")
+	out := runtime.DeepCopyJSON(crd)
+	for _, v := range fieldpath.List(out, "spec", "versions") {
+		props := fieldpath.Map(v, "schema", "openAPIV3Schema", "properties", "spec", "properties")
 		_, selects := props["compositionRef"]
 		_, writes := props["writeConnectionSecretToRef"]
 		if _, given := props[publishTo]; selects && writes && !given {
@@ -272,6 +270,6 @@ const publishTo = "publishConnectionDetailsTo"
 func publishConnectionDetailsTo() map[string]any {
 	config := objectOf(nil, stringFields("name"))
 	config["default"] = map[string]any{"name": "default"}
-	metadata := objectOf(nil, object{"labels": objectOf(str(), nil), "annotations": objectOf(str(), nil), "type": str()})
-	return objectOf(nil, object{"name": str(), "configRef": config, "metadata": metadata}, "name")
+	metadata := objectOf(nil, map[string]any{"labels": objectOf(str(), nil), "annotations": objectOf(str(), nil), "type": str()})
+	return objectOf(nil, map[string]any{"name": str(), "configRef": config, "metadata": metadata}, "name")
 }

@@ -7,21 +7,22 @@ import (
 	"slices"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // types compares the types that two schemas allow. A change from integer to
 // number is not breaking.
-func (c *comparison) types(from, to object) {
+func (c *comparison) types(from, to map[string]any) {
 	was, is := typeOf(from), typeOf(to)
 	if was != is {
 		wider := is == anyType || was == "integer" && is == "number" ||
 			is == intOrString && (was == "integer" || was == "string")
 		c.add("type-changed", !wider, "the type is %s, was %s", is, was)
 	}
-	if from.is("nullable") && !to.is("nullable") {
+	if from["nullable"] == true && to["nullable"] != true {
 		c.add("null-refused", true, "null is no longer allowed")
 	}
-	if embedded := "x-kubernetes-embedded-resource"; to.is(embedded) && !from.is(embedded) {
+	if embedded := "x-kubernetes-embedded-resource"; to[embedded] == true && from[embedded] != true {
 		c.add("resource-required", true, "the value must be a Kubernetes object")
 	}
 }
@@ -31,16 +32,16 @@ const (
 	intOrString = "integer or string"
 )
 
-func typeOf(s object) string {
-	if s.is("x-kubernetes-int-or-string") {
+func typeOf(s map[string]any) string {
+	if s["x-kubernetes-int-or-string"] == true {
 		return intOrString
 	}
-	return cmp.Or(s.text("type"), anyType)
+	return cmp.Or(fieldpath.Text(s, "type"), anyType)
 }
 
 // values compares the enums and the defaults of two schemas.
-func (c *comparison) values(from, to object) {
-	was, is := from.list("enum"), to.list("enum")
+func (c *comparison) values(from, to map[string]any) {
+	was, is := fieldpath.List(from, "enum"), fieldpath.List(to, "enum")
 	switch {
 	case len(was) == 0 && len(is) > 0:
 		c.add("enum-added", true, "the allowed values are %s, were any", compact(is))
@@ -78,7 +79,7 @@ type bound struct {
 
 // bounds compares the limits in two schemas, such as minimum and maxLength, and
 // the keywords pattern, format and multipleOf.
-func (c *comparison) bounds(from, to object) {
+func (c *comparison) bounds(from, to map[string]any) {
 	for _, b := range []bound{
 		{"minimum", true},
 		{"maximum", false},
@@ -92,8 +93,8 @@ func (c *comparison) bounds(from, to object) {
 		c.bound(b, from[b.key], to[b.key])
 	}
 	for _, key := range []string{"exclusiveMinimum", "exclusiveMaximum", "uniqueItems"} {
-		if from.is(key) != to.is(key) {
-			c.add("bound-changed", to.is(key), "%s is %t, was %t", key, to.is(key), from.is(key))
+		if was, is := from[key] == true, to[key] == true; was != is {
+			c.add("bound-changed", is, "%s is %t, was %t", key, is, was)
 		}
 	}
 	for _, key := range []string{"pattern", "format", "multipleOf"} {
@@ -139,9 +140,9 @@ func number(v any) (float64, bool) {
 
 // composed compares the keywords allOf, anyOf, oneOf and not of two schemas
 // independently. A change that may reject more values is breaking.
-func (c *comparison) composed(from, to object) {
+func (c *comparison) composed(from, to map[string]any) {
 	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		was, is := from.list(key), to.list(key)
+		was, is := fieldpath.List(from, key), fieldpath.List(to, key)
 		gone, more := without(was, is), without(is, was)
 		if len(gone)+len(more) == 0 {
 			continue
@@ -163,7 +164,7 @@ func (c *comparison) composed(from, to object) {
 }
 
 // rules compares the CEL rules of two schemas. It ignores the messages of the rules.
-func (c *comparison) rules(from, to object) {
+func (c *comparison) rules(from, to map[string]any) {
 	was, is := celRules(from), celRules(to)
 	for _, rule := range without(is, was) {
 		c.add("rule-added", true, "the rule %s is added", compact(rule))
@@ -173,53 +174,52 @@ func (c *comparison) rules(from, to object) {
 	}
 }
 
-func celRules(s object) []any {
+func celRules(s map[string]any) []any {
 	var all []any
-	for _, v := range s.list("x-kubernetes-validations") {
-		m, _ := v.(map[string]any)
-		all = append(all, object(m).text("rule"))
+	for _, v := range fieldpath.List(s, "x-kubernetes-validations") {
+		all = append(all, fieldpath.Text(v, "rule"))
 	}
 	return all
 }
 
 // lists compares the types of lists and maps (x-kubernetes-list-type and
 // x-kubernetes-map-type). Lists of type set or map reject duplicates.
-func (c *comparison) lists(from, to object) {
+func (c *comparison) lists(from, to map[string]any) {
 	was, is := listType(from), listType(to)
 	if was != is {
 		c.add("list-type-changed", is != "atomic", "the list is %s, was %s", is, was)
 	}
 	const mapType, granular = "x-kubernetes-map-type", "granular"
-	if was, is := cmp.Or(from.text(mapType), granular), cmp.Or(to.text(mapType), granular); was != is {
+	if was, is := cmp.Or(fieldpath.Text(from, mapType), granular), cmp.Or(fieldpath.Text(to, mapType), granular); was != is {
 		c.add("map-type-changed", false, "the object is %s, was %s", is, was)
 	}
 }
 
-func listType(s object) string {
-	t := cmp.Or(s.text("x-kubernetes-list-type"), "atomic")
+func listType(s map[string]any) string {
+	t := cmp.Or(fieldpath.Text(s, "x-kubernetes-list-type"), "atomic")
 	if t == "map" {
-		return "a map by " + compact(s.list("x-kubernetes-list-map-keys"))
+		return "a map by " + compact(fieldpath.List(s, "x-kubernetes-list-map-keys"))
 	}
 	return t
 }
 
 // unknown compares whether two schemas keep or prune unknown fields.
-func (c *comparison) unknown(from, to object) {
+func (c *comparison) unknown(from, to map[string]any) {
 	if keepsUnknown(from) && !keepsUnknown(to) {
-		open := isAny(to.object("additionalProperties"))
+		open := isAny(fieldpath.Map(to, "additionalProperties"))
 		c.add("unknown-fields-dropped", !open, "unknown fields are pruned, were kept")
 	}
 	if keepsUnknown(to) && !keepsUnknown(from) {
 		c.add("unknown-fields-kept", false, "unknown fields are kept, were pruned")
 	}
-	if from.object("additionalProperties") != nil && to.object("additionalProperties") == nil && !keepsUnknown(to) {
+	if fieldpath.Map(from, "additionalProperties") != nil && fieldpath.Map(to, "additionalProperties") == nil && !keepsUnknown(to) {
 		c.add("additional-properties-closed", true, "keys of any name are pruned, were kept")
 	}
 }
 
 // required compares which fields two schemas require. A required field with a
 // default counts as optional.
-func (c *comparison) required(from, to object) {
+func (c *comparison) required(from, to map[string]any) {
 	was, is := requiredOf(from), requiredOf(to)
 	for _, name := range is {
 		if !slices.Contains(was, name) {
@@ -227,17 +227,17 @@ func (c *comparison) required(from, to object) {
 		}
 	}
 	for _, name := range was {
-		if _, there := to.object("properties")[name]; there && !slices.Contains(is, name) {
+		if _, there := fieldpath.Map(to, "properties")[name]; there && !slices.Contains(is, name) {
 			c.at(name, func() { c.add("field-optional", false, "the field is optional") })
 		}
 	}
 }
 
-func requiredOf(s object) []string {
+func requiredOf(s map[string]any) []string {
 	var all []string
-	for _, v := range s.list("required") {
+	for _, v := range fieldpath.List(s, "required") {
 		name, _ := v.(string)
-		if _, has := s.object("properties").object(name)["default"]; !has {
+		if _, has := fieldpath.Map(s, "properties", name)["default"]; !has {
 			all = append(all, name)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
@@ -201,7 +202,7 @@ func (v *Validator) misspells(gk kschema.GroupKind, near string) bool {
 	if d == nil {
 		return false
 	}
-	plural, _, _ := unstructured.NestedString(d.Object, "spec", "names", "plural")
+	plural := fieldpath.Text(d.Object, "spec", "names", "plural")
 	isMeant := strings.EqualFold(gk.Kind, near) || strings.EqualFold(gk.Kind, plural) || hint.Misspelled(gk.Kind, []string{near}) != ""
 	return isMeant && d.xrd() != nil
 }
@@ -335,14 +336,9 @@ func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 // keywords of a wrong type.
 func keywords(obj map[string]any) []schema.Fault {
 	var found []schema.Fault
-	versions, _, _ := unstructured.NestedFieldNoCopy(obj, "spec", "versions")
-	all, _ := versions.([]any)
-	for i, v := range all {
-		version, _ := v.(map[string]any)
-		s, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema")
-		schemas, _ := s.(map[string]any)
+	for i, version := range fieldpath.List(obj, "spec", "versions") {
 		at := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
-		for _, f := range schema.CheckKeywords(at, schemas) {
+		for _, f := range schema.CheckKeywords(at, fieldpath.Map(version, "schema", "openAPIV3Schema")) {
 			if f.Unknown {
 				found = append(found, f)
 			}
