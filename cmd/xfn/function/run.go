@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,13 +114,7 @@ func checkPackage(path string) error {
 }
 
 func (c *RunCmd) check() error {
-	if err := terminal.Positive("--start-timeout", c.StartTimeout); err != nil {
-		return err
-	}
-	if err := terminal.CheckMessageSize(c.MaxMessageSize); err != nil {
-		return err
-	}
-	return c.settings.check()
+	return cmp.Or(terminal.Positive("--start-timeout", c.StartTimeout), terminal.CheckMessageSize(c.MaxMessageSize), c.settings.check())
 }
 
 // sandbox returns the runtime that starts the function.
