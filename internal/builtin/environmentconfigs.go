@@ -37,7 +37,7 @@ func environmentConfigs() Builtin {
 			}
 			f.write = func(req *fnv1.RunFunctionRequest, in *EnvironmentConfigsInput, found map[string]*fnv1.Resources) (string, *structpb.Struct, error) {
 				environment, err := in.environment(req, found, noun)
-				return environmentKey, environment, err
+				return sdk.EnvironmentKey, environment, err
 			}
 			return function.RunnerFunc(f.run)
 		},
@@ -129,7 +129,7 @@ func (in *EnvironmentConfigsInput) environment(req *fnv1.RunFunctionRequest, req
 			fieldpath.Merge(merged, data)
 		}
 	}
-	there := req.GetContext().GetFields()[environmentKey].GetStructValue().AsMap()
+	there := req.GetContext().GetFields()[sdk.EnvironmentKey].GetStructValue().AsMap()
 	all := fieldpath.Merge(fieldpath.Merge(map[string]any{}, runtime.DeepCopyJSON(in.Spec.DefaultData)), fieldpath.Merge(there, merged))
 	environment, err := sdk.Struct(patch.Environment(all).Fields)
 	if err != nil {

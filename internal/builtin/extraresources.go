@@ -33,7 +33,7 @@ func extraResourcesBuiltin() Builtin {
 					if err != nil {
 						return "", nil, fmt.Errorf("verifying and sorting extra resources: %w", err)
 					}
-					key := extraKey
+					key := sdk.ExtraKey
 					if in.Spec.Context != nil && in.Spec.Context.Key != nil {
 						key = *in.Spec.Context.Key
 					}

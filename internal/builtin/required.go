@@ -12,12 +12,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// The keys in the context to which the functions that require resources write.
-const (
-	environmentKey = "apiextensions.crossplane.io/environment"
-	extraKey       = "apiextensions.crossplane.io/extra-resources"
-)
-
 // A requirer is a function that requires resources and writes them to the context. T is the type
 // of its input.
 type requirer[T any] struct {

@@ -145,7 +145,7 @@ func (r *statusTransformation) setConditions(ctx context.Context, hook int, sett
 		}
 		r.set[s.Condition.Type] = true
 		r.rsp.Conditions = append(r.rsp.Conditions, &fnv1.Condition{
-			Type: s.Condition.Type, Status: conditionStatus(s.Condition.Status), Reason: s.Condition.Reason, Message: text, Target: resultTarget(s.Target),
+			Type: s.Condition.Type, Status: sdk.StatusOf(s.Condition.Status), Reason: s.Condition.Reason, Message: text, Target: sdk.TargetOf(s.Target),
 		})
 	}
 }
@@ -161,26 +161,8 @@ func (r *statusTransformation) createEvents(ctx context.Context, hook int, event
 			r.fail("SetConditionFailure", fmt.Errorf("cannot create event, statusConditionHookIndex: %d, createEventIndex: %d: %w", hook, i, err))
 			continue
 		}
-		r.rsp.Results = append(r.rsp.Results, &fnv1.Result{Severity: severity, Reason: e.Event.Reason, Message: *text, Target: resultTarget(e.Target)})
+		r.rsp.Results = append(r.rsp.Results, &fnv1.Result{Severity: severity, Reason: e.Event.Reason, Message: *text, Target: sdk.TargetOf(e.Target)})
 	}
-}
-
-func conditionStatus(status string) fnv1.Status {
-	switch status {
-	case "True":
-		return fnv1.Status_STATUS_CONDITION_TRUE
-	case "False":
-		return fnv1.Status_STATUS_CONDITION_FALSE
-	default:
-		return fnv1.Status_STATUS_CONDITION_UNKNOWN
-	}
-}
-
-func resultTarget(target *string) *fnv1.Target {
-	if target != nil && *target == "CompositeAndClaim" {
-		return fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum()
-	}
-	return fnv1.Target_TARGET_COMPOSITE.Enum()
 }
 
 func eventSeverity(eventType *string) (fnv1.Severity, error) {

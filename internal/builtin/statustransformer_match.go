@@ -20,7 +20,7 @@ const compositeName = "function-status-transformer.reserved-keys.composite-resou
 // extra-resource.INTO.GROUP.KIND.NAMESPACE.NAME.
 func extraResources(context *structpb.Struct) (map[string]*structpb.Struct, error) {
 	all := map[string]*structpb.Struct{}
-	value, ok := context.GetFields()[extraKey]
+	value, ok := context.GetFields()[sdk.ExtraKey]
 	if !ok {
 		return all, nil
 	}

@@ -100,7 +100,7 @@ type tagReader struct {
 func newTagReader(version string, req *fnv1.RunFunctionRequest) *tagReader {
 	return &tagReader{
 		composite:      req.GetObserved().GetComposite().GetResource(),
-		environment:    req.GetContext().GetFields()[environmentKey].GetStructValue(),
+		environment:    req.GetContext().GetFields()[sdk.EnvironmentKey].GetStructValue(),
 		hasEnvironment: sdk.Since(version, tagManagerMeasured, "v0.8.0"),
 		objects:        map[*structpb.Struct]map[string]any{},
 	}

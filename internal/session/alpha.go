@@ -9,6 +9,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
@@ -22,8 +23,6 @@ import (
 // Runner is the Runtime of an alpha function that a remote container runner
 // runs. The Composition contains the endpoint of the runner.
 const Runner Runtime = "Runner"
-
-const environmentKey = "apiextensions.crossplane.io/environment"
 
 // An alphaPlan contains the data that the renders of all XRs share in profile Alpha.
 type alphaPlan struct {
@@ -109,7 +108,7 @@ func (s *Session) loadAlpha(ctx context.Context, base plan, xrs []manifest.Docum
 		p.environment = nil
 	}
 	if p.environment == nil && p.composition.PatchesEnvironment() {
-		s.config.Progress.Warn(doc.Position() + ": there is no environment, so its patches have no effect: set " + environmentKey + " in the context")
+		s.config.Progress.Warn(doc.Position() + ": there is no environment, so its patches have no effect: set " + sdk.EnvironmentKey + " in the context")
 	}
 	err = s.prepareContainers(&p, filepath.Dir(doc.Path))
 	return p, err
@@ -146,14 +145,14 @@ func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, e
 		return nil, err
 	}
 	for key := range fields {
-		if key != environmentKey {
+		if key != sdk.EnvironmentKey {
 			return nil, hint.Wrap(fmt.Errorf("reading context %q: alpha functions have no context", key),
-				"only the environment may be given, as "+environmentKey)
+				"only the environment may be given, as "+sdk.EnvironmentKey)
 		}
 	}
-	environment, ok := fields[environmentKey].(map[string]any)
+	environment, ok := fields[sdk.EnvironmentKey].(map[string]any)
 	if !ok && len(fields) > 0 {
-		return nil, fmt.Errorf("reading context %q: the environment must be an object", environmentKey)
+		return nil, fmt.Errorf("reading context %q: the environment must be an object", sdk.EnvironmentKey)
 	}
 	return environment, nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -194,10 +195,10 @@ func (s *Session) checkContext(in Inputs, fields map[string]any) {
 		text := ""
 		_, isObject := value.(map[string]any)
 		switch {
-		case key == environmentKey && !isObject:
+		case key == sdk.EnvironmentKey && !isObject:
 			text = fmt.Sprintf("%q must be an object, got %s: functions use an empty environment", key, manifest.DescribeValue(value))
-		case key != environmentKey && (key == "environment" || hint.Misspelled(key, []string{environmentKey}) != ""):
-			text = fmt.Sprintf("%q is not the key of the environment%s", key, hint.DidYouMean(environmentKey))
+		case key != sdk.EnvironmentKey && (key == "environment" || hint.Misspelled(key, []string{sdk.EnvironmentKey}) != ""):
+			text = fmt.Sprintf("%q is not the key of the environment%s", key, hint.DidYouMean(sdk.EnvironmentKey))
 		default:
 			continue
 		}

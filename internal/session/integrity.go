@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -112,8 +113,8 @@ type silentKey struct {
 // a suite share it.
 func (s *Session) silentProblems(ctx context.Context, e composition.Entry, p plan) []composition.Problem {
 	official := func(name string) string { return s.official(p.functions[name].Package) }
-	_, inFile := p.in.ContextFiles[environmentKey]
-	_, inValue := p.in.ContextValues[environmentKey]
+	_, inFile := p.in.ContextFiles[sdk.EnvironmentKey]
+	_, inValue := p.in.ContextValues[sdk.EnvironmentKey]
 	key := silentKey{composition: e.Composition, hasEnvironment: inFile || inValue}
 	for _, step := range e.Spec.Pipeline {
 		key.official += official(step.FunctionRef.Name) + " "

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
@@ -20,7 +21,7 @@ func (s *Session) describe(ctx context.Context, e composition.Entry, observed []
 	if r == nil {
 		return
 	}
-	if environment := fieldpath.Map(r.Context, "fields", environmentKey); len(environment) > 0 {
+	if environment := fieldpath.Map(r.Context, "fields", sdk.EnvironmentKey); len(environment) > 0 {
 		for _, problem := range s.readsOf(ctx, e).MisreadEnvironment(e, environment) {
 			r.Warnings = append(r.Warnings, problem.Error())
 		}

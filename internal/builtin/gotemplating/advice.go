@@ -43,7 +43,7 @@ func Advice(fatal string, input []byte) string {
 	}
 	if m := notDefined().FindStringSubmatch(fatal); m != nil && len(m[1]) > 4 { // shorter names are similar to many
 		names := maps.Clone(known())
-		maps.Copy(names, (&execution{features: features{connectionDetails: true}}).functions())
+		maps.Copy(names, (&execution{isBranch: true}).functions())
 		return string(hint.Meant("", hint.Nearest(m[1], slices.Sorted(maps.Keys(names)))))
 	}
 	in := &GoTemplate{}

@@ -52,7 +52,7 @@ func (in *GoTemplate) CheckSyntax() (field string, line int, err error) {
 	if err != nil {
 		return "", 0, nil // The function reports it.
 	}
-	key := newProgramKey("", in, features{})
+	key := newProgramKey("", in, false)
 	at, err := all.checkSyntax(key.left, key.right)
 	return at.Field, at.Line, err
 }

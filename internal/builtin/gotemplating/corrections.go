@@ -70,7 +70,7 @@ func (in *GoTemplate) adviceForOutput() string {
 	if err != nil {
 		return ""
 	}
-	text, key := all.text(), newProgramKey("", in, features{})
+	text, key := all.text(), newProgramKey("", in, false)
 	if key.left != "" && !strings.Contains(text, key.left) && strings.Contains(text, "{{") {
 		return "write " + key.left + " … " + key.right + " in the template, or remove delims: the delimiters are not {{ and }}"
 	}

@@ -64,7 +64,7 @@ func readDocuments(ctx context.Context, out string) ([]document, error) {
 			return documents, nil
 		case err != nil:
 			line := syntaxLine(err)
-			return nil, documentError{fmt.Errorf("cannot decode manifest: %w", explainSyntax(err, out, len(documents))), index, line}
+			return nil, documentError{fmt.Errorf("cannot decode manifest: %w", explainSyntax(err, line, out, len(documents))), index, line}
 		case d == nil:
 			continue
 		}
@@ -147,16 +147,12 @@ func syntaxLine(err error) int {
 	return 0
 }
 
-// explainSyntax adds a line number in out to a YAML syntax error. Like the real
+// explainSyntax adds a line number in out to a YAML syntax error in a line of its document. Like the real
 // function, it adds the line in the document to the line of the separator after
 // the document. If there is none, it uses the last separator.
-func explainSyntax(err error, out string, documents int) error {
+func explainSyntax(err error, inDocument int, out string, documents int) error {
 	match := syntaxError().FindStringSubmatch(err.Error())
 	if match == nil {
-		return err
-	}
-	inDocument, numberErr := strconv.Atoi(match[1])
-	if numberErr != nil {
 		return err
 	}
 	lines := strings.Split(out, "\n")

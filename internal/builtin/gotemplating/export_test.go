@@ -11,7 +11,7 @@ import (
 
 // Render returns the output of a template in the main branch's version of the function.
 func Render(ctx context.Context, text string, data map[string]any, options ...string) (string, error) {
-	p, err := compile(newProgramKey(text, &GoTemplate{}, featuresOf("main")), options)
+	p, err := compile(newProgramKey(text, &GoTemplate{}, true), options)
 	if err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
@@ -31,21 +32,21 @@ func (e *execution) functions() map[string]any {
 		"randomChoice":              func(choices ...string) string { return choices[rand.Intn(len(choices))] },
 		"setResourceNameAnnotation": func(name string) string { return nameAnnotation + ": " + name },
 		"getCompositeResource": func(data map[string]any) map[string]any {
-			return object(data, "observed.composite.resource")
+			return at[map[string]any](data, "observed.composite.resource")
 		},
 		"getComposedResource": func(data map[string]any, name string) map[string]any {
-			return object(data, "observed.resources["+name+"]resource")
+			return at[map[string]any](data, "observed.resources["+name+"]resource")
 		},
 		"getExtraResources": func(data map[string]any, key string) []any {
-			return list(data, "requiredResources["+key+"].items", "extraResources["+key+"].items")
+			return at[[]any](data, "requiredResources["+key+"].items", "extraResources["+key+"].items")
 		},
 		"getExtraResourcesFromContext": func(data map[string]any, key string) []any {
-			return list(data, "context["+extraResourcesKey+"]["+key+"].items")
+			return at[[]any](data, "context["+sdk.ExtraKey+"]["+key+"].items")
 		},
 	}
-	if e.features.connectionDetails {
+	if e.isBranch {
 		all["getComposedConnectionDetails"] = func(data map[string]any, name string) map[string]any {
-			return object(data, "observed.resources["+name+"]connectionDetails")
+			return at[map[string]any](data, "observed.resources["+name+"]connectionDetails")
 		}
 	}
 	return all
@@ -81,51 +82,30 @@ func fromYAML(text string) (any, error) {
 // getResourceCondition returns a condition of a resource. of is the resource, or an object
 // with the resource in the field resource. The status of a missing condition is Unknown.
 func getResourceCondition(conditionType string, of map[string]any) v2.Condition {
-	status := v2.ConditionedStatus{}
-	for _, path := range []string{"resource.status", "status"} {
-		if get(of, path, &status) {
-			break
-		}
-		status = v2.ConditionedStatus{}
-	}
+	status := at[v2.ConditionedStatus](of, "resource.status", "status")
 	c := status.GetCondition(v2.ConditionType(conditionType))
 	c.LastTransitionTime.Time = c.LastTransitionTime.UTC()
 	return c
 }
 
-// object returns a copy of the object at a path, or nil if there is none.
-func object(data map[string]any, path string) map[string]any {
-	var v map[string]any
-	if !get(data, path, &v) {
-		return nil
-	}
-	return v
-}
-
-// list returns a copy of the list at the first of the paths that has one, or nil.
-func list(data map[string]any, paths ...string) []any {
+// at returns a copy of the value at the first of the paths that has a value that can be decoded, or
+// the zero value.
+func at[T any](data map[string]any, paths ...string) (none T) {
 	for _, path := range paths {
-		var v []any
-		if get(data, path, &v) {
-			return v
+		p, err := fieldpath.Parse(path)
+		if err != nil || slices.Contains(p, fieldpath.Key("*")) {
+			continue
+		}
+		v, err := p.Get(data)
+		if err != nil {
+			continue
+		}
+		var value T
+		if raw, err := json.Marshal(v); err == nil && kjson.Unmarshal(raw, &value) == nil {
+			return value
 		}
 	}
-	return nil
-}
-
-// get decodes the value at a path into the variable into. It returns false if the
-// path does not exist or the value cannot be decoded.
-func get(data map[string]any, path string, into any) bool {
-	p, err := fieldpath.Parse(path)
-	if err != nil || slices.Contains(p, fieldpath.Key("*")) {
-		return false
-	}
-	v, err := p.Get(data)
-	if err != nil {
-		return false
-	}
-	raw, err := json.Marshal(v)
-	return err == nil && kjson.Unmarshal(raw, into) == nil
+	return none
 }
 
 // getCredentialData returns the data of the credential called name. data is the

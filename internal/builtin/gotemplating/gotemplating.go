@@ -60,21 +60,17 @@ type Settings struct {
 // New returns the function. It reads only files in the folders of o, opens no
 // network connection, and caches parsed templates. It implements sdk.Locator.
 //
-// RunFunction returns an error only if its context is done, and then immediately.
+// RunFunction returns an error only if its context is done, and then soon.
 // The template then runs in the background until it begins a loop iteration or a
 // template, or writes output. Until then it reads the request.
 func New(o Options) function.Runner {
-	return newRunner(o)
-}
-
-func newRunner(o Options) *runner {
-	return &runner{Options: o, folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), features: featuresOf(o.Version)}
+	return &runner{Options: o, folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), isBranch: sdk.Since(o.Version, newest, Branch)}
 }
 
 type runner struct {
 	Options
 	folders  []string
-	features features
+	isBranch bool // the imitated version is Branch or later
 	programs proc.Memo[programKey, *program]
 	// places are the places of errors, by the texts of the errors and the inputs.
 	places proc.Memo[placeKey, place]
@@ -86,30 +82,22 @@ type runner struct {
 
 // RunFunction implements function.Runner.
 func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	type outcome struct {
-		rsp *fnv1.RunFunctionResponse
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
+	rsp, err := proc.Await(ctx, func() (*fnv1.RunFunctionResponse, error) {
 		defer proc.EnterStep(ctx, function.Step(ctx))()
 		rsp := sdk.To(req)
 		if r.TTL != nil {
 			rsp.Meta.Ttl = durationpb.New(*r.TTL)
 		}
-		done <- outcome{rsp, r.answer(ctx, req, rsp)}
-	}()
-	select {
-	case o := <-done:
-		switch {
-		case o.err == nil:
-			return o.rsp, nil
-		case ctx.Err() == nil:
-			return sdk.Fatal(o.rsp, message(o.err)), nil
+		err := r.answer(ctx, req, rsp)
+		if err != nil && ctx.Err() == nil {
+			return sdk.Fatal(rsp, message(err)), nil
 		}
-	case <-ctx.Done():
+		return rsp, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
 	}
-	return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
+	return rsp, nil
 }
 
 // answer sets the fields of rsp. After an error, rsp has the effects of the steps
@@ -121,7 +109,7 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 			err = fmt.Errorf("cannot execute template: %v", reason)
 		}
 	}()
-	in, err := r.features.decode(req.GetInput(), rsp)
+	in, err := r.decode(req.GetInput(), rsp)
 	if err != nil {
 		return fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
 	}
@@ -137,7 +125,7 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	if in.Options == nil {
 		in.Options = r.DefaultOptions
 	}
-	key := newProgramKey(parts.text(), in, r.features)
+	key := newProgramKey(parts.text(), in, r.isBranch)
 	coverage := sdk.CoverageOf(ctx)
 	key.covered = coverage != nil
 	program, err := r.program(key, in.Options)
@@ -159,7 +147,7 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	}
 	documents, err := readDocuments(ctx, out)
 	if err == nil {
-		r.features.annotated(req, rsp)
+		r.annotated(req, rsp)
 		made := written{key, in.Options, req, out, parts}
 		composition.SetOrigins(ctx, made.origins(ctx, documents))
 		r.warn(ctx, append(mistakes(req, documents), doubleKeys(out)...), made)

@@ -41,13 +41,13 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	case err != nil:
 		return sdk.Location{}
 	case at.template > 0 && strings.HasSuffix(fatal, ": unexpected EOF"):
-		return all.locateOpen(at.template, newProgramKey("", in, r.features).left)
+		return all.locateOpen(at.template, newProgramKey("", in, r.isBranch).left)
 	case at.template > 0:
 		line := all.locate(at.template)
 		if at.missing != "" {
 			line.Detail = "where " + at.missing
 		} else {
-			line.Detail = whyUndefined(fatal, all.text(), at.template, cmp.Or(newProgramKey("", in, r.features).left, "{{"))
+			line.Detail = whyUndefined(fatal, all.text(), at.template, cmp.Or(newProgramKey("", in, r.isBranch).left, "{{"))
 		}
 		return line
 	}

@@ -19,9 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// extraResourcesKey is the context key of the resources that the template required.
-const extraResourcesKey = "apiextensions.crossplane.io/extra-resources"
-
 // meta applies a document with a kind of the function's own API metaAPIVersion.
 func (c *change) meta(d *unstructured.Unstructured) error {
 	switch d.GetKind() {
@@ -102,23 +99,9 @@ func (c *change) conditions(d *unstructured.Unstructured) error {
 }
 
 func (t targetedCondition) message() *fnv1.Condition {
-	m := &fnv1.Condition{
-		Type:   string(t.Type),
-		Status: fnv1.Status_STATUS_CONDITION_UNKNOWN,
-		Reason: string(t.Reason),
-		Target: fnv1.Target_TARGET_COMPOSITE.Enum(),
-	}
-	switch t.Status {
-	case "True":
-		m.Status = fnv1.Status_STATUS_CONDITION_TRUE
-	case "False":
-		m.Status = fnv1.Status_STATUS_CONDITION_FALSE
-	}
+	m := &fnv1.Condition{Type: string(t.Type), Status: sdk.StatusOf(string(t.Status)), Reason: string(t.Reason), Target: sdk.TargetOf(&t.Target)}
 	if t.Message != "" {
 		m.Message = &t.Message
-	}
-	if t.Target == "CompositeAndClaim" {
-		m.Target = fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum()
 	}
 	return m
 }
@@ -221,14 +204,14 @@ func (c *change) extraResources() error {
 	return nil
 }
 
-// copyResources adds required resources to the context under extraResourcesKey.
+// copyResources adds required resources to the context under sdk.ExtraKey.
 // They have the form in which encoding/json encodes them.
 func (c *change) copyResources(found map[string]*fnv1.Resources) error {
 	if len(found) == 0 {
 		return nil
 	}
 	all := map[string]any{}
-	if there := c.requestContext(extraResourcesKey).GetStructValue(); there != nil {
+	if there := c.requestContext(sdk.ExtraKey).GetStructValue(); there != nil {
 		all = there.AsMap()
 	}
 	raw, err := json.Marshal(found)
@@ -238,5 +221,5 @@ func (c *change) copyResources(found map[string]*fnv1.Resources) error {
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return err
 	}
-	return c.setContext(map[string]any{extraResourcesKey: all})
+	return c.setContext(map[string]any{sdk.ExtraKey: all})
 }

@@ -18,10 +18,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// environmentKey is the key of the environment, which has the data of
-// EnvironmentConfigs, in the context.
-const environmentKey = "apiextensions.crossplane.io/environment"
-
 // separator joins the parts of a template.
 const separator = "\n---\n"
 
@@ -100,9 +96,9 @@ func (e *TemplateSourceEnvironment) parts(in *structpb.Struct) (parts, error) {
 	if e == nil || e.Key == "" {
 		return nil, errors.New("environment.key should be provided")
 	}
-	env := in.GetFields()[environmentKey].GetStructValue()
+	env := in.GetFields()[sdk.EnvironmentKey].GetStructValue()
 	if env == nil {
-		return nil, fmt.Errorf("cannot read tmpl from the environment: %s key does not exist in context", environmentKey)
+		return nil, fmt.Errorf("cannot read tmpl from the environment: %s key does not exist in context", sdk.EnvironmentKey)
 	}
 	v, ok := env.GetFields()[e.Key]
 	if !ok {

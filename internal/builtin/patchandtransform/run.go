@@ -17,9 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// environmentKey is the key of the environment in the context.
-const environmentKey = "apiextensions.crossplane.io/environment"
-
 // A run is the state of the function while it processes one request.
 type run struct {
 	req    *fnv1.RunFunctionRequest
@@ -57,7 +54,7 @@ func newRun(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
 	for _, key := range []string{"apiVersion", "kind"} {
 		r.desired.Fields[key] = r.xr.GetFields()[key].GetStringValue()
 	}
-	r.environment = patch.Environment(req.GetContext().GetFields()[environmentKey].GetStructValue().AsMap())
+	r.environment = patch.Environment(req.GetContext().GetFields()[sdk.EnvironmentKey].GetStructValue().AsMap())
 	return r
 }
 
@@ -261,6 +258,6 @@ func (r *run) finish(secret map[string]*fnv1.Resource) error {
 		return fmt.Errorf("cannot set the environment: %w", err)
 	}
 	r.rsp.Desired = state
-	r.rsp.Context = sdk.With(r.req.GetContext(), map[string]*structpb.Value{environmentKey: structpb.NewStructValue(env)})
+	r.rsp.Context = sdk.With(r.req.GetContext(), map[string]*structpb.Value{sdk.EnvironmentKey: structpb.NewStructValue(env)})
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -63,3 +64,24 @@ func isNullOrAbsent(v *structpb.Value) bool {
 
 // ConditionStatuses returns the statuses that a condition can have.
 func ConditionStatuses() []string { return []string{"True", "False", "Unknown"} }
+
+// StatusOf returns the status of a condition in a response. Any other text is Unknown.
+func StatusOf(status string) fnv1.Status {
+	switch status {
+	case "True":
+		return fnv1.Status_STATUS_CONDITION_TRUE
+	case "False":
+		return fnv1.Status_STATUS_CONDITION_FALSE
+	default:
+		return fnv1.Status_STATUS_CONDITION_UNKNOWN
+	}
+}
+
+// TargetOf returns the target of a result or condition in an input, which is the composite resource
+// by default.
+func TargetOf(target *string) *fnv1.Target {
+	if target != nil && *target == "CompositeAndClaim" {
+		return fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum()
+	}
+	return fnv1.Target_TARGET_COMPOSITE.Enum()
+}

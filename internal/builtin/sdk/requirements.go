@@ -5,6 +5,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
+// The keys in the context of the environment, which has the data of EnvironmentConfigs, and of the
+// resources that functions require.
+const (
+	EnvironmentKey = "apiextensions.crossplane.io/environment"
+	ExtraKey       = "apiextensions.crossplane.io/extra-resources"
+)
+
 // A Protocol is the pair of fields by which a function requires and gets resources.
 type Protocol int
 
