@@ -9,32 +9,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// list returns the points: the composed resources, the patches that a resource or the
-// environment uses, the branches of their transforms, and the readiness checks.
-func (of *points) list() []sdk.Point {
-	var all []sdk.Point
-	addPatches := func(patches []patchPoint) {
-		for _, p := range patches {
-			all = append(append(all, p.Point), p.branches...)
-		}
-	}
-	addPatches(of.environment)
-	for _, t := range of.templates {
-		all = append(all, t.Point)
-		addPatches(t.patches)
-		all = append(all, t.checks...)
-	}
-	addPatches(of.secret)
-	return all
-}
-
 // points are the points of an input, with the same indexes as the parts of its program.
 type points struct {
 	environment []patchPoint
 	templates   []templatePoint
 	secret      []patchPoint
-	// all has each point. The points of a patch set are in it once for each template that uses the
-	// set.
+	// all has each point: the composed resources, the patches that a resource or the environment uses,
+	// the branches of their transforms, and the readiness checks. The points of a patch set are in it
+	// once for each template that uses the set.
 	all []sdk.Point
 }
 
@@ -55,15 +37,19 @@ func pointsOf(in *spec.Resources) points {
 		sets[s.Name] = patchPoints(fmt.Sprintf("patchSets[%d].patches", i), s.Patches)
 	}
 	all := points{templates: make([]templatePoint, len(in.Resources))}
-	if in.Environment != nil {
-		all.environment = patchPoints("environment.patches", in.Environment.Patches)
+	add := func(patches []patchPoint) []patchPoint {
+		for _, p := range patches {
+			all.all = append(append(all.all, p.Point), p.branches...)
+		}
+		return patches
 	}
-	if in.WriteConnectionSecretToRef != nil {
-		all.secret = patchPoints("writeConnectionSecretToRef.patches", in.WriteConnectionSecretToRef.Patches)
+	if in.Environment != nil {
+		all.environment = add(patchPoints("environment.patches", in.Environment.Patches))
 	}
 	for i, t := range in.Resources {
 		at := fmt.Sprintf("resources[%d]", i)
 		of := templatePoint{Point: sdk.Point{Kind: sdk.ComposedTemplate, Path: at}}
+		all.all = append(all.all, of.Point)
 		for j, p := range t.Patches {
 			if p.Type == spec.PatchSetType {
 				of.patches = append(of.patches, sets[*p.PatchSetName]...)
@@ -74,9 +60,13 @@ func pointsOf(in *spec.Resources) points {
 		for j := range t.ReadinessChecks {
 			of.checks = append(of.checks, sdk.Point{Kind: sdk.ReadinessCheck, Path: fmt.Sprintf("%s.readinessChecks[%d]", at, j)})
 		}
+		add(of.patches)
+		all.all = append(all.all, of.checks...)
 		all.templates[i] = of
 	}
-	all.all = all.list()
+	if in.WriteConnectionSecretToRef != nil {
+		all.secret = add(patchPoints("writeConnectionSecretToRef.patches", in.WriteConnectionSecretToRef.Patches))
+	}
 	return all
 }
 
@@ -144,23 +134,14 @@ func (c *coverage) patchesOf(t *template) []patchPoint {
 	return c.templates[t.n].patches
 }
 
-// patch returns the point of the patch with index i. The budget b then reports the branches of
-// its transforms.
-func (c *coverage) patch(patches []patchPoint, i int, b *patch.Budget) patchPoint {
-	if c.to == nil {
-		return patchPoint{}
-	}
-	b.Branch = func(transform int, field string) { c.to.Hit(patches[i].branch(transform, field)) }
-	return patches[i]
-}
-
-// applied reports a patch, and whether its source had a value.
-func (c *coverage) applied(p patchPoint, hadSource bool) {
+// applied reports the patch with index i, and whether its source had a value.
+func (c *coverage) applied(patches []patchPoint, i int, hadSource bool) {
 	if c.to == nil {
 		return
 	}
+	hit := patches[i].Point
 	if !hadSource {
-		p.Branch = sdk.SourceMissing
+		hit.Branch = sdk.SourceMissing
 	}
-	c.to.Hit(p.Point)
+	c.to.Hit(hit)
 }

@@ -88,12 +88,20 @@ func (r *run) patchEnvironment(ctx context.Context, i int, p *patch.Patch) error
 	default:
 		from, to = p.Source(r.xr), &r.environment
 	}
-	point := r.coverage.patch(r.coverage.environment, i, &r.budget)
-	err := p.Apply(from, to, &r.budget)
-	r.coverage.applied(point, !fieldpath.IsNotFound(err))
+	err := r.apply(p, from, to, r.coverage.environment, i)
 	if fieldpath.IsNotFound(err) && p.Policy == spec.FromOptional {
 		return nil
 	}
+	return err
+}
+
+// apply applies the patch with index i, and reports its point and the branches of its transforms.
+func (r *run) apply(p *patch.Patch, from map[string]any, to *patch.Object, points []patchPoint, i int) error {
+	if hits := r.coverage.to; hits != nil {
+		r.budget.Branch = func(transform int, field string) { hits.Hit(points[i].branch(transform, field)) }
+	}
+	err := p.Apply(from, to, &r.budget)
+	r.coverage.applied(points, i, !fieldpath.IsNotFound(err))
 	return err
 }
 
@@ -191,14 +199,12 @@ func (r *run) patch(ctx context.Context, t *template, made *composed, o *observe
 			return false, ctx.Err()
 		}
 		p := &t.patches[i]
-		point := r.coverage.patch(points, i, &r.budget)
 		from, to := r.sourceAndTarget(p, &target, o)
 		if from == nil {
-			r.coverage.applied(point, false)
+			r.coverage.applied(points, i, false)
 			continue
 		}
-		err := p.Apply(from, to, &r.budget)
-		r.coverage.applied(point, !fieldpath.IsNotFound(err))
+		err := r.apply(p, from, to, points, i)
 		switch {
 		case err == nil, fieldpath.IsNotFound(err) && p.Policy != spec.FromRequired:
 		case !fieldpath.IsNotFound(err):

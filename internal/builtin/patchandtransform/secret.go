@@ -12,7 +12,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch"
-	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -79,9 +78,7 @@ func (r *run) patchReference(ref reference, patches []patch.Patch) (reference, e
 		if p.Type != spec.FromCompositeFieldPath && p.Type != spec.CombineFromComposite {
 			return ref, fmt.Errorf("unsupported patch type %s at index %d", p.Type, i)
 		}
-		point := r.coverage.patch(r.coverage.secret, i, &r.budget)
-		err := p.Apply(p.Source(r.xr), to, &r.budget)
-		r.coverage.applied(point, !fieldpath.IsNotFound(err))
+		err := r.apply(p, p.Source(r.xr), to, r.coverage.secret, i)
 		if err != nil && (p.Type.IsCombine() || p.Policy != spec.FromOptional) {
 			return ref, fmt.Errorf("cannot apply patch type %s at index %d: %w", p.Type, i, err)
 		}
