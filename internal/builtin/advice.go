@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -71,7 +73,7 @@ func otherFunction(b Builtin, input []byte) string {
 		return ""
 	}
 	for _, other := range All() {
-		if other.Input == meta.APIVersion+" "+meta.Kind && other.Input != b.Input {
+		if other.GroupVersionKind == kschema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind) && other.GroupVersionKind != b.GroupVersionKind {
 			return other.Name
 		}
 	}

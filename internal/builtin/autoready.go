@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -21,7 +21,7 @@ import (
 func autoReady() Builtin {
 	return Builtin{
 		Name: "function-auto-ready", Measured: autoReadyMeasured, From: "v0.6.0", Below: "v0.8.0",
-		Input: "autoready.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[AutoReadyInput](),
+		Input:    inputOf[AutoReadyInput]("autoready.fn.crossplane.io/v1beta1 Input", composition.Input{}),
 		Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
 		Differs:  "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
 		Settings: autoReadySettings(),

@@ -37,20 +37,8 @@ type Builtin struct {
 	// LastExtra is the last version of the real function that works with Crossplane before v2,
 	// because it requires resources in the field extra_resources. It is "" if all versions work.
 	LastExtra string
-	// Input is the apiVersion and kind of the function's input, separated by a
-	// space. It is "" if the function has no input.
-	Input string
-	// Type is the Go type of the input.
-	Type reflect.Type
-	// Values maps the paths of fields of the input, such as
-	// spec.environmentConfigs[].type, to the values that the function knows. It silently
-	// ignores other values of these fields.
-	Values map[string][]string
-	// Reads and Patterns are the fields of the input with a path in the composite resource, and
-	// with a regular expression.
-	Reads, Patterns []string
-	// Quiet is true if the function reports an invalid input only in a condition.
-	Quiet bool
+	// Input describes the input of the function, without the name of the function.
+	composition.Input
 	// Covered describes the supported input, and Differs the differences from the
 	// real function. Both are in Markdown.
 	Covered, Differs string
@@ -130,7 +118,7 @@ var all = sync.OnceValue(func() []Builtin {
 func goTemplating() Builtin {
 	return Builtin{
 		Name: "function-go-templating", Measured: "v0.12.2", From: "v0.12.0", Below: "v0.13.0",
-		Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", Type: reflect.TypeFor[gotemplating.GoTemplate](), ReadsFiles: true,
+		Input: inputOf[gotemplating.GoTemplate]("gotemplating.fn.crossplane.io/v1beta1 GoTemplate", composition.Input{}), ReadsFiles: true,
 		Covered:  "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
 		Differs:  "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
 		Settings: goTemplatingSettings(),
@@ -141,8 +129,9 @@ func goTemplating() Builtin {
 func patchAndTransform() Builtin {
 	return Builtin{
 		Name: "function-patch-and-transform", Measured: "v0.10.8", From: "v0.8.0", Below: "v0.11.0",
-		Input: "pt.fn.crossplane.io/v1beta1 Resources", Type: reflect.TypeFor[spec.Resources](),
-		Values:  map[string][]string{"resources[].readinessChecks[].matchCondition.status": sdk.ConditionStatuses()},
+		Input: inputOf[spec.Resources]("pt.fn.crossplane.io/v1beta1 Resources", composition.Input{
+			Values: map[string][]string{"resources[].readinessChecks[].matchCondition.status": sdk.ConditionStatuses()},
+		}),
 		Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
 		Differs: "Four inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB), the digits of quantities (1024), and the nulls with which patches extend lists up to an index (1,048,576 for a composite resource) are limited.",
 		New: func(o Options) function.Runner {
@@ -157,15 +146,22 @@ func firstLine(locate func(fatal string, input []byte) string) func(string, []by
 	return func(fatal string, input []byte) (string, int) { return locate(fatal, input), 1 }
 }
 
-// Inputs returns the inputs of all builtins that have one. The caller must not change them.
+// inputOf returns the input of an apiVersion and kind, separated by a space, that T decodes. more has
+// its other properties.
+func inputOf[T any](kind string, more composition.Input) composition.Input {
+	apiVersion, name, _ := strings.Cut(kind, " ")
+	more.GroupVersionKind, more.Type = kschema.FromAPIVersionAndKind(apiVersion, name), reflect.TypeFor[T]()
+	return more
+}
+
+// Inputs returns the inputs of all builtins. The caller must not change them.
 func Inputs() composition.Inputs { return inputs() }
 
 var inputs = sync.OnceValue(func() composition.Inputs {
 	var all composition.Inputs
 	for _, b := range All() {
-		if apiVersion, kind, ok := strings.Cut(b.Input, " "); ok {
-			all = append(all, composition.Input{Function: b.Name, GroupVersionKind: kschema.FromAPIVersionAndKind(apiVersion, kind), Type: b.Type, Values: b.Values, Reads: b.Reads, Patterns: b.Patterns, Quiet: b.Quiet})
-		}
+		b.Function = b.Name
+		all = append(all, b.Input)
 	}
 	return slices.Clip(all) // callers append to it
 })
@@ -249,11 +245,8 @@ func Named(name string) (Builtin, bool) {
 	return Builtin{}, false
 }
 
-// Schema returns the structural schema of the input, or nil if the function has no input.
+// Schema returns the structural schema of the input.
 func (b Builtin) Schema() map[string]any {
-	if b.Input == "" {
-		return nil
-	}
 	s := schema.OfType(b.Type)
 	properties, _ := s["properties"].(map[string]any)
 	for _, name := range []string{"apiVersion", "kind"} {
@@ -263,26 +256,20 @@ func (b Builtin) Schema() map[string]any {
 	return s
 }
 
-// CRD returns the CustomResourceDefinition of the input, as in the package of the real function,
-// or nil if the function has no input.
+// CRD returns the CustomResourceDefinition of the input, as in the package of the real function.
 func (b Builtin) CRD() map[string]any {
-	apiVersion, kind, ok := strings.Cut(b.Input, " ")
-	if !ok {
-		return nil
-	}
-	group, version, _ := strings.Cut(apiVersion, "/")
-	singular := strings.ToLower(kind)
+	singular := strings.ToLower(b.Kind)
 	plural := strings.TrimSuffix(singular, "s") + "s"
 	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": plural + "." + group},
+		"metadata": map[string]any{"name": plural + "." + b.Group},
 		"spec": map[string]any{
-			"group": group, "scope": "Namespaced",
+			"group": b.Group, "scope": "Namespaced",
 			"names": map[string]any{
-				"kind": kind, "listKind": kind + "List", "plural": plural, "singular": singular, "categories": []any{"crossplane"},
+				"kind": b.Kind, "listKind": b.Kind + "List", "plural": plural, "singular": singular, "categories": []any{"crossplane"},
 			},
 			"versions": []any{map[string]any{
-				"name": version, "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": b.Schema()},
+				"name": b.Version, "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": b.Schema()},
 			}},
 		},
 	}

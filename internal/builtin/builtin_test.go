@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
@@ -141,7 +142,7 @@ func TestPackage(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
-	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0", Type: reflect.TypeFor[spec.Resources]()}
+	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0", Input: composition.Input{Type: reflect.TypeFor[spec.Resources]()}}
 	const input = `{"resources": [{}, {"patches": [{"toFieldPat": "a"}]}, {"patches": [{"toFieldPath": "a"}]},
 		{"name": "bucket", "patches": [{"fromFieldPath": "spec.size", "transforms": [{"type": "map", "map": {"small": "s", "large": "l"}}, {"type": "map", "map": {"s": "t"}}]}]}],
 		"patchSets": [{"name": "common-labels"}]}`

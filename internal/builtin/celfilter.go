@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
@@ -25,7 +25,7 @@ import (
 func celFilter() Builtin {
 	return Builtin{
 		Name: "function-cel-filter", Measured: celFilterMeasured, From: "v0.1.0", Below: "v0.3.0",
-		Input: "cel.fn.crossplane.io/v1beta1 Filters", Type: reflect.TypeFor[Filters](), Patterns: []string{"filters[].name"},
+		Input:   inputOf[Filters]("cel.fn.crossplane.io/v1beta1 Filters", composition.Input{Patterns: []string{"filters[].name"}}),
 		Covered: "`filters` with `name` and `expression`; the variables `observed`, `desired` and `context`. Up to v0.1.1, texts about types have the message types of protocol v1beta1.",
 		Differs: "The cost of one expression (1,000,000 of CEL's units, about a second) and of all expressions of a request (ten times as much) and regular expressions (16 KiB) are limited, and the timeout of the render applies.",
 		New: func(o Options) function.Runner {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -13,12 +12,13 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
 )
 
 func dummy() Builtin {
 	return Builtin{
 		Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
-		Input: "dummy.fn.crossplane.io/v1beta1 Response", Type: reflect.TypeFor[Response](),
+		Input:   inputOf[Response]("dummy.fn.crossplane.io/v1beta1 Response", composition.Input{}),
 		Covered: "`response`.",
 		New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
 		locate: func(fatal string, input []byte) (string, int) {

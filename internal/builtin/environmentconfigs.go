@@ -3,7 +3,6 @@ package builtin
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
@@ -21,7 +21,7 @@ func environmentConfigs() Builtin {
 	const measured = "v0.7.1"
 	return Builtin{
 		Name: "function-environment-configs", Measured: measured, From: "v0.1.0", Below: "v0.8.0", LastExtra: "v0.6.0",
-		Input: "environmentconfigs.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[EnvironmentConfigsInput](), Values: sdk.SourceValues("spec.environmentConfigs"), Reads: sdk.SourceReads("spec.environmentConfigs"),
+		Input:   inputOf[EnvironmentConfigsInput]("environmentconfigs.fn.crossplane.io/v1beta1 Input", composition.Input{Values: sdk.SourceValues("spec.environmentConfigs"), Reads: sdk.SourceReads("spec.environmentConfigs")}),
 		Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol.",
 		Differs: "Four inputs that crash the real function are fatal results. Data with different `toFieldPath` is merged in the order of the list, and not in random order. The nulls with which `toFieldPath` extends lists up to an index are limited (1,048,576).",
 		New: func(o Options) function.Runner {

@@ -13,13 +13,14 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
 )
 
 func extraResourcesBuiltin() Builtin {
 	const measured = "v0.3.0"
 	return Builtin{
 		Name: "function-extra-resources", Measured: measured, From: "v0.1.0", Below: "v0.4.0", LastExtra: "v0.2.0",
-		Input: "extra-resources.fn.crossplane.io/v1beta1 Input", Type: reflect.TypeFor[ExtraResourcesInput](), Values: sdk.SourceValues("spec.extraResources"), Reads: sdk.SourceReads("spec.extraResources"),
+		Input:   inputOf[ExtraResourcesInput]("extra-resources.fn.crossplane.io/v1beta1 Input", composition.Input{Values: sdk.SourceValues("spec.extraResources"), Reads: sdk.SourceReads("spec.extraResources")}),
 		Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
 		Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
 		New: func(o Options) function.Runner {

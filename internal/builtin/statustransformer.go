@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -14,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
@@ -21,8 +21,7 @@ import (
 func statusTransformer() Builtin {
 	return Builtin{
 		Name: "function-status-transformer", Measured: statusTransformerMeasured, From: "v0.1.0", Below: "v0.6.0",
-		Input: "function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", Type: reflect.TypeFor[StatusTransformation](),
-		Values: statusValues, Patterns: []string{"statusConditionHooks[].matchers[].resources[].name", "statusConditionHooks[].matchers[].conditions[].message"}, Quiet: true,
+		Input:   inputOf[StatusTransformation]("function-status-transformer.fn.crossplane.io/v1beta1 StatusTransformation", composition.Input{Values: statusValues, Patterns: []string{"statusConditionHooks[].matchers[].resources[].name", "statusConditionHooks[].matchers[].conditions[].message"}, Quiet: true}),
 		Covered: "`statusConditionHooks` with `matchers` of all four types, `setConditions` and `createEvents`. `includeCompositeAsResource` exists since v0.4.0, and `includeExtraResources` since v0.5.0.",
 		Differs: "Resources that match are compared in the order of their names. The real function uses them in random order, on which groups of the same name depend. Regular expressions (16 KiB), and the output (64 MiB) and recursion of messages are limited, and the timeout of the render applies.",
 		New: func(o Options) function.Runner {

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -16,14 +15,14 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 func tagManager() Builtin {
 	return Builtin{
 		Name: "function-tag-manager", Measured: tagManagerMeasured, From: "v0.3.0", Below: "v0.10.0",
-		Input: "tag-manager.fn.crossplane.io/v1beta1 ManagedTags", Type: reflect.TypeFor[ManagedTags](), Values: tagManagerValues,
-		Reads:   []string{"addTags[].fromFieldPath", "ignoreTags[].fromFieldPath", "removeTags[].fromFieldPath"},
+		Input:   inputOf[ManagedTags]("tag-manager.fn.crossplane.io/v1beta1 ManagedTags", composition.Input{Values: tagManagerValues, Reads: []string{"addTags[].fromFieldPath", "ignoreTags[].fromFieldPath", "removeTags[].fromFieldPath"}}),
 		Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
 		Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
 		New:     func(o Options) function.Runner { return newTagManager(version(o.Package)) },

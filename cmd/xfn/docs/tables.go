@@ -232,7 +232,7 @@ func builtinsPage() string {
 	b := page("Builtins", "These functions are part of xfn. They need no image and no download. [How a function runs](../explanation/how-a-function-runs.md) says when xfn uses them.\n\n")
 	for _, f := range builtin.All() {
 		fmt.Fprintf(b, "## %s\n\n", f.Name)
-		rows := [][]string{{"versions", f.Versions()}, {"compared with", f.Measured}, {"input", "`" + f.Input + "`"}, {"covered", f.Covered}}
+		rows := [][]string{{"versions", f.Versions()}, {"compared with", f.Measured}, {"input", "`" + f.GroupVersion().String() + " " + f.Kind + "`"}, {"covered", f.Covered}}
 		if f.Differs != "" {
 			rows = append(rows, []string{"differs", f.Differs})
 		}

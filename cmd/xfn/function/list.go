@@ -3,7 +3,6 @@ package function
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -29,7 +28,7 @@ type entry struct {
 	Measured string    `json:"measured"`
 	Accepted string    `json:"accepted"`
 	Versions versions  `json:"versions"`
-	Input    *kind     `json:"input,omitempty"`
+	Input    kind      `json:"input"`
 	Settings []setting `json:"settings,omitempty"`
 }
 
@@ -62,10 +61,8 @@ func (c *ListCmd) Run(term *terminal.Terminal) error {
 }
 
 func newEntry(b builtin.Builtin) entry {
-	e := entry{Name: b.Name, Measured: b.Measured, Accepted: ">=" + b.From + " <" + b.Below, Versions: versions{b.From, b.Below}}
-	if apiVersion, k, ok := strings.Cut(b.Input, " "); ok {
-		e.Input = &kind{apiVersion, k, b.Schema()}
-	}
+	input := kind{b.GroupVersion().String(), b.Kind, b.Schema()}
+	e := entry{Name: b.Name, Measured: b.Measured, Accepted: ">=" + b.From + " <" + b.Below, Versions: versions{b.From, b.Below}, Input: input}
 	for _, s := range b.Settings {
 		e.Settings = append(e.Settings, setting{Option: b.Option(s.Key), Variable: s.Variable, Since: s.Since})
 	}
@@ -76,11 +73,7 @@ func table(w io.Writer, entries []entry) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "NAME\tMEASURED\tACCEPTED\tINPUT")
 	for _, e := range entries {
-		input := "-"
-		if e.Input != nil {
-			input = e.Input.Kind
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", e.Name, e.Measured, e.Accepted, input)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", e.Name, e.Measured, e.Accepted, e.Input.Kind)
 	}
 	return tw.Flush()
 }

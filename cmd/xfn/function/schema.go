@@ -31,14 +31,10 @@ func (c *SchemaCmd) Run(term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	crd := b.CRD()
-	switch {
-	case crd == nil:
-		return fmt.Errorf("%s has no input", b.Name)
-	case c.Format == "json":
-		err = manifest.WriteJSON(term.Stdout, "  ", crd)
-	default:
-		err = manifest.Write(term.Stdout, crd)
+	if c.Format == "json" {
+		err = manifest.WriteJSON(term.Stdout, "  ", b.CRD())
+	} else {
+		err = manifest.Write(term.Stdout, b.CRD())
 	}
 	if err != nil {
 		return fmt.Errorf("printing the schema: %w", err)
