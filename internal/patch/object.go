@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,7 +78,10 @@ func normal(v any, b *Budget) (any, error) {
 	}
 	switch v := v.(type) {
 	case float64:
-		return number(v)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("json: unsupported value: %v", v)
+		}
+		return fieldpath.Whole(v), nil
 	case string:
 		return fieldpath.ValidUTF8(v), b.Spend(len(v))
 	case []any:
@@ -110,24 +112,6 @@ func normal(v any, b *Budget) (any, error) {
 	default:
 		return v, nil
 	}
-}
-
-func number(f float64) (any, error) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, fmt.Errorf("json: unsupported value: %v", f)
-	}
-	if f != math.Trunc(f) || math.Abs(f) >= 1e21 {
-		return f, nil
-	}
-	if math.Abs(f) < 1<<53 {
-		return int64(f), nil
-	}
-	// JSON encodes a float above 2^53 with the shortest digits, which may denote
-	// another integer than f.
-	if n, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
-		return n, nil
-	}
-	return f, nil
 }
 
 // MaxText limits the output of one transform, in bytes.

@@ -172,8 +172,8 @@ func (m *valueMaker) elements(schema map[string]any, depth int) any {
 
 // size returns a number of elements: often a boundary, and at most limit more than the minimum.
 func (m *valueMaker) size(schema map[string]any, least, most string, limit int) int {
-	low, _ := numberOf(schema[least])
-	high, ok := numberOf(schema[most])
+	low, _ := fieldpath.Float(schema[least])
+	high, ok := fieldpath.Float(schema[most])
 	from, to := int(low), int(low)+limit
 	if ok {
 		to = min(to, max(int(high), 0))
@@ -189,8 +189,8 @@ func (m *valueMaker) size(schema map[string]any, least, most string, limit int) 
 
 // number returns a number: often a boundary.
 func (m *valueMaker) number(schema map[string]any, whole bool) any {
-	low, hasLow := numberOf(schema["minimum"])
-	high, hasHigh := numberOf(schema["maximum"])
+	low, hasLow := fieldpath.Float(schema["minimum"])
+	high, hasHigh := fieldpath.Float(schema["maximum"])
 	if !hasLow {
 		low = min(-math.MaxInt32, high)
 	}
@@ -206,7 +206,7 @@ func (m *valueMaker) number(schema map[string]any, whole bool) any {
 	if len(all) > 0 {
 		f = all[m.IntN(len(all))]
 	}
-	if step, ok := numberOf(schema["multipleOf"]); ok && step > 0 {
+	if step, ok := fieldpath.Float(schema["multipleOf"]); ok && step > 0 {
 		f = math.Ceil(f/step) * step
 	}
 	if v, ok := reuse[int64](m); ok {
@@ -216,16 +216,6 @@ func (m *valueMaker) number(schema map[string]any, whole bool) any {
 		return int64(f)
 	}
 	return f
-}
-
-func numberOf(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	}
-	return 0, false
 }
 
 // oddTexts are strings that often break templates, names, and values of YAML without quotes.
@@ -244,8 +234,8 @@ var formatTexts = map[string][]string{
 // text returns a string that matches the pattern or format of the schema, or otherwise a string
 // that is often mishandled.
 func (m *valueMaker) text(schema map[string]any) string {
-	least, _ := numberOf(schema["minLength"])
-	most, bounded := numberOf(schema["maxLength"])
+	least, _ := fieldpath.Float(schema["minLength"])
+	most, bounded := fieldpath.Float(schema["maxLength"])
 	if !bounded || most > maxText {
 		most = max(maxText, least)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"unicode/utf8"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -13,6 +12,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // templateData returns the request in its JSON form, which is the data of the template. A
@@ -82,7 +83,10 @@ func plainValue(v *structpb.Value) (any, error) {
 	case *structpb.Value_BoolValue:
 		return k.BoolValue, nil
 	case *structpb.Value_NumberValue:
-		return plainNumber(k.NumberValue)
+		if math.IsNaN(k.NumberValue) || math.IsInf(k.NumberValue, 0) {
+			return nil, fmt.Errorf("JSON has no number %v", k.NumberValue)
+		}
+		return fieldpath.Whole(k.NumberValue), nil
 	case *structpb.Value_StringValue:
 		if !utf8.ValidString(k.StringValue) {
 			return nil, fmt.Errorf("invalid UTF-8 in %q", k.StringValue)
@@ -102,22 +106,4 @@ func plainValue(v *structpb.Value) (any, error) {
 	default:
 		return nil, errors.New("a value has no kind")
 	}
-}
-
-// plainNumber returns f as an int64 if its JSON form is one. That form has the fewest digits that
-// identify f, and may therefore differ from a large f.
-func plainNumber(f float64) (any, error) {
-	const exact = 1 << 53 // Smaller whole numbers have all their digits.
-	switch {
-	case math.IsNaN(f), math.IsInf(f, 0):
-		return nil, fmt.Errorf("JSON has no number %v", f)
-	case f != math.Trunc(f):
-		return f, nil
-	case math.Abs(f) < exact:
-		return int64(f), nil
-	}
-	if n, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
-		return n, nil
-	}
-	return f, nil
 }

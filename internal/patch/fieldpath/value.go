@@ -3,6 +3,8 @@ package fieldpath
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -151,4 +153,31 @@ func ValidUTF8(s string) string {
 		return s
 	}
 	return string([]rune(s))
+}
+
+// Whole returns f as an int64 if its JSON form is one. That form has the fewest digits that identify
+// f, which may denote another integer than f above 2^53.
+func Whole(f float64) any {
+	switch {
+	case f != math.Trunc(f), math.Abs(f) >= 1e21:
+		return f
+	case math.Abs(f) < 1<<53:
+		return int64(f)
+	}
+	if n, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
+		return n
+	}
+	return f
+}
+
+// Float returns a number of decoded JSON, and false for any other value.
+func Float(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	default:
+		return 0, false
+	}
 }

@@ -144,7 +144,7 @@ func root(schema map[string]any, r resource) map[string]any {
 	props := fieldpath.Map(schema, "properties")
 	name := map[string]any{"type": "string", "maxLength": int64(maxName)}
 	given := fieldpath.Map(props, "metadata", "properties", "name")
-	if n, ok := number(given["maxLength"]); ok && n < maxName {
+	if n, ok := fieldpath.Float(given["maxLength"]); ok && n < maxName {
 		name["maxLength"] = given["maxLength"]
 	}
 	spec, status := fieldpath.Map(props, "spec"), fieldpath.Map(props, "status")

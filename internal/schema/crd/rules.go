@@ -107,8 +107,8 @@ func (c *comparison) bounds(from, to map[string]any) {
 }
 
 func (c *comparison) bound(b bound, was, is any) {
-	old, had := number(was)
-	now, has := number(is)
+	old, had := fieldpath.Float(was)
+	now, has := fieldpath.Float(is)
 	if had == has && old == now {
 		return
 	}
@@ -122,20 +122,9 @@ func (c *comparison) bound(b bound, was, is any) {
 // multiple reports whether the keyword is multipleOf and every multiple of was,
 // the old value, is also a multiple of is, the new value.
 func multiple(key string, was, is any) bool {
-	old, had := number(was)
-	now, has := number(is)
+	old, had := fieldpath.Float(was)
+	now, has := fieldpath.Float(is)
 	return key == "multipleOf" && had && has && now != 0 && old/now == float64(int64(old/now))
-}
-
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case int64:
-		return float64(n), true
-	case float64:
-		return n, true
-	default:
-		return 0, false
-	}
 }
 
 // composed compares the keywords allOf, anyOf, oneOf and not of two schemas
