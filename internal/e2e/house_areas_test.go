@@ -56,13 +56,13 @@ func houseAreas() []houseArea {
 		{"internal/signature", 1},
 
 		{"internal/manifest", 0},
-		{"internal/patch", 0},
 		{"internal/progress", 0},
 
-		// Packages of layer 0 import package proc.
+		// Packages of layer 0 import packages proc and patch/fieldpath.
 		{"internal/proc", -1},
+		{"internal/patch", -1},
 
-		// Package proc imports packages fsx and hint.
+		// Packages proc and patch import packages fsx and hint.
 		{"internal/fsx", -2},
 		{"internal/hint", -2},
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
 // Lines finds the lines of fields in a Document.
@@ -259,7 +261,7 @@ func (l Lines) child(node *yamlv3.Node, field string) (value *yamlv3.Node, line 
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			// The longest matching key is used. Of duplicate keys, the last one is used.
 			key := node.Content[i].Value
-			if beginsWith(field, key) && (found < 0 || len(key) >= len(node.Content[found].Value)) {
+			if key != "" && fieldpath.HasPrefix(field, key) && (found < 0 || len(key) >= len(node.Content[found].Value)) {
 				found = i
 			}
 		}
@@ -269,11 +271,4 @@ func (l Lines) child(node *yamlv3.Node, field string) (value *yamlv3.Node, line 
 		}
 	}
 	return nil, 0, ""
-}
-
-// beginsWith reports whether key is the whole path field, or its beginning before a "." or
-// "[".
-func beginsWith(field, key string) bool {
-	rest, ok := strings.CutPrefix(field, key)
-	return ok && key != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
