@@ -25,7 +25,10 @@ func autoReady() Builtin {
 		Covered:  "`ttl`; the kinds that the real function supports, and the condition Ready for all others; with the feature gate `CELHealthcheckCustomizations`, which is off by default, `celHealthCheckCustomization` and `celHealthCheckCustomizationFrom`. Before v0.7.0, any input is ignored.",
 		Differs:  "If `celHealthCheckCustomizationFrom` leads to no rules, those in the input are used. The real function crashes. Warnings are in the order of the resources' names. The cost of one rule (1,000,000 of CEL's units, about a second) and of all rules of a request (ten times as much) is limited, and the timeout of the render applies.",
 		Settings: autoReadySettings(),
-		New:      func(o Options) function.Runner { return NewAutoReady(o.forAutoReady()) },
+		New: func(o Options) function.Runner {
+			o.autoReady.Version = version(o.Package)
+			return NewAutoReady(o.autoReady)
+		},
 	}
 }
 

@@ -88,15 +88,6 @@ type Options struct {
 // without a version has the version newest.
 func (o Options) since(newest, v string) bool { return sdk.Since(version(o.Package), newest, v) }
 
-func (o Options) forAutoReady() AutoReadyOptions {
-	o.autoReady.Version = version(o.Package)
-	return o.autoReady
-}
-
-func (o Options) forGoTemplating() gotemplating.Options {
-	return gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Search: o.Search, Version: version(o.Package), Progress: o.Progress, Settings: o.goTemplating}
-}
-
 // All returns all builtins, sorted by name. The caller must not change them.
 func All() []Builtin { return all() }
 
@@ -122,7 +113,9 @@ func goTemplating() Builtin {
 		Covered:  "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0. With the tag `main` or from v0.13.0-0 also what no release has: the field `ttl`, the annotation `gotemplating.fn.crossplane.io/ttl`, and the template function `getComposedConnectionDetails`.",
 		Differs:  "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
 		Settings: goTemplatingSettings(),
-		New:      func(o Options) function.Runner { return gotemplating.New(o.forGoTemplating()) },
+		New: func(o Options) function.Runner {
+			return gotemplating.New(gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Search: o.Search, Version: version(o.Package), Progress: o.Progress, Settings: o.goTemplating})
+		},
 	}
 }
 

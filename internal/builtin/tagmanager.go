@@ -25,20 +25,17 @@ func tagManager() Builtin {
 		Input:   inputOf[ManagedTags]("tag-manager.fn.crossplane.io/v1beta1 ManagedTags", composition.Input{Values: tagManagerValues, Reads: []string{"addTags[].fromFieldPath", "ignoreTags[].fromFieldPath", "removeTags[].fromFieldPath"}}),
 		Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
 		Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
-		New:     func(o Options) function.Runner { return newTagManager(version(o.Package)) },
-		locate:  func(fatal string, _ []byte) (string, int) { return locateTagSource(fatal), 1 },
+		New: func(o Options) function.Runner {
+			return function.RunnerFunc(func(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				return manageTags(ctx, version(o.Package), req)
+			})
+		},
+		locate: func(fatal string, _ []byte) (string, int) { return locateTagSource(fatal), 1 },
 	}
 }
 
 // tagManagerMeasured is the version of the real function with which tests compare the builtin.
 const tagManagerMeasured = "v0.9.0"
-
-// newTagManager returns function-tag-manager as it is in a version.
-func newTagManager(version string) function.Runner {
-	return function.RunnerFunc(func(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		return manageTags(ctx, version, req)
-	})
-}
 
 // manageTags sets the tags of the desired resources that have tags. Like the real function, it drops
 // the connection details of all desired resources.

@@ -36,10 +36,6 @@ type detail struct {
 	from patch.Path
 }
 
-func compileDetail(d *spec.ConnectionDetail) detail {
-	return detail{d, patch.ParseOptional(d.FromFieldPath)}
-}
-
 // read returns the value of the connection detail, or false if it does not exist.
 func (d *detail) read(o *observed) ([]byte, bool) {
 	switch d.Type {
@@ -65,10 +61,6 @@ func (d *detail) read(o *observed) ([]byte, bool) {
 type check struct {
 	*spec.ReadinessCheck
 	at patch.Path
-}
-
-func compileCheck(c *spec.ReadinessCheck) check {
-	return check{c, patch.ParseOptional(c.FieldPath)}
 }
 
 // isReady reports whether an observed resource passes all checks, and how many checks ran.

@@ -91,7 +91,11 @@ func compileAll[S, C any](all []S, compile func(*S) C) []C {
 // the patches of the set, so an index of a patch in a result counts them. More
 // than most patches are an error.
 func compileTemplate(t *spec.Template, sets map[string][]patch.Patch, most int) (template, error) {
-	compiled := template{name: t.Name, details: compileAll(t.ConnectionDetails, compileDetail), checks: compileAll(t.ReadinessChecks, compileCheck)}
+	compiled := template{
+		name:    t.Name,
+		details: compileAll(t.ConnectionDetails, func(d *spec.ConnectionDetail) detail { return detail{d, patch.ParseOptional(d.FromFieldPath)} }),
+		checks:  compileAll(t.ReadinessChecks, func(c *spec.ReadinessCheck) check { return check{c, patch.ParseOptional(c.FieldPath)} }),
+	}
 	compiled.base, compiled.baseErr = decodeBase(t)
 	compiled.patches = make([]patch.Patch, 0, len(t.Patches))
 	for i := range t.Patches {
