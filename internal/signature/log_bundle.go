@@ -74,9 +74,6 @@ func NewLogKey(public crypto.PublicKey) (*LogKey, error) {
 	return &LogKey{verifier, sha256.Sum256(der)}, nil
 }
 
-// hasID reports whether id is the ID of the log: the SHA-256 of its public key.
-func (k *LogKey) hasID(id []byte) bool { return bytes.Equal(k.id[:], id) }
-
 // hasSigned reports whether value is the log's signature of text.
 func (k *LogKey) hasSigned(text, value []byte) bool {
 	return k.verifier.VerifySignature(bytes.NewReader(value), bytes.NewReader(text)) == nil

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/asn1"
@@ -67,7 +68,7 @@ func isTimestamp(sct cryptobyte.String, tbs []byte, issuer *x509.Certificate, lo
 	b.AddUint24LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes(tbs) })
 	b.AddUint16LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes(extensions) })
 	signed, err := b.Bytes()
-	return err == nil && log.hasID(id) && log.hasSigned(signed, value)
+	return err == nil && bytes.Equal(log.id[:], id) && log.hasSigned(signed, value)
 }
 
 // withoutTimestamps returns a TBSCertificate without the extension sctList.
