@@ -54,7 +54,7 @@ type stream struct {
 }
 
 func (s *stream) read() (err error) {
-	stored := bufio.NewReaderSize(readerFunc(s.readStored), 64<<10)
+	stored := bufio.NewReaderSize(oci.Reader(s.ctx, readerFunc(s.readStored)), 64<<10)
 	magic, _ := stored.Peek(4) // Decompress returns the error.
 	compressed := oci.Compression(magic) != ""
 	plain, err := oci.Decompress(stored)
@@ -96,9 +96,6 @@ type readerFunc func([]byte) (int, error)
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func (s *stream) readStored(p []byte) (int, error) {
-	if s.ctx.Err() != nil {
-		return 0, context.Cause(s.ctx)
-	}
 	n, err := s.stored.Read(p)
 	s.in += int64(n)
 	return n, err
