@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/xfn-dev/xfn/internal/composition"
@@ -33,12 +34,7 @@ func (d CRD) From() string {
 // Storage returns the name of the CRD's storage version, or of its first version if none is
 // marked for storage.
 func (d CRD) Storage() string {
-	for _, v := range d.Versions {
-		if v.Storage {
-			return v.Name
-		}
-	}
-	return d.Versions[0].Name
+	return cmp.Or(d.Definition.Storage(), d.Versions[0].Name)
 }
 
 // CRDsOf returns the CRDs that documents define. It does not read the packages that they

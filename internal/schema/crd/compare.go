@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -50,19 +51,20 @@ func Compare(from, to Definition) []Change {
 			c.add("version-added", false, "version %s is added", v.Name)
 		}
 	}
-	if was, is := storageOf(from), storageOf(to); was != is {
+	if was, is := cmp.Or(from.Storage(), "none"), cmp.Or(to.Storage(), "none"); was != is {
 		c.add("storage-version-changed", false, "the storage version is %s, was %s", is, was)
 	}
 	return c.changes
 }
 
-func storageOf(d Definition) string {
+// Storage returns the name of the storage version, or "" if no version is marked as such.
+func (d Definition) Storage() string {
 	for _, v := range d.Versions {
 		if v.Storage {
 			return v.Name
 		}
 	}
-	return "none"
+	return ""
 }
 
 // A comparison collects changes. in is the current version, and path the current field.
