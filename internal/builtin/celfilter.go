@@ -13,7 +13,6 @@ import (
 	"github.com/google/cel-go/cel"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -39,10 +38,7 @@ func celFilter() Builtin {
 // the required fields come from the schema of the real function. Error texts contain the names
 // of this type and of Filter, so they are the same as in the real function.
 type Filters struct {
-	// APIVersion, Kind and Metadata are ignored.
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   metav1.ObjectMeta `json:"metadata"`
+	sdk.Meta `json:",inline"`
 
 	// Filters are applied to the desired composed resources.
 	Filters []Filter `json:"filters" required:""`
