@@ -108,27 +108,31 @@ type admission struct {
 	invalid []string
 }
 
-// admitted returns the request for the XR in doc, as forXR does, and validates the XR, as
-// admit does. The result is not nil, also if there is an error.
+// admitted returns the admission of the XR in doc. It is not nil, also if there is an error.
 func (p plan) admitted(ctx context.Context, doc manifest.Document) (*admission, error) {
 	if p.admission != nil {
 		return p.admission, nil
 	}
-	var a admission
-	xr, err := p.original(doc)
-	if err == nil {
-		a.req, err = p.forXR(doc, xr)
+	xr, err := decodeXR(doc)
+	if err != nil {
+		return &admission{}, err
 	}
-	if err == nil {
-		a.invalid, err = p.admit(ctx, doc, xr, a.req.XR)
-	}
-	return &a, err
+	return p.admit(ctx, doc, xr)
 }
 
-// admit validates from, the composite resource or claim in doc. xr is from with the defaults
-// of the XRD. admit returns the reasons why an API server would refuse it, as p.in.Invalid
+// admit returns the request for xr, the XR in doc, as forXR does, and validates the XR.
+func (p plan) admit(ctx context.Context, doc manifest.Document, xr original) (a *admission, err error) {
+	a = &admission{}
+	if a.req, err = p.forXR(doc, xr); err == nil {
+		a.invalid, err = p.validate(ctx, doc, xr, a.req.XR)
+	}
+	return a, err
+}
+
+// validate validates from, the composite resource or claim in doc. xr is from with the defaults
+// of the XRD. validate returns the reasons why an API server would refuse it, as p.in.Invalid
 // says, and warnings about fields that an API server removes.
-func (p plan) admit(ctx context.Context, doc manifest.Document, from original, xr *unstructured.Unstructured) (invalid []string, err error) {
+func (p plan) validate(ctx context.Context, doc manifest.Document, from original, xr *unstructured.Unstructured) (invalid []string, err error) {
 	switch {
 	case doc.Text == nil || !p.in.validatesXRs():
 		return nil, nil
@@ -148,9 +152,9 @@ func (p plan) admit(ctx context.Context, doc manifest.Document, from original, x
 	return invalid, err
 }
 
-// admitComposed validates u, a composite resource or claim that parent composes, as admit
+// validateComposed validates u, a composite resource or claim that parent composes, as validate
 // does. at is the position of u.
-func (p plan) admitComposed(ctx context.Context, at string, parent, u *unstructured.Unstructured) (invalid []string, err error) {
+func (p plan) validateComposed(ctx context.Context, at string, parent, u *unstructured.Unstructured) (invalid []string, err error) {
 	if p.validator == nil {
 		return nil, nil
 	}

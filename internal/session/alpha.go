@@ -37,15 +37,15 @@ type alphaPlan struct {
 
 // renderAlpha implements Session.Render for profile Alpha. The Composition names the images
 // of its functions. Each call starts a container, so no function is started in advance.
-func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, base plan, each func(Result) error) error {
-	if err := s.checkAlpha(base.in); err != nil {
+func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in Inputs, version reconciler.Version, each func(Result) error) error {
+	if err := s.checkAlpha(in); err != nil {
 		return err
 	}
-	p, err := s.loadAlpha(ctx, base, docs)
+	p, err := s.loadAlpha(ctx, newPlan(in, version), docs)
 	if err != nil {
 		return err
 	}
-	return base.in.renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
+	return in.renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: p.runs}
 		r.LastPass, r.Invalid, r.Err = p.render(ctx, doc)
 		return []Result{r}
@@ -93,15 +93,16 @@ func (s *Session) loadAlpha(ctx context.Context, base plan, xrs []manifest.Docum
 	if err := s.xrd(ctx, &p.plan); err != nil {
 		return p, err
 	}
-	if err := s.checkOnly(ctx, p.plan, xrs); err != nil {
+	if _, err := s.checkOnly(ctx, p.plan, xrs); err != nil {
 		return p, err
 	}
 	s.warnDuplicates(doc)
-	if p.exists, err = s.state(ctx, in, false); err != nil {
+	exists, err := s.state(ctx, in)
+	if err != nil {
 		return p, err
 	}
-	p.observed = observe(nil, p.exists)
-	if p.environment, err = s.environment(ctx, in); err != nil {
+	p.observed = observe(nil, exists)
+	if p.environment, err = s.environment(ctx, p.plan); err != nil {
 		return p, err
 	}
 	if in.Features.Off(composition.FeatureEnvironmentConfigs) {
@@ -119,7 +120,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	if err != nil {
 		return err
 	}
-	p.entry, p.request.Composition = entry, entry.Composition
+	p.setEntry(entry)
 	obj, err := doc.Object()
 	if err != nil {
 		return err
@@ -139,8 +140,8 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 
 // environment reads the environment from the context. Profile Alpha has no
 // other context keys.
-func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, error) {
-	fields, err := s.contextFields(ctx, in, reconciler.Checks{})
+func (s *Session) environment(ctx context.Context, p plan) (map[string]any, error) {
+	fields, err := s.contextFields(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/language/languages"
@@ -96,20 +97,20 @@ func functionNames(answers map[string]function.Runner, compositions ...compositi
 	return names
 }
 
-// addUnlisted adds a function to p.functions for each name in the pipeline of e
-// that has a builtin, but is not in p.functions. The builtin behaves like the newest version
-// of the function that the imitated version of Crossplane supports.
-func (s *Session) addUnlisted(p *plan, e composition.Entry) {
+// addUnlisted adds a function to l for each name in the pipeline of e that has a builtin, but is not
+// in l. The builtin behaves like the newest version of the function that the version of Crossplane supports.
+func (s *Session) addUnlisted(l *functionList, version reconciler.Version, e composition.Entry) {
+	onlyExtra := version.Classic != nil && !version.Classic.Requirements // Functions can only require extra_resources.
 	for _, name := range functionNames(nil, e) {
 		b, ok := builtinFor(name)
-		if !ok || s.config.Builtins.Mode == builtin.Off || p.functions[name].Name != "" {
+		if !ok || s.config.Builtins.Mode == builtin.Off || l.byName[name].Name != "" {
 			continue
 		}
 		pkg := "crossplane-contrib/" + b.Name
-		if p.onlyExtra && b.LastExtra != "" {
+		if onlyExtra && b.LastExtra != "" {
 			pkg += ":" + b.LastExtra
 		}
-		p.functions[name] = runtimes.Function{Name: name, Package: pkg}
+		l.byName[name] = runtimes.Function{Name: name, Package: pkg}
 	}
 }
 

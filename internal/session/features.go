@@ -11,28 +11,16 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// runsNothing reports whether features switch off all steps of a Composition. Only Converted
-// Compositions compose resources without composition functions.
-func (in Inputs) runsNothing(e composition.Entry) bool {
-	return in.Features.Off(composition.FeatureFunctions) && !e.Converted
-}
-
-// warnSwitched warns of a Composition that composes nothing because of the features.
-func (s *Session) warnSwitched(in Inputs, e composition.Entry) {
-	if in.runsNothing(e) {
+// switchOff removes the steps of p.entry that features switch off. It warns of a Composition that then
+// composes nothing.
+func (s *Session) switchOff(p *plan) {
+	switch e := p.entry; {
+	case p.in.Features.Off(composition.FeatureFunctions) && !e.Converted: // Converted Compositions need no functions.
 		s.config.Progress.Warn(fmt.Sprintf("%s: Composition %q composes nothing: without the feature %s, Crossplane runs no pipeline", e.Document.Position(), e.GetName(), composition.FeatureFunctions))
+		p.setEntry(e.Without(func(apiextv1.PipelineStep) bool { return true }))
+	case p.in.Features.Off(composition.FeatureEnvironmentConfigs) && e.Converted:
+		p.setEntry(e.Without(func(step apiextv1.PipelineStep) bool { return step.FunctionRef.Name == legacy.EnvironmentConfigs }))
 	}
-}
-
-// switched returns e without the steps that features switch off.
-func (in Inputs) switched(e composition.Entry) composition.Entry {
-	if in.runsNothing(e) {
-		return e.Without(func(apiextv1.PipelineStep) bool { return true })
-	}
-	if in.Features.Off(composition.FeatureEnvironmentConfigs) && e.Converted {
-		return e.Without(func(step apiextv1.PipelineStep) bool { return step.FunctionRef.Name == legacy.EnvironmentConfigs })
-	}
-	return e
 }
 
 // Release returns the release of Crossplane by whose CRDs the kinds of Crossplane are

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -22,29 +23,26 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// A fieldsKey has the keys of a Composition and of an XRD, and the release of Crossplane whose
-// fields the XRD has.
+// A fieldsKey has a Composition and an XRD, as other caches of the session have them.
 type fieldsKey struct {
-	composition, xrd string
-	release          schema.Release
+	composition *apiextv1.Composition
+	xrd         *decodedXRD
 }
 
 // checkFields checks that the fields of composite resources in the Composition's patches exist in
 // the XRD of p, and reports fields that do not exist.
-func (s *Session) checkFields(ctx context.Context, p plan, strict bool) error {
-	key := fieldsKey{p.entry.Document.Key(), p.xrdDocument.Key(), Release(p.in.Profile)}
-	found := s.fields.Get(key, func() []composition.Problem { return fieldProblems(ctx, p.entry, *p.xrd) })
-	return s.reportProblems(found, strict)
-}
-
-// fieldProblems returns the fields of composite resources in the Composition's patches that the XRD
-// lacks.
-func fieldProblems(ctx context.Context, e composition.Entry, xrd schema.XRD) []composition.Problem {
-	def, err := xrd.Definition()
-	if err != nil || xrd.Complete() != nil {
-		return nil // Loading the XRD reports it.
+func (s *Session) checkFields(ctx context.Context, p plan) error {
+	if p.xrd == nil || check.ModeFor(p.in.Features) == check.NoSchemas {
+		return nil
 	}
-	return check.Fields(ctx, e, builtin.Inputs(), def)
+	found := s.fields.Get(fieldsKey{p.entry.Composition, p.xrd}, func() []composition.Problem {
+		def, err := p.xrd.Definition()
+		if err != nil || p.xrd.Complete() != nil {
+			return nil // Loading the XRD reports it.
+		}
+		return check.Fields(ctx, p.entry, builtin.Inputs(), def)
+	})
+	return s.reportProblems(found, p.in.Strict)
 }
 
 // reportProblems returns the problems if strict is true, and otherwise warns of them.
@@ -64,13 +62,8 @@ func (s *Session) refuseOrWarn(err error, strict bool) error {
 	return err
 }
 
-// noteMisread notes the fields that patches read, and that the composite resource in doc has under
-// a similar name.
-func (s *Session) noteMisread(ctx context.Context, p plan, doc manifest.Document) {
-	xr, err := p.original(doc)
-	if err != nil {
-		return
-	}
+// noteMisread notes the fields that patches read, and that xr has under a similar name.
+func (s *Session) noteMisread(ctx context.Context, p plan, xr original) {
 	for _, problem := range s.readsOf(ctx, p.entry).Misread(p.entry, xr.obj) {
 		s.config.Progress.Note(problem.Error())
 	}
@@ -129,14 +122,14 @@ func (p plan) ownedErrors(ctx context.Context, doc manifest.Document, obj map[st
 }
 
 // warnOutput adds warnings of what an API server refuses or drops of an output, because of the XRD:
-// fields of the status, and composed resources without a namespace if the XR is cluster-scoped. xrd
-// and r may be nil.
-func (p plan) warnOutput(ctx context.Context, e composition.Entry, xrd *schema.XRD, r *LastPass) {
-	if xrd == nil || r == nil || !p.in.validatesXRs() {
+// fields of the status, and composed resources without a namespace if the XR is cluster-scoped. r may
+// be nil.
+func (p plan) warnOutput(ctx context.Context, r *LastPass) {
+	if p.xrd == nil || r == nil || !p.in.validatesXRs() {
 		return
 	}
-	def, err := xrd.Definition()
-	if err != nil || xrd.Complete() != nil {
+	def, err := p.xrd.Definition()
+	if err != nil || p.xrd.Complete() != nil {
 		return // Loading the XRD reports it.
 	}
 	xr := unstructured.Unstructured{Object: r.XR}
@@ -153,7 +146,7 @@ func (p plan) warnOutput(ctx context.Context, e composition.Entry, xrd *schema.X
 		if f.Unknown {
 			text = fmt.Sprintf("has the field %s, which %s of %s does not have%s", f.Field, xr.GetKind(), xr.GetAPIVersion(), hint.DidYouMean(f.Nearest))
 		}
-		r.Warnings = append(r.Warnings, "the composite resource "+text+manifest.At(composition.OutputField(e, "", xr.GetKind(), f.Field)))
+		r.Warnings = append(r.Warnings, "the composite resource "+text+manifest.At(composition.OutputField(p.entry, "", xr.GetKind(), f.Field)))
 	}
 	if def.Namespaced {
 		return
@@ -161,7 +154,7 @@ func (p plan) warnOutput(ctx context.Context, e composition.Entry, xrd *schema.X
 	for _, obj := range r.Composed {
 		u := unstructured.Unstructured{Object: obj}
 		if kind, ok := schema.FindKind(u.GroupVersionKind()); ok && kind.Namespaced && u.GetNamespace() == "" {
-			at := composition.OutputField(e, reconciler.ResourceName(obj), u.GetKind(), "metadata.namespace")
+			at := composition.OutputField(p.entry, reconciler.ResourceName(obj), u.GetKind(), "metadata.namespace")
 			r.Warnings = append(r.Warnings, fmt.Sprintf("resource %q has no namespace, but %s is namespaced and the composite resource is not: set metadata.namespace%s", reconciler.ResourceName(obj), u.GetKind(), manifest.At(at)))
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,18 +27,18 @@ const storeConfigField = "spec.publishConnectionDetailsWithStoreConfigRef"
 // checkIntegrity checks a Composition. It returns the problems that make the imitated
 // version of Crossplane fail, and warns of all others. problems are the problems that
 // were already found; checkIntegrity adds missing functions.
-func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, problems []composition.Problem, p plan) error {
-	old := s.reportConverted(e, p)
+func (s *Session) checkIntegrity(ctx context.Context, p plan, problems []composition.Problem) error {
+	e, old := p.entry, s.reportConverted(p)
 	s.warnName(e)
 	needed := functionNames(p.in.Steps, e)
 	known := func(name string) bool {
-		_, ok := p.functions[name]
+		_, ok := p.functions.byName[name]
 		return ok || s.config.Runners[name] != nil || s.config.Replay != nil || !slices.Contains(needed, name)
 	}
 	if slices.ContainsFunc(needed, func(name string) bool { return name != "" && !known(name) }) {
 		problems = composition.Check(e, known)
 	}
-	problems = slices.Concat(problems, s.silentProblems(ctx, e, p))
+	problems = slices.Concat(problems, s.silentProblems(ctx, p))
 	errs := []error{old}
 	refused := map[composition.ProblemKind]bool{}
 	for _, problem := range problems {
@@ -54,7 +53,7 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 	for _, at := range text.BooleanKeys() {
 		errs = append(errs, s.refuseOrWarn(at, p.in.Strict))
 	}
-	err := p.in.hintMode(e, errors.Join(errs...))
+	err := p.hintMode(errors.Join(errs...))
 	switch {
 	case !refused[composition.UnknownFunction] && refused[composition.UnknownField]:
 		return hint.Wrap(err, "correct or remove the unknown fields, or render without them with "+hint.Lenient)
@@ -64,13 +63,13 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 		return hint.Wrap(err, "leave out "+hint.Builtins+"=off to use the builtins for the pipeline, or name the package of each function with "+hint.Package+" NAME=PATH")
 	case s.config.Functions == "":
 		return hint.Wrap(err, nearBuiltin(e)+"name a functions file after the "+hint.Hint(e.What())+", or a package with "+hint.Package+" NAME=PATH")
-	case len(p.dependencies) > 0:
-		return hint.Wrap(err, hint.Hint("the functions of "+s.config.Functions+" are "+strings.Join(p.available(), ", ")+": use one of these names, add the function to the dependencies, or name its package with ")+hint.Package+" NAME=PATH")
+	case len(p.functions.dependencies) > 0:
+		return hint.Wrap(err, hint.Hint("the functions of "+s.config.Functions+" are "+strings.Join(p.functions.available(), ", ")+": use one of these names, add the function to the dependencies, or name its package with ")+hint.Package+" NAME=PATH")
 	}
-	if p.metadata != "" && len(p.functions) == 0 {
-		return hint.Wrap(err, nearBuiltin(e)+hint.Hint(p.metadata)+" without functions in spec.dependsOn: run a function from its package or source with "+hint.Package+" NAME=PATH, or write a file of Functions of apiVersion pkg.crossplane.io/v1, which have spec.package")
+	if p.functions.metadata != "" && len(p.functions.byName) == 0 {
+		return hint.Wrap(err, nearBuiltin(e)+hint.Hint(p.functions.metadata)+" without functions in spec.dependsOn: run a function from its package or source with "+hint.Package+" NAME=PATH, or write a file of Functions of apiVersion pkg.crossplane.io/v1, which have spec.package")
 	}
-	listed := slices.Sorted(maps.Keys(p.functions))
+	listed := manifest.Keys(p.functions.byName)
 	for _, step := range e.Spec.Pipeline {
 		if near := hint.Nearest(step.FunctionRef.Name, listed); near != "" && !slices.Contains(listed, step.FunctionRef.Name) {
 			return hint.Wrap(err, "did you mean "+hint.Hint(near)+", which "+hint.Hint(s.config.Functions)+" has?")
@@ -84,7 +83,8 @@ func (s *Session) checkIntegrity(ctx context.Context, e composition.Entry, probl
 
 // reportConverted notes that a legacy Composition is rendered as a pipeline. If the imitated version of
 // Crossplane refuses it, reportConverted returns an error or warns.
-func (s *Session) reportConverted(e composition.Entry, p plan) error {
+func (s *Session) reportConverted(p plan) error {
+	e := p.entry
 	const converted = "is rendered as the pipeline that `convert pipeline-composition` makes of it"
 	switch {
 	case !e.Converted:
@@ -95,7 +95,7 @@ func (s *Session) reportConverted(e composition.Entry, p plan) error {
 	}
 	text := fmt.Sprintf("%s: Crossplane v2 refuses Composition %q of mode Resources", e.Document.PositionOf("spec.resources"), e.GetName())
 	if p.in.Strict {
-		return hint.Wrap(errors.New(text), "convert it with `"+p.in.conversionOf(e)+"`, or imitate Crossplane v1 with "+hint.CrossplaneVersion+" v1.20")
+		return hint.Wrap(errors.New(text), "convert it with `"+p.conversion()+"`, or imitate Crossplane v1 with "+hint.CrossplaneVersion+" v1.20")
 	}
 	s.config.Progress.Warn(text + "; it " + converted)
 	return nil
@@ -111,8 +111,8 @@ type silentKey struct {
 
 // silentProblems returns the mistakes in the steps of a Composition that functions accept. The cases of
 // a suite share it.
-func (s *Session) silentProblems(ctx context.Context, e composition.Entry, p plan) []composition.Problem {
-	official := func(name string) string { return s.official(p.functions[name].Package) }
+func (s *Session) silentProblems(ctx context.Context, p plan) []composition.Problem {
+	e, official := p.entry, func(name string) string { return s.official(p.functions.byName[name].Package) }
 	_, inFile := p.in.ContextFiles[sdk.EnvironmentKey]
 	_, inValue := p.in.ContextValues[sdk.EnvironmentKey]
 	key := silentKey{composition: e.Composition, hasEnvironment: inFile || inValue}
@@ -148,29 +148,29 @@ func nearBuiltin(e composition.Entry) hint.Hint {
 // checkInputs validates the inputs of steps by the CRDs of the functions that run. It returns
 // the problems if strict is true, and otherwise warns of them. A builtin validates its input
 // itself.
-func (s *Session) checkInputs(ctx context.Context, e composition.Entry, runs []Run, strict bool) error {
+func (s *Session) checkInputs(ctx context.Context, p plan, runs []Run) error {
 	var found []composition.Problem
 	for _, r := range runs {
 		official := s.official(r.Package) != ""
-		for _, problem := range check.PackageInputs(ctx, e, r.Inputs) {
+		for _, problem := range check.PackageInputs(ctx, p.entry, r.Inputs) {
 			if problem.Kind != check.WrongInputKind || !official { // checkIntegrity has reported the others.
 				found = append(found, problem)
 			}
 		}
 	}
-	return s.reportProblems(found, strict)
+	return s.reportProblems(found, p.in.Strict)
 }
 
 // refuses reports whether a problem of a Composition makes a render fail.
 func (s *Session) refuses(p plan, kind composition.ProblemKind) bool {
-	return p.in.Strict || kind == composition.UnknownField && !s.config.Lenient || slices.Contains(p.checks.Refuse, kind)
+	return p.in.Strict || kind == composition.UnknownField && !s.config.Lenient || slices.Contains(p.version.Refuse, kind)
 }
 
-// conversionOf returns the command that converts a legacy Composition. It names the file if that has the
+// conversion returns the command that converts a legacy Composition. It names the file if that has the
 // Composition: a test suite may have one, too, which no command converts.
-func (in Inputs) conversionOf(e composition.Entry) hint.Hint {
-	command, path := hint.Hint("convert pipeline-composition"), e.Document.Path
-	given := slices.ContainsFunc(append([]string{in.Composition}, in.Compositions...), func(name string) bool {
+func (p plan) conversion() hint.Hint {
+	command, path := hint.Hint("convert pipeline-composition"), p.entry.Document.Path
+	given := slices.ContainsFunc(append([]string{p.in.Composition}, p.in.Compositions...), func(name string) bool {
 		return name != "" && (filepath.Clean(name) == filepath.Clean(path) || filepath.Clean(name) == filepath.Dir(path))
 	})
 	if given && path != manifest.Stdin {
@@ -181,11 +181,11 @@ func (in Inputs) conversionOf(e composition.Entry) hint.Hint {
 
 // hintMode adds a hint to err if the Composition calls alpha functions, which
 // need profile Alpha.
-func (in Inputs) hintMode(e composition.Entry, err error) error {
-	if !e.Alpha {
+func (p plan) hintMode(err error) error {
+	if !p.entry.Alpha {
 		return err
 	}
-	return hint.Wrap(err, "render the Composition with "+hint.Profile+" alpha, or convert it with `"+in.conversionOf(e)+"`, which reports how it converts the functions")
+	return hint.Wrap(err, "render the Composition with "+hint.Profile+" alpha, or convert it with `"+p.conversion()+"`, which reports how it converts the functions")
 }
 
 // warnOtherComposition warns if xr, the composite resource in doc, refers to another Composition than

@@ -20,58 +20,84 @@ import (
 
 // renderNested implements Session.Render with a library of Compositions. XRs
 // that an XR composes have their own Results, after the Result of their parent.
-func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, p plan, each func(Result) error) (err error) {
+func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, p plan, each func(Result) error) error {
 	in := p.in
-	if in.Live {
-		if p.exists, err = proc.Await(ctx, func() (state, error) { return s.state(ctx, in, true) }); err != nil {
-			return err
-		}
-	}
-	var defining []manifest.Document
-	library, err := proc.Await(ctx, func() (l *composition.Library, err error) {
-		l, defining, err = s.library(ctx, in, p.exists)
-		return l, err
-	})
+	lib, err := proc.Await(ctx, func() (library, error) { return s.library(ctx, in) })
 	if err == nil && in.validatesXRs() {
-		v, failed := xrValidator(defining, Release(in.Profile))
+		v, failed := xrValidator(lib.docs, Release(in.Profile))
 		err = s.validateXRs(&p, v, failed)
 	}
 	if err != nil {
 		return err
 	}
-	entries := library.Compositions()
+	entries := lib.Compositions()
 	s.warnUnused(entries...)
 	if err := checkSteps(in.Steps, entries...); err != nil {
 		return err
 	}
-	if err := s.functions(ctx, &p, entries...); err != nil {
+	if p.functions, err = s.functions(ctx, p, entries...); err != nil {
 		return err
 	}
-	if err := s.loadState(ctx, &p); err != nil {
+	p.observed.state = lib.dump
+	if err := s.loadState(ctx, &p, lib.Library); err != nil {
 		return err
 	}
-	p.observed = observe(library, p.exists)
+	f := family{session: s, plan: p, library: lib.Library, depth: maxDepth}
 	if in.Live {
-		p.definitions = s.define(defining, p.exists)
-		if docs, err = s.live(library, p.observed); err != nil {
+		f.definitions = s.define(lib)
+		if docs, err = s.live(lib.Library, p.observed); err != nil {
 			return err
 		}
 	}
-	f := family{session: s, plan: p, library: library, depth: maxDepth}
 	f.render = f.renderOne
 	f.next.Store(int64(len(docs)))
 	return in.renderEach(ctx, docs, f.results, each)
 }
 
+// A library has Compositions and XRDs, their documents and, if Inputs.Live is set, the dump.
+type library struct {
+	*composition.Library
+	docs []manifest.Document
+	dump state
+}
+
 // library reads the Compositions and XRDs in in.Compositions, in.Composition
 // and in.XRD. If in.Live is set, it adds the XRDs in the cluster dump and, if in.Compositions
-// is empty, its Compositions. It also returns the documents with these objects.
-func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, []manifest.Document, error) {
-	var docs, some []manifest.Document
-	var err error
+// is empty, its Compositions.
+func (s *Session) library(ctx context.Context, in Inputs) (l library, err error) {
+	if in.Live {
+		if l.dump, err = s.state(ctx, in); err != nil {
+			return l, err
+		}
+	}
+	docs, err := s.definingDocuments(ctx, in)
+	if err == nil && in.Live {
+		docs, err = l.dump.addDefinitions(docs, len(in.Compositions) == 0)
+	}
+	if err == nil {
+		l.docs = docs
+		l.Library, err = composition.Load(docs)
+	}
+	if err != nil {
+		return l, fmt.Errorf("loading Compositions: %w", err)
+	}
+	l.In(Release(in.Profile))
+	ignored := l.Ignored()
+	if in.Live && len(ignored) > 0 && len(l.Compositions()) == 0 {
+		return l, fmt.Errorf("loading Compositions: %w", &NoCompositionError{ignored})
+	}
+	for _, one := range ignored {
+		s.config.Progress.Note(one + " is neither a Composition nor an XRD, and is ignored")
+	}
+	return l, nil
+}
+
+// definingDocuments reads the files of Compositions and XRDs.
+func (s *Session) definingDocuments(ctx context.Context, in Inputs) (docs []manifest.Document, err error) {
 	for _, path := range in.Compositions {
-		if some, err = s.config.Reader.All(ctx, path); err != nil { // The folder of a project's APIs may be empty.
-			return nil, nil, fmt.Errorf("loading Compositions: %w", err)
+		some, err := s.config.Reader.All(ctx, path)
+		if err != nil { // The folder of a project's APIs may be empty.
+			return nil, err
 		}
 		docs = append(docs, some...)
 	}
@@ -81,30 +107,11 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 		}
 		doc, err := s.first(ctx, path)
 		if err != nil {
-			return nil, nil, fmt.Errorf("loading Compositions: %w", err)
+			return nil, err
 		}
 		docs = append(docs, doc)
 	}
-	var library *composition.Library
-	docs, err = definitions(docs)
-	if err == nil && in.Live {
-		docs, err = exists.addDefinitions(docs, len(in.Compositions) == 0)
-	}
-	if err == nil {
-		library, err = composition.Load(docs)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("loading Compositions: %w", err)
-	}
-	library.In(Release(in.Profile))
-	ignored := library.Ignored()
-	if in.Live && len(ignored) > 0 && len(library.Compositions()) == 0 {
-		return nil, nil, fmt.Errorf("loading Compositions: %w", &NoCompositionError{ignored})
-	}
-	for _, one := range ignored {
-		s.config.Progress.Note(one + " is neither a Composition nor an XRD, and is ignored")
-	}
-	return library, docs, nil
+	return definitions(docs)
 }
 
 // A NoCompositionError is the error of Inputs.Live for files with objects, but without a
@@ -115,14 +122,14 @@ func (e *NoCompositionError) Error() string {
 	return "found no Composition, but " + strings.Join(e.Others, ", ")
 }
 
-// define returns the kinds that XRDs in docs, and XRDs, CRDs and MRDs in a dump define. The
-// definitions in docs have priority.
-func (s *Session) define(docs []manifest.Document, exists state) schema.Definitions {
+// define returns the kinds that XRDs in a library, and XRDs, CRDs and MRDs in its dump define. The
+// definitions in its documents have priority.
+func (s *Session) define(l library) schema.Definitions {
 	var objects []map[string]any
-	for _, u := range exists.dumped {
+	for _, u := range l.dump.dumped {
 		objects = append(objects, u.Object)
 	}
-	for _, doc := range docs {
+	for _, doc := range l.docs {
 		if object, err := doc.Object(); err == nil {
 			objects = append(objects, object)
 		}
@@ -150,8 +157,8 @@ type state struct {
 }
 
 // state reads observed resources. If a dump contains the same object twice, the last one
-// is used, as by the engine. If live is true, all resources are a dump.
-func (s *Session) state(ctx context.Context, in Inputs, live bool) (state, error) {
+// is used, as by the engine. If in.Live is set, all resources are a dump.
+func (s *Session) state(ctx context.Context, in Inputs) (state, error) {
 	all := state{at: map[key]string{}}
 	known := map[key]int{} // indexes in all.dumped
 	docs, err := documents(ctx, s.config.Reader, "observed resources", in.Observed)
@@ -163,7 +170,7 @@ func (s *Session) state(ctx context.Context, in Inputs, live bool) (state, error
 		if err != nil {
 			return all, fmt.Errorf("loading observed resources: %w", err)
 		}
-		if !listed && !live {
+		if !listed && !in.Live {
 			all.named = append(all.named, objs...)
 			if err := s.checkGiven(ctx, in, "observed resources", []manifest.Document{doc}, checkMetadata); err != nil {
 				return all, err
@@ -274,8 +281,8 @@ func document(u *unstructured.Unstructured) (manifest.Document, error) {
 	return manifest.Document{Path: composition.Describe(u), Text: text}, nil
 }
 
-// missing returns the objects in the cluster dump that are in none of the stores.
-func (s state) missing(stores ...reconciler.Store) reconciler.Store {
+// others returns the objects in the cluster dump that are in none of the stores.
+func (s state) others(stores ...reconciler.Store) reconciler.Store {
 	known := map[key]bool{}
 	for _, u := range slices.Concat(stores...) {
 		known[keyOf(u)] = true

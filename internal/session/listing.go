@@ -25,52 +25,60 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// functions sets p.functions: the functions in the functions file (the last one if a name
-// occurs twice), dependencies, builtins, and the functions in Config.Packages.
-func (s *Session) functions(ctx context.Context, p *plan, compositions ...composition.Entry) error {
-	p.functions = map[string]runtimes.Function{}
+// A functionList has the functions that pipelines can call.
+type functionList struct {
+	byName map[string]runtimes.Function
+	// dependencies are the dependencies of the packages whose metadata is in the functions file.
+	dependencies []lock.Dependency
+	// metadata describes the package metadata in the functions file, with its position, or is "".
+	metadata string
+}
+
+// functions returns the functions in the functions file (the last one if a name occurs twice),
+// dependencies, builtins, and the functions in Config.Packages.
+func (s *Session) functions(ctx context.Context, p plan, compositions ...composition.Entry) (l functionList, err error) {
+	l.byName = map[string]runtimes.Function{}
 	if s.config.Functions != "" {
-		err := s.listed(ctx, p)
-		if err == nil {
-			err = s.depend(ctx, p, compositions)
+		if err = s.listed(ctx, p.in, &l); err == nil {
+			err = s.depend(ctx, &l, compositions)
 		}
 		if err != nil {
-			return fmt.Errorf("loading functions: %w", err)
+			return l, fmt.Errorf("loading functions: %w", err)
 		}
 	}
 	for _, e := range compositions {
 		// The conversion to a pipeline adds steps whose functions the functions file
 		// need not contain.
 		if s.config.Functions == "" || e.Converted {
-			s.addUnlisted(p, e)
+			s.addUnlisted(&l, p.version, e)
 		}
 	}
 	for name, ref := range s.config.References {
-		if fn, known := p.functions[name]; known || strings.Contains(ref, "/") {
+		if fn, known := l.byName[name]; known || strings.Contains(ref, "/") {
 			if !strings.Contains(ref, "/") {
 				if lock.IsPath(fn.Package) {
 					err := fmt.Errorf("the function %q has no version %q, because it is built from %s", name, ref, fn.Package)
-					return &StartError{hint.Wrap(err, "compare with another source or package of the function, or with the project at another git revision")}
+					return l, &StartError{hint.Wrap(err, "compare with another source or package of the function, or with the project at another git revision")}
 				}
 				ref = withTag(fn.Package, ref)
 			}
 			fn.Name, fn.Package = name, ref
-			p.functions[name] = fn
+			l.byName[name] = fn
 			if s.config.Referenced != nil {
 				s.config.Referenced(ref)
 			}
 		}
 	}
 	for name, pkg := range s.config.Packages {
-		fn := p.functions[name]
+		fn := l.byName[name]
 		fn.Name, fn.Package = name, pkg
-		p.functions[name] = fn
+		l.byName[name] = fn
 	}
-	return nil
+	return l, nil
 }
 
-// listed adds the functions and the dependencies in the functions file to p.
-func (s *Session) listed(ctx context.Context, p *plan) error {
+// listed adds the functions and the dependencies in the functions file to l.
+func (s *Session) listed(ctx context.Context, in Inputs, l *functionList) error {
 	docs, err := s.config.Reader.All(ctx, lock.Metadata(s.config.Reader.FS, s.config.Functions))
 	if err != nil {
 		return err
@@ -82,14 +90,14 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 			return err
 		}
 		if one.dependencies != nil {
-			p.dependencies, p.metadata = append(p.dependencies, one.dependencies...), one.metadata
+			l.dependencies, l.metadata = append(l.dependencies, one.dependencies...), one.metadata
 			continue
 		}
-		if err := s.checkGiven(ctx, p.in, "functions", []manifest.Document{doc}, checkFunction); err != nil {
+		if err := s.checkGiven(ctx, in, "functions", []manifest.Document{doc}, checkFunction); err != nil {
 			return err
 		}
 		fn := one.function
-		s.warnTag(one, p.in.Profile)
+		s.warnTag(one, in.Profile)
 		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)
 		if fn.Annotations = maps.Clone(fn.Annotations); fn.Annotations == nil {
 			fn.Annotations = map[string]string{}
@@ -101,7 +109,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 			s.warnOnce(fmt.Sprintf("%s: Function %s is also at %s: the last one is used", at, fn.Name, before))
 		}
 		first[fn.Name] = at
-		p.functions[fn.Name] = fn
+		l.byName[fn.Name] = fn
 	}
 	return nil
 }

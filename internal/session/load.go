@@ -6,19 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/render"
@@ -107,35 +103,22 @@ func (in Inputs) Paths() []string {
 	return slices.DeleteFunc(paths, func(p string) bool { return p == "" })
 }
 
-// A plan contains the data that the renders of all XRs share.
+// A plan contains the data that the renders of all XRs by one Composition share, or of an Operation.
 type plan struct {
-	in        Inputs
-	checks    reconciler.Checks
+	in      Inputs
+	version reconciler.Version
+	// entry is the Composition or Operation. It is empty for a library of Compositions.
+	entry     composition.Entry
 	request   render.Request
-	functions map[string]runtimes.Function
-	// dependencies are the dependencies of the packages whose metadata is in the
-	// functions file.
-	dependencies []lock.Dependency
-	// metadata describes the package metadata in the functions file, with its position, or is "".
-	metadata string
-	// xrdDocument is the source of xrd.
-	xrdDocument manifest.Document
-	xrd         *schema.XRD
+	functions functionList
+	// xrd is the XRD of the XRs, or nil.
+	xrd *decodedXRD
 	// validator validates XRs. It is nil if XRs are not validated.
-	validator   *validate.Validator
-	exists      state
-	definitions schema.Definitions
-	observed    ownerIndex
-	fixtures    []Fixture
-	// onlyExtra means that functions can require resources only in the field extra_resources.
-	onlyExtra bool
-	// only decodes the XR if there is exactly one, and caches it for all callers.
-	// It is nil if there are several XRs.
-	only func() (original, error)
+	validator *validate.Validator
+	observed  ownerIndex
+	fixtures  []Fixture
 	// admission is for the only XR. It is nil if there are several XRs.
 	admission *admission
-	// entry is the Composition. It is empty if there is a library of Compositions.
-	entry composition.Entry
 }
 
 const loading = "loading the composite resource and its Composition"
@@ -144,82 +127,78 @@ const loading = "loading the composite resource and its Composition"
 // the same order as `crossplane render`.
 func (s *Session) load(ctx context.Context, p plan, xrs []manifest.Document) (_ plan, err error) {
 	defer proc.EnterActivity(ctx, loading)()
-	in := p.in
-	if len(xrs) == 1 {
-		p.only = sync.OnceValues(func() (original, error) { return decodeXR(xrs[0]) })
-	}
-	doc, err := s.first(ctx, in.Composition)
-	if err != nil {
-		return p, fmt.Errorf("loading the Composition: %w", err)
-	}
-	entry, err := s.composition(doc)
+	entry, err := s.composition(ctx, p.in.Composition)
 	if err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
 	p.setEntry(entry.Entry)
-	if err := s.checkOnly(ctx, p, xrs); err != nil {
+	only, err := s.checkOnly(ctx, p, xrs)
+	if err != nil {
 		return p, err
 	}
 	s.warnDuplicate(entry.Duplicate)
 	// An unknown mode is reported before any error of functions.
 	i := slices.IndexFunc(entry.problems, func(p composition.Problem) bool { return p.Kind == composition.UnknownMode })
 	if i >= 0 {
-		return p, in.hintMode(entry.Entry, entry.problems[i])
+		return p, p.hintMode(entry.problems[i])
 	}
-	if err := checkSteps(in.Steps, entry.Entry); err != nil {
+	if err := checkSteps(p.in.Steps, p.entry); err != nil {
 		return p, err
 	}
-	s.warnSwitched(in, p.entry)
-	p.setEntry(in.switched(p.entry))
-	if err := s.functions(ctx, &p, p.entry); err != nil {
+	s.switchOff(&p)
+	if p.functions, err = s.functions(ctx, p, p.entry); err != nil {
 		return p, err
 	}
-	if err := s.checkIntegrity(ctx, p.entry, entry.problems, p); err != nil {
+	if err := s.checkIntegrity(ctx, p, entry.problems); err != nil {
 		return p, err
 	}
-	if err := s.loadState(ctx, &p); err != nil {
+	if err := s.loadState(ctx, &p, nil); err != nil {
 		return p, err
 	}
-	if p.xrd != nil && check.ModeFor(in.Features) != check.NoSchemas {
-		err = s.checkFields(ctx, p, in.Strict)
-	} else if p.xrd == nil && len(xrs) == 1 {
-		s.noteMisread(ctx, p, xrs[0])
+	if p.xrd == nil && only != nil {
+		s.noteMisread(ctx, p, *only)
 	}
-	if len(xrs) == 1 && err == nil {
+	err = s.checkFields(ctx, p)
+	if only != nil && err == nil {
 		// This checks the XR again, now with the XRD.
-		p.admission, err = p.admitted(ctx, xrs[0])
+		p.admission, err = p.admit(ctx, xrs[0], *only)
 	}
 	return p, err
 }
 
 func newPlan(in Inputs, version reconciler.Version) plan {
+	if in.WrapRunner == nil {
+		in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r }
+	}
 	return plan{
-		in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full, Validated: in.Validated, NoExtraResources: in.Features.Off(composition.FeatureExtraResources)},
-		onlyExtra: version.Classic != nil && !version.Classic.Requirements,
+		in: in, version: version,
+		request: render.Request{Profile: in.Profile, Full: in.Full, Validated: in.Validated, NoExtraResources: in.Features.Off(composition.FeatureExtraResources)},
 	}
 }
 
 func (p *plan) setEntry(e composition.Entry) { p.entry, p.request.Composition = e, e.Composition }
 
-// checkOnly checks the XR before any function starts, if there is exactly one XR.
-func (s *Session) checkOnly(ctx context.Context, p plan, xrs []manifest.Document) error {
+// checkOnly returns the XR if there is exactly one, and checks it before any function starts.
+func (s *Session) checkOnly(ctx context.Context, p plan, xrs []manifest.Document) (*original, error) {
 	if len(xrs) != 1 {
-		return nil
+		return nil, nil
 	}
-	xr, err := p.original(xrs[0])
-	if err == nil {
-		if _, err = p.forXR(xrs[0], xr); err != nil && s.xrd(ctx, &p) == nil {
-			_, err = p.forXR(xrs[0], xr) // The hint for a claim needs the XRD.
-		}
+	xr, err := decodeXR(xrs[0])
+	if err != nil {
+		return nil, err
+	}
+	if _, err = p.forXR(xrs[0], xr); err != nil && s.xrd(ctx, &p) == nil {
+		_, err = p.forXR(xrs[0], xr) // The hint for a claim needs the XRD.
 	}
 	if err == nil {
 		s.warnDuplicate(xr.duplicate)
 		s.warnOtherComposition(p, xrs[0], xr.obj)
 	}
-	return err
+	return &xr, err
 }
 
-func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
+// loadState loads what does not depend on the Composition. library may be nil.
+func (s *Session) loadState(ctx context.Context, p *plan, library *composition.Library) (err error) {
 	in, req := p.in, &p.request
 	if err := s.xrd(ctx, p); err != nil {
 		return err
@@ -227,23 +206,24 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	if req.Credentials, err = s.given(ctx, in, "function credentials", in.Credentials, checkCredentials); err != nil {
 		return err
 	}
-	if !in.Live { // If Live is set, renderNested has already read the observed resources.
-		if p.exists, err = s.state(ctx, in, false); err != nil {
+	exists := p.observed.state
+	if !in.Live { // If Live is set, library has already read the observed resources.
+		if exists, err = s.state(ctx, in); err != nil {
 			return err
 		}
 	}
-	if req.Required, err = s.required(ctx, in, "required resources", in.Required, p.checks); err != nil {
+	if req.Required, err = s.required(ctx, *p, "required resources", in.Required); err != nil {
 		return err
 	}
-	if req.Extra, err = s.required(ctx, in, "extra resources", in.Extra, p.checks); err != nil {
+	if req.Extra, err = s.required(ctx, *p, "extra resources", in.Extra); err != nil {
 		return err
 	}
-	req.Extra = append(req.Extra, p.exists.missing(req.Required, req.Extra, req.Credentials)...)
+	req.Extra = append(req.Extra, exists.others(req.Required, req.Extra, req.Credentials)...)
 	if err := errors.Join(reconciler.Store(req.Required).Check(), reconciler.Store(req.Extra).Check()); err != nil {
 		return fmt.Errorf("loading required resources: %w", err)
 	}
-	if p.checks.ContextFirst {
-		if req.Context, err = s.context(ctx, in, p.checks); err != nil {
+	if p.version.ContextFirst {
+		if req.Context, err = s.context(ctx, *p); err != nil {
 			return err
 		}
 	}
@@ -252,12 +232,12 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 		return err
 	}
 	req.Schemas = schemas.Find
-	if !p.checks.ContextFirst {
-		if req.Context, err = s.context(ctx, in, p.checks); err != nil {
+	if !p.version.ContextFirst {
+		if req.Context, err = s.context(ctx, *p); err != nil {
 			return err
 		}
 	}
-	p.observed = observe(nil, p.exists)
+	p.observed = observe(library, exists)
 	docs, err := documents(ctx, s.config.Reader, "fixtures", in.ObserveFixtures)
 	if err != nil {
 		return err
@@ -270,18 +250,16 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 
 // forXR returns the request for xr, the XR in doc. It returns an error if the
 // Composition is not for the XR's kind.
-func (p plan) forXR(doc manifest.Document, xr original) (render.Request, error) {
-	req := p.request
+func (p plan) forXR(doc manifest.Document, xr original) (req render.Request, err error) {
+	req = p.request
 	req.XR = xr.copy()
-	var err error
-	if p.checks.Match {
-		err = p.match(doc, req.XR)
-	}
-	if err != nil {
-		return req, err
+	if p.version.Match {
+		if err := p.match(doc, req.XR); err != nil {
+			return req, err
+		}
 	}
 	field := "spec.names.kind"
-	if p.xrd != nil && p.checks.XRDKind {
+	if p.xrd != nil && p.version.XRDKind {
 		if err = p.xrd.Defines(req.XR.GroupVersionKind()); p.xrd.Kind() == req.XR.GetKind() {
 			field = "spec.group"
 		}
@@ -291,7 +269,7 @@ func (p plan) forXR(doc manifest.Document, xr original) (render.Request, error) 
 		err = p.prepare(&req, p.xrd, true)
 	}
 	if err != nil {
-		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w (at %s: %s)", p.in.XRD, req.XR.GetName(), err, p.xrdDocument.PositionOf(field), field)
+		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w (at %s: %s)", p.in.XRD, req.XR.GetName(), err, p.xrd.doc.PositionOf(field), field)
 	}
 	return req, nil
 }
@@ -299,7 +277,7 @@ func (p plan) forXR(doc manifest.Document, xr original) (render.Request, error) 
 // prepare completes the request for req.XR. It sets fields from the cluster
 // dump, the observed resources, and the defaults of the XRD, which may be nil.
 // first is true if no other XR composes req.XR.
-func (p plan) prepare(req *render.Request, xrd *schema.XRD, first bool) error {
+func (p plan) prepare(req *render.Request, xrd *decodedXRD, first bool) error {
 	p.observed.identify(req.XR, first)
 	req.Observed = p.observed.of(req.XR, first)
 	if xrd == nil {
@@ -320,27 +298,18 @@ func (o original) copy() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: schema.Copy(o.obj)}
 }
 
-// original decodes the composite resource in doc.
-func (p plan) original(doc manifest.Document) (xr original, err error) {
-	if p.only != nil {
-		xr, err = p.only()
-	} else {
-		xr, err = decodeXR(doc)
+// decodeXR decodes the composite resource in doc.
+func decodeXR(doc manifest.Document) (xr original, err error) {
+	if doc.Text == nil {
+		return original{obj: map[string]any{}}, nil
+	}
+	if xr.obj, xr.duplicate, err = doc.StrictObject(); err == nil {
+		err = checkTypes(doc, xr.obj)
 	}
 	if err != nil {
 		return xr, fmt.Errorf("loading the composite resource: %w", err)
 	}
 	return xr, nil
-}
-
-func decodeXR(doc manifest.Document) (xr original, err error) {
-	if doc.Text == nil {
-		return original{obj: map[string]any{}}, nil
-	}
-	if xr.obj, xr.duplicate, err = doc.StrictObject(); err != nil {
-		return xr, err
-	}
-	return xr, checkTypes(doc, xr.obj)
 }
 
 // xrs reads the documents of the XRs. If emptyXR is true, an empty file is an empty XR.

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -31,9 +31,10 @@ type family struct {
 	session *Session
 	plan    plan
 	library *composition.Library
-	// checked caches the result of checkIntegrity for each Composition, and inputs the
-	// result of checkInputs.
-	checked, inputs proc.Memo[string, struct{}]
+	// definitions is Result.Definitions.
+	definitions schema.Definitions
+	// pipelines has the pipeline of each Composition, by its position.
+	pipelines proc.Memo[string, pipeline]
 	// depth is the maximum number of levels of XRs below the first XR.
 	depth int
 	// next is the next unused Result.N for a nested XR.
@@ -49,10 +50,10 @@ type family struct {
 func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Result {
 	w := walk{family: f, n: n, doc: doc}
 	r := w.result(nil)
-	from, err := f.plan.original(doc)
+	from, err := decodeXR(doc)
 	if err != nil {
 		_ = w.fail(r, err)
-	} else if r.Invalid, err = f.plan.admit(ctx, doc, from, from.copy()); err != nil {
+	} else if r.Invalid, err = f.plan.validate(ctx, doc, from, from.copy()); err != nil {
 		_ = w.fail(r, err)
 	} else if xr, err := w.asXR(from.copy()); err != nil {
 		_ = w.fail(r, err)
@@ -75,7 +76,7 @@ type walk struct {
 // result returns a Result without output for the XR at path, the names of
 // composed resources from the first XR to it.
 func (w *walk) result(path []string) Result {
-	r := Result{N: w.n, Source: w.doc.Position(), Document: w.doc, Definitions: w.plan.definitions}
+	r := Result{N: w.n, Source: w.doc.Position(), Document: w.doc, Definitions: w.definitions}
 	if len(w.done) > 0 {
 		r.N, r.Document = int(w.next.Add(1)-1), manifest.Document{}
 	}
@@ -106,10 +107,7 @@ func (w *walk) asXR(u *unstructured.Unstructured) (*unstructured.Unstructured, e
 // request returns the render request for xr, and the Composition that xr
 // selects. It sets missing fields of xr.
 func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e composition.Entry, err error) {
-	var xrd *schema.XRD
-	if known, ok := w.library.XRDFor(xr.GroupVersionKind()); ok {
-		xrd = &known
-	}
+	xrd := w.xrdFor(xr.GroupVersionKind())
 	req = w.plan.request
 	req.XR = xr
 	if err = w.plan.prepare(&req, xrd, len(w.open) == 0); err != nil {
@@ -122,37 +120,37 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 	return req, e, nil
 }
 
-// renderOne implements family.render. It checks a Composition only once for all XRs.
+// xrdFor returns the XRD of XRs of a kind, or nil.
+func (f *family) xrdFor(gvk kschema.GroupVersionKind) *decodedXRD {
+	if xrd, ok := f.library.XRDFor(gvk); ok {
+		return &decodedXRD{XRD: xrd}
+	}
+	return nil
+}
+
+// renderOne implements family.render. It checks a Composition, and starts its functions, only once for
+// all XRs.
 func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req render.Request) (*LastPass, []Run, error) {
-	given := e
-	e = f.plan.in.switched(given)
-	req.Composition = e.Composition
-	_, err := f.checked.Do(e.Document.Position(), func() (struct{}, error) {
-		f.session.warnSwitched(f.plan.in, given)
-		err := f.session.checkIntegrity(ctx, e, composition.Check(given, nil), f.plan)
-		if xrd, ok := f.library.XRDFor(req.XR.GroupVersionKind()); ok && err == nil && check.ModeFor(f.plan.in.Features) != check.NoSchemas {
-			err = f.session.reportProblems(fieldProblems(ctx, e, xrd), f.plan.in.Strict)
+	l, err := f.pipelines.Do(e.Document.Position(), func() (pipeline, error) {
+		p := f.plan
+		p.xrd = f.xrdFor(req.XR.GroupVersionKind())
+		p.setEntry(e)
+		f.session.switchOff(&p)
+		err := f.session.checkIntegrity(ctx, p, composition.Check(e, nil))
+		if err == nil {
+			err = f.session.checkFields(ctx, p)
 		}
-		return struct{}{}, err
+		if err != nil {
+			return pipeline{}, err
+		}
+		return f.session.pipeline(ctx, p)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	runner, runs, err := f.session.runner(ctx, f.plan, e)
-	if err == nil {
-		_, err = f.inputs.Do(e.Document.Position(), func() (struct{}, error) {
-			return struct{}{}, f.session.checkInputs(ctx, e, runs, f.plan.in.Strict)
-		})
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := f.plan.render(composition.WithEntry(ctx, e), f.plan.in.WrapRunner(n, runner), req)
-	if xrd, ok := f.library.XRDFor(req.XR.GroupVersionKind()); ok {
-		f.plan.warnOutput(ctx, e, &xrd, r)
-	}
-	f.session.describe(ctx, e, req.Observed, r)
-	return r, runs, f.session.explain(ctx, err, req.XR.GetName(), e)
+	req.Composition = l.entry.Composition
+	r, err := f.session.output(ctx, l, n, req)
+	return r, l.runs, err
 }
 
 // visit renders xr, whose Result is r, and all XRs below it. path has the names of composed
@@ -206,7 +204,7 @@ func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent
 	// The API server drops the status that a parent XR desires for u.
 	unstructured.RemoveNestedField(xr.Object, "status")
 	r := w.result(path)
-	if r.Invalid, err = w.plan.admitComposed(ctx, r.Source, w.open[len(w.open)-1], u); err != nil {
+	if r.Invalid, err = w.plan.validateComposed(ctx, r.Source, w.open[len(w.open)-1], u); err != nil {
 		return w.fail(r, err)
 	}
 	return w.visit(ctx, xr, r, path)

@@ -27,11 +27,8 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 	if in.Features.Off(composition.FeatureOperations) {
 		return hint.Wrap(errors.New("the feature operations is switched off: Crossplane runs no Operation"), "leave out the switch, or set it to true")
 	}
-	var op *opsv1alpha1.Operation
-	p, err := proc.Await(ctx, func() (p plan, err error) {
-		p, op, err = s.loadOperation(ctx, in)
-		return p, err
-	})
+	p := newPlan(in, reconciler.Version{Checks: reconciler.OperationChecks()})
+	op, err := proc.Await(ctx, func() (*opsv1alpha1.Operation, error) { return s.loadOperation(ctx, &p) })
 	if err != nil {
 		return err
 	}
@@ -39,15 +36,11 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 	r := Result{Source: p.entry.Document.Position(), Document: p.entry.Document}
 	var runner function.Runner
 	if reconciler.Runs(op) {
-		if runner, r.Functions, err = s.runner(ctx, p, p.entry); err == nil {
-			err = s.checkInputs(ctx, p.entry, r.Functions, in.Strict)
-		}
+		l, err := s.pipeline(ctx, p)
 		if err != nil {
 			return err
 		}
-		if in.WrapRunner != nil {
-			runner = in.WrapRunner(r.N, runner)
-		}
+		runner, r.Functions = p.in.WrapRunner(r.N, l.runner), l.runs
 	}
 	req := p.request
 	once, err := proc.Await(ctx, func() (*render.Result, error) {
@@ -66,32 +59,32 @@ func (s *Session) renderOperation(ctx context.Context, in Inputs, each func(Resu
 	return each(r)
 }
 
-// loadOperation reads the Operation and what its pipeline needs.
-func (s *Session) loadOperation(ctx context.Context, in Inputs) (p plan, op *opsv1alpha1.Operation, err error) {
+// loadOperation reads the Operation and adds what its pipeline needs to p.
+func (s *Session) loadOperation(ctx context.Context, p *plan) (op *opsv1alpha1.Operation, err error) {
 	defer proc.EnterActivity(ctx, "loading the Operation")()
-	p = plan{in: in, checks: reconciler.OperationChecks()}
+	in := p.in
 	doc, err := s.first(ctx, in.Operation)
 	if err == nil {
 		op, p.entry, err = composition.DecodeOperation(doc)
 	}
 	if err != nil {
-		return p, nil, fmt.Errorf("loading the Operation: %w", err)
+		return nil, fmt.Errorf("loading the Operation: %w", err)
 	}
 	s.warnDuplicates(doc)
 	if err := checkSteps(in.Steps, p.entry); err != nil {
-		return p, nil, err
+		return nil, err
 	}
-	if err := s.functions(ctx, &p, p.entry); err != nil {
-		return p, nil, err
+	if p.functions, err = s.functions(ctx, *p, p.entry); err != nil {
+		return nil, err
 	}
-	if err := s.checkIntegrity(ctx, p.entry, composition.Check(p.entry, nil), p); err != nil {
-		return p, nil, err
+	if err := s.checkIntegrity(ctx, *p, composition.Check(p.entry, nil)); err != nil {
+		return nil, err
 	}
-	if err := s.loadState(ctx, &p); err != nil {
-		return p, nil, err
+	if err := s.loadState(ctx, p, nil); err != nil {
+		return nil, err
 	}
 	if err := s.checkSchedule(doc, in.Strict); err != nil {
-		return p, nil, err
+		return nil, err
 	}
 	if watch, ok := p.entry.Watch(); ok && in.Watched == "" {
 		s.config.Progress.Note(fmt.Sprintf("%s: the WatchOperation is rendered without a resource that it watches, of kind %s", doc.Position(), watch.Kind))
@@ -102,12 +95,12 @@ func (s *Session) loadOperation(ctx context.Context, in Inputs) (p plan, op *ops
 			err = s.checkWatched(p.entry, watched, in.Watched)
 		}
 		if err != nil {
-			return p, nil, err
+			return nil, err
 		}
 		p.request.Required = append(p.request.Required, watched)
 		require(op, watched)
 	}
-	return p, op, nil
+	return op, nil
 }
 
 // checkSchedule warns of the schedule of a CronOperation that Crossplane cannot parse. If strict is

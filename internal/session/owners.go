@@ -42,18 +42,19 @@ func (o observed) isOf(xr *unstructured.Unstructured) bool {
 
 // An ownerIndex finds observed resources by their controller and by their identity.
 type ownerIndex struct {
+	state
 	all []observed
 	// The values are indices in all. owned maps the kind and name of a controller
 	// to its resources. loose has the resources that only the first XR may
-	// observe. named maps an identity to the resources that have it.
+	// observe. byKey maps an identity to the resources that have it.
 	owned map[key][]int
 	loose []int
-	named map[key][]int
+	byKey map[key][]int
 }
 
 // observe returns an ownerIndex of the observed resources. library may be nil.
 func observe(library *composition.Library, exists state) ownerIndex {
-	c := ownerIndex{owned: map[key][]int{}, named: map[key][]int{}}
+	c := ownerIndex{state: exists, owned: map[key][]int{}, byKey: map[key][]int{}}
 	for i, u := range slices.Concat(exists.named, exists.dumped) {
 		o := observed{Unstructured: u, dumped: i >= len(exists.named)}
 		if ref := metav1.GetControllerOfNoCopy(u); ref != nil {
@@ -69,7 +70,7 @@ func observe(library *composition.Library, exists state) ownerIndex {
 		if !o.byXR && !o.dumped {
 			c.loose = append(c.loose, i)
 		}
-		c.named[keyOf(u)] = append(c.named[keyOf(u)], i)
+		c.byKey[keyOf(u)] = append(c.byKey[keyOf(u)], i)
 		c.all = append(c.all, o)
 	}
 	return c
@@ -89,7 +90,7 @@ func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructure
 		}
 	}
 	for _, ref := range refs {
-		for _, i := range c.named[ref.key()] {
+		for _, i := range c.byKey[ref.key()] {
 			if o := c.all[i]; o.dumped && (o.controller.Name == "" || o.isOf(xr)) {
 				own = append(own, i)
 			}
@@ -113,7 +114,7 @@ func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 	if xr.GetName() == "" {
 		return
 	}
-	for _, i := range c.named[keyOf(xr)] {
+	for _, i := range c.byKey[keyOf(xr)] {
 		if o := c.all[i]; o.dumped || !first {
 			fill(xr, o.Unstructured, "metadata", "uid")
 			fill(xr, o.Unstructured, "status")

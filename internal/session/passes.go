@@ -44,9 +44,9 @@ func (p plan) render(ctx context.Context, run function.Runner, req render.Reques
 		}
 		once, err := render.Render(ctx, run, req)
 		if err != nil {
-			return nil, p.exists.locate(err)
+			return nil, p.observed.locate(err)
 		}
-		once.Warnings = append(once.Warnings, p.exists.misnamed(once.Composed)...)
+		once.Warnings = append(once.Warnings, p.observed.misnamed(once.Composed)...)
 		return &LastPass{Passes: 1, Result: once}, nil
 	})
 }

@@ -57,12 +57,12 @@ func objectsIn(what string, docs []manifest.Document) (all []*unstructured.Unstr
 	return all, nil
 }
 
-func (s *Session) required(ctx context.Context, in Inputs, what string, paths []string, checks reconciler.Checks) ([]*unstructured.Unstructured, error) {
-	if n := len(paths); n > 1 && checks.LastRequired {
+func (s *Session) required(ctx context.Context, p plan, what string, paths []string) ([]*unstructured.Unstructured, error) {
+	if n := len(paths); n > 1 && p.version.LastRequired {
 		s.config.Progress.Note(fmt.Sprintf("only the last source of %s is used, as in the imitated version of Crossplane: %s", what, paths[n-1]))
 		paths = paths[n-1:]
 	}
-	return s.given(ctx, in, what, paths, checkRequired)
+	return s.given(ctx, p.in, what, paths, checkRequired)
 }
 
 // schemas reads OpenAPI documents. Each path is a JSON file, or a folder with .json files.
@@ -97,7 +97,11 @@ type checked struct {
 	problems []composition.Problem
 }
 
-func (s *Session) composition(doc manifest.Document) (checked, error) {
+func (s *Session) composition(ctx context.Context, path string) (checked, error) {
+	doc, err := s.first(ctx, path)
+	if err != nil {
+		return checked{}, err
+	}
 	return s.compositions.Do(doc.Key(), func() (checked, error) {
 		e, err := composition.Decode(doc.WithJSON())
 		if err != nil {
@@ -160,9 +164,10 @@ type xrdKey struct {
 	release schema.Release
 }
 
-// A decodedXRD is an XRD, and the results of xrValidator for it.
+// A decodedXRD is an XRD, its source, and the results of xrValidator for it.
 type decodedXRD struct {
 	schema.XRD
+	doc       manifest.Document
 	validator *validate.Validator
 	failed    []error
 }
@@ -174,25 +179,24 @@ func (s *Session) xrd(ctx context.Context, p *plan) error {
 		return nil
 	}
 	doc, err := s.first(ctx, p.in.XRD)
-	var xrd decodedXRD
 	if err == nil {
 		key := xrdKey{doc.Key(), Release(p.in.Profile)}
-		xrd, err = s.xrds.Do(key, func() (decodedXRD, error) { return decodeXRD(doc, key.release) })
+		p.xrd, err = s.xrds.Do(key, func() (*decodedXRD, error) { return decodeXRD(doc, key.release) })
 	}
 	if err != nil {
 		return fmt.Errorf("loading the XRD: %w", err)
 	}
-	p.xrd, p.xrdDocument = &xrd.XRD, doc
 	if len(p.in.Compositions) > 0 || !p.in.validatesXRs() {
 		return nil
 	}
-	if p.checks.XRDKind && len(xrd.failed) > 0 && !xrd.IsNamed() {
-		return fmt.Errorf("loading the XRD: %w", xrd.failed[0])
+	if p.version.XRDKind && len(p.xrd.failed) > 0 && !p.xrd.IsNamed() {
+		return fmt.Errorf("loading the XRD: %w", p.xrd.failed[0])
 	}
-	return s.validateXRs(p, xrd.validator, xrd.failed)
+	return s.validateXRs(p, p.xrd.validator, p.xrd.failed)
 }
 
-func decodeXRD(doc manifest.Document, release schema.Release) (d decodedXRD, err error) {
+func decodeXRD(doc manifest.Document, release schema.Release) (d *decodedXRD, err error) {
+	d = &decodedXRD{doc: doc}
 	doc = doc.WithJSON()
 	obj, err := decode(doc)
 	if err != nil {
@@ -213,8 +217,8 @@ func decodeXRD(doc manifest.Document, release schema.Release) (d decodedXRD, err
 	return d, nil
 }
 
-func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Checks) (*structpb.Struct, error) {
-	fields, err := s.contextFields(ctx, in, checks)
+func (s *Session) context(ctx context.Context, p plan) (*structpb.Struct, error) {
+	fields, err := s.contextFields(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -227,14 +231,14 @@ func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Chec
 
 var errNotJSON = errors.New("expected JSON, because the imitated version of Crossplane accepts no YAML")
 
-func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconciler.Checks) (map[string]any, error) {
-	fields := map[string]any{}
+func (s *Session) contextFields(ctx context.Context, p plan) (map[string]any, error) {
+	in, fields := p.in, map[string]any{}
 	for _, key := range manifest.Keys(in.ContextFiles) {
 		if _, ok := in.ContextValues[key]; ok {
 			continue
 		}
 		doc, _, err := s.config.Reader.First(ctx, in.ContextFiles[key])
-		if err == nil && checks.JSONContext && !json.Valid(doc.Text) {
+		if err == nil && p.version.JSONContext && !json.Valid(doc.Text) {
 			err = fmt.Errorf("%s: %w", manifest.Position(doc.Path, doc.Line), errNotJSON)
 		}
 		if err == nil {
@@ -246,7 +250,7 @@ func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconcile
 	}
 	for _, key := range manifest.Keys(in.ContextValues) {
 		text := []byte(in.ContextValues[key])
-		if checks.JSONContext && !json.Valid(text) {
+		if p.version.JSONContext && !json.Valid(text) {
 			return nil, fmt.Errorf("reading context %q: %w", key, errNotJSON)
 		}
 		var err error
@@ -265,17 +269,17 @@ type Resolver interface {
 	Reference(ctx context.Context, d lock.Dependency) (string, error)
 }
 
-// depend adds a function for each dependency in the functions file that a pipeline calls.
-func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Entry) error {
-	if len(p.dependencies) == 0 || s.config.Replay != nil {
+// depend adds a function for each dependency in l that a pipeline calls.
+func (s *Session) depend(ctx context.Context, l *functionList, entries []composition.Entry) error {
+	if len(l.dependencies) == 0 || s.config.Replay != nil {
 		return nil
 	}
 	for _, name := range functionNames(nil, entries...) {
 		_, given := s.config.Packages[name]
-		if _, known := p.functions[name]; known || given || s.config.Runners[name] != nil {
+		if _, known := l.byName[name]; known || given || s.config.Runners[name] != nil {
 			continue
 		}
-		d, ok := lock.Named(p.dependencies, name)
+		d, ok := lock.Named(l.dependencies, name)
 		if !ok {
 			continue
 		}
@@ -286,7 +290,7 @@ func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Ent
 				return err
 			}
 		}
-		p.functions[name] = runtimes.Function{Name: name, Package: pkg, Annotations: s.config.Annotations}
+		l.byName[name] = runtimes.Function{Name: name, Package: pkg, Annotations: s.config.Annotations}
 	}
 	return nil
 }
@@ -316,10 +320,10 @@ func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	}
 }
 
-// available returns the names of all functions that pipelines can call, sorted.
-func (p *plan) available() []string {
-	names := slices.Collect(maps.Keys(p.functions))
-	for _, d := range p.dependencies {
+// available returns the names of all functions, sorted.
+func (l functionList) available() []string {
+	names := slices.Collect(maps.Keys(l.byName))
+	for _, d := range l.dependencies {
 		names = append(names, d.ObjectName())
 	}
 	slices.Sort(names)

@@ -51,14 +51,14 @@ func (c ownerIndex) references(xr *unstructured.Unstructured) (refs []Reference,
 			}
 		}
 	}
-	inDump := slices.ContainsFunc(c.named[keyOf(xr)], func(i int) bool { return c.all[i].dumped })
+	inDump := slices.ContainsFunc(c.byKey[keyOf(xr)], func(i int) bool { return c.all[i].dumped })
 	return refs, known || inDump
 }
 
 // missing returns the resourceRefs of xr whose objects are not observed.
 func (c ownerIndex) missing(xr *unstructured.Unstructured) []Reference {
 	refs, _ := c.references(xr)
-	return slices.DeleteFunc(refs, func(r Reference) bool { return len(c.named[r.key()]) > 0 })
+	return slices.DeleteFunc(refs, func(r Reference) bool { return len(c.byKey[r.key()]) > 0 })
 }
 
 // warnUnreferenced warns if xr is in a dump without resourceRefs, and controls resources in the dump,
@@ -89,28 +89,25 @@ type Missing struct {
 	Candidates bool
 }
 
-// Missing returns the resources that the dump in in.Observed lacks. It renders nothing.
+// Missing returns the resources that the dump in in.Observed lacks. in.Live must be set. It renders
+// nothing.
 func (s *Session) Missing(ctx context.Context, in Inputs) (m Missing, err error) {
-	exists, err := s.state(ctx, in, true)
-	if err != nil {
-		return m, err
-	}
-	library, _, err := s.library(ctx, in, exists)
+	lib, err := s.library(ctx, in)
 	if err != nil {
 		return m, err
 	}
 	m.Compositions = true
 	kinds, composed := map[string]bool{}, map[string]bool{}
-	for _, e := range library.Compositions() {
+	for _, e := range lib.Compositions() {
 		composed[e.Spec.CompositeTypeRef.Kind] = true
 	}
-	c := observe(library, exists)
+	c := observe(lib.Library, lib.dump)
 	for _, o := range c.all {
 		kinds[o.GetKind()] = true
 		if o.GroupVersionKind().GroupKind() == compositionKind {
 			m.Compositions = false
 		}
-		if len(library.For(o.GroupVersionKind())) > 0 {
+		if len(lib.For(o.GroupVersionKind())) > 0 {
 			m.Candidates = true
 			m.Resources = append(m.Resources, c.missing(o.Unstructured)...)
 		}

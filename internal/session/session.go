@@ -111,7 +111,7 @@ type Session struct {
 	compositions proc.Memo[string, checked]
 	listings     proc.Memo[string, listing]
 	// xrds caches decoded XRDs.
-	xrds proc.Memo[xrdKey, decodedXRD]
+	xrds proc.Memo[xrdKey, *decodedXRD]
 	// fields caches the problems that checkFields finds.
 	fields proc.Memo[fieldsKey, []composition.Problem]
 	// faults caches what checkGiven finds.
@@ -221,13 +221,10 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		return err
 	}
 	if in.Profile == render.Alpha {
-		return s.renderAlpha(ctx, docs, newPlan(in, version), each)
+		return s.renderAlpha(ctx, docs, in, version, each)
 	}
 	if in.LiteralDeletion {
 		return fmt.Errorf("literal deletion is only supported for profile %s", render.Alpha)
-	}
-	if in.WrapRunner == nil {
-		in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r }
 	}
 	if len(in.Compositions) > 0 || in.Live {
 		return s.renderNested(ctx, docs, newPlan(in, version), each)
@@ -237,28 +234,20 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		return err
 	}
 	s.warnUnused(p.entry)
-	runner, runs, err := s.runner(ctx, p, p.entry)
-	if err == nil {
-		err = s.checkInputs(ctx, p.entry, runs, in.Strict)
-	}
+	l, err := s.pipeline(ctx, p)
 	if err != nil {
 		return err
 	}
 	return in.renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
-		r := Result{N: n, Source: doc.Position(), Document: doc, Composition: p.entry, Functions: runs}
-		run := in.WrapRunner(n, runner)
+		r := Result{N: n, Source: doc.Position(), Document: doc, Composition: p.entry, Functions: l.runs}
 		a, err := p.admitted(ctx, doc)
-		req := a.req
 		if r.Invalid = a.invalid; err == nil {
-			r.LastPass, err = p.render(composition.WithEntry(ctx, p.entry), run, req)
-			p.warnOutput(ctx, p.entry, p.xrd, r.LastPass)
-			s.describe(ctx, p.entry, req.Observed, r.LastPass)
-			err = explainName(s.explain(ctx, err, req.XR.GetName(), p.entry), req.XR.GetName(), doc)
+			r.LastPass, err = s.output(ctx, l, n, a.req)
+			err = explainName(err, a.req.XR.GetName(), doc)
 		}
-		if err == nil {
-			r.Observed = req.Observed
+		if r.Err = err; err == nil {
+			r.Observed = a.req.Observed
 		}
-		r.Err = err
 		return []Result{r}
 	}, each)
 }
@@ -286,28 +275,42 @@ func (in Inputs) renderEach(ctx context.Context, docs []manifest.Document, rende
 	})
 }
 
-// runner starts the functions of a Composition and returns a Runner that calls them. The caller
-// checks the inputs with checkInputs.
-func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (function.Runner, []Run, error) {
-	calls := function.Runner(function.RunnerFunc(s.call))
-	var runs []Run
+// A pipeline is a plan whose functions run. runner calls them.
+type pipeline struct {
+	plan
+	runner function.Runner
+	runs   []Run
+}
+
+// pipeline starts the functions of the Composition or Operation in p, and checks their inputs.
+func (s *Session) pipeline(ctx context.Context, p plan) (l pipeline, err error) {
+	l = pipeline{plan: p, runner: function.RunnerFunc(s.call)}
 	if s.config.Replay == nil {
-		var err error
-		if runs, err = s.chosen(ctx, p, e); err != nil {
-			return nil, nil, err
+		if l.runs, err = s.chosen(ctx, p); err != nil {
+			return l, err
 		}
 		s.opened.Do(func() { s.open(ctx) })
-		calls = s.calls
+		l.runner = s.calls
 	}
 	if s.config.Wrap != nil {
-		calls = s.config.Wrap(calls)
+		l.runner = s.config.Wrap(l.runner)
 	}
-	return answering(p.in.Steps, calls), runs, nil
+	l.runner = answering(p.in.Steps, l.runner)
+	return l, s.checkInputs(ctx, p, l.runs)
+}
+
+// output renders the XR with the number n, and adds warnings to the output. The LastPass is nil if there
+// is an error.
+func (s *Session) output(ctx context.Context, l pipeline, n int, req render.Request) (*LastPass, error) {
+	r, err := l.render(composition.WithEntry(ctx, l.entry), l.in.WrapRunner(n, l.runner), req)
+	l.warnOutput(ctx, r)
+	s.describe(ctx, l.entry, req.Observed, r)
+	return r, s.explain(ctx, err, req.XR.GetName(), l.entry)
 }
 
 // chosen chooses the runtimes of a Composition's functions and starts the functions. If it cannot,
 // it returns a *StartError.
-func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) (runs []Run, err error) {
+func (s *Session) chosen(ctx context.Context, p plan) (runs []Run, err error) {
 	defer func() {
 		if err != nil {
 			err = &StartError{err}
@@ -316,20 +319,20 @@ func (s *Session) chosen(ctx context.Context, p plan, e composition.Entry) (runs
 	if p.in.Starting != nil {
 		defer p.in.Starting()()
 	}
-	choices, err := s.choose(ctx, functionNames(p.in.Steps, e), p.functions)
+	choices, err := s.choose(ctx, functionNames(p.in.Steps, p.entry), p.functions.byName)
 	if err != nil {
 		return nil, err
 	}
 	if s.config.ExplainBuiltins {
-		s.noteChoices(p, e, choices)
+		s.noteChoices(p, choices)
 	}
-	return s.start(ctx, choices, capabilityOf(e), p.in.Strict)
+	return s.start(ctx, choices, capabilityOf(p.entry), p.in.Strict)
 }
 
 // match returns an error if the Composition cannot compose the XR in doc. The hint names the
 // line of the field to change.
 func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error {
-	err := composition.Match(p.request.Composition, xr, p.checks.Selector...)
+	err := composition.Match(p.request.Composition, xr, p.version.Selector...)
 	if err == nil {
 		return nil
 	}
@@ -356,7 +359,7 @@ func (p plan) match(doc manifest.Document, xr *unstructured.Unstructured) error 
 	}
 	err = fmt.Errorf("%s: %w", other, err)
 	if p.xrd != nil && p.xrd.Offers(xr.GroupVersionKind()) {
-		next := fmt.Sprintf("%s is the kind of claims (%s): name the directory of this XRD and its Composition with ", at, p.xrdDocument.PositionOf("spec.claimNames"))
+		next := fmt.Sprintf("%s is the kind of claims (%s): name the directory of this XRD and its Composition with ", at, p.xrd.doc.PositionOf("spec.claimNames"))
 		return hint.Wrap(err, next+string(hint.Compositions))
 	}
 	if near := hint.Nearest(got, []string{want}); field == "kind" && (near == "" || want == "X"+got) {

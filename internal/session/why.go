@@ -3,19 +3,18 @@ package session
 import (
 	"fmt"
 
-	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// noteChoices notes for each step of e why it runs as a builtin or not. It notes each text once.
-func (s *Session) noteChoices(p plan, e composition.Entry, choices []choice) {
+// noteChoices notes for each step why it runs as a builtin or not. It notes each text once.
+func (s *Session) noteChoices(p plan, choices []choice) {
 	chosen := map[string]choice{}
 	for _, c := range choices {
 		chosen[c.fn.Name] = c
 	}
-	for _, step := range e.Spec.Pipeline {
+	for _, step := range p.entry.Spec.Pipeline {
 		name := step.FunctionRef.Name
 		text := fmt.Sprintf("step %q: %s is not called, because its response is replaced", step.Step, name)
 		if c, ok := chosen[name]; ok && p.in.Steps[step.Step] == nil {
