@@ -212,14 +212,11 @@ func (f startFailure) RunFunction(context.Context, string, *fnv1.RunFunctionRequ
 	return nil, f
 }
 
-func (t *Testing) failed() int {
-	n := 0
+func (t *Testing) tally() (all suite.Tally) {
 	for _, o := range t.Outcomes {
-		if o.Status == suite.Failed {
-			n++
-		}
+		all.Add(o)
 	}
-	return n
+	return all
 }
 
 // wrote reports whether a change is in a golden file that the tests wrote, or in

@@ -66,8 +66,8 @@ func (t Text) head(r Round) Section {
 	}
 	if r.Tested != nil && r.Tested.Err == nil && (r.Tested.Missing == nil || len(r.Tested.Outcomes) > 0) {
 		facts = append(facts, fmt.Sprintf("tested %s in %s", report.Count(len(r.Tested.Outcomes), "case"), seconds(r.Tested.Took)))
-		if n := r.Tested.failed(); n > 0 {
-			facts = append(facts, t.tint(report.Red, fmt.Sprintf("%d failed", n)))
+		if failed := r.Tested.tally().Failed; failed > 0 {
+			facts = append(facts, t.tint(report.Red, fmt.Sprintf("%d failed", failed)))
 		}
 	}
 	if len(facts) > 0 {

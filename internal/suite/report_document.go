@@ -9,24 +9,15 @@ import (
 
 // A JSONReport is the JSON report of a run.
 type JSONReport struct {
-	Passed  int       `json:"passed"`
-	Failed  int       `json:"failed"`
-	Skipped int       `json:"skipped"`
-	Cases   []Outcome `json:"cases"`
+	Tally
+	Cases []Outcome `json:"cases"`
 	// Coverage is nil if it was not collected.
 	Coverage *coverage.Report `json:"coverage,omitempty"`
 }
 
 // Add adds an outcome.
 func (d *JSONReport) Add(o Outcome) {
-	switch o.Status {
-	case Failed:
-		d.Failed++
-	case Skipped:
-		d.Skipped++
-	default:
-		d.Passed++
-	}
+	d.Tally.Add(o)
 	d.Cases = append(d.Cases, o)
 }
 

@@ -26,29 +26,37 @@ type TextReport struct {
 	// inherited has the name of the first case with the same errors in the defaults.
 	inherited map[string]string
 
-	suite string
-	one   caseTally
-	all   caseTally
+	suite    string
+	one, all Tally
 }
 
-// A caseTally counts outcomes.
-type caseTally struct {
-	cases, failed, skipped, notRun int
-	took                           time.Duration
+// A Tally counts outcomes. Cases that did not run count as skipped, too.
+type Tally struct {
+	Passed  int `json:"passed"`
+	Failed  int `json:"failed"`
+	Skipped int `json:"skipped"`
+	notRun  int
+	took    time.Duration
 }
 
-func (t *caseTally) add(o Outcome) {
-	t.cases++
+// Add adds an outcome.
+func (t *Tally) Add(o Outcome) {
 	t.took += o.Took.Duration
 	switch {
 	case o.Status == Failed:
-		t.failed++
-	case o.NotRun:
+		t.Failed++
+	case o.Status == Passed:
+		t.Passed++
+	default:
+		t.Skipped++
+	}
+	if o.NotRun {
 		t.notRun++
-	case o.Status == Skipped:
-		t.skipped++
 	}
 }
+
+// Cases returns "1 case" or "3 cases".
+func (t Tally) Cases() string { return report.Count(t.Passed+t.Failed+t.Skipped, "case") }
 
 // Add writes an outcome. Outcomes of a suite must be consecutive.
 func (t *TextReport) Add(o Outcome) error {
@@ -58,8 +66,8 @@ func (t *TextReport) Add(o Outcome) error {
 		}
 		t.suite = o.Suite
 	}
-	t.one.add(o)
-	t.all.add(o)
+	t.one.Add(o)
+	t.all.Add(o)
 	var b bytes.Buffer
 	switch {
 	case o.Status == Failed:
@@ -162,15 +170,15 @@ func (t *TextReport) line(b *bytes.Buffer, color report.Color, text string) {
 
 func (t *TextReport) endSuite() error {
 	one := t.one
-	t.one = caseTally{}
-	if one.cases == 0 || one.verdict() == "ok" && t.Quiet {
+	t.one = Tally{}
+	if one == (Tally{}) || one.verdict() == "ok" && t.Quiet {
 		return nil
 	}
 	return t.summary(one, fmt.Sprintf("%-4s %s", one.verdict(), t.suite))
 }
 
 // summary writes a line with the counts of outcomes.
-func (t *TextReport) summary(of caseTally, text string) error {
+func (t *TextReport) summary(of Tally, text string) error {
 	color := report.Green
 	if of.verdict() != "ok" {
 		color = report.Red
@@ -181,26 +189,22 @@ func (t *TextReport) summary(of caseTally, text string) error {
 	return err
 }
 
-func (t caseTally) verdict() string {
-	if t.failed+t.notRun > 0 {
+func (t Tally) verdict() string {
+	if t.Failed+t.notRun > 0 {
 		return "FAIL"
 	}
 	return "ok"
 }
 
 // counts returns "(3 cases, 1 failed, 0.01s)".
-func (t caseTally) counts() string {
-	parts := []string{report.Count(t.cases, "case")}
-	if t.failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", t.failed))
+func (t Tally) counts() string {
+	text := "(" + t.Cases()
+	for i, n := range []int{t.Failed, t.Skipped - t.notRun, t.notRun} {
+		if n > 0 {
+			text += fmt.Sprintf(", %d %s", n, []string{"failed", "skipped", "not run"}[i])
+		}
 	}
-	if t.skipped > 0 {
-		parts = append(parts, fmt.Sprintf("%d skipped", t.skipped))
-	}
-	if t.notRun > 0 {
-		parts = append(parts, fmt.Sprintf("%d not run", t.notRun))
-	}
-	return "(" + strings.Join(append(parts, secondsText(t.took)), ", ") + ")"
+	return text + ", " + secondsText(t.took) + ")"
 }
 
 // End writes the summary lines of the last suite and of the run, whose duration is took.

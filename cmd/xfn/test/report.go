@@ -56,7 +56,7 @@ type reporter struct {
 	// attested are the attestations to write if all cases pass.
 	attested attestations
 	found    terminal.Findings
-	counts   map[suite.Status]int
+	tally    suite.Tally
 	// partial are the kinds that were validated by their structure only.
 	partial []string
 	// pages counts the pages whose file names begin with a name.
@@ -64,7 +64,7 @@ type reporter struct {
 }
 
 func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*reporter, error) {
-	r := &reporter{reportFlags: f, term: term, found: terminal.Findings{Command: "xfn test", Program: p}, counts: map[suite.Status]int{}, pages: map[string]int{}}
+	r := &reporter{reportFlags: f, term: term, found: terminal.Findings{Command: "xfn test", Program: p}, pages: map[string]int{}}
 	if f.Coverage.On || f.CoverageMin > 0 {
 		r.coverage = &coverage.Collector{}
 	}
@@ -113,7 +113,7 @@ func (r *reporter) add(o suite.Outcome) error {
 	for i, f := range o.Failures {
 		o.Failures[i].Text, o.Failures[i].Hint = r.term.Redact(f.Text), hint.Hint(r.term.Redact(string(f.Hint)))
 	}
-	r.counts[o.Status]++
+	r.tally.Add(o)
 	r.partial = append(r.partial, o.Partial...)
 	if r.JUnit != "" {
 		if err := r.junit.Add(o); err != nil {
@@ -213,17 +213,16 @@ func (r *reporter) end(took time.Duration) (err error) {
 	if err != nil {
 		return fmt.Errorf("printing the outcome: %w", err)
 	}
-	passed, failed, skipped := r.counts[suite.Passed], r.counts[suite.Failed], r.counts[suite.Skipped]
-	cases := terminal.Count(passed+failed+skipped, "case")
-	sentence := fmt.Sprintf("%d of %s passed, %d failed, %d skipped", passed, cases, failed, skipped)
+	t := r.tally
+	sentence := fmt.Sprintf("%d of %s passed, %d failed, %d skipped", t.Passed, t.Cases(), t.Failed, t.Skipped)
 	if err := r.Summary.Write(r.term, r.found, sentence); err != nil {
 		return err
 	}
 	if covered != nil {
 		err = r.cover(*covered)
 	}
-	if failed > 0 {
-		err = errors.Join(fmt.Errorf("%d of %s failed", failed, cases), err)
+	if t.Failed > 0 {
+		err = errors.Join(fmt.Errorf("%d of %s failed", t.Failed, t.Cases()), err)
 	}
 	return err
 }
