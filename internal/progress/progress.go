@@ -54,6 +54,29 @@ func (f Func) Note(text string) { f.Send(Event{Kind: Note, Text: text}) }
 // Warn sends an Event of Kind Warning with the text.
 func (f Func) Warn(text string) { f.Send(Event{Kind: Warning, Text: text}) }
 
+// maxOnce limits the number of notes and warnings that Once remembers.
+const maxOnce = 10_000
+
+// Once returns a Func that drops repeated notes and warnings.
+func (f Func) Once() Func {
+	var mu sync.Mutex
+	seen := map[Event]bool{}
+	return func(e Event) {
+		if e.Kind == Note || e.Kind == Warning {
+			mu.Lock()
+			again := seen[e]
+			if len(seen) < maxOnce {
+				seen[e] = true
+			}
+			mu.Unlock()
+			if again {
+				return
+			}
+		}
+		f.Send(e)
+	}
+}
+
 // Late sends a Note with the text unless stop is called within Silence.
 func (f Func) Late(text string) (stop func()) {
 	timer := time.AfterFunc(Silence, func() { f.Note(text) })

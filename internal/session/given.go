@@ -69,7 +69,7 @@ func (s *Session) checkGiven(ctx context.Context, in Inputs, what string, docs [
 			} else if in.Strict || in.Invalid == RefuseInvalid && !suspect {
 				errs = append(errs, err)
 			} else {
-				s.warnOnce(err.Error())
+				s.once.Warn(err.Error())
 			}
 		}
 	}
@@ -202,6 +202,6 @@ func (s *Session) checkContext(in Inputs, fields map[string]any) {
 		default:
 			continue
 		}
-		s.warnOnce(cmp.Or(in.ContextAt[key], "context: ") + text)
+		s.once.Warn(cmp.Or(in.ContextAt[key], "context: ") + text)
 	}
 }

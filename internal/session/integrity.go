@@ -198,7 +198,7 @@ func (s *Session) warnOtherComposition(p plan, doc manifest.Document, xr map[str
 			continue
 		}
 		if is := p.entry.GetName(); name != is {
-			s.warnOnce(fmt.Sprintf("%s: %s is %q, but the Composition %q is rendered (%s)", doc.PositionOf(field), field, name, is, p.entry.Document.PositionOf("metadata.name")))
+			s.once.Warn(fmt.Sprintf("%s: %s is %q, but the Composition %q is rendered (%s)", doc.PositionOf(field), field, name, is, p.entry.Document.PositionOf("metadata.name")))
 		}
 		return
 	}
@@ -208,6 +208,6 @@ func (s *Session) warnOtherComposition(p plan, doc manifest.Document, xr map[str
 func (s *Session) warnName(e composition.Entry) {
 	const field = "metadata.name"
 	if reasons := validation.NameIsDNSSubdomain(e.GetName(), false); e.GetName() != "" && len(reasons) > 0 {
-		s.warnOnce(fmt.Sprintf("%s: %s: an API server refuses the name %q: %s", e.Document.PositionOf(field), field, e.GetName(), strings.Join(reasons, "; ")))
+		s.once.Warn(fmt.Sprintf("%s: %s: an API server refuses the name %q: %s", e.Document.PositionOf(field), field, e.GetName(), strings.Join(reasons, "; ")))
 	}
 }

@@ -106,7 +106,7 @@ func (s *Session) listed(ctx context.Context, in Inputs, l *functionList) error 
 		doc.Line = doc.FirstLine()
 		at := doc.Position()
 		if before := first[fn.Name]; before != "" {
-			s.warnOnce(fmt.Sprintf("%s: Function %s is also at %s: the last one is used", at, fn.Name, before))
+			s.once.Warn(fmt.Sprintf("%s: Function %s is also at %s: the last one is used", at, fn.Name, before))
 		}
 		first[fn.Name] = at
 		l.byName[fn.Name] = fn
@@ -123,9 +123,9 @@ func (s *Session) warnTag(one listing, profile render.Profile) {
 	}
 	switch tag := "v" + ref.Identifier(); {
 	case ref.Identifier() == "" && (profile == "" || profile == render.V2):
-		s.warnOnce(fmt.Sprintf("%s: an API server refuses this Function: spec.package %q has neither a tag nor a digest", fn.PackagePosition, oci.Redact(fn.Package)))
+		s.once.Warn(fmt.Sprintf("%s: an API server refuses this Function: spec.package %q has neither a tag nor a digest", fn.PackagePosition, oci.Redact(fn.Package)))
 	case semver.Canonical(tag) == tag && (builtin.Policy{}).Official(fn.Package) != "":
-		s.warnOnce(fmt.Sprintf("%s: spec.package %q: the tags of this repository begin with v%s", fn.PackagePosition, oci.Redact(fn.Package), hint.DidYouMean(tag)))
+		s.once.Warn(fmt.Sprintf("%s: spec.package %q: the tags of this repository begin with v%s", fn.PackagePosition, oci.Redact(fn.Package), hint.DidYouMean(tag)))
 	}
 }
 

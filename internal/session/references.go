@@ -69,7 +69,7 @@ func (s *Session) warnUnreferenced(c ownerIndex, xr *unstructured.Unstructured) 
 	}
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
 		if o := c.all[i]; o.isOf(xr) && o.GetAnnotations()[reconciler.AnnotationResourceName] != "" {
-			s.warnOnce(fmt.Sprintf("the dump has %s, whose controller is %s, but this composite resource has no resourceRefs, so its resources are shown as added: take the composite resource from the cluster, not from a file",
+			s.once.Warn(fmt.Sprintf("the dump has %s, whose controller is %s, but this composite resource has no resourceRefs, so its resources are shown as added: take the composite resource from the cluster, not from a file",
 				composition.Describe(o.Unstructured), composition.Describe(xr)))
 			return
 		}

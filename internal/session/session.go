@@ -98,6 +98,8 @@ type Config struct {
 // is safe for concurrent use.
 type Session struct {
 	config Config
+	// once is config.Progress without repeated notes and warnings.
+	once progress.Func
 	// calls is the Runner for all functions, with the cache if there is one.
 	// opened is used to create calls once.
 	opened sync.Once
@@ -124,7 +126,6 @@ type Session struct {
 
 	mu      sync.Mutex
 	closed  bool
-	noted   map[string]bool // the texts of noteChoices
 	running map[string]*started
 }
 
@@ -186,7 +187,7 @@ func (r Result) RuntimeOf(function string) string {
 
 // Open returns a session. It starts no functions.
 func Open(config Config) *Session {
-	return &Session{config: config, running: map[string]*started{}}
+	return &Session{config: config, once: config.Progress.Once(), running: map[string]*started{}}
 }
 
 // open creates s.calls, with the cache if it is enabled.

@@ -20,27 +20,8 @@ func (s *Session) noteChoices(p plan, choices []choice) {
 		if c, ok := chosen[name]; ok && p.in.Steps[step.Step] == nil {
 			text = fmt.Sprintf("step %q: %s %s, because %s", step.Step, name, c.how(), s.why(c))
 		}
-		if s.isNew(text) {
-			s.config.Progress.Note(text)
-		}
+		s.once.Note(text)
 	}
-}
-
-func (s *Session) warnOnce(text string) {
-	if s.isNew(text) {
-		s.config.Progress.Warn(text)
-	}
-}
-
-func (s *Session) isNew(text string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old := s.noted[text]
-	if s.noted == nil {
-		s.noted = map[string]bool{}
-	}
-	s.noted[text] = true
-	return !old
 }
 
 func (c choice) how() string {

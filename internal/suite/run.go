@@ -129,7 +129,7 @@ type runner struct {
 func newRunner(o Options) *runner {
 	r := &runner{options: o, inline: &inline{read: o.Config.Reader, docs: map[string][]manifest.Document{}}}
 	r.options.Config.Reader.Documents = r.inline.documents
-	r.options.Config.Progress = dropRepeated(o.Config.Progress)
+	r.options.Config.Progress = o.Config.Progress.Once()
 	r.sessions = newSessions(r.options.Config)
 	r.goldens = &goldens{written: map[string][]byte{}}
 	r.fixtures = &fixtures{checked: map[string]bool{}, ran: map[string]bool{}, used: map[fixture]bool{}, unused: map[unused]bool{}}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -112,29 +111,6 @@ func (s *sessions) stop(ctx context.Context) error {
 	clear(s.open)
 	return errors.Join(errs...)
 }
-
-// dropRepeated returns a Func that drops repeated notes and warnings.
-func dropRepeated(next progress.Func) progress.Func {
-	var mu sync.Mutex
-	seen := map[progress.Event]bool{}
-	return func(e progress.Event) {
-		if e.Kind == progress.Note || e.Kind == progress.Warning {
-			mu.Lock()
-			again := seen[e]
-			if len(seen) < maxNotes {
-				seen[e] = true
-			}
-			mu.Unlock()
-			if again {
-				return
-			}
-		}
-		next.Send(e)
-	}
-}
-
-// maxNotes limits the number of notes that are remembered.
-const maxNotes = 10_000
 
 // inline has inline documents, by the path that keep returned.
 type inline struct {

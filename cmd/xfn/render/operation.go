@@ -73,7 +73,7 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 		return err
 	}
 	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
-	out := &output{flags: outputFlags{printFlags: c.printFlags}, term: term, invalid: map[string]bool{}}
+	out := &output{flags: outputFlags{printFlags: c.printFlags}, term: term, warnOnce: term.WarnOnce()}
 	if out.sink, err = out.flags.sink(term, false, readsOf(in, c.Functions)); err != nil {
 		return err
 	}

@@ -75,10 +75,9 @@ type output struct {
 	many  bool
 	loop  bool
 
-	total  int
-	failed []error
-	// invalid are the texts of Result.Invalid that were printed.
-	invalid map[string]bool
+	total    int
+	failed   []error
+	warnOnce func(text string)
 }
 
 // add passes the documents of a result to the sink. If a render of several failed, add
@@ -87,10 +86,7 @@ type output struct {
 func (o *output) add(r session.Result) error {
 	o.total++
 	for _, text := range r.Invalid {
-		if !o.invalid[text] { // XRs share the problems of their XRD.
-			o.term.Warn(text)
-		}
-		o.invalid[text] = true
+		o.warnOnce(text) // XRs share the problems of their XRD.
 	}
 	if r.Err != nil {
 		return o.fail(r, r.Err)

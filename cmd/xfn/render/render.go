@@ -123,7 +123,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	defer cancel()
 	s := session.Open(config)
 	defer func() { err = terminal.Close(ctx, s.Close, err) }()
-	out := &output{flags: c.outputFlags, term: term, sink: sink, loop: in.ObserveLoop > 0, many: many, invalid: map[string]bool{}}
+	out := &output{flags: c.outputFlags, term: term, sink: sink, loop: in.ObserveLoop > 0, many: many, warnOnce: term.WarnOnce()}
 	check, err := c.validation(ctx, term, program, in, from, config.Reader)
 	if err != nil {
 		return err

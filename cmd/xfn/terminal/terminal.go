@@ -157,14 +157,7 @@ func (t *Terminal) Warn(text string) {
 }
 
 // WarnOnce returns a func that prints each warning once. It is safe for concurrent use.
-func (t *Terminal) WarnOnce() func(text string) {
-	var seen sync.Map
-	return func(text string) {
-		if _, again := seen.LoadOrStore(text, true); !again {
-			t.Warn(text)
-		}
-	}
-}
+func (t *Terminal) WarnOnce() func(text string) { return progress.Func(t.Progress).Once().Warn }
 
 // Note prints a note.
 func (t *Terminal) Note(text string) {
