@@ -78,8 +78,8 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 	s.index()
 	r := run{Checker: c, ctx: ctx, form: form, subject: s}
 	e := form.Expect
-	r.fields(fieldsOf{what: "composite resource", object: s.XR, path: []string{"expect", "xr"}}, e.XR)
-	r.fields(fieldsOf{what: "Operation", object: s.XR, path: []string{"expect", "operation"}}, e.Operation)
+	r.fields(place{what: "composite resource", path: []string{"expect", "xr"}}, s.XR, e.XR)
+	r.fields(place{what: "Operation", path: []string{"expect", "operation"}}, s.XR, e.Operation)
 	for _, name := range manifest.Keys(e.Resources) {
 		r.resource(name, e.Resources[name])
 	}
@@ -89,8 +89,8 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 	r.conditions(e.Conditions)
 	r.ready(e.Ready)
 	r.passes(e.Passes)
-	r.fields(fieldsOf{what: "context", object: s.Context, path: []string{"expect", "context"}, unset: true}, e.Context)
-	r.fields(fieldsOf{what: "connection details", object: s.Connection, path: []string{"expect", "connectionDetails"}, unset: true}, e.Connection)
+	r.fields(place{what: "context", path: []string{"expect", "context"}, unset: true}, s.Context, e.Context)
+	r.fields(place{what: "connection details", path: []string{"expect", "connectionDetails"}, unset: true}, s.Connection, e.Connection)
 	r.valid(e.Valid)
 	for i, expr := range e.CEL {
 		r.evaluate(expr, nil, func(format string, args ...any) {
@@ -140,7 +140,7 @@ func (r *run) resource(name string, e spec.Resource) {
 	case err != nil:
 		r.fail(Failure{Path: path, Resource: name, Text: err.Error()})
 	default:
-		r.fields(fieldsOf{what: name, resource: r.subject.name(obj), object: obj, path: path}, e.Fields)
+		r.fields(place{what: name, resource: r.subject.name(obj), path: path}, obj, e.Fields)
 	}
 }
 

@@ -22,31 +22,46 @@ const width = 1000
 
 func show(v any) string { return report.Text(v, width) }
 
-// fieldsOf is an object whose fields are checked, and how messages name it.
-type fieldsOf struct {
-	// what names the object in messages. resource is its name in the Composition, or "" for
-	// the composite resource.
-	what, resource string
-	object         map[string]any
+// A place is an object, or a part of one, that is compared with an expectation.
+type place struct {
+	*run
+	// path is the path of the expectation in the case. what names the object in messages. resource
+	// is its name in the Composition, or "" for the composite resource.
 	path           []string
-	// unset is true if the trace shows that no step sets fields of the object.
+	what, resource string
+	// unset is true if no step can set fields of the object.
 	unset bool
 }
 
-// fields checks matchers in the order of their paths.
-func (r *run) fields(of fieldsOf, all map[string]spec.Matcher) {
+// in returns the place of the expectation at a key or an index below p.
+func (p place) in(key string) place {
+	p.path = append(slices.Clone(p.path), key)
+	return p
+}
+
+// wrong adds a failure of a field, and names the step that set the field at the path set.
+func (p place) wrong(field, set, format string, args ...any) {
+	step := ""
+	if !p.unset {
+		step = p.subject.step(p.resource, set)
+	}
+	text := fmt.Sprintf("%s: %s: ", p.what, cmp.Or(field, "the object")) + fmt.Sprintf(format, args...)
+	p.fail(Failure{Path: p.path, Resource: p.resource, Field: field, Step: step, Text: text})
+}
+
+// fields checks matchers of the fields of an object in the order of their paths.
+func (r *run) fields(of place, object map[string]any, all map[string]spec.Matcher) {
+	of.run = r
 	for _, text := range manifest.Keys(all) {
-		c := field{run: r, of: of, text: text, path: append(slices.Clone(of.path), text)}
-		c.check(all[text])
+		field{place: of.in(text), object: object, text: text}.check(all[text])
 	}
 }
 
 // A field is a path, which may have wildcards, in an object.
 type field struct {
-	*run
-	of   fieldsOf
-	text string
-	path []string
+	place
+	object map[string]any
+	text   string
 }
 
 func (f field) check(m spec.Matcher) {
@@ -55,17 +70,17 @@ func (f field) check(m spec.Matcher) {
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		f.failf(f.path, "%s: %s: invalid field path: %v", f.of.what, f.text, err)
+		f.failf(f.path, "%s: %s: invalid field path: %v", f.what, f.text, err)
 		return
 	}
-	paths, err := p.Expand(f.of.object)
+	paths, err := p.Expand(f.object)
 	if err != nil || len(paths) == 0 {
 		f.absent(p, m)
 		return
 	}
 	f.found(f.text)
 	for _, one := range paths {
-		v, err := one.Get(f.of.object)
+		v, err := one.Get(f.object)
 		if err != nil {
 			f.absent(one, m)
 			continue
@@ -86,17 +101,17 @@ func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 		i, in := f.missing(p)
 		near := hint.Misspelled(p[i].Key, manifest.Keys(fieldpath.Map(in)))
 		if near != "" && f.OnField != nil {
-			f.OnField(f.text, f.path, fmt.Sprintf("%s: %s: this field is absent, as it is expected, but %s exists: check its name", f.of.what, f.text, near))
+			f.OnField(f.text, f.path, fmt.Sprintf("%s: %s: this field is absent, as it is expected, but %s exists: check its name", f.what, f.text, near))
 		}
 		return
 	}
-	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Text: fmt.Sprintf("%s: %s: there is no such field%s", f.of.what, f.text, f.nearby(p))})
+	f.fail(Failure{Path: f.path, Resource: f.resource, Field: f.text, Text: fmt.Sprintf("%s: %s: there is no such field%s", f.what, f.text, f.nearby(p))})
 }
 
 // missing returns the index of the first segment of a path that does not exist, and the value that
 // lacks it.
 func (f field) missing(p fieldpath.Path) (i int, in any) {
-	in = f.of.object
+	in = f.object
 	for i = range p {
 		next, err := p[i : i+1].Get(in)
 		if err != nil {
@@ -110,7 +125,7 @@ func (f field) missing(p fieldpath.Path) (i int, in any) {
 // nearby describes the fields next to the first missing segment of a path.
 func (f field) nearby(p fieldpath.Path) string {
 	i, in := f.missing(p)
-	around := f.of.what
+	around := f.what
 	if i > 0 {
 		around = p[:i].String()
 	}
@@ -141,17 +156,7 @@ func suggestNames(around, key string, names []string) string {
 }
 
 // wrong adds a failure of the field and names the step that set it.
-func (f field) wrong(format string, args ...any) { f.wrongAt(f.text, format, args...) }
-
-// wrongAt adds a failure for a path below the field.
-func (f field) wrongAt(path, format string, args ...any) {
-	step := ""
-	if !f.of.unset {
-		step = f.subject.step(f.of.resource, path)
-	}
-	text := fmt.Sprintf("%s: %s: ", f.of.what, f.text) + fmt.Sprintf(format, args...)
-	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Step: step, Text: text})
-}
+func (f field) wrong(format string, args ...any) { f.place.wrong(f.text, f.text, format, args...) }
 
 func (f field) match(v any, m spec.Matcher) {
 	if m.Value != nil {
@@ -199,7 +204,7 @@ func (f field) equals(want, got any) {
 		if i := slices.IndexFunc(changes, func(c report.Change) bool { return c.Op != report.Removed }); i >= 0 {
 			at = below(f.text, changes[i].Path)
 		}
-		f.wrongAt(at, "it differs: %s", strings.Join(texts, ", "))
+		f.place.wrong(f.text, at, "it differs: %s", strings.Join(texts, ", "))
 		return
 	}
 	f.wrong("want %s, got %s", show(want), show(got))
@@ -257,7 +262,7 @@ func (f field) length(want int, v any) {
 func (f field) matches(expr string, v any) {
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		f.failf(f.path, "%s: %s: invalid regular expression: %v", f.of.what, f.text, err)
+		f.failf(f.path, "%s: %s: invalid regular expression: %v", f.what, f.text, err)
 		return
 	}
 	text, ok := v.(string)

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,9 +33,9 @@ func (r *run) objects(want []map[string]any) {
 				got["metadata"] = metadata
 			}
 		}
-		o := objectCheck{run: r, path: path, what: kindAndName(got)}
+		o := place{run: r, path: path, what: kindAndName(got), unset: true}
 		if fieldpath.Text(got, "apiVersion") != reconciler.APIVersion {
-			o.resource, o.traced = r.subject.name(got), true
+			o.resource, o.unset = r.subject.name(got), false
 		}
 		o.compare("", w, got)
 	}
@@ -94,69 +93,43 @@ func (r *run) candidate(want map[string]any) map[string]any {
 	return r.subject.Documents[i]
 }
 
-// An objectCheck compares an expected object with a document.
-type objectCheck struct {
-	*run
-	path []string
-	// what names the document in messages. resource is its name in the pipeline. traced is true if
-	// steps can set its fields.
-	what, resource string
-	traced         bool
-}
-
-// in returns the check of a key or an index in the expected object.
-func (o objectCheck) in(key string) objectCheck {
-	o.path = append(slices.Clone(o.path), key)
-	return o
-}
-
-func (o objectCheck) wrong(at, format string, args ...any) {
-	step := ""
-	if o.traced {
-		step = o.subject.step(o.resource, at)
-	}
-	name := cmp.Or(at, "the object")
-	text := fmt.Sprintf("%s: %s: ", o.what, name) + fmt.Sprintf(format, args...)
-	o.fail(Failure{Path: o.path, Resource: o.resource, Field: at, Step: step, Text: text})
-}
-
 // compare compares the value at a path with the expected one.
-func (o objectCheck) compare(at string, want, got any) {
+func (p place) compare(at string, want, got any) {
 	switch want := want.(type) {
 	case map[string]any:
-		o.compareMap(at, want, got)
+		p.compareMap(at, want, got)
 	case []any:
 		l, ok := got.([]any)
 		switch {
 		case !ok:
-			o.wrong(at, "want a list, got %s", show(got))
+			p.wrong(at, at, "want a list, got %s", show(got))
 		case len(l) != len(want):
-			o.wrong(at, "want a list of %d elements, got %d: %s", len(want), len(l), show(l))
+			p.wrong(at, at, "want a list of %d elements, got %d: %s", len(want), len(l), show(l))
 		default:
 			for i := range want {
 				index := fmt.Sprintf("[%d]", i)
-				o.in(index).compare(at+index, want[i], l[i])
+				p.in(index).compare(at+index, want[i], l[i])
 			}
 		}
 	default:
 		if !same(want, got) {
-			o.wrong(at, "want %s, got %s", show(want), show(got))
+			p.wrong(at, at, "want %s, got %s", show(want), show(got))
 		}
 	}
 }
 
 // compareMap compares the value at a path with an expected object. As in assertion trees of
 // kyverno-json, an object without fields expects any value but null.
-func (o objectCheck) compareMap(at string, want map[string]any, got any) {
+func (p place) compareMap(at string, want map[string]any, got any) {
 	m, ok := got.(map[string]any)
 	switch {
 	case len(want) == 0 && got != nil:
 		return
 	case len(want) == 0:
-		o.wrong(at, "want any value but null")
+		p.wrong(at, at, "want any value but null")
 		return
 	case !ok:
-		o.wrong(at, "want an object, got %s", show(got))
+		p.wrong(at, at, "want an object, got %s", show(got))
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -167,11 +140,11 @@ func (o objectCheck) compareMap(at string, want map[string]any, got any) {
 		v, ok := m[key]
 		switch {
 		case ok && v == nil:
-			o.in(key).wrong(field, "the field is null, which counts as absent")
+			p.in(key).wrong(field, field, "the field is null, which counts as absent")
 		case !ok:
-			o.in(key).wrong(field, "there is no such field%s", suggestNames("it", key, slices.Sorted(maps.Keys(m))))
+			p.in(key).wrong(field, field, "there is no such field%s", suggestNames("it", key, slices.Sorted(maps.Keys(m))))
 		default:
-			o.in(key).compare(field, want[key], v)
+			p.in(key).compare(field, want[key], v)
 		}
 	}
 }
