@@ -61,14 +61,18 @@ func WritePage(w io.Writer, title string, traces []Trace) error {
 		}
 	}
 	v.Open = rows <= unfolded
+	return ExecutePage(w, fmt.Sprintf("the page %q", title), pageHTML, functions(), v)
+}
 
-	page, err := template.New("page.html").Funcs(functions()).Parse(pageHTML)
+// ExecutePage executes the template of a page. what names the page in errors.
+func ExecutePage(w io.Writer, what, html string, functions template.FuncMap, data any) error {
+	page, err := template.New("page.html").Funcs(functions).Parse(html)
 	if err != nil {
 		return fmt.Errorf("reading the page's template: %w", err)
 	}
 	out := bufio.NewWriter(w)
-	if err := page.Execute(out, v); err != nil {
-		return fmt.Errorf("writing the page %q: %w", title, err)
+	if err := page.Execute(out, data); err != nil {
+		return fmt.Errorf("writing %s: %w", what, err)
 	}
 	return out.Flush()
 }

@@ -1,7 +1,6 @@
 package coverage
 
 import (
-	"bufio"
 	_ "embed" // for go:embed
 	"fmt"
 	"html/template"
@@ -33,7 +32,7 @@ type pageLine struct {
 // parts that ran and of parts that did not run have different colors. The page's content
 // security policy forbids scripts, and requests to other hosts.
 func WritePage(w io.Writer, r Report) error {
-	page, err := template.New("page.html").Funcs(template.FuncMap{
+	functions := template.FuncMap{
 		"lines":   func(c Composition) []pageLine { return c.pageLines() },
 		"kinds":   func(c Composition) []string { return countKinds(c.Parts) },
 		"percent": func(c Composition) string { return formatPercent(count(c.Parts)) },
@@ -41,21 +40,13 @@ func WritePage(w io.Writer, r Report) error {
 		"files":   func(c Composition) []string { return c.missedInFiles() },
 		"sub":     func(a, b int) int { return a - b },
 		"words":   report.Printable,
-	}).Parse(pageHTML)
-	if err != nil {
-		return fmt.Errorf("reading the page's template: %w", err)
 	}
-	out := bufio.NewWriter(w)
-	err = page.Execute(out, struct {
+	return report.ExecutePage(w, "the page of the coverage", pageHTML, functions, struct {
 		Report
 		Total string
 		CSS   template.CSS
 		CSP   string
 	}{r, formatPercent(r.count()), template.CSS(pageCSS), fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; style-src '%s'", report.ContentHash(pageCSS))})
-	if err != nil {
-		return fmt.Errorf("writing the page of the coverage: %w", err)
-	}
-	return out.Flush()
 }
 
 // missedInFiles returns descriptions of the parts of template files that did not run.
