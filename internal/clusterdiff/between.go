@@ -65,15 +65,8 @@ func (s Side) render(ctx context.Context, each func(string, output) error) (err 
 	run := session.Open(s.Config)
 	defer func() { err = errors.Join(err, run.Close(context.WithoutCancel(ctx))) }()
 	return run.Render(ctx, s.Inputs, func(r session.Result) error {
-		var object map[string]any
-		if r.Err == nil { // A failed render has no Result.
-			object = r.XR
-		}
-		if object == nil {
-			object, _ = r.Document.Object() // an XR that another XR composes has no document
-		}
 		key := r.Source
-		if object != nil {
+		if object := objectOf(r); object != nil {
 			key = composition.Describe(&unstructured.Unstructured{Object: object})
 		}
 		if errors.As(r.Err, new(*session.StartError)) {

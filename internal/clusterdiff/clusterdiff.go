@@ -99,12 +99,7 @@ func Compute(ctx context.Context, s *session.Session, in session.Inputs, before 
 // compose for it, by name.
 func diffOf(r session.Result, previous map[string]map[string]any) Diff {
 	i := Diff{Name: r.Source, Changes: []report.DocDiff{}, Err: r.Err}
-	var object map[string]any
-	if r.Err == nil {
-		object = r.XR
-	} else {
-		object, _ = r.Document.Object() // an XR that another XR composes has no document
-	}
+	object := objectOf(r)
 	if object != nil {
 		xr := unstructured.Unstructured{Object: object}
 		i.APIVersion, i.Kind, i.Namespace, i.Name = xr.GetAPIVersion(), xr.GetKind(), xr.GetNamespace(), xr.GetName()
@@ -117,6 +112,16 @@ func diffOf(r session.Result, previous map[string]map[string]any) Diff {
 		i.Error = i.Err.Error()
 	}
 	return i
+}
+
+// objectOf returns the composite resource of a Result. It is nil for a failed render of an XR that
+// another XR composes.
+func objectOf(r session.Result) map[string]any {
+	if r.Err == nil {
+		return r.XR
+	}
+	object, _ := r.Document.Object()
+	return object
 }
 
 func (i *Diff) setComposition(xr map[string]any) {
