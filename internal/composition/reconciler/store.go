@@ -73,17 +73,10 @@ func (s Store) InOrder(sel *fnv1.ResourceSelector) *fnv1.Resources {
 }
 
 func (s Store) anywhere(sel *fnv1.ResourceSelector) []*unstructured.Unstructured {
-	found := s.find(sel)
-	if _, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName); byName && len(found) > 1 {
-		return found[:1]
-	}
-	return found
-}
-
-func (s Store) find(sel *fnv1.ResourceSelector) []*unstructured.Unstructured {
+	_, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName)
 	var found []*unstructured.Unstructured
 	for _, o := range s {
-		if hasKind(o, sel.GetApiVersion(), sel.GetKind()) && matches(o, sel) {
+		if hasKind(o, sel.GetApiVersion(), sel.GetKind()) && matches(o, sel) && !(byName && len(found) > 0) {
 			found = append(found, o)
 		}
 	}
