@@ -35,10 +35,7 @@ func (a *attempt) cover(ctx context.Context, r session.Result) {
 		}
 	}
 	if r.LastPass != nil {
-		c.Composed = make(map[string]map[string]any, len(r.Composed))
-		for _, obj := range r.Composed {
-			c.Composed[reconciler.ResourceName(obj)] = obj
-		}
+		c.Composed = reconciler.ComposedByName(r.Composed)
 		c.Checked = a.checker.Checked(a.form, a.subject(r))
 	}
 	a.options.Coverage.Add(c)

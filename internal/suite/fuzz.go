@@ -11,7 +11,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
-	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -89,11 +88,11 @@ func Fuzz(ctx context.Context, items []Item, o Options, f FuzzOptions) (out Fuzz
 	if err != nil {
 		return out, err
 	}
-	xrd, err := onlyXRD(docs, f.XRD)
+	xrd, definition, err := onlyXRD(docs, f.XRD)
 	if err != nil {
 		return out, err
 	}
-	subjects, err := r.fuzzSubjects(ctx, items, xrd, f)
+	subjects, err := r.fuzzSubjects(ctx, items, xrd, definition, f)
 	if err != nil {
 		return out, err
 	}
@@ -105,20 +104,20 @@ func Fuzz(ctx context.Context, items []Item, o Options, f FuzzOptions) (out Fuzz
 	return out, nil
 }
 
-func onlyXRD(docs []manifest.Document, path string) (manifest.Document, error) {
+// onlyXRD returns the document and the object of the first XRD in docs.
+func onlyXRD(docs []manifest.Document, path string) (doc manifest.Document, obj map[string]any, err error) {
 	for _, doc := range docs {
 		if obj, err := doc.Object(); err != nil || obj["kind"] == "CompositeResourceDefinition" {
-			return doc, err
+			return doc, obj, err
 		}
 	}
 	if len(docs) == 0 {
-		return manifest.Document{}, &manifest.Error{Path: path, Err: manifest.ErrEmpty}
+		return doc, nil, &manifest.Error{Path: path, Err: manifest.ErrEmpty}
 	}
-	obj, err := docs[0].Object()
-	if err == nil {
+	if obj, err = docs[0].Object(); err == nil {
 		_, err = schema.NewXRD(obj)
 	}
-	return manifest.Document{}, fmt.Errorf("%s: %w", docs[0].PositionOf("kind"), err)
+	return doc, nil, fmt.Errorf("%s: %w", docs[0].PositionOf("kind"), err)
 }
 
 // checkServed returns an error if the XRD in doc does not serve apiVersion, the version of a
@@ -153,11 +152,7 @@ type fuzzSubject struct {
 
 // fuzzSubjects returns the Compositions for the XRD that the items test, each with the first item
 // of a suite.
-func (r *runner) fuzzSubjects(ctx context.Context, items []Item, xrd manifest.Document, f FuzzOptions) ([]*fuzzSubject, error) {
-	definition, err := xrd.Object()
-	if err != nil {
-		return nil, err
-	}
+func (r *runner) fuzzSubjects(ctx context.Context, items []Item, xrd manifest.Document, definition map[string]any, f FuzzOptions) ([]*fuzzSubject, error) {
 	group, kind := fieldpath.Text(definition, "spec", "group"), fieldpath.Text(definition, "spec", "names", "kind")
 	var all []*fuzzSubject
 	known := map[string]bool{}
@@ -165,8 +160,8 @@ func (r *runner) fuzzSubjects(ctx context.Context, items []Item, xrd manifest.Do
 		if item.Case == nil {
 			return nil, item.Suite.Err
 		}
-		a := r.attempt(item)
-		if a.form, err = a.item.Case.Spec(); err != nil {
+		a, err := r.attempt(item)
+		if err != nil {
 			return nil, err
 		}
 		if a.form.Skip != "" || isSet(a.form.Operation) || a.form.Expect.Fatal != nil || a.form.Expect.Error != nil {
@@ -221,7 +216,7 @@ func (f *fuzzInput) apply(form *spec.CaseSpec) {
 
 func (s *fuzzSubject) fuzz(ctx context.Context, runs int, out *Fuzzed) error {
 	byKey := map[string]*Finding{}
-	return proc.ForEachOrdered(ctx, s.parallel(), make([]struct{}, runs), func(ctx context.Context, n int, _ struct{}) tried {
+	return forEach(ctx, s.runner, make([]struct{}, runs), func(ctx context.Context, n int, _ struct{}) tried {
 		xr, err := s.generator.XR(ctx, n)
 		if err != nil {
 			return tried{err: err}
@@ -232,9 +227,6 @@ func (s *fuzzSubject) fuzz(ctx context.Context, runs int, out *Fuzzed) error {
 		}
 		return t
 	}, func(t tried) error {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
 		if t.err != nil {
 			return t.err
 		}

@@ -57,7 +57,7 @@ func (s *fuzzSubject) try(ctx context.Context, xr map[string]any) tried {
 	if first.Status == Failed {
 		text := first.Failures[0].Text
 		key := values().ReplaceAllString(text, "")
-		if fatal := (*render.FatalError)(nil); errors.As(first.err, &fatal) {
+		if fatal := (*render.FatalError)(nil); errors.As(first.Err(), &fatal) {
 			key = fatal.Step
 		}
 		return found(RenderFails, key, text)
@@ -105,14 +105,14 @@ func (s *fuzzSubject) render(ctx context.Context, xr map[string]any) Outcome {
 	s.alone.RLock()
 	out := s.run(ctx, item)
 	s.alone.RUnlock()
-	if !errors.Is(out.err, runtimes.ErrEnded) {
+	if !errors.Is(out.Err(), runtimes.ErrEnded) {
 		return out
 	}
 	s.alone.Lock()
 	defer s.alone.Unlock()
 	// Functions that have ended need not stop without an error.
 	_ = s.sessions.stop(ctx)
-	if out = s.run(ctx, item); errors.Is(out.err, runtimes.ErrEnded) {
+	if out = s.run(ctx, item); errors.Is(out.Err(), runtimes.ErrEnded) {
 		_ = s.sessions.stop(ctx)
 	}
 	return out

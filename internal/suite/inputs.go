@@ -188,15 +188,18 @@ func (a *attempt) documents(ctx context.Context, sources []spec.Source, field st
 }
 
 func (h *inputResolver) one(s spec.Source, field string) string {
-	switch {
-	case s.Object != nil:
-		return h.inlinePath(s.Object, field)
-	case s.File == "":
+	if !isSet(s) {
 		h.fault(fmt.Errorf("the case has no %s", field))
 		return ""
-	default:
-		return h.file(s.File, field)
 	}
+	return h.source(s, field)
+}
+
+func (h *inputResolver) source(s spec.Source, path ...string) string {
+	if s.Object != nil {
+		return h.inlinePath(s.Object, path...)
+	}
+	return h.file(s.File, path...)
 }
 
 // file returns the path of a file or directory in a field of the case, which must exist.
@@ -218,12 +221,7 @@ func (h *inputResolver) file(file string, field ...string) string {
 func (h *inputResolver) all(sources []spec.Source, path ...string) []string {
 	paths := make([]string, len(sources))
 	for i, s := range sources {
-		at := append(slices.Clone(path), fmt.Sprintf("[%d]", i))
-		if s.Object != nil {
-			paths[i] = h.inlinePath(s.Object, at...)
-		} else {
-			paths[i] = h.file(s.File, at...)
-		}
+		paths[i] = h.source(s, append(slices.Clone(path), fmt.Sprintf("[%d]", i))...)
 	}
 	return paths
 }

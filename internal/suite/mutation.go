@@ -9,9 +9,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
-	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -109,19 +108,12 @@ func Mutate(ctx context.Context, items []Item, o Options, m MutationOptions, eac
 		return err
 	}
 	quiet.Store(true)
-	return proc.ForEachOrdered(ctx, r.parallel(), all, func(ctx context.Context, _ int, one mutantOf) Mutation {
-		return r.mutation(ctx, one, m.Known)
-	}, func(done Mutation) error {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		return each(done)
-	})
+	return forEach(ctx, r, all, func(ctx context.Context, _ int, one mutantOf) Mutation { return r.mutation(ctx, one, m.Known) }, each)
 }
 
 // A subject is a Composition with the cases that test it.
 type subject struct {
-	doc   manifest.Document
+	composition.Entry
 	cases []caseOutput
 	// generated are cases with generated composite resources. digest identifies the Composition,
 	// the cases, and what they compose.
@@ -151,24 +143,24 @@ func (r *runner) subjects(ctx context.Context, items []Item) ([]*subject, error)
 	var all []*subject
 	byKey := map[string]*subject{}
 	without := 0
-	err := r.each(ctx, items, func(item Item, out Outcome) error {
+	err := r.each(ctx, items, func(out Outcome) error {
 		switch out.Status {
 		case Skipped:
 			return nil
 		case Failed:
 			return fmt.Errorf("the case %s fails without a mutant: %s", out.Name(), out.Failures[0].Text)
 		}
-		doc := out.result.Composition.Document
-		if len(doc.Text) == 0 {
+		entry := out.result.Composition
+		if len(entry.Document.Text) == 0 {
 			without++
 			return nil
 		}
-		key := doc.Key()
+		key := entry.Document.Key()
 		if byKey[key] == nil {
-			byKey[key] = &subject{doc: doc}
+			byKey[key] = &subject{Entry: entry}
 			all = append(all, byKey[key])
 		}
-		byKey[key].cases = append(byKey[key].cases, caseOutput{item, out.composed(), out.mocks, out.result.Document.Text, out.result.Functions})
+		byKey[key].cases = append(byKey[key].cases, caseOutput{out.item, out.composed(), out.mocks, out.result.Document.Text, out.result.Functions})
 		return nil
 	})
 	if without > 0 {
@@ -187,7 +179,7 @@ type mutantOf struct {
 func (m MutationOptions) choose(subjects []*subject) ([]mutantOf, error) {
 	var all []mutantOf
 	for _, s := range subjects {
-		mutants, err := Mutants(s.doc)
+		mutants, err := Mutants(s.Document)
 		if err != nil {
 			return nil, err
 		}
@@ -210,19 +202,18 @@ func (m MutationOptions) choose(subjects []*subject) ([]mutantOf, error) {
 
 // mutation returns the verdict of the cases about a mutant, which may be known.
 func (r *runner) mutation(ctx context.Context, m mutantOf, known map[string]Verdict) Mutation {
-	out := Mutation{Mutant: m.Mutant, Path: m.doc.Path, Key: m.key}
-	composition := m.Composition()
-	out.Name = fieldpath.Text(composition, "metadata", "name")
+	out := Mutation{Mutant: m.Mutant, Path: m.Document.Path, Name: m.GetName(), Key: m.key}
 	var ok bool
 	if out.Verdict, ok = known[m.key]; !ok {
-		out.Verdict = r.verdict(ctx, m, composition)
+		out.Verdict = r.verdict(ctx, m)
 	}
 	return out
 }
 
 // verdict runs the cases of a mutant until one fails. If the composed resources are the same in
 // all cases, it renders the generated inputs until they differ for one input.
-func (r *runner) verdict(ctx context.Context, m mutantOf, composition map[string]any) Verdict {
+func (r *runner) verdict(ctx context.Context, m mutantOf) Verdict {
+	mutant := m.Mutant.Composition()
 	v := Verdict{Status: Unchanged}
 	for i, c := range slices.Concat(m.cases, m.generated) {
 		isGenerated := i >= len(m.cases)
@@ -233,7 +224,7 @@ func (r *runner) verdict(ctx context.Context, m mutantOf, composition map[string
 			continue
 		}
 		item := c.item
-		item.composition = composition
+		item.composition = mutant
 		got := r.run(ctx, item)
 		switch {
 		case got.timedOut:
@@ -262,7 +253,7 @@ func (r *runner) parallel() int {
 
 // composed returns the documents that the case composed, or nil if the render failed.
 func (o Outcome) composed() []map[string]any {
-	if o.err != nil {
+	if o.Err() != nil {
 		return nil
 	}
 	return documents(o.result)

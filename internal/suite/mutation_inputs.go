@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -44,9 +43,8 @@ func (f *templateFiles) writeTo(h io.Writer) {
 // other inputs. If no case has an XRD, generateInputs adds no case.
 func (r *runner) generateInputs(ctx context.Context, s *subject, m MutationOptions) error {
 	for _, c := range s.cases {
-		a := r.attempt(c.item)
-		var err error
-		if a.form, err = a.item.Case.Spec(); err != nil {
+		a, err := r.attempt(c.item)
+		if err != nil {
 			return err
 		}
 		if m.Inputs > 0 && isSet(a.form.XRD) && a.form.Expect.Fatal == nil && a.form.Expect.Error == nil {
@@ -61,19 +59,11 @@ func (a *attempt) generate(ctx context.Context, s *subject, c caseOutput, m Muta
 	if err != nil {
 		return err
 	}
-	xrd, err := onlyXRD(docs, a.form.XRD.File)
+	xrd, definition, err := onlyXRD(docs, a.form.XRD.File)
 	if err != nil {
 		return err
 	}
-	definition, err := xrd.Object()
-	if err != nil {
-		return err
-	}
-	composition, err := s.doc.Object()
-	if err != nil {
-		return err
-	}
-	g, err := NewGenerator(ctx, xrd, fieldpath.Text(composition, "spec", "compositeTypeRef", "apiVersion"), m.Seed)
+	g, err := NewGenerator(ctx, xrd, s.Spec.CompositeTypeRef.APIVersion, m.Seed)
 	if err != nil {
 		return err
 	}
@@ -101,7 +91,7 @@ func (a *attempt) generate(ctx context.Context, s *subject, c caseOutput, m Muta
 func (r *runner) sum(s *subject, version string, read *templateFiles) (string, error) {
 	h := sha256.New()
 	encoder := json.NewEncoder(h)
-	err := encoder.Encode([]any{version, r.options.Features, s.doc.Text})
+	err := encoder.Encode([]any{version, r.options.Features, s.Document.Text})
 	for _, c := range s.cases {
 		err = cmp.Or(err, r.sumCase(h, c))
 	}
@@ -109,15 +99,14 @@ func (r *runner) sum(s *subject, version string, read *templateFiles) (string, e
 		err = cmp.Or(err, encoder.Encode([]any{c.xr, c.docs}))
 	}
 	if err != nil {
-		return "", fmt.Errorf("computing the digest of the cases of %s: %w", s.doc.Position(), err)
+		return "", fmt.Errorf("computing the digest of the cases of %s: %w", s.Document.Position(), err)
 	}
 	read.writeTo(h)
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
 func (r *runner) sumCase(h io.Writer, c caseOutput) error {
-	a := r.attempt(c.item)
-	form, err := a.item.Case.Spec()
+	a, err := r.attempt(c.item)
 	if err != nil {
 		return err
 	}
@@ -125,11 +114,9 @@ func (r *runner) sumCase(h io.Writer, c caseOutput) error {
 	if err != nil {
 		return err
 	}
-	files := []string{form.Expect.Golden.File, form.Expect.Golden.XR}
-	for _, name := range slices.Sorted(maps.Keys(form.Expect.Golden.Resources)) {
-		files = append(files, form.Expect.Golden.Resources[name])
-	}
-	for _, one := range form.Expect.Assertions {
+	golden := a.form.Expect.Golden
+	files := slices.AppendSeq([]string{golden.File, golden.XR}, maps.Values(golden.Resources)) // They are sorted below.
+	for _, one := range a.form.Expect.Assertions {
 		files = append(files, one.Expected)
 	}
 	var functions []string

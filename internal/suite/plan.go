@@ -206,10 +206,10 @@ type Outcome struct {
 	// Trace shows what each step did, if the case failed and Options.Trace is set.
 	Trace *report.Trace `json:"-"`
 
-	// result is the output of the render, and err its error. mocks are the mocks of the
-	// case. timedOut is true if the case exceeded its timeout.
+	// result is the output of the render. mocks are the mocks of the case. timedOut is true if the
+	// case exceeded its timeout.
+	item     Item
 	result   session.Result
-	err      error
 	timedOut bool
 	mocks    map[string]spec.Mock
 	// ran are the functions that the case called, without the functions of mocked steps.
@@ -217,10 +217,10 @@ type Outcome struct {
 }
 
 // Err returns the error of the render, or nil.
-func (o Outcome) Err() error { return o.err }
+func (o Outcome) Err() error { return o.result.Err }
 
 func newOutcome(item Item) Outcome {
-	out := Outcome{Suite: item.Suite.Name, Path: item.Suite.Path, Line: item.Line(), Status: Passed}
+	out := Outcome{Suite: item.Suite.Name, Path: item.Suite.Path, Line: item.Line(), Status: Passed, item: item}
 	if item.Case != nil {
 		out.Case = item.Case.Name
 	}

@@ -144,9 +144,12 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 		return out
 	}
 	began := r.options.Now()
-	c := r.attempt(item)
-	c.out = &out
-	c.run(ctx)
+	c, err := r.attempt(item)
+	if c.out = &out; err != nil {
+		c.fail(err)
+	} else {
+		c.run(ctx)
+	}
 	for i, f := range out.Failures {
 		out.Failures[i].Inherited = f.Failure.Path == nil && c.item.Case.InDefaults(f.Line)
 	}
@@ -175,10 +178,12 @@ type attempt struct {
 
 // attempt returns an attempt of a case. It has its own copy of the case, because Spec and Fields change
 // one, and runs may be concurrent.
-func (r *runner) attempt(item Item) *attempt {
+func (r *runner) attempt(item Item) (a *attempt, err error) {
 	mine := *item.Case
 	item.Case = &mine
-	return &attempt{runner: r, item: item, out: &Outcome{}}
+	a = &attempt{runner: r, item: item, out: &Outcome{}}
+	a.form, err = mine.Spec()
+	return a, err
 }
 
 // starting measures a wait for the start of functions, until the returned func is called.
@@ -193,11 +198,6 @@ func (a *attempt) fail(err error, path ...string) {
 }
 
 func (a *attempt) run(ctx context.Context) {
-	var err error
-	if a.form, err = a.item.Case.Spec(); err != nil {
-		a.fail(err)
-		return
-	}
 	if a.options.Crossplane != "" {
 		a.form.Crossplane = a.options.Crossplane
 	}
@@ -225,26 +225,25 @@ func (a *attempt) run(ctx context.Context) {
 		return
 	}
 	var result session.Result
-	err = s.Render(ctx, in, func(r session.Result) error {
+	if err := s.Render(ctx, in, func(r session.Result) error {
 		result = r
 		return nil
-	})
-	if err == nil {
-		err = result.Err
+	}); err != nil {
+		result.Err = err
 	}
-	a.out.result, a.out.err, a.out.mocks = result, err, a.form.Mocks
+	a.out.result, a.out.mocks = result, a.form.Mocks
 	a.out.ran = a.called(result.Functions)
 	a.out.timedOut = errors.As(context.Cause(ctx), new(*timeoutError))
 	a.fixtures.mu.Lock()
 	a.fixtures.ran[a.item.Name()] = true
 	a.fixtures.mu.Unlock()
-	a.checkResult(ctx, result, err)
-	if err == nil {
+	a.checkResult(ctx, result)
+	if result.Err == nil {
 		a.checkFixtures(ctx, result)
 	}
 	a.cover(ctx, result)
 	if a.out.Status == Failed && a.options.Trace && a.calls != nil {
-		trace := a.calls.Trace(a.out.Name()).Complete(result.RuntimeOf, err)
+		trace := a.calls.Trace(a.out.Name()).Complete(result.RuntimeOf, result.Err)
 		a.out.Trace = &trace
 	}
 }
@@ -276,10 +275,9 @@ type timeoutError struct{ limit time.Duration }
 
 func (e *timeoutError) Error() string { return fmt.Sprintf("the case timed out after %s", e.limit) }
 
-// checkResult checks the render's result, or its error err, against the
-// expectations of the case.
-func (a *attempt) checkResult(ctx context.Context, result session.Result, err error) {
-	e := a.form.Expect
+// checkResult checks the render's result, or its error, against the expectations of the case.
+func (a *attempt) checkResult(ctx context.Context, result session.Result) {
+	e, err := a.form.Expect, result.Err
 	var fatal *render.FatalError
 	isFatal := errors.As(err, &fatal)
 	switch {

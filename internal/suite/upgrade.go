@@ -24,15 +24,12 @@ func Compare(ctx context.Context, items []Item, before, after Options, each func
 	}
 	b, a := newRunner(before.rendering()), newRunner(after.rendering())
 	defer func() { err = errors.Join(err, b.sessions.close(ctx, err == nil), a.sessions.close(ctx, err == nil)) }()
-	return proc.ForEachOrdered(ctx, a.parallel(), items, func(ctx context.Context, _ int, item Item) [2]Outcome {
+	return forEach(ctx, a, items, func(ctx context.Context, _ int, item Item) [2]Outcome {
 		return [2]Outcome{b.run(ctx, item), a.run(ctx, item)}
 	}, func(o [2]Outcome) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 		for _, one := range o {
-			if errors.As(one.err, new(*session.StartError)) {
-				return fmt.Errorf("comparing %s: %w", one.Name(), one.err)
+			if errors.As(one.Err(), new(*session.StartError)) {
+				return fmt.Errorf("comparing %s: %w", one.Name(), one.Err())
 			}
 		}
 		if o[1].Status == Skipped {
@@ -68,8 +65,8 @@ func desired(docs []map[string]any) []map[string]any {
 func (o Outcome) RenderError() string {
 	switch {
 	case o.composed() != nil || o.Status == Skipped:
-	case o.err != nil:
-		return o.err.Error()
+	case o.Err() != nil:
+		return o.Err().Error()
 	case len(o.Failures) > 0:
 		return o.Failures[0].Text
 	}
@@ -89,21 +86,20 @@ func (o Outcome) Resources() []map[string]any {
 func Compose(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o.rendering())
 	defer func() { err = errors.Join(err, r.sessions.close(ctx, err == nil)) }()
-	return r.each(ctx, items, func(_ Item, out Outcome) error { return each(out) })
+	return r.each(ctx, items, each)
 }
 
 // each runs items concurrently, and calls do with the outcomes in the order of items.
-func (r *runner) each(ctx context.Context, items []Item, do func(Item, Outcome) error) error {
-	type ran struct {
-		Item
-		out Outcome
-	}
-	return proc.ForEachOrdered(ctx, r.parallel(), items, func(ctx context.Context, _ int, item Item) ran {
-		return ran{item, r.run(ctx, item)}
-	}, func(one ran) error {
+func (r *runner) each(ctx context.Context, items []Item, do func(Outcome) error) error {
+	return forEach(ctx, r, items, func(ctx context.Context, _ int, item Item) Outcome { return r.run(ctx, item) }, do)
+}
+
+// forEach is proc.ForEachOrdered, but calls each no more after ctx has ended.
+func forEach[T, R any](ctx context.Context, r *runner, items []T, work func(context.Context, int, T) R, each func(R) error) error {
+	return proc.ForEachOrdered(ctx, r.parallel(), items, work, func(result R) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return do(one.Item, one.out)
+		return each(result)
 	})
 }
