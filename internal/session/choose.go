@@ -30,6 +30,8 @@ import (
 type choice struct {
 	fn      runtimes.Function
 	runtime Runtime
+	// given is true if Config.Packages has the package, and isFile if it is a path.
+	given, isFile bool
 	// builtin runs the function if runtime is Builtin. With any other runtime, if
 	// builtin has a Name, its responses are compared with the function's.
 	builtin builtin.Builtin
@@ -68,14 +70,12 @@ func (s *Session) choose(ctx context.Context, names []string, fns map[string]run
 
 // verified returns c with the verified reference of its package.
 func (s *Session) verified(ctx context.Context, c choice) (choice, error) {
-	_, given := s.config.Packages[c.fn.Name]
-	isFile := given || lock.IsPath(c.fn.Package)
 	switch {
-	case c.runtime == Builtin && !isFile:
+	case c.runtime == Builtin && !c.isFile:
 		return c, nil
 	case c.runtime == Development:
 		return c, errors.New("a function that is running already cannot be verified")
-	case isFile:
+	case c.isFile:
 		return c, fmt.Errorf("%q is not in a registry, so it has no signature that could be verified", c.fn.Package)
 	}
 	var err error
@@ -140,8 +140,9 @@ func WarnUnused(report progress.Func, packages map[string]string, used []string)
 
 func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, error) {
 	c := choice{fn: fn, runtime: s.config.Runtime, replaced: fn.Package}
-	_, given := s.config.Packages[fn.Name]
-	if c.runtime == Auto && !given {
+	_, c.given = s.config.Packages[fn.Name]
+	c.isFile = c.given || lock.IsPath(fn.Package)
+	if c.runtime == Auto && !c.given {
 		var err error
 		if c.runtime, err = ParseRuntime(fn.Annotations[AnnotationRuntime]); err != nil {
 			err = fmt.Errorf("annotation %s: %w", AnnotationRuntime, err)
@@ -158,30 +159,29 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 		return c, hint.Wrap(err, "name the function's package with "+packageOf(fn))
 	}
-	isFile := given || lock.IsPath(fn.Package)
 	if c.runtime != Development {
-		if err := s.checkPackage(fn, given, isFile); err != nil {
+		if err := s.checkPackage(c); err != nil {
 			return c, err
 		}
 	}
-	if given && !lock.IsPath(fn.Package) {
+	if c.given && !lock.IsPath(fn.Package) {
 		// Without "./" runtimes treat the path as an image reference.
 		c.fn.Package = "./" + fn.Package
 	}
 	switch c.runtime {
 	case Auto:
-		return s.chooseAuto(ctx, c, isFile)
+		return s.chooseAuto(ctx, c)
 	case Builtin:
-		if isFile && c.setTemplates() {
+		if c.isFile && c.setTemplates() {
 			return c, nil
 		}
 		b, ok := s.config.Builtins.Forced(fn.Package)
-		if !ok || isFile {
+		if !ok || c.isFile {
 			return c, hint.Wrap(fmt.Errorf("no builtin replaces package %q", oci.Redact(fn.Package)), "name a builtin with "+hint.Builtin+" REPO=NAME")
 		}
 		c.builtin = b
 	case Development:
-		if given {
+		if c.given {
 			return c, errors.New("a package is given for the function, but runtime Development does not run packages")
 		}
 	}
@@ -191,11 +191,12 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 // checkPackage returns an error if a path in Config.Packages does not exist, or if a
 // reference contains white space or upper-case letters that no repository can have. A runtime
 // would report these without their position.
-func (s *Session) checkPackage(fn runtimes.Function, given, isFile bool) error {
-	if given {
+func (s *Session) checkPackage(c choice) error {
+	fn := c.fn
+	switch {
+	case c.given:
 		return s.config.Reader.CheckExists(fn.Package)
-	}
-	if isFile {
+	case c.isFile:
 		return nil
 	}
 	wrong, next := "", remote.InLowerCase(oci.Redact(fn.Package))
@@ -210,18 +211,18 @@ func (s *Session) checkPackage(fn runtimes.Function, given, isFile bool) error {
 	return hint.Wrap(fmt.Errorf("%s: spec.package %q contains %s", fn.PackagePosition, oci.Redact(fn.Package), wrong), next)
 }
 
-func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice, error) {
-	if isFile && runtimes.IsSource(c.fn.Package) {
+func (s *Session) chooseAuto(ctx context.Context, c choice) (choice, error) {
+	if c.isFile && runtimes.IsSource(c.fn.Package) {
 		return s.chooseSource(ctx, c)
 	}
 	b, ok := s.config.Builtins.For(c.fn.Package)
-	if isFile || !ok {
-		return s.chooseContainer(ctx, c, isFile)
+	if c.isFile || !ok {
+		return s.chooseContainer(ctx, c)
 	}
 	version := b.CheckVersion(c.fn.Package)
 	_, asked := s.config.References[c.fn.Name]
 	if asked && version != nil && s.config.Builtins.Mode != builtin.Strict {
-		return s.chooseContainer(ctx, c, isFile)
+		return s.chooseContainer(ctx, c)
 	}
 	c.runtime, c.builtin = Builtin, b
 	if s.config.Builtins.Mode != builtin.Strict {
@@ -247,7 +248,7 @@ func (s *Session) chooseSource(ctx context.Context, c choice) (choice, error) {
 		c.runtime = Builtin
 		return c, nil
 	default:
-		return s.chooseContainer(ctx, c, true)
+		return s.chooseContainer(ctx, c)
 	}
 }
 
@@ -270,10 +271,10 @@ func packageOf(fn runtimes.Function) hint.Hint {
 const startIt = "start the function yourself and annotate the Function " + AnnotationRuntime + ": Development"
 
 // chooseContainer selects the runtime for a package that contains an image.
-func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (choice, error) {
+func (s *Session) chooseContainer(ctx context.Context, c choice) (choice, error) {
 	s.containers.Do(func() { s.container, s.noContainer = s.findContainer(ctx) })
 	c.runtime = s.container
-	if c.runtime == Auto && isFile {
+	if c.runtime == Auto && c.isFile {
 		c.runtime = Process
 	}
 	if c.runtime != Auto {

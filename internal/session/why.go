@@ -3,7 +3,6 @@ package session
 import (
 	"fmt"
 
-	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
@@ -37,16 +36,15 @@ func (c choice) how() string {
 
 // why returns the reason for the choice of a runtime, as a clause.
 func (s *Session) why(c choice) string {
-	_, given := s.config.Packages[c.fn.Name]
 	annotated, _ := ParseRuntime(c.fn.Annotations[AnnotationRuntime])
 	switch {
 	case s.config.Runtime != Auto:
 		return fmt.Sprintf("runtime %s is selected for all functions", s.config.Runtime)
-	case !given && annotated != Auto:
+	case !c.given && annotated != Auto:
 		return fmt.Sprintf("the annotation %s selects runtime %s", AnnotationRuntime, annotated)
 	case c.templates != "":
 		return fmt.Sprintf("package %q is a folder of templates", oci.Redact(c.templates))
-	case given, lock.IsPath(c.fn.Package):
+	case c.isFile:
 		what := "a file"
 		if runtimes.IsSource(c.fn.Package) {
 			what = "a folder of source"
