@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -233,7 +233,7 @@ func (l *snapshotter) file(path string, info fs.FileInfo, former stamp) stamp {
 	if former.exists && former.size == s.size && former.modified.Equal(s.modified) && s.modified.Before(l.former.at.Add(-racy)) {
 		return former
 	}
-	text, err := readFile(path)
+	text, err := fsx.ReadFile(path, hashed) // The file may have grown since its size was read.
 	if err != nil {
 		return stamp{exists: !errors.Is(err, fs.ErrNotExist)}
 	}
@@ -242,15 +242,4 @@ func (l *snapshotter) file(path string, info fs.FileInfo, former stamp) stamp {
 		s.embeds = embeds(text)
 	}
 	return s
-}
-
-// readFile reads at most hashed+1 bytes of a file, because the file may have grown
-// since its size was checked.
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, hashed+1))
 }

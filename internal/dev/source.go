@@ -178,7 +178,7 @@ func embeds(text []byte) []string {
 // local records a go.mod or go.work file. It returns the local folders that the
 // file names in its use and replace directives.
 func (s *sourceSnapshotter) local(path string) []string {
-	text, err := readFile(path)
+	text, err := fsx.ReadFile(path, hashed)
 	if path == "" || err != nil {
 		return nil
 	}
