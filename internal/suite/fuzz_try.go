@@ -49,7 +49,7 @@ func (s *fuzzSubject) try(ctx context.Context, xr map[string]any) tried {
 	found := func(kind FindingKind, key, text string) tried {
 		t.finding = &Finding{
 			Kind: kind, Case: s.item.Name(), Composition: s.doc.Position(), Name: s.name, Count: 1, XR: xr, Text: text,
-			key: string(kind) + "\x00" + key, item: s.item,
+			key: string(kind) + "\x00" + key, item: s.item, unchecked: t.unchecked,
 		}
 		return t
 	}
@@ -78,9 +78,7 @@ func (s *fuzzSubject) try(ctx context.Context, xr map[string]any) tried {
 	}
 	key, text, unchecked := s.refused(ctx, result)
 	if t.unchecked = unchecked; text != "" {
-		t = found(InvalidOutput, key, text)
-		t.finding.unchecked = unchecked
-		return t
+		return found(InvalidOutput, key, text)
 	}
 	if name := collision(result.Composed, nil); name != "" {
 		return found(NameCollides, "", "two composed resources are "+name)

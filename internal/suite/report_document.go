@@ -41,10 +41,11 @@ func (j *JUnitReport) Add(o Outcome) error {
 	s := &j.suites[i]
 	c := report.JUnitCase{Name: cmp.Or(o.Case, o.Path), Class: o.Suite, Seconds: o.Took.Seconds(), Skipped: o.Reason}
 	if o.Status == Failed {
-		var err error
-		if c.Failure, err = junitFailure(o); err != nil {
+		text, err := FailureText(o)
+		if err != nil {
 			return err
 		}
+		c.Failure = &report.JUnitFailure{Message: o.Failures[0].Text, Text: text}
 	}
 	s.Seconds += c.Seconds
 	s.Cases = append(s.Cases, c)
@@ -53,14 +54,3 @@ func (j *JUnitReport) Add(o Outcome) error {
 
 // Suites returns the suites of the outcomes that were added.
 func (j *JUnitReport) Suites() []report.JUnitSuite { return j.suites }
-
-// junitFailure returns a JUnit failure. Its message is the first failure of the
-// case, and its text has all failures.
-func junitFailure(o Outcome) (*report.JUnitFailure, error) {
-	text, err := FailureText(o)
-	message := ""
-	if len(o.Failures) > 0 {
-		message = o.Failures[0].Text
-	}
-	return &report.JUnitFailure{Message: message, Text: text}, err
-}
