@@ -60,7 +60,7 @@ type Settings struct {
 // New returns the function. It reads only files in the folders of o, opens no
 // network connection, and caches parsed templates. It implements sdk.Locator.
 //
-// RunFunction returns an error only if its context is done, and then soon.
+// RunFunction returns an error only if its context is done, and then immediately.
 // The template then runs in the background until it begins a loop iteration or a
 // template, or writes output. Until then it reads the request.
 func New(o Options) function.Runner {
@@ -82,22 +82,30 @@ type runner struct {
 
 // RunFunction implements function.Runner.
 func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	rsp, err := proc.Await(ctx, func() (*fnv1.RunFunctionResponse, error) {
+	type outcome struct {
+		rsp *fnv1.RunFunctionResponse
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
 		defer proc.EnterStep(ctx, function.Step(ctx))()
 		rsp := sdk.To(req)
 		if r.TTL != nil {
 			rsp.Meta.Ttl = durationpb.New(*r.TTL)
 		}
-		err := r.answer(ctx, req, rsp)
-		if err != nil && ctx.Err() == nil {
-			return sdk.Fatal(rsp, message(err)), nil
+		done <- outcome{rsp, r.answer(ctx, req, rsp)}
+	}()
+	select { // Not proc.Await: a render waits no longer than Await, so its error would not name the step.
+	case o := <-done:
+		switch {
+		case o.err == nil:
+			return o.rsp, nil
+		case ctx.Err() == nil:
+			return sdk.Fatal(o.rsp, message(o.err)), nil
 		}
-		return rsp, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
+	case <-ctx.Done():
 	}
-	return rsp, nil
+	return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
 }
 
 // answer sets the fields of rsp. After an error, rsp has the effects of the steps
