@@ -16,10 +16,11 @@ import (
 )
 
 // checkOutputs returns an error if two flags name one file to write, or if the file is an input: an
-// argument, or an existing YAML file. Flags of such files have the tag "writes", whose value is an example of a file
-// name. If the example is a YAML file, the flag may replace a YAML file. The output of a conversion
-// may replace its input. An example that ends in / is a folder. No file is named -, which means
-// standard output for flags with the tag "stdout". xpkg.CheckOutput checks the files of packages.
+// argument, or an existing YAML file. Flags of such files have the tag "writes", whose value is an
+// example of a file name. If the example is a YAML file, the flag may replace a YAML file. The output
+// of a conversion may replace its input. An example that ends in / is a folder. No file is named -,
+// which means standard output for flags with the tag "stdout". xpkg.CheckOutput checks the files of
+// packages.
 func checkOutputs(kctx *kong.Context) error {
 	written := map[string]*kong.Flag{}
 	for _, p := range kctx.Path {

@@ -95,7 +95,7 @@ func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctio
 		}
 		done <- outcome{rsp, r.answer(ctx, req, rsp)}
 	}()
-	select { // Not proc.Await: a render waits no longer than Await, so its error would not name the step.
+	select { // proc.Await would wait as long as the render does, whose error does not name the step.
 	case o := <-done:
 		switch {
 		case o.err == nil:

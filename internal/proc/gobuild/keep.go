@@ -18,7 +18,7 @@ import (
 // folder must first lock this file.
 const LockFile = "lock"
 
-// A entry has the program of the last Build of a folder for a target. It locks the program
+// An entry has the program of the last Build of a folder for a target. It locks the program
 // until close.
 type entry struct {
 	dir  string
