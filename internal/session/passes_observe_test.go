@@ -234,7 +234,7 @@ func TestConnectionDetailsStay(t *testing.T) {
 	}
 }
 
-// TestPaused: the render of a paused XR calls no function and settles after two passes.
+// TestPassesPaused: the render of a paused XR calls no function and settles after two passes.
 func TestPassesPaused(t *testing.T) {
 	req := passRequest(t, render.V2)
 	req.XR.SetAnnotations(map[string]string{reconciler.AnnotationPaused: "true"})

@@ -245,7 +245,7 @@ func TestFixturesExample(t *testing.T) {
 	}
 }
 
-// TestErrors: an error contains the number of the pass and wraps the original error.
+// TestPassErrors: an error contains the number of the pass and wraps the original error.
 func TestPassErrors(t *testing.T) {
 	failing := func(_ *fnv1.State, call int) string {
 		if call == 2 {
@@ -268,7 +268,7 @@ func TestPassErrors(t *testing.T) {
 	e2e.ErrorIs(t, "canceling ends the passes", e2e.Err(session.RenderPasses(ctx, passRunner(t, cancelling), passRequest(t, render.V2), 1<<30, nil)), context.Canceled)
 }
 
-// TestFull: with Request.Full, the XR has its own fields and the status of the
+// TestPassesFull: with Request.Full, the XR has its own fields and the status of the
 // last pass. No further function calls are made.
 func TestPassesFull(t *testing.T) {
 	calls := 0
