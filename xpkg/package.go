@@ -180,7 +180,7 @@ type rootReader struct {
 	found Problems
 	// lost says why the file crossplane.yaml is not read, if it exists.
 	lost Problem
-	// report is ReadOptions.Report.
+	// report is ReadOptions.Progress.
 	report func(text string, done, total int64)
 }
 
