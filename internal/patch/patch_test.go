@@ -84,7 +84,6 @@ func TestSettled(t *testing.T) {
 	e2e.Equal(t, "only the written float becomes an integer", object{"kind": "K", "n": 3.0, "f": int64(2)}, to.Fields)
 }
 
-// TestCompile checks the exported fields of a compiled patch.
 // TestSource checks that a patch reads the same from the source as from the whole object.
 func TestSource(t *testing.T) {
 	t.Parallel()
@@ -125,6 +124,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// TestCompile checks the exported fields of a compiled patch.
 func TestCompile(t *testing.T) {
 	p := compiled(t, "{fromFieldPath: a}")
 	if p.Type != spec.FromCompositeFieldPath || p.Policy != spec.FromOptional || p.Odd != "" {
