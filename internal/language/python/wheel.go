@@ -183,7 +183,7 @@ func (w *wheel) read(name string) (string, error) {
 	return string(data), nil
 }
 
-// filesOf maps the entries of the archive to files of the installation.
+// install maps the entries of the archive to files of the installation.
 func (w *wheel) install() ([]File, error) {
 	var all []File
 	for _, f := range w.files {
