@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -323,10 +322,7 @@ type build struct {
 // Run prints the version.
 func (c versionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
 	b := build{Version: p.Version, Commit: commit, Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
-	return c.Print(term.Stdout, b, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, p.Name, b.Version, b.Platform, b.Go)
-		return err
-	})
+	return c.Print(term, b, fmt.Sprintln(p.Name, b.Version, b.Platform, b.Go))
 }
 
 // decodeDuration decodes the duration of a flag. Its errors show how to write one.

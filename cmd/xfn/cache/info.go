@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -46,18 +46,17 @@ func (c *InfoCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	if err != nil {
 		return err
 	}
-	return c.Print(term.Stdout, cacheInfo{dir, all}, func(w io.Writer) error {
-		return list(w, dir, all, time.Now())
-	})
+	return c.Print(term, cacheInfo{dir, all}, list(dir, all, time.Now()))
 }
 
-// list prints one line for each store, and a table of the entries.
-func list(w io.Writer, dir string, all []content, now time.Time) error {
-	fmt.Fprintln(w, dir)
+// list returns a line for each store, and a table of the entries.
+func list(dir string, all []content, now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, dir)
 	for _, c := range all {
-		fmt.Fprintf(w, "%s: %s\n", c.Store, count(c))
+		fmt.Fprintf(&b, "%s: %s\n", c.Store, count(c))
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	head := "\nNAME\tDIGEST\tSIZE\tUSED\n"
 	for _, c := range all {
 		for _, e := range c.Entries {
@@ -65,7 +64,8 @@ func list(w io.Writer, dir string, all []content, now time.Time) error {
 			head = ""
 		}
 	}
-	return tw.Flush()
+	_ = tw.Flush() // A strings.Builder never fails.
+	return b.String()
 }
 
 // count returns the number and size of a store's files.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -270,34 +269,25 @@ type checked struct {
 // check prints what a plan would change. Any change is an error.
 func (c *LockCmd) check(term *terminal.Terminal, before *lock.Lock, plan lock.Plan, text []byte) error {
 	result := checked{LockFile: c.LockFile, Missing: []string{}, Unused: []lock.Image{}}
+	var lines []string
 	for _, w := range plan.Missing {
 		result.Missing = append(result.Missing, w.String())
+		lines = append(lines, "missing "+w.String())
 	}
-	result.Unused = append(result.Unused, lock.Compare(before, &plan.Kept).Removed...)
+	for _, i := range lock.Compare(before, &plan.Kept).Removed {
+		result.Unused = append(result.Unused, i)
+		lines = append(lines, "unused "+describe(i))
+	}
 	want, err := plan.Kept.Encode()
 	if err != nil {
 		return err
 	}
 	same := bytes.Equal(body(want), body(text))
 	result.UpToDate = len(result.Missing)+len(result.Unused) == 0 && same
-	err = c.Print(term.Stdout, result, func(w io.Writer) error {
-		var lines []string
-		for _, name := range result.Missing {
-			lines = append(lines, "missing "+name)
-		}
-		for _, i := range result.Unused {
-			lines = append(lines, "unused "+describe(i))
-		}
-		return write(w, lines)
-	})
-	switch {
-	case err != nil:
+	if err := c.Print(term, result, terminal.Lines(lines...)); err != nil || result.UpToDate {
 		return err
-	case result.UpToDate:
-		return nil
-	default:
-		return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, outdated(result)), c.updateHint())
 	}
+	return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, outdated(result)), c.updateHint())
 }
 
 // updateHint returns the hint that says how to write the lock file that was checked.
@@ -341,27 +331,19 @@ func (c *LockCmd) print(term *terminal.Terminal, changes lock.Changes) error {
 		LockFile string `json:"lockFile"`
 		lock.Changes
 	}{c.LockFile, changes}
-	err := c.Print(term.Stdout, value, func(w io.Writer) error {
-		var lines []string
-		for _, i := range changes.Added {
-			lines = append(lines, "added "+describe(i))
-		}
-		for _, u := range changes.Updated {
-			lines = append(lines, "updated "+describe(u.Image)+", was "+describe(u.Was))
-		}
-		for _, i := range changes.Removed {
-			lines = append(lines, "removed "+describe(i))
-		}
-		return write(w, lines)
-	})
-	if err != nil {
+	var lines []string
+	for _, i := range changes.Added {
+		lines = append(lines, "added "+describe(i))
+	}
+	for _, u := range changes.Updated {
+		lines = append(lines, "updated "+describe(u.Image)+", was "+describe(u.Was))
+	}
+	for _, i := range changes.Removed {
+		lines = append(lines, "removed "+describe(i))
+	}
+	if err := c.Print(term, value, terminal.Lines(lines...)); err != nil {
 		return err
 	}
 	term.Note(fmt.Sprintf("%s: %d added, %d updated, %d removed, %d kept", c.LockFile, len(changes.Added), len(changes.Updated), len(changes.Removed), changes.Kept))
 	return nil
-}
-
-func write(w io.Writer, lines []string) error {
-	_, err := io.WriteString(w, strings.Join(append(lines, ""), "\n"))
-	return err
 }

@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -59,28 +58,18 @@ func (c *PruneCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.T
 	if err != nil {
 		return err
 	}
-	return c.Print(term.Stdout, outcome{dir, c.DryRun, all}, func(w io.Writer) error {
-		return c.printRemoved(w, all)
-	})
-}
-
-// printRemoved prints the removed names and sizes.
-func (c *PruneCmd) printRemoved(w io.Writer, all []content) error {
 	did := "removed"
 	if c.DryRun {
 		did = "would remove"
 	}
+	var text strings.Builder
 	for _, content := range all {
 		for _, e := range content.Entries {
-			if _, err := fmt.Fprintf(w, "%s %s\n", did, e.Reference); err != nil {
-				return err
-			}
+			fmt.Fprintf(&text, "%s %s\n", did, e.Reference)
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s %s\n", content.Store, did, count(content)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "%s: %s %s\n", content.Store, did, count(content))
 	}
-	return nil
+	return c.Print(term, outcome{dir, c.DryRun, all}, text.String())
 }
 
 // A duration is a duration of Go or a number of days.

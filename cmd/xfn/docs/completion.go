@@ -81,7 +81,7 @@ func (c *CompleteCmd) Run(term *terminal.Terminal, k *kong.Kong) error {
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
 	}
-	return term.Lines(Candidates(k.Model.Node, words))
+	return term.Printf("%s", terminal.Lines(Candidates(k.Model.Node, words)...))
 }
 
 // Candidates returns the completions of the last of words, sorted: sub-commands, flags,

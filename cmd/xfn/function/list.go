@@ -2,7 +2,7 @@ package function
 
 import (
 	"fmt"
-	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -57,7 +57,7 @@ func (c *ListCmd) Run(term *terminal.Terminal) error {
 	for _, b := range builtin.All() {
 		entries = append(entries, newEntry(b))
 	}
-	return c.Print(term.Stdout, entries, func(w io.Writer) error { return table(w, entries) })
+	return c.Print(term, entries, table(entries))
 }
 
 func newEntry(b builtin.Builtin) entry {
@@ -69,11 +69,13 @@ func newEntry(b builtin.Builtin) entry {
 	return e
 }
 
-func table(w io.Writer, entries []entry) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+func table(entries []entry) string {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "NAME\tMEASURED\tACCEPTED\tINPUT")
 	for _, e := range entries {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", e.Name, e.Measured, e.Accepted, e.Input.Kind)
 	}
-	return tw.Flush()
+	_ = tw.Flush() // A strings.Builder never fails.
+	return b.String()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -238,16 +237,13 @@ func (c *BuildCmd) write(ctx context.Context, term *terminal.Terminal, p *projec
 	if err != nil {
 		return err
 	}
-	return c.Print(term.Stdout, value, func(w io.Writer) error {
-		for i, file := range value.Files {
-			what := fmt.Sprintf("project %q", p.Name)
-			if c.Split {
-				what = fmt.Sprintf("package %q", value.Packages[i].Repository)
-			}
-			if _, err := fmt.Fprintf(w, "Built %s to %s\n", what, file); err != nil {
-				return err
-			}
+	text := ""
+	for i, file := range value.Files {
+		what := fmt.Sprintf("project %q", p.Name)
+		if c.Split {
+			what = fmt.Sprintf("package %q", value.Packages[i].Repository)
 		}
-		return nil
-	})
+		text += fmt.Sprintf("Built %s to %s\n", what, file)
+	}
+	return c.Print(term, value, text)
 }

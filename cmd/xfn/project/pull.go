@@ -122,5 +122,5 @@ func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if set.Repository != to.Context().Name() && len(set.Functions) > 0 {
 		term.Note(fmt.Sprintf("the Configuration still depends on the functions in %s_NAME: rewrite this prefix with an ImageConfig in the cluster, or build the project with --repository %s", set.Repository, to.Context().Name()))
 	}
-	return c.print(term, c.Format, fmt.Sprintf("Copied project %s to %s", from.Name(), to.Name()), results)
+	return c.print(term, c.Format, fmt.Sprintf("Copied project %s to %s\n", from.Name(), to.Name()), results)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -128,7 +127,7 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	for i, r := range results {
 		all[i] = push.CopyResult{Result: r}
 	}
-	return c.print(term, c.Format, fmt.Sprintf("Pushed project %q to %s:%s", p.Name, p.Repository, tag), all)
+	return c.print(term, c.Format, fmt.Sprintf("Pushed project %q to %s:%s\n", p.Name, p.Repository, tag), all)
 }
 
 // attest reads the attestations of the packages in set.
@@ -174,11 +173,8 @@ func (f pushFlags) print(term *terminal.Terminal, format terminal.Format, done s
 		}
 		term.Note(fmt.Sprintf(text, p.Reference, p.Digest, terminal.Size(p.Sent), terminal.Size(p.Mounted), terminal.Size(p.Skipped)))
 	}
-	return format.Print(term.Stdout, value, func(w io.Writer) error {
-		if f.DryRun {
-			return nil
-		}
-		_, err := fmt.Fprintln(w, done)
-		return err
-	})
+	if f.DryRun {
+		done = ""
+	}
+	return format.Print(term, value, done)
 }

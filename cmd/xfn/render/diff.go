@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -111,8 +110,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if n := all.Resources.Missing; n > 0 {
 		term.Warn(countAre(n) + " not in the dump: --print-kubectl prints commands that get the rest")
 	}
-	text := func(w io.Writer) error { return all.write(w, term.Style(w)) }
-	if err := c.Print(term.Stdout, all, text); err != nil {
+	if err := c.Print(term, all, all.text(term.Style(term.Stdout))); err != nil {
 		return err
 	}
 	return all.verdict(c.ExitCode)
@@ -191,11 +189,10 @@ func (s *summary) add(i clusterdiff.Diff) {
 	s.Resources.Unconverted += len(i.Unconverted)
 }
 
-func (s *summary) write(w io.Writer, style report.Style) error {
+func (s *summary) text(style report.Style) string {
+	var diffs strings.Builder
 	for _, i := range s.CompositeResources {
-		if err := writeDiff(w, i, style); err != nil {
-			return err
-		}
+		diffs.WriteString(diffText(i, style))
 	}
 	total, r := len(s.CompositeResources), s.Resources
 	text := fmt.Sprintf("%s: %d would change, %d would not", terminal.Count(total, "composite resource"), s.Changed, total-s.Changed-s.Failed-s.Unknown)
@@ -205,8 +202,7 @@ func (s *summary) write(w io.Writer, style report.Style) error {
 	for _, note := range s.notes() {
 		text += "\nnote: " + terminal.Printable(note)
 	}
-	_, err := fmt.Fprintln(w, text)
-	return err
+	return diffs.String() + text + "\n"
 }
 
 func optional(n int, what string) string {
@@ -216,8 +212,8 @@ func optional(n int, what string) string {
 	return fmt.Sprintf(", %d %s", n, what)
 }
 
-// writeDiff writes the changes of one XR, and the composed resources that were not compared.
-func writeDiff(w io.Writer, i clusterdiff.Diff, style report.Style) error {
+// diffText returns the changes of one XR, and the composed resources that were not compared.
+func diffText(i clusterdiff.Diff, style report.Style) string {
 	var unknown strings.Builder
 	for _, m := range i.Missing {
 		fmt.Fprintln(&unknown, terminal.Printable(fmt.Sprintf("  ? %s (%s) is not in the dump", named(m.Kind, m.Namespace, m.Name), m.APIVersion)))
@@ -226,16 +222,11 @@ func writeDiff(w io.Writer, i clusterdiff.Diff, style report.Style) error {
 		fmt.Fprintln(&unknown, terminal.Printable(fmt.Sprintf("  ? %s (%s) was not compared: the Composition composes %s, and only an API server can convert it", named(u.Kind, u.Namespace, u.Name), u.APIVersion, u.Desired)))
 	}
 	if len(i.Changes) == 0 && unknown.Len() == 0 {
-		return nil
+		return ""
 	}
-	_, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i)))
-	if err == nil {
-		err = report.WriteChanges(w, i.Changes, style)
-	}
-	if err == nil {
-		_, err = fmt.Fprintln(w, unknown.String())
-	}
-	return err
+	var changes strings.Builder
+	_ = report.WriteChanges(&changes, i.Changes, style) // A strings.Builder never fails.
+	return terminal.Lines(terminal.Printable(changeTitle(i)), changes.String()+unknown.String())
 }
 
 // notes returns a note for the kind and the reason of each Guess, without duplicates.

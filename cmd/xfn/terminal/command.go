@@ -23,18 +23,18 @@ type Format struct {
 	Format string `enum:"text,json,yaml" default:"text" help:"Print ${enum}."`
 }
 
-// Print writes a value to w as JSON or YAML, or calls text.
-func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) (err error) {
+// Print prints a value as JSON or YAML, or otherwise text.
+func (f Format) Print(t *Terminal, value any, text string) (err error) {
 	switch f.Format {
 	case "json":
-		err = manifest.WriteJSON(w, "  ", value)
+		err = manifest.WriteJSON(t.Stdout, "  ", value)
 	case "yaml":
 		var raw []byte
 		if raw, err = yaml.Marshal(value); err == nil {
-			_, err = w.Write(raw)
+			_, err = t.Stdout.Write(raw)
 		}
 	default:
-		err = text(w)
+		_, err = io.WriteString(t.Stdout, text)
 	}
 	if err != nil {
 		return fmt.Errorf("printing the result: %w", err)
@@ -58,10 +58,8 @@ func (t *Terminal) Printf(format string, args ...any) error {
 	return nil
 }
 
-// Lines prints lines of a command's result.
-func (t *Terminal) Lines(all []string) error {
-	return t.Printf("%s", strings.Join(append(all, ""), "\n"))
-}
+// Lines returns a text of lines.
+func Lines(all ...string) string { return strings.Join(append(all, ""), "\n") }
 
 // Size formats a number of bytes: "1.5 MiB".
 func Size(n int64) string {

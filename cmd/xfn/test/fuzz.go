@@ -83,5 +83,5 @@ func (c *Cmd) writeFuzz(term *terminal.Terminal, out suite.Fuzzed) error {
 	for line := range strings.Lines(b.String()) {
 		lines = append(lines, terminal.Printable(strings.TrimSuffix(line, "\n")))
 	}
-	return term.Lines(lines)
+	return term.Printf("%s", terminal.Lines(lines...))
 }

@@ -155,7 +155,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 		for _, i := range items {
 			names = append(names, terminal.Printable(i.Name()))
 		}
-		return term.Lines(names)
+		return term.Printf("%s", terminal.Lines(names...))
 	}
 	if len(items) == 0 {
 		term.Warn("there are no cases to run" + described(sel))

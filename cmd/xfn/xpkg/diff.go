@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -49,10 +48,10 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	}
 	d := inspect.Compare(from, to)
 	d.From.Name, d.To.Name = c.From, c.To
-	err = c.Print(term.Stdout, d, func(w io.Writer) error { return showDiff(w, term.Columns, d) })
-	switch {
-	case err != nil:
+	if err := c.Print(term, d, showDiff(term.Columns, d)); err != nil {
 		return err
+	}
+	switch {
 	case c.FailOn == "breaking" && d.Breaking:
 		return errors.New("there are breaking changes")
 	case c.FailOn == "any" && d.Changed:
@@ -62,10 +61,10 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	}
 }
 
-// showDiff prints the differences between two packages as text of so many columns, or
+// showDiff returns the differences between two packages as text of so many columns, or
 // without a limit if columns is 0.
-func showDiff(w io.Writer, columns int, d inspect.Diff) error {
-	p := newPage(w, columns)
+func showDiff(columns int, d inspect.Diff) string {
+	p := newPage(columns)
 	for i, side := range []inspect.Side{d.From, d.To} {
 		p.line("%c %s", "-+"[i], side.Name)
 		p.line("  %s", side.Digest)
@@ -73,7 +72,7 @@ func showDiff(w io.Writer, columns int, d inspect.Diff) error {
 	}
 	if !d.Changed {
 		p.section("The packages are the same.")
-		return p.err
+		return p.String()
 	}
 	if len(d.Metadata) > 0 {
 		p.section("Metadata")
@@ -96,7 +95,7 @@ func showDiff(w io.Writer, columns int, d inspect.Diff) error {
 	} else {
 		p.section("Nothing breaks.")
 	}
-	return p.err
+	return p.String()
 }
 
 // sign returns the mark of a change: "!" if it is breaking, then "+", "-" or "~".

@@ -3,7 +3,6 @@ package xpkg
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
@@ -34,7 +33,7 @@ func (c *InspectCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return err
 	}
-	return c.Print(term.Stdout, d, func(w io.Writer) error { return show(w, term.Columns, c.Package, d) })
+	return c.Print(term, d, show(term.Columns, c.Package, d))
 }
 
 // describe describes the package at from: a file, or a reference in a registry.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -77,10 +76,7 @@ func (c *KeygenCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err := fsx.WriteFile(files.PublicKey, 0o644, public); err != nil {
 		return errors.Join(fmt.Errorf("writing key %q: %w", files.PublicKey, err), os.Remove(files.PrivateKey))
 	}
-	return c.Print(term.Stdout, files, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s\n%s\n", files.PrivateKey, files.PublicKey)
-		return err
-	})
+	return c.Print(term, files, terminal.Lines(files.PrivateKey, files.PublicKey))
 }
 
 // password returns the password of a new key.

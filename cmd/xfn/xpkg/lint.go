@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -82,7 +81,12 @@ func (f LintFormat) PrintLint(term *terminal.Terminal, found terminal.Findings, 
 	}
 	printed, err := found.Print(term, f.Format)
 	if err == nil && !printed {
-		err = terminal.Format{Format: f.Format}.Print(term.Stdout, l, func(w io.Writer) error { return l.print(w, term) })
+		err = terminal.Format{Format: f.Format}.Print(term, l, term.Redact(l.text(term)))
+	}
+	for _, note := range found.All {
+		if err == nil && f.Format == "text" {
+			err = term.Annotate(note)
+		}
 	}
 	if err == nil {
 		err = f.Write(term, found, l.Package+": "+l.verdict())
@@ -183,9 +187,9 @@ func linted(name string, r xpkg.Report, level xpkg.Level, spell hint.Speller) li
 	return l
 }
 
-// print prints each problem with its line of a package root, and each hint once. Without errors it
+// text returns each problem with its line of a package root, and each hint once. Without errors it
 // adds a summary.
-func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
+func (l lintResult) text(term *terminal.Terminal) string {
 	var b strings.Builder
 	hints, excerpts := map[string]bool{"": true}, term.Excerpts()
 	for _, p := range l.Problems {
@@ -202,15 +206,7 @@ func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 	if l.Errors == 0 {
 		fmt.Fprintln(&b, terminal.Printable(oneLine(fmt.Sprintf("%s: %s: %s", l.Package, l.summary(), l.verdict()))))
 	}
-	if _, err := io.WriteString(w, term.Redact(b.String())); err != nil {
-		return err
-	}
-	for _, p := range l.Problems {
-		if err := term.Annotate(p.annotation()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.String()
 }
 
 func (p lintProblem) annotation() terminal.Annotation {

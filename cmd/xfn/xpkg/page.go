@@ -3,7 +3,6 @@ package xpkg
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -17,10 +16,10 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// show prints the description of a package as text of so many columns, or without a limit
+// show returns the description of a package as text of so many columns, or without a limit
 // if columns is 0.
-func show(w io.Writer, columns int, from string, d inspect.Description) error {
-	p := newPage(w, columns)
+func show(columns int, from string, d inspect.Description) string {
+	p := newPage(columns)
 	switch {
 	case d.Package != nil:
 		p.line("%s %s", d.Package.Kind, d.Package.Name)
@@ -46,7 +45,7 @@ func show(w io.Writer, columns int, from string, d inspect.Description) error {
 			p.wrapped(n)
 		}
 	}
-	return p.err
+	return p.String()
 }
 
 func (p *page) metadata(pkg *inspect.Package) {
@@ -140,22 +139,16 @@ func meaning(mark string) string {
 
 // A page is text without control characters. It clips lines to width.
 type page struct {
-	w     io.Writer
+	strings.Builder
 	width int
-	err   error
 }
 
 // newPage returns a page of so many columns, or without a limit if columns is 0.
-func newPage(w io.Writer, columns int) *page {
-	return &page{w: w, width: cmp.Or(columns, math.MaxInt32)}
-}
+func newPage(columns int) *page { return &page{width: cmp.Or(columns, math.MaxInt32)} }
 
-// line prints a line without control characters, cut to the width of the page. After an error it does
-// nothing.
+// line prints a line without control characters, cut to the width of the page.
 func (p *page) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.w, clip(plainLine(fmt.Sprintf(format, args...)), p.width))
-	}
+	fmt.Fprintln(p, clip(plainLine(fmt.Sprintf(format, args...)), p.width))
 }
 
 func (p *page) section(title string) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 
@@ -151,5 +150,5 @@ func (c *SignCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if res.Attested > 0 && !c.DryRun {
 		term.Note(attached(res))
 	}
-	return c.Print(term.Stdout, value, func(w io.Writer) error { return write(w, []byte(text)) })
+	return c.Print(term, value, text)
 }

@@ -2,7 +2,6 @@ package xpkg
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -116,7 +115,7 @@ func (f *targetFlags) print(term *terminal.Terminal, r push.CopyResult, took tim
 		fmt.Fprintf(&text, "would send %s, mount %s, skip %s%s\n", sent, mounted, skipped, with)
 		text.WriteString(wouldSign(r.Result))
 	}
-	return f.Print(term.Stdout, value, func(w io.Writer) error { return write(w, []byte(text.String())) })
+	return f.Print(term, value, text.String())
 }
 
 // attached says how many attestations were added.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -132,9 +131,5 @@ func (c *VerifyCmd) print(term *terminal.Terminal, ref name.Reference, r image.V
 	if len(r.Elsewhere) > 0 {
 		term.Warn(fmt.Sprintf("did not check %s that registries do not store: %s", terminal.Count(len(r.Elsewhere), "layer"), strings.Join(value.Elsewhere, ", ")))
 	}
-	text := func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, pinned(ref, value.Digest))
-		return err
-	}
-	return c.Print(term.Stdout, value, text)
+	return c.Print(term, value, pinned(ref, value.Digest)+"\n")
 }
