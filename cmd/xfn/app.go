@@ -160,7 +160,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	if err != nil {
 		return misused(commandOf(args, err), report(term, name, explain(parser, args, err)))
 	}
-	if err := cmp.Or(emptyValue(kctx), checkVariables(kctx), checkOnce(kctx), checkOutputs(kctx)); err != nil {
+	if err := cmp.Or(emptyValue(kctx), checkVariables(kctx), checkOnce(kctx), checkLimits(kctx), checkOutputs(kctx)); err != nil {
 		return misused(kctx.Selected().Name, report(term, name, &terminal.UsageError{Err: err}))
 	}
 	term.Quiet, term.Verbose, term.CrossplaneConfig = cli.Quiet, cli.Verbose, cli.Config

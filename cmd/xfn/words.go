@@ -126,6 +126,29 @@ func checkOnce(kctx *kong.Context) error {
 	return nil
 }
 
+// checkLimits returns an error for a number or duration of a flag that its tags do not allow. With the tag
+// "positive" it must be above zero. The tag "limits" has the lowest and the highest value, and the unit.
+func checkLimits(kctx *kong.Context) error {
+	for _, f := range kctx.Flags() {
+		value := reflect.Indirect(f.Target)
+		limits := f.Tag.Get("limits")
+		switch {
+		case f.Tag.Has("positive") && value.Int() <= 0:
+			return fmt.Errorf("--%s must be positive, got %v", f.Name, value)
+		case limits == "" || !value.IsValid(): // A pointer is nil if the flag is not given.
+			continue
+		}
+		var least, most float64
+		var unit string
+		_, _ = fmt.Sscan(limits, &least, &most, &unit) // Most limits have no unit.
+		number := value.Convert(reflect.TypeFor[float64]()).Float()
+		if !(number >= least && number <= most) { // NaN is not within any limits.
+			return fmt.Errorf("--%s must be between %s, got %v", f.Name, strings.TrimSpace(fmt.Sprintf("%v and %v %s", least, most, unit)), value)
+		}
+	}
+	return nil
+}
+
 // emptyWord returns an error if the parser refused an empty word: no command has an empty name, few
 // types of flags have an empty value, and no list of values has one.
 func emptyWord(kctx *kong.Context) error {

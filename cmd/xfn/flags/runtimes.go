@@ -39,9 +39,9 @@ type Runtimes struct {
 	ExplainBuiltins       bool              `more:"" help:"Print for each step why it runs as a builtin or not, as --verbose does."`
 	Crosscheck            bool              `more:"" help:"Run both the package and the builtin of each function that has a builtin, and fail if the responses differ."`
 	Templates             []string          `more:"" sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, in addition to the working directory. Repeatable."`
-	MaxMessageSize        int               `more:"" default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
+	MaxMessageSize        int               `more:"" limits:"1 2047 MiB" default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
 	FunctionResponseCache string            `more:"" placeholder:"DIR" help:"Cache responses of functions in DIR for their TTL."`
-	XfnCacheMaxTTL        time.Duration     `more:"" name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
+	XfnCacheMaxTTL        time.Duration     `more:"" positive:"" name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
 	Lenient               bool              `more:"" xor:"strict" group:"Crossplane:" help:"Only warn of unknown fields of a Composition, which an API server drops."`
 	Offline               bool              `group:"Registry:" help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
 	FunctionAnnotations   []string          `more:"" short:"a" sep:"none" empty:"" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable, or separated by commas."`
@@ -68,9 +68,6 @@ func (f Runtimes) Config(term *terminal.Terminal, program terminal.Program, p *p
 }
 
 func (f Runtimes) config(term *terminal.Terminal, program terminal.Program, p *project.Project) (session.Config, error) {
-	if err := cmp.Or(terminal.Positive("--xfn-cache-max-ttl", f.XfnCacheMaxTTL), terminal.CheckMessageSize(f.MaxMessageSize)); err != nil {
-		return session.Config{}, err
-	}
 	if _, ok := f.Package[""]; ok {
 		return session.Config{}, errors.New("reading --package: expected NAME=PATH, but the name is empty")
 	}

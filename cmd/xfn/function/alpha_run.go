@@ -2,7 +2,6 @@ package function
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/afero"
@@ -17,7 +16,7 @@ type AlphaRunCmd struct {
 	Image string `arg:"" help:"Reference of an image, or an .xpkg file or a folder with an OCI layout."`
 	File  string `arg:"" optional:"" default:"-" help:"FunctionIO, or - for stdin. Default: ${default}."`
 
-	Timeout         time.Duration `default:"30s" help:"Timeout, including the pull of the image. Default: ${default}."`
+	Timeout         time.Duration `positive:"" default:"30s" help:"Timeout, including the pull of the image. Default: ${default}."`
 	ImagePullPolicy string        `enum:"IfNotPresent,Always,Never" default:"IfNotPresent" placeholder:"POLICY" help:"When to fetch the image: ${enum}. Default: ${default}."`
 	NetworkPolicy   string        `enum:"Isolated,Runner" default:"Isolated" placeholder:"POLICY" help:"Network of the function: Isolated has none, Runner is this machine's. Default: ${default}."`
 	containerFlags
@@ -36,9 +35,6 @@ Examples:
 
 // Run runs the container and prints its output.
 func (c *AlphaRunCmd) Run(ctx context.Context, group *AlphaCmd, term *terminal.Terminal, program terminal.Program) error {
-	if err := terminal.Positive("--timeout", c.Timeout); err != nil {
-		return &terminal.UsageError{Err: err}
-	}
 	containers, err := group.containers(c.containerFlags, term, program)
 	if err != nil {
 		return err
@@ -58,8 +54,5 @@ func (c *AlphaRunCmd) Run(ctx context.Context, group *AlphaCmd, term *terminal.T
 	if err != nil {
 		return err
 	}
-	if _, err := term.Stdout.Write(output); err != nil {
-		return fmt.Errorf("printing the output: %w", err)
-	}
-	return nil
+	return term.Printf("%s", output)
 }

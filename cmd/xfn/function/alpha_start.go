@@ -16,7 +16,7 @@ import (
 type AlphaStartCmd struct {
 	Network     string `enum:"unix,tcp,tcp4,tcp6" default:"unix" placeholder:"NETWORK" help:"Network of the address: ${enum}. Default: ${default}."`
 	Address     string `default:"@crossplane/fn/default.sock" help:"Address to listen on. A socket that begins with @ is an abstract socket. Default: ${default}."`
-	Concurrency int    `default:"16" placeholder:"N" help:"Maximum number of concurrent containers; further calls wait. Default: ${default}."`
+	Concurrency int    `positive:"" default:"16" placeholder:"N" help:"Maximum number of concurrent containers; further calls wait. Default: ${default}."`
 	containerFlags
 }
 
@@ -33,9 +33,6 @@ Examples:
 
 // Run serves until it is interrupted. It prints its address as a note.
 func (c *AlphaStartCmd) Run(ctx context.Context, group *AlphaCmd, term *terminal.Terminal, program terminal.Program) error {
-	if c.Concurrency <= 0 {
-		return &terminal.UsageError{Err: fmt.Errorf("--concurrency must be positive, got %d", c.Concurrency)}
-	}
 	containers, err := group.containers(c.containerFlags, term, program)
 	if err != nil {
 		return err

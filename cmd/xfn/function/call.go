@@ -33,8 +33,8 @@ type CallCmd struct {
 	Format            string   `enum:"yaml,json" default:"yaml" help:"Print ${enum}."`
 	RequiredResources []string `short:"e" sep:"none" placeholder:"PATH" help:"Resources that the function may require. A file or folder. Repeatable. The function is called until its requirements do not change."`
 
-	Timeout        time.Duration `default:"1m" help:"Timeout of the call."`
-	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"Maximum size of a target's response, in MiB."`
+	Timeout        time.Duration `positive:"" default:"1m" help:"Timeout of the call."`
+	MaxMessageSize int           `limits:"1 2047 MiB" default:"64" placeholder:"MIB" help:"Maximum size of a target's response, in MiB."`
 	TLSCertsDir    string        `name:"tls-certs-dir" placeholder:"DIR" help:"Call a target with mutual TLS: a folder with tls.crt, tls.key, and ca.crt for the function's certificate. Default: plaintext."`
 	TLSServerName  string        `name:"tls-server-name" placeholder:"HOST" help:"Host name in the function's certificate. Default: the target's host."`
 	builtinFlags
@@ -103,16 +103,13 @@ func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal, req *fnv1
 }
 
 func (c *CallCmd) check() error {
-	err := cmp.Or(terminal.Positive("--timeout", c.Timeout), flags.CheckStdin(append([]string{c.File}, c.RequiredResources...)...))
 	switch {
-	case err != nil:
-		return err
 	case c.TLSServerName != "" && c.TLSCertsDir == "":
 		return errors.New("--tls-server-name requires --tls-certs-dir")
 	case c.TLSCertsDir != "" && !c.remote():
 		return fmt.Errorf("--tls-certs-dir requires a target, but %q has neither a port nor a scheme", c.Function)
 	default:
-		return terminal.CheckMessageSize(c.MaxMessageSize)
+		return flags.CheckStdin(append([]string{c.File}, c.RequiredResources...)...)
 	}
 }
 

@@ -1,7 +1,6 @@
 package function
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +29,8 @@ type RunCmd struct {
 	Image string `arg:"" help:"Reference of an image, or an .xpkg file or a folder with an OCI layout."`
 
 	Address        string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address to listen on, or unix:PATH; with port 0 the system chooses one. Default: ${default}."`
-	StartTimeout   time.Duration `more:"" default:"30s" help:"Timeout of the function's start, after its image is unpacked. Default: ${default}."`
-	MaxMessageSize int           `more:"" default:"64" placeholder:"MIB" help:"Maximum size of the function's response, in MiB."`
+	StartTimeout   time.Duration `more:"" positive:"" default:"30s" help:"Timeout of the function's start, after its image is unpacked. Default: ${default}."`
+	MaxMessageSize int           `more:"" limits:"1 2047 MiB" default:"64" placeholder:"MIB" help:"Maximum size of the function's response, in MiB."`
 	Offline        bool          `help:"Do not use the network: an image that is not in the cache is an error."`
 	flags.Cache
 	flags.Registries
@@ -111,10 +110,6 @@ func checkPackage(path string) error {
 	}
 	err = fmt.Errorf("expected a package or an image, got the directory %q", path)
 	return hint.Wrap(err, fmt.Sprintf("build a package of the source first, as in xfn xpkg build -f %s --embed-runtime-source %s -o hello.xpkg; or render with the source: xfn render xr.yaml composition.yaml --package NAME=%[2]s", hint.Word(filepath.Join(path, "package")), hint.Word(path)))
-}
-
-func (c *RunCmd) check() error {
-	return cmp.Or(terminal.Positive("--start-timeout", c.StartTimeout), terminal.CheckMessageSize(c.MaxMessageSize), c.settings.check())
 }
 
 // sandbox returns the runtime that starts the function.

@@ -18,7 +18,7 @@ type ServeCmd struct {
 	Address        string `default:":9443" placeholder:"HOST:PORT" help:"Address to listen on, or unix:///PATH; with port 0 the system chooses one. Default: ${default}."`
 	Insecure       bool   `help:"Serve every client, in plaintext."`
 	TLSCertsDir    string `name:"tls-certs-dir" env:"TLS_SERVER_CERTS_DIR" placeholder:"DIR" help:"Serve with mutual TLS: a folder with tls.crt, tls.key, and ca.crt for the clients' certificates."`
-	MaxMessageSize *int   `placeholder:"MIB" aliases:"max-recv-message-size" help:"Maximum size of a request, in MiB. Default: 64."`
+	MaxMessageSize *int   `limits:"1 2047 MiB" placeholder:"MIB" aliases:"max-recv-message-size" help:"Maximum size of a request, in MiB. Default: 64."`
 	builtinFlags
 	processFlags
 }
@@ -57,14 +57,6 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	}
 	term.Note(fmt.Sprintf("serving %s on %s", b.Name, flags.DialTarget(listener.Addr())))
 	return grpc.Serve(ctx, listener, b.Name, runner, opts)
-}
-
-// Validate checks the flags. Kong calls it.
-func (c *ServeCmd) Validate() error {
-	if c.MaxMessageSize == nil {
-		return nil
-	}
-	return terminal.CheckMessageSize(*c.MaxMessageSize)
 }
 
 // options returns the options of the server with its certificates.

@@ -33,7 +33,7 @@ type BuildCmd struct {
 	fileFlags
 	OutputDir      string   `writes:"_output/" short:"o" default:"_output" placeholder:"DIR" help:"Directory for the file, relative to the working directory. Default: ${default}."`
 	Split          bool     `more:"" help:"Write one .xpkg file for each package, as xfn xpkg build does."`
-	MaxConcurrency int      `more:"" default:"8" placeholder:"N" help:"How many functions are built at a time. Default: ${default}."`
+	MaxConcurrency int      `more:"" positive:"" default:"8" placeholder:"N" help:"How many functions are built at a time. Default: ${default}."`
 	Platform       []string `more:"" placeholder:"OS/ARCH" help:"Platforms of the functions, such as linux/amd64. Default: linux and the architectures in the project file."`
 	SBOM           string   `writes:"sboms/" name:"sbom" more:"" placeholder:"DIR" help:"Also write a software bill of materials of each package, as xfn xpkg build does: DIR/NAME.json, where NAME is the last element of the package's repository."`
 	Provenance     string   `writes:"provenance/" more:"" placeholder:"DIR" help:"Also write how each package was built, as xfn xpkg build does: DIR/NAME.json."`
@@ -165,9 +165,6 @@ func (c *BuildCmd) base(ctx context.Context, program terminal.Program, p *projec
 
 // options returns the options of the build, without Base.
 func (c *BuildCmd) options(p *project.Project, program terminal.Program, report progress.Func) (o project.Options, err error) {
-	if c.MaxConcurrency < 1 {
-		return o, &terminal.UsageError{Err: fmt.Errorf("--max-concurrency must be positive, got %d", c.MaxConcurrency)}
-	}
 	if o, err = c.lintFlags.options(p, c.Cache); err != nil {
 		return o, err
 	}

@@ -80,9 +80,6 @@ type CopyCmd struct {
 	terminal.Format
 }
 
-// Validate checks the flags. Kong calls it.
-func (c CopyCmd) Validate() error { return c.check(c.Patience) }
-
 // Help is shown by --help.
 func (CopyCmd) Help() string {
 	return `Copies the embedded functions, then the Configuration, with the same digests and with the attachments of cosign and other tools. The Configuration still depends on the functions in the repositories that the project was built for, because a change would change its digest. In the cluster, rewrite them with an ImageConfig. If the old registry will be out of reach, build the project for the new repository instead.

@@ -41,21 +41,9 @@ const placeholderRegistry = "example.com/my-org"
 
 // pushFlags are the flags of commands that write packages to a registry.
 type pushFlags struct {
-	MaxConcurrency int  `more:"" default:"8" placeholder:"N" help:"How many functions are pushed at a time. Default: ${default}."`
+	MaxConcurrency int  `more:"" positive:"" default:"8" placeholder:"N" help:"How many functions are pushed at a time. Default: ${default}."`
 	DryRun         bool `help:"Print how many bytes would be sent, and change nothing."`
 }
-
-// check returns an error for invalid flags, including the flags of p. Kong does not call
-// Validate of two embedded structs.
-func (f pushFlags) check(p flags.Patience) error {
-	if f.MaxConcurrency < 1 {
-		return fmt.Errorf("--max-concurrency must be positive, got %d", f.MaxConcurrency)
-	}
-	return p.Validate()
-}
-
-// Validate checks the flags. Kong calls it.
-func (c PushCmd) Validate() error { return c.check(c.Patience) }
 
 // Help is shown by --help.
 func (PushCmd) Help() string {

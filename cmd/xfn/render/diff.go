@@ -32,7 +32,7 @@ type DiffCmd struct {
 	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require, in addition to --observed. Repeatable."`
 	FunctionCredentials []string          `more:"" sep:"none" placeholder:"PATH" help:"File or folder of Secrets with credentials of functions. Repeatable."`
 	ContextValues       map[string]string `more:"" mapsep:"none" placeholder:"KEY=VALUE" help:"Add YAML or JSON to the context of the functions. Repeatable."`
-	Timeout             time.Duration     `more:"" default:"10m" help:"Timeout, including the start of functions, but not builds from source. Default: ${default}."`
+	Timeout             time.Duration     `more:"" positive:"" default:"10m" help:"Timeout, including the start of functions, but not builds from source. Default: ${default}."`
 	ExitCode            bool              `help:"Exit with 1 if a resource would change, and with more than 1 for an error."`
 	PrintKubectl        bool              `help:"Print kubectl commands that get the objects that --observed lacks, and render nothing."`
 	terminal.Format
@@ -53,9 +53,6 @@ Examples:
     xfn diff new/ functions.yaml -o dump/ --from old/ --exit-code
 `
 }
-
-// Validate checks the flags.
-func (c *DiffCmd) Validate() error { return terminal.Positive("--timeout", c.Timeout) }
 
 // Run prints the changes.
 func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {

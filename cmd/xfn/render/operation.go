@@ -25,7 +25,7 @@ type OperationCmd struct {
 
 	CrossplaneVersion string `more:"" group:"Crossplane:" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v2.0 or later. All versions render Operations alike."`
 	flags.Features    `group:"Crossplane:"`
-	Timeout           time.Duration `more:"" group:"Crossplane:" default:"1m" help:"Timeout of the render, including the start of functions, but not builds from source."`
+	Timeout           time.Duration `more:"" group:"Crossplane:" positive:"" default:"1m" help:"Timeout of the render, including the start of functions, but not builds from source."`
 	Strict            bool          `more:"" group:"Crossplane:" xor:"strict" help:"Fail for any problem of the Operation, not only for problems that make Crossplane fail."`
 
 	CrossplaneBinary        string `hidden:""`
@@ -60,7 +60,7 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 	in := c.Requirements.Inputs()
 	in.Operation, in.Watched, in.Strict = c.Operation, c.WatchedResource, c.Strict
 	in.Features, err = c.Features.For(term, c.CrossplaneVersion, in.Profile)
-	err = cmp.Or(c.checkVersion(), err, terminal.Positive("--timeout", c.Timeout), flags.CheckStdin(append(in.Paths(), c.Functions)...))
+	err = cmp.Or(c.checkVersion(), err, flags.CheckStdin(append(in.Paths(), c.Functions)...))
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}

@@ -53,7 +53,7 @@ type engineFlags struct {
 	CrossplaneVersion string         `more:"" empty:"" placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.11 or later. Overrides --profile."`
 	LiteralDeletion   bool           `more:"" help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation said."`
 	flags.Features
-	Timeout time.Duration `more:"" default:"1m" help:"Timeout of the render, including the start of functions, but not builds from source."`
+	Timeout time.Duration `more:"" positive:"" default:"1m" help:"Timeout of the render, including the start of functions, but not builds from source."`
 	Strict  bool          `more:"" xor:"strict" help:"Fail for an invalid composite resource and for any problem of the Composition, not only for problems that make the imitated Crossplane fail."`
 
 	MaxConcurrency          uint   `hidden:""`
@@ -100,7 +100,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 		in.Features, err = c.Features.For(term, c.CrossplaneVersion, in.Profile)
 	}
 	if err == nil {
-		err = cmp.Or(checkAlpha(in, functions, kctx), terminal.Positive("--timeout", c.Timeout), checkObserved(in.Observed))
+		err = cmp.Or(checkAlpha(in, functions, kctx), checkObserved(in.Observed))
 	}
 	if err != nil {
 		return &terminal.UsageError{Err: err}

@@ -130,20 +130,3 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.Err }
-
-// Positive returns an error unless the duration of a flag is positive.
-func Positive(flag string, d time.Duration) error {
-	if d <= 0 {
-		return fmt.Errorf("%s must be positive, got %s", flag, d)
-	}
-	return nil
-}
-
-// CheckMessageSize returns an error unless a --max-message-size in MiB is positive
-// and below the 2 GiB of a gRPC message.
-func CheckMessageSize(mib int) error {
-	if mib <= 0 || mib >= 2048 {
-		return fmt.Errorf("--max-message-size must be between 1 and 2047 MiB, got %d", mib)
-	}
-	return nil
-}

@@ -129,14 +129,6 @@ func TestCause(t *testing.T) {
 	e2e.WantError(t, "success stays success after the context has ended", terminal.Cause(ctx, nil), "")
 }
 
-func TestCheckMessageSize(t *testing.T) {
-	for mib, ok := range map[int]bool{-1: false, 0: false, 1: true, 2047: true, 2048: false} {
-		if err := terminal.CheckMessageSize(mib); (err == nil) != ok {
-			t.Errorf("%d MiB: got %v", mib, err)
-		}
-	}
-}
-
 func TestForcedColor(t *testing.T) {
 	cases := map[string]struct {
 		reason, force, no string

@@ -36,8 +36,8 @@ type DevCmd struct {
 	flags.Sources     `group:"Inputs:"`
 	CrossplaneVersion string `placeholder:"VERSION" help:"The version of Crossplane to imitate, v1.14 or later."`
 	flags.Runtimes    `group:"Functions:"`
-	Timeout           time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions, but not builds from source. Default: ${default}."`
-	CaseTimeout       time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout, including the start of functions, but not builds from source. Default: ${default}."`
+	Timeout           time.Duration `more:"" positive:"" default:"1m" placeholder:"TIME" help:"Timeout of a render, including the start of functions, but not builds from source. Default: ${default}."`
+	CaseTimeout       time.Duration `more:"" positive:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout, including the start of functions, but not builds from source. Default: ${default}."`
 }
 
 // Help is shown by --help.
@@ -107,7 +107,7 @@ func (c *DevCmd) watched(sources map[string]string) string {
 // errors.
 func (c *DevCmd) config(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (dev.Config, error) {
 	config := dev.Config{Suites: c.Suite, Timeout: c.Timeout, CaseTimeout: c.CaseTimeout, Poll: c.Poll, Now: time.Now}
-	if err := cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout), c.discover(ctx, &config, p)); err != nil {
+	if err := c.discover(ctx, &config, p); err != nil {
 		return config, err
 	}
 	var err error

@@ -16,14 +16,12 @@ import (
 
 type fuzzFlags struct {
 	Fuzz     string `once:"" placeholder:"XRD" help:"Look for failures with generated resources of XRD."`
-	FuzzRuns int    `more:"" default:"100" placeholder:"N" help:"Generate N composite resources for each Composition of a suite. Default: ${default}."`
+	FuzzRuns int    `more:"" positive:"" default:"100" placeholder:"N" help:"Generate N composite resources for each Composition of a suite. Default: ${default}."`
 	Save     string `writes:"fuzz.test.yaml" more:"" placeholder:"FILE" help:"Write the failures of --fuzz as cases of a new suite."`
 }
 
 func (f fuzzFlags) check(c *Cmd) error {
 	switch {
-	case f.FuzzRuns < 1:
-		return fmt.Errorf("--fuzz-runs must be positive, got %d", f.FuzzRuns)
 	case f.Fuzz == "":
 		return nil
 	case c.mutates() || c.ofCases() || c.Update || c.FailFast || c.Count > 1:

@@ -22,7 +22,7 @@ import (
 
 type mutateFlags struct {
 	Mutate      mutants `placeholder:"N" help:"Run mutation tests of the cases. =N tries N mutants."`
-	MutateMin   float64 `more:"" placeholder:"PERCENT" help:"Fail if the cases kill less than PERCENT of the killed and survived mutants."`
+	MutateMin   float64 `more:"" limits:"0 100" placeholder:"PERCENT" help:"Fail if the cases kill less than PERCENT of the killed and survived mutants."`
 	MutateState string  `writes:"mutants.json" more:"" placeholder:"FILE" help:"Read verdicts about mutants from FILE, and write all verdicts to it, to continue an interrupted run."`
 	Seed        uint64  `more:"" aliases:"mutate-seed" default:"1" placeholder:"N" help:"The seed for the random choice of --mutate=N and --fuzz. Default: ${default}."`
 }

@@ -32,7 +32,7 @@ type RBACCmd struct {
 	WithoutRBACManager bool `name:"without-rbac-manager" help:"For a Crossplane without its RBAC manager: include managed and composite resources, and print a ClusterRoleBinding to the ServiceAccount crossplane in the namespace crossplane-system."`
 
 	Name           string        `default:"compositions:aggregate-to-crossplane" placeholder:"NAME" help:"Name of the ClusterRole. Default: ${default}."`
-	Timeout        time.Duration `more:"" default:"10m" placeholder:"TIME" help:"Timeout of the renders of all suites. Default: ${default}."`
+	Timeout        time.Duration `more:"" positive:"" default:"10m" placeholder:"TIME" help:"Timeout of the renders of all suites. Default: ${default}."`
 	flags.Runtimes `group:"Functions:"`
 }
 
@@ -51,9 +51,6 @@ Examples:
 
 // Run prints the ClusterRole.
 func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
-	if err := terminal.Positive("--timeout", c.Timeout); err != nil {
-		return &terminal.UsageError{Err: err}
-	}
 	p, err := flags.FindProject(ctx, term, c.Paths...)
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ type reportFlags struct {
 	AttestReport map[string]string `writes:"function=report.json" more:"" mapsep:"none" placeholder:"NAME=FILE" help:"If all cases pass, write an in-toto Statement of type test-result about the package of function NAME, for xfn xpkg push --attest. Repeatable."`
 
 	Coverage    flags.OptionalPath `writes:"coverage/" placeholder:"DIR" help:"Print the coverage of Compositions. =DIR writes reports."`
-	CoverageMin float64            `more:"" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions, or if no part was found."`
+	CoverageMin float64            `more:"" limits:"0 100" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions, or if no part was found."`
 }
 
 // ofCases are the flags of reports that only a run of the cases has.

@@ -40,7 +40,7 @@ type Cmd struct {
 
 type selectFlags struct {
 	Run     string `placeholder:"REGEXP" meant:"case,cases,filter,only,test" help:"Run only cases whose suite/case matches."`
-	Count   int    `more:"" default:"1" placeholder:"N" help:"Run each case N times."`
+	Count   int    `more:"" positive:"" default:"1" placeholder:"N" help:"Run each case N times."`
 	Shard   string `more:"" placeholder:"I/N" help:"Run only part I of N, from 1. A case is always in the same part."`
 	Shards  int    `more:"" env:"XFN_SHARDS" placeholder:"N" help:"Run only part JOB_COMPLETION_INDEX of N, as in an Indexed Job of Kubernetes."`
 	Timings string `once:"" more:"" placeholder:"FILE" help:"Divide the cases into parts of similar durations, by the JSON or JUnit reports of an earlier run. All parts need the same FILE."`
@@ -50,8 +50,8 @@ type selectFlags struct {
 type runFlags struct {
 	Parallel    positive      `placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
 	FailFast    bool          `name:"failfast" help:"Stop after the first case that fails."`
-	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
-	CaseTimeout time.Duration `more:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout, including the start of functions, but not builds from source. Default: ${default}."`
+	Timeout     time.Duration `positive:"" default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
+	CaseTimeout time.Duration `more:"" positive:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout, including the start of functions, but not builds from source. Default: ${default}."`
 	flags.Features
 	Update bool `help:"Write golden files that differ from the output."`
 }
@@ -219,16 +219,7 @@ func (p *positive) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// isPercent reports whether f is between 0 and 100, which NaN is not.
-func isPercent(f float64) bool { return f >= 0 && f <= 100 }
-
 func (c *Cmd) check() error {
-	if c.Count < 1 {
-		return fmt.Errorf("--count must be positive, got %d", c.Count)
-	}
-	if !isPercent(c.MutateMin) {
-		return fmt.Errorf("--mutate-min must be between 0 and 100, got %v", c.MutateMin)
-	}
 	if c.mutates() && (c.ofCases() || c.Update || c.FailFast || c.Count > 1) {
 		return errors.New("--mutate cannot be combined with " + ofCases + ", --update, --failfast or --count")
 	}
@@ -241,10 +232,7 @@ func (c *Cmd) check() error {
 	if len(c.AttestReport) > 0 && c.Update {
 		return errors.New("--attest-report cannot be combined with --update")
 	}
-	if !isPercent(c.CoverageMin) {
-		return fmt.Errorf("--coverage-min must be between 0 and 100, got %v", c.CoverageMin)
-	}
-	return cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout))
+	return nil
 }
 
 // checkNeeds returns an error for a flag that has no effect without another flag.

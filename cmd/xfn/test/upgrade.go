@@ -33,8 +33,8 @@ type UpgradeCmd struct {
 	Composition string        `once:"" group:"Cases:" placeholder:"PATH" help:"Compositions and XRDs for --observed. Default: the Compositions and XRDs in the dump."`
 	Functions   string        `once:"" group:"Cases:" placeholder:"PATH" help:"Functions for --observed."`
 	Parallel    positive      `more:"" group:"Cases:" placeholder:"N" help:"Run N cases concurrently. Default: the number of processors."`
-	Timeout     time.Duration `group:"Cases:" default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
-	CaseTimeout time.Duration `more:"" group:"Cases:" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout. Default: ${default}."`
+	Timeout     time.Duration `group:"Cases:" positive:"" default:"10m" placeholder:"TIME" help:"Timeout of all cases together. Default: ${default}."`
+	CaseTimeout time.Duration `more:"" group:"Cases:" positive:"" default:"1m" placeholder:"TIME" help:"Timeout of cases that do not set a timeout. Default: ${default}."`
 
 	Format         string `enum:"text,json,markdown" default:"text" help:"Print ${enum}. Default: ${default}."`
 	flags.Runtimes `group:"Functions:"`
@@ -65,7 +65,7 @@ func (c *UpgradeCmd) Validate() error {
 	case len(c.Observed) == 0 && c.Composition+c.Functions != "":
 		return errors.New("--composition and --functions require --observed, because suites name these files")
 	}
-	return cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout))
+	return nil
 }
 
 // Run compares, and prints what differs.
