@@ -38,11 +38,7 @@ Example:
 }
 
 // Run writes the Composition.
-func (c *CompositionCmd) Run(ctx context.Context, term *terminal.Terminal) error {
-	p, err := c.read(ctx, term)
-	if err != nil {
-		return err
-	}
+func (c *CompositionCmd) Run(ctx context.Context, term *terminal.Terminal, p *project.Project) error {
 	path, err := generate.Composition(ctx, p, c.XRD, generate.APIOptions{Name: c.Name, Plural: c.Plural, Path: c.Path})
 	if err != nil {
 		return err
@@ -82,17 +78,12 @@ Examples:
 }
 
 // Run writes the XRD, and prints its file.
-func (c *XRDCmd) Run(ctx context.Context, term *terminal.Terminal) error {
-	p, err := c.read(ctx, term)
-	if err != nil {
-		return err
-	}
+func (c *XRDCmd) Run(ctx context.Context, term *terminal.Terminal, p *project.Project) error {
 	path, err := generate.XRD(ctx, p, c.File, generate.XRDOptions{Stdin: stdin(term, c.File), Plural: c.Plural, Path: c.Path, SimpleSchema: c.From == "simpleschema", Replace: c.Replace})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(term.Stdout, "Created CompositeResourceDefinition (XRD) at %s\n", path)
-	return err
+	return term.Printf("Created CompositeResourceDefinition (XRD) at %s\n", path)
 }
 
 // XRCmd prints an XR.

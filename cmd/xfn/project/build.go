@@ -91,16 +91,12 @@ Examples:
 }
 
 // Run builds, and prints the file.
-func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (err error) {
 	if err := flags.CheckDir("output-dir", c.OutputDir); err != nil {
 		return err
 	}
 	if c.SBOM != "" && filepath.Clean(c.SBOM) == filepath.Clean(c.Provenance) {
 		return &terminal.UsageError{Err: errors.New("--sbom and --provenance must name different folders, because their files have the same names")}
-	}
-	p, err := c.read(ctx, term)
-	if err != nil {
-		return err
 	}
 	opts, err := c.options(p, program, term.Progress)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
 
@@ -77,14 +78,10 @@ func (AddCmd) InsteadOf(flag string) string {
 }
 
 // Run adds the dependency.
-func (c *AddCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+func (c *AddCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (err error) {
 	d, err := generate.ParseDependency(c.Package, generate.DependencyOptions{APIOnly: c.APIOnly, GitRef: c.GitRef, GitPath: c.GitPath})
 	if err != nil {
 		return &terminal.UsageError{Err: err}
-	}
-	p, err := c.read(ctx, term)
-	if err != nil {
-		return err
 	}
 	f, err := c.fetcher(term, program)
 	if err != nil {
@@ -115,11 +112,7 @@ Example:
 }
 
 // Run updates the models.
-func (c *UpdateCacheCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
-	p, err := c.read(ctx, term)
-	if err != nil {
-		return err
-	}
+func (c *UpdateCacheCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (err error) {
 	f, err := c.fetcher(term, program)
 	if err != nil {
 		return err
@@ -146,11 +139,7 @@ Example:
 }
 
 // Run removes the models and the cached packages.
-func (c *CleanCacheCmd) Run(ctx context.Context, term *terminal.Terminal) (err error) {
-	p, err := c.read(ctx, term)
-	if err != nil {
-		return err
-	}
+func (c *CleanCacheCmd) Run(ctx context.Context, p *project.Project) (err error) {
 	if err := generate.CleanSchemas(p); err != nil || c.KeepPackages {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/project"
 	"github.com/xfn-dev/xfn/internal/project/generate"
 )
 
@@ -30,11 +31,7 @@ Examples:
 }
 
 // Run writes the function.
-func (c *FunctionCmd) Run(ctx context.Context, term *terminal.Terminal) error {
-	p, err := c.read(ctx, term)
-	if err != nil {
-		return err
-	}
+func (c *FunctionCmd) Run(ctx context.Context, term *terminal.Terminal, p *project.Project) error {
 	dir, changed, err := generate.Function(ctx, p, generate.FunctionOptions{Name: c.Name, Language: c.Language, Pipeline: c.Pipeline})
 	if err != nil && c.Pipeline != "" && manifest.IsYAML(c.Name) {
 		err = hint.Wrap(err, fmt.Sprintf("the order is name, pipeline: xfn function generate %s %s", c.Pipeline, c.Name))

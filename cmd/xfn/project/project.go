@@ -47,8 +47,9 @@ type fileFlags struct {
 	Repository string `empty:"" placeholder:"REPOSITORY" help:"Repository of the Configuration, instead of the repository in the project file."`
 }
 
-// read reads the project file and prints its warnings.
-func (f fileFlag) read(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
+// ProvideProject reads the project file and prints its warnings. Kong calls it for the methods Run that
+// have a project as an argument.
+func (f fileFlag) ProvideProject(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
 	path, err := f.path(term)
 	if err != nil {
 		return nil, err
@@ -82,9 +83,9 @@ func (f fileFlag) path(term *terminal.Terminal) (string, error) {
 	return path, nil
 }
 
-// read reads the project file, and sets the repository of the flag.
-func (f fileFlags) read(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
-	p, err := f.fileFlag.read(ctx, term)
+// ProvideProject reads the project file, and sets the repository of the flag.
+func (f fileFlags) ProvideProject(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
+	p, err := f.fileFlag.ProvideProject(ctx, term)
 	if err != nil {
 		return nil, err
 	}

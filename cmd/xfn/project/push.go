@@ -61,11 +61,7 @@ Examples:
 }
 
 // Run pushes, and prints the reference of the Configuration.
-func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, program terminal.Program) (err error) {
-	p, err := c.read(ctx, term)
-	if err != nil {
-		return err
-	}
+func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (err error) {
 	if strings.HasPrefix(p.Repository, placeholderRegistry+"/") {
 		err := p.At("spec.repository", fmt.Errorf("spec.repository is %q, the placeholder of a new project", p.Repository))
 		return hint.Wrap(err, "set it to a repository of your registry, or name one with --repository")
