@@ -87,8 +87,8 @@ func pathsOf(kctx *kong.Context, p *kong.Path) (paths []string) {
 		paths = v
 	case map[string]string:
 		paths = slices.Sorted(maps.Values(v))
-	case flags.OptionalPath:
-		paths = []string{v.Path}
+	case flags.Optional:
+		paths = []string{v.Value}
 	}
 	return paths
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/alecthomas/kong"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
@@ -30,11 +29,11 @@ import (
 type LockCmd struct {
 	Files []string `arg:"" optional:"" help:"Files or folders of Functions, package metadata (crossplane.yaml) or package roots, and a project file or its folder. Default: the files in the lock file, or the project file in the working directory."`
 
-	BaseImage []string `sep:"none" placeholder:"REF" help:"Lock an image for --base-image or --embed-runtime-remote of xpkg build, too. Repeatable."`
-	LockFile  string   `writes:"lock.yaml" default:"xfn.lock" placeholder:"FILE" help:"The lock file. Default: ${default}."`
-	Update    names    `xor:"do" placeholder:"NAME" help:"Resolve locked entries again: all, or NAME (--update=NAME). Repeatable."`
-	Check     bool     `xor:"do" help:"Write nothing, use no network, and fail if the lock file lacks entries or has unused entries."`
-	Offline   bool     `help:"Fetch nothing: an image that is not in the cache is an error."`
+	BaseImage []string       `sep:"none" placeholder:"REF" help:"Lock an image for --base-image or --embed-runtime-remote of xpkg build, too. Repeatable."`
+	LockFile  string         `writes:"lock.yaml" default:"xfn.lock" placeholder:"FILE" help:"The lock file. Default: ${default}."`
+	Update    flags.Optional `xor:"do" placeholder:"NAME" help:"Resolve locked entries again: all, or NAME (--update=NAME). Repeatable."`
+	Check     bool           `xor:"do" help:"Write nothing, use no network, and fail if the lock file lacks entries or has unused entries."`
+	Offline   bool           `help:"Fetch nothing: an image that is not in the cache is an error."`
 	flags.Registries
 	flags.Patience
 	flags.Cache
@@ -43,28 +42,6 @@ type LockCmd struct {
 
 	of *project.Project
 }
-
-// names is the value of a flag that is given with or without a name.
-type names struct {
-	on    bool
-	names []string
-}
-
-// Decode decodes --update and --update=NAME.
-func (n *names) Decode(ctx *kong.DecodeContext) error {
-	n.on = true
-	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken {
-		name := ctx.Scan.Pop().String()
-		if name == "" {
-			return errors.New("expected the name of an image after --update=")
-		}
-		n.names = append(n.names, name)
-	}
-	return nil
-}
-
-// IsBool returns true, so that kong accepts the flag without a value.
-func (*names) IsBool() bool { return true }
 
 // Help is shown by --help.
 func (LockCmd) Help() string {
@@ -183,15 +160,10 @@ func (c *LockCmd) name(path string) string {
 	if path == manifest.Stdin {
 		return path
 	}
-	from, err := filepath.Abs(filepath.Dir(c.LockFile))
-	to, toErr := filepath.Abs(path)
-	if err != nil || toErr != nil {
-		return filepath.ToSlash(path)
+	if rel, err := fsx.Relative(filepath.Dir(c.LockFile), path); err == nil {
+		path = rel
 	}
-	if rel, err := filepath.Rel(from, to); err == nil {
-		to = rel
-	}
-	return filepath.ToSlash(to)
+	return filepath.ToSlash(path)
 }
 
 // plan returns which entries of the lock before are kept, and which of wants it lacks.
@@ -201,7 +173,7 @@ func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) 
 	for _, i := range slices.Concat(before.Functions, before.BaseImages, before.Packages, before.APIs) {
 		known = append(known, i.Names()...)
 	}
-	for _, name := range c.Update.names {
+	for _, name := range c.Update.Values {
 		if !slices.Contains(known, name) {
 			err := fmt.Errorf("reading --update: nothing in %s is named %q", c.LockFile, name)
 			next := hint.Meant("--update=", hint.Nearest(name, known))
@@ -209,7 +181,7 @@ func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) 
 		}
 	}
 	return before.Plan(wants, func(i lock.Image) bool {
-		return c.Update.on && (len(c.Update.names) == 0 || slices.ContainsFunc(c.Update.names, i.Named))
+		return c.Update.On && (len(c.Update.Values) == 0 || slices.ContainsFunc(c.Update.Values, i.Named))
 	}), nil
 }
 
@@ -240,7 +212,7 @@ func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program 
 		r.Tags = image.CachedTags{Store: fetcher.Store}
 	}
 	l, err := r.Resolve(ctx, plan)
-	if c.Update.on && strings.Contains(string(hint.Of(err)), string(hint.Offline)) {
+	if c.Update.On && strings.Contains(string(hint.Of(err)), string(hint.Offline)) {
 		err = hint.Wrap(err, "leave out "+hint.Offline+": the cache has only images that other commands pulled by their tags")
 	}
 	return l, err

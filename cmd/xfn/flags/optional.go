@@ -10,27 +10,29 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// OptionalPath is a flag with an optional path as its value.
-type OptionalPath struct {
-	// On is true if the flag is given. Path is its value, or "".
-	On   bool
-	Path string
+// Optional is a flag with an optional value.
+type Optional struct {
+	// On is true if the flag is given. Values are its values, and Value is the last one or "".
+	On     bool
+	Values []string
+	Value  string
 }
 
-// Decode accepts --flag and --flag=PATH.
-func (p *OptionalPath) Decode(ctx *kong.DecodeContext) error {
-	p.On = true
+// Decode accepts --flag and --flag=VALUE.
+func (o *Optional) Decode(ctx *kong.DecodeContext) error {
+	o.On = true
 	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken {
-		p.Path = ctx.Scan.Pop().String()
-		if p.Path == "" {
-			return errors.New("expected a path after =")
+		o.Value = ctx.Scan.Pop().String()
+		if o.Value == "" {
+			return errors.New("expected a value after =")
 		}
+		o.Values = append(o.Values, o.Value)
 	}
 	return nil
 }
 
 // IsBool returns true, so that kong accepts the flag without a value.
-func (*OptionalPath) IsBool() bool { return true }
+func (*Optional) IsBool() bool { return true }
 
 // keyValues are the values of a flag that accepts KEY=VALUE. An empty value is ignored, as in the
 // crossplane CLI, because scripts pass variables that may be empty.

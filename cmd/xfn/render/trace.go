@@ -15,9 +15,9 @@ import (
 )
 
 type traceFlags struct {
-	Trace     flags.OptionalPath `writes:"trace.txt" placeholder:"FILE" help:"Write what each step changed to stderr. --trace=FILE writes to a file."`
-	TraceHTML string             `writes:"trace.html" more:"" name:"trace-html" placeholder:"FILE" help:"Write what each step of the pipeline changed as an HTML page."`
-	Blame     flags.OptionalPath `writes:"blame.txt" more:"" placeholder:"FILE" help:"Write which step set each field last, to stderr or to a FILE (--blame=FILE)."`
+	Trace     flags.Optional `writes:"trace.txt" placeholder:"FILE" help:"Write what each step changed to stderr. --trace=FILE writes to a file."`
+	TraceHTML string         `writes:"trace.html" more:"" name:"trace-html" placeholder:"FILE" help:"Write what each step of the pipeline changed as an HTML page."`
+	Blame     flags.Optional `writes:"blame.txt" more:"" placeholder:"FILE" help:"Write which step set each field last, to stderr or to a FILE (--blame=FILE)."`
 }
 
 // A tracer records the calls of each XR's render, and writes reports at the end.
@@ -71,7 +71,7 @@ func (t *tracer) finish() error {
 	}))
 }
 
-func (t *tracer) write(to flags.OptionalPath, what string, one func(io.Writer, report.Style, report.Trace) error) error {
+func (t *tracer) write(to flags.Optional, what string, one func(io.Writer, report.Style, report.Trace) error) error {
 	if !to.On {
 		return nil
 	}
@@ -83,11 +83,11 @@ func (t *tracer) write(to flags.OptionalPath, what string, one func(io.Writer, r
 		}
 		return nil
 	}
-	if to.Path == "" {
+	if to.Value == "" {
 		if err := all(t.term.Stderr(), t.term.Style(t.term.Stderr())); err != nil {
 			return fmt.Errorf("printing the %s: %w", what, err)
 		}
 		return nil
 	}
-	return terminal.WriteFile(to.Path, func(w io.Writer) error { return all(w, report.Style{}) })
+	return terminal.WriteFile(to.Value, func(w io.Writer) error { return all(w, report.Style{}) })
 }

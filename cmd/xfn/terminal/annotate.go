@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
@@ -56,10 +57,8 @@ var (
 
 // below returns path relative to dir if it is below dir.
 func below(dir, path string) string {
-	if abs, err := filepath.Abs(path); err == nil && dir != "" && path != "" {
-		if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) {
-			path = rel
-		}
+	if rel, err := fsx.Relative(dir, path); err == nil && dir != "" && path != "" && filepath.IsLocal(rel) {
+		path = rel
 	}
 	return filepath.ToSlash(path)
 }

@@ -177,10 +177,6 @@ func (all attestations) write(ctx context.Context) error {
 // digests returns the digests of the files that the cases read, by their paths relative to the
 // working directory.
 func (all attestations) digests() (map[string]string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("finding the working directory: %w", err)
-	}
 	digests := map[string]string{}
 	for _, path := range all.files.Paths() {
 		info, err := os.Stat(path)
@@ -194,14 +190,11 @@ func (all attestations) digests() (map[string]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("computing the digest of %q: %w", path, fsx.Cause(err))
 		}
-		abs, err := filepath.Abs(path)
-		if err == nil {
-			path, err = filepath.Rel(dir, abs)
-		}
+		name, err := fsx.Relative(".", path)
 		if err != nil {
 			return nil, fmt.Errorf("attesting the file %q: %w", path, err)
 		}
-		digests[filepath.ToSlash(path)] = digest
+		digests[filepath.ToSlash(name)] = digest
 	}
 	return digests, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -28,28 +29,24 @@ type mutateFlags struct {
 }
 
 // mutates reports whether the flags ask for mutation tests.
-func (f mutateFlags) mutates() bool { return f.Mutate.on || f.MutateMin > 0 }
+func (f mutateFlags) mutates() bool { return f.Mutate.On || f.MutateMin > 0 }
 
 // mutationInputs is the number of composite resources that are generated for a Composition.
 const mutationInputs = 20
 
 // mutants is a flag with an optional number as its value.
 type mutants struct {
-	on bool
-	n  positive
+	flags.Optional
+	n positive
 }
 
 // Decode accepts --flag and --flag=N.
 func (m *mutants) Decode(ctx *kong.DecodeContext) error {
-	m.on = true
-	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken {
-		return m.n.UnmarshalText([]byte(ctx.Scan.Pop().String()))
+	if err := m.Optional.Decode(ctx); err != nil || m.Value == "" {
+		return err
 	}
-	return nil
+	return m.n.UnmarshalText([]byte(m.Value))
 }
-
-// IsBool returns true, so that kong accepts the flag without a value.
-func (*mutants) IsBool() bool { return true }
 
 type mutationDocument struct {
 	Killed    int              `json:"killed"`

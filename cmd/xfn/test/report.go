@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,8 +33,8 @@ type reportFlags struct {
 
 	AttestReport map[string]string `writes:"function=report.json" more:"" mapsep:"none" placeholder:"NAME=FILE" help:"If all cases pass, write an in-toto Statement of type test-result about the package of function NAME, for xfn xpkg push --attest. Repeatable."`
 
-	Coverage    flags.OptionalPath `writes:"coverage/" placeholder:"DIR" help:"Print the coverage of Compositions. =DIR writes reports."`
-	CoverageMin float64            `more:"" limits:"0 100" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions, or if no part was found."`
+	Coverage    flags.Optional `writes:"coverage/" placeholder:"DIR" help:"Print the coverage of Compositions. =DIR writes reports."`
+	CoverageMin float64        `more:"" limits:"0 100" placeholder:"PERCENT" help:"Fail if the cases run less than PERCENT of the parts of the Compositions, or if no part was found."`
 }
 
 // ofCases are the flags of reports that only a run of the cases has.
@@ -68,8 +69,8 @@ func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*repor
 	if f.Coverage.On || f.CoverageMin > 0 {
 		r.coverage = &coverage.Collector{}
 	}
-	if f.Coverage.Path != "" {
-		if err := os.MkdirAll(f.Coverage.Path, 0o755); err != nil {
+	if f.Coverage.Value != "" {
+		if err := os.MkdirAll(f.Coverage.Value, 0o755); err != nil {
 			return nil, fmt.Errorf("creating the folder of the coverage: %w", err)
 		}
 	}
@@ -225,4 +226,40 @@ func (r *reporter) end(took time.Duration) (err error) {
 		err = errors.Join(fmt.Errorf("%d of %s failed", t.Failed, t.Cases()), err)
 	}
 	return err
+}
+
+// checkMin returns an error if a percentage is below a minimum, or if nothing was measured. The
+// text of the error begins with what. The percentage is rounded down.
+func checkMin(what string, percent func() (float64, bool), least float64) error {
+	got, measured := percent()
+	switch {
+	case least > 0 && !measured:
+		return fmt.Errorf("%s unknown, because no case runs a Composition that can be measured; the minimum is %v%%", what, least)
+	case measured && got < least:
+		return fmt.Errorf("%s %.1f%%, below the minimum of %v%%", what, math.Floor(10*got)/10, least)
+	}
+	return nil
+}
+
+// cover prints the coverage as text, writes its files, and returns an error if it is below
+// the minimum.
+func (r *reporter) cover(c coverage.Report) error {
+	if r.text != nil {
+		if err := coverage.WriteText(r.term.Stdout, c, r.term.Verbose); err != nil {
+			return err
+		}
+	}
+	if dir := r.Coverage.Value; dir != "" {
+		for _, file := range []struct {
+			name  string
+			write func(io.Writer, coverage.Report) error
+		}{{"index.html", coverage.WritePage}, {"cobertura.xml", coverage.WriteCobertura}, {"coverage.out", coverage.WriteProfile}} {
+			path := filepath.Join(dir, file.name)
+			if err := terminal.WriteFile(path, func(w io.Writer) error { return file.write(w, c) }); err != nil {
+				return err
+			}
+		}
+		r.term.Note("the coverage is in " + filepath.Join(dir, "index.html"))
+	}
+	return checkMin("the coverage is", c.Percent, r.CoverageMin)
 }

@@ -253,7 +253,7 @@ func (c *Cmd) checkNeeds(kctx *kong.Context) error {
 	for _, p := range c.Paths {
 		_, notNumber := strconv.Atoi(p)
 		_, missing := os.Stat(p)
-		if c.Mutate.on && c.Mutate.n == 0 && notNumber == nil && missing != nil {
+		if c.Mutate.On && c.Mutate.n == 0 && notNumber == nil && missing != nil {
 			return hint.Wrap(fmt.Errorf("unexpected argument %s", p), "write --mutate="+p)
 		}
 	}
