@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // A command is the description of one command.
@@ -159,11 +157,7 @@ func (c *Cmd) Run(term *terminal.Terminal, k *kong.Kong) error {
 		files = append(files, file{"crossplane-cli.md", text})
 	}
 	for _, f := range files {
-		path := filepath.Join(c.Dir, filepath.FromSlash(f.name))
-		if err := fsx.WriteInDir(path, 0o644, []byte(f.text)); err != nil {
-			return fmt.Errorf("writing %q: %w", path, err)
-		}
-		if err := term.Printf("%s\n", path); err != nil {
+		if err := term.WriteNamed(filepath.Join(c.Dir, filepath.FromSlash(f.name)), []byte(f.text)); err != nil {
 			return err
 		}
 	}

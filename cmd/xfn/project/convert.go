@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -66,15 +64,8 @@ func (c *XRDConvertCmd) Run(ctx context.Context, term *terminal.Terminal) error 
 			return err
 		})
 	}
-	if err := os.MkdirAll(c.OutputDir, 0o755); err != nil {
-		return fmt.Errorf("creating the directory of the output: %w", err)
-	}
 	for _, f := range files {
-		path := filepath.Join(c.OutputDir, f.name)
-		if err := fsx.WriteFile(path, 0o644, f.text); err != nil {
-			return fmt.Errorf("writing %q: %w", path, err)
-		}
-		if err := term.Printf("%s\n", path); err != nil {
+		if err := term.WriteNamed(filepath.Join(c.OutputDir, f.name), f.text); err != nil {
 			return err
 		}
 	}

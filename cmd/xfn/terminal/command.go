@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -48,6 +50,17 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
 	return nil
+}
+
+// WriteNamed writes a file in a directory that may not exist, and prints its path.
+func (t *Terminal) WriteNamed(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("making %q: %w", filepath.Dir(path), fsx.Cause(err))
+	}
+	if err := fsx.WriteFile(path, 0o644, text); err != nil {
+		return fmt.Errorf("writing %q: %w", path, err)
+	}
+	return t.Printf("%s\n", path)
 }
 
 // Printf prints a part of a command's result.

@@ -123,11 +123,11 @@ func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("copying %q out of the engine: %w", img, err), dir.Close())
 	}
-	s, err := openFile(ctx, path)
+	s, err := openFile(ctx, path, dir)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	s.name, s.closers = img, append(s.closers, dir)
+	s.name = img
 	return s, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -150,11 +148,5 @@ func (c *GetCRDsCmd) write(term *terminal.Terminal, f file) error {
 	if c.OutputDir == stdout {
 		return write(term.Stdout, f.data)
 	}
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
-		return fmt.Errorf("making %q: %w", filepath.Dir(f.path), fsx.Cause(err))
-	}
-	if err := fsx.WriteFile(f.path, 0o644, bytes.TrimPrefix(f.data, []byte("---\n"))); err != nil {
-		return fmt.Errorf("writing %q: %w", f.path, err)
-	}
-	return term.Printf("%s\n", f.path)
+	return term.WriteNamed(f.path, bytes.TrimPrefix(f.data, []byte("---\n")))
 }

@@ -28,24 +28,13 @@ import (
 
 // A source is a package or a plain image in a file or a registry.
 type source struct {
-	closers
+	fsx.Closers
 	name     string
 	artifact xpkg.Artifact
 	local    bool
 
 	client *remote.Client
 	ref    name.Reference
-}
-
-// closers are closed in the order of the slice.
-type closers []io.Closer
-
-func (all closers) Close() error {
-	var errs []error
-	for _, c := range all {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
 }
 
 // explain names the source in an error of reading it.
@@ -71,7 +60,8 @@ func (f registryFlags) open(ctx context.Context, p terminal.Program, from string
 	return f.fetch(ctx, p, from, ref)
 }
 
-func openFile(ctx context.Context, path string) (*source, error) {
+// openFile opens the file of a package. Close closes the others after the file.
+func openFile(ctx context.Context, path string, others ...io.Closer) (*source, error) {
 	if err := checkFile(path); err != nil {
 		return nil, err
 	}
@@ -79,7 +69,11 @@ func openFile(ctx context.Context, path string) (*source, error) {
 	if err != nil {
 		return nil, explainYAML(path, err)
 	}
-	return &source{name: path, artifact: file.Artifact, local: true, closers: closers{file}}, nil
+	s := &source{name: path, artifact: file.Artifact, local: true}
+	for _, c := range append(others, file) { // Closers are closed in reverse order.
+		s.Add(c)
+	}
+	return s, nil
 }
 
 // checkFile returns an error for a directory, because a package is a file.
