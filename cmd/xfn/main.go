@@ -78,33 +78,22 @@ func (l memoryLimit) bytes() int64 {
 // virtualMemory returns how many bytes of virtual memory the process may still map. It is
 // known on Linux only, and 0 elsewhere or without a limit.
 func virtualMemory() int64 {
-	limits, limitsErr := os.ReadFile("/proc/self/limits")
-	used, usedErr := os.ReadFile("/proc/self/statm")
-	if limitsErr != nil || usedErr != nil {
-		return 0
-	}
-	_, soft, _ := strings.Cut(string(limits), "\nMax address space")
-	var limit, pages int64
-	if _, err := fmt.Sscan(soft, &limit); err != nil {
-		return 0 // "unlimited"
-	}
-	if _, err := fmt.Sscan(string(used), &pages); err != nil {
-		return 0
+	limit := numberIn("/proc/self/limits", "\nMax address space")
+	if limit == 0 {
+		return 0 // The limit can be "unlimited".
 	}
 	const least = 128 << 20 // an ordinary command needs half of it
-	return max(limit-pages*int64(os.Getpagesize()), least)
+	return max(limit-numberIn("/proc/self/statm", "")*int64(os.Getpagesize()), least)
 }
 
 // machineMemory returns the total memory of the machine in bytes. It is known on
 // Linux only, and 0 elsewhere.
-func machineMemory() int64 {
-	info, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	var kib int64
-	if _, err := fmt.Sscanf(string(info), "MemTotal: %d kB", &kib); err != nil {
-		return 0
-	}
-	return kib << 10
+func machineMemory() int64 { return numberIn("/proc/meminfo", "MemTotal:") << 10 }
+
+// numberIn returns the number after a text in a file, or 0.
+func numberIn(path, before string) (n int64) {
+	text, _ := os.ReadFile(path)
+	_, rest, _ := strings.Cut(string(text), before)
+	_, _ = fmt.Sscan(rest, &n)
+	return n
 }

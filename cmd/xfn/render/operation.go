@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/project"
-	"github.com/xfn-dev/xfn/internal/session"
 )
 
 // OperationCmd is xfn operation render.
@@ -28,12 +26,8 @@ type OperationCmd struct {
 	Timeout           time.Duration `more:"" group:"Crossplane:" positive:"" default:"1m" help:"Timeout of the render, including the start of functions, but not builds from source."`
 	Strict            bool          `more:"" group:"Crossplane:" xor:"strict" help:"Fail for any problem of the Operation, not only for problems that make Crossplane fail."`
 
-	CrossplaneBinary        string `hidden:""`
-	CrossplaneImage         string `hidden:""`
-	CrossplaneDockerNetwork string `hidden:""`
-
+	unusedFlags
 	ProjectFile          string `once:"" more:"" short:"f" group:"Functions:" empty:"" placeholder:"FILE" help:"The file of the project that has the functions. Default: the file in the working directory."`
-	MaxConcurrency       uint   `hidden:""`
 	flags.Runtimes       `group:"Functions:"`
 	IncludeFullOperation bool `more:"" short:"o" group:"Output:" help:"Has no effect: the Operation is always printed with all of its fields."`
 	printFlags           `group:"Output:"`
@@ -72,26 +66,14 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 	if err != nil {
 		return err
 	}
-	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
+	c.note(term)
 	out := &output{flags: outputFlags{printFlags: c.printFlags}, term: term, warnOnce: term.WarnOnce()}
 	if out.sink, err = out.flags.sink(term, false, readsOf(in, c.Functions)); err != nil {
 		return err
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	s := session.Open(config)
-	defer func() { err = terminal.Close(ctx, s.Close, err) }()
-	traces := c.tracer(term)
-	in.WrapRunner = traces.wrap()
-	in.Encode = out.flags.encode
-	err = s.Render(ctx, in, func(r session.Result) error {
-		traces.add(r)
-		return out.add(r)
-	})
-	if err == nil {
-		err = out.finish()
-	}
-	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
+	return out.render(ctx, config, in, c.tracer(term), &validation{})
 }
 
 // project returns the project whose functions are called, or nil if the functions are an

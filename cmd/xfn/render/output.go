@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -78,6 +79,24 @@ type output struct {
 	total    int
 	failed   []error
 	warnOnce func(text string)
+}
+
+// render renders the inputs, passes each result to the sink, and writes the traces.
+func (o *output) render(ctx context.Context, config session.Config, in session.Inputs, traces *tracer, check *validation) (err error) {
+	s := session.Open(config)
+	defer func() { err = terminal.Close(ctx, s.Close, err) }()
+	in.WrapRunner, in.Encode = traces.wrap(), o.flags.encode
+	err = s.Render(ctx, in, func(r session.Result) error {
+		traces.add(r)
+		check.check(ctx, r)
+		return o.add(r)
+	})
+	if err == nil {
+		err = errors.Join(o.finish(), check.verdict())
+	} else if in.Operation == "" {
+		err = explainOrder(ctx, in, err)
+	}
+	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
 }
 
 // add passes the documents of a result to the sink. If a render of several failed, add

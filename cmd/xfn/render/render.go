@@ -56,10 +56,22 @@ type engineFlags struct {
 	Timeout time.Duration `more:"" positive:"" default:"1m" help:"Timeout of the render, including the start of functions, but not builds from source."`
 	Strict  bool          `more:"" xor:"strict" help:"Fail for an invalid composite resource and for any problem of the Composition, not only for problems that make the imitated Crossplane fail."`
 
+	unusedFlags
+}
+
+// unusedFlags are flags of the crossplane CLI that select its engine, which is built in here.
+type unusedFlags struct {
 	MaxConcurrency          uint   `hidden:""`
 	CrossplaneBinary        string `hidden:""`
 	CrossplaneImage         string `hidden:""`
 	CrossplaneDockerNetwork string `hidden:""`
+}
+
+// note prints a note if a flag would select another engine.
+func (f unusedFlags) note(term *terminal.Terminal) {
+	if f.CrossplaneBinary+f.CrossplaneImage+f.CrossplaneDockerNetwork != "" {
+		term.Note("the engine is built in: --crossplane-binary, --crossplane-image and --crossplane-docker-network have no effect")
+	}
 }
 
 // Help is shown by --help.
@@ -113,7 +125,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	for _, d := range from.docs {
 		flags.Inline(&config.Reader, d.Position(), d)
 	}
-	noteEngine(term, c.CrossplaneBinary, c.CrossplaneImage, c.CrossplaneDockerNetwork)
+	c.unusedFlags.note(term)
 	many := len(in.XRs) > 1 || in.AllDocuments || len(in.Compositions) > 0 || isDir(in.XRs[0])
 	sink, err := c.sink(term, many, readsOf(in, from.file(in.Composition), from.file(in.XRD), functions))
 	if err != nil {
@@ -121,35 +133,12 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	}
 	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	s := session.Open(config)
-	defer func() { err = terminal.Close(ctx, s.Close, err) }()
-	out := &output{flags: c.outputFlags, term: term, sink: sink, loop: in.ObserveLoop > 0, many: many, warnOnce: term.WarnOnce()}
 	check, err := c.validation(ctx, term, program, in, from, config.Reader)
 	if err != nil {
 		return err
 	}
-	traces := c.tracer(term)
-	in.WrapRunner = traces.wrap()
-	in.Encode = out.flags.encode
-	err = s.Render(ctx, in, func(r session.Result) error {
-		traces.add(r)
-		check.check(ctx, r)
-		return out.add(r)
-	})
-	if err == nil {
-		err = errors.Join(out.finish(), check.verdict())
-	} else {
-		err = explainOrder(ctx, in, err)
-	}
-	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
-}
-
-// noteEngine prints a note if one of the flags is set that select the engine of the crossplane
-// CLI.
-func noteEngine(term *terminal.Terminal, flags ...string) {
-	if strings.Join(flags, "") != "" {
-		term.Note("the engine is built in: --crossplane-binary, --crossplane-image and --crossplane-docker-network have no effect")
-	}
+	out := &output{flags: c.outputFlags, term: term, sink: sink, loop: in.ObserveLoop > 0, many: many, warnOnce: term.WarnOnce()}
+	return out.render(ctx, config, in, c.tracer(term), check)
 }
 
 // inputs returns the inputs and the path of the functions. With --xr there is no
