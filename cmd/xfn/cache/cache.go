@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
@@ -106,10 +106,8 @@ func existing(c flags.Cache, kctx *kong.Context) (string, error) {
 	if err == nil && !image.IsStore(dir) && slices.ContainsFunc(entries, isOther) {
 		err = errors.New("the directory is not a cache")
 	}
-	if err != nil {
-		return "", hint.Wrap(fmt.Errorf("reading the cache %q: %w", dir, fsx.Cause(err)), "name the directory that other commands use as --cache-dir, or leave the flag out")
-	}
-	return dir, nil
+	err = terminal.Wrap(fsx.Cause(err), "reading the cache %q", dir)
+	return dir, hint.Wrap(err, "name the directory that other commands use as --cache-dir, or leave the flag out")
 }
 
 // contents calls the function of for each store, and returns the results.

@@ -224,10 +224,7 @@ func (c *LockCmd) write(l *lock.Lock, before []byte) error {
 	if err != nil || bytes.Equal(text, before) {
 		return err
 	}
-	if err := fsx.WriteFile(c.LockFile, 0o644, text); err != nil {
-		return fmt.Errorf("writing lock file %q: %w", c.LockFile, err)
-	}
-	return nil
+	return terminal.Wrap(fsx.WriteFile(c.LockFile, 0o644, text), "writing lock file %q", c.LockFile)
 }
 
 // checked is the machine-readable result of xfn lock --check.

@@ -16,10 +16,7 @@ type Features struct {
 // Settings returns the features that the flag switches on or off.
 func (f Features) Settings() (composition.Features, error) {
 	all, err := composition.ParseFeatures(f.Feature)
-	if err != nil {
-		return nil, fmt.Errorf("--feature: %w", err)
-	}
-	return all, nil
+	return all, terminal.Wrap(err, "--feature")
 }
 
 // For returns the features for a version of Crossplane or, if it is "", for a profile. It warns of

@@ -41,10 +41,7 @@ func (c Cache) Path() (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("finding the cache %q: %w", c.CacheDir, err)
 		}
-		if err := CheckDir("cache-dir", dir); err != nil {
-			return "", hint.Wrap(err, "name a directory, which may be new, with --cache-dir or XFN_CACHE_DIR")
-		}
-		return dir, nil
+		return dir, hint.Wrap(CheckDir("cache-dir", dir), "name a directory, which may be new, with --cache-dir or XFN_CACHE_DIR")
 	}
 	user, err := os.UserCacheDir()
 	if err == nil && !filepath.IsAbs(user) {
@@ -124,10 +121,7 @@ func CheckDir(flag, path string) error {
 // Profile returns the profile of the value of --crossplane-version.
 func Profile(version string) (render.Profile, error) {
 	profile, err := render.ForCrossplane(version)
-	if err != nil {
-		return "", hint.Wrap(fmt.Errorf("--crossplane-version: %w", err), "write a release, such as --crossplane-version v2.3 or --crossplane-version v2.3.1")
-	}
-	return profile, nil
+	return profile, hint.Wrap(terminal.Wrap(err, "--crossplane-version"), "write a release, such as --crossplane-version v2.3 or --crossplane-version v2.3.1")
 }
 
 // Registries are the flags for registries.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/signature"
@@ -90,10 +91,7 @@ func readKey[K any](from KeySource, parse func(text, password []byte) (K, error)
 	case errors.Is(err, signature.ErrPassword):
 		err = hint.Wrap(err, "correct the environment variable "+PasswordVariable)
 	}
-	if err != nil {
-		return k, fmt.Errorf("reading key %q: %w", string(from), err)
-	}
-	return k, nil
+	return k, terminal.Wrap(err, "reading key %q", string(from))
 }
 
 // Read returns the text of the key. Its errors do not name the source.

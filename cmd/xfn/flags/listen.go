@@ -98,10 +98,7 @@ func ServerCertificate(dir string) (tls.Certificate, error) {
 	case now.Before(pair.Leaf.NotBefore):
 		err = fmt.Errorf("the certificate in %q is not valid before %s", path, pair.Leaf.NotBefore.Format(time.RFC3339))
 	}
-	if err != nil {
-		err = hint.Wrap(err, "issue a new certificate, or correct the clock of this machine")
-	}
-	return pair, err
+	return pair, hint.Wrap(err, "issue a new certificate, or correct the clock of this machine")
 }
 
 // DialTarget returns an address as a target of gRPC: HOST:PORT, unix:///PATH,

@@ -61,10 +61,7 @@ func (f Runtimes) Config(term *terminal.Terminal, program terminal.Program, p *p
 		return session.Config{}, err
 	}
 	config, err := f.config(term, program, p)
-	if err != nil {
-		return config, &terminal.UsageError{Err: err}
-	}
-	return config, nil
+	return config, terminal.Usage(err)
 }
 
 func (f Runtimes) config(term *terminal.Terminal, program terminal.Program, p *project.Project) (session.Config, error) {

@@ -36,8 +36,5 @@ func (f builtinFlags) options(term *terminal.Terminal) builtin.Options {
 // find returns a builtin by its name, with or without the prefix function-.
 func find(name string) (builtin.Builtin, error) {
 	b, err := builtin.Find(name)
-	if err != nil {
-		return b, &terminal.UsageError{Err: err}
-	}
-	return b, nil
+	return b, terminal.Usage(err)
 }

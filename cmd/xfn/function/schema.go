@@ -1,7 +1,6 @@
 package function
 
 import (
-	"fmt"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -36,8 +35,5 @@ func (c *SchemaCmd) Run(term *terminal.Terminal) error {
 	} else {
 		err = manifest.Write(term.Stdout, b.CRD())
 	}
-	if err != nil {
-		return fmt.Errorf("printing the schema: %w", err)
-	}
-	return nil
+	return terminal.Wrap(err, "printing the schema")
 }

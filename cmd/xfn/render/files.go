@@ -105,10 +105,7 @@ func newChecker(f outputFlags, term *terminal.Terminal, many bool, in reads) (*c
 	isDir := os.IsPathSeparator(f.Check[len(f.Check)-1]) || many && err != nil && filepath.Ext(f.Check) == "" || err == nil && info.IsDir()
 	switch {
 	case !isDir && f.Update:
-		if err := in.check("check", f.Check); err != nil {
-			return nil, &terminal.UsageError{Err: err}
-		}
-		return c, nil
+		return c, terminal.Usage(in.check("check", f.Check))
 	case !isDir:
 		return c, nil
 	case f.Update:

@@ -84,10 +84,7 @@ func (t *tracer) write(to flags.Optional, what string, one func(io.Writer, repor
 		return nil
 	}
 	if to.Value == "" {
-		if err := all(t.term.Stderr(), t.term.Style(t.term.Stderr())); err != nil {
-			return fmt.Errorf("printing the %s: %w", what, err)
-		}
-		return nil
+		return terminal.Wrap(all(t.term.Stderr(), t.term.Style(t.term.Stderr())), "printing the %s", what)
 	}
 	return terminal.WriteFile(to.Value, func(w io.Writer) error { return all(w, report.Style{}) })
 }

@@ -19,10 +19,7 @@ func (t *Terminal) Annotate(a Annotation) error {
 		return nil
 	}
 	a.Title, a.Text = t.Redact(a.Title), t.Redact(a.Text)
-	if _, err := fmt.Fprintln(t.Stdout, command(a, t.workspace)); err != nil {
-		return fmt.Errorf("printing an annotation: %w", err)
-	}
-	return nil
+	return t.Printf("%s\n", command(a, t.workspace))
 }
 
 // command returns the workflow command of an annotation (GitHub Actions,

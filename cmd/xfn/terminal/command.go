@@ -38,18 +38,12 @@ func (f Format) Print(t *Terminal, value any, text string) (err error) {
 	default:
 		_, err = io.WriteString(t.Stdout, text)
 	}
-	if err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
+	return Wrap(err, "printing the result")
 }
 
 // WriteFile calls write with the file at path, as fsx.Write does.
 func WriteFile(path string, write func(io.Writer) error) error {
-	if err := fsx.Write(path, 0o644, write); err != nil {
-		return fmt.Errorf("writing %q: %w", path, err)
-	}
-	return nil
+	return Wrap(fsx.Write(path, 0o644, write), "writing %q", path)
 }
 
 // WriteNamed writes a file in a directory that may not exist, and prints its path.
@@ -65,10 +59,8 @@ func (t *Terminal) WriteNamed(path string, text []byte) error {
 
 // Printf prints a part of a command's result.
 func (t *Terminal) Printf(format string, args ...any) error {
-	if _, err := fmt.Fprintf(t.Stdout, format, args...); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
+	_, err := fmt.Fprintf(t.Stdout, format, args...)
+	return Wrap(err, "printing the result")
 }
 
 // Lines returns a text of lines.
@@ -132,11 +124,27 @@ type Program struct {
 	Detail progress.Func
 }
 
+// Wrap returns err after a text and a colon, or nil if err is nil.
+func Wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}
+
 // UserAgent returns the name of the program for servers.
 func (p Program) UserAgent() string { return "xfn/" + p.Version }
 
 // A UsageError reports arguments or flags that kong accepts, but the command does not.
 type UsageError struct{ Err error }
+
+// Usage returns err as a UsageError, or nil if err is nil.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UsageError{err}
+}
 
 // Error returns the text of the cause.
 func (e *UsageError) Error() string { return e.Err.Error() }

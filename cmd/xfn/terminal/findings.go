@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -38,10 +37,7 @@ func (s Summary) Write(t *Terminal, f Findings, verdict string) error {
 	if err == nil {
 		err = cmp.Or(report.WriteSummary(file, f.Command, t.Redact(verdict), t.findings(f.All)), file.Close())
 	}
-	if err != nil {
-		return fmt.Errorf("writing the summary %q: %w", s.Summary, fsx.Cause(err))
-	}
-	return nil
+	return Wrap(fsx.Cause(err), "writing the summary %q", s.Summary)
 }
 
 // Print writes the findings to stdout in format SARIF or GitLab. It returns false for other formats.

@@ -84,10 +84,8 @@ func (a *attestation) packageDigest(ctx context.Context) (digest v1.Hash, err er
 		return digest, fmt.Errorf("attesting function %q: %w", a.function, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if digest, err = file.Artifact.Digest(); err != nil {
-		return digest, fmt.Errorf("computing the digest of %q: %w", a.path, err)
-	}
-	return digest, nil
+	digest, err = file.Artifact.Digest()
+	return digest, terminal.Wrap(err, "computing the digest of %q", a.path)
 }
 
 func (a *attestation) buildFirst(err error) error {

@@ -144,10 +144,7 @@ func writeVerdicts(path string, all map[string]suite.Verdict) error {
 	if err == nil {
 		err = fsx.WriteFile(path, 0o644, append(text, '\n'))
 	}
-	if err != nil {
-		return fmt.Errorf("writing the verdicts: %w", err)
-	}
-	return nil
+	return terminal.Wrap(err, "writing the verdicts")
 }
 
 func writeMutation(term *terminal.Terminal, m suite.Mutation) error {
@@ -171,10 +168,7 @@ func writeMutation(term *terminal.Terminal, m suite.Mutation) error {
 			return fmt.Errorf("printing a mutant: %w", err)
 		}
 	}
-	if err := report.WriteDiff(term.Stdout, m.Diffs, term.Style(term.Stdout)); err != nil {
-		return fmt.Errorf("printing a mutant: %w", err)
-	}
-	return nil
+	return terminal.Wrap(report.WriteDiff(term.Stdout, m.Diffs, term.Style(term.Stdout)), "printing a mutant")
 }
 
 func (c *Cmd) endMutation(term *terminal.Terminal, doc *mutationDocument) error {

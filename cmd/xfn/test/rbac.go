@@ -98,10 +98,7 @@ func (c *RBACCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if c.WithoutRBACManager {
 		docs = append(docs, composition.ClusterRoleBinding(c.Name))
 	}
-	if err := manifest.Write(term.Stdout, docs...); err != nil {
-		return fmt.Errorf("printing the ClusterRole: %w", err)
-	}
-	return nil
+	return terminal.Wrap(manifest.Write(term.Stdout, docs...), "printing the ClusterRole")
 }
 
 // compose adds what the cases compose to g. It warns of each case that is skipped or fails to

@@ -51,10 +51,7 @@ func readTimings(path string) (_ *suite.Timings, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	t, err := suite.ReadTimings(f)
-	if err != nil {
-		return nil, fmt.Errorf("reading the times of cases from %q: %w", path, err)
-	}
-	return t, nil
+	return t, terminal.Wrap(err, "reading the times of cases from %q", path)
 }
 
 // rounded returns a duration in seconds, with two decimals.

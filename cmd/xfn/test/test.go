@@ -278,20 +278,14 @@ func (f selectFlags) shard() (suite.Shard, error) {
 	switch {
 	case f.Shard != "":
 		s, err := suite.ParseShard(f.Shard)
-		if err != nil {
-			return s, fmt.Errorf("reading --shard: %w", err)
-		}
-		return s, nil
+		return s, terminal.Wrap(err, "reading --shard")
 	case f.Shards == 0:
 		return suite.Shard{}, nil
 	case f.Index < 0:
 		return suite.Shard{}, hint.Wrap(errors.New("--shards or XFN_SHARDS is set, but JOB_COMPLETION_INDEX is not set"), "name the shard with --shard I/N")
 	}
 	s := suite.Shard{Index: f.Index + 1, Count: f.Shards}
-	if err := s.Check(); err != nil {
-		return s, fmt.Errorf("reading --shards and JOB_COMPLETION_INDEX: %w", err)
-	}
-	return s, nil
+	return s, terminal.Wrap(s.Check(), "reading --shards and JOB_COMPLETION_INDEX")
 }
 
 // options returns the options of the run. Its errors are usage errors.

@@ -104,10 +104,7 @@ func (u *upgrade) print(term *terminal.Terminal, format string) (err error) {
 	default:
 		err = u.text(term.Stdout, term.Style(term.Stdout))
 	}
-	if err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
+	return terminal.Wrap(err, "printing the result")
 }
 
 func (u *upgrade) summary() string {

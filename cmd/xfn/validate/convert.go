@@ -59,10 +59,7 @@ func (c *convertFiles) run(ctx context.Context, term *terminal.Terminal, by conv
 	if c.OutputFile != "" && c.OutputFile != manifest.Stdin {
 		return fsx.WriteFile(c.OutputFile, 0o644, out)
 	}
-	if _, err := term.Stdout.Write(out); err != nil {
-		return fmt.Errorf("printing the Composition: %w", err)
-	}
-	return nil
+	return term.Printf("%s", out)
 }
 
 // unlisted replaces each v1 List, as kubectl prints one, by its items. The line numbers

@@ -126,10 +126,7 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if !c.Load {
 		return nil
 	}
-	if err := load(ctx, term, program, targets[0].Path, pkg.Meta.Name); err != nil {
-		return fmt.Errorf("loading %q into Docker: %w", targets[0].Path, err)
-	}
-	return nil
+	return terminal.Wrap(load(ctx, term, program, targets[0].Path, pkg.Meta.Name), "loading %q into Docker", targets[0].Path)
 }
 
 // rootOf returns the package root of a function's source: dir, or the folder of a template in

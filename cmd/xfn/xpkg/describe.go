@@ -2,11 +2,11 @@ package xpkg
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/language"
 	"github.com/xfn-dev/xfn/internal/language/sbom"
@@ -28,41 +28,30 @@ type Described struct {
 
 // Write writes the SBOM and the provenance of a package to files, unless their paths are empty.
 func (d Described) Write(ctx context.Context, sbomPath, provenancePath string) error {
-	if err := d.writeSBOM(ctx, sbomPath); err != nil {
+	err := writeText("SBOM", sbomPath, func() ([]byte, error) {
+		packages, err := sbom.Debian(ctx, d.Images)
+		if err != nil {
+			return nil, err
+		}
+		return sbom.Write(d.Subject, append(slices.Clone(d.Materials), packages...))
+	})
+	if err != nil {
 		return err
 	}
-	return d.writeProvenance(provenancePath)
+	return writeText("provenance", provenancePath, func() ([]byte, error) {
+		return sbom.Provenance(d.Subject, d.Command, d.Parameters, append(slices.Clone(d.Materials), d.Used...))
+	})
 }
 
-func (d Described) writeSBOM(ctx context.Context, path string) error {
+func writeText(what, path string, text func() ([]byte, error)) error {
 	if path == "" {
 		return nil
 	}
-	packages, err := sbom.Debian(ctx, d.Images)
+	content, err := text()
 	if err == nil {
-		var text []byte
-		if text, err = sbom.Write(d.Subject, append(slices.Clone(d.Materials), packages...)); err == nil {
-			err = fsx.WriteFile(path, 0o644, text)
-		}
+		err = fsx.WriteFile(path, 0o644, content)
 	}
-	if err != nil {
-		return fmt.Errorf("writing SBOM %q: %w", path, err)
-	}
-	return nil
-}
-
-func (d Described) writeProvenance(path string) error {
-	if path == "" {
-		return nil
-	}
-	text, err := sbom.Provenance(d.Subject, d.Command, d.Parameters, append(slices.Clone(d.Materials), d.Used...))
-	if err == nil {
-		err = fsx.WriteFile(path, 0o644, text)
-	}
-	if err != nil {
-		return fmt.Errorf("writing provenance %q: %w", path, err)
-	}
-	return nil
+	return terminal.Wrap(err, "writing %s %q", what, path)
 }
 
 // describe writes the files of --sbom and --provenance.

@@ -147,10 +147,7 @@ func (c *ExtractCmd) extract(ctx context.Context, term *terminal.Terminal, a xpk
 		name := strings.TrimPrefix(c.Layer, "sha256:")
 		return c.write(term, name[:min(len(name), 12)]+".tar", func(w io.Writer) error { return inspect.WriteLayer(ctx, w, img, c.Layer) })
 	case c.Rootfs != "":
-		if err := unpack(ctx, term, img, c.Rootfs); err != nil {
-			return fmt.Errorf("unpacking into %q: %w", c.Rootfs, err)
-		}
-		return nil
+		return terminal.Wrap(unpack(ctx, term, img, c.Rootfs), "unpacking into %q", c.Rootfs)
 	default:
 		data, err := xpkg.PackageYAML(ctx, img)
 		if err != nil {

@@ -123,10 +123,7 @@ func askPassword(ctx context.Context, t *terminal.Terminal, prompt string) ([]by
 		err = errors.Join(err, term.Restore(fd, before))
 	}
 	fmt.Fprintln(t.Stderr())
-	if err != nil {
-		return nil, fmt.Errorf("reading a password from the terminal: %w", err)
-	}
-	return text, nil
+	return text, terminal.Wrap(err, "reading a password from the terminal")
 }
 
 // readSecret reads a small file, or stdin if path is "-".

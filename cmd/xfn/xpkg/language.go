@@ -63,10 +63,7 @@ func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program
 func (f *runtimeFlags) language() (language.Language, error) {
 	if f.Language != "" {
 		lang, err := languages.ByName(f.Language)
-		if err != nil {
-			return lang, &terminal.UsageError{Err: fmt.Errorf("reading --language: %w", err)}
-		}
-		return lang, nil
+		return lang, terminal.Usage(terminal.Wrap(err, "reading --language"))
 	}
 	lang, source, err := languages.Find(f.EmbedRuntimeSource)
 	f.EmbedRuntimeSource = source
@@ -124,10 +121,7 @@ func (f *runtimeFlags) base(ctx context.Context, program terminal.Program, stand
 	if err != nil && f.BaseImage == "" {
 		err = hint.Add(err, "name a mirror of it with --base-image")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("finding the base image: %w", err)
-	}
-	return images, nil
+	return images, terminal.Wrap(err, "finding the base image")
 }
 
 // cached returns the images at a reference. Without a directory for the cache, it reads them

@@ -75,10 +75,7 @@ func (f SignFlags) check() error {
 func (f SignFlags) token(ctx context.Context, t *terminal.Terminal, o *push.Options) (string, error) {
 	if f.IdentityToken != "" {
 		text, err := readSecret(t, f.IdentityToken)
-		if err != nil {
-			return "", fmt.Errorf("reading the identity token %q: %w", f.IdentityToken, err)
-		}
-		return string(text), nil
+		return string(text), terminal.Wrap(err, "reading the identity token %q", f.IdentityToken)
 	}
 	token, ok, err := signature.Ambient(ctx, os.Getenv, o.Services)
 	if err == nil && !ok {
