@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"embed"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -26,34 +27,19 @@ func (CompletionCmd) Help() string {
 `
 }
 
-// scripts are the completion scripts of shells. They pass the words of the command line
-// up to the cursor to CompleteCmd. If it prints nothing, they complete file names.
-var scripts = map[string]string{
-	"bash": `_xfn() {
-  local IFS=$'\n'
-  COMPREPLY=($(%[1]s __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
-}
-complete -o default -o bashdefault -F _xfn %[1]s
-`,
-	"zsh": `#compdef %[1]s
-_xfn() {
-  local -a found
-  found=("${(@f)$(%[1]s __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-  if [[ -n "${found[1]}" ]]; then compadd -- "${found[@]}"; else _files; fi
-}
-compdef _xfn %[1]s
-`,
-	"fish": `function __xfn_complete
-  set -l words (commandline -opc) (commandline -ct)
-  %[1]s __complete -- $words[2..-1] 2>/dev/null
-end
-complete -c %[1]s -a '(__xfn_complete)'
-`,
-}
+// scripts are the completion scripts of shells, in which %[1]s is the name of the program. They pass the
+// words of the command line up to the cursor to CompleteCmd. If it prints nothing, they complete file names.
+//
+//go:embed completion.bash completion.zsh completion.fish
+var scripts embed.FS
 
 // Run prints the script.
 func (c *CompletionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
-	return term.Printf(scripts[c.Shell], p.Name)
+	script, err := scripts.ReadFile("completion." + c.Shell)
+	if err != nil {
+		return err
+	}
+	return term.Printf(string(script), p.Name)
 }
 
 // CompletionsCmd prints the completion script of the login shell, as crossplane completions does.
@@ -64,7 +50,7 @@ type CompletionsCmd struct {
 // Run prints the script.
 func (c *CompletionsCmd) Run(term *terminal.Terminal, p terminal.Program) error {
 	shell := filepath.Base(c.Shell)
-	if scripts[shell] == "" {
+	if !slices.Contains([]string{"bash", "zsh", "fish"}, shell) {
 		return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("expected the shell bash, zsh or fish, got %q", c.Shell), "name the shell, as in xfn completions bash")}
 	}
 	return (&CompletionCmd{Shell: shell}).Run(term, p)

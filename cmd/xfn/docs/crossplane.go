@@ -15,6 +15,11 @@ import (
 //go:embed crossplane-cli.txt
 var crossplaneList string
 
+// crossplaneIntro is the beginning of the page about the crossplane CLI.
+//
+//go:embed crossplane-page.txt
+var crossplaneIntro string
+
 // What xfn does for a command of the crossplane CLI.
 const (
 	same     = "same"
@@ -124,23 +129,10 @@ func crossplanePage(root *kong.Node) (string, error) {
 	if err := checkCommands(inputs, names); err != nil {
 		return "", err
 	}
-	b := page("The crossplane CLI", `A link named `+"`crossplane`"+` to xfn replaces the crossplane CLI v2.5:
-
-`+"```sh\nln -s \"$(command -v xfn)\" ~/bin/crossplane\n```"+`
-
-Commands that are *passed on* run with the program in `+"`XFN_CROSSPLANE`"+`, or else with the next
-`+"`crossplane`"+` on `+"`PATH`"+` that is not xfn, and keep all their flags. A flag is *without effect* if xfn
-accepts it and does not need it. The tables are compared with the CLI's commands, arguments and flags:
-names, short names, types, accepted values, default values and environment variables.
-
-`)
-	var rows [][]string
-	for _, c := range crossplaneCommands {
-		rows = append(rows, []string{"`" + c.path + "`", c.status, c.note})
-	}
-	table(b, rows, "command", "xfn", "notes")
+	b := page("The crossplane CLI", crossplaneIntro)
+	tableOf(b, crossplaneCommands, func(c cliCommand) []string { return []string{"`" + c.path + "`", c.status, c.note} }, "command", "xfn", "notes")
 	b.WriteString("## Flags\n\n`--verbose` works with each command. `--config` is read for `features.generateGoModelAccessors`, and is otherwise without effect.\n\n")
-	rows = nil
+	var rows [][]string
 	var missing []error
 	for _, c := range crossplaneCommands {
 		if c.status == passedOn {

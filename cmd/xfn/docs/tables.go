@@ -1,7 +1,9 @@
 package docs
 
 import (
+	_ "embed" // for the texts of pages
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -128,11 +130,7 @@ func Profiles() []Profile {
 
 func exitCodesPage() string {
 	b := page("Exit codes", "")
-	var rows [][]string
-	for _, e := range exitCodes() {
-		rows = append(rows, []string{e.Term, e.Text})
-	}
-	table(b, rows, "code", "meaning")
+	tableOf(b, exitCodes(), func(e entry) []string { return []string{e.Term, e.Text} }, "code", "meaning")
 	return b.String() + "`xfn diff --exit-code` returns 0 if nothing would change, 1 if something would, and more than 1 for an error, as `kubectl diff`.\n\n`xfn upgrade-check` returns 0 if nothing differs, 2 if something does, and 1 for any error, also for a wrong command line.\n"
 }
 
@@ -146,24 +144,15 @@ func environmentPage() string {
 	b := page("Environment variables", "Flags override environment variables. A variable whose value is empty counts as not set.\n\n")
 	for _, group := range []string{ownVariables, registries, engines, passedVariables} {
 		fmt.Fprintf(b, "## %s\n\n", group)
-		var rows [][]string
-		for _, v := range Environment() {
-			if v.Group == group {
-				rows = append(rows, []string{"`" + v.Name + "`", v.Meaning})
-			}
-		}
-		table(b, rows, "variable", "meaning")
+		variables := slices.DeleteFunc(Environment(), func(v Variable) bool { return v.Group != group })
+		tableOf(b, variables, func(v Variable) []string { return []string{"`" + v.Name + "`", v.Meaning} }, "variable", "meaning")
 	}
 	return b.String()
 }
 
 func profilesPage() string {
 	b := page("Profiles", "A profile is the version of Crossplane that a render imitates. `--profile` chooses it by name, and `--crossplane-version` by version.\n\n")
-	var rows [][]string
-	for _, p := range Profiles() {
-		rows = append(rows, []string{"`" + p.Name + "`", p.Versions, p.Meaning})
-	}
-	table(b, rows, "profile", "Crossplane", "what it imitates")
+	tableOf(b, Profiles(), func(p Profile) []string { return []string{"`" + p.Name + "`", p.Versions, p.Meaning} }, "profile", "Crossplane", "what it imitates")
 	b.WriteString("[Fidelity](../explanation/fidelity.md) explains how each profile is tested.\n\n" + differences)
 	var effective, accepted [][]string
 	for _, f := range composition.AllFeatures() {
@@ -193,40 +182,9 @@ func span(since, last composition.CrossplaneVersion) string {
 }
 
 // differences is the part of the page of profiles about rules that depend on the version.
-const differences = `## Deleted and paused composite resources
-
-The reconciler of every version of Crossplane calls no function for a composite resource that has a
-` + "`deletionTimestamp`" + ` or the annotation ` + "`crossplane.io/paused: \"true\"`" + `. The pages of Crossplane v1.14,
-v1.20 and the preview of v2.0 say that functions run for a deletion. The pages of later versions of v2 say that
-they do not. The code of v1.11, v1.14, v1.20, v2.2 and v2.4 does not run them.
-
-| profile | a composite resource that is being deleted |
-| --- | --- |
-| ` + "`v2`" + ` | No function runs. The conditions are Ready: False (Deleting) and Synced: True. The composite resource is printed with all fields. |
-| ` + "`classic`, `v1.20`, `v1.14`" + ` | All functions run, because the ` + "`crossplane render`" + ` of these versions ignores the field. A warning says that Crossplane does not run them. |
-| ` + "`alpha`" + ` | No function runs, and no template is applied. The conditions are Ready: False (Deleting) and Synced: True. |
-
-## External secret stores
-
-Crossplane v1.11 to v1.20 had external secret stores: the field ` + "`publishConnectionDetailsTo`" + ` of
-composite resources and claims, ` + "`publishConnectionDetailsWithStoreConfigRef`" + ` of Compositions, and the
-kind StoreConfig of ` + "`secrets.crossplane.io`" + `. In the profiles ` + "`alpha`, `v1.14` and `v1.20`" + `, these are
-valid, and ` + "`configRef`" + ` has the default of Crossplane's CRDs. A composite resource keeps the field with
-` + "`--include-full-xr`" + `, and a claim does not pass it on. In the other profiles the fields are unknown.
-
-## Features
-
-` + "`--feature NAME=false`" + ` of ` + "`xfn render`, `xfn operation render` and `xfn test`, and `features`" + ` in suites,
-switch features of Crossplane off or on. A name is the name of Crossplane's flag without ` + "`--enable-`" + `. The
-flag itself, and the name in Crossplane's log, such as ` + "`EnableBetaCompositionFunctions`" + `, work, too.
-Without a switch, a render has all features except external secret stores.
-
-The column *switch* has the versions in which the switch has an effect, and the column *flag* the
-versions that accept the flag. A setting that the version ignores is a warning. A setting with which
-Crossplane does not start is an error. The version is the value of ` + "`--crossplane-version`" + `, and
-otherwise the newest of the profile.
-
-`
+//
+//go:embed profiles.txt
+var differences string
 
 func builtinsPage() string {
 	b := page("Builtins", "These functions are part of xfn. They need no image and no download. [How a function runs](../explanation/how-a-function-runs.md) says when xfn uses them.\n\n")
@@ -244,16 +202,13 @@ func builtinsPage() string {
 	return b.String()
 }
 
+// lintLevels is the beginning of the page of lint rules.
+//
+//go:embed lint-rules.txt
+var lintLevels string
+
 func lintRulesPage() string {
-	b := page("Lint rules", "`xfn xpkg lint` and `xfn xpkg build`"+` check a package by these rules. `+"`--lint`"+` sets the level:
-
-| level | effect |
-| --- | --- |
-| `+"`strict`"+` (default) | Every problem is an error, except those that a rule below calls warnings at most. |
-| `+"`warn`"+` | A problem is an error if the control plane would refuse the package, and a warning otherwise. Each rule below names its severity. |
-| `+"`off`"+` | The same errors as `+"`warn`"+`, and no warnings. |
-
-`)
+	b := page("Lint rules", lintLevels)
 	for _, r := range xpkg.LintRules() {
 		fmt.Fprintf(b, "## %s\n\nFinds %s.\n\nSeverity: %s\n\n%s\n\n", r.Name, r.Finds, r.Severity, r.Why)
 	}
