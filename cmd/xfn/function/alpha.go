@@ -46,9 +46,9 @@ type containerFlags struct {
 // does not accept the highest 32-bit number as an id.
 const maxMapRoot = math.MaxUint32 - 1 - 65535
 
-// containers returns a runner that calls functions in containers. It returns an error for
-// invalid flags, and on systems without sandboxes.
-func (c *AlphaCmd) containers(f containerFlags, term *terminal.Terminal, program terminal.Program) (sandbox.Containers, error) {
+// ProvideContainers returns a runner that calls functions in containers. It returns an error for
+// invalid flags, and on systems without sandboxes. Kong calls it for the methods Run.
+func (f containerFlags) ProvideContainers(c *AlphaCmd, term *terminal.Terminal, program terminal.Program) (sandbox.Containers, error) {
 	if runtime.GOOS != "linux" {
 		return sandbox.Containers{}, fmt.Errorf("running containers on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
 // AlphaRunCmd is xfn alpha run, which runs one container.
@@ -34,11 +35,7 @@ Examples:
 }
 
 // Run runs the container and prints its output.
-func (c *AlphaRunCmd) Run(ctx context.Context, group *AlphaCmd, term *terminal.Terminal, program terminal.Program) error {
-	containers, err := group.containers(c.containerFlags, term, program)
-	if err != nil {
-		return err
-	}
+func (c *AlphaRunCmd) Run(ctx context.Context, term *terminal.Terminal, containers sandbox.Containers) error {
 	containers.Files = true // Accept the path of a local file as the image, because the user wrote it.
 	input, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}.Bytes(ctx, c.File)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/alpha/grpc"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
 // AlphaStartCmd is xfn alpha start, which serves the function runner that Crossplane
@@ -32,11 +33,7 @@ Examples:
 }
 
 // Run serves until it is interrupted. It prints its address as a note.
-func (c *AlphaStartCmd) Run(ctx context.Context, group *AlphaCmd, term *terminal.Terminal, program terminal.Program) error {
-	containers, err := group.containers(c.containerFlags, term, program)
-	if err != nil {
-		return err
-	}
+func (c *AlphaStartCmd) Run(ctx context.Context, term *terminal.Terminal, containers sandbox.Containers) error {
 	listener, err := flags.Listen(ctx, c.Network, c.Address)
 	if err != nil {
 		return err

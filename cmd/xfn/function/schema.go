@@ -1,7 +1,6 @@
 package function
 
 import (
-
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )

@@ -127,16 +127,10 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 }
 
 // schemas generates the models that the source of functions imports.
-func (c *BuildCmd) schemas(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (err error) {
+func (c *BuildCmd) schemas(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) error {
 	return generate.Schemas(ctx, p, generate.SchemaOptions{
 		Registry: c.Registry, Lock: c.Content(),
-		Open: func() (*generate.Fetcher, error) {
-			f, err := c.fetcher(term, program)
-			if err == nil {
-				f.Images.Offline = c.Offline
-			}
-			return f, err
-		},
+		Open:    func() (*generate.Fetcher, error) { return c.fetcher(term, program, c.Offline) },
 		Skipped: term.Warn,
 	})
 }

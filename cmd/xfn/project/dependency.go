@@ -38,12 +38,12 @@ type fetchFlags struct {
 }
 
 // fetcher opens the cache. The caller closes it.
-func (f fetchFlags) fetcher(term *terminal.Terminal, program terminal.Program) (*generate.Fetcher, error) {
+func (f fetchFlags) fetcher(term *terminal.Terminal, program terminal.Program, offline bool) (*generate.Fetcher, error) {
 	dir, err := f.Path()
 	if err != nil {
 		return nil, err
 	}
-	return f.Fetcher(dir, f.Registry, image.Options{Remote: f.Client(program), Progress: term.Progress})
+	return f.Fetcher(dir, f.Registry, image.Options{Remote: f.Client(program), Progress: term.Progress, Offline: offline})
 }
 
 // AddCmd adds a dependency.
@@ -83,7 +83,7 @@ func (c *AddCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	f, err := c.fetcher(term, program)
+	f, err := c.fetcher(term, program, false)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ Example:
 
 // Run updates the models.
 func (c *UpdateCacheCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program, p *project.Project) (err error) {
-	f, err := c.fetcher(term, program)
+	f, err := c.fetcher(term, program, false)
 	if err != nil {
 		return err
 	}
