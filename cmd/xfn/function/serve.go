@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strconv"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // ServeCmd serves a builtin.
@@ -78,3 +84,90 @@ func (c *ServeCmd) options(b builtin.Builtin) (opts grpc.ServeOptions, err error
 	_, err = flags.ServerCertificate(c.TLSCertsDir)
 	return opts, err
 }
+
+// processFlags are flags of the processes of real functions.
+type processFlags struct {
+	Tag            string  `more:"" group:"Settings:" placeholder:"VERSION" help:"Behave like this version of the real function, such as v0.12.2 or main. Default: the newest release."`
+	DefaultSource  *string `more:"" group:"Settings:" placeholder:"DIR" help:"go-templating: folder with the templates of an input without a source (or FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE)."`
+	DefaultOptions *string `more:"" group:"Settings:" placeholder:"LIST" help:"go-templating: options of an input without options, separated by commas (or FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS)."`
+	TTL            *string `more:"" group:"Settings:" name:"ttl" placeholder:"DURATION" help:"auto-ready, go-templating: time to live of responses, unless the input sets it. Default: 1m."`
+	FeatureGates   *string `more:"" group:"Settings:" placeholder:"LIST" help:"auto-ready: feature gates, such as CELHealthcheckCustomizations=true, separated by commas."`
+}
+
+// pkg returns the package of the real function in the version of --tag.
+func (f processFlags) pkg(b builtin.Builtin) string {
+	if f.Tag == "" {
+		return b.Name
+	}
+	return b.Name + ":" + f.Tag
+}
+
+// configured returns b with the settings in the flags and variables.
+func (f processFlags) configured(b builtin.Builtin, o builtin.Options) (function.Runner, error) {
+	settings, err := f.settings(b, o.Package)
+	if err != nil {
+		return nil, err
+	}
+	o.Settings = settings
+	return b.Configured(o)
+}
+
+// settings returns the settings of b in the flags and in the environment variables of the real
+// function. pkg is the package of the real function. Its version does not read variables that
+// are newer.
+func (f processFlags) settings(b builtin.Builtin, pkg string) (builtin.Settings, error) {
+	all := builtin.Settings{}
+	for _, flag := range []struct {
+		key   string
+		value *string
+	}{{"default-source", f.DefaultSource}, {"default-options", f.DefaultOptions}, {"ttl", f.TTL}, {"feature-gates", f.FeatureGates}} {
+		if flag.value == nil {
+			continue
+		}
+		if err := all.Set(b, flag.key, *flag.value); err != nil {
+			return nil, fmt.Errorf("reading --%s: %w", flag.key, err)
+		}
+		if i := slices.IndexFunc(b.Settings, func(s builtin.Setting) bool { return s.Key == flag.key }); f.Tag == "" && b.Settings[i].Since == gotemplating.Branch {
+			return nil, hint.Wrap(fmt.Errorf("no release of %s has --%s", b.Name, flag.key), "add --tag main, which behaves like the main branch")
+		}
+	}
+	for _, s := range b.Settings {
+		value := os.Getenv(s.Variable)
+		if _, ok := all[b.Option(s.Key)]; ok || value == "" || !f.reads(s, pkg) {
+			continue
+		}
+		if err := all.Set(b, s.Key, value); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", s.Variable, err)
+		}
+	}
+	return all, nil
+}
+
+// reads reports whether the real function in the version of --tag reads the variable of a setting.
+// pkg is its package.
+func (f processFlags) reads(s builtin.Setting, pkg string) bool {
+	return s.In(pkg) && (f.Tag != "" || s.Since != gotemplating.Branch)
+}
+
+// sizeVariable is the real function's variable for --max-recv-message-size. Only its main branch
+// has it.
+const sizeVariable = "FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE"
+
+// messageSize returns the maximum size of a request to b in MiB.
+func (c *ServeCmd) messageSize(b builtin.Builtin) (int, error) {
+	text := os.Getenv(sizeVariable)
+	switch {
+	case c.MaxMessageSize != nil:
+		return *c.MaxMessageSize, nil
+	case text == "" || b.Name != "function-go-templating" || !c.reads(builtin.Setting{Since: gotemplating.Branch}, c.pkg(b)):
+		return defaultMessageSize, nil
+	}
+	size, err := strconv.Atoi(text)
+	if err != nil || size <= 0 || size >= 2048 {
+		return 0, fmt.Errorf("%s must be between 1 and 2047 MiB, got %q", sizeVariable, text)
+	}
+	return size, nil
+}
+
+// defaultMessageSize is in MiB.
+const defaultMessageSize = 64
