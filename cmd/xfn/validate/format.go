@@ -39,7 +39,7 @@ type textFormat struct {
 func (t textFormat) result(r validate.Result) error {
 	switch {
 	case r.Status == validate.Valid:
-		if err := t.write("[✓]", of(r)+" validated successfully"); err != nil {
+		if err := t.write("[✓]", of(r)+" validated successfully", ""); err != nil {
 			return err
 		}
 	case r.Status == validate.NoSchema:
@@ -57,10 +57,11 @@ func (t textFormat) result(r validate.Result) error {
 		if r.Kind == "" && r.APIVersion == "" && r.Name == "" && !f.Warning {
 			what = ""
 		}
-		if err := t.write(t.term.Severity(note, mark), what+f.String()+at(r.Path, f.Line)); err != nil {
-			return err
+		excerpt := t.excerpts.Of(note)
+		if r.Kind == "Secret" { // Its lines can be confidential.
+			excerpt = ""
 		}
-		if err := t.excerpt(r, note); err != nil {
+		if err := t.write(t.term.Severity(note, mark), what+f.String()+at(r.Path, f.Line), excerpt); err != nil {
 			return err
 		}
 		if err := t.term.Annotate(note); err != nil {
@@ -76,7 +77,7 @@ func (t textFormat) missing(r validate.Result) error {
 	if len(r.Faults) > 0 {
 		text = "could not use CRD/XRD for: " + kindOf(r) + ": " + r.Faults[0].String()
 	}
-	if err := t.write(t.term.Severity(terminal.Annotation{Warning: !t.strict}, "[!]"), text+at(r.Path, r.Line)); err != nil {
+	if err := t.write(t.term.Severity(terminal.Annotation{Warning: !t.strict}, "[!]"), text+at(r.Path, r.Line), ""); err != nil {
 		return err
 	}
 	for _, f := range r.Faults {
@@ -96,17 +97,8 @@ func note(r validate.Result, f validate.Fault, strict bool) terminal.Annotation 
 	return terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema && !strict, Path: r.Path, Line: f.Line, Rule: rule, Title: of(r), Text: f.String()}
 }
 
-// excerpt prints the line of a fault, unless it can be confidential.
-func (t textFormat) excerpt(r validate.Result, note terminal.Annotation) error {
-	if r.Kind == "Secret" {
-		return nil
-	}
-	_, err := io.WriteString(t.term.Stdout, t.excerpts.Of(note))
-	return err
-}
-
 func (t textFormat) end(c validate.Counts) error {
-	return t.write("", total(c))
+	return t.write("", total(c), "")
 }
 
 // total returns the last line of the crossplane CLI.
@@ -115,10 +107,10 @@ func total(c validate.Counts) string {
 }
 
 // write writes a line after a mark, without the line breaks and control characters of
-// external texts.
-func (t textFormat) write(mark, line string) error {
+// external texts, and an excerpt below it.
+func (t textFormat) write(mark, line, excerpt string) error {
 	line = terminal.Printable(strings.Join(strings.Fields(line), " "))
-	_, err := fmt.Fprintln(t.term.Stdout, strings.TrimPrefix(mark+" "+line, " "))
+	_, err := io.WriteString(t.term.Stdout, terminal.Lines(strings.TrimPrefix(mark+" "+line, " "))+excerpt)
 	return err
 }
 
