@@ -77,9 +77,5 @@ func (c *Cmd) writeFuzz(term *terminal.Terminal, out suite.Fuzzed) error {
 		}
 	}
 	fmt.Fprintf(&b, "%s generated with seed %d: %s\n", terminal.Count(out.Inputs, "composite resource"), c.Seed, terminal.Count(len(out.Findings), "failure"))
-	var lines []string
-	for line := range strings.Lines(b.String()) {
-		lines = append(lines, terminal.Printable(strings.TrimSuffix(line, "\n")))
-	}
-	return term.Printf("%s", terminal.Lines(lines...))
+	return term.Printf("%s", terminal.Printable(b.String()))
 }
