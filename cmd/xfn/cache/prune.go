@@ -77,20 +77,16 @@ type duration time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *duration) UnmarshalText(text []byte) error {
-	parsed, err := parseDuration(string(text))
+	parsed, err := time.ParseDuration(string(text))
+	if digits, isDays := strings.CutSuffix(string(text), "d"); isDays {
+		const most = 36500 // 100 years, because time.Duration overflows after 292
+		var days uint64
+		days, err = strconv.ParseUint(digits, 10, 32)
+		parsed = time.Duration(min(days, most)) * 24 * time.Hour
+	}
 	if err != nil || parsed <= 0 {
 		return hint.Wrap(fmt.Errorf("expected a positive duration such as 12h or 30d, got %q", text), "write --older-than 12h for hours, or --older-than 30d for days")
 	}
 	*d = duration(parsed)
 	return nil
-}
-
-func parseDuration(text string) (time.Duration, error) {
-	digits, isDays := strings.CutSuffix(text, "d")
-	if !isDays {
-		return time.ParseDuration(text)
-	}
-	const most = 36500 // 100 years, because time.Duration overflows after 292
-	days, err := strconv.ParseUint(digits, 10, 32)
-	return time.Duration(min(days, most)) * 24 * time.Hour, err
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
@@ -53,7 +52,10 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	}
 	options := c.builtinFlags.options(term)
 	options.Package = c.pkg(b)
-	runner, err := c.configured(b, options)
+	if options.Settings, err = c.settings(b, options.Package); err != nil {
+		return &terminal.UsageError{Err: err}
+	}
+	runner, err := b.Configured(options)
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
@@ -100,16 +102,6 @@ func (f processFlags) pkg(b builtin.Builtin) string {
 		return b.Name
 	}
 	return b.Name + ":" + f.Tag
-}
-
-// configured returns b with the settings in the flags and variables.
-func (f processFlags) configured(b builtin.Builtin, o builtin.Options) (function.Runner, error) {
-	settings, err := f.settings(b, o.Package)
-	if err != nil {
-		return nil, err
-	}
-	o.Settings = settings
-	return b.Configured(o)
 }
 
 // settings returns the settings of b in the flags and in the environment variables of the real

@@ -173,10 +173,14 @@ func (c *checker) check(path string, text []byte) error {
 	if c.flags.Update {
 		return fsx.WriteFile(path, 0o644, text)
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	var want []map[string]any
+	expected, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		c.term.Warn(path + " does not exist yet")
+		err = nil
+	} else if err == nil {
+		want, err = decode(path, c.flags.Format, expected)
 	}
-	want, err := expected(path, c.flags.Format)
 	if err != nil {
 		return fmt.Errorf("loading the expected output: %w", err)
 	}
@@ -194,18 +198,6 @@ func (c *checker) check(path string, text []byte) error {
 		return err
 	}
 	return report.WriteDiff(c.term.Stdout, diffs, c.term.Style(c.term.Stdout))
-}
-
-// expected returns the documents of a file, none if it does not exist.
-func expected(path, format string) ([]map[string]any, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return decode(path, format, text)
 }
 
 // decode is the reverse of encode.
