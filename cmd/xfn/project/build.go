@@ -42,26 +42,20 @@ type BuildCmd struct {
 	Provenance     string   `writes:"provenance/" more:"" placeholder:"DIR" help:"Also write how each package was built, as xfn xpkg build does: DIR/NAME.json."`
 	Offline        bool     `more:"" help:"Use only base images and packages that are in the cache."`
 
-	lintFlags
+	packages.LintLevel
 	flags.Index
 	fetchFlags
 	flags.Lock
 	terminal.Format
 }
 
-// lintFlags set the level of linting.
-type lintFlags struct {
-	Lint string `enum:"strict,warn,off" default:"strict" placeholder:"LEVEL" help:"How to treat content that the control plane would drop or ignore: strict is an error, warn a warning, off prints nothing. Default: ${default}."`
-}
-
-// options returns the options of a build of p for the flag.
-func (f lintFlags) options(p *project.Project, cache flags.Cache) (o project.Options, err error) {
-	o.Lint, err = xpkg.ParseLevel(f.Lint)
+// lintOptions returns the options of a build of p with the rules of linting.
+func lintOptions(p *project.Project, level xpkg.Level, cache flags.Cache) project.Options {
 	others := slices.ContainsFunc(p.Packages(true), func(d project.Package) bool { return d.Kind != "Function" })
-	o.Rules = []xpkg.Rule{packages.LintCompositions(func(ctx context.Context) (composition.Inputs, error) {
+	rules := []xpkg.Rule{packages.LintCompositions(func(ctx context.Context) (composition.Inputs, error) {
 		return inputs(ctx, p, cache)
 	}), packages.LintClusterRoles([]string{p.Dir(p.Paths.APIs), p.Dir(p.Paths.Examples), p.Dir(p.Paths.Tests)}, others)}
-	return o, err
+	return project.Options{Lint: level, Rules: rules}
 }
 
 // inputs returns the inputs of the embedded functions of p, and of its dependencies in the cache.
@@ -158,9 +152,7 @@ func (c *BuildCmd) base(ctx context.Context, program terminal.Program, p *projec
 
 // options returns the options of the build, without Base.
 func (c *BuildCmd) options(p *project.Project, program terminal.Program, report progress.Func) (o project.Options, err error) {
-	if o, err = c.lintFlags.options(p, c.Cache); err != nil {
-		return o, err
-	}
+	o = lintOptions(p, c.Level(), c.Cache)
 	if o.Platforms, err = packages.ParsePlatforms(c.Platform); err != nil {
 		return o, err
 	}

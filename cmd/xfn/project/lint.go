@@ -14,7 +14,7 @@ import (
 // LintCmd checks a project.
 type LintCmd struct {
 	fileFlags
-	lintFlags
+	packages.LintLevel
 	flags.FunctionCache
 	packages.LintFormat
 }
@@ -51,10 +51,7 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	if err := c.replace(p); err != nil {
 		return err
 	}
-	opts, err := c.options(p, c.Cache())
-	if err != nil {
-		return err
-	}
+	opts := lintOptions(p, c.Level(), c.Cache())
 	report, err := project.Lint(ctx, p, opts)
 	if err != nil {
 		return err

@@ -155,10 +155,7 @@ func rootNear(file string) string {
 
 // read reads the package root, and prints its problems.
 func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Package, error) {
-	opts, err := c.options()
-	if err != nil {
-		return nil, err
-	}
+	opts := c.options()
 	opts.Rules = rules(c.Cache, c.PackageRoot, opts.ExamplesRoot)
 	opts.ExtensionsRoot, opts.Progress = c.ExtensionsRoot, progress.Func(term.Progress).Plain()
 	c.checkIgnored(term, c.PackageRoot)
@@ -182,15 +179,11 @@ func (c *BuildCmd) beside() string {
 
 // lintRuntimes prints the problems of the runtimes of a package.
 func (c *BuildCmd) lintRuntimes(term *terminal.Terminal, kind string, runtimes []v1.Image) error {
-	level, err := xpkg.ParseLevel(c.Lint)
-	if err != nil {
-		return err
-	}
 	found, err := xpkg.CheckRuntimes(kind, runtimes)
 	if err != nil {
 		return fmt.Errorf("building the package in %q: %w", c.PackageRoot, err)
 	}
-	warnings, err := level.Apply(found)
+	warnings, err := c.Level().Apply(found)
 	if err != nil {
 		return faults(term, c.PackageRoot, fmt.Errorf("building the package in %q: %w", c.PackageRoot, err))
 	}

@@ -57,10 +57,7 @@ Rules (E: an error with --lint=warn, too; W: a warning; EW: either):
 
 // Run lints, and prints the problems or a summary.
 func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	opts, err := c.options()
-	if err != nil {
-		return err
-	}
+	opts := c.options()
 	opts.Rules = rules(c.Cache(), c.Package, opts.ExamplesRoot)
 	report, err := c.report(ctx, term, p, opts)
 	if err != nil {

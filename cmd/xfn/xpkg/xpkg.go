@@ -80,18 +80,28 @@ func rules(cache flags.Cache, name, examples string) []xpkg.Rule {
 type rootFlags struct {
 	ExamplesRoot string   `once:"" short:"e" empty:"" placeholder:"DIR" help:"Directory of examples. Default: ./examples, if it exists."`
 	Ignore       []string `more:"" empty:"" placeholder:"GLOB" help:"Files and directories in the package root to leave out. The name of a directory with a wildcard ends in /, ** matches any number of directories, and \\, is a comma. Repeatable."`
-	Lint         string   `enum:"strict,warn,off" default:"strict" placeholder:"LEVEL" help:"How to treat content that the control plane would drop or ignore: strict is an error, warn a warning, off prints nothing. Default: ${default}."`
+	LintLevel
+}
+
+// LintLevel is the flag for the level of linting.
+type LintLevel struct {
+	Lint string `enum:"strict,warn,off" default:"strict" placeholder:"LEVEL" help:"How to treat content that the control plane would drop or ignore: strict is an error, warn a warning, off prints nothing. Default: ${default}."`
+}
+
+// Level returns the level.
+func (l LintLevel) Level() xpkg.Level {
+	level, _ := xpkg.ParseLevel(l.Lint) // Kong has checked the value.
+	return level
 }
 
 // options returns the options of xpkg.Read. The default of --examples-root is relative to
 // the working directory, as in the crossplane CLI.
-func (f rootFlags) options() (xpkg.ReadOptions, error) {
-	level, err := xpkg.ParseLevel(f.Lint)
-	opts := xpkg.ReadOptions{ExamplesRoot: f.ExamplesRoot, Ignore: f.Ignore, Lint: level}
+func (f rootFlags) options() xpkg.ReadOptions {
+	opts := xpkg.ReadOptions{ExamplesRoot: f.ExamplesRoot, Ignore: f.Ignore, Lint: f.Level()}
 	if opts.ExamplesRoot == "" {
 		opts.ExamplesRoot, opts.ExamplesOptional = "examples", true
 	}
-	return opts, err
+	return opts
 }
 
 // checkIgnored checks the patterns of --ignore that match no file in the package root or among the
