@@ -10,7 +10,6 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/push"
 )
@@ -52,12 +51,11 @@ func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
-	opts, err := c.options(p, to)
+	opts, err := c.options(term, p, to)
 	if err != nil {
 		return err
 	}
 	WarnTags(term, pushVersion, append(opts.Tags, to)...)
-	opts.Progress = progress.Func(term.Progress).Plain()
 	start := time.Now()
 	res, err := push.Copy(ctx, from, to, push.CopyOptions{Options: opts, NoSignatures: c.NoSignatures})
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/push"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -56,7 +55,7 @@ const imagePath = "/usr/local/bin/xfn"
 
 // Run makes the image, writes it and pushes it.
 func (c *ImageCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
-	ref, to, err := c.target(p)
+	ref, to, err := c.target(term, p)
 	if err != nil {
 		return err
 	}
@@ -93,7 +92,6 @@ func (c *ImageCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.
 	if c.Reference == "" {
 		return nil
 	}
-	to.Progress = progress.Func(term.Progress).Plain()
 	start := time.Now()
 	res, err := push.Artifact(ctx, ref, artifact, to)
 	if err != nil {
@@ -103,13 +101,13 @@ func (c *ImageCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.
 }
 
 // target returns where and how to push. Both are zero if the image is only written to a file.
-func (c *ImageCmd) target(p terminal.Program) (ref name.Tag, to push.Options, err error) {
+func (c *ImageCmd) target(term *terminal.Terminal, p terminal.Program) (ref name.Tag, to push.Options, err error) {
 	switch {
 	case c.Reference != "":
 		if ref, err = c.Target(c.Reference); err != nil {
 			return ref, to, err
 		}
-		if to, err = c.options(p, ref); err != nil {
+		if to, err = c.options(term, p, ref); err != nil {
 			return ref, to, err
 		}
 	case c.OutputFile == "":

@@ -16,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/push"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -77,12 +76,11 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	if err := c.CheckRegistry(kctx, ref, "leave out --registry, or the registry in the reference"); err != nil {
 		return err
 	}
-	opts, err := c.options(p, ref)
+	opts, err := c.options(term, p, ref)
 	if err != nil {
 		return err
 	}
 	WarnTags(term, pushVersion, append(opts.Tags, ref)...)
-	opts.Progress = progress.Func(term.Progress).Plain()
 	if err := c.SignFlags.Set(ctx, term, &opts); err != nil {
 		return err
 	}

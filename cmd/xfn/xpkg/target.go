@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/push"
 )
@@ -28,7 +29,7 @@ type targetFlags struct {
 
 // options returns the options of a push to ref. Equal tags count once. A repository of --mount-from
 // must be in the registry of ref.
-func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Options, err error) {
+func (f *targetFlags) options(term *terminal.Terminal, p terminal.Program, ref name.Tag) (opts push.Options, err error) {
 	for _, t := range f.Tag {
 		if err := remote.CheckTag(t); err != nil {
 			return opts, &terminal.UsageError{Err: fmt.Errorf("--tag: %w", err)}
@@ -45,7 +46,7 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 		}
 		opts.MountFrom = append(opts.MountFrom, repo)
 	}
-	opts.Transport, opts.DryRun = f.PatientClient(p, f.Patience), f.DryRun
+	opts.Transport, opts.DryRun, opts.Progress = f.PatientClient(p, f.Patience), f.DryRun, progress.Func(term.Progress).Plain()
 	opts.Services = f.Services().PatientClient(p, f.Patience)
 	return opts, nil
 }
