@@ -97,14 +97,12 @@ func (e entry) isProgram() bool {
 // overlay adds the files of a tree, as its layer does.
 func (s *scan) overlay(t *tree) {
 	for _, n := range t.nodes {
-		e := entry{kind: tar.TypeReg, folder: folder{mode: 0o644}}
+		e := entry{kind: tar.TypeReg, folder: folder{mode: n.mode()}}
 		switch {
 		case n.kind.IsDir():
 			e.kind = tar.TypeDir
 		case n.link != "":
 			e = entry{kind: tar.TypeSymlink, link: n.link}
-		case n.executable:
-			e.mode = 0o755
 		}
 		s.set(path.Join(t.at, n.name), e)
 	}

@@ -117,44 +117,33 @@ func (f *Folder) target(link string, report progress.Func) (string, error) {
 }
 
 func (f *Folder) write(ctx context.Context, w io.Writer, nodes []node) (err error) {
-	t := &tree{programs: map[string]string{}}
-	if len(nodes) > 0 {
-		if t.root, err = openRoot(f.Root); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, t.Close()) }()
+	tw, top := newTarWriter(ctx, w), []string{f.At}
+	if f.Parents {
+		top = parents(f.At)
 	}
-	tw := tar.NewWriter(w)
-	for _, dir := range f.top() {
-		if err := tw.WriteHeader(f.header(tar.TypeDir, dir, f.Mode, 0)); err != nil {
-			return fmt.Errorf("adding %q: %w", dir, err)
-		}
+	for _, dir := range top {
+		tw.add(dir, f.header(tar.TypeDir, dir, f.Mode), nil)
 	}
+	if len(nodes) == 0 {
+		return tw.close()
+	}
+	root, err := openRoot(f.Root)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
 	for _, n := range nodes {
 		name := path.Join(f.At, n.name)
 		switch {
 		case !n.kind.IsDir():
-			err = t.addFile(ctx, tw, n.file, func(mode, size int64) *tar.Header {
-				return f.header(tar.TypeReg, name, cmp.Or(f.FileMode, mode), size)
-			})
+			tw.add(n.name, f.header(tar.TypeReg, name, cmp.Or(f.FileMode, n.mode())), func() (io.ReadCloser, error) { return root.Open(n.file) })
 		case !f.FilesOnly:
-			err = tw.WriteHeader(f.header(tar.TypeDir, name, 0o755, 0))
-		}
-		if err != nil {
-			return fmt.Errorf("adding %q: %w", n.name, fsx.Cause(err))
+			tw.add(n.name, f.header(tar.TypeDir, name, 0o755), nil)
 		}
 	}
-	return tw.Close()
+	return tw.close()
 }
 
-// top returns the directories with the mode f.Mode, the topmost first.
-func (f *Folder) top() []string {
-	if !f.Parents {
-		return []string{f.At}
-	}
-	return parents(f.At)
-}
-
-func (f *Folder) header(kind byte, name string, mode, size int64) *tar.Header {
-	return &tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: size, Uid: f.Owner, Gid: f.Owner}
+func (f *Folder) header(kind byte, name string, mode int64) *tar.Header {
+	return &tar.Header{Typeflag: kind, Name: name, Mode: mode, Uid: f.Owner, Gid: f.Owner}
 }

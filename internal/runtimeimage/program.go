@@ -22,39 +22,17 @@ import (
 // ProgramPath is the path of a static program in a runtime image.
 const ProgramPath = "/function"
 
-// ProgramLayer returns a layer with the program file at ProgramPath.
-func ProgramLayer(file string) Layer { return Program{File: file}.layer() }
-
-// layer returns a layer with the program, executable by all, and its directories.
-func (p Program) layer() Layer {
-	return Layer{Key: p.File, Write: func(w io.Writer) error {
-		return WriteProgram(w, p.File, &tar.Header{Typeflag: tar.TypeReg, Name: p.path()[1:], Mode: 0o755})
-	}}
-}
-
-// WriteProgram writes a tar that has directories and, as the last header says, a file. It
-// sets the size of the file.
-func WriteProgram(w io.Writer, file string, headers ...*tar.Header) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	tw := tar.NewWriter(w)
-	headers[len(headers)-1].Size = info.Size()
-	for _, h := range headers {
-		if err := tw.WriteHeader(h); err != nil {
-			return err
+// ProgramLayer returns a layer with a program file. The headers are those of directories and, last, of
+// the file, whose size need not be set.
+func ProgramLayer(ctx context.Context, file string, headers ...*tar.Header) Layer {
+	return Layer{Key: file, Write: func(w io.Writer) error {
+		tw, last := newTarWriter(ctx, w), len(headers)-1
+		for _, h := range headers[:last] {
+			tw.add(h.Name, h, nil)
 		}
-	}
-	if _, err := io.Copy(tw, f); err != nil {
-		return err
-	}
-	return tw.Close()
+		tw.add(headers[last].Name, headers[last], func() (io.ReadCloser, error) { return os.Open(file) })
+		return tw.close()
+	}}
 }
 
 // A Program is an executable file for one platform.
@@ -81,11 +59,11 @@ func FromPrograms(ctx context.Context, base *Images, programs []Program, config 
 		}
 		platforms, of[p.Platform.String()] = append(platforms, p.Platform), p
 	}
-	return FromLayers(ctx, Layered{Base: base, Platforms: platforms, Layers: func(_ context.Context, t Target) ([]Layer, Config, error) {
+	return FromLayers(ctx, Layered{Base: base, Platforms: platforms, Layers: func(ctx context.Context, t Target) ([]Layer, Config, error) {
 		p := of[t.Platform.String()]
 		config := config
 		config.Entrypoint = []string{p.path()}
-		return []Layer{p.layer()}, config, nil
+		return []Layer{ProgramLayer(ctx, p.File, header(p.path()[1:], 0o755, 0))}, config, nil
 	}}, opts)
 }
 

@@ -3,6 +3,7 @@ package runtimeimage
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,13 +78,14 @@ func FromRoot(ctx context.Context, path string, opts Options) (*Images, error) {
 }
 
 func (s *spool) fromRoot(ctx context.Context, path string, created time.Time) (*Images, error) {
-	r := &rootWriter{ctx: ctx, programs: map[string]int{}}
+	r := &rootWriter{programs: map[string]int{}}
 	layer, err := s.draft.Compress(func(w io.Writer) error {
-		r.tw = tar.NewWriter(w)
+		r.out = newTarWriter(ctx, w)
+		read := r.tar
 		if info, err := os.Stat(path); err != nil || info.IsDir() {
-			return errors.Join(r.folder(path), r.tw.Close())
+			read = r.folder
 		}
-		return errors.Join(r.tar(path), r.tw.Close())
+		return cmp.Or(read(path), r.out.close())
 	})
 	if err != nil {
 		return nil, err
@@ -102,8 +104,7 @@ func (s *spool) fromRoot(ctx context.Context, path string, created time.Time) (*
 
 // A rootWriter writes the layer of a root file system.
 type rootWriter struct {
-	ctx      context.Context
-	tw       *tar.Writer
+	out      *tarWriter
 	files    int
 	size     int64
 	programs map[string]int // numbers of programs and libraries, by processor
@@ -152,20 +153,8 @@ func (r *rootWriter) folder(dir string) (err error) {
 			return err
 		}
 		h.Name = name
-		return r.fileIn(root, h)
+		return r.add(h, func() (io.ReadCloser, error) { return root.Open(filepath.FromSlash(name)) })
 	})
-}
-
-func (r *rootWriter) fileIn(root *os.Root, h *tar.Header) (err error) {
-	if h.Typeflag != tar.TypeReg {
-		return r.add(h, nil)
-	}
-	f, err := root.Open(filepath.FromSlash(h.Name))
-	if err != nil {
-		return fmt.Errorf("reading %q: %w", h.Name, fsx.Cause(err))
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return r.add(h, f)
 }
 
 // tar adds the entries of a tar file, in their order.
@@ -199,7 +188,7 @@ func (r *rootWriter) tar(path string) (err error) {
 			}
 			h.Linkname = cleanName(h.Linkname)
 		}
-		return r.add(h, content)
+		return r.add(h, func() (io.ReadCloser, error) { return io.NopCloser(content), nil })
 	})
 }
 
@@ -213,43 +202,50 @@ func isMounted(name string) bool {
 	return below != "" && slices.Contains([]string{"dev", "proc", "sys"}, top)
 }
 
-// add adds an entry with the owner, mode and link of h, and no other attributes.
-func (r *rootWriter) add(h *tar.Header, content io.Reader) error {
+// add adds an entry with the owner, mode and link of h, and no other attributes. open returns the
+// content of a regular file.
+func (r *rootWriter) add(h *tar.Header, open func() (io.ReadCloser, error)) error {
 	r.files++
 	if h.Typeflag == tar.TypeReg {
 		r.size += h.Size
 	}
 	switch {
-	case r.ctx.Err() != nil:
-		return context.Cause(r.ctx)
+	case r.out.ctx.Err() != nil:
+		return context.Cause(r.out.ctx)
 	case r.files > MaxFiles || r.size > MaxBytes:
 		return fmt.Errorf("it has more than %d files or %d GiB", MaxFiles, MaxBytes>>30)
 	case strings.HasPrefix(path.Base(h.Name), oci.Whiteout):
 		return fmt.Errorf("the name of file %q would mark another file as deleted in an image", h.Name)
 	}
-	out := &tar.Header{Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid}
+	made := &tar.Header{Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid}
 	switch h.Typeflag {
-	case tar.TypeDir:
-		out.Name += "/"
 	case tar.TypeReg:
-		out.Size = h.Size
+		made.Size = h.Size
+		r.out.add(h.Name, made, func() (io.ReadCloser, error) { return r.detect(open, h.Size) })
+	case tar.TypeDir:
+		made.Name += "/"
+		fallthrough
+	default:
+		r.out.add(h.Name, made, nil)
 	}
-	if err := r.tw.WriteHeader(out); err != nil {
-		return fmt.Errorf("adding %q: %w", h.Name, err)
-	}
-	if h.Typeflag != tar.TypeReg {
-		return nil
+	return r.out.err
+}
+
+// detect opens a file, of which it returns size bytes, and counts the processor of a program or library.
+func (r *rootWriter) detect(open func() (io.ReadCloser, error), size int64) (io.ReadCloser, error) {
+	in, err := open()
+	if err != nil {
+		return nil, err
 	}
 	var head bytes.Buffer
-	if _, err := io.CopyN(&head, content, min(h.Size, 64)); err != nil {
-		return fmt.Errorf("reading %q: %w", h.Name, fsx.Cause(err))
+	if _, err := io.CopyN(&head, in, min(size, 64)); err != nil {
+		return nil, errors.Join(err, in.Close())
 	}
 	if arch := processor(bytes.NewReader(head.Bytes())); arch != "" {
 		r.programs[arch]++
 	}
-	rest := io.LimitReader(oci.Reader(r.ctx, content), h.Size-int64(head.Len()))
-	if _, err := io.Copy(r.tw, io.MultiReader(&head, rest)); err != nil {
-		return fmt.Errorf("adding %q: %w", h.Name, fsx.Cause(err))
-	}
-	return nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(io.MultiReader(&head, in), size), in}, nil
 }

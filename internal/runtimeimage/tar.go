@@ -3,10 +3,12 @@ package runtimeimage
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"strings"
 
@@ -35,51 +37,78 @@ func NewTarFile(name string, mode int64, data []byte) TarFile {
 // WriteTar writes the tar of a layer with these files, in their order, and the directories that
 // lead to them. Root owns all entries, and their modification times are zero.
 func WriteTar(ctx context.Context, w io.Writer, files []TarFile) error {
-	tw := tar.NewWriter(w)
-	made := map[string]bool{".": true}
+	tw := newTarWriter(ctx, w)
+	made := map[string]bool{}
 	for _, f := range files {
-		err := writeParents(tw, made, path.Dir(strings.TrimSuffix(f.Path, "/")))
-		if err == nil {
-			err = f.write(ctx, tw)
+		for _, dir := range parents(path.Dir(strings.TrimSuffix(f.Path, "/"))) {
+			if !made[dir] {
+				tw.add(dir, header(dir+"/", 0o755, 0), nil)
+			}
+			made[dir] = true
 		}
-		if err != nil {
-			return fmt.Errorf("adding %q: %w", "/"+f.Path, fsx.Cause(err))
+		h := header(f.Path, f.Mode, f.Size)
+		if f.Link != "" {
+			h = &tar.Header{Typeflag: tar.TypeSymlink, Name: f.Path, Linkname: f.Link, Mode: 0o777}
 		}
+		tw.add("/"+f.Path, h, f.Open)
 	}
-	return tw.Close()
+	return tw.close()
 }
 
-// writeParents writes the headers of a directory and of its parents, except directories in made.
-func writeParents(tw *tar.Writer, made map[string]bool, dir string) error {
-	if made[dir] {
-		return nil
-	}
-	if err := writeParents(tw, made, path.Dir(dir)); err != nil {
-		return err
-	}
-	made[dir] = true
-	return tw.WriteHeader(header(dir+"/", 0o755, 0))
+// A tarWriter writes the tar of a layer. After an error, it writes nothing more.
+type tarWriter struct {
+	ctx context.Context
+	tar *tar.Writer
+	err error
 }
 
-func (f TarFile) write(ctx context.Context, tw *tar.Writer) (err error) {
-	h := header(f.Path, f.Mode, f.Size)
-	if f.Link != "" {
-		h = &tar.Header{Typeflag: tar.TypeSymlink, Name: f.Path, Linkname: f.Link, Mode: 0o777}
+func newTarWriter(ctx context.Context, w io.Writer) *tarWriter {
+	return &tarWriter{ctx: ctx, tar: tar.NewWriter(w)}
+}
+
+// add writes an entry and, unless open is nil, its content. name is its name in an error. Of a file on
+// disk, add writes the size that the file had when it was opened, because another process may append
+// to it.
+func (w *tarWriter) add(name string, h *tar.Header, open func() (io.ReadCloser, error)) {
+	if w.err != nil {
+		return
 	}
-	if err := tw.WriteHeader(h); err != nil || f.Open == nil {
-		return err
+	if err := w.write(h, open); err != nil {
+		w.err = fmt.Errorf("adding %q: %w", name, fsx.Cause(err))
 	}
-	r, err := f.Open()
+}
+
+func (w *tarWriter) write(h *tar.Header, open func() (io.ReadCloser, error)) (err error) {
+	if open == nil {
+		return w.tar.WriteHeader(h)
+	}
+	r, err := open()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	n, err := io.Copy(tw, oci.Reader(ctx, r))
-	if errors.Is(err, tar.ErrWriteTooLong) || err == nil && n != f.Size {
+	content := io.Reader(r)
+	if f, ok := r.(*os.File); ok {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return errors.New("the file was replaced while it was read")
+		}
+		h.Size, content = info.Size(), io.LimitReader(r, info.Size())
+	}
+	if err := w.tar.WriteHeader(h); err != nil {
+		return err
+	}
+	n, err := io.Copy(w.tar, oci.Reader(w.ctx, content))
+	if errors.Is(err, tar.ErrWriteTooLong) || err == nil && n != h.Size {
 		err = errors.New("the size of the file changed while it was read")
 	}
 	return err
 }
+
+func (w *tarWriter) close() error { return cmp.Or(w.err, w.tar.Close()) }
 
 // header returns the tar header of a file, or of a directory if name ends in "/". The
 // format is USTAR, or PAX if size is 8 GiB or more.

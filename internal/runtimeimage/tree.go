@@ -6,7 +6,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // The limits of the files that become a layer. rootfs.Limits has the same limits for unpacking
@@ -44,6 +42,14 @@ type node struct {
 	link       string
 	// executable is true for a file that its owner may execute.
 	executable bool
+}
+
+// mode returns the mode of a file: readable by all, and executable by all if its owner may execute it.
+func (n node) mode() int64 {
+	if n.executable {
+		return 0o755
+	}
+	return 0o644
 }
 
 // readTree lists the content of the directory dir, whose path in the image will be the
@@ -108,62 +114,32 @@ func parents(at string) []string {
 // write writes the tree as the tar of a layer. have contains the directories that the
 // base image already has.
 func (t *tree) write(ctx context.Context, w io.Writer, have folders) error {
-	tw := tar.NewWriter(w)
+	tw := newTarWriter(ctx, w)
 	for _, dir := range parents(t.at) {
-		if err := tw.WriteHeader(have.header(dir)); err != nil {
-			return fmt.Errorf("adding %q: %w", dir, err)
-		}
+		tw.add(dir, have.header(dir), nil)
 	}
 	for _, n := range t.nodes {
-		if err := t.add(ctx, tw, n, have); err != nil {
-			return fmt.Errorf("adding %q: %w", n.name, fsx.Cause(err))
+		switch name := path.Join(t.at, n.name); n.kind {
+		case fs.ModeDir:
+			tw.add(n.name, have.header(name), nil)
+		case fs.ModeSymlink:
+			tw.add(n.name, &tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: n.link, Mode: 0o777}, nil)
+		default:
+			tw.add(n.name, header(name, n.mode(), 0), func() (io.ReadCloser, error) { return t.open(n.file) })
 		}
 	}
-	return tw.Close()
+	return tw.close()
 }
 
-func (t *tree) add(ctx context.Context, tw *tar.Writer, n node, have folders) error {
-	name := path.Join(t.at, n.name)
-	switch n.kind {
-	case fs.ModeDir:
-		return tw.WriteHeader(have.header(name))
-	case fs.ModeSymlink:
-		return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: n.link, Mode: 0o777})
-	default:
-		return t.addFile(ctx, tw, n.file, func(mode, size int64) *tar.Header { return header(name, mode, size) })
-	}
-}
-
-// addFile adds a file to the tar. It reads only the size that the file had when it was
-// opened, because another process may append to the file.
-func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file string, header func(mode, size int64) *tar.Header) (err error) {
+// open opens a file, and records the processor of a program or library.
+func (t *tree) open(file string) (*os.File, error) {
 	f, err := t.root.Open(filepath.FromSlash(file))
-	if err != nil {
-		return err
+	if err == nil {
+		if arch := processor(f); arch != "" && t.programs[arch] == "" {
+			t.programs[arch] = file
+		}
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return errors.New("the file was replaced while it was read")
-	}
-	mode := int64(0o644)
-	if info.Mode()&0o100 != 0 {
-		mode = 0o755
-	}
-	if err := tw.WriteHeader(header(mode, info.Size())); err != nil {
-		return err
-	}
-	if arch := processor(f); arch != "" && t.programs[arch] == "" {
-		t.programs[arch] = file
-	}
-	_, err = io.CopyN(tw, oci.Reader(ctx, f), info.Size())
-	if errors.Is(err, io.EOF) {
-		return errors.New("the file became shorter while it was read")
-	}
-	return err
+	return f, err
 }
 
 // processors maps the machine types of ELF files to Go's names of processors (GOARCH).

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"archive/tar"
 	"context"
 	"debug/buildinfo"
 	"fmt"
@@ -100,7 +101,8 @@ func (c *compiler) layers(ctx context.Context, t runtimeimage.Target) ([]runtime
 	if c.Project {
 		return c.koLayers(ctx, t, program)
 	}
-	return []runtimeimage.Layer{runtimeimage.ProgramLayer(program)}, runtimeimage.Config{Entrypoint: []string{runtimeimage.ProgramPath}, Labels: c.Labels}, nil
+	layer := runtimeimage.ProgramLayer(ctx, program, &tar.Header{Typeflag: tar.TypeReg, Name: runtimeimage.ProgramPath[1:], Mode: 0o755})
+	return []runtimeimage.Layer{layer}, runtimeimage.Config{Entrypoint: []string{runtimeimage.ProgramPath}, Labels: c.Labels}, nil
 }
 
 // record adds the modules of a program and the Go standard library to the materials.

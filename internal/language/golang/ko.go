@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -45,11 +44,9 @@ func (c *compiler) koLayers(ctx context.Context, t runtimeimage.Target, program 
 		return nil, runtimeimage.Config{}, err
 	}
 	at := path.Join(koApps, path.Base(importPath))
-	app := runtimeimage.Layer{Key: program, Write: func(w io.Writer) error {
-		return runtimeimage.WriteProgram(w, program,
-			&tar.Header{Typeflag: tar.TypeDir, Name: koApps[1:], Mode: koMode},
-			&tar.Header{Typeflag: tar.TypeReg, Name: at, Mode: koMode})
-	}}
+	app := runtimeimage.ProgramLayer(ctx, program,
+		&tar.Header{Typeflag: tar.TypeDir, Name: koApps[1:], Mode: koMode},
+		&tar.Header{Typeflag: tar.TypeReg, Name: at, Mode: koMode})
 	data.History, app.History = koHistory(importPath, "kodata contents, at $KO_DATA_PATH"), koHistory(importPath, "go build output, at "+at)
 	return []runtimeimage.Layer{data, app}, runtimeimage.Config{
 		Entrypoint: []string{at}, Env: env, Author: koAuthor, Labels: c.Labels, Verbatim: true,
