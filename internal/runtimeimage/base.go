@@ -33,7 +33,13 @@ const (
 // minimal returns one base image for each platform. It contains only the files that a
 // static program needs.
 func (s *spool) minimal(ctx context.Context, platforms []v1.Platform, created time.Time) ([]v1.Image, error) {
-	l, err := s.draft.Compress(func(w io.Writer) error { return WriteTar(ctx, w, baseFiles()) })
+	files := []TarFile{
+		NewTarFile("etc/group", 0o644, []byte(group)),
+		NewTarFile("etc/passwd", 0o644, []byte(passwd)),
+		NewTarFile(certificates, 0o644, roots()),
+		{Path: "tmp/", Mode: 0o1777},
+	}
+	l, err := s.draft.Compress(func(w io.Writer) error { return WriteTar(ctx, w, files) })
 	if err != nil {
 		return nil, err
 	}
@@ -59,15 +65,6 @@ func ofOneLayer(l archive.Layer, created time.Time, config v1.ConfigFile) (v1.Im
 		return nil, fmt.Errorf("encoding the config of an image: %w", err)
 	}
 	return oci.Assemble(raw, []v1.Descriptor{descriptor(l.Blob)}, l)
-}
-
-func baseFiles() []TarFile {
-	return []TarFile{
-		NewTarFile("etc/group", 0o644, []byte(group)),
-		NewTarFile("etc/passwd", 0o644, []byte(passwd)),
-		NewTarFile(certificates, 0o644, roots()),
-		{Path: "tmp/", Mode: 0o1777},
-	}
 }
 
 // roots returns the root certificates of Mozilla's trust store in PEM, from the Go module

@@ -38,23 +38,17 @@ func (f folders) header(name string) *tar.Header {
 
 // scan lists the files of a base image that the tree is laid over.
 func (t *tree) scan(ctx context.Context, base v1.Image) (*scan, error) {
-	s := &scan{ours: t.kinds(), theirs: map[string]entry{}}
+	s := &scan{ours: map[string]fs.FileMode{}, theirs: map[string]entry{}}
+	for _, dir := range parents(t.at) {
+		s.ours[dir] = fs.ModeDir
+	}
+	for _, n := range t.nodes {
+		s.ours[path.Join(t.at, n.name)] = n.kind
+	}
 	if err := oci.ReadLayers(ctx, base, s.add); err != nil {
 		return nil, fmt.Errorf("reading the base image's layers: %w", err)
 	}
 	return s, nil
-}
-
-// kinds returns the file type of each file in the tree. The keys are paths in the image.
-func (t *tree) kinds() map[string]fs.FileMode {
-	all := map[string]fs.FileMode{}
-	for _, dir := range parents(t.at) {
-		all[dir] = fs.ModeDir
-	}
-	for _, n := range t.nodes {
-		all[path.Join(t.at, n.name)] = n.kind
-	}
-	return all
 }
 
 // A scan lists the files of an image by its layers.

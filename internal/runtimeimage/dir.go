@@ -87,9 +87,13 @@ func (d Dir) read(ctx context.Context, opts Options) (*dirTree, error) {
 		return nil, fmt.Errorf("choosing a base image: %w", err)
 	}
 	opts.Progress.Step("reading " + d.Path)
-	t, err := readTree(ctx, d.Path, strings.TrimPrefix(d.Workdir, "/"))
+	root, err := openRoot(d.Path)
 	if err != nil {
 		return nil, err
+	}
+	t := &tree{root: root, at: strings.TrimPrefix(d.Workdir, "/"), programs: map[string]string{}}
+	if t.nodes, err = list(ctx, root, ".", nil); err != nil {
+		return nil, errors.Join(err, root.Close())
 	}
 	return &dirTree{d, t}, nil
 }
@@ -121,31 +125,21 @@ func (t *dirTree) layers(ctx context.Context, base v1.Image, opts Options) ([]La
 	return []Layer{layer}, Config{Entrypoint: t.Entrypoint, Workdir: t.Workdir, Env: t.Env, Labels: t.Labels}, nil
 }
 
-// fitsAll returns an error if the tree's programs do not fit one of the images. Call it
-// after write, which finds the programs.
+// fitsAll returns an error if the tree contains programs, but no program for the processor of one of the
+// images. Call it after write, which finds the programs.
 func (t *tree) fitsAll(images *Images) error {
 	all, err := platforms(images.All)
-	if err != nil {
+	if err != nil || len(t.programs) == 0 {
 		return err
 	}
 	for _, p := range all {
-		if err := t.fits(p); err != nil {
-			return err
+		if t.programs[p.Architecture] == "" && t.programs[older[p.Architecture]] == "" {
+			arch := slices.Min(slices.Collect(maps.Keys(t.programs)))
+			err := fmt.Errorf("program %q is for linux/%s, but the base image is for %s", t.programs[arch], arch, p)
+			return hint.Wrap(err, "build for that platform only, with "+hint.Platform+" linux/"+hint.Hint(arch))
 		}
 	}
 	return nil
-}
-
-// fits returns an error if the tree contains programs, but no program for the processor of p.
-func (t *tree) fits(p v1.Platform) error {
-	if len(t.programs) == 0 || t.programs[p.Architecture] != "" || t.programs[older[p.Architecture]] != "" {
-		return nil
-	}
-	arch := slices.Min(slices.Collect(maps.Keys(t.programs)))
-	return hint.Wrap(
-		fmt.Errorf("program %q is for linux/%s, but the base image is for %s", t.programs[arch], arch, p),
-		"build for that platform only, with "+hint.Platform+" linux/"+hint.Hint(arch),
-	)
 }
 
 // older maps a processor to an older processor whose programs it can execute, too.

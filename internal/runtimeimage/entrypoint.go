@@ -42,10 +42,10 @@ func (t *dirTree) checkEntrypoint(base v1.Image, files *scan, opts Options) erro
 	var closest *entry
 	target := ""
 	for _, p := range places {
-		e, ok := files.find(p)
-		target = cmp.Or(target, files.missing(p))
+		e, ok, missing := files.find(p)
+		target = cmp.Or(target, missing)
 		switch {
-		case ok && e.isProgram():
+		case ok && (e.kind == tar.TypeReg || e.kind == tar.TypeLink) && e.mode&0o111 != 0:
 			return nil
 		case ok && !e.isDir():
 			closest = &e
@@ -73,7 +73,7 @@ func (t *dirTree) checkEntrypoint(base v1.Image, files *scan, opts Options) erro
 		}
 		return hint.Wrap(err, "put a copy of the file in place of the link, or name a program of the base image")
 	}
-	if _, ok := files.find(path.Join(t.Workdir, path.Base(program))); ok {
+	if _, ok, _ := files.find(path.Join(t.Workdir, path.Base(program))); ok {
 		return hint.Wrap(err, hint.Hint(fmt.Sprintf("%q is in the directory of the function: name it as %q", path.Base(program), "./"+path.Base(program))))
 	}
 	return hint.Wrap(err, "name a program of the base image, or a file in the directory of the function as ./FILE")
@@ -87,11 +87,6 @@ func pathOf(env []string) string {
 		}
 	}
 	return ""
-}
-
-// isProgram reports whether e is a file that may be executed.
-func (e entry) isProgram() bool {
-	return (e.kind == tar.TypeReg || e.kind == tar.TypeLink) && e.mode&0o111 != 0
 }
 
 // overlay adds the files of a tree, as its layer does.
@@ -108,30 +103,13 @@ func (s *scan) overlay(t *tree) {
 	}
 }
 
-// missing returns the absolute path to which the links at a path lead, if there is no file, or "".
-func (s *scan) missing(name string) string {
-	for links := 0; links <= maxLinks; links++ {
-		e, ok := s.theirs[strings.TrimPrefix(path.Clean(name), "/")]
-		switch {
-		case !ok && links > 0:
-			return name
-		case e.kind != tar.TypeSymlink:
-			return ""
-		case path.IsAbs(e.link):
-			name = e.link
-		default:
-			name = path.Join(path.Dir(name), e.link)
-		}
-	}
-	return ""
-}
-
 // maxLinks limits the symbolic links in one path, as Linux does.
 const maxLinks = 40
 
-// find returns the file at an absolute path. It follows symbolic links.
-func (s *scan) find(name string) (e entry, ok bool) {
-	at, links := "", 0
+// find returns the file at an absolute path. It follows symbolic links. If the path is a link to a file
+// that does not exist, missing is the path of that file.
+func (s *scan) find(name string) (e entry, ok bool, missing string) {
+	at, links, isLink := "", 0, false
 	for rest := strings.Split(name, "/"); len(rest) > 0; {
 		part := rest[0]
 		rest = rest[1:]
@@ -144,20 +122,24 @@ func (s *scan) find(name string) (e entry, ok bool) {
 		}
 		next := path.Join(at, part)
 		if e, ok = s.theirs[next]; !ok {
-			return e, false
+			if isLink {
+				missing = path.Join("/", next, path.Join(rest...))
+			}
+			return e, false, missing
 		}
 		if e.kind != tar.TypeSymlink {
 			at = next
 			continue
 		}
 		if links++; links > maxLinks {
-			return e, false
+			return e, false, ""
 		}
+		isLink = isLink || len(rest) == 0
 		if path.IsAbs(e.link) {
 			at = ""
 		}
 		rest = append(strings.Split(e.link, "/"), rest...)
 	}
 	e, ok = s.theirs[at]
-	return e, ok
+	return e, ok, ""
 }

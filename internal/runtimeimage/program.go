@@ -76,19 +76,17 @@ func (p Program) check(static bool) error {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return hint.Wrap(errors.Join(err, errors.New("expected a file")), "name the file of a program for "+p.Platform.String())
 	}
+	isDynamic := func() bool {
+		e, err := elf.NewFile(f)
+		return err == nil && slices.ContainsFunc(e.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+	}
 	switch arch := processor(f); {
 	case arch == "":
 		return hint.Wrap(fmt.Errorf("expected an ELF executable for %s", p.Platform), "compile the function to a static program for Linux")
 	case arch != p.Platform.Architecture && arch != older[p.Platform.Architecture]:
 		return hint.Wrap(fmt.Errorf("the program is for linux/%s, not for %s", arch, p.Platform), hint.Hint("compile it for "+p.Platform.String()))
-	case static && isDynamic(f):
+	case static && isDynamic():
 		return hint.Wrap(errors.New("it needs a dynamic loader, which the minimal base image does not have"), "link it statically, as Go does with CGO_ENABLED=0; or use a base image that has the loader")
 	}
 	return nil
-}
-
-// isDynamic reports whether an ELF executable has a dynamic loader.
-func isDynamic(r io.ReaderAt) bool {
-	f, err := elf.NewFile(r)
-	return err == nil && slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }

@@ -52,20 +52,7 @@ func (n node) mode() int64 {
 	return 0o644
 }
 
-// readTree lists the content of the directory dir, whose path in the image will be the
-// value of at. It does not follow symbolic links, except if dir itself is one.
-func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
-	root, err := openRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	t := &tree{root: root, at: at, programs: map[string]string{}}
-	if t.nodes, err = list(ctx, root, ".", nil); err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	return t, nil
-}
-
+// openRoot opens a directory. It does not follow symbolic links, except if dir itself is one.
 func openRoot(dir string) (*os.Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
