@@ -261,14 +261,7 @@ func (c *collector) read(path string, e fs.DirEntry) (data []byte, ok bool) {
 // ReadFile returns the content of a regular file of the project. A link that leads out of the
 // project is an error.
 func (p *Project) ReadFile(path string) (data []byte, err error) {
-	root, err := p.realRoot()
-	if err != nil {
-		return nil, err
-	}
-	target, err := filepath.EvalSymlinks(path)
-	if err == nil && !fsx.IsWithin(root, target) {
-		err = errors.New("the link leads out of the project")
-	}
+	target, err := p.inside(path)
 	if err == nil {
 		data, err = readFile(target)
 	}
@@ -276,6 +269,19 @@ func (p *Project) ReadFile(path string) (data []byte, err error) {
 		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 	}
 	return data, nil
+}
+
+// inside returns the target of the links in a path. A target outside of the project is an error.
+func (p *Project) inside(path string) (string, error) {
+	root, err := p.realRoot()
+	if err != nil {
+		return "", err
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err == nil && !fsx.IsWithin(root, target) {
+		err = errors.New("the link leads out of the project")
+	}
+	return target, err
 }
 
 func readFile(path string) (data []byte, err error) {

@@ -21,7 +21,14 @@ func (r *reader) dependency(at string, d Dependency) {
 	if d.Type == "" && r.p.Dialect == Crossplane {
 		r.fail(at, "%s.type must not be empty", at)
 	}
-	if r.source(at, d) != 1 {
+	given := 0
+	for _, is := range []bool{d.XPkg != nil, d.Git != nil, d.HTTP != nil, d.K8s != nil} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		r.fail(at, "%s has %d sources, expected one: xpkg, git, http or k8s", at, given)
 		return
 	}
 	expected := "crd"
@@ -71,20 +78,6 @@ func (p *Project) CheckPackage(repository string) error {
 	}
 	err := fmt.Errorf("the package %q is the project itself, and Crossplane installs no package that depends on itself", repository)
 	return hint.Wrap(err, "remove the dependency, or correct its repository or the project's")
-}
-
-// source returns the number of sources of a dependency, and adds a problem unless it is 1.
-func (r *reader) source(at string, d Dependency) int {
-	n := 0
-	for _, given := range []bool{d.XPkg != nil, d.Git != nil, d.HTTP != nil, d.K8s != nil} {
-		if given {
-			n++
-		}
-	}
-	if n != 1 {
-		r.fail(at, "%s has %d sources, expected one: xpkg, git, http or k8s", at, n)
-	}
-	return n
 }
 
 // xpkg validates a dependency on a package.

@@ -133,20 +133,15 @@ func (r *reader) architectures(given []string) {
 			r.warn(at, "%s lists %q twice", field, arch)
 			continue
 		case !slices.Contains(knownArchitectures, arch):
-			r.warnArchitecture(at, arch)
+			// The crossplane CLI reads any string: a runtime image in a tarball may be for another architecture.
+			problem := ", which is not an architecture of Linux that Go knows: " + strings.Join(knownArchitectures, ", ")
+			if near := hint.Nearest(arch, knownArchitectures); near != "" {
+				problem = hint.DidYouMean(near)
+			}
+			r.warn(at, "%s is %q%s", at, arch, problem)
 		}
 		r.p.Architectures = append(r.p.Architectures, arch)
 	}
-}
-
-// warnArchitecture warns of an architecture that Go does not know. The crossplane CLI reads any
-// string: a runtime image in a tarball may be for another architecture.
-func (r *reader) warnArchitecture(at, arch string) {
-	if near := hint.Nearest(arch, knownArchitectures); near != "" {
-		r.warn(at, "%s is %q%s", at, arch, hint.DidYouMean(near))
-		return
-	}
-	r.warn(at, "%s is %q, which is not an architecture of Linux that Go knows: %s", at, arch, strings.Join(knownArchitectures, ", "))
 }
 
 func (r *reader) languages(given []string) {
@@ -241,7 +236,7 @@ func (r *reader) functions(listed []listedFunction) {
 	r.p.Listed = []Function{}
 	names := map[string]int{}
 	for i, l := range listed {
-		at := r.p.functionField(i)
+		at := fmt.Sprintf("spec.functions[%d]", i)
 		f, ok := r.function(at, l)
 		if !ok {
 			continue

@@ -92,7 +92,8 @@ func (b *builder) function(ctx context.Context, f Function, lang language.Langua
 // content returns the package.yaml and the examples of a function. A function without a
 // directory of examples has an empty layer of examples.
 func (b *builder) content(ctx context.Context, f Function) (*xpkg.Package, error) {
-	meta, err := b.project.functionMetadata(f)
+	about := map[string]string{"description": fmt.Sprintf("Function %s from project %s", f.Name, b.project.Name)}
+	meta, err := b.project.metadata("Function", b.project.Name+"-"+f.Name, about, map[string]any{"capabilities": []any{"composition", "operation"}})
 	if err != nil {
 		return nil, err
 	}
@@ -233,13 +234,8 @@ func (p *Project) tarball(f Function, arch string) (string, error) {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		root, rootErr := filepath.EvalSymlinks(p.Root)
-		real, err := filepath.EvalSymlinks(file)
-		if err := cmp.Or(rootErr, err); err != nil {
+		if _, err := p.inside(file); err != nil {
 			return "", fmt.Errorf("finding the runtime image %q: %w", file, fsx.Cause(err))
-		}
-		if !fsx.IsWithin(root, real) {
-			return "", fmt.Errorf("the runtime image %q is a link that leads out of the project", file)
 		}
 		return file, nil
 	}

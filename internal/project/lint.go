@@ -56,7 +56,13 @@ func (p *Project) rules(functions []Function, found xpkg.Problems) []xpkg.Rule {
 		func(context.Context, []xpkg.Document) xpkg.Problems { return found },
 		func(_ context.Context, objects []xpkg.Document) xpkg.Problems {
 			apis := make([]api, len(objects))
-			proc.Each(runtime.GOMAXPROCS(0), len(objects), func(i int) { apis[i] = apiOf(objects[i]) })
+			proc.Each(runtime.GOMAXPROCS(0), len(objects), func(i int) {
+				o := objects[i]
+				apis[i].doc = manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text, JSON: o.JSON}
+				if apis[i].doc.Decode(&apis[i]) == nil { // Other rules report an object that is not valid.
+					apis[i].kind = o.Kind
+				}
+			})
 			return append(p.checkCalls(functions, apis), p.checkTypes(apis)...)
 		},
 	}
@@ -83,15 +89,6 @@ type pipeline struct {
 			Name string `json:"name"`
 		} `json:"functionRef"`
 	} `json:"pipeline"`
-}
-
-// apiOf decodes an object. Other rules report an object that is not valid.
-func apiOf(o xpkg.Document) api {
-	a := api{doc: manifest.Document{Path: o.Path, Line: o.TextLine, Text: o.Text, JSON: o.JSON}}
-	if a.doc.Decode(&a) == nil {
-		a.kind = o.Kind
-	}
-	return a
 }
 
 // A call is a step of a pipeline that calls a function.

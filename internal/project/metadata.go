@@ -81,8 +81,3 @@ func (p *Project) configurationMetadata(functions []Function) (xpkg.Source, erro
 	}
 	return p.metadata("Configuration", p.Name, map[string]string{"description": p.Description, "readme": p.Readme}, spec)
 }
-
-func (p *Project) functionMetadata(f Function) (xpkg.Source, error) {
-	about := map[string]string{"description": fmt.Sprintf("Function %s from project %s", f.Name, p.Name)}
-	return p.metadata("Function", p.Name+"-"+f.Name, about, map[string]any{"capabilities": []any{"composition", "operation"}})
-}

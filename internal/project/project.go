@@ -1,7 +1,6 @@
 package project
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -189,8 +188,6 @@ func (p *Project) At(field string, err error) error {
 
 // Line returns the line of a field in the project file.
 func (p *Project) Line(field string) int { return p.doc.Lines().Of(field) }
-
-func (p *Project) functionField(i int) string { return fmt.Sprintf("spec.functions[%d]", i) }
 
 // Text returns the YAML document of the project, and the line of the file on which it begins.
 func (p *Project) Text() ([]byte, int) { return slices.Clone(p.doc.Text), p.doc.Line }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,13 +33,11 @@ func (p *Project) FunctionDocuments(arch string) ([]manifest.Document, error) {
 	for _, f := range functions {
 		path := "./" + p.Paths.Functions + "/" + f.Name
 		if f.Tarball != "" {
-			if _, err := p.tarball(f, arch); err != nil {
+			file, err := p.tarball(f, arch)
+			if err != nil {
 				return nil, err
 			}
-			path = "./" + f.Tarball + "-" + arch + ".tar"
-			if _, err := os.Stat(p.Dir(path)); err != nil {
-				path += ".gz"
-			}
+			path = "./" + f.Tarball + strings.TrimPrefix(file, p.Dir(f.Tarball))
 		}
 		doc, err := manifest.Encode(p.Path, max(1, p.lineOf(f.Field)), map[string]any{
 			"apiVersion": pkgVersion, "kind": "Function",
@@ -129,7 +126,11 @@ func (p *Project) APIsFor(apiVersion, kind string) (apis APIs, err error) {
 				apis.XRD, apis.Claim = d, claim
 			}
 		case of == apiKinds[2]:
-			if ref := composes(d); ref == (kindRef{apiVersion, kind}) {
+			var o struct {
+				Spec struct{ CompositeTypeRef kindRef }
+			}
+			_ = d.Decode(&o) // An invalid Composition is for no kind.
+			if ref := o.Spec.CompositeTypeRef; ref == (kindRef{apiVersion, kind}) {
 				apis.Composition, found = d, append(found, d.Position())
 			} else {
 				others[ref] = d.PositionOf("spec.compositeTypeRef")
@@ -211,14 +212,6 @@ func (p *Project) Existing(path string) ([]string, error) {
 
 // A kindRef is the kind of the composite resources that a Composition is for.
 type kindRef struct{ APIVersion, Kind string }
-
-func composes(d manifest.Document) kindRef {
-	var o struct {
-		Spec struct{ CompositeTypeRef kindRef }
-	}
-	_ = d.Decode(&o) // An invalid Composition is for no kind.
-	return o.Spec.CompositeTypeRef
-}
 
 // nearKind returns the beginning of a hint that suggests the kind or apiVersion of an entry of
 // others with the same or a similar kind. It returns "" if there is no such entry.

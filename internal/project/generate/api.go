@@ -53,8 +53,7 @@ func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptio
 		_, err := schema.NewXRD(obj)
 		return "", &manifest.Error{Path: xrd, Line: doc.FirstLine(), Err: hint.Wrap(err, "name the file of an XRD, which xfn xrd generate writes for an XR")}
 	}
-	group, _, _ := unstructured.NestedString(obj, "spec", "group")
-	kind, _, _ := unstructured.NestedString(obj, "spec", "names", "kind")
+	group, kind := fieldpath.Text(obj, "spec", "group"), fieldpath.Text(obj, "spec", "names", "kind")
 	plural := cmp.Or(o.Plural, fieldpath.Text(obj, "spec", "names", "plural"))
 	version := referenceable(obj)
 	if group == "" || kind == "" || plural == "" || version == "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/project"
 )
 
@@ -74,9 +75,10 @@ func AddStep(ctx context.Context, path, step, function string) (*Edit, error) {
 		if err != nil {
 			return nil, hint.Wrap(at("spec.mode", err), "convert it first, with xfn convert pipeline-composition "+hint.Word(path))
 		}
-		for i, s := range stepsOf(obj, list) {
-			name, _, _ := unstructured.NestedString(s, "step")
-			called, _, _ := unstructured.NestedString(s, "functionRef", "name")
+		steps, _, _ := unstructured.NestedSlice(obj, strings.Split(list, ".")...)
+		for i, s := range steps {
+			s, _ := s.(map[string]any)
+			name, called := fieldpath.Text(s, "step"), fieldpath.Text(s, "functionRef", "name")
 			switch {
 			case name == step && called == function:
 				return nil, nil
@@ -104,8 +106,7 @@ func pipelineOf(obj map[string]any) (string, error) {
 	u := unstructured.Unstructured{Object: obj}
 	switch group := u.GroupVersionKind().Group; {
 	case group == "apiextensions.crossplane.io" && u.GetKind() == "Composition":
-		mode, _, _ := unstructured.NestedString(obj, "spec", "mode")
-		if resources, _, _ := unstructured.NestedSlice(obj, "spec", "resources"); mode == "Resources" || len(resources) > 0 {
+		if resources, _, _ := unstructured.NestedSlice(obj, "spec", "resources"); fieldpath.Text(obj, "spec", "mode") == "Resources" || len(resources) > 0 {
 			return "", errors.New("the Composition has no pipeline: its mode is Resources")
 		}
 		return "spec.pipeline", nil
@@ -115,13 +116,4 @@ func pipelineOf(obj map[string]any) (string, error) {
 		return "spec.operationTemplate.spec.pipeline", nil
 	}
 	return "", ErrNoPipeline
-}
-
-func stepsOf(obj map[string]any, list string) []map[string]any {
-	all, _, _ := unstructured.NestedSlice(obj, strings.Split(list, ".")...)
-	steps := make([]map[string]any, len(all))
-	for i, s := range all {
-		steps[i], _ = s.(map[string]any)
-	}
-	return steps
 }

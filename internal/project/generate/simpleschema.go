@@ -247,7 +247,9 @@ func (c *converter) mark(schema map[string]any, m marker, at string) (err error)
 	case "default":
 		if schema[m.name], err = literal(kind, m.value); kind == "string" {
 			// As in kro, a default may have the escapes of JSON, such as \n.
-			schema[m.name] = unquoted(m.value)
+			if text := ""; json.Unmarshal([]byte(`"`+m.value+`"`), &text) == nil {
+				schema[m.name] = text
+			}
 		}
 	case "enum":
 		var values []any
@@ -311,16 +313,6 @@ func setListType(schema map[string]any, value string) error {
 	}
 	schema["x-kubernetes-list-type"] = value
 	return nil
-}
-
-// unquoted returns the text that a string of JSON with this content has, or the content if that is
-// not JSON.
-func unquoted(content string) string {
-	var text string
-	if json.Unmarshal([]byte(`"`+content+`"`), &text) != nil {
-		return content
-	}
-	return text
 }
 
 // literal returns the value of a marker for a field of a type: a string, or JSON.

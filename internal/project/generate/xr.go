@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/project/models"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -75,8 +76,7 @@ func claimedXR(obj map[string]any, o XROptions) (map[string]any, error) {
 
 // exampleXR returns an XR with the required fields of an XRD.
 func exampleXR(xrd map[string]any, _ XROptions) (map[string]any, error) {
-	group, _, _ := unstructured.NestedString(xrd, "spec", "group")
-	kind, _, _ := unstructured.NestedString(xrd, "spec", "names", "kind")
+	group, kind := fieldpath.Text(xrd, "spec", "group"), fieldpath.Text(xrd, "spec", "names", "kind")
 	version := referenceable(xrd)
 	if group == "" || kind == "" || version == "" {
 		return nil, errors.New("expected an XRD with a group, a kind, and a version that is served and referenceable")
@@ -93,7 +93,7 @@ func exampleXR(xrd map[string]any, _ XROptions) (map[string]any, error) {
 	xr.SetAPIVersion(group + "/" + version)
 	xr.SetKind(kind)
 	xr.SetName("example")
-	if scope, _, _ := unstructured.NestedString(xrd, "spec", "scope"); scope == "Namespaced" || scope == "" && !strings.HasSuffix(fmt.Sprint(xrd["apiVersion"]), "/v1") {
+	if scope := fieldpath.Text(xrd, "spec", "scope"); scope == "Namespaced" || scope == "" && !strings.HasSuffix(fmt.Sprint(xrd["apiVersion"]), "/v1") {
 		xr.SetNamespace("default")
 	}
 	return xr.Object, nil

@@ -127,9 +127,9 @@ func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 	if err := checkXR(u, !o.SimpleSchema); err != nil {
 		return x, err
 	}
-	if !o.SimpleSchema {
-		if err := checkFields(obj); err != nil {
-			return x, err
+	for _, key := range slices.Sorted(maps.Keys(obj)) {
+		if !o.SimpleSchema && !slices.Contains(xrFields, key) {
+			return x, &fieldError{key, fmt.Errorf("%s: Crossplane keeps only spec and status of a composite resource: move the field into spec", key)}
 		}
 	}
 	if err != nil || x.version.Group == "" || x.version.Version == "" {
@@ -195,16 +195,6 @@ func checkXR(u unstructured.Unstructured, named bool) error {
 // xrFields are the fields that the example of an XR may have. As in the crossplane CLI, printer
 // columns are allowed, but used only with SimpleSchema.
 var xrFields = []string{"apiVersion", "kind", "metadata", "spec", "status", "additionalPrinterColumns"}
-
-// checkFields returns a fieldError for the first field of an XR that its XRD could not define.
-func checkFields(obj map[string]any) error {
-	for _, key := range slices.Sorted(maps.Keys(obj)) {
-		if !slices.Contains(xrFields, key) {
-			return &fieldError{key, fmt.Errorf("%s: Crossplane keeps only spec and status of a composite resource: move the field into spec", key)}
-		}
-	}
-	return nil
-}
 
 func (x xrd) object() map[string]any {
 	version := map[string]any{

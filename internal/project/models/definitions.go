@@ -180,8 +180,11 @@ func (s *Schema) setKind(gvk groupVersionKind) {
 // embed adds the native fields to each embedded resource in s, as an API server does. As in the
 // crossplane CLI, an embedded resource of any kind is a map.
 func (s *Schema) embed() {
-	for _, child := range s.children() {
-		child.embed()
+	all := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*Schema{s.Not, s.Items, s.AdditionalProperties}, slices.Collect(maps.Values(s.Properties)))
+	for _, child := range all {
+		if child != nil {
+			child.embed()
+		}
 	}
 	switch {
 	case !s.Embedded:

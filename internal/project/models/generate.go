@@ -84,14 +84,22 @@ func Generate(ctx context.Context, to Target, sources ...Source) error {
 		locked[s.ID] = s.Version
 	}
 	if len(all) > 0 {
-		if err := to.write(ctx, all); err != nil {
+		g, ctx := errgroup.WithContext(ctx)
+		for _, language := range to.Languages {
+			g.Go(func() error { return to.write(ctx, language, all) })
+		}
+		if err := g.Wait(); err != nil {
 			return err
 		}
 	}
 	if maps.Equal(before, locked) {
 		return nil
 	}
-	return to.writeLock(locked)
+	data, err := json.MarshalIndent(lock{locked}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return fsx.WriteInDir(filepath.Join(to.Dir, LockFile), 0o600, append(data, '\n'))
 }
 
 // Locked returns the versions of all sources in the lock file.
@@ -109,14 +117,6 @@ func Locked(to Target) (map[string]string, error) {
 		l.Packages = map[string]string{}
 	}
 	return l.Packages, nil
-}
-
-func (t Target) writeLock(packages map[string]string) error {
-	data, err := json.MarshalIndent(lock{packages}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return fsx.WriteInDir(filepath.Join(t.Dir, LockFile), 0o600, append(data, '\n'))
 }
 
 // Folder returns the folder of a language in t.Dir.
@@ -166,16 +166,8 @@ func hasEmpty(dir string) (found bool) {
 	return found
 }
 
-// write writes the models of definitions in all languages.
-func (t Target) write(ctx context.Context, d Definitions) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for _, language := range t.Languages {
-		g.Go(func() error { return t.writeLanguage(ctx, language, d) })
-	}
-	return g.Wait()
-}
-
-func (t Target) writeLanguage(ctx context.Context, language string, d Definitions) error {
+// write writes the models of definitions in a language.
+func (t Target) write(ctx context.Context, language string, d Definitions) error {
 	files, err := t.files(language, d)
 	if err != nil {
 		return fmt.Errorf("generating models for %s: %w", language, err)
@@ -209,18 +201,20 @@ func (t Target) files(language string, d Definitions) (map[string][]byte, error)
 	return nil, fmt.Errorf("unknown language %q, expected %s, %s, %s or %s", language, Go, JSON, KCL, Python)
 }
 
-// writeIndex writes the index of all JSON Schemas in a folder, also of those that other
+// writeIndex writes IndexFile for all JSON Schemas in a folder, also for those that other
 // sources have written.
 func writeIndex(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("reading the directory %q: %w", dir, fsx.Cause(err))
 	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
+	index := &Schema{}
+	for _, e := range entries { // sorted by name
+		if e.Name() != IndexFile && strings.HasSuffix(e.Name(), schemaSuffix) {
+			index.AnyOf = append(index.AnyOf, &Schema{Ref: e.Name()})
+		}
 	}
-	data, err := jsonIndex(names)
+	data, err := json.Marshal(index)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package models
 import (
 	"encoding/json"
 	"maps"
-	"path"
-	"slices"
 	"strings"
 )
 
@@ -29,17 +27,6 @@ func jsonFiles(d Definitions) (map[string][]byte, error) {
 
 func jsonFile(definition string) string {
 	return strings.ReplaceAll(definition, ".", "-") + schemaSuffix
-}
-
-// jsonIndex returns the content of IndexFile for the names of all JSON Schemas in a folder.
-func jsonIndex(files []string) ([]byte, error) {
-	index := &Schema{}
-	for _, file := range slices.Sorted(slices.Values(files)) {
-		if name := path.Base(file); name != IndexFile && strings.HasSuffix(name, schemaSuffix) {
-			index.AnyOf = append(index.AnyOf, &Schema{Ref: name})
-		}
-	}
-	return json.Marshal(index)
 }
 
 // jsonSchema returns the JSON Schema of s, without the keywords of OpenAPI and Kubernetes.

@@ -138,12 +138,3 @@ func (s *Schema) values() *Schema {
 }
 
 func (s *Schema) names() []string { return slices.Sorted(maps.Keys(s.Properties)) }
-
-// children returns pointers to all schemas that are directly in s.
-func (s *Schema) children() []*Schema {
-	all := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*Schema{s.Not, s.Items, s.AdditionalProperties})
-	for _, name := range s.names() {
-		all = append(all, s.Properties[name])
-	}
-	return slices.DeleteFunc(all, func(s *Schema) bool { return s == nil })
-}
