@@ -103,12 +103,16 @@ func newSpool(opts Options) (*spool, error) {
 }
 
 // read creates a spool and returns the images that fill reads from a source. name is the
-// name of the source in progress messages.
-func read(name string, opts Options, fill func(*spool) (*Images, error)) (*Images, error) {
-	return create(nil, opts, func(s *spool) (*Images, error) {
+// name of the source in progress messages, and doing the beginning of errors.
+func read(doing, name string, opts Options, fill func(*spool) (*Images, error)) (*Images, error) {
+	all, err := create(nil, opts, func(s *spool) (*Images, error) {
 		opts.Progress.Step("reading " + name)
 		return fill(s)
 	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	return all, nil
 }
 
 // create creates a spool and returns the images that fill creates with it. create takes

@@ -34,18 +34,14 @@ func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err e
 	if err != nil {
 		return nil, fmt.Errorf("reading a runtime image: %w", err)
 	}
-	all, err := read(dir, opts, func(s *spool) (*Images, error) { return s.imagesOf(ctx, a) })
-	if err != nil {
-		return nil, fmt.Errorf("reading a runtime image from %q: %w", dir, err)
-	}
-	return all, nil
+	return read(fmt.Sprintf("reading a runtime image from %q", dir), dir, opts, func(s *spool) (*Images, error) { return s.imagesOf(ctx, a) })
 }
 
 // FromRemote returns the image at a reference, or all images if the reference names an
 // index. It stores the layers in a temporary file, and compresses uncompressed layers.
 // Errors name the reference.
 func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, opts Options) (*Images, error) {
-	all, err := read(ref.Name(), opts, func(s *spool) (*Images, error) {
+	return read("reading a runtime image", ref.Name(), opts, func(s *spool) (*Images, error) {
 		a, err := image.Artifact(ctx, ref, image.Options{Remote: client, Pin: opts.Pin})
 		if err != nil {
 			return nil, err
@@ -54,40 +50,30 @@ func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, 
 		if err != nil {
 			return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
 		}
+		all.Reference = ref
 		return all, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("reading a runtime image: %w", err)
-	}
-	all.Reference = ref
-	return all, nil
 }
 
 // FromEngine returns the image with this name or ID in a Docker engine. The engine sends
 // the archive that docker save writes; FromEngine compresses layers while it receives
 // them. Errors name the image.
 func FromEngine(ctx context.Context, engine *dockerengine.Engine, image string, opts Options) (*Images, error) {
-	all, err := read(image, opts, func(s *spool) (*Images, error) { return s.fromEngine(ctx, engine, image) })
-	if err != nil {
-		return nil, fmt.Errorf("reading a runtime image from the engine: %w", err)
-	}
-	return all, nil
-}
-
-func (s *spool) fromEngine(ctx context.Context, engine *dockerengine.Engine, image string) (*Images, error) {
-	var f *archive.File
-	err := engine.Save(ctx, image, s.report, func(r io.Reader) (err error) {
-		if f, err = archive.Read(ctx, r, s.draft.Draft); err != nil {
-			return fmt.Errorf("image %q: %w", image, err)
+	return read("reading a runtime image from the engine", image, opts, func(s *spool) (*Images, error) {
+		var f *archive.File
+		err := engine.Save(ctx, image, s.report, func(r io.Reader) (err error) {
+			if f, err = archive.Read(ctx, r, s.draft.Draft); err != nil {
+				return fmt.Errorf("image %q: %w", image, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
+		all, err := s.imagesOf(ctx, f.Artifact)
+		if err != nil {
+			return nil, fmt.Errorf("image %q: %w", image, err)
+		}
+		return all, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	all, err := s.imagesOf(ctx, f.Artifact)
-	if err != nil {
-		return nil, fmt.Errorf("image %q: %w", image, err)
-	}
-	return all, nil
 }

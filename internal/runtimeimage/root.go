@@ -70,11 +70,7 @@ func IsRoot(path string) bool {
 // sockets are left out, and so is what is in /dev, /proc and /sys. No symbolic link is
 // followed. The platform is the platform of most programs. Errors name the path.
 func FromRoot(ctx context.Context, path string, opts Options) (*Images, error) {
-	all, err := read(path, opts, func(s *spool) (*Images, error) { return s.fromRoot(ctx, path, opts.Created) })
-	if err != nil {
-		return nil, fmt.Errorf("reading the root file system %q: %w", path, err)
-	}
-	return all, nil
+	return read(fmt.Sprintf("reading the root file system %q", path), path, opts, func(s *spool) (*Images, error) { return s.fromRoot(ctx, path, opts.Created) })
 }
 
 func (s *spool) fromRoot(ctx context.Context, path string, created time.Time) (*Images, error) {

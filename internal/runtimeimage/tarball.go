@@ -29,7 +29,10 @@ import (
 // one pass, and copies other layers. The source file is not needed afterwards. Errors
 // name it.
 func FromTarball(ctx context.Context, file string, opts Options) (*Images, error) {
-	return read(file, opts, func(s *spool) (*Images, error) { return s.fromTarball(ctx, file) })
+	return create(nil, opts, func(s *spool) (*Images, error) {
+		opts.Progress.Step("reading " + file)
+		return s.fromTarball(ctx, file)
+	})
 }
 
 func (s *spool) fromTarball(ctx context.Context, file string) (all *Images, err error) {
