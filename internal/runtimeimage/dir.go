@@ -58,7 +58,7 @@ func FromDir(ctx context.Context, d Dir, opts Options) (_ *Images, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a runtime image of %q: %w", d.Path, errors.Join(err, d.Base.Close()))
 	}
-	defer func() { err = errors.Join(err, t.Close()) }()
+	defer func() { err = errors.Join(err, t.root.Close()) }()
 	all, err := FromLayers(ctx, Layered{Base: d.Base, Layers: func(ctx context.Context, target Target) ([]Layer, Config, error) {
 		return t.layers(ctx, target.Base, opts)
 	}}, opts)
@@ -72,7 +72,7 @@ func FromDir(ctx context.Context, d Dir, opts Options) (_ *Images, err error) {
 }
 
 // read validates d and lists its files.
-func (d Dir) read(ctx context.Context, opts Options) (*dirTree, error) {
+func (d Dir) read(ctx context.Context, opts Options) (*tree, error) {
 	if len(d.Entrypoint) == 0 || d.Entrypoint[0] == "" {
 		return nil, errors.New("no entry point is given")
 	}
@@ -91,22 +91,16 @@ func (d Dir) read(ctx context.Context, opts Options) (*dirTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{root: root, at: strings.TrimPrefix(d.Workdir, "/"), programs: map[string]string{}}
+	t := &tree{Dir: d, root: root, at: strings.TrimPrefix(d.Workdir, "/"), programs: map[string]string{}}
 	if t.nodes, err = list(ctx, root, ".", nil); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	return &dirTree{d, t}, nil
-}
-
-// A dirTree is a Dir with the list of its files.
-type dirTree struct {
-	Dir
-	*tree
+	return t, nil
 }
 
 // layers returns the layer of the directory for a base image. The layers of base images
 // that have the same directories are equal.
-func (t *dirTree) layers(ctx context.Context, base v1.Image, opts Options) ([]Layer, Config, error) {
+func (t *tree) layers(ctx context.Context, base v1.Image, opts Options) ([]Layer, Config, error) {
 	files, err := t.scan(ctx, base)
 	if err != nil {
 		return nil, Config{}, err

@@ -17,12 +17,12 @@ import (
 // the entry point, and the program may be executed. files are the files of base, to which
 // it adds the files of the tree. For a base image with too many files, checkEntrypoint only
 // reports that it did not check.
-func (t *dirTree) checkEntrypoint(base v1.Image, files *scan, opts Options) error {
+func (t *tree) checkEntrypoint(base v1.Image, files *scan, opts Options) error {
 	config, err := base.ConfigFile()
 	if err != nil {
 		return fmt.Errorf("reading the base image: %w", err)
 	}
-	files.overlay(t.tree)
+	files.overlay(t)
 	program := t.Entrypoint[0]
 	places, from := []string{program}, "the image"
 	if strings.Contains(program, "/") {

@@ -24,8 +24,9 @@ const (
 	MaxBytes = 8 << 30
 )
 
-// A tree is the content of a directory that becomes a layer of an image.
+// A tree is a Dir with the list of its files.
 type tree struct {
+	Dir
 	root  *os.Root
 	at    string // the path of the directory in the image, without a leading slash
 	nodes []node // in the order of the layer: a directory comes before its content
@@ -64,8 +65,6 @@ func openRoot(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	return root, fsx.Cause(err)
 }
-
-func (t *tree) Close() error { return t.root.Close() }
 
 // leftOut reports whether no image needs a file: the data of git, Python's cache, which
 // contains paths and times of this machine, temporary files of editors, and the list of
