@@ -217,15 +217,9 @@ type keychain struct {
 
 	mu sync.Mutex
 	// reported contains the progress messages that were sent. origins maps the String of each
-	// target to the origin of its credentials.
+	// target to its credentials.
 	reported map[string]bool
-	origins  map[string]origin
-}
-
-// An origin has the Source and the Advice of a credentials.Credential.
-type origin struct {
-	source string
-	advice hint.Hint
+	origins  map[string]credentials.Credential
 }
 
 // anonymous is the source if there are no credentials. unnamed is the source of an
@@ -239,7 +233,7 @@ const (
 const maxKnown = 1000
 
 func newKeychain(inner authn.Keychain, report progress.Func) *keychain {
-	return &keychain{inner: inner, report: report, reported: map[string]bool{}, origins: map[string]origin{}}
+	return &keychain{inner: inner, report: report, reported: map[string]bool{}, origins: map[string]credentials.Credential{}}
 }
 
 func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
@@ -247,12 +241,12 @@ func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Au
 	if err != nil {
 		return nil, newKeychainError(target, err)
 	}
-	from, line := origin{source: unnamed}, target.RegistryStr()+": credentials"
+	from, line := credentials.Credential{Source: unnamed}, target.RegistryStr()+": credentials"
 	if c, ok := auth.(*credentials.Credential); ok {
-		from, line = origin{c.Source, c.Advice}, line+" of "+c.Source
+		from, line = *c, line+" of "+c.Source
 	}
 	if auth == authn.Anonymous {
-		from.source, line = anonymous, target.RegistryStr()+": no credentials"
+		from.Source, line = anonymous, target.RegistryStr()+": no credentials"
 	}
 	k.mu.Lock()
 	if len(k.origins) >= maxKnown {
@@ -269,20 +263,11 @@ func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Au
 	return auth, nil
 }
 
-// origin returns where the credentials for target came from, or the zero value if that is not known.
-func (k *keychain) origin(target authn.Resource) origin {
+// origin returns the credentials that were sent to target, or the zero value if they are not known.
+func (k *keychain) origin(target authn.Resource) credentials.Credential {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.origins[target.String()]
-}
-
-// overlooked returns the error of the method Overlooked of *credentials.Keychain, or nil for
-// another keychain.
-func (k *keychain) overlooked() error {
-	if inner, ok := k.inner.(*credentials.Keychain); ok {
-		return inner.Overlooked()
-	}
-	return nil
 }
 
 type keychainError struct{ error }
@@ -310,7 +295,6 @@ func (c *Client) Credentials(ctx context.Context, ref name.Reference) (authn.Aut
 // fixed is a keychain with the same credentials for every registry.
 type fixed authn.AuthConfig
 
-// Resolve implements authn.Keychain.
 func (f fixed) Resolve(authn.Resource) (authn.Authenticator, error) {
 	if auth := authn.AuthConfig(f); auth != (authn.AuthConfig{}) {
 		return &credentials.Credential{Authenticator: authn.FromConfig(auth), Source: "the caller"}, nil

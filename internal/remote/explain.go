@@ -21,6 +21,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
 // Explain returns err with a text that describes it for users in one sentence, and with a
@@ -136,13 +137,15 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
 	from := c.keychain.origin(ref.Context())
-	source := from.source
-	of, as, access := " of "+source, " with the credentials of "+source, login(host, from.advice)
+	source := from.Source
+	of, as, access := " of "+source, " with the credentials of "+source, login(host, from.Advice)
 	switch source {
 	case anonymous:
 		of, as = "", " without credentials"
-		if err := c.keychain.overlooked(); err != nil {
-			of, as, access = ": "+err.Error(), as+" ("+err.Error()+")", hint.Of(err)+", or "+access
+		if k, ok := c.keychain.inner.(*credentials.Keychain); ok {
+			if err := k.Overlooked(); err != nil {
+				of, as, access = ": "+err.Error(), as+" ("+err.Error()+")", hint.Of(err)+", or "+access
+			}
 		}
 	case unnamed:
 		of, as = "", ""

@@ -31,15 +31,10 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	_, text, hasTag := strings.Cut(path, ":")
 	switch {
 	case !hasTag:
-		return name.Tag{}, hint.Wrap(
-			fmt.Errorf("parsing reference %q: it has no tag", s),
-			fmt.Sprintf("add a tag, as in %q", full+":v0.1.0"),
-		)
+		return name.Tag{}, hint.Wrap(fmt.Errorf("parsing reference %q: it has no tag", s), fmt.Sprintf("add a tag, as in %q", full+":v0.1.0"))
 	case text == "":
-		return name.Tag{}, hint.Wrap(
-			fmt.Errorf("parsing reference %q: no tag follows the colon", s),
-			fmt.Sprintf("add a tag, as in %q, or set the variable that it comes from", full+"v0.1.0"),
-		)
+		err := fmt.Errorf("parsing reference %q: no tag follows the colon", s)
+		return name.Tag{}, hint.Wrap(err, fmt.Sprintf("add a tag, as in %q, or set the variable that it comes from", full+"v0.1.0"))
 	}
 	if err := CheckTag(text); err != nil {
 		return name.Tag{}, fmt.Errorf("parsing reference %q: %w", s, err)
@@ -174,10 +169,8 @@ func qualify(s, defaultRegistry string) (string, error) {
 		return s, nil
 	}
 	if defaultRegistry == "" {
-		return "", hint.Wrap(
-			fmt.Errorf("parsing reference %q: it names no registry", s),
-			fmt.Sprintf("write it in full, REGISTRY/REPOSITORY:TAG, as in %q, or name a registry with %s or XFN_REGISTRY", "registry.example.com/"+s, hint.Registry),
-		)
+		err := fmt.Errorf("parsing reference %q: it names no registry", s)
+		return "", hint.Wrap(err, fmt.Sprintf("write it in full, REGISTRY/REPOSITORY:TAG, as in %q, or name a registry with %s or XFN_REGISTRY", "registry.example.com/"+s, hint.Registry))
 	}
 	if err := checkRegistry(defaultRegistry, s); err != nil {
 		return "", err
@@ -223,18 +216,12 @@ func checkBare(what, s string) error {
 	scheme, bare := scheme[strings.LastIndex(scheme, "@")+1:], rest[oci.UserInfo(rest):]
 	switch {
 	case len(bare) < len(rest):
-		return hint.Wrap(
-			fmt.Errorf("parsing %s %q: it must not contain credentials", what, "…@"+bare),
-			fmt.Sprintf("leave them out: %q; log in with: docker login", bare),
-		)
+		err := fmt.Errorf("parsing %s %q: it must not contain credentials", what, "…@"+bare)
+		return hint.Wrap(err, fmt.Sprintf("leave them out: %q; log in with: docker login", bare))
 	case isURL:
-		return hint.Wrap(
-			fmt.Errorf("parsing %s %q: a %s is not a URL", what, scheme+"://"+bare, what),
-			fmt.Sprintf("leave out the scheme: %q", bare),
-		)
-	default:
-		return nil
+		return hint.Wrap(fmt.Errorf("parsing %s %q: a %s is not a URL", what, scheme+"://"+bare, what), fmt.Sprintf("leave out the scheme: %q", bare))
 	}
+	return nil
 }
 
 // hasRegistry reports whether the reference s begins with a registry. As in all clients,

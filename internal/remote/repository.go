@@ -61,7 +61,6 @@ func (c *Client) repository(ctx context.Context, repo name.Repository, scopes ..
 // only the unread rest of the body.
 type fresh struct{ inner http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (f fresh) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.GetBody == nil {
 		return f.inner.RoundTrip(req)
@@ -289,7 +288,6 @@ type stream struct {
 	failed error
 }
 
-// Read implements io.Reader.
 func (s *stream) Read(p []byte) (int, error) {
 	for {
 		switch {
@@ -352,7 +350,6 @@ func (s *stream) open() error {
 	return nil
 }
 
-// Close implements io.Closer.
 func (s *stream) Close() error {
 	body := s.body
 	s.body = nil

@@ -35,7 +35,6 @@ type guarded struct {
 	plain bool
 }
 
-// RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if g.plain && req.Method == http.MethodGet && req.URL.Path == "/v2/" && req.Response == nil {
 		// With this request, go-containerregistry determines whether the registry uses HTTPS or
@@ -258,7 +257,6 @@ func (t watched) timers(host string, limit time.Duration, cancel context.CancelC
 	return report.Await(strconv.Quote(host), limit, func() { cancel(idleTimeoutError(limit)) })
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	limit := t.limit(req)
@@ -319,7 +317,6 @@ type watchedBody struct {
 	before, after, closed func()
 }
 
-// Read implements io.Reader.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	b.before()
 	n, err := b.ReadCloser.Read(p)
@@ -330,7 +327,6 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer.
 func (b *watchedBody) Close() error {
 	defer b.closed()
 	return b.ReadCloser.Close()
@@ -350,7 +346,6 @@ type ratedBody struct {
 	stalled bool // The last window was one slow Read.
 }
 
-// Read implements io.Reader.
 func (b *ratedBody) Read(p []byte) (int, error) {
 	began := time.Now()
 	n, err := b.ReadCloser.Read(p)

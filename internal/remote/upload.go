@@ -261,7 +261,6 @@ type reader struct {
 	closed bool
 }
 
-// Read implements io.Reader.
 func (r *reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -294,7 +293,6 @@ func (r *reader) open() (err error) {
 	return err
 }
 
-// Close implements io.Closer.
 func (r *reader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

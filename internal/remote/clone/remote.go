@@ -214,7 +214,6 @@ type body struct {
 	read func()
 }
 
-// Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
 	defer b.read()
 	return b.Reader.Read(p)

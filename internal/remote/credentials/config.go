@@ -164,10 +164,7 @@ func (f file) credential(key string) (Credential, error) {
 		raw, err := base64.StdEncoding.DecodeString(e.Auth)
 		user, password, ok := strings.Cut(string(raw), ":")
 		if err != nil || !ok {
-			return Credential{}, hint.Wrap(
-				fmt.Errorf("reading %q: the auth of %q is not USER:PASSWORD in base64", f.name, key),
-				"log in again with: docker login "+key,
-			)
+			return Credential{}, hint.Wrap(fmt.Errorf("reading %q: the auth of %q is not USER:PASSWORD in base64", f.name, key), "log in again with: docker login "+key)
 		}
 		auth.Username, auth.Password = user, strings.Trim(password, "\x00")
 	}
@@ -218,10 +215,8 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	}
 	path, err := proc.LookPath(q.program, k.s.Env)
 	if err != nil || strings.ContainsAny(suffix, `/\`) {
-		return Credential{}, hint.Wrap(
-			fmt.Errorf("%q names the credential helper %q, and there is no such program on PATH", f.name, q.program),
-			fmt.Sprintf("install the program, or remove its name from %s", f.name),
-		)
+		err := fmt.Errorf("%q names the credential helper %q, and there is no such program on PATH", f.name, q.program)
+		return Credential{}, hint.Wrap(err, "install the program, or remove its name from "+f.name)
 	}
 	auth, err := k.run(ctx, path, q)
 	if err != nil {
@@ -278,7 +273,6 @@ func tryIt(q question, err error) error {
 // maxAnswer bytes; package exec then closes the pipe.
 type output struct{ text []byte }
 
-// Write implements io.Writer.
 func (s *output) Write(p []byte) (int, error) {
 	if len(s.text)+len(p) > maxAnswer {
 		return 0, errors.New("the output is too large")

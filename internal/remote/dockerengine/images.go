@@ -81,7 +81,6 @@ type failing struct {
 	err error
 }
 
-// Read implements io.Reader.
 func (f *failing) Read(p []byte) (n int, err error) {
 	n, err = f.r.Read(p)
 	if err != io.EOF { // The contract of io.Reader demands the value itself.

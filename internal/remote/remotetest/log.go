@@ -1,7 +1,6 @@
 package remotetest
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -71,13 +70,8 @@ type Inclusion struct {
 func ECDSAKey(t testing.TB) (*ecdsa.PrivateKey, []byte) {
 	t.Helper()
 	key := e2e.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	return key, public(t, key)
-}
-
-func public(t testing.TB, key crypto.Signer) []byte {
-	t.Helper()
 	der := e2e.Must(x509.MarshalPKIXPublicKey(key.Public()))(t)
-	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	return key, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
 // SignKey returns a new key of a kind that logs accept.
