@@ -17,22 +17,26 @@ type metadata struct {
 }
 
 type spec struct {
-	Repository  string     `json:"repository"`
-	Maintainer  string     `json:"maintainer"`
-	Source      string     `json:"source"`
-	License     string     `json:"license"`
-	Description string     `json:"description"`
-	Readme      string     `json:"readme"`
-	Crossplane  crossplane `json:"crossplane"`
-	Paths       Paths      `json:"paths"`
+	Repository  string `json:"repository"`
+	Maintainer  string `json:"maintainer"`
+	Source      string `json:"source"`
+	License     string `json:"license"`
+	Description string `json:"description"`
+	Readme      string `json:"readme"`
+	Crossplane  struct {
+		Version string `json:"version"`
+	} `json:"crossplane"`
+	Paths Paths `json:"paths"`
 	// Architectures is nil if the file does not have the field.
 	Architectures []string `json:"architectures"`
 
 	// These fields are only in the dialect Crossplane.
 	Dependencies []Dependency     `json:"dependencies"`
 	Functions    []listedFunction `json:"functions"`
-	Schemas      *schemas         `json:"schemas"`
-	ImageConfigs []imageConfig    `json:"imageConfigs"`
+	Schemas      *struct {
+		Languages []string `json:"languages"`
+	} `json:"schemas"`
+	ImageConfigs []imageConfig `json:"imageConfigs"`
 
 	// These fields are only in the dialect Upbound.
 	AdditionalMetadata map[string]string `json:"additionalMetadata"`
@@ -54,14 +58,6 @@ var insteadOf = map[string]string{
 	"dependsOn": "dependencies", "apiDependencies": "dependencies", "imageConfig": "imageConfigs",
 }
 
-type crossplane struct {
-	Version string `json:"version"`
-}
-
-type schemas struct {
-	Languages []string `json:"languages"`
-}
-
 // dependsOn is a dependency of Upbound. One of Package, Provider, Function and Configuration
 // is set.
 type dependsOn struct {
@@ -75,18 +71,14 @@ type dependsOn struct {
 }
 
 type listedFunction struct {
-	Source    string     `json:"source"`
-	Directory *directory `json:"directory"`
-	Tarball   *tarball   `json:"tarball"`
-}
-
-type directory struct {
-	Name string `json:"name"`
-}
-
-type tarball struct {
-	Name       string `json:"name"`
-	PathPrefix string `json:"pathPrefix"`
+	Source    string `json:"source"`
+	Directory *struct {
+		Name string `json:"name"`
+	} `json:"directory"`
+	Tarball *struct {
+		Name       string `json:"name"`
+		PathPrefix string `json:"pathPrefix"`
+	} `json:"tarball"`
 }
 
 // An imageConfig is an ImageConfig of pkg.crossplane.io.
@@ -98,19 +90,15 @@ type imageConfig struct {
 }
 
 type rewriting struct {
-	MatchImages  []match `json:"matchImages"`
-	RewriteImage rewrite `json:"rewriteImage"`
+	MatchImages []struct {
+		Type   string `json:"type"`
+		Prefix string `json:"prefix"`
+	} `json:"matchImages"`
+	RewriteImage struct {
+		Prefix string `json:"prefix"`
+	} `json:"rewriteImage"`
 	// Crossplane uses these fields in a cluster only.
 	Registry     any `json:"registry"`
 	Verification any `json:"verification"`
 	Runtime      any `json:"runtime"`
-}
-
-type match struct {
-	Type   string `json:"type"`
-	Prefix string `json:"prefix"`
-}
-
-type rewrite struct {
-	Prefix string `json:"prefix"`
 }

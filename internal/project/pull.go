@@ -33,8 +33,8 @@ func Fetched(ctx context.Context, ref name.Reference, fetch Fetch) (*Set, error)
 	if err != nil {
 		return nil, fmt.Errorf("reading the package at %q: %w", ref.Name(), err)
 	}
-	meta, repositories, err := embedded(text)
-	if err == nil && len(repositories) == 0 && !meta.built {
+	configuration, built, repositories, err := embedded(text)
+	if err == nil && len(repositories) == 0 && !built {
 		err = errors.New("it has neither functions of a project nor the annotations that a project's build writes")
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func Fetched(ctx context.Context, ref name.Reference, fetch Fetch) (*Set, error)
 	for _, r := range repositories {
 		suffix, ok := strings.CutPrefix(r.Context().Name(), s.Repository)
 		if !ok {
-			return nil, notProject(ref, fmt.Errorf("the Configuration %q depends on functions of several projects by digest", meta.name))
+			return nil, notProject(ref, fmt.Errorf("the Configuration %q depends on functions of several projects by digest", configuration))
 		}
 		if err := s.fetch(ctx, ref.Context().Name()+suffix, r, fetch); err != nil {
 			return nil, err
@@ -93,20 +93,13 @@ func (s *Set) fetch(ctx context.Context, repository string, as name.Digest, fetc
 	return nil
 }
 
-// A configuration has the known parts of the metadata of a Configuration.
-type configuration struct {
-	name string
-	// built is true if the metadata has all annotations that the build of a project writes, even
-	// if the project file does not set them.
-	built bool
-}
-
-// embedded returns the embedded functions of the Configuration with this package.yaml:
-// Functions with a digest, whose repository has the suffix "_NAME".
-func embedded(packageYAML []byte) (meta configuration, all []name.Digest, err error) {
+// embedded returns the name of the Configuration with this package.yaml, and its embedded functions:
+// Functions with a digest, whose repository has the suffix "_NAME". built is true if the metadata has all
+// annotations that the build of a project writes, even if the project file does not set them.
+func embedded(packageYAML []byte) (configuration string, built bool, all []name.Digest, err error) {
 	docs, err := manifest.Split("package.yaml", packageYAML)
 	if err != nil {
-		return meta, nil, err
+		return "", false, nil, err
 	}
 	for _, doc := range docs {
 		var o struct {
@@ -122,13 +115,13 @@ func embedded(packageYAML []byte) (meta configuration, all []name.Digest, err er
 		if err := doc.Decode(&o); err != nil || !strings.HasPrefix(o.APIVersion, "meta.pkg.crossplane.io/") {
 			continue
 		}
-		meta = configuration{o.Metadata.Name, true}
+		if o.Kind != "Configuration" {
+			return "", false, nil, fmt.Errorf("it is a %s", o.Kind)
+		}
+		built = true
 		for key := range (&Project{}).origin() {
 			_, has := o.Metadata.Annotations[metaPrefix+key]
-			meta.built = meta.built && has
-		}
-		if o.Kind != "Configuration" {
-			return meta, nil, fmt.Errorf("it is a %s", o.Kind)
+			built = built && has
 		}
 		for _, d := range o.Spec.DependsOn {
 			_, hashErr := v1.NewHash(d.Version)
@@ -137,7 +130,7 @@ func embedded(packageYAML []byte) (meta configuration, all []name.Digest, err er
 				all = append(all, ref)
 			}
 		}
-		return meta, all, nil
+		return o.Metadata.Name, built, all, nil
 	}
-	return meta, nil, errors.New("it has no package metadata")
+	return "", false, nil, errors.New("it has no package metadata")
 }

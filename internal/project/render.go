@@ -39,7 +39,11 @@ func (p *Project) FunctionDocuments(arch string) ([]manifest.Document, error) {
 			}
 			path = "./" + f.Tarball + strings.TrimPrefix(file, p.Dir(f.Tarball))
 		}
-		doc, err := manifest.Encode(p.Path, max(1, p.lineOf(f.Field)), map[string]any{
+		line := 1
+		if f.Field != "" {
+			line = max(1, p.Line(f.Field))
+		}
+		doc, err := manifest.Encode(p.Path, line, map[string]any{
 			"apiVersion": pkgVersion, "kind": "Function",
 			"metadata": map[string]any{"name": p.FunctionRef(f.Name)}, "spec": map[string]any{"package": path},
 		})
@@ -49,13 +53,6 @@ func (p *Project) FunctionDocuments(arch string) ([]manifest.Document, error) {
 		all = append(all, doc)
 	}
 	return all, nil
-}
-
-func (p *Project) lineOf(field string) int {
-	if field == "" {
-		return 1
-	}
-	return p.doc.Lines().Of(field)
 }
 
 // DependencyDocument returns package metadata with the dependencies, with or without

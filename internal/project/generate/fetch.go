@@ -88,15 +88,7 @@ func (f *Fetcher) Documents(ctx context.Context, d project.Dependency) ([]manife
 	if err != nil {
 		return nil, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err)
 	}
-	var all []manifest.Document
-	for _, file := range files {
-		docs, err := manifest.Split(file.path, file.data)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, docs...)
-	}
-	return all, nil
+	return documents(files)
 }
 
 // checkDefinitions returns an error if the sources of a dependency define no kinds.

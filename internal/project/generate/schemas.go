@@ -85,22 +85,33 @@ func yamlFiles(p *project.Project) (files []yamlFile, hash string, err error) {
 	return files, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// define returns the kinds that the XRDs and CRDs in files define.
-func define(files []yamlFile) (models.Definitions, error) {
-	var objects []map[string]any
+// documents returns the documents in files.
+func documents(files []yamlFile) ([]manifest.Document, error) {
+	var all []manifest.Document
 	for _, f := range files {
 		docs, err := manifest.Split(f.path, f.data)
 		if err != nil {
 			return nil, err
 		}
-		for _, doc := range docs {
-			value, err := doc.Value()
-			if err != nil {
-				return nil, err
-			}
-			if obj, ok := value.(map[string]any); ok {
-				objects = append(objects, obj)
-			}
+		all = append(all, docs...)
+	}
+	return all, nil
+}
+
+// define returns the kinds that the XRDs and CRDs in files define.
+func define(files []yamlFile) (models.Definitions, error) {
+	docs, err := documents(files)
+	if err != nil {
+		return nil, err
+	}
+	var objects []map[string]any
+	for _, doc := range docs {
+		value, err := doc.Value()
+		if err != nil {
+			return nil, err
+		}
+		if obj, ok := value.(map[string]any); ok {
+			objects = append(objects, obj)
 		}
 	}
 	return models.Define(objects)

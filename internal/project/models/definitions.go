@@ -117,14 +117,11 @@ func (d Definitions) add(obj map[string]any) error {
 			root.embed()
 			root.native(gvk)
 			d[gvk.name()] = root
-			d[gvk.with(listKind).name()] = list(gvk, listKind, spec.Spec.Names.Plural)
+			lists := groupVersionKind{gvk.Group, gvk.Version, listKind}
+			d[lists.name()] = list(gvk, lists, spec.Spec.Names.Plural)
 		}
 	}
 	return nil
-}
-
-func (k groupVersionKind) with(kind string) groupVersionKind {
-	return groupVersionKind{k.Group, k.Version, kind}
 }
 
 // name returns the OpenAPI name of a custom resource's kind.
@@ -203,9 +200,9 @@ func (s *Schema) embed() {
 	}
 }
 
-func list(of groupVersionKind, kind, plural string) *Schema {
-	s := &Schema{Type: "object", Description: kind + " is a list of " + of.Kind, Required: []string{"items"}}
-	s.native(of.with(kind))
+func list(of, lists groupVersionKind, plural string) *Schema {
+	s := &Schema{Type: "object", Description: lists.Kind + " is a list of " + of.Kind, Required: []string{"items"}}
+	s.native(lists)
 	for _, name := range []string{"apiVersion", "kind"} {
 		s.Properties[name].Enum, s.Properties[name].Default = nil, nil
 	}
