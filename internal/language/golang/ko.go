@@ -90,23 +90,18 @@ func koEnv(base v1.Image) ([]string, error) {
 // importPath returns the import path of the package in dir, from the go.mod there or in a
 // folder above.
 func importPath(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
+	file := fsx.FindUp(dir, "go.mod")
+	if file == "" {
+		return "", fmt.Errorf("finding the Go module of %q: neither the folder nor one above it has a go.mod", dir)
+	}
+	data, err := os.ReadFile(file)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("reading %q: %w", file, fsx.Cause(err))
 	}
-	for at, below := dir, ""; ; at, below = filepath.Dir(at), path.Join(filepath.Base(at), below) {
-		data, err := os.ReadFile(filepath.Join(at, "go.mod"))
-		switch {
-		case err == nil:
-			module := modfile.ModulePath(data)
-			if module == "" {
-				return "", fmt.Errorf("reading %q: it has no module path", filepath.Join(at, "go.mod"))
-			}
-			return path.Join(module, below), nil
-		case !errors.Is(err, fs.ErrNotExist):
-			return "", fmt.Errorf("reading %q: %w", filepath.Join(at, "go.mod"), fsx.Cause(err))
-		case at == filepath.Dir(at):
-			return "", fmt.Errorf("finding the Go module of %q: neither the folder nor one above it has a go.mod", dir)
-		}
+	module := modfile.ModulePath(data)
+	if module == "" {
+		return "", fmt.Errorf("reading %q: it has no module path", file)
 	}
+	below, err := fsx.Relative(filepath.Dir(file), dir)
+	return path.Join(module, filepath.ToSlash(below)), err
 }

@@ -40,11 +40,12 @@ func Detect(dir string) (language.Language, error) {
 		}
 		marks = append(marks, fmt.Sprintf("%s (%s)", l.Marks, l.Name))
 	}
-	if isEmpty(dir) {
+	entries, err := os.ReadDir(dir)
+	if err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !strings.HasPrefix(e.Name(), ".") }) {
 		err := fmt.Errorf("detecting the language of %q: the directory is empty", dir)
 		return language.Language{}, hint.Wrap(err, "add the source of the function, as xfn function generate does, or remove the directory")
 	}
-	err := fmt.Errorf("detecting the language of %q: expected %s", dir, strings.Join(marks, ", or "))
+	err = fmt.Errorf("detecting the language of %q: expected %s", dir, strings.Join(marks, ", or "))
 	if old, _ := language.Has(dir, "main.py"); old {
 		err = hint.Wrap(fmt.Errorf("%w; a function of only main.py, the old layout of Upbound, needs a base image that is not known", err),
 			"create a function in Python with xfn function generate, and call compose of main.py in its RunFunction")
@@ -52,12 +53,6 @@ func Detect(dir string) (language.Language, error) {
 		err = fmt.Errorf("detecting the language of %q: %w", dir, lacks)
 	}
 	return language.Language{}, err
-}
-
-// isEmpty reports whether a directory has no files and no directories, apart from hidden files.
-func isEmpty(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !strings.HasPrefix(e.Name(), ".") })
 }
 
 // lacks returns an error that says what dir lacks to be the source of a language, or nil.

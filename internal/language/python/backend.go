@@ -92,7 +92,10 @@ func (in *pyproject) roots(dir string) ([]sourceRoot, error) {
 	case "setuptools.build_meta", "":
 		roots, err = in.setuptools(dir)
 	case "flit_core.buildapi":
-		roots, err = in.flit(dir)
+		if in.Tool.Flit.ExternalData != nil {
+			return nil, needsBackend("flit", "the wheel has external data")
+		}
+		roots, err = in.module(dir, in.Tool.Flit.Module.Name, "", "src")
 	case "poetry.core.masonry.api":
 		roots, err = in.poetry(dir)
 	case "uv_build":
@@ -112,13 +115,6 @@ func (in *pyproject) roots(dir string) ([]sourceRoot, error) {
 		}
 	}
 	return roots, nil
-}
-
-func (in *pyproject) flit(dir string) ([]sourceRoot, error) {
-	if in.Tool.Flit.ExternalData != nil {
-		return nil, needsBackend("flit", "the wheel has external data")
-	}
-	return in.module(dir, in.Tool.Flit.Module.Name, "", "src")
 }
 
 func (in *pyproject) uv(dir string) ([]sourceRoot, error) {

@@ -60,7 +60,9 @@ func newStore(src language.Source, lock *resolve.Lock, opts runtimeimage.Options
 		indexes = append([]string{cmp.Or(lock.Index, defaultIndex)}, lock.ExtraIndexes...)
 	}
 	for _, text := range indexes {
-		u, err := url.Parse(expand(text, opts.Env))
+		// Like pip, keep references to variables that do not exist.
+		text = variable().ReplaceAllStringFunc(text, func(ref string) string { return cmp.Or(proc.Getenv(opts.Env, ref[2:len(ref)-1]), ref) })
+		u, err := url.Parse(text)
 		if err != nil || u.Host == "" {
 			return nil, errors.New("the URL of the package index is invalid") // it may have a password
 		}
@@ -72,14 +74,6 @@ func newStore(src language.Source, lock *resolve.Lock, opts runtimeimage.Options
 
 // variable matches a reference to an environment variable in a requirements.txt.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[A-Z0-9_]+\}`) })
-
-// expand replaces references to environment variables. Like pip, it keeps references to
-// variables that do not exist.
-func expand(text string, env []string) string {
-	return variable().ReplaceAllStringFunc(text, func(ref string) string {
-		return cmp.Or(proc.Getenv(env, ref[2:len(ref)-1]), ref)
-	})
-}
 
 // get returns the wheel of a choice as an open file, and its description.
 func (s *store) get(ctx context.Context, c resolve.Choice, t resolve.Target) (file resolve.File, _ *os.File, err error) {

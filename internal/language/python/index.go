@@ -29,11 +29,13 @@ const jsonPage = "application/vnd.pypi.simple.v1+json"
 var errNoWheel = errors.New("it has no wheel of this version with a digest of the lock file")
 
 // find returns the wheels of a package that the first index with such a wheel has, and that
-// have one of the hashes.
+// have one of the hashes. It keeps the result in the cache, because the hashes fix it.
 func (s *store) find(ctx context.Context, name, version string, hashes []string) ([]resolve.File, error) {
 	var errs []error
 	for _, index := range s.indexes {
-		files, err := s.findIn(ctx, index, name, version, hashes)
+		sum := sha256.Sum256(fmt.Append(nil, index.Host, index.Path, name, version, hashes))
+		files, err := cached(filepath.Join(s.dir, indexFolder, fmt.Sprintf("%x.json", sum)), func(files []resolve.File) bool { return len(files) > 0 },
+			func() ([]resolve.File, error) { return s.list(ctx, index.JoinPath(name, "/"), hashes) })
 		if err == nil {
 			return files, nil
 		}
@@ -43,14 +45,6 @@ func (s *store) find(ctx context.Context, name, version string, hashes []string)
 		}
 	}
 	return nil, errors.Join(errs...)
-}
-
-// findIn returns the wheels of a package in an index. It keeps the result in the cache,
-// because the hashes fix it.
-func (s *store) findIn(ctx context.Context, index *url.URL, name, version string, hashes []string) ([]resolve.File, error) {
-	sum := sha256.Sum256(fmt.Append(nil, index.Host, index.Path, name, version, hashes))
-	return cached(filepath.Join(s.dir, indexFolder, fmt.Sprintf("%x.json", sum)), func(files []resolve.File) bool { return len(files) > 0 },
-		func() ([]resolve.File, error) { return s.list(ctx, index.JoinPath(name, "/"), hashes) })
 }
 
 // list returns the wheels on a page of an index that have one of the hashes.

@@ -7,11 +7,7 @@ import (
 
 // isCompound reports whether a word is the first of a compound statement.
 func isCompound(word string) bool {
-	switch word {
-	case "def", "class", "if", "elif", "else", "for", "while", "with", "try", "except", "finally":
-		return true
-	}
-	return false
+	return oneOf(" def class if elif else for while with try except finally ", word)
 }
 
 // isSoft reports whether a word is a keyword or a name, depending on its place.
@@ -19,12 +15,8 @@ func isSoft(word string) bool { return word == "case" || word == "match" || word
 
 // isKeyword reports whether a word is, or may be, a keyword other than a value such as None.
 func isKeyword(word string) bool {
-	switch word {
-	case "and", "as", "assert", "async", "await", "break", "continue", "del", "from", "global", "import", "in", "is",
-		"lambda", "nonlocal", "not", "or", "pass", "raise", "return", "yield":
-		return true
-	}
-	return isCompound(word) || isSoft(word)
+	const simple = " and as assert async await break continue del from global import in is lambda nonlocal not or pass raise return yield "
+	return oneOf(simple, word) || isCompound(word) || isSoft(word)
 }
 
 // before lists the statements that can precede a part of a compound statement.

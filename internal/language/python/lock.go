@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -52,17 +51,10 @@ func readLock(dir, root string) (*resolve.Lock, error) {
 
 // readWorkspace reads the uv.lock in a folder above dir.
 func readWorkspace(dir, root string) (*resolve.Lock, error) {
-	at, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	top, err := filepath.Abs(root)
-	if err != nil {
-		return nil, err
-	}
-	for from := ""; strings.HasPrefix(at, strings.TrimSuffix(top, string(filepath.Separator))+string(filepath.Separator)); {
-		from = path.Join(filepath.Base(at), from)
-		at = filepath.Dir(at)
+	for at := range fsx.Parents(filepath.Join(dir, "..")) {
+		if !fsx.IsWithin(root, at) {
+			break
+		}
 		data, err := fsx.ReadFile(filepath.Join(at, uvLock), maxText)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -74,7 +66,10 @@ func readWorkspace(dir, root string) (*resolve.Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		lock.From = from
+		from, err := fsx.Relative(at, dir)
+		if lock.From = filepath.ToSlash(from); err != nil {
+			return nil, err
+		}
 		if _, ok := lock.Root(); ok {
 			return lock, nil
 		}

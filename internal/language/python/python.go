@@ -151,9 +151,6 @@ type builder struct {
 }
 
 func prepare(src language.Source, opts runtimeimage.Options) (_ *builder, err error) {
-	if src.Base == nil {
-		return nil, errors.New("no base image with Python is given")
-	}
 	if src.Artifacts.Dir == "" {
 		return nil, errors.New("no folder for wheels is given")
 	}
@@ -182,16 +179,6 @@ func (b *builder) read() (err error) {
 	return err
 }
 
-// requirements returns what the project and its source folders require, without the source
-// folders.
-func (b *builder) requirements() []resolve.Requirement {
-	var all []resolve.Requirement
-	for _, p := range b.projects() {
-		all = append(all, p.required...)
-	}
-	return all
-}
-
 // projects returns the project and its source folders.
 func (b *builder) projects() []*project { return append([]*project{b.project}, b.local...) }
 
@@ -206,12 +193,14 @@ func (b *builder) layers(ctx context.Context, t runtimeimage.Target) (_ []runtim
 	if err != nil {
 		return nil, c, err
 	}
+	var required []resolve.Requirement
 	for _, p := range b.projects() {
+		required = append(required, p.required...)
 		if !p.requiresPython.Match(base.Full()) {
 			return nil, c, fmt.Errorf("%s requires Python %s, but the base image has %s", p.file, p.requiresPython, base.Full())
 		}
 	}
-	choices, err := b.lock.Choose(projectFile, b.requirements(), base.Target)
+	choices, err := b.lock.Choose(projectFile, required, base.Target)
 	if err != nil {
 		return nil, c, err
 	}
@@ -274,7 +263,10 @@ func (b *builder) installWheels(ctx context.Context, choices []resolve.Choice, t
 				return fmt.Errorf("fetching %s: %w", c, err)
 			}
 			b.open.Add(f)
-			b.use(c, file)
+			m := language.Material{Name: c.Name, Version: c.Version, PURL: "pkg:pypi/" + c.Name + "@" + c.Version, Digest: "sha256:" + file.SHA256}
+			b.mu.Lock()
+			b.used[m.PURL+" "+m.Digest] = m
+			b.mu.Unlock()
 			info, err := f.Stat()
 			if err != nil {
 				return fsx.Cause(err)
@@ -292,14 +284,6 @@ func (b *builder) installWheels(ctx context.Context, choices []resolve.Choice, t
 		}
 	}
 	return nil
-}
-
-// use notes a wheel of an image.
-func (b *builder) use(c resolve.Choice, file resolve.File) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	m := language.Material{Name: c.Name, Version: c.Version, PURL: "pkg:pypi/" + c.Name + "@" + c.Version, Digest: "sha256:" + file.SHA256}
-	b.used[m.PURL+" "+m.Digest] = m
 }
 
 // installSource returns the files of the project and its source folders, and returns an

@@ -22,7 +22,6 @@ type setuptoolsPackages struct {
 	find  *finder
 }
 
-// UnmarshalTOML implements toml.Unmarshaler.
 func (p *setuptoolsPackages) UnmarshalTOML(value any) (err error) {
 	if table, ok := value.(map[string]any); ok {
 		find, ok := table["find"].(map[string]any)

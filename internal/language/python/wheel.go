@@ -187,7 +187,9 @@ func (w *wheel) read(name string) (string, error) {
 func (w *wheel) install() ([]File, error) {
 	var all []File
 	for _, f := range w.files {
-		if isCompiled(f.Name) || w.isRecord(f.Name) {
+		inCache := slices.Contains(strings.Split(f.Name, "/"), "__pycache__")
+		isRecord := slices.Contains([]string{w.info + "/RECORD", w.info + "/RECORD.jws", w.info + "/RECORD.p7s"}, f.Name)
+		if inCache || path.Ext(f.Name) == ".pyc" || isRecord { // Python compiles source again.
 			continue
 		}
 		digest, ok := w.digests[f.Name]
@@ -214,11 +216,6 @@ func (w *wheel) install() ([]File, error) {
 		return nil, err
 	}
 	return withRecord(append(all, scripts...), w.layout.Site, w.info), nil
-}
-
-// isCompiled reports whether a file is compiled code, which Python recreates from source.
-func isCompiled(name string) bool {
-	return path.Ext(name) == ".pyc" || slices.Contains(strings.Split(name, "/"), "__pycache__")
 }
 
 // place returns the path of an entry in the folder site-packages, and whether the entry is a

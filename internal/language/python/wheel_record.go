@@ -48,10 +48,6 @@ func newHash(digest string) (hash.Hash, string, error) {
 
 var errDigest = errors.New("the content differs from the digest in RECORD")
 
-func (w *wheel) isRecord(name string) bool {
-	return slices.Contains([]string{w.info + "/RECORD", w.info + "/RECORD.jws", w.info + "/RECORD.p7s"}, name)
-}
-
 // readRecord reads the digests of all files.
 func (w *wheel) readRecord() error {
 	text, err := w.read("RECORD")

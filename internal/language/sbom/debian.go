@@ -38,7 +38,8 @@ func Debian(ctx context.Context, images []v1.Image) (all []language.Material, er
 			if err != nil {
 				return nil, fmt.Errorf("reading the packages in the runtime image: %w", err)
 			}
-			c.apply(files)
+			maps.DeleteFunc(files, func(name, _ string) bool { return c.hides(name) })
+			maps.Copy(files, c.files)
 		}
 		distribution := distributionOf(files)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -56,7 +57,8 @@ func isStatus(name string) bool {
 	return name == "var/lib/dpkg/status" || strings.HasPrefix(name, "var/lib/dpkg/status.d/") && !strings.HasSuffix(name, ".md5sums")
 }
 
-func isRelease(name string) bool { return name == "etc/os-release" || name == "usr/lib/os-release" }
+// releases are the files of os-release(5), the first one first.
+var releases = []string{"etc/os-release", "usr/lib/os-release"}
 
 // changes are what a layer changes in the files that Debian needs.
 type changes struct {
@@ -78,7 +80,7 @@ func readChanges(ctx context.Context, l v1.Layer, left, memory *int64) (c change
 		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
 		dir, base := path.Split(name)
 		hidden, whiteout := strings.CutPrefix(base, oci.Whiteout)
-		needed := h.Typeflag == tar.TypeReg && (isStatus(name) || isRelease(name))
+		needed := h.Typeflag == tar.TypeReg && (isStatus(name) || slices.Contains(releases, name))
 		if !whiteout && !needed {
 			return nil
 		}
@@ -100,12 +102,6 @@ func readChanges(ctx context.Context, l v1.Layer, left, memory *int64) (c change
 	})
 }
 
-// apply applies the changes to the files of the layers below.
-func (c changes) apply(files map[string]string) {
-	maps.DeleteFunc(files, func(name, _ string) bool { return c.hides(name) })
-	maps.Copy(files, c.files)
-}
-
 // hides reports whether a whiteout removes a file, or a directory that contains it.
 func (c changes) hides(name string) bool {
 	for name != "" {
@@ -120,7 +116,7 @@ func (c changes) hides(name string) bool {
 
 // distributionOf returns the ID in os-release(5), or "debian".
 func distributionOf(files map[string]string) string {
-	for _, name := range []string{"etc/os-release", "usr/lib/os-release"} {
+	for _, name := range releases {
 		for line := range strings.Lines(files[name]) {
 			if id, ok := strings.CutPrefix(strings.TrimSpace(line), "ID="); ok {
 				return url.PathEscape(strings.Trim(id, `"'`))

@@ -168,13 +168,17 @@ func locate(dir string, m api.Message) string {
 }
 
 // explain returns an error with the messages of esbuild.
-func (v *view) explain(all []api.Message) error {
+func (p *project) explain(all []api.Message) error {
 	var errs []error
 	for _, m := range all[:min(len(all), maxMessages)] {
-		err := errors.New(locate(v.written, m) + m.Text)
+		err := errors.New(locate(p.written, m) + m.Text)
 		name, _, missing := strings.Cut(strings.TrimPrefix(m.Text, `Could not resolve "`), `"`)
 		if missing && strings.HasPrefix(m.Text, "Could not resolve") && !strings.HasPrefix(name, ".") {
-			err = hint.Wrap(err, v.adviceFor(name))
+			next, name := hint.Hint("add the package to dependencies, with npm install "), packageName(name)
+			if p.manifest.Development[name] != "" {
+				next = hint.Hint("move " + name + " from devDependencies to dependencies, with npm install -P ")
+			}
+			err = hint.Wrap(err, next+hint.Hint(name))
 		}
 		errs = append(errs, err)
 	}
@@ -182,15 +186,6 @@ func (v *view) explain(all []api.Message) error {
 		errs = append(errs, fmt.Errorf("and %d more errors", len(all)-maxMessages))
 	}
 	return errors.Join(errs...)
-}
-
-// adviceFor returns the hint for an import that was not found.
-func (v *view) adviceFor(module string) hint.Hint {
-	name := packageName(module)
-	if v.manifest.Development[name] != "" {
-		return hint.Hint("move " + name + " from devDependencies to dependencies, with npm install -P " + name)
-	}
-	return hint.Hint("add the package to dependencies, with npm install " + name)
 }
 
 // packageName returns the name of the package that has a module, such as "@a/b" for "@a/b/c".

@@ -30,11 +30,6 @@ func libcOf(ctx context.Context, img v1.Image) (libc string, err error) {
 	return libc, err
 }
 
-// hasNode reports whether a base image has a program node.
-func hasNode(ctx context.Context, img v1.Image) (bool, error) {
-	return find(ctx, img, func(h *tar.Header) bool { return path.Base(h.Name) == "node" && h.Typeflag != tar.TypeDir })
-}
-
 // find reads the layers of an image up to the first file that is accepted.
 func find(ctx context.Context, img v1.Image, accepted func(h *tar.Header) bool) (bool, error) {
 	err := oci.ReadLayers(ctx, img, func(h *tar.Header, _ io.Reader) error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -115,15 +116,10 @@ func (p *project) checkSource(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, m := range done.errors {
-		// With NoBundle, Node.js resolves imports.
-		if len(errs) < maxMessages && !strings.HasPrefix(m.Text, "Could not resolve") {
-			errs = append(errs, errors.New(locate(p.written, m)+m.Text))
-		}
-	}
-	if len(errs) > 0 || done.meta == nil {
-		return errors.Join(errs...)
+	// With NoBundle, Node.js resolves imports.
+	wrong := slices.DeleteFunc(done.errors, func(m api.Message) bool { return strings.HasPrefix(m.Text, "Could not resolve") })
+	if len(wrong) > 0 || done.meta == nil {
+		return p.explain(wrong)
 	}
 	for _, out := range done.meta.Outputs {
 		for _, i := range out.Imports {

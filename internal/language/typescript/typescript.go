@@ -1,6 +1,7 @@
 package typescript
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func Build(ctx context.Context, src language.Source, opts runtimeimage.Options) 
 		return nil, fmt.Errorf("building the function in %q: %w", src.Dir, err)
 	}
 	b.note()
-	return language.NewResult(src, images, b.materials())
+	return language.NewResult(src, images, slices.Collect(maps.Values(b.used)))
 }
 
 // A builder builds one function for several platforms.
@@ -95,8 +96,8 @@ type builder struct {
 	trees map[string]*tree // by architecture; trees with the same packages are the same
 
 	mu   sync.Mutex
-	used map[string]npm.Digest // the packages in the images, as NAME@VERSION, and their digests if they are known
-	runs map[string]bool       // packages among them that have an install script
+	used map[string]language.Material // the packages in the images, as NAME@VERSION
+	runs map[string]bool              // packages among them that have an install script
 	// lacks are the optional packages that a lock file of another platform does not have.
 	lacks map[string]bool
 }
@@ -130,7 +131,7 @@ func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options
 		return nil, err
 	}
 	store := &npm.Store{Dir: filepath.Join(src.Artifacts.Dir, npm.Cache().Name), Client: src.Artifacts.Client, Config: config, Offline: src.Artifacts.Offline, Progress: opts.Progress}
-	b := &builder{project: p, src: src, opts: opts, trees: map[string]*tree{}, used: map[string]npm.Digest{}, runs: map[string]bool{}, lacks: map[string]bool{}}
+	b := &builder{project: p, src: src, opts: opts, trees: map[string]*tree{}, used: map[string]language.Material{}, runs: map[string]bool{}, lacks: map[string]bool{}}
 	same := map[string]*tree{}
 	for _, platform := range src.Platforms {
 		target, err := b.target(ctx, platform)
@@ -208,7 +209,8 @@ func nodeOf(ctx context.Context, base v1.Image) (string, error) {
 	if e := config.Config.Entrypoint; len(e) > 0 && path.Base(e[0]) == "node" {
 		return e[0], nil
 	}
-	if found, err := hasNode(ctx, base); err != nil || found {
+	isNode := func(h *tar.Header) bool { return path.Base(h.Name) == "node" && h.Typeflag != tar.TypeDir }
+	if found, err := find(ctx, base, isNode); err != nil || found {
 		return "node", err
 	}
 	return "", hint.Wrap(errors.New("reading the base image: it has no program node"), "use a base image with Node.js")
@@ -225,7 +227,11 @@ func (b *builder) use(t *tree, packages []*npm.Package) error {
 		if err := t.checkScript(p); err != nil {
 			return err
 		}
-		b.used[p.String()] = t.unpacked[p.At].Digest
+		m := language.Material{Name: p.Name, Version: p.Version, PURL: "pkg:npm/" + strings.Replace(p.Name, "@", "%40", 1) + "@" + p.Version}
+		if d := t.unpacked[p.At].Digest; d != (v1.Hash{}) { // The tarball of another package contains a bundled one.
+			m.Digest = d.String()
+		}
+		b.used[p.String()] = m
 		if p.InstallScript {
 			b.runs[p.String()] = true
 		}
@@ -248,17 +254,4 @@ func (b *builder) note() {
 	if len(b.runs) > 0 {
 		b.opts.Progress.Note("install scripts of packages are not run: " + strings.Join(slices.Sorted(maps.Keys(b.runs)), ", "))
 	}
-}
-
-func (b *builder) materials() []language.Material {
-	var all []language.Material
-	for label, digest := range b.used {
-		at := strings.LastIndex(label, "@")
-		name, version := label[:at], label[at+1:]
-		all = append(all, language.Material{
-			Name: name, Version: version, Digest: digest.String(),
-			PURL: "pkg:npm/" + strings.Replace(name, "@", "%40", 1) + "@" + version,
-		})
-	}
-	return all
 }

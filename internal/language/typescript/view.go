@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -33,7 +35,7 @@ type view struct {
 
 // newView fills the empty folder at.
 func newView(ctx context.Context, p *project, t *tree, at string) (*view, error) {
-	v := &view{project: p, tree: t, at: at, folders: map[string]bool{".": true}, packages: map[string]*npm.Package{}, external: t.externals()}
+	v := &view{project: p, tree: t, at: at, folders: map[string]bool{".": true}, children: map[string][]string{}, packages: map[string]*npm.Package{}, external: t.externals()}
 	project, err := filepath.Rel(p.root, p.dir)
 	if err != nil {
 		return nil, err
@@ -65,7 +67,13 @@ func newView(ctx context.Context, p *project, t *tree, at string) (*view, error)
 			return nil, fmt.Errorf("%s has packages in the link %q", npm.LockFile, at)
 		}
 	}
-	v.children = childrenOf(v.folders, v.packages)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(v.folders)), maps.Keys(v.packages))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if name != "." {
+			v.children[path.Dir(name)] = append(v.children[path.Dir(name)], name)
+		}
+	}
 	if err := v.fill(ctx, ".", p.root); err != nil {
 		return nil, fmt.Errorf("laying out node_modules: %w", err)
 	}
@@ -156,20 +164,4 @@ func (v *view) below(name string, pkg *npm.Package, from string) string {
 	default:
 		return filepath.Join(from, path.Base(name))
 	}
-}
-
-// childrenOf returns the paths in each folder.
-func childrenOf(folders map[string]bool, packages map[string]*npm.Package) map[string][]string {
-	all := map[string][]string{}
-	for name := range folders {
-		if name != "." {
-			all[path.Dir(name)] = append(all[path.Dir(name)], name)
-		}
-	}
-	for name := range packages {
-		if !folders[name] {
-			all[path.Dir(name)] = append(all[path.Dir(name)], name)
-		}
-	}
-	return all
 }

@@ -48,7 +48,14 @@ func (l *Lock) Choose(project string, required []Requirement, t Target) ([]Choic
 		if p.Directory != "" {
 			continue
 		}
-		c, err := p.choose(t)
+		c := Choice{Package: p}
+		var err error
+		switch {
+		case len(p.Wheels) > 0:
+			c.Wheel, err = Best(p.Wheels, p.Name, p.Version, t)
+		case len(p.Hashes) == 0:
+			err = fmt.Errorf("it exists only as source (%s), which needs a build", cmp.Or(p.Origin, "no file is listed"))
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("choosing a wheel of %s from %s: %w", p, l.File, err))
 		}
@@ -165,11 +172,8 @@ func (l *Lock) walk(required []Requirement, t Target) ([]Package, error) {
 	for _, p := range l.Packages {
 		byName[p.Name] = append(byName[p.Name], p)
 	}
-	var queue []Dependency
-	root, ok := l.Root()
-	if ok {
-		queue = slices.Clone(root.Dependencies)
-	}
+	root, _ := l.Root()
+	queue := slices.Clone(root.Extras[""])
 	for _, r := range required {
 		locked := slices.ContainsFunc(queue, func(d Dependency) bool { return d.Name == r.Name })
 		if _, known := byName[r.Name]; known && !locked {
@@ -194,20 +198,12 @@ func (l *Lock) walk(required []Requirement, t Target) ([]Package, error) {
 		for _, extra := range append([]string{""}, d.Extras...) {
 			if key := p.Name + "[" + extra; !seen[key] {
 				seen[key] = true
-				queue = append(queue, p.dependencies(extra)...)
+				queue = append(queue, p.Extras[extra]...)
 			}
 		}
 	}
 	delete(found, root.Name)
 	return slices.SortedFunc(maps.Values(found), func(a, b Package) int { return strings.Compare(a.Name, b.Name) }), nil
-}
-
-// dependencies returns the dependencies of an extra or, if it is empty, of the package.
-func (p Package) dependencies(extra string) []Dependency {
-	if extra == "" {
-		return p.Dependencies
-	}
-	return p.Extras[extra]
 }
 
 // pick returns the package to which a dependency refers, among the packages with its name.
@@ -227,19 +223,6 @@ func pick(packages []Package, d Dependency, t Target) (Package, error) {
 	default:
 		return Package{}, fmt.Errorf("package %q occurs twice for %s", d.Name, t)
 	}
-}
-
-// choose returns the preferred wheel of a package.
-func (p Package) choose(t Target) (c Choice, err error) {
-	c.Package = p
-	if len(p.Wheels) == 0 && len(p.Hashes) > 0 {
-		return c, nil
-	}
-	if len(p.Wheels) == 0 {
-		return c, fmt.Errorf("it exists only as source (%s), which needs a build", cmp.Or(p.Origin, "no file is listed"))
-	}
-	c.Wheel, err = Best(p.Wheels, p.Name, p.Version, t)
-	return c, err
 }
 
 // Best returns the wheel that the target prefers. All wheels must be of this package and

@@ -50,9 +50,8 @@ type Package struct {
 	// Directory is the path of a source folder, relative to the lock file, or "".
 	Directory string
 	// Origin describes the source of a package without wheels: "an sdist", "a git repository".
-	Origin       string
-	Dependencies []Dependency
-	// Extras are the further dependencies of each extra.
+	Origin string
+	// Extras are the further dependencies of each extra. The extra "" has the dependencies of the package.
 	Extras map[string][]Dependency
 	// Requires is what a source folder required when it was locked, if the lock file says this.
 	Requires []Dependency
@@ -145,7 +144,7 @@ func (l *Lock) Above() string {
 func (l *Lock) Directories() []string {
 	root, ok := l.Root()
 	var all []string
-	queue, seen := slices.Clone(root.Dependencies), map[string]bool{}
+	queue, seen := slices.Clone(root.Extras[""]), map[string]bool{}
 	for _, p := range l.Packages {
 		if (!l.graph || !ok) && p.Directory != "" && p.Directory != root.Directory {
 			all = append(all, p.Directory)
@@ -159,8 +158,7 @@ func (l *Lock) Directories() []string {
 				continue
 			}
 			seen[key] = true
-			queue = append(queue, p.Dependencies...)
-			for _, extra := range d.Extras {
+			for _, extra := range append([]string{""}, d.Extras...) {
 				queue = append(queue, p.Extras[extra]...)
 			}
 			if p.Directory != "" && p.Directory != root.Directory && !slices.Contains(all, p.Directory) {

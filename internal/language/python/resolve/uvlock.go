@@ -83,7 +83,7 @@ func (in uvPackage) parse() (p Package, err error) {
 	if p.Forks, err = parseAll(in.Markers, ParseMarker); err != nil {
 		return p, err
 	}
-	if p.Dependencies, err = parseAll(in.Dependencies, uvDependency.parse); err != nil {
+	if p.Extras[""], err = parseAll(in.Dependencies, uvDependency.parse); err != nil {
 		return p, err
 	}
 	for extra, list := range in.Optional {

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"os"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
@@ -28,13 +30,17 @@ func explainIntegrity(p *Package, err error) error {
 }
 
 // fetch writes the tarball of a package to f, and verifies its digest.
-func (s *Store) fetch(ctx context.Context, f *os.File, p *Package, digest Digest, local locals) error {
+func (s *Store) fetch(ctx context.Context, f *os.File, p *Package, digest v1.Hash, local locals) error {
 	path, isLocal, err := local.path(p.Resolved)
 	if err != nil {
 		return err
 	}
 	if isLocal {
-		return copyFile(f, path, digest)
+		in, err := os.Open(path)
+		if err != nil {
+			return fsx.Cause(err)
+		}
+		return errors.Join(fill(f, in, digest), in.Close())
 	}
 	u, err := s.Config.tarball(p)
 	if err != nil {
@@ -47,16 +53,8 @@ func (s *Store) fetch(ctx context.Context, f *os.File, p *Package, digest Digest
 	return language.Retry(ctx, s.Tries, s.Wait, func() error { return s.try(ctx, f, u, digest) })
 }
 
-func copyFile(f *os.File, path string, digest Digest) error {
-	in, err := os.Open(path)
-	if err != nil {
-		return fsx.Cause(err)
-	}
-	return errors.Join(fill(f, in, digest), in.Close())
-}
-
 // try writes the response for a URL to f.
-func (s *Store) try(ctx context.Context, f *os.File, u *url.URL, digest Digest) (err error) {
+func (s *Store) try(ctx context.Context, f *os.File, u *url.URL, digest v1.Hash) (err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return err
@@ -117,14 +115,14 @@ func (s *Store) client() *http.Client {
 
 // fill replaces the content of f by the content of r, which must have this digest. It
 // sets the offset of f to 0.
-func fill(f *os.File, r io.Reader, digest Digest) error {
+func fill(f *os.File, r io.Reader, digest v1.Hash) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fsx.Cause(err)
 	}
 	if err := f.Truncate(0); err != nil {
 		return fsx.Cause(err)
 	}
-	sum := digest.hash()
+	sum := hashOf(digest)
 	n, err := io.Copy(io.MultiWriter(f, sum), io.LimitReader(r, maxTarball+1))
 	if err != nil {
 		return fsx.Cause(err)

@@ -10,25 +10,11 @@ import (
 	"fmt"
 	"hash"
 	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// A Digest is the digest of a package's tarball.
-type Digest struct {
-	// Algorithm is sha512, sha384, sha256 or sha1.
-	Algorithm string
-	// Hex is the digest in hexadecimal digits.
-	Hex string
-}
-
-// String returns "ALGORITHM:HEX", or "" for the zero value.
-func (d Digest) String() string {
-	if d == (Digest{}) {
-		return ""
-	}
-	return d.Algorithm + ":" + d.Hex
-}
-
-// algorithms are the algorithms of a Digest, the strongest first.
+// algorithms are the algorithms of the digests of tarballs, the strongest first.
 var algorithms = []struct {
 	name string
 	hash func() hash.Hash
@@ -37,7 +23,7 @@ var algorithms = []struct {
 // weak is the algorithm of packages that were published before 2017.
 const weak = "sha1"
 
-func (d Digest) hash() hash.Hash {
+func hashOf(d v1.Hash) hash.Hash {
 	for _, a := range algorithms {
 		if a.name == d.Algorithm {
 			return a.hash()
@@ -48,7 +34,7 @@ func (d Digest) hash() hash.Hash {
 
 // parseIntegrity returns the strongest digest of an integrity value, which has digests
 // separated by spaces (W3C, "Subresource Integrity").
-func parseIntegrity(text string) (Digest, error) {
+func parseIntegrity(text string) (v1.Hash, error) {
 	for _, a := range algorithms {
 		for one := range strings.FieldsSeq(text) {
 			value, ok := strings.CutPrefix(one, a.name+"-")
@@ -58,13 +44,13 @@ func parseIntegrity(text string) (Digest, error) {
 			value, _, _ = strings.Cut(value, "?")
 			sum, err := base64.StdEncoding.DecodeString(value)
 			if err != nil || len(sum) != a.hash().Size() {
-				return Digest{}, fmt.Errorf("%q is not a digest", one)
+				return v1.Hash{}, fmt.Errorf("%q is not a digest", one)
 			}
-			return Digest{a.name, hex.EncodeToString(sum)}, nil
+			return v1.Hash{Algorithm: a.name, Hex: hex.EncodeToString(sum)}, nil
 		}
 	}
 	if text == "" {
-		return Digest{}, errors.New("the lock file has no integrity for it")
+		return v1.Hash{}, errors.New("the lock file has no integrity for it")
 	}
-	return Digest{}, fmt.Errorf("expected an integrity of sha512, got %q", text)
+	return v1.Hash{}, fmt.Errorf("expected an integrity of sha512, got %q", text)
 }

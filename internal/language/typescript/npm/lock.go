@@ -67,7 +67,6 @@ type Requirements struct {
 // A list is a string or an array of strings in JSON.
 type list []string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (l *list) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {

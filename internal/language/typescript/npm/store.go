@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -73,7 +74,7 @@ func Cache() language.Cache {
 type Unpacked struct {
 	// Dir is the folder that has the files of the package.
 	Dir    string
-	Digest Digest
+	Digest v1.Hash
 	Facts
 }
 
@@ -94,7 +95,7 @@ func (s *Store) Get(ctx context.Context, all []*Package, dir, root string) (map[
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening cache %q: %w", s.Dir, fsx.Cause(err))
 	}
-	digests := map[string]Digest{}
+	digests := map[string]v1.Hash{}
 	for _, p := range all {
 		if p.Link || p.Bundled {
 			continue
@@ -112,7 +113,7 @@ func (s *Store) Get(ctx context.Context, all []*Package, dir, root string) (map[
 	}
 	var mu sync.Mutex
 	added := &stage{store: s}
-	got, fetched := map[string]Unpacked{}, map[Digest]func() (Unpacked, error){}
+	got, fetched := map[string]Unpacked{}, map[v1.Hash]func() (Unpacked, error){}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for _, p := range all {
@@ -140,7 +141,7 @@ func (s *Store) Get(ctx context.Context, all []*Package, dir, root string) (map[
 }
 
 // checkOffline returns an error with the packages that must be downloaded.
-func (s *Store) checkOffline(all []*Package, digests map[string]Digest) error {
+func (s *Store) checkOffline(all []*Package, digests map[string]v1.Hash) error {
 	var missing []string
 	for _, p := range all {
 		digest, ok := digests[p.At]
@@ -163,7 +164,7 @@ func (s *Store) checkOffline(all []*Package, digests map[string]Digest) error {
 
 // get returns the package with this digest. It adds the package to the stage if the store does not
 // have it.
-func (s *Store) get(ctx context.Context, p *Package, digest Digest, local locals, added *stage) (_ Unpacked, err error) {
+func (s *Store) get(ctx context.Context, p *Package, digest v1.Hash, local locals, added *stage) (_ Unpacked, err error) {
 	if u, ok := s.find(digest); ok {
 		return u, nil
 	}
@@ -185,12 +186,12 @@ func (s *Store) get(ctx context.Context, p *Package, digest Digest, local locals
 	return added.add(ctx, tarball, digest)
 }
 
-func (s *Store) path(d Digest) string {
+func (s *Store) path(d v1.Hash) string {
 	return filepath.Join(s.Dir, d.Algorithm, d.Hex)
 }
 
 // find returns a package that the store has, and marks it as used now.
-func (s *Store) find(d Digest) (Unpacked, bool) {
+func (s *Store) find(d v1.Hash) (Unpacked, bool) {
 	dir := s.path(d)
 	data, err := os.ReadFile(filepath.Join(dir, factsFile))
 	if err != nil {
@@ -209,7 +210,7 @@ type stage struct {
 	store *Store
 	mu    sync.Mutex
 	dir   *fsx.TempDir // nil before the first package
-	whole []Digest
+	whole []v1.Hash
 }
 
 // open returns the path of the directory, and creates it if it does not exist.
@@ -231,7 +232,7 @@ func (t *stage) open() (string, error) {
 func (t *stage) path() string { return filepath.Join(t.store.Dir, t.dir.Name) }
 
 // add unpacks a tarball with the digest d into the directory. The Unpacked can be read after publish.
-func (t *stage) add(ctx context.Context, tarball *os.File, d Digest) (Unpacked, error) {
+func (t *stage) add(ctx context.Context, tarball *os.File, d v1.Hash) (Unpacked, error) {
 	dir := filepath.Join(t.path(), d.Hex)
 	if err := os.MkdirAll(filepath.Join(dir, contentFolder), 0o700); err != nil {
 		return Unpacked{}, fsx.Cause(err)
