@@ -41,22 +41,21 @@ var Languages = []string{"go", "json", "kcl", "python"}
 // both dialects, Find returns the path of Crossplane's, and other is the path of the other
 // file. If it has neither, the error is fs.ErrNotExist.
 func Find(dir string) (path, other string, err error) {
-	var found []string
 	for _, name := range []string{File, UpboundFile} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			found = append(found, filepath.Join(dir, name))
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		switch _, err := os.Stat(filepath.Join(dir, name)); {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
 			return "", "", fmt.Errorf("finding the project file: %w", err)
+		case path == "":
+			path = filepath.Join(dir, name)
+		default:
+			other = filepath.Join(dir, name)
 		}
 	}
-	switch len(found) {
-	case 0:
-		return "", "", fmt.Errorf("finding the project file: the directory %q has neither %s nor %s: %w", cmp.Or(dir, "."), File, UpboundFile, fs.ErrNotExist)
-	case 1:
-		return found[0], "", nil
-	default:
-		return found[0], found[1], nil
+	if path == "" {
+		err = fmt.Errorf("finding the project file: the directory %q has neither %s nor %s: %w", cmp.Or(dir, "."), File, UpboundFile, fs.ErrNotExist)
 	}
+	return path, other, err
 }
 
 // Above returns the path of the project file in the nearest directory above dir, or "".

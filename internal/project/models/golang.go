@@ -26,16 +26,16 @@ func (t Target) goFiles(d Definitions) (map[string][]byte, error) {
 		"go.mod": []byte(strings.Replace(goMod, "MODULE", module, 1)),
 		"go.sum": []byte(goSum),
 	}
-	for _, f := range d.group(goPath) {
-		g := &golang{definitions: d, module: module, dir: path.Dir(f.path), accessors: t.Accessors, used: map[string]bool{}, imports: map[string]string{}, enums: map[string][]string{}}
-		for _, name := range f.definitions {
+	for at, names := range d.group(goPath) {
+		g := &golang{definitions: d, module: module, dir: path.Dir(at), accessors: t.Accessors, used: map[string]bool{}, imports: map[string]string{}, enums: map[string][]string{}}
+		for _, name := range names {
 			g.define(name)
 		}
 		source, err := format.Source(g.file())
 		if err != nil {
-			return nil, fmt.Errorf("formatting %q: %w", f.path, err)
+			return nil, fmt.Errorf("formatting %q: %w", at, err)
 		}
-		files[f.path] = source
+		files[at] = source
 	}
 	return files, addMetaAliases(files, d, module)
 }

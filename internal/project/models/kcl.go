@@ -14,9 +14,9 @@ import (
 // kclFiles returns a KCL package called models, with a schema for each object.
 func kclFiles(d Definitions) map[string][]byte {
 	files := map[string][]byte{"kcl.mod": []byte("[package]\nname = \"models\"\nedition = \"v0.11.2\"\nversion = \"0.0.1\"\n")}
-	for _, f := range d.group(kclPath) {
-		k := &kcl{definitions: d, dir: path.Dir(f.path), used: map[string]bool{}, imports: map[string]string{}}
-		files[f.path] = k.write(f.definitions)
+	for at, names := range d.group(kclPath) {
+		k := &kcl{definitions: d, dir: path.Dir(at), used: map[string]bool{}, imports: map[string]string{}}
+		files[at] = k.write(names)
 	}
 	return files
 }

@@ -26,26 +26,12 @@ func parseName(name string) typeName {
 	return typeName{parts[:n-2], parts[n-2], parts[n-1]}
 }
 
-// A file groups the definitions that one file has.
-type file struct {
-	path        string
-	definitions []string
-}
-
-// group groups the definitions by the file that at returns for each. The files and their
-// definitions are sorted.
-func (d Definitions) group(at func(Definitions, string) string) []file {
-	index := map[string]int{}
-	var files []file
+// group groups the definitions by the path of the file that at returns for each. They are sorted.
+func (d Definitions) group(at func(Definitions, string) string) map[string][]string {
+	files := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(d)) {
 		path := at(d, name)
-		i, ok := index[path]
-		if !ok {
-			i = len(files)
-			index[path] = i
-			files = append(files, file{path: path})
-		}
-		files[i].definitions = append(files[i].definitions, name)
+		files[path] = append(files[path], name)
 	}
 	return files
 }

@@ -32,10 +32,10 @@ const initFile = "__init__.py"
 // model for each object.
 func pythonFiles(d Definitions) map[string][]byte {
 	files := map[string][]byte{"pyproject.toml": []byte(pyproject)}
-	for _, f := range d.group(pythonPath) {
-		p := &python{definitions: d, path: f.path, classes: map[string]string{}, imports: map[string]string{}}
-		files[f.path] = p.write(f.definitions)
-		for dir := path.Dir(f.path); dir != "."; dir = path.Dir(dir) {
+	for at, names := range d.group(pythonPath) {
+		p := &python{definitions: d, path: at, classes: map[string]string{}, imports: map[string]string{}}
+		files[at] = p.write(names)
+		for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
 			files[dir+"/"+initFile] = nil
 		}
 	}
