@@ -128,7 +128,7 @@ func patchAndTransform() Builtin {
 		Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
 		Differs: "Four inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB), the digits of quantities (1024), and the nulls with which patches extend lists up to an index (1,048,576 for a composite resource) are limited.",
 		New: func(o Options) function.Runner {
-			return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
+			return patchandtransform.New(o.Progress)
 		},
 		locate: firstLine(patchandtransform.Locate),
 	}

@@ -16,16 +16,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Options configure a function.
-type Options struct {
-	// Progress receives a warning for each part of an input that has an unexpected effect.
-	Progress progress.Func
-}
-
-// New returns the function. It caches compiled inputs.
-func New(opts Options) function.Runner {
-	f := &fn{progress: opts.Progress}
-	return function.RunnerFunc(f.run)
+// New returns the function. It caches compiled inputs. progress receives a warning for each part of an
+// input that has an unexpected effect.
+func New(progress progress.Func) function.Runner {
+	return function.RunnerFunc((&fn{progress: progress}).run)
 }
 
 type fn struct {

@@ -6,10 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
-	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -47,8 +45,15 @@ func Locate(fatal string, input []byte) string {
 	}
 	at := fmt.Sprintf("resources[%d]", i)
 	if n, err := strconv.Atoi(first(resourcePatch, fatal)); err == nil {
-		path := locatePatch(in, at, in.Resources[i].Patches, n)
-		if n := first(transform, fatal); n != "" && strings.HasSuffix(path, "]") {
+		if in.Validate() != nil {
+			return at
+		}
+		p, err := newProgram(in)
+		if err != nil || n >= len(p.templates[i].patches) {
+			return at
+		}
+		path := p.templates[i].patches[n].at
+		if n := first(transform, fatal); n != "" {
 			path += ".transforms[" + n + "]"
 		}
 		return path
@@ -66,9 +71,9 @@ func (p *program) locate(resource, field string) (at sdk.Location) {
 		if t.name != resource {
 			continue
 		}
-		at = sdk.Location{Field: fmt.Sprintf("resources[%d]", t.n), Line: 1}
-		if n := slices.IndexFunc(t.patches, func(p patch.Patch) bool { return p.Writes(field) }); n >= 0 {
-			at.Field = locatePatch(p.in, at.Field, p.in.Resources[t.n].Patches, n)
+		at = sdk.Location{Field: t.at, Line: 1}
+		if n := slices.IndexFunc(t.patches, func(p placedPatch) bool { return p.Writes(field) }); n >= 0 {
+			at.Field = t.patches[n].at
 			continue
 		}
 		if t.base != nil {
@@ -102,30 +107,4 @@ func locatePatchSet(in *spec.Resources, name string) string {
 		}
 	}
 	return ""
-}
-
-// locatePatch returns the path of the patch with number n in the patches of a resource, whose
-// path is at. The patches of a patch set are counted instead of the reference to it.
-func locatePatch(in *spec.Resources, at string, patches []spec.ComposedPatch, n int) string {
-	for j, p := range patches {
-		if p.Type != spec.PatchSetType || p.PatchSetName == nil {
-			if n == 0 {
-				return fmt.Sprintf("%s.patches[%d]", at, j)
-			}
-			n--
-			continue
-		}
-		k := len(in.PatchSets) - 1 // Of several templates with the same name, the last one is used.
-		for k >= 0 && in.PatchSets[k].Name != *p.PatchSetName {
-			k--
-		}
-		if k < 0 {
-			return at
-		}
-		if n < len(in.PatchSets[k].Patches) {
-			return fmt.Sprintf("patchSets[%d].patches[%d]", k, n)
-		}
-		n -= len(in.PatchSets[k].Patches)
-	}
-	return at
 }

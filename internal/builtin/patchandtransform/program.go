@@ -18,27 +18,31 @@ import (
 
 // A program is a compiled input. It can be run for any composite resource.
 type program struct {
-	environment []patch.Patch
+	environment []placedPatch
 	templates   []template
 	secret      *spec.ConnectionSecret
 	// secretPatches are the compiled patches of the field secret.
-	secretPatches []patch.Patch
-	// in is the input.
-	in *spec.Resources
-	// points are the points of the input, for coverage.
-	points func() points
+	secretPatches []placedPatch
+	// points returns the points of the input, for coverage. It always returns the same list.
+	points func() []sdk.Point
+}
+
+// A placedPatch is a compiled patch, its path in the input, and its transforms there.
+type placedPatch struct {
+	patch.Patch
+	at         string
+	transforms []spec.Transform
 }
 
 // A template is the compiled template of a composed resource.
 type template struct {
-	name string
-	// n is the index of the template in the program.
-	n int
+	// name is the name of the resource, and at the path of the template in the input.
+	name, at string
 	// base is nil if the template has no base, or if the base is invalid. baseErr
 	// is the error of an invalid base.
 	base    map[string]any
 	baseErr error
-	patches []patch.Patch
+	patches []placedPatch
 	details []detail
 	checks  []check
 }
@@ -52,32 +56,48 @@ func compile(in *structpb.Struct) (*program, error) {
 	if err := resources.Validate(); err != nil {
 		return nil, fmt.Errorf("invalid Function input: %w", err)
 	}
-	p := &program{in: resources, secret: resources.WriteConnectionSecretToRef}
-	p.points = sync.OnceValue(func() points { return pointsOf(resources) })
-	sets := map[string][]patch.Patch{}
-	for _, s := range resources.PatchSets {
-		sets[s.Name] = compilePatches(s.Patches)
+	return newProgram(resources)
+}
+
+// newProgram compiles a valid input.
+func newProgram(resources *spec.Resources) (*program, error) {
+	p := &program{secret: resources.WriteConnectionSecretToRef}
+	p.points = sync.OnceValue(p.allPoints)
+	sets := map[string][]placedPatch{}
+	for i, s := range resources.PatchSets {
+		sets[s.Name] = compilePatches(fmt.Sprintf("patchSets[%d].patches", i), s.Patches)
 	}
+
 	patches := 0
 	for i := range resources.Resources {
-		t, err := compileTemplate(&resources.Resources[i], sets, patch.Most-patches)
+		t, err := compileTemplate(&resources.Resources[i], fmt.Sprintf("resources[%d]", i), sets, patch.Most-patches)
 		if err != nil {
 			return nil, fmt.Errorf("cannot resolve PatchSets: %w", err)
 		}
 		patches += len(t.patches)
-		t.n = i
 		p.templates = append(p.templates, t)
 	}
 	if resources.Environment != nil {
-		p.environment = compilePatches(resources.Environment.Patches)
+		p.environment = compilePatches("environment.patches", resources.Environment.Patches)
 	}
 	if p.secret != nil {
-		p.secretPatches = compilePatches(p.secret.Patches)
+		p.secretPatches = compilePatches("writeConnectionSecretToRef.patches", p.secret.Patches)
 	}
 	return p, nil
 }
 
-func compilePatches(all []spec.Patch) []patch.Patch { return compileAll(all, patch.Compile) }
+func compilePatches(at string, all []spec.Patch) []placedPatch {
+	compiled := make([]placedPatch, len(all))
+	for i := range all {
+		compiled[i] = compilePatch(at, i, &all[i])
+	}
+	return compiled
+}
+
+// compilePatch compiles the patch with index i in the list at a path.
+func compilePatch(at string, i int, p *spec.Patch) placedPatch {
+	return placedPatch{patch.Compile(p), fmt.Sprintf("%s[%d]", at, i), p.Transforms}
+}
 
 func compileAll[S, C any](all []S, compile func(*S) C) []C {
 	compiled := make([]C, len(all))
@@ -90,18 +110,18 @@ func compileAll[S, C any](all []S, compile func(*S) C) []C {
 // compileTemplate compiles a template. It replaces a reference to a patch set by
 // the patches of the set, so an index of a patch in a result counts them. More
 // than most patches are an error.
-func compileTemplate(t *spec.Template, sets map[string][]patch.Patch, most int) (template, error) {
+func compileTemplate(t *spec.Template, at string, sets map[string][]placedPatch, most int) (template, error) {
 	compiled := template{
-		name:    t.Name,
+		name: t.Name, at: at,
 		details: compileAll(t.ConnectionDetails, func(d *spec.ConnectionDetail) detail { return detail{d, patch.ParseOptional(d.FromFieldPath)} }),
 		checks:  compileAll(t.ReadinessChecks, func(c *spec.ReadinessCheck) check { return check{c, patch.ParseOptional(c.FieldPath)} }),
 	}
 	compiled.base, compiled.baseErr = decodeBase(t)
-	compiled.patches = make([]patch.Patch, 0, len(t.Patches))
+	compiled.patches = make([]placedPatch, 0, len(t.Patches))
 	for i := range t.Patches {
 		p := &t.Patches[i]
 		if p.Type != spec.PatchSetType {
-			compiled.patches = append(compiled.patches, patch.Compile(&p.Patch))
+			compiled.patches = append(compiled.patches, compilePatch(at+".patches", i, &p.Patch))
 			continue
 		}
 		set, ok := sets[*p.PatchSetName]
@@ -141,18 +161,18 @@ func (p *program) oddities() (odd []oddity) {
 	}
 	for i, p := range p.environment {
 		if p.Odd != "" {
-			add(fmt.Sprintf("environment.patches[%d]", i), "environment patch at index %d: %s", i, p.Odd)
+			add(p.at, "environment patch at index %d: %s", i, p.Odd)
 		}
 	}
 	for _, t := range p.templates {
 		for i, c := range t.checks {
 			if c.Type == spec.CheckMatchInteger {
-				add(fmt.Sprintf("resources[%d].readinessChecks[%d]", t.n, i), "composed resource %q, readiness check at index %d: MatchInteger never passes, because function-patch-and-transform does not accept an observed number as an integer", t.name, i)
+				add(t.check(i), "composed resource %q, readiness check at index %d: MatchInteger never passes, because function-patch-and-transform does not accept an observed number as an integer", t.name, i)
 			}
 		}
 		for i, p := range t.patches {
 			if p.Odd != "" {
-				add(fmt.Sprintf("resources[%d].patches", t.n), "composed resource %q, patch at index %d: %s", t.name, i, p.Odd)
+				add(t.at+".patches", "composed resource %q, patch at index %d: %s", t.name, i, p.Odd)
 			}
 		}
 	}

@@ -33,7 +33,8 @@ type run struct {
 	composed map[string]*composed
 	observed map[string]*observed
 	dropped  bool
-	coverage coverage
+	// coverage receives the points that run. It is nil if the coverage is not measured.
+	coverage sdk.Coverage
 }
 
 // composed is the composed resource of a template.
@@ -60,9 +61,11 @@ func newRun(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
 
 // run executes a program. The text of the error is the message of the fatal result.
 func (r *run) run(ctx context.Context, p *program) error {
-	r.coverage = newCoverage(ctx, p)
+	if r.coverage = sdk.CoverageOf(ctx); r.coverage != nil {
+		r.coverage.Known(p.points())
+	}
 	for i := range p.environment {
-		if err := r.patchEnvironment(ctx, i, &p.environment[i]); err != nil {
+		if err := r.patchEnvironment(ctx, &p.environment[i]); err != nil {
 			return fmt.Errorf("cannot apply the %q environment patch at index %d: %w", p.environment[i].Type, i, err)
 		}
 	}
@@ -78,7 +81,7 @@ func (r *run) run(ctx context.Context, p *program) error {
 	return r.finish(secret)
 }
 
-func (r *run) patchEnvironment(ctx context.Context, i int, p *patch.Patch) error {
+func (r *run) patchEnvironment(ctx context.Context, p *placedPatch) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -88,20 +91,20 @@ func (r *run) patchEnvironment(ctx context.Context, i int, p *patch.Patch) error
 	default:
 		from, to = p.Source(r.xr), &r.environment
 	}
-	err := r.apply(p, from, to, r.coverage.environment, i)
+	err := r.apply(p, from, to)
 	if fieldpath.IsNotFound(err) && p.Policy == spec.FromOptional {
 		return nil
 	}
 	return err
 }
 
-// apply applies the patch with index i, and reports its point and the branches of its transforms.
-func (r *run) apply(p *patch.Patch, from map[string]any, to *patch.Object, points []patchPoint, i int) error {
-	if hits := r.coverage.to; hits != nil {
-		r.budget.Branch = func(transform int, field string) { hits.Hit(points[i].branch(transform, field)) }
+// apply applies a patch, and reports its point and the branches of its transforms.
+func (r *run) apply(p *placedPatch, from map[string]any, to *patch.Object) error {
+	if r.coverage != nil {
+		r.budget.Branch = func(transform int, field string) { r.coverage.Hit(p.branch(transform, field)) }
 	}
 	err := p.Apply(from, to, &r.budget)
-	r.coverage.applied(points, i, !fieldpath.IsNotFound(err))
+	r.applied(p, !fieldpath.IsNotFound(err))
 	return err
 }
 
@@ -131,7 +134,9 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	}
 	if kept {
 		r.composed[t.name] = made
-		r.coverage.composed(t)
+		if r.coverage != nil {
+			r.coverage.Hit(t.point())
+		}
 	}
 	return nil
 }
@@ -175,7 +180,9 @@ func (r *run) applyObserved(t *template, made *composed, o *observed) error {
 		}
 	}
 	ready, ran, err := isReady(t.checks, o)
-	r.coverage.checked(t, ran)
+	for n := 0; n < ran && r.coverage != nil; n++ {
+		r.coverage.Hit(sdk.Point{Kind: sdk.ReadinessCheck, Path: t.check(n)})
+	}
 	if errors.Is(err, errUncheckable) {
 		return fmt.Errorf("cannot check readiness of composed resource %q: %w", t.name, err)
 	}
@@ -193,7 +200,6 @@ func (r *run) applyObserved(t *template, made *composed, o *observed) error {
 func (r *run) patch(ctx context.Context, t *template, made *composed, o *observed) (kept bool, err error) {
 	target := patch.Object{Fields: made.fields}
 	defer func() { made.fields = target.Fields }()
-	points := r.coverage.patchesOf(t)
 	for i := range t.patches {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
@@ -201,10 +207,10 @@ func (r *run) patch(ctx context.Context, t *template, made *composed, o *observe
 		p := &t.patches[i]
 		from, to := r.sourceAndTarget(p, &target, o)
 		if from == nil {
-			r.coverage.applied(points, i, false)
+			r.applied(p, false)
 			continue
 		}
-		err := r.apply(p, from, to, points, i)
+		err := r.apply(p, from, to)
 		switch {
 		case err == nil, fieldpath.IsNotFound(err) && p.Policy != spec.FromRequired:
 		case !fieldpath.IsNotFound(err):
@@ -222,7 +228,7 @@ func (r *run) patch(ctx context.Context, t *template, made *composed, o *observe
 
 // sourceAndTarget returns the objects that a patch reads and writes. from is nil
 // if the patch reads a resource that does not exist.
-func (r *run) sourceAndTarget(p *patch.Patch, target *patch.Object, o *observed) (from map[string]any, to *patch.Object) {
+func (r *run) sourceAndTarget(p *placedPatch, target *patch.Object, o *observed) (from map[string]any, to *patch.Object) {
 	switch p.Type {
 	case spec.ToCompositeFieldPath, spec.CombineToComposite:
 		to = &r.desired

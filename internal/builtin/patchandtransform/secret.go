@@ -71,14 +71,14 @@ func (r *run) reference(spec map[string]*structpb.Value, secret *spec.Connection
 	return reference{name + "-connection", namespace}
 }
 
-func (r *run) patchReference(ref reference, patches []patch.Patch) (reference, error) {
+func (r *run) patchReference(ref reference, patches []placedPatch) (reference, error) {
 	to := &patch.Object{Fields: map[string]any{"apiVersion": "v1", "kind": "SecretReference", "name": ref.Name, "namespace": ref.Namespace}}
 	for i := range patches {
 		p := &patches[i]
 		if p.Type != spec.FromCompositeFieldPath && p.Type != spec.CombineFromComposite {
 			return ref, fmt.Errorf("unsupported patch type %s at index %d", p.Type, i)
 		}
-		err := r.apply(p, p.Source(r.xr), to, r.coverage.secret, i)
+		err := r.apply(p, p.Source(r.xr), to)
 		if err != nil && (p.Type.IsCombine() || p.Policy != spec.FromOptional) {
 			return ref, fmt.Errorf("cannot apply patch type %s at index %d: %w", p.Type, i, err)
 		}
