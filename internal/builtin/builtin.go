@@ -57,31 +57,21 @@ type Builtin struct {
 
 // Options configure builtins.
 type Options struct {
-	// Templates are folders from which templates may be read, in addition to the
-	// working directory.
-	Templates []string
-	// Source is a package that is a folder of templates, or "".
-	Source string
-	// Read, if not nil, is called with the path and the text of each file of a template that a
-	// builtin reads, from several goroutines.
-	Read func(path, text string)
-	// Search, if not nil, is called with each path below the working directory and Templates at
-	// which a builtin looks for a file or folder of templates, even if nothing is there. It is
-	// called from several goroutines.
-	Search func(path string)
+	// GoTemplating are options of function-go-templating. Configured sets its Settings, and New its
+	// Version and Progress.
+	GoTemplating gotemplating.Options
 	// Package is the function package that the builtin replaces, or "". A builtin
 	// behaves like the version in its tag where versions differ.
 	Package string
 	// Settings are the user's settings of builtins. They take precedence over Annotated,
 	// the settings in the annotations of the Function. Annotated may name folders only
-	// below the working directory and Templates.
+	// below the working directory and GoTemplating.Templates.
 	Settings, Annotated Settings
 	// Progress receives warnings about parts of an input with an unexpected effect.
 	Progress progress.Func
 
-	// These are set by Configured.
-	goTemplating gotemplating.Settings
-	autoReady    AutoReadyOptions
+	// autoReady is set by Configured.
+	autoReady AutoReadyOptions
 }
 
 // since reports whether o.Package has a version of the real function that is v or later. A package
@@ -114,7 +104,8 @@ func goTemplating() Builtin {
 		Differs:  "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
 		Settings: goTemplatingSettings(),
 		New: func(o Options) function.Runner {
-			return gotemplating.New(gotemplating.Options{Templates: o.Templates, Source: o.Source, Read: o.Read, Search: o.Search, Version: version(o.Package), Progress: o.Progress, Settings: o.goTemplating})
+			o.GoTemplating.Version, o.GoTemplating.Progress = version(o.Package), o.Progress
+			return gotemplating.New(o.GoTemplating)
 		},
 	}
 }

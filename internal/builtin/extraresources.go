@@ -24,13 +24,13 @@ func extraResourcesBuiltin() Builtin {
 		Covered: "`extraResources` of both types; `policy`. Up to v0.2.0, resources are required in the field `extraResources` of the protocol, and before v0.2.0, `namespace` is an unknown field. With the tag `main` or from v0.4.0-0 also what no release has: the field `context`, and the lists in the context of selectors that find nothing.",
 		Differs: "Two inputs that crash the real function are fatal results. The number of resources is limited (1,048,576).",
 		New: func(o Options) function.Runner {
-			branch := o.since(measured, "v0.4.0-0") // no release has the behavior of the branch main
+			unreleased := o.since(measured, "v0.4.0-0") // no release has the behavior of the branch main
 			f := &requirer[ExtraResourcesInput]{
 				fault:   "could not build extra resource requirements",
 				sources: (*ExtraResourcesInput).sources,
 				idle:    func(*ExtraResourcesInput) bool { return false },
 				write: func(_ *fnv1.RunFunctionRequest, in *ExtraResourcesInput, found map[string]*fnv1.Resources) (string, *structpb.Struct, error) {
-					lists, err := in.Spec.lists(found, branch)
+					lists, err := in.Spec.lists(found, unreleased)
 					if err != nil {
 						return "", nil, fmt.Errorf("verifying and sorting extra resources: %w", err)
 					}
@@ -41,7 +41,7 @@ func extraResourcesBuiltin() Builtin {
 					return key, &structpb.Struct{Fields: lists}, nil
 				},
 			}
-			if !branch {
+			if !unreleased {
 				f.inputs.Lacks = append(f.inputs.Lacks, "spec.context")
 			}
 			if !o.since(measured, "v0.3.0-0") {
@@ -120,7 +120,7 @@ func (in *ExtraResourcesInput) sources() (list string, all []source) {
 }
 
 // lists returns the lists of resources of all sources, by key.
-func (s extraResourcesSpec) lists(required map[string]*fnv1.Resources, branch bool) (map[string]*structpb.Value, error) {
+func (s extraResourcesSpec) lists(required map[string]*fnv1.Resources, unreleased bool) (map[string]*structpb.Value, error) {
 	lists, sorted, n := map[string]*structpb.Value{}, map[string][]*fnv1.Resource{}, 0
 	for _, src := range s.ExtraResources {
 		found, ok := required[src.Into]
@@ -133,15 +133,15 @@ func (s extraResourcesSpec) lists(required map[string]*fnv1.Resources, branch bo
 		if n += len(found.GetItems()); n > maxExtraItems {
 			return nil, fmt.Errorf("the extra resources are more than %d", maxExtraItems)
 		}
-		items, err := src.pick(sorted[src.Into], s.Policy, branch)
+		items, err := src.pick(sorted[src.Into], s.Policy, unreleased)
 		if err != nil {
 			return nil, err
 		}
-		if keeps := branch && src.Type == sdk.BySelector; len(items) == 0 && !keeps {
+		if keeps := unreleased && src.Type == sdk.BySelector; len(items) == 0 && !keeps {
 			continue
 		}
 		list := &structpb.ListValue{}
-		if lists[src.Into] != nil && !branch {
+		if lists[src.Into] != nil && !unreleased {
 			list = lists[src.Into].GetListValue()
 		}
 		for _, item := range items {
@@ -153,7 +153,7 @@ func (s extraResourcesSpec) lists(required map[string]*fnv1.Resources, branch bo
 }
 
 // pick returns the resources of a source among items, which it may sort.
-func (src extraSource) pick(items []*fnv1.Resource, policy sdk.Policy, branch bool) ([]*fnv1.Resource, error) {
+func (src extraSource) pick(items []*fnv1.Resource, policy sdk.Policy, unreleased bool) ([]*fnv1.Resource, error) {
 	switch src.Type {
 	case sdk.ByReference, "":
 		return only(items, policy, "extra resource", "extra", src.Into)
@@ -161,7 +161,7 @@ func (src extraSource) pick(items []*fnv1.Resource, policy sdk.Policy, branch bo
 		if least := src.Selector.MinMatch; least != nil && uint64(len(items)) < *least {
 			return nil, fmt.Errorf("expected at least %d extra resources %q, got %d", *least, src.Into, len(items))
 		}
-		if branch {
+		if unreleased {
 			return src.Selector.Pick(items, kindName)
 		}
 		return src.Selector.Pick(items, reflect.Type.String)

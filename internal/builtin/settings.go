@@ -38,12 +38,12 @@ func (s Setting) In(pkg string) bool {
 func goTemplatingSettings() []Setting {
 	return []Setting{
 		{
-			Key: "default-options", Variable: "FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS", Since: gotemplating.Branch,
+			Key: "default-options", Variable: "FUNCTION_GO_TEMPLATING_DEFAULT_OPTIONS", Since: gotemplating.Unreleased,
 			Help: "the `options` of an input without `options`, separated by commas",
 			set: func(o *Options, value string) error {
-				o.goTemplating.DefaultOptions = nil
+				o.GoTemplating.DefaultOptions = nil
 				if value != "" {
-					o.goTemplating.DefaultOptions = strings.Split(value, ",")
+					o.GoTemplating.DefaultOptions = strings.Split(value, ",")
 				}
 				return nil
 			},
@@ -52,13 +52,13 @@ func goTemplatingSettings() []Setting {
 			Key: "default-source", Variable: "FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE", Since: "v0.12.0",
 			Help: "the folder with the templates of an input without `source`",
 			set: func(o *Options, value string) error {
-				o.goTemplating.DefaultSource = value
+				o.GoTemplating.DefaultSource = value
 				return nil
 			},
 		},
 		{
-			Key: "ttl", Since: gotemplating.Branch, Help: "the time to live of responses, unless the input or the composite resource sets one",
-			set: func(o *Options, value string) error { return setTTL(&o.goTemplating.TTL, value) },
+			Key: "ttl", Since: gotemplating.Unreleased, Help: "the time to live of responses, unless the input or the composite resource sets one",
+			set: func(o *Options, value string) error { return setTTL(&o.GoTemplating.TTL, value) },
 		},
 	}
 }
@@ -238,13 +238,13 @@ func (b Builtin) apply(o Options) (Options, error) {
 			return o, fmt.Errorf("setting %s of %s: %w", s.Key, b.Name, err)
 		}
 	}
-	_, o.goTemplating.AnyFolder = o.Settings["go-templating.default-source"]
+	_, o.GoTemplating.AnyFolder = o.Settings["go-templating.default-source"]
 	return o, nil
 }
 
 // missing returns a hint for a setting that a version lacks.
 func missing(s Setting) string {
-	if s.Since == gotemplating.Branch {
+	if s.Since == gotemplating.Unreleased {
 		return "no release has it; name the package with the tag main to use it"
 	}
 	return "it exists since " + s.Since
@@ -252,7 +252,7 @@ func missing(s Setting) string {
 
 // Folders returns the folders with templates that o names.
 func (o Options) Folders() []string {
-	folders := slices.Clone(o.Templates)
+	folders := slices.Clone(o.GoTemplating.Templates)
 	if dir := o.Settings["go-templating.default-source"]; dir != "" {
 		folders = append(folders, dir)
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -125,7 +126,7 @@ func TestAnnotatedFolder(t *testing.T) {
 	}{
 		"the user may name any folder":                            {builtin.Options{Settings: folder}, false},
 		"an annotation must not name a folder outside":            {builtin.Options{Annotated: folder}, true},
-		"an annotation may name a folder that the user names too": {builtin.Options{Annotated: folder, Templates: []string{outside}}, false},
+		"an annotation may name a folder that the user names too": {builtin.Options{Annotated: folder, GoTemplating: gotemplating.Options{Templates: []string{outside}}}, false},
 	} {
 		r := e2e.Must(b.Configured(tc.options))(t)
 		rsp, err := r.RunFunction(t.Context(), b.Name, &fnv1.RunFunctionRequest{Input: &structpb.Struct{}})

@@ -112,7 +112,7 @@ func (l *loop) session(files *manifest.Reads, p progress.Func) session.Config {
 	c.Runtimes = l.runtimes
 	c.Progress = p
 	c.BuiltinOptions.Progress = p
-	c.BuiltinOptions.Search = func(path string) {
+	c.BuiltinOptions.GoTemplating.Search = func(path string) {
 		if !slices.ContainsFunc(c.BuiltinOptions.Folders(), func(dir string) bool { return fsx.IsWithin(dir, path) }) {
 			files.RecordTree(path)
 		}

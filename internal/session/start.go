@@ -313,7 +313,7 @@ func (s *Session) startBuiltin(c choice, options builtin.Options, r function.Run
 // function's package.
 func (s *Session) builtinOptions(c choice) builtin.Options {
 	options := s.config.BuiltinOptions
-	options.Package, options.Source, options.Annotated = c.replaced, c.templates, c.annotated
+	options.Package, options.GoTemplating.Source, options.Annotated = c.replaced, c.templates, c.annotated
 	return options
 }
 

@@ -86,7 +86,7 @@ func Mutate(ctx context.Context, items []Item, o Options, m MutationOptions, eac
 		}
 	}
 	read := &templateFiles{}
-	o.Config.BuiltinOptions.Read = read.add
+	o.Config.BuiltinOptions.GoTemplating.Read = read.add
 	r := newRunner(o)
 	defer func() { err = errors.Join(err, r.sessions.close(ctx, err == nil)) }()
 	subjects, err := r.subjects(ctx, items)
@@ -108,7 +108,13 @@ func Mutate(ctx context.Context, items []Item, o Options, m MutationOptions, eac
 		return err
 	}
 	quiet.Store(true)
-	return forEach(ctx, r, all, func(ctx context.Context, _ int, one mutantOf) Mutation { return r.mutation(ctx, one, m.Known) }, each)
+	return forEach(ctx, r, all, func(ctx context.Context, _ int, one mutantOf) Mutation {
+		verdict, known := m.Known[one.key]
+		if !known {
+			verdict = r.verdict(ctx, one)
+		}
+		return Mutation{Mutant: one.Mutant, Path: one.Document.Path, Name: one.GetName(), Key: one.key, Verdict: verdict}
+	}, each)
 }
 
 // A subject is a Composition with the cases that test it.
@@ -129,12 +135,6 @@ type caseOutput struct {
 	// xr is the text of the composite resource, and functions are the functions that ran.
 	xr        []byte
 	functions []session.Run
-}
-
-// tests reports whether the case can run a mutant: it cannot mock a step that is removed.
-func (c caseOutput) tests(m Mutant) bool {
-	_, mocked := c.mocks[fieldpath.Text(m.Was, "step")]
-	return m.Operator != dropStep || !mocked
 }
 
 // subjects runs all items, and groups them by their Compositions. It returns an error if a case
@@ -200,16 +200,6 @@ func (m MutationOptions) choose(subjects []*subject) ([]mutantOf, error) {
 	return some, nil
 }
 
-// mutation returns the verdict of the cases about a mutant, which may be known.
-func (r *runner) mutation(ctx context.Context, m mutantOf, known map[string]Verdict) Mutation {
-	out := Mutation{Mutant: m.Mutant, Path: m.Document.Path, Name: m.GetName(), Key: m.key}
-	var ok bool
-	if out.Verdict, ok = known[m.key]; !ok {
-		out.Verdict = r.verdict(ctx, m)
-	}
-	return out
-}
-
 // verdict runs the cases of a mutant until one fails. If the composed resources are the same in
 // all cases, it renders the generated inputs until they differ for one input.
 func (r *runner) verdict(ctx context.Context, m mutantOf) Verdict {
@@ -220,8 +210,8 @@ func (r *runner) verdict(ctx context.Context, m mutantOf) Verdict {
 		if isGenerated && v.Status != Unchanged {
 			break
 		}
-		if !c.tests(m.Mutant) {
-			continue
+		if _, mocked := c.mocks[fieldpath.Text(m.Was, "step")]; mocked && m.Operator == dropStep {
+			continue // The case cannot mock a step that is removed.
 		}
 		item := c.item
 		item.composition = mutant

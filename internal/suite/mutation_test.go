@@ -303,7 +303,7 @@ func TestMutateTemplateFiles(t *testing.T) {
 `
 	o := options(example(t, files))
 	dir := t.TempDir()
-	o.Config.BuiltinOptions.Templates = []string{dir}
+	o.Config.BuiltinOptions.GoTemplating.Templates = []string{dir}
 	keys := func(text string) map[string]bool {
 		t.Helper()
 		e2e.WriteFile(t, filepath.Join(dir, "file.tmpl"), text)

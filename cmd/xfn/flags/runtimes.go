@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
@@ -106,7 +107,7 @@ func (f Runtimes) config(term *terminal.Terminal, program terminal.Program, p *p
 		Now:             time.Now,
 		Runtime:         runtime,
 		Builtins:        builtins,
-		BuiltinOptions:  builtin.Options{Templates: f.Templates, Settings: settings, Progress: term.Progress},
+		BuiltinOptions:  builtin.Options{GoTemplating: gotemplating.Options{Templates: f.Templates}, Settings: settings, Progress: term.Progress},
 		ExplainBuiltins: f.ExplainBuiltins || term.Verbose,
 		Crosscheck:      f.Crosscheck,
 		Lenient:         f.Lenient,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
@@ -40,7 +41,7 @@ func TestCrosscheck(t *testing.T) {
 			cmd := function.ServeCmd{Name: short, Address: "127.0.0.1:0", Insecure: true}
 			cmd.Templates = templates
 			r := intercept.Crosscheck(
-				intercept.Side{Name: "the builtin", Runner: b.New(builtin.Options{Templates: templates})},
+				intercept.Side{Name: "the builtin", Runner: b.New(builtin.Options{GoTemplating: gotemplating.Options{Templates: templates}})},
 				intercept.Side{Name: "the served builtin", Runner: connect(t, served(t, cmd))},
 			)
 			for _, path := range requests {

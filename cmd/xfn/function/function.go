@@ -4,6 +4,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/project"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
 // Cmd is the command group xfn function.
@@ -30,7 +31,7 @@ type builtinFlags struct {
 }
 
 func (f builtinFlags) options(term *terminal.Terminal) builtin.Options {
-	return builtin.Options{Templates: f.Templates, Progress: term.Progress}
+	return builtin.Options{GoTemplating: gotemplating.Options{Templates: f.Templates}, Progress: term.Progress}
 }
 
 // find returns a builtin by its name, with or without the prefix function-.

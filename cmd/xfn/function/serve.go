@@ -119,7 +119,7 @@ func (f processFlags) settings(b builtin.Builtin, pkg string) (builtin.Settings,
 		if err := all.Set(b, flag.key, *flag.value); err != nil {
 			return nil, fmt.Errorf("reading --%s: %w", flag.key, err)
 		}
-		if i := slices.IndexFunc(b.Settings, func(s builtin.Setting) bool { return s.Key == flag.key }); f.Tag == "" && b.Settings[i].Since == gotemplating.Branch {
+		if i := slices.IndexFunc(b.Settings, func(s builtin.Setting) bool { return s.Key == flag.key }); f.Tag == "" && b.Settings[i].Since == gotemplating.Unreleased {
 			return nil, hint.Wrap(fmt.Errorf("no release of %s has --%s", b.Name, flag.key), "add --tag main, which behaves like the main branch")
 		}
 	}
@@ -138,7 +138,7 @@ func (f processFlags) settings(b builtin.Builtin, pkg string) (builtin.Settings,
 // reads reports whether the real function in the version of --tag reads the variable of a setting.
 // pkg is its package.
 func (f processFlags) reads(s builtin.Setting, pkg string) bool {
-	return s.In(pkg) && (f.Tag != "" || s.Since != gotemplating.Branch)
+	return s.In(pkg) && (f.Tag != "" || s.Since != gotemplating.Unreleased)
 }
 
 // sizeVariable is the real function's variable for --max-recv-message-size. Only its main branch
@@ -151,7 +151,7 @@ func (c *ServeCmd) messageSize(b builtin.Builtin) (int, error) {
 	switch {
 	case c.MaxMessageSize != nil:
 		return *c.MaxMessageSize, nil
-	case text == "" || b.Name != "function-go-templating" || !c.reads(builtin.Setting{Since: gotemplating.Branch}, c.pkg(b)):
+	case text == "" || b.Name != "function-go-templating" || !c.reads(builtin.Setting{Since: gotemplating.Unreleased}, c.pkg(b)):
 		return defaultMessageSize, nil
 	}
 	size, err := strconv.Atoi(text)

@@ -17,15 +17,13 @@ var (
 	metaKinds   = []string{"ClaimConditions", "CompositeConnectionDetails", "Context", "ExtraResources"}
 	missingKeys = []string{"missingkey=default", "missingkey=error", "missingkey=invalid", "missingkey=zero"}
 
-	otherMetaKind = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^invalid kind "(.*?)" for apiVersion "` + regexp.QuoteMeta(metaAPIVersion) + `"`)
-	})
+	otherMetaKind = pattern(`^invalid kind "(.*?)" for apiVersion "` + regexp.QuoteMeta(metaAPIVersion) + `"`)
 )
 
 const unknownOption = "cannot apply template options: panic occurred while applying template options: unrecognized option: "
 
 // notDefined matches a message about a function that no template has.
-var notDefined = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`: function "([^"]+)" not defined$`) })
+var notDefined = pattern(`: function "([^"]+)" not defined$`)
 
 // Advice returns the hint for a fatal result of the function for an input in JSON, or "" if there is
 // none.
@@ -43,7 +41,7 @@ func Advice(fatal string, input []byte) string {
 	}
 	if m := notDefined().FindStringSubmatch(fatal); m != nil && len(m[1]) > 4 { // shorter names are similar to many
 		names := maps.Clone(known())
-		maps.Copy(names, (&execution{isBranch: true}).functions())
+		maps.Copy(names, (&execution{unreleased: true}).functions())
 		return string(hint.Meant("", hint.Nearest(m[1], slices.Sorted(maps.Keys(names)))))
 	}
 	in := &GoTemplate{}
@@ -54,9 +52,12 @@ func Advice(fatal string, input []byte) string {
 }
 
 // block matches what begins or ends a block or a comment after the left delimiter of an action.
-var block = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:- )?\s*(/\*|if\b|range\b|with\b|define\b|block\b|end\b)\s*("[^"\n]*")?`)
-})
+var block = pattern(`^(?:- )?\s*(/\*|if\b|range\b|with\b|define\b|block\b|end\b)\s*("[^"\n]*")?`)
+
+// pattern returns a func that compiles a regular expression once.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // An openBlock is a block of a template that has no end. line is counted from 1. name is the name
 // of a defined template, in quotes, or "".
@@ -91,7 +92,7 @@ func openBlocks(text, left string) (open []openBlock) {
 }
 
 // undefined matches the error for an unknown variable.
-var undefined = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`: undefined variable "(\$\w+)"$`) })
+var undefined = pattern(`: undefined variable "(\$\w+)"$`)
 
 // whyUndefined explains the error for an unknown variable in a line of a template, or returns "".
 func whyUndefined(fatal, text string, line int, left string) string {

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"text/template/parse"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -18,9 +16,7 @@ import (
 )
 
 // usual matches an action that only this function understands, in the usual delimiters.
-var usual = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\{\{[^{}]*(?:\.observed\b|setResourceNameAnnotation|getCompositeResource|getComposedResource)`)
-})
+var usual = pattern(`\{\{[^{}]*(?:\.observed\b|setResourceNameAnnotation|getCompositeResource|getComposedResource)`)
 
 // CheckFolder returns an error, with its file and line, for syntax in the templates of a folder
 // that no version of the function accepts. It does not check the names of functions, which depend

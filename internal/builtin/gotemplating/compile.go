@@ -23,13 +23,13 @@ type programKey struct {
 	text        string
 	left, right string
 	options     string
-	isBranch    bool
+	unreleased  bool
 	traced      bool
 	covered     bool
 }
 
-func newProgramKey(text string, in *GoTemplate, isBranch bool) programKey {
-	key := programKey{text: text, options: fmt.Sprintf("%q", in.Options), isBranch: isBranch}
+func newProgramKey(text string, in *GoTemplate, unreleased bool) programKey {
+	key := programKey{text: text, options: fmt.Sprintf("%q", in.Options), unreleased: unreleased}
 	if d := in.Delims; d != nil && d.Left != nil && d.Right != nil {
 		key.left, key.right = *d.Left, *d.Right
 	}
@@ -42,8 +42,8 @@ func newProgramKey(text string, in *GoTemplate, isBranch bool) programKey {
 type program struct {
 	trees   map[string]*parse.Tree
 	options []string
-	// isBranch selects the functions that templates may call.
-	isBranch bool
+	// unreleased selects the functions that templates may call.
+	unreleased bool
 	// functions has the names of the functions that the program calls.
 	functions map[string]bool
 	// branches are the branches of the template if its coverage is measured.
@@ -55,7 +55,7 @@ func compile(key programKey, options []string) (*program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invalid function input: cannot parse the provided templates: %w", err)
 	}
-	p := &program{trees: trees, options: options, isBranch: key.isBranch, functions: map[string]bool{}}
+	p := &program{trees: trees, options: options, unreleased: key.unreleased, functions: map[string]bool{}}
 	if err := p.checkOptions(); err != nil {
 		return nil, fmt.Errorf("cannot apply template options: %w", err)
 	}
@@ -83,7 +83,7 @@ func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 		return nil, fmt.Errorf("the template has more than %d actions", maxActions)
 	}
 	all := maps.Clone(known())
-	maps.Copy(all, (&execution{isBranch: key.isBranch}).functions())
+	maps.Copy(all, (&execution{unreleased: key.unreleased}).functions())
 	t, err := template.New(rootName).Delims(key.left, key.right).Funcs(all).Parse(key.text)
 	if err != nil {
 		return nil, err

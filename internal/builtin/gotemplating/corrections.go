@@ -54,11 +54,9 @@ var corrections = sync.OnceValue(func() (all []correction) {
 
 var (
 	// quotedTwice matches an action that writes quotation marks between quotation marks.
-	quotedTwice = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`"(\{\{[^{}\n]*\|\s*quote\s*-?\}\})"`)
-	})
+	quotedTwice = pattern(`"(\{\{[^{}\n]*\|\s*quote\s*-?\}\})"`)
 	// folded matches lines of an object that were joined to one.
-	folded = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^.*\bapiVersion: \S+ kind: \S`) })
+	folded = pattern(`(?m)^.*\bapiVersion: \S+ kind: \S`)
 )
 
 // adviceForOutput returns the hint for an inline template whose output is not valid, or "".

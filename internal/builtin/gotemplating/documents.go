@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -130,9 +128,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-var syntaxError = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
-})
+var syntaxError = pattern(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
 
 // syntaxLine returns the line in a document, counted from 1, of a YAML syntax error. It returns 0
 // for other errors.

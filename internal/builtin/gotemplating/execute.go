@@ -12,9 +12,9 @@ import (
 // An execution runs a program for one request.
 type execution struct {
 	// cause returns the error with which the execution must end, or nil.
-	cause    func() error
-	isBranch bool
-	template *template.Template
+	cause      func() error
+	unreleased bool
+	template   *template.Template
 	// outputs has the outputs of the template and of its includes that are running.
 	outputs []*output
 	// marks are the marks of the template. It is nil unless the program is traced.
@@ -37,7 +37,7 @@ type mark struct {
 // and the branches that ran.
 func (p *program) execute(ctx context.Context, data map[string]any) (string, *execution, error) {
 	cause := func() error { return context.Cause(ctx) }
-	e := &execution{cause: cause, isBranch: p.isBranch, template: template.New(rootName).Option(p.options...), including: map[string]int{}}
+	e := &execution{cause: cause, unreleased: p.unreleased, template: template.New(rootName).Option(p.options...), including: map[string]int{}}
 	e.template.Funcs(e.calls(p.functions))
 	for name, tree := range p.trees {
 		if _, err := e.template.AddParseTree(name, tree); err != nil {

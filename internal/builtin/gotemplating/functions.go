@@ -44,7 +44,7 @@ func (e *execution) functions() map[string]any {
 			return at[[]any](data, "context["+sdk.ExtraKey+"]["+key+"].items")
 		},
 	}
-	if e.isBranch {
+	if e.unreleased {
 		all["getComposedConnectionDetails"] = func(data map[string]any, name string) map[string]any {
 			return at[map[string]any](data, "observed.resources["+name+"]connectionDetails")
 		}

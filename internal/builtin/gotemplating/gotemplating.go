@@ -64,14 +64,14 @@ type Settings struct {
 // The template then runs in the background until it begins a loop iteration or a
 // template, or writes output. Until then it reads the request.
 func New(o Options) function.Runner {
-	return &runner{Options: o, folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), isBranch: sdk.Since(o.Version, newest, Branch)}
+	return &runner{Options: o, folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), unreleased: sdk.Since(o.Version, newest, Unreleased)}
 }
 
 type runner struct {
 	Options
-	folders  []string
-	isBranch bool // the imitated version is Branch or later
-	programs proc.Memo[programKey, *program]
+	folders    []string
+	unreleased bool // the imitated version is Unreleased or later
+	programs   proc.Memo[programKey, *program]
 	// places are the places of errors, by the texts of the errors and the inputs.
 	places proc.Memo[placeKey, place]
 	// covered are the points of programs.
@@ -133,7 +133,7 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	if in.Options == nil {
 		in.Options = r.DefaultOptions
 	}
-	key := newProgramKey(parts.text(), in, r.isBranch)
+	key := newProgramKey(parts.text(), in, r.unreleased)
 	coverage := sdk.CoverageOf(ctx)
 	key.covered = coverage != nil
 	program, err := r.program(key, in.Options)

@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -41,13 +39,13 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 	case err != nil:
 		return sdk.Location{}
 	case at.template > 0 && strings.HasSuffix(fatal, ": unexpected EOF"):
-		return all.locateOpen(at.template, newProgramKey("", in, r.isBranch).left)
+		return all.locateOpen(at.template, newProgramKey("", in, r.unreleased).left)
 	case at.template > 0:
 		line := all.locate(at.template)
 		if at.missing != "" {
 			line.Detail = "where " + at.missing
 		} else {
-			line.Detail = whyUndefined(fatal, all.text(), at.template, cmp.Or(newProgramKey("", in, r.isBranch).left, "{{"))
+			line.Detail = whyUndefined(fatal, all.text(), at.template, cmp.Or(newProgramKey("", in, r.unreleased).left, "{{"))
 		}
 		return line
 	}
@@ -113,12 +111,8 @@ func (r *runner) whole(in *GoTemplate, all parts) sdk.Location {
 
 // The patterns of messages about lines of the template.
 var (
-	inTemplate = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:invalid function input: cannot parse the provided templates|cannot execute template): template: ` + rootName + `:(\d+):`)
-	})
-	inInclude = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`: error calling ` + includeFunction + `: template: ` + rootName + `:(\d+):\d+: executing `)
-	})
+	inTemplate = pattern(`^(?:invalid function input: cannot parse the provided templates|cannot execute template): template: ` + rootName + `:(\d+):`)
+	inInclude  = pattern(`: error calling ` + includeFunction + `: template: ` + rootName + `:(\d+):\d+: executing `)
 )
 
 // templateLine returns the line in the template to which a message refers, or 0. In the message

@@ -3,11 +3,9 @@ package gotemplating
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
@@ -18,10 +16,8 @@ import (
 var (
 	// missingIndex matches the message about an element of a value of the request that does not exist,
 	// with the path of the value, and the indexes.
-	missingIndex = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`at <index \$?\.((?:observed|desired|context|requiredResources|extraResources)(?:\.\w+)*)((?: (?:"[^"\\]*"|\d+))+)>: error calling index: index of (?:untyped nil|nil pointer)$`)
-	})
-	indexes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"|\d+`) })
+	missingIndex = pattern(`at <index \$?\.((?:observed|desired|context|requiredResources|extraResources)(?:\.\w+)*)((?: (?:"[^"\\]*"|\d+))+)>: error calling index: index of (?:untyped nil|nil pointer)$`)
+	indexes      = pattern(`"[^"]*"|\d+`)
 )
 
 // rememberMissing caches, for Locate, the missing part of the request that makes a template fail. data

@@ -5,10 +5,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -119,7 +117,7 @@ func doubleKeys(out string) (found []mistake) {
 }
 
 // topKey matches a key of the whole document at the start of a line.
-var topKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z]+:`) })
+var topKey = pattern(`^[A-Za-z]+:`)
 
 // metaMistakes describes values of a document of the function's own API that the function ignores.
 func metaMistakes(d *unstructured.Unstructured) (found []string) {

@@ -10,19 +10,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// Branch is the version of the main branch of the real function. It has what no release up to newest
+// Unreleased is the version of the main branch of the real function. It has what no release up to newest
 // has: the field ttl of the input and the annotation ttlAnnotation of the composite resource, which
 // are the time to live of a response, and the template function getComposedConnectionDetails.
 const (
-	Branch = "v0.13.0-0"
-	newest = "v0.12.2"
+	Unreleased = "v0.13.0-0"
+	newest     = "v0.12.2"
 )
 
 // decode decodes an input, and sets the time to live in rsp if the input has one. A field
 // that the version does not have is an error.
 func (r *runner) decode(input *structpb.Struct, rsp *fnv1.RunFunctionResponse) (*GoTemplate, error) {
 	type release = GoTemplate
-	if !r.isBranch {
+	if !r.unreleased {
 		in := &release{}
 		return in, sdk.Decode(input, in)
 	}
@@ -45,7 +45,7 @@ func (r *runner) decode(input *structpb.Struct, rsp *fnv1.RunFunctionResponse) (
 // annotated sets the time to live in rsp if the observed composite resource has the
 // annotation ttlAnnotation. An invalid duration means 0.
 func (r *runner) annotated(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
-	if !r.isBranch {
+	if !r.unreleased {
 		return
 	}
 	if ttl, ok := sdk.Annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
