@@ -157,17 +157,23 @@ var readyChecks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
 	{Version: "v1", Kind: "Secret"}:         alwaysReady,
 	{Version: "v1", Kind: "ServiceAccount"}: alwaysReady,
 
-	{Version: "v1", Kind: "Service"}:                             serviceReady,
+	{Version: "v1", Kind: "Service"}: func(obj *structpb.Struct) bool {
+		return textAt(obj, "spec", "type") != "LoadBalancer" || hasAddress(obj)
+	},
 	{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}: hasAddress,
-	{Version: "v1", Kind: "PersistentVolumeClaim"}:               typedCheck(claimReady),
+	{Version: "v1", Kind: "PersistentVolumeClaim"}:               typedCheck(func(obj *structpb.Struct) bool { return textAt(obj, "status", "phase") == "Bound" }),
 
-	{Version: "v1", Kind: "Pod"}:                        typedCheck(podReady),
-	{Group: "apps", Version: "v1", Kind: "Deployment"}:  deploymentReady,
+	{Version: "v1", Kind: "Pod"}: typedCheck(podReady),
+	{Group: "apps", Version: "v1", Kind: "Deployment"}: func(obj *structpb.Struct) bool {
+		return countsEqual(obj, desiredReplicas(obj), "updatedReplicas", "availableReplicas") && hasCondition(obj, "Available")
+	},
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"}: statefulSetReady,
 	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   daemonSetReady,
 	{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:  typedCheck(replicaSetReady),
-	{Group: "batch", Version: "v1", Kind: "Job"}:        typedCheck(jobReady),
-	{Group: "batch", Version: "v1", Kind: "CronJob"}:    typedCheck(cronJobReady),
+	{Group: "batch", Version: "v1", Kind: "Job"}: typedCheck(func(obj *structpb.Struct) bool {
+		return firstTrueCondition(obj, "Failed", "Suspended", "Complete") == "Complete"
+	}),
+	{Group: "batch", Version: "v1", Kind: "CronJob"}: typedCheck(cronJobReady),
 
 	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: typedCheck(autoscalerReady),
 }
@@ -183,17 +189,9 @@ func typedCheck(check func(*structpb.Struct) bool) func(*structpb.Struct) bool {
 	}
 }
 
-func serviceReady(obj *structpb.Struct) bool {
-	return sdk.At(obj, "spec", "type").GetStringValue() != "LoadBalancer" || hasAddress(obj)
-}
-
 // hasAddress reports whether status.loadBalancer has an address.
 func hasAddress(obj *structpb.Struct) bool {
 	return len(sdk.At(obj, "status", "loadBalancer", "ingress").GetListValue().GetValues()) > 0
-}
-
-func claimReady(obj *structpb.Struct) bool {
-	return sdk.At(obj, "status", "phase").GetStringValue() == "Bound"
 }
 
 func podReady(obj *structpb.Struct) bool {
@@ -215,10 +213,6 @@ func replicaSetReady(obj *structpb.Struct) bool {
 	return !hasCondition(obj, "ReplicaFailure") && observed >= generation && int32(available) >= int32(desiredReplicas(obj))
 }
 
-func jobReady(obj *structpb.Struct) bool {
-	return firstTrueCondition(obj, "Failed", "Suspended", "Complete") == "Complete"
-}
-
 func cronJobReady(obj *structpb.Struct) bool {
 	if sdk.At(obj, "spec", "suspend").GetBoolValue() {
 		return true
@@ -236,10 +230,6 @@ func autoscalerReady(obj *structpb.Struct) bool {
 	ready := []string{"ScalingActive", "ScalingLimited"}
 	degraded := []string{"FailedGetScale", "FailedUpdateScale", "FailedGetResourceMetric", "InvalidSelector"}
 	return slices.Contains(ready, firstTrueCondition(obj, append(degraded, ready...)...))
-}
-
-func deploymentReady(obj *structpb.Struct) bool {
-	return countsEqual(obj, desiredReplicas(obj), "updatedReplicas", "availableReplicas") && hasCondition(obj, "Available")
 }
 
 // hasCondition reports whether the condition of the given type is True.

@@ -30,7 +30,13 @@ func tagManager() Builtin {
 				return manageTags(ctx, version(o.Package), req)
 			})
 		},
-		locate: func(fatal string, _ []byte) (string, int) { return locateTagSource(fatal), 1 },
+		locate: func(fatal string, _ []byte) (string, int) {
+			entry, _, ok := strings.Cut(fatal, ": fromFieldPath is required for type ")
+			if !ok {
+				return "", 1
+			}
+			return entry, 1
+		},
 	}
 }
 
@@ -148,7 +154,7 @@ func newTagChange(in *ManagedTags, r *tagReader) (*tagChange, error) {
 	c := &tagChange{}
 	for i := range in.AddTags {
 		entry := &in.AddTags[i]
-		added, err := addedTags(entry, r)
+		added, err := readFrom(r, &entry.Source, tagsOf(entry.Tags), toTags)
 		if err != nil {
 			return nil, fmt.Errorf("addTags[%d]: %w", i, err)
 		}
@@ -156,7 +162,7 @@ func newTagChange(in *ManagedTags, r *tagReader) (*tagChange, error) {
 	}
 	for i := range in.IgnoreTags {
 		entry := &in.IgnoreTags[i]
-		keys, err := ignoredKeys(entry, r)
+		keys, err := readFrom(r, &entry.Source, entry.Keys, toTagKeys)
 		if err != nil {
 			err = fmt.Errorf("ignoreTags[%d]: %w", i, err)
 		}
@@ -182,32 +188,18 @@ func newTagChange(in *ManagedTags, r *tagReader) (*tagChange, error) {
 	return c, nil
 }
 
-// addedTags returns the tags of an entry. If a tag in the environment is not a string, it
-// returns no tags.
-func addedTags(entry *AddTag, r *tagReader) (tags, error) {
-	if entry.isValue() {
-		return tagsOf(entry.Tags), nil
+// readFrom returns the tags or keys of an entry, which are in the input (given) or at its field path. If
+// one in the environment is not a string, it returns none.
+func readFrom[T any](r *tagReader, s *Source, given T, convert func(*structpb.Value) (all T, allStrings bool)) (none T, err error) {
+	if s.isValue() {
+		return given, nil
 	}
-	v, err := r.read(&entry.Source)
-	t, allStrings := toTags(v)
-	if entry.Type == fromEnvironment && !allStrings {
-		return nil, err
+	v, err := r.read(s)
+	all, allStrings := convert(v)
+	if s.Type == fromEnvironment && !allStrings {
+		return none, err
 	}
-	return t, err
-}
-
-// ignoredKeys returns the keys of an entry. If a key in the environment is not a string, it
-// returns no keys.
-func ignoredKeys(entry *IgnoreTag, r *tagReader) ([]string, error) {
-	if entry.isValue() {
-		return entry.Keys, nil
-	}
-	v, err := r.read(&entry.Source)
-	keys, allStrings := toTagKeys(v)
-	if entry.Type == fromEnvironment && !allStrings {
-		return nil, err
-	}
-	return keys, err
+	return all, err
 }
 
 // tags returns the changed tags of a resource. The observed resource may be nil.
@@ -243,15 +235,6 @@ func (c *tagChange) kept(observed tags) (tagUpdates, error) {
 		all.add(kept, entry.retains)
 	}
 	return all, nil
-}
-
-// locateTagSource returns the path of the entry in an input to which a fatal result refers, or "".
-func locateTagSource(fatal string) string {
-	entry, _, ok := strings.Cut(fatal, ": fromFieldPath is required for type ")
-	if !ok {
-		return ""
-	}
-	return entry
 }
 
 //go:embed tagmanager_kinds.txt

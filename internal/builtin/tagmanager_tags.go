@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"maps"
-
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -12,26 +10,15 @@ import (
 // nil tags, and an empty object for empty tags.
 type tags map[string]*structpb.Value
 
-// fill sets the tags that t lacks, or that are empty in t.
-func (t *tags) fill(from tags) {
-	t.grow(from)
-	for key, value := range from {
-		if (*t)[key].GetStringValue() == "" {
-			(*t)[key] = value
-		}
-	}
-}
-
-// replace sets all tags of from.
-func (t *tags) replace(from tags) {
-	t.grow(from)
-	maps.Copy(*t, from)
-}
-
-// grow makes nil tags empty, unless from is nil.
-func (t *tags) grow(from tags) {
+// add sets the tags of from. If retain is true, only those that t lacks, or that are empty in t.
+func (t *tags) add(from tags, retain bool) {
 	if *t == nil && from != nil {
 		*t = make(tags, len(from))
+	}
+	for key, value := range from {
+		if !retain || (*t)[key].GetStringValue() == "" {
+			(*t)[key] = value
+		}
 	}
 }
 
@@ -40,17 +27,17 @@ type tagUpdates struct{ retain, replace tags }
 
 // add adds the tags of one entry. The first entry with a key has precedence.
 func (u *tagUpdates) add(from tags, retains bool) {
+	of := &u.replace
 	if retains {
-		u.retain.fill(from)
-	} else {
-		u.replace.fill(from)
+		of = &u.retain
 	}
+	of.add(from, true)
 }
 
 // apply changes the tags of a resource.
 func (u *tagUpdates) apply(to *tags) {
-	to.fill(u.retain)
-	to.replace(u.replace)
+	to.add(u.retain, true)
+	to.add(u.replace, false)
 }
 
 // toTags converts an object to tags. If the value of a tag is not a string, it becomes

@@ -45,18 +45,14 @@ func Locate(fatal string, input []byte) string {
 	}
 	at := fmt.Sprintf("resources[%d]", i)
 	if n, err := strconv.Atoi(first(resourcePatch, fatal)); err == nil {
-		if in.Validate() != nil {
+		paths := patchPaths(in, i)
+		if n >= len(paths) {
 			return at
 		}
-		p, err := newProgram(in)
-		if err != nil || n >= len(p.templates[i].patches) {
-			return at
+		if t := first(transform, fatal); t != "" {
+			return paths[n] + ".transforms[" + t + "]"
 		}
-		path := p.templates[i].patches[n].at
-		if n := first(transform, fatal); n != "" {
-			path += ".transforms[" + n + "]"
-		}
-		return path
+		return paths[n]
 	}
 	if n := first(readinessCheck, fatal); n != "" {
 		return fmt.Sprintf("%s.readinessChecks[%s]", at, n)
@@ -107,4 +103,24 @@ func locatePatchSet(in *spec.Resources, name string) string {
 		}
 	}
 	return ""
+}
+
+// patchPaths returns the paths of the patches of the resource with index i, which may be invalid. The
+// patches of a patch set are in the place of the reference to it.
+func patchPaths(in *spec.Resources, i int) (paths []string) {
+	for j, p := range in.Resources[i].Patches {
+		if p.Type != spec.PatchSetType || p.PatchSetName == nil {
+			paths = append(paths, fmt.Sprintf("resources[%d].patches[%d]", i, j))
+			continue
+		}
+		for k, set := range slices.Backward(in.PatchSets) { // Of several with the same name, the last one is used.
+			if set.Name == *p.PatchSetName {
+				for n := range set.Patches {
+					paths = append(paths, fmt.Sprintf("patchSets[%d].patches[%d]", k, n))
+				}
+				break
+			}
+		}
+	}
+	return paths
 }

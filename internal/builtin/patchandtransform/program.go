@@ -56,11 +56,7 @@ func compile(in *structpb.Struct) (*program, error) {
 	if err := resources.Validate(); err != nil {
 		return nil, fmt.Errorf("invalid Function input: %w", err)
 	}
-	return newProgram(resources)
-}
 
-// newProgram compiles a valid input.
-func newProgram(resources *spec.Resources) (*program, error) {
 	p := &program{secret: resources.WriteConnectionSecretToRef}
 	p.points = sync.OnceValue(p.allPoints)
 	sets := map[string][]placedPatch{}
