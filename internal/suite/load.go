@@ -204,7 +204,12 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 		obj, err := doc.Object()
 		switch {
 		case foreign.IsXprin(path) && obj["kind"] == nil:
-			all = append(all, xprin(ctx, r, doc))
+			s := &Suite{Path: doc.Path}
+			var cases []spec.Converted
+			if cases, s.Warnings, s.Err = foreign.Xprin(ctx, r, doc); s.Err == nil {
+				s.Suite = spec.FromConverted(doc.Path, cases)
+			}
+			all = append(all, s)
 		case !explicit && !mayBeSuite(doc.Text):
 		case foreign.Is(obj):
 			tests = append(tests, foreign.Test(ctx, r, doc))
@@ -229,15 +234,6 @@ func converted(path string, tests []spec.Converted) *Suite {
 	s := &Suite{Path: path, Suite: spec.FromConverted(path, tests)}
 	for _, t := range tests {
 		s.Warnings = append(s.Warnings, t.Warnings...)
-	}
-	return s
-}
-
-func xprin(ctx context.Context, r manifest.Reader, doc manifest.Document) *Suite {
-	s := &Suite{Path: doc.Path}
-	var cases []spec.Converted
-	if cases, s.Warnings, s.Err = foreign.Xprin(ctx, r, doc); s.Err == nil {
-		s.Suite = spec.FromConverted(doc.Path, cases)
 	}
 	return s
 }

@@ -31,7 +31,10 @@ func (s *mutantMaker) composition() {
 		case strings.HasPrefix(apiVersion, patchAndTransform):
 			s.resources(input)
 		case strings.HasPrefix(apiVersion, goTemplating):
-			s.templates(pathTo(input, "inline"))
+			s.template(pathTo(input, "inline", "template"))
+			for i := range s.list(pathTo(input, "inline", "templates")) {
+				s.template(pathTo(input, "inline", "templates", i))
+			}
 		}
 	}
 }
@@ -83,21 +86,14 @@ func (s *mutantMaker) patches(path fieldpath.Path) {
 	for i := range s.list(path) {
 		one := pathTo(path, i)
 		if source, ok := valueAt(s.root, pathTo(one, "fromFieldPath")).(string); ok {
-			if before >= 0 {
-				s.swap(pathTo(path, before, "fromFieldPath"), pathTo(one, "fromFieldPath"), source)
+			if first := pathTo(path, before, "fromFieldPath"); before >= 0 && valueAt(s.root, first) != source {
+				s.add(swapPaths, first, source, mutantEdit{pathTo(one, "fromFieldPath"), valueAt(s.root, first)})
 			}
 			before = i
 			s.policy(one)
 		}
 		s.change(changeText, pathTo(one, "combine", "string", "fmt"))
 		s.transforms(pathTo(one, "transforms"))
-	}
-}
-
-// swap adds a mutant with the sources of two patches swapped, unless they are equal.
-func (s *mutantMaker) swap(first, second fieldpath.Path, source string) {
-	if was := valueAt(s.root, first); was != source {
-		s.add(swapPaths, first, source, mutantEdit{second, was})
 	}
 }
 

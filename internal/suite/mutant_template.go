@@ -8,14 +8,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// templates adds the mutants of the fields template and templates at a path.
-func (s *mutantMaker) templates(path fieldpath.Path) {
-	s.template(pathTo(path, "template"))
-	for i := range s.list(pathTo(path, "templates")) {
-		s.template(pathTo(path, "templates", i))
-	}
-}
-
 // These match an if in a template, with its condition, and a line of YAML outside of actions
 // that ends with a constant, with the constant. Delimiters other than {{ and }} are not found.
 var (

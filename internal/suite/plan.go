@@ -44,14 +44,6 @@ func (i Item) Name() string {
 	return i.Suite.Name + "/" + i.Case.Name
 }
 
-// Line returns the line on which the item begins, or 0.
-func (i Item) Line() int {
-	if i.Case == nil {
-		return 0
-	}
-	return i.Case.Line()
-}
-
 // A Shard selects one of Count parts of all cases: the part Index, counted from
 // 1. The zero value selects all cases.
 type Shard struct{ Index, Count int }
@@ -220,9 +212,9 @@ type Outcome struct {
 func (o Outcome) Err() error { return o.result.Err }
 
 func newOutcome(item Item) Outcome {
-	out := Outcome{Suite: item.Suite.Name, Path: item.Suite.Path, Line: item.Line(), Status: Passed, item: item}
+	out := Outcome{Suite: item.Suite.Name, Path: item.Suite.Path, Status: Passed, item: item}
 	if item.Case != nil {
-		out.Case = item.Case.Name
+		out.Case, out.Line = item.Case.Name, item.Case.Line()
 	}
 	return out
 }

@@ -101,7 +101,12 @@ func (t *TextReport) failed(b *bytes.Buffer, o Outcome) error {
 			if err := report.WriteDiff(&diff, f.Diffs, report.Style{Color: t.Color, Columns: t.Columns}); err != nil {
 				return err
 			}
-			indentText(b, diff.String())
+			for l := range strings.Lines(diff.String()) {
+				if l != "\n" {
+					b.WriteString("        ")
+				}
+				b.WriteString(l)
+			}
 		}
 		if !hints[f.Hint] {
 			hints[f.Hint] = true
@@ -142,15 +147,6 @@ func (t *TextReport) message(b *bytes.Buffer, text string) {
 			t.line(b, "", left+l)
 			left = "        "
 		}
-	}
-}
-
-func indentText(b *bytes.Buffer, text string) {
-	for l := range strings.Lines(text) {
-		if l != "\n" {
-			b.WriteString("        ")
-		}
-		b.WriteString(l)
 	}
 }
 

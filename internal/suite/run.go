@@ -211,7 +211,8 @@ func (a *attempt) run(ctx context.Context) {
 		a.out.Status, a.out.Reason = Skipped, a.form.Skip
 		return
 	}
-	ctx, cancel := a.bounded(ctx)
+	limit := cmp.Or(a.form.Timeout.Duration, a.options.Timeout, DefaultTimeout)
+	ctx, cancel := proc.WithTimeout(ctx, limit, &timeoutError{limit})
 	defer cancel()
 	in, release, err := a.inputs(ctx)
 	defer release()
@@ -263,11 +264,6 @@ func (a *attempt) called(runs []session.Run) (all []session.Run) {
 		}
 	}
 	return all
-}
-
-func (a *attempt) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := cmp.Or(a.form.Timeout.Duration, a.options.Timeout, DefaultTimeout)
-	return proc.WithTimeout(ctx, limit, &timeoutError{limit})
 }
 
 // A timeoutError is the cause of the end of a case that exceeds its timeout.

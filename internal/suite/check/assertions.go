@@ -19,7 +19,7 @@ import (
 var assertionTypes = map[string]func(*assertion) error{
 	"Count":     (*assertion).count,
 	"Exists":    (*assertion).exists,
-	"NotExists": (*assertion).notExists,
+	"NotExists": (*assertion).exists,
 	"Diff":      (*assertion).diff,
 	"Dyff":      (*assertion).dyff,
 }
@@ -147,16 +147,11 @@ func (a *assertion) count() error {
 
 func (a *assertion) exists() error {
 	keys, err := a.matching()
-	if err == nil && len(keys) == 0 {
-		err = fmt.Errorf("there is no resource %s%s", a.Resource, a.others())
-	}
-	return err
-}
-
-func (a *assertion) notExists() error {
-	keys, err := a.matching()
-	if err == nil && len(keys) > 0 {
-		err = fmt.Errorf("want no resource %s, got %s", a.Resource, list(keys))
+	switch want := a.Type == "Exists"; {
+	case err == nil && want && len(keys) == 0:
+		return fmt.Errorf("there is no resource %s%s", a.Resource, a.others())
+	case err == nil && !want && len(keys) > 0:
+		return fmt.Errorf("want no resource %s, got %s", a.Resource, list(keys))
 	}
 	return err
 }

@@ -132,7 +132,11 @@ func (s *Subject) find(name string) (map[string]any, error) {
 	case 1:
 		return ofKind[0], nil
 	default:
-		return nil, fmt.Errorf("there are %d resources of kind %s: name one of %s", len(ofKind), name, strings.Join(s.namesOf(ofKind), ", "))
+		names := make([]string, len(ofKind))
+		for i, obj := range ofKind {
+			names[i] = cmp.Or(s.name(obj), kindAndName(obj))
+		}
+		return nil, fmt.Errorf("there are %d resources of kind %s: name one of %s", len(ofKind), name, strings.Join(names, ", "))
 	}
 }
 
@@ -154,14 +158,6 @@ func (s *Subject) missing(name string) error {
 		text = fmt.Sprintf(": is it %q?", near)
 	}
 	return &missingError{fmt.Sprintf("there is no resource %q%s", name, text)}
-}
-
-func (s *Subject) namesOf(objs []map[string]any) []string {
-	names := make([]string, len(objs))
-	for i, obj := range objs {
-		names[i] = cmp.Or(s.name(obj), kindAndName(obj))
-	}
-	return names
 }
 
 // list joins the sorted names. It prints at most twelve, and the number of the others.

@@ -33,11 +33,11 @@ type pageLine struct {
 // security policy forbids scripts, and requests to other hosts.
 func WritePage(w io.Writer, r Report) error {
 	functions := template.FuncMap{
-		"lines":   func(c Composition) []pageLine { return c.pageLines() },
+		"lines":   Composition.pageLines,
 		"kinds":   func(c Composition) []string { return countKinds(c.Parts) },
 		"percent": func(c Composition) string { return formatPercent(count(c.Parts)) },
 		"count":   report.Count,
-		"files":   func(c Composition) []string { return c.missedInFiles() },
+		"files":   Composition.missedInFiles,
 		"sub":     func(a, b int) int { return a - b },
 		"words":   report.Printable,
 	}

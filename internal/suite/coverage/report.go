@@ -112,7 +112,12 @@ func (c *collected) report() Composition {
 		if !ran {
 			continue
 		}
-		for _, p := range of.points() {
+		seen := map[sdk.Point]bool{}
+		for _, p := range slices.Concat(of.known...) {
+			if seen[p] {
+				continue
+			}
+			seen[p] = true
 			part := Part{Kind: p.Kind, Branch: p.Branch, Ran: of.ran[p], File: p.File, Line: p.Line}
 			if p.File == "" {
 				part.Field = c.entry.DocumentField(at + ".input." + p.Path)
@@ -141,14 +146,4 @@ func (c *collected) report() Composition {
 		}
 	}
 	return r
-}
-
-// points returns all points, each once, in the order in which the builtin lists them.
-func (s *step) points() []sdk.Point {
-	seen := map[sdk.Point]bool{}
-	return slices.DeleteFunc(slices.Concat(s.known...), func(p sdk.Point) bool {
-		again := seen[p]
-		seen[p] = true
-		return again
-	})
 }

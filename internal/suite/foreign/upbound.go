@@ -24,7 +24,6 @@ const (
 	e2eTest         = "E2ETest"
 
 	upboundGroup   = "meta.dev.upbound.io"
-	upboundVersion = upboundGroup + "/v1alpha1"
 	defaultTimeout = 30
 )
 
@@ -116,15 +115,9 @@ func (b *builder) compositionTest(fields map[string]any) {
 	if s.Composition != nil {
 		s.CompositionPath = "" // The CLI prefers the object.
 	}
-	b.source("composition", s.CompositionPath, s.Composition, "composition")
-	if (s.XR == nil) == (s.XRPath == "") {
-		b.fail("spec", errors.New("expected either xr or xrPath"))
-	}
-	b.source("xr", s.XRPath, s.XR, "xr")
-	if s.XRD != nil && s.XRDPath != "" {
-		b.fail("spec.xrdPath", errors.New("xrd and xrdPath cannot both be set"))
-	}
-	if b.source("xrd", s.XRDPath, s.XRD, "xrd"); b.fields["xrd"] != nil {
+	b.source("composition", s.CompositionPath, s.Composition, "composition", false)
+	b.source("xr", s.XRPath, s.XR, "xr", true)
+	if b.source("xrd", s.XRDPath, s.XRD, "xrd", false); b.fields["xrd"] != nil {
 		b.set(true, "spec", "allowInvalid") // The CLI only applies defaults.
 	}
 	if s.Validate {
@@ -138,9 +131,12 @@ func (b *builder) compositionTest(fields map[string]any) {
 }
 
 // source sets a field of the case to a file of the project or to an object.
-func (b *builder) source(field, file string, object map[string]any, to string) {
+func (b *builder) source(field, file string, object map[string]any, to string, required bool) {
 	switch {
+	case required && (file == "") == (object == nil):
+		b.fail("spec", fmt.Errorf("expected either %s or %[1]sPath", field))
 	case file != "" && object != nil:
+		b.fail("spec."+field+"Path", fmt.Errorf("%s and %[1]sPath cannot both be set", field))
 	case object != nil:
 		b.set(object, "spec."+field, to)
 	case file != "":
@@ -184,14 +180,8 @@ func (b *builder) observed(s compositionSpec) {
 func (b *builder) operationTest(fields map[string]any) {
 	var s operationSpec
 	b.decode(fields, &s, "spec", b.unknown)
-	if (s.Operation == nil) == (s.OperationPath == "") {
-		b.fail("spec", errors.New("expected either operation or operationPath"))
-	}
-	b.source("operation", s.OperationPath, s.Operation, "operation")
-	b.source("watchedResource", s.WatchedPath, s.Watched, "watched")
-	if s.Watched != nil && s.WatchedPath != "" {
-		b.fail("spec.watchedResourcePath", errors.New("watchedResource and watchedResourcePath cannot both be set"))
-	}
+	b.source("operation", s.OperationPath, s.Operation, "operation", true)
+	b.source("watchedResource", s.WatchedPath, s.Watched, "watched", false)
 	switch {
 	case s.Required != nil && s.RequiredPath != "":
 		b.fail("spec.requiredResourcesPath", errors.New("requiredResources and requiredResourcesPath cannot both be set"))

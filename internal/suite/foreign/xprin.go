@@ -269,7 +269,12 @@ func (m *merged) composite(in xprinInputs, p xprinPatches) {
 	}
 	u := &unstructured.Unstructured{Object: obj}
 	if in.Claim != "" {
-		u = ofClaim(u)
+		// xprin appends five random characters to the name; here, they depend on the claim.
+		claim := u
+		u = claim.DeepCopy()
+		u.SetKind("X" + claim.GetKind())
+		u.SetNamespace("")
+		composition.Bind(u, claim)
 	}
 	if p.Secret {
 		id := uuid.NewSHA1(uuid.Nil, []byte(u.GetKind()+"/"+u.GetNamespace()+"/"+u.GetName())).String()
@@ -282,16 +287,6 @@ func (m *merged) composite(in xprinInputs, p xprinPatches) {
 		u.Object = fieldpath.Map(fieldpath.MergePatch(u.Object, patch))
 	}
 	m.set(u.Object, from, "xr")
-}
-
-// ofClaim returns the composite resource that xprin makes of a claim. xprin appends five random
-// characters to the name; here, they depend on the claim.
-func ofClaim(claim *unstructured.Unstructured) *unstructured.Unstructured {
-	xr := claim.DeepCopy()
-	xr.SetKind("X" + claim.GetKind())
-	xr.SetNamespace("")
-	composition.Bind(xr, claim)
-	return xr
 }
 
 // An xprinAssertion is an assertion of any engine.

@@ -214,21 +214,16 @@ func (c *Case) Position(path ...string) int {
 	if c.origin != nil {
 		return c.origin(c.original(path))
 	}
-	return c.suite.lines().Of(c.at(path))
-}
-
-func (c *Case) errorAt(path []string, err error) error {
-	return &manifest.Error{Path: c.suite.Document.Path, Line: c.Position(path...), Err: err}
-}
-
-// at converts a path in the case to the path of the same field in the suite's document.
-func (c *Case) at(path []string) string {
 	path = c.original(path)
 	own := "cases[" + strconv.Itoa(c.index) + "]"
 	if c.isDefault(path) {
 		own = "defaults"
 	}
-	return manifest.JoinPath(append([]string{own}, path...))
+	return c.suite.lines().Of(manifest.JoinPath(append([]string{own}, path...)))
+}
+
+func (c *Case) errorAt(path []string, err error) error {
+	return &manifest.Error{Path: c.suite.Document.Path, Line: c.Position(path...), Err: err}
 }
 
 // isDefault reports whether the defaults contain more of a path than the case, and the case does not

@@ -57,14 +57,19 @@ func Parse(doc manifest.Document) (*Suite, error) {
 	var f file
 	var errs []error
 	for _, fault := range manifest.DecodeStrict(outer, &f) {
-		if !s.isVariable(obj, fault.Path) {
+		value, depth := walk(obj, fault.Path)
+		// The type of a string with a variable is only known after the variable is replaced.
+		if text, ok := value.(string); !ok || depth < len(fault.Path) || !hasVariable(text) {
 			errs = append(errs, s.fault(fault))
 		}
 	}
 	s.Name = f.Metadata.Name
 	s.defaults, _ = obj["defaults"].(map[string]any)
-	if err := s.checkDefaults(); err != nil {
-		errs = append(errs, err)
+	for _, field := range []string{"name", "skip"} {
+		if _, ok := s.defaults[field]; ok {
+			errs = append(errs, s.errorAt([]string{"defaults", field}, fmt.Errorf("defaults.%s: only a case can have this field", field)))
+			break
+		}
 	}
 	if len(errs) == 0 {
 		errs = append(errs, s.addCases(list))
@@ -99,23 +104,6 @@ type KindError struct{ APIVersion, Kind string }
 
 func (e *KindError) Error() string {
 	return fmt.Sprintf("expected a suite, of kind %s, got kind %s of %s", Kind, e.Kind, cmp.Or(e.APIVersion, "no apiVersion"))
-}
-
-// isVariable reports whether the value at path is a string with a variable. Its
-// type is only known after the variable is replaced.
-func (s *Suite) isVariable(obj map[string]any, path []string) bool {
-	value, depth := walk(obj, path)
-	text, ok := value.(string)
-	return ok && depth == len(path) && hasVariable(text)
-}
-
-func (s *Suite) checkDefaults() error {
-	for _, field := range []string{"name", "skip"} {
-		if _, ok := s.defaults[field]; ok {
-			return s.errorAt([]string{"defaults", field}, fmt.Errorf("defaults.%s: only a case can have this field", field))
-		}
-	}
-	return nil
 }
 
 func (s *Suite) fault(f manifest.DecodeFault) error { return s.errorAt(f.Path, explained(f)) }
