@@ -91,7 +91,7 @@ func (s Features) In(v CrossplaneVersion) (applied Features, warnings []string, 
 		case err != nil:
 			errs = append(errs, err)
 		case v > f.Last && on != f.On:
-			warnings = append(warnings, fmt.Sprintf("Crossplane %s ignores the switch %s: since %s, the feature is always %s", v, f.Name, versionAfter(f.Last), onOrOff(f.On)))
+			warnings = append(warnings, fmt.Sprintf("Crossplane %s ignores the switch %s: since %s, the feature is always %s", v, f.Name, versionAfter(f.Last), map[bool]string{true: "on", false: "off"}[f.On]))
 		default:
 			applied[f.Name] = on
 			if f.Effect == "" {
@@ -122,13 +122,6 @@ func versionAfter(v CrossplaneVersion) CrossplaneVersion {
 		return 200
 	}
 	return v + 1
-}
-
-func onOrOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
 }
 
 // wordStart matches the beginning of a word in a Go name.

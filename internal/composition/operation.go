@@ -32,12 +32,6 @@ func templatePath(kind string) string {
 	return "spec.operationTemplate."
 }
 
-// isOperation reports whether an object is an Operation, CronOperation or WatchOperation.
-func isOperation(obj map[string]any) bool {
-	gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
-	return gvk.Group == opsv1alpha1.Group && operationTypes[gvk.Kind] != nil
-}
-
 // DecodeOperation returns the Operation in a document. For a CronOperation or WatchOperation, it
 // returns the Operation of the template, under the name of the CronOperation or WatchOperation.
 // The Entry has the pipeline of the Operation as the pipeline of a Composition. DecodeOperation
@@ -48,7 +42,7 @@ func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, erro
 		return nil, Entry{}, err
 	}
 	u := &unstructured.Unstructured{Object: obj}
-	if !isOperation(obj) {
+	if u.GroupVersionKind().Group != opsv1alpha1.Group || operationTypes[u.GetKind()] == nil {
 		err := fmt.Errorf("not an operation type: %s/%s: expected an Operation, CronOperation or WatchOperation", u.GetKind(), u.GetAPIVersion())
 		err = doc.ErrorOf("kind", err)
 		if operationTypes[u.GetKind()] != nil {
@@ -77,20 +71,18 @@ func DecodeOperation(doc manifest.Document) (*opsv1alpha1.Operation, Entry, erro
 	return op, e, nil
 }
 
-func decodeOperation(doc manifest.Document, kind string) (*opsv1alpha1.Operation, error) {
-	switch kind {
-	case opsv1alpha1.CronOperationKind:
-		cron := &opsv1alpha1.CronOperation{}
-		err := decode(doc, cron)
-		return fromTemplate(cron.GetName(), cron.Spec.OperationTemplate), err
-	case opsv1alpha1.WatchOperationKind:
-		watch := &opsv1alpha1.WatchOperation{}
-		err := decode(doc, watch)
-		return fromTemplate(watch.GetName(), watch.Spec.OperationTemplate), err
-	default:
-		op := &opsv1alpha1.Operation{}
-		return op, decode(doc, op)
+func decodeOperation(doc manifest.Document, kind string) (op *opsv1alpha1.Operation, err error) {
+	into := reflect.New(operationTypes[kind]).Interface()
+	err = decode(doc, into)
+	switch from := into.(type) {
+	case *opsv1alpha1.CronOperation:
+		op = fromTemplate(from.GetName(), from.Spec.OperationTemplate)
+	case *opsv1alpha1.WatchOperation:
+		op = fromTemplate(from.GetName(), from.Spec.OperationTemplate)
+	case *opsv1alpha1.Operation:
+		op = from
 	}
+	return op, err
 }
 
 // fromTemplate returns the Operation of a template, with all metadata of the template except the

@@ -128,7 +128,11 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	}
 	unknown, err := kjson.UnmarshalStrict(raw, &old, kjson.DisallowUnknownFields)
 	if err != nil {
-		return spec{}, typeNote(err)
+		field, value, ok := pt.SplitTypeError(err)
+		if !ok {
+			return spec{}, Note{Field: "spec", Text: err.Error()}
+		}
+		return spec{}, Note{Field: field, Text: "cannot decode a JSON " + value}
 	}
 	for _, err := range unknown {
 		if field, ok := errors.AsType[kjson.FieldError](err); ok {
@@ -136,16 +140,6 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 		}
 	}
 	return old.Spec, nil
-}
-
-// typeNote converts an error of the JSON decoder to a Note about the field that has
-// the wrong type.
-func typeNote(err error) error {
-	field, value, ok := pt.SplitTypeError(err)
-	if !ok {
-		return Note{Field: "spec", Text: err.Error()}
-	}
-	return Note{Field: field, Text: "cannot decode a JSON " + value}
 }
 
 // object converts a struct to the JSON object that it is encoded as.

@@ -29,9 +29,13 @@ import (
 func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unstructured.Unstructured, store Store, got *outcome) (*Output, error) {
 	labels, taken := labelsOf(xr), sync.OnceValue(store.identities)
 	out := got.output(in.ConnectionSecretKeys)
-	out.Results = selectEvents(in, xr)
+	// Like Crossplane, compare the fields of an object reference, and emit nothing if the XR cannot have it.
+	before, after := compositionRef(in.XR, in.Legacy), compositionRef(xr, in.Legacy)
+	if after != nil && (before == nil || *before != *after) {
+		out.Results = append(out.Results, event("Normal", "SelectComposition", "Successfully selected composition: "+after.Name))
+	}
 	for _, r := range got.Results {
-		out.Results = append(out.Results, resultEvent(r))
+		out.Results = append(out.Results, eventOf(r, cmp.Or(r.GetReason(), "ComposeResources")))
 	}
 	refs, known := []any{}, objects{}
 	var itself map[string]any
@@ -277,17 +281,6 @@ func SortReferences(refs []any, fields ...string) []any {
 	return refs
 }
 
-// selectEvents returns the event that Crossplane emits if selecting the Composition changed the
-// reference of the XR. xr is the XR with the new reference. Like Crossplane, it compares the fields
-// of an object reference, and emits nothing if the XR cannot have the reference.
-func selectEvents(in Input, xr *unstructured.Unstructured) []map[string]any {
-	before, after := compositionRef(in.XR, in.Legacy), compositionRef(xr, in.Legacy)
-	if after == nil || before != nil && *before == *after {
-		return nil
-	}
-	return []map[string]any{event("Normal", "SelectComposition", "Successfully selected composition: "+after.Name)}
-}
-
 // compositionRef returns an XR's reference to its Composition, or nil.
 func compositionRef(xr *unstructured.Unstructured, legacy bool) *corev1.ObjectReference {
 	v, found, err := unstructured.NestedFieldNoCopy(xr.Object, specPath(legacy, "compositionRef")...)
@@ -299,10 +292,6 @@ func compositionRef(xr *unstructured.Unstructured, legacy bool) *corev1.ObjectRe
 		return nil
 	}
 	return ref
-}
-
-func resultEvent(r result) map[string]any {
-	return eventOf(r, cmp.Or(r.GetReason(), "ComposeResources"))
 }
 
 // eventOf returns the event of a function's result, with another reason than the result's.

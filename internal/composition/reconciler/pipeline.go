@@ -151,7 +151,13 @@ func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 func (in *pipelineInput) request(s *apiextv1.PipelineStep, out *outcome) (req *fnv1.RunFunctionRequest, err error) {
 	req = &fnv1.RunFunctionRequest{Observed: in.Observed, Desired: out.Desired, Context: out.Context}
 	if s.Input != nil && len(s.Input.Raw) > 0 {
-		if req.Input, err = decodeInput(s.Input.Raw); err != nil {
+		var input map[string]any
+		if json.Unmarshal(s.Input.Raw, &input) != nil {
+			err = ErrInput
+		} else {
+			req.Input, err = newStruct(input)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("reading its input: %w", err)
 		}
 	}
@@ -194,14 +200,6 @@ func (in *pipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credential
 
 // ErrInput is the error for an input of a step that is not an object.
 var ErrInput = errors.New("expected an object")
-
-func decodeInput(raw []byte) (*structpb.Struct, error) {
-	var m map[string]any
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, ErrInput
-	}
-	return newStruct(m)
-}
 
 // removes reports whether an input is of a function whose purpose is the removal of desired
 // resources: function-sequencer or function-cel-filter.

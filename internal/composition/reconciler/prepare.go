@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -22,7 +21,9 @@ import (
 // the same object if Crossplane updates it in the API server. It returns an error if an observed
 // resource cannot belong to the XR.
 func setup(in Input) (xr, required *unstructured.Unstructured, err error) {
-	xr = stored(in.XR)
+	xr = &unstructured.Unstructured{Object: schema.Copy(in.XR.Object)}
+	Identify(xr)
+	xr.SetResourceVersion("999")
 	if err := checkObserved(in.Observed, xr); err != nil {
 		return nil, nil, err
 	}
@@ -101,16 +102,7 @@ func ending(xr *unstructured.Unstructured) string {
 	}
 }
 
-// stored returns a copy of the XR with a UID. If the XR has no UID, the UID is
-// derived from the XR's apiVersion, kind, namespace and name.
-func stored(in *unstructured.Unstructured) *unstructured.Unstructured {
-	xr := &unstructured.Unstructured{Object: schema.Copy(in.Object)}
-	Identify(xr)
-	xr.SetResourceVersion("999")
-	return xr
-}
-
-// Identify sets the UID of an XR that has none.
+// Identify sets the UID of an XR that has none. It depends on the apiVersion, kind, namespace and name.
 func Identify(xr *unstructured.Unstructured) {
 	if xr.GetUID() == "" {
 		id := xr.GroupVersionKind().String() + "\x00" + xr.GetNamespace() + "\x00" + xr.GetName()
@@ -144,15 +136,6 @@ func checkObserved(observed []*unstructured.Unstructured, xr *unstructured.Unstr
 		return &ForeignObservedError{first, strings.Join(faults, "; ")}
 	}
 	return nil
-}
-
-// newStore returns all objects of the input, as if one API server stored them: of several
-// with the same identity, Crossplane uses the last in the order XR, observed, required,
-// extra, credentials. It is the first in the store.
-func newStore(in Input, xr *unstructured.Unstructured) Store {
-	store := slices.Concat(Store{xr}, in.Observed, in.Required, in.Extra, in.Credentials)
-	slices.Reverse(store)
-	return store
 }
 
 // fieldSecretRef is the field in spec that names the Secret of the connection details.

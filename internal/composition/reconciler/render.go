@@ -62,7 +62,9 @@ func Render(ctx context.Context, run function.Runner, in Input, v Version) (*Out
 		out.Results = append(requested, out.Results...)
 		return out, nil
 	}
-	store := newStore(in, required)
+	// Of several objects with the same identity, Crossplane uses the last, which is the first in the store.
+	store := slices.Concat(Store{required}, in.Observed, in.Required, in.Extra, in.Credentials)
+	slices.Reverse(store)
 	observed, err := existing(xr, in.Legacy, store)
 	if err != nil {
 		return nil, err
