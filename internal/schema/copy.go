@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // Copy returns a copy of obj, which must have the types of decoded JSON. The copy shares the
 // lists of obj that contain only numbers, booleans and strings, which defaults, pruning and
 // renders replace, but never change in place: such a list can be most of an object.
@@ -22,19 +24,13 @@ func copyValue(v any) any {
 		for i, element := range v {
 			switch element.(type) {
 			case nil, map[string]any, []any:
-				return copyList(v, i)
+				copied := slices.Clone(v)
+				for ; i < len(v); i++ {
+					copied[i] = copyValue(v[i])
+				}
+				return copied
 			}
 		}
 	}
 	return v
-}
-
-// copyList copies a list whose first n elements need no copy.
-func copyList(list []any, n int) []any {
-	copied := make([]any, len(list))
-	copy(copied, list[:n])
-	for i := n; i < len(list); i++ {
-		copied[i] = copyValue(list[i])
-	}
-	return copied
 }

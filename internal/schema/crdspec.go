@@ -279,7 +279,7 @@ func (v version) checkSelectable(at *field.Path, selectable []extv1.SelectableFi
 		if path.Root().String() == "metadata" {
 			errs = append(errs, field.Invalid(at, f.JSONPath, "must not point to fields in metadata"))
 		}
-		if !isSelectable(schema) {
+		if schema == nil || schema.Type != "string" && schema.Type != "boolean" && schema.Type != "integer" {
 			errs = append(errs, field.Invalid(at, f.JSONPath, "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."))
 		}
 		if known[path.String()] {
@@ -301,8 +301,4 @@ func validFieldPath(path string, s *structural.Structural, options ...cel.ValidF
 		}
 	}()
 	return cel.ValidFieldPath(path, s, options...)
-}
-
-func isSelectable(s *structural.Structural) bool {
-	return s != nil && (s.Type == "string" || s.Type == "boolean" || s.Type == "integer")
 }

@@ -176,6 +176,7 @@ func checkRuleTexts(at *field.Path, s *structural.Structural) field.ErrorList {
 	var errs field.ErrorList
 	lines := func(text string) bool { return strings.ContainsAny(text, "\r\n") }
 	blank := func(text string) bool { return text != "" && strings.TrimSpace(text) == "" }
+	reasons := []string{string(field.ErrorTypeDuplicate), string(field.ErrorTypeForbidden), string(field.ErrorTypeInvalid), string(field.ErrorTypeRequired)}
 	for i, r := range s.XValidations {
 		at := at.Child("x-kubernetes-validations").Index(i)
 		message := strings.TrimSpace(r.Message)
@@ -192,17 +193,12 @@ func checkRuleTexts(at *field.Path, s *structural.Structural) field.ErrorList {
 		if blank(r.MessageExpression) {
 			errs = append(errs, field.Required(at.Child("messageExpression"), "messageExpression must be non-empty if specified"))
 		}
-		if reasons := ruleReasons(); r.Reason != nil && !slices.Contains(reasons, string(*r.Reason)) {
+		if r.Reason != nil && !slices.Contains(reasons, string(*r.Reason)) {
 			errs = append(errs, field.NotSupported(at.Child("reason"), string(*r.Reason), reasons))
 		}
 		errs = append(errs, checkFieldPath(at.Child("fieldPath"), s, r.FieldPath)...)
 	}
 	return errs
-}
-
-// ruleReasons returns the reasons that a CEL rule may give.
-func ruleReasons() []string {
-	return []string{string(field.ErrorTypeDuplicate), string(field.ErrorTypeForbidden), string(field.ErrorTypeInvalid), string(field.ErrorTypeRequired)}
 }
 
 func checkFieldPath(at *field.Path, s *structural.Structural, path string) field.ErrorList {

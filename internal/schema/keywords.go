@@ -158,7 +158,8 @@ func unsupported(at *field.Path, s *apiextensions.JSONSchemaProps, err error) fi
 // field is required, and a column is empty. It ignores an unknown format.
 func (d *Definition) Undeclared() []Fault {
 	found := slices.Clone(d.dropped)
-	if near := upperKind(d.GroupKind.Kind); near != d.GroupKind.Kind {
+	first := min(1, len(d.GroupKind.Kind))
+	if near := strings.ToUpper(d.GroupKind.Kind[:first]) + d.GroupKind.Kind[first:]; near != d.GroupKind.Kind {
 		found = append(found, Fault{Field: "spec.names.kind", Nearest: near, Text: fmt.Sprintf("the kind %q begins with a lower-case letter", d.GroupKind.Kind)})
 	}
 	for i, lazy := range d.versions {
@@ -167,28 +168,14 @@ func (d *Definition) Undeclared() []Fault {
 			continue
 		}
 		found = append(found, undeclared(v.at, v.structural, true)...)
-		for j, path := range d.columns(i) {
-			if f, ok := v.emptyColumn(path); ok {
+		for j, column := range fieldpath.List(fieldpath.List(d.slim, "spec", "versions")[i], "additionalPrinterColumns") {
+			if f, ok := v.emptyColumn(fieldpath.Text(column, "jsonPath")); ok {
 				f.Field = fmt.Sprintf("spec.versions[%d].additionalPrinterColumns[%d].jsonPath", i, j)
 				found = append(found, f)
 			}
 		}
 	}
 	return found
-}
-
-// upperKind returns a kind with an upper-case letter at the start, as all kinds of Kubernetes have.
-func upperKind(kind string) string {
-	return strings.ToUpper(kind[:min(1, len(kind))]) + kind[min(1, len(kind)):]
-}
-
-// columns returns the JSON paths of the printer columns of the version with an index.
-func (d *Definition) columns(i int) (paths []string) {
-	version := fieldpath.List(d.slim, "spec", "versions")[i]
-	for _, column := range fieldpath.List(version, "additionalPrinterColumns") {
-		paths = append(paths, fieldpath.Text(column, "jsonPath"))
-	}
-	return paths
 }
 
 // simplePath matches a JSON path that only selects fields.
@@ -217,23 +204,17 @@ var formats = []string{
 	"int32", "int64", "float", "double", "int-or-string", "k8s-short-name", "k8s-long-name",
 }
 
-// ignoredFormat returns a fault if a format has a misspelled name.
-func ignoredFormat(at *field.Path, format string) (Fault, bool) {
-	near := hint.Misspelled(format, formats)
-	if near == "" {
-		return Fault{}, false
-	}
-	return Fault{Field: FieldName(at.Child("format").String()), Nearest: near, Text: fmt.Sprintf("the API server ignores the format %q, which it does not know", format)}, true
-}
-
 // undeclared is like Undeclared, for one schema at a path. resource is true for the schema of
 // an object that has apiVersion, kind and metadata.
 func undeclared(at *field.Path, s *structural.Structural, resource bool) []Fault {
 	var found []Fault
 	n := Node{s, resource || s.XEmbeddedResource}
 	if s.ValueValidation != nil {
-		if f, ok := ignoredFormat(at, s.ValueValidation.Format); ok {
-			found = append(found, f)
+		if format := s.ValueValidation.Format; hint.Misspelled(format, formats) != "" {
+			found = append(found, Fault{
+				Field: FieldName(at.Child("format").String()), Nearest: hint.Misspelled(format, formats),
+				Text: fmt.Sprintf("the API server ignores the format %q, which it does not know", format),
+			})
 		}
 		for i, name := range s.ValueValidation.Required {
 			if _, ok := n.Field(name); !ok {

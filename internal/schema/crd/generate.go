@@ -253,23 +253,18 @@ func WithSecretStores(crd map[string]any) map[string]any {
 	if crd["kind"] != customResource {
 		return crd
 	}
+	const publishTo = "publishConnectionDetailsTo"
 	out := runtime.DeepCopyJSON(crd)
 	for _, v := range fieldpath.List(out, "spec", "versions") {
 		props := fieldpath.Map(v, "schema", "openAPIV3Schema", "properties", "spec", "properties")
 		_, selects := props["compositionRef"]
 		_, writes := props["writeConnectionSecretToRef"]
 		if _, given := props[publishTo]; selects && writes && !given {
-			props[publishTo] = publishConnectionDetailsTo()
+			config := objectOf(nil, stringFields("name"))
+			config["default"] = map[string]any{"name": "default"}
+			metadata := objectOf(nil, map[string]any{"labels": objectOf(str(), nil), "annotations": objectOf(str(), nil), "type": str()})
+			props[publishTo] = objectOf(nil, map[string]any{"name": str(), "configRef": config, "metadata": metadata}, "name")
 		}
 	}
 	return out
-}
-
-const publishTo = "publishConnectionDetailsTo"
-
-func publishConnectionDetailsTo() map[string]any {
-	config := objectOf(nil, stringFields("name"))
-	config["default"] = map[string]any{"name": "default"}
-	metadata := objectOf(nil, map[string]any{"labels": objectOf(str(), nil), "annotations": objectOf(str(), nil), "type": str()})
-	return objectOf(nil, map[string]any{"name": str(), "configRef": config, "metadata": metadata}, "name")
 }

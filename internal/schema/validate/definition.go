@@ -76,14 +76,17 @@ func (d *definition) read(ctx context.Context) (*schema.Definition, []schema.Fau
 	if xrd == nil {
 		found := def.Check(ctx)
 		if d.Source.Text != nil {
-			found = append(found, misplaced(d.Object)...)
+			// API servers drop properties that are beside the keywords of a schema.
+			found = append(found, slices.DeleteFunc(keywords(d.Object), func(f schema.Fault) bool { return !f.Misplaced })...)
 		}
 		return def, found
 	}
 	if read, err := crd.Read(xrd); err == nil && read.Claim == def.GroupKind.Kind {
 		def.ForClaims()
 	}
-	return def, append(def.Check(ctx), misspelled(xrd)...)
+	// Crossplane drops unknown keywords, so for a misspelled one the derived CRD is not the intended CRD.
+	misspelled := slices.DeleteFunc(keywords(xrd), func(f schema.Fault) bool { return f.Nearest == "" })
+	return def, append(def.Check(ctx), misspelled...)
 }
 
 // xrdIn returns the XRD in a document, or nil.
@@ -163,15 +166,6 @@ func (v *Validator) unused(ctx context.Context, told reported, each func(Result)
 		}
 		return ctx.Err()
 	})
-}
-
-// invalidSource returns the definition of a kind if an API server would refuse the XRD from which
-// it is derived, or would drop fields of it. Otherwise it returns nil.
-func (v *Validator) invalidSource(ctx context.Context, kind kschema.GroupKind) *definition {
-	if d := v.definitions[kind]; d != nil && len(d.ofSource(ctx, v.Crossplane)) > 0 {
-		return d
-	}
-	return nil
 }
 
 // nearest returns the kind or the apiVersion that was probably meant if a kind has no schema.
@@ -345,19 +339,6 @@ func keywords(obj map[string]any) []schema.Fault {
 		}
 	}
 	return found
-}
-
-// misspelled returns the faults of unknown keywords in the schemas of xrd that are similar
-// to known keywords. Crossplane drops unknown keywords, so the derived CRD is not the
-// intended CRD.
-func misspelled(xrd map[string]any) []schema.Fault {
-	return slices.DeleteFunc(keywords(xrd), func(f schema.Fault) bool { return f.Nearest == "" })
-}
-
-// misplaced returns the faults of properties that the schemas of a CRD have beside their keywords.
-// API servers drop these.
-func misplaced(crd map[string]any) []schema.Fault {
-	return slices.DeleteFunc(keywords(crd), func(f schema.Fault) bool { return !f.Misplaced })
 }
 
 // misnamed returns a fault if the CRD, XRD or MRD is not named after its plural and group.

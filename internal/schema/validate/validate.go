@@ -241,8 +241,8 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	}
 	own, isLegacy := v.own(ctx, at, obj)
 	found := v.validate(ctx, &r, obj, gvk, isLegacy)
-	if !r.broken {
-		r.definition = v.invalidSource(ctx, gvk.GroupKind())
+	if d := v.definitions[gvk.GroupKind()]; !r.broken && d != nil && len(d.ofSource(ctx, v.Crossplane)) > 0 {
+		r.definition = d // An API server would refuse the XRD from which it is derived, or drop fields of it.
 	}
 	if r.Status == NoSchema && !r.broken {
 		r.Nearest = v.nearest(gvk)
