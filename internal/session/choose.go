@@ -361,12 +361,3 @@ func (s *Session) resolve(dir, pkg string) string {
 	}
 	return beside
 }
-
-// withTag returns the reference of a package with another tag.
-func withTag(pkg, tag string) string {
-	pkg, _, _ = strings.Cut(pkg, "@")
-	if colon := strings.LastIndexByte(pkg, ':'); colon > strings.LastIndexByte(pkg, '/') {
-		pkg = pkg[:colon]
-	}
-	return pkg + ":" + tag
-}

@@ -60,7 +60,11 @@ func (s *Session) functions(ctx context.Context, p plan, compositions ...composi
 					err := fmt.Errorf("the function %q has no version %q, because it is built from %s", name, ref, fn.Package)
 					return l, &StartError{hint.Wrap(err, "compare with another source or package of the function, or with the project at another git revision")}
 				}
-				ref = withTag(fn.Package, ref)
+				pkg, _, _ := strings.Cut(fn.Package, "@")
+				if colon := strings.LastIndexByte(pkg, ':'); colon > strings.LastIndexByte(pkg, '/') {
+					pkg = pkg[:colon]
+				}
+				ref = pkg + ":" + ref
 			}
 			fn.Name, fn.Package = name, ref
 			l.byName[name] = fn

@@ -7,10 +7,12 @@ import (
 	"maps"
 	"slices"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -146,17 +148,13 @@ func (s *Session) load(ctx context.Context, p plan, xrs []manifest.Document) (_ 
 		return p, err
 	}
 	s.switchOff(&p)
-	if p.functions, err = s.functions(ctx, p, p.entry); err != nil {
-		return p, err
-	}
-	if err := s.checkIntegrity(ctx, p, entry.problems); err != nil {
-		return p, err
-	}
-	if err := s.loadState(ctx, &p, nil); err != nil {
+	if err := s.loadFunctions(ctx, &p, entry.problems); err != nil {
 		return p, err
 	}
 	if p.xrd == nil && only != nil {
-		s.noteMisread(ctx, p, *only)
+		for _, problem := range s.readsOf(ctx, p.entry).Misread(p.entry, only.obj) {
+			s.config.Progress.Note(problem.Error())
+		}
 	}
 	err = s.checkFields(ctx, p)
 	if only != nil && err == nil {
@@ -164,6 +162,18 @@ func (s *Session) load(ctx context.Context, p plan, xrs []manifest.Document) (_ 
 		p.admission, err = p.admit(ctx, xrs[0], *only)
 	}
 	return p, err
+}
+
+// loadFunctions loads the functions of the pipeline, checks the Composition or Operation, of which
+// problems were already found, and loads what does not depend on it.
+func (s *Session) loadFunctions(ctx context.Context, p *plan, problems []composition.Problem) (err error) {
+	if p.functions, err = s.functions(ctx, *p, p.entry); err != nil {
+		return err
+	}
+	if err := s.checkIntegrity(ctx, *p, problems); err != nil {
+		return err
+	}
+	return s.loadState(ctx, p, nil)
 }
 
 func newPlan(in Inputs, version reconciler.Version) plan {
@@ -357,4 +367,31 @@ func (s *Session) xrsOf(ctx context.Context, path string, all bool) ([]manifest.
 		}
 	}
 	return firsts, nil
+}
+
+// switchOff removes the steps of p.entry that features switch off. It warns of a Composition that then
+// composes nothing.
+func (s *Session) switchOff(p *plan) {
+	switch e := p.entry; {
+	case p.in.Features.Off(composition.FeatureFunctions) && !e.Converted: // Converted Compositions need no functions.
+		s.config.Progress.Warn(fmt.Sprintf("%s: Composition %q composes nothing: without the feature %s, Crossplane runs no pipeline", e.Document.Position(), e.GetName(), composition.FeatureFunctions))
+		p.setEntry(e.Without(func(apiextv1.PipelineStep) bool { return true }))
+	case p.in.Features.Off(composition.FeatureEnvironmentConfigs) && e.Converted:
+		p.setEntry(e.Without(func(step apiextv1.PipelineStep) bool { return step.FunctionRef.Name == legacy.EnvironmentConfigs }))
+	}
+}
+
+// Release returns the release of Crossplane by whose CRDs the kinds of Crossplane are
+// validated in a profile.
+func Release(p render.Profile) schema.Release {
+	switch p {
+	case render.Classic:
+		return schema.V2_2
+	case render.V1_20:
+		return schema.V1_20
+	case render.V1_14, render.Alpha:
+		return schema.V1_14
+	default:
+		return schema.V2_3
+	}
 }

@@ -217,7 +217,7 @@ func (w *walk) check(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case slices.ContainsFunc(w.open[:last], func(u *unstructured.Unstructured) bool { return same(u, xr) }):
+	case slices.ContainsFunc(w.open[:last], func(u *unstructured.Unstructured) bool { return xr.GetName() != "" && keyOf(u) == keyOf(xr) }):
 		return errors.New("the composite resource composes itself")
 	case last > w.depth:
 		return hint.Wrap(fmt.Errorf("the composite resource is more than %d levels below the first", w.depth), "look for Compositions that compose one another's XRs")
@@ -226,10 +226,6 @@ func (w *walk) check(ctx context.Context) error {
 	}
 	return nil
 }
-
-// same reports whether two objects have the same kind, namespace and name, and
-// the name is not empty.
-func same(a, b *unstructured.Unstructured) bool { return a.GetName() != "" && keyOf(a) == keyOf(b) }
 
 // locate adds the names of the XRs from the first to the current one to an
 // error. It returns an error of the first XR unchanged.

@@ -74,13 +74,7 @@ func (s *Session) loadOperation(ctx context.Context, p *plan) (op *opsv1alpha1.O
 	if err := checkSteps(in.Steps, p.entry); err != nil {
 		return nil, err
 	}
-	if p.functions, err = s.functions(ctx, *p, p.entry); err != nil {
-		return nil, err
-	}
-	if err := s.checkIntegrity(ctx, *p, composition.Check(p.entry, nil)); err != nil {
-		return nil, err
-	}
-	if err := s.loadState(ctx, p, nil); err != nil {
+	if err := s.loadFunctions(ctx, p, composition.Check(p.entry, nil)); err != nil {
 		return nil, err
 	}
 	if err := s.checkSchedule(doc, in.Strict); err != nil {

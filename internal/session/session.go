@@ -201,7 +201,13 @@ func (s *Session) open(ctx context.Context) {
 		c.Progress.Warn(fmt.Sprintf("pruning the function response cache %q: %v", c.Cache, err))
 	}
 	s.calls = intercept.Cache(s.calls, intercept.CacheOptions{
-		Dir: c.Cache, MaxTTL: c.CacheMaxTTL, Now: c.Now, Progress: c.Progress, Identity: s.identity,
+		Dir: c.Cache, MaxTTL: c.CacheMaxTTL, Now: c.Now, Progress: c.Progress,
+		Identity: func(name string) string {
+			if instance, ok := s.instance(name); ok && c.Runners[name] == nil {
+				return instance.Identity
+			}
+			return ""
+		},
 	})
 }
 

@@ -215,7 +215,8 @@ func (s *Session) isLast(e *started) bool {
 }
 
 func (s *Session) startOne(ctx context.Context, e *started) (_ *runtimes.Instance, err error) {
-	c, options := e.choice, s.builtinOptions(e.choice)
+	c, options := e.choice, s.config.BuiltinOptions
+	options.Package, options.GoTemplating.Source, options.Annotated = c.replaced, c.templates, c.annotated
 	if c.builtin.Name != "" {
 		if e.inProcess, err = c.builtin.Configured(options); err != nil {
 			return nil, fmt.Errorf("starting function %q: %w", c.fn.Name, err)
@@ -254,7 +255,12 @@ func (s *Session) advisePull(err error, choices []choice) error {
 		next = append(next, "use only images in the cache with "+hint.Offline)
 	}
 	pulled := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.runtime == Builtin || lock.IsPath(c.fn.Package) })
-	if slices.ContainsFunc(pulled, func(c choice) bool { return anyOwner(c.fn.Package) }) {
+	anyName := builtin.Policy{Mode: builtin.Any}
+	if slices.ContainsFunc(pulled, func(c choice) bool {
+		_, ok := anyName.For(c.fn.Package)
+		// A function of the user that only has the name of a builtin usually has another version.
+		return ok && (anyName.Official(c.fn.Package) != "" || anyName.Replaces(c.fn.Package, ""))
+	}) {
 		way := "run the builtin of this name with " + hint.Builtins + "=any"
 		chosen := hint.Runtime + " " + hint.Hint(s.config.Runtime)
 		switch {
@@ -276,14 +282,6 @@ func (s *Session) advisePull(err error, choices []choice) error {
 		next = append(next, hint.Hint(fmt.Sprintf("run your own function from source with %s %s=%s", hint.Package, name, dir)))
 	}
 	return hint.Wrap(err, hint.Or(next...))
-}
-
-// anyOwner reports whether a builtin replaces a package if its owner does not matter. A function of
-// the user that only has the name of a builtin usually has another version.
-func anyOwner(pkg string) bool {
-	anyName := builtin.Policy{Mode: builtin.Any}
-	_, ok := anyName.For(pkg)
-	return ok && (anyName.Official(pkg) != "" || anyName.Replaces(pkg, ""))
 }
 
 func (s *Session) startBuiltin(c choice, options builtin.Options, r function.Runner) *runtimes.Instance {
@@ -309,14 +307,6 @@ func (s *Session) startBuiltin(c choice, options builtin.Options, r function.Run
 	return instance
 }
 
-// builtinOptions returns the options of the builtin of c, which imitates the version of the
-// function's package.
-func (s *Session) builtinOptions(c choice) builtin.Options {
-	options := s.config.BuiltinOptions
-	options.Package, options.GoTemplating.Source, options.Annotated = c.replaced, c.templates, c.annotated
-	return options
-}
-
 // call calls one of Config.Runners, Config.Replay, or a function that is running.
 func (s *Session) call(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	if r, ok := s.config.Runners[name]; ok {
@@ -330,13 +320,6 @@ func (s *Session) call(ctx context.Context, name string, req *fnv1.RunFunctionRe
 		return nil, fmt.Errorf("function %q is not running", name)
 	}
 	return instance.RunFunction(ctx, name, req)
-}
-
-func (s *Session) identity(name string) string {
-	if instance, ok := s.instance(name); ok && s.config.Runners[name] == nil {
-		return instance.Identity
-	}
-	return ""
 }
 
 func (s *Session) instance(name string) (*runtimes.Instance, bool) {
