@@ -59,7 +59,12 @@ const celFilterMeasured = "v0.2.0"
 func newCELFilter(version string) function.Runner {
 	d := sdk.CELDialect{
 		Variables: sdk.StateVariables(), Messages: []proto.Message{&fnv1.State{}},
-		Type:  checkFilterType,
+		Type: func(expression string, t *cel.Type) error {
+			if t.IsExactType(cel.BoolType) {
+				return nil
+			}
+			return fmt.Errorf("expression %q must return a boolean, but will return %s instead", expression, t)
+		},
 		Parse: "cannot parse expression", Check: "cannot type-check expression",
 		Program: "cannot create CEL program", Evaluate: "cannot evaluate CEL program",
 		NotBool: "expression did not return a bool",
@@ -72,13 +77,6 @@ func newCELFilter(version string) function.Runner {
 		d.Messages = []proto.Message{&fnv1beta1.State{}}
 	}
 	return function.RunnerFunc((&celFilterFunction{cel: sdk.NewCEL(d).Prepare(), beta: beta}).run)
-}
-
-func checkFilterType(expression string, t *cel.Type) error {
-	if t.IsExactType(cel.BoolType) {
-		return nil
-	}
-	return fmt.Errorf("expression %q must return a boolean, but will return %s instead", expression, t)
 }
 
 type celFilterFunction struct {

@@ -44,22 +44,19 @@ func newSequencer(version string) function.Runner {
 	f := &sequencerFunction{version: version, conditions: sdk.NewCEL(sdk.CELDialect{
 		Variables: sdk.StateVariables(),
 		Messages:  []proto.Message{&fnv1.State{}},
-		Type:      checkSequencerType,
-		Parse:     "cannot parse CEL condition",
-		Check:     "cannot type-check CEL condition",
-		Program:   "cannot compile CEL condition",
-		Evaluate:  "cannot evaluate CEL condition",
-		NotBool:   "CEL condition result is not bool",
+		Type: func(_ string, t *cel.Type) error {
+			if t.IsExactType(cel.BoolType) || t.IsExactType(cel.DynType) {
+				return nil
+			}
+			return fmt.Errorf("CEL condition must return bool, got %s", t)
+		},
+		Parse:    "cannot parse CEL condition",
+		Check:    "cannot type-check CEL condition",
+		Program:  "cannot compile CEL condition",
+		Evaluate: "cannot evaluate CEL condition",
+		NotBool:  "CEL condition result is not bool",
 	})}
 	return function.RunnerFunc(f.run)
-}
-
-// checkSequencerType returns an error unless the static type of a condition is bool or dynamic.
-func checkSequencerType(_ string, t *cel.Type) error {
-	if t.IsExactType(cel.BoolType) || t.IsExactType(cel.DynType) {
-		return nil
-	}
-	return fmt.Errorf("CEL condition must return bool, got %s", t)
 }
 
 type sequencerFunction struct {

@@ -232,7 +232,11 @@ func (b Builtin) apply(o Options) (Options, error) {
 			continue
 		}
 		if !s.In(o.Package) {
-			return o, hint.Wrap(fmt.Errorf("%s %s has no setting %s", b.Name, tag(o.Package), s.Key), missing(s))
+			next := "it exists since " + s.Since
+			if s.Since == gotemplating.Unreleased {
+				next = "no release has it; name the package with the tag main to use it"
+			}
+			return o, hint.Wrap(fmt.Errorf("%s %s has no setting %s", b.Name, tag(o.Package), s.Key), next)
 		}
 		if err := s.set(&o, value); err != nil {
 			return o, fmt.Errorf("setting %s of %s: %w", s.Key, b.Name, err)
@@ -240,14 +244,6 @@ func (b Builtin) apply(o Options) (Options, error) {
 	}
 	_, o.GoTemplating.AnyFolder = o.Settings["go-templating.default-source"]
 	return o, nil
-}
-
-// missing returns a hint for a setting that a version lacks.
-func missing(s Setting) string {
-	if s.Since == gotemplating.Unreleased {
-		return "no release has it; name the package with the tag main to use it"
-	}
-	return "it exists since " + s.Since
 }
 
 // Folders returns the folders with templates that o names.

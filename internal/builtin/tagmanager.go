@@ -51,7 +51,12 @@ func manageTags(ctx context.Context, version string, req *fnv1.RunFunctionReques
 	if err := sdk.Decode(req.GetInput(), in, sdk.Absent(version, tagManagerMeasured, tagManagerSince)...); err != nil {
 		return sdk.Fatal(rsp, errors.New("cannot get Function input from *v1.RunFunctionRequest: "+unknownMember.Replace(err.Error()))), nil
 	}
-	c, err := newTagChange(in, newTagReader(version, req))
+	c, err := newTagChange(in, &tagReader{
+		composite:      req.GetObserved().GetComposite().GetResource(),
+		environment:    req.GetContext().GetFields()[sdk.EnvironmentKey].GetStructValue(),
+		hasEnvironment: sdk.Since(version, tagManagerMeasured, "v0.8.0"),
+		objects:        map[*structpb.Struct]map[string]any{},
+	})
 	if err != nil {
 		return sdk.Fatal(rsp, err), nil
 	}
@@ -96,16 +101,6 @@ type tagReader struct {
 	// hasEnvironment is true if the type FromEnvironmentFieldPath is known.
 	hasEnvironment bool
 	objects        map[*structpb.Struct]map[string]any
-}
-
-// newTagReader returns a reader of the observed composite resource and the environment of req.
-func newTagReader(version string, req *fnv1.RunFunctionRequest) *tagReader {
-	return &tagReader{
-		composite:      req.GetObserved().GetComposite().GetResource(),
-		environment:    req.GetContext().GetFields()[sdk.EnvironmentKey].GetStructValue(),
-		hasEnvironment: sdk.Since(version, tagManagerMeasured, "v0.8.0"),
-		objects:        map[*structpb.Struct]map[string]any{},
-	}
 }
 
 // read returns the value at the field path of s, and nil if there is none. It returns an
@@ -180,7 +175,8 @@ func newTagChange(in *ManagedTags, r *tagReader) (*tagChange, error) {
 		if err != nil {
 			return nil, fmt.Errorf("removeTags[%d]: %w", i, err)
 		}
-		if keys, _ := toTagKeys(v); keys != nil || isNull(v) {
+		_, isNull := v.GetKind().(*structpb.Value_NullValue)
+		if keys, _ := toTagKeys(v); keys != nil || isNull {
 			read = keys
 		}
 	}
@@ -264,3 +260,75 @@ func hasTags(kind kschema.GroupKind) bool {
 	group, ok := strings.CutSuffix(kind.Group, ".upbound.io")
 	return ok && slices.Contains(taggedKinds()[strings.TrimSuffix(group, ".m")], kind.Kind)
 }
+
+// ManagedTags is the input of function-tag-manager. All fields are optional.
+type ManagedTags struct {
+	sdk.Meta `json:",inline"`
+
+	// AddTags are tags for all resources.
+	AddTags []AddTag `json:"addTags,omitempty"`
+	// IgnoreTags are the keys of tags whose observed values are kept.
+	IgnoreTags []IgnoreTag `json:"ignoreTags,omitempty"`
+	// RemoveTags are the keys of tags to remove. They are removed last.
+	RemoveTags []RemoveTag `json:"removeTags,omitempty"`
+}
+
+// An AddTag has tags, or the path of tags.
+type AddTag struct {
+	Source `json:",inline"`
+	// Policy is Replace if it is not Retain.
+	Policy string `json:"policy,omitempty"`
+	// Tags are the tags of the type FromValue.
+	Tags map[string]string `json:"tags,omitempty"`
+}
+
+// An IgnoreTag has keys, or the path of keys.
+type IgnoreTag struct {
+	Source `json:",inline"`
+	// Policy is Replace if it is not Retain.
+	Policy string `json:"policy,omitempty"`
+	// Keys are the keys of the type FromValue.
+	Keys []string `json:"keys,omitempty"`
+}
+
+// A RemoveTag has keys, or the path of keys.
+type RemoveTag struct {
+	Source `json:",inline"`
+	// Keys are the keys of the type FromValue.
+	Keys []string `json:"keys,omitempty"`
+}
+
+// A Source selects where tags or keys come from.
+type Source struct {
+	// Type is FromValue if it is empty. An unknown type selects nothing.
+	Type string `json:"type,omitempty"`
+	// FromFieldPath is the path in the composite resource or in the environment.
+	FromFieldPath *string `json:"fromFieldPath,omitempty"`
+}
+
+const (
+	fromValue       = "FromValue"
+	fromComposite   = "FromCompositeFieldPath"
+	fromEnvironment = "FromEnvironmentFieldPath"
+
+	retain = "Retain"
+)
+
+// tagManagerSince has the first version of the real function with each field. Other fields are older.
+var tagManagerSince = map[string]string{"removeTags": "v0.3.0"}
+
+// tagManagerValues are the values of Builtin.Values. Any other policy is Replace.
+var tagManagerValues = map[string][]string{
+	"addTags[].type":      {fromValue, fromComposite, fromEnvironment},
+	"ignoreTags[].type":   {fromValue, fromComposite, fromEnvironment},
+	"removeTags[].type":   {fromValue, fromComposite, fromEnvironment},
+	"addTags[].policy":    {"Replace", retain},
+	"ignoreTags[].policy": {"Replace", retain},
+}
+
+// isValue reports whether tags or keys are in the input.
+func (s *Source) isValue() bool { return s.Type == "" || s.Type == fromValue }
+
+// retains reports whether a policy is Retain. The real function ignores the policy of an
+// entry without a type.
+func (s *Source) retains(policy string) bool { return policy == retain && s.Type != "" }

@@ -69,12 +69,6 @@ func tagsOf(texts map[string]string) tags {
 	return t
 }
 
-// isNull reports whether v is null. A nil v is not.
-func isNull(v *structpb.Value) bool {
-	_, null := v.GetKind().(*structpb.Value_NullValue)
-	return null
-}
-
 // toTagKeys converts a list to keys. A key that is not a string becomes "", and allStrings is
 // false. If v is not a list, the result has no keys.
 func toTagKeys(v *structpb.Value) (keys []string, allStrings bool) {

@@ -162,8 +162,10 @@ func (c *change) write() error {
 		}
 		c.composite.Resource = sdk.With(c.composite.GetResource(), map[string]*structpb.Value{"status": structpb.NewStructValue(status)})
 	}
-	if err := c.extraResources(); err != nil {
-		return err
+	for _, p := range []sdk.Protocol{sdk.Extra, sdk.Required} {
+		if err := c.copyResources(p.Resources(c.req)); err != nil {
+			return fmt.Errorf("cannot convert extra resources: %w", err)
+		}
 	}
 	c.rsp.Desired = &fnv1.State{Composite: c.composite, Resources: c.resources}
 	if len(c.requirements.GetResources()) > 0 {

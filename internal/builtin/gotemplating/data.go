@@ -8,11 +8,10 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
@@ -24,10 +23,10 @@ import (
 func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	xr := req.GetObserved().GetComposite().GetResource()
 	if xr != nil {
-		req = shallow(req)
-		req.Observed = shallow(req.GetObserved())
-		req.Observed.Composite = shallow(req.GetObserved().GetComposite())
-		req.Observed.Composite.Resource = nil
+		observed, _ := reconciler.Without(req.GetObserved(), "composite").(*fnv1.State)
+		observed.Composite, _ = reconciler.Without(req.GetObserved().GetComposite(), "resource").(*fnv1.Resource)
+		req, _ = reconciler.Without(req, "observed").(*fnv1.RunFunctionRequest)
+		req.Observed = observed
 	}
 	raw, err := protojson.Marshal(req)
 	if err != nil {
@@ -48,16 +47,6 @@ func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 		data["extraResources"] = required
 	}
 	return data, nil
-}
-
-// shallow returns a copy of a message that shares the values of its fields.
-func shallow[M proto.Message](from M) M {
-	to := from.ProtoReflect().New()
-	from.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		to.Set(field, v)
-		return true
-	})
-	return to.Interface().(M)
 }
 
 // plainObject returns the same as decoding the JSON form of s. It returns an error if s has no JSON

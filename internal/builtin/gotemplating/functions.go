@@ -24,9 +24,15 @@ const includeFunction = "include"
 // adds to the functions of Sprig.
 func (e *execution) functions() map[string]any {
 	all := map[string]any{
-		includeFunction:             e.include,
-		"toYaml":                    toYAML,
-		"fromYaml":                  fromYAML,
+		includeFunction: e.include,
+		"toYaml": func(v any) (string, error) { // in YAML 1.2; the documents in an output are decoded as YAML 1.1
+			text, err := yaml.Marshal(v)
+			return string(text), err
+		},
+		"fromYaml": func(text string) (v any, err error) {
+			err = yaml.Unmarshal([]byte(text), &v)
+			return v, err
+		},
 		"getResourceCondition":      getResourceCondition,
 		"getCredentialData":         getCredentialData,
 		"randomChoice":              func(choices ...string) string { return choices[rand.Intn(len(choices))] },
@@ -64,19 +70,6 @@ func (e *execution) include(name string, data any) (string, error) {
 	e.including[name]++
 	defer func() { e.including[name]-- }()
 	return e.run(name, data)
-}
-
-// toYAML encodes v as YAML 1.2, like the real function. The documents in a
-// template's output are decoded as YAML 1.1.
-func toYAML(v any) (string, error) {
-	text, err := yaml.Marshal(v)
-	return string(text), err
-}
-
-func fromYAML(text string) (any, error) {
-	var v any
-	err := yaml.Unmarshal([]byte(text), &v)
-	return v, err
 }
 
 // getResourceCondition returns a condition of a resource. of is the resource, or an object

@@ -146,7 +146,11 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	}
 	out, execution, err := program.execute(ctx, data)
 	if coverage != nil {
-		report(coverage, r.points(key, parts, program), execution.ran)
+		points := r.points(key, parts, program)
+		coverage.Known(points)
+		for i := range execution.ran {
+			coverage.Hit(points[i])
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot execute template: %w", err)

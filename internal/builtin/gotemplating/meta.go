@@ -93,17 +93,13 @@ func (c *change) conditions(d *unstructured.Unstructured) error {
 		if v2.IsSystemConditionType(condition.Type) {
 			return fmt.Errorf("cannot set ClaimCondition type: %s is a reserved Crossplane Condition", condition.Type)
 		}
-		c.rsp.Conditions = append(c.rsp.Conditions, condition.message())
+		m := &fnv1.Condition{Type: string(condition.Type), Status: sdk.StatusOf(string(condition.Status)), Reason: string(condition.Reason), Target: sdk.TargetOf(&condition.Target)}
+		if condition.Message != "" {
+			m.Message = &condition.Message
+		}
+		c.rsp.Conditions = append(c.rsp.Conditions, m)
 	}
 	return nil
-}
-
-func (t targetedCondition) message() *fnv1.Condition {
-	m := &fnv1.Condition{Type: string(t.Type), Status: sdk.StatusOf(string(t.Status)), Reason: string(t.Reason), Target: sdk.TargetOf(&t.Target)}
-	if t.Message != "" {
-		m.Message = &t.Message
-	}
-	return m
 }
 
 // context merges the document's data into the context. If the data and the context have an
@@ -189,16 +185,6 @@ func (c *change) require(d *unstructured.Unstructured) error {
 		c.requirements.Resources[key] = r.selector()
 		if r.Namespace == "" {
 			extra.Set(mapKey, protoreflect.ValueOfMessage(r.selector().ProtoReflect()))
-		}
-	}
-	return nil
-}
-
-// extraResources copies the required resources in the request into the context.
-func (c *change) extraResources() error {
-	for _, p := range []sdk.Protocol{sdk.Extra, sdk.Required} {
-		if err := c.copyResources(p.Resources(c.req)); err != nil {
-			return fmt.Errorf("cannot convert extra resources: %w", err)
 		}
 	}
 	return nil

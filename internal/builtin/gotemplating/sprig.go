@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,8 +45,10 @@ var known = sync.OnceValue(func() map[string]any {
 // set implements Sprig's function set. It returns an error if dict would then
 // contain itself, because other functions would recurse without end.
 func set(dict map[string]any, key string, value any) (map[string]any, error) {
-	if contains(value, dict) {
-		return nil, errContainsItself
+	seen := map[uintptr]bool{}
+	shares(value, seen)
+	if seen[reflect.ValueOf(dict).Pointer()] {
+		return nil, errors.New("the value would contain itself")
 	}
 	dict[key] = value
 	return dict, nil
@@ -122,19 +125,17 @@ func callFirst(f any, do func(args []reflect.Value)) any {
 // dates replaces those functions of Sprig that use the local time zone. The replacements
 // use UTC, as in the real function's image, which also has the time zone database.
 var dates = map[string]any{
-	"now":            func() time.Time { return time.Now().UTC() },
-	"toDate":         toDate,
+	"now": func() time.Time { return time.Now().UTC() },
+	"toDate": func(layout, text string) time.Time {
+		t, _ := time.ParseInLocation(layout, text, time.UTC)
+		return t
+	},
 	"mustToDate":     func(layout, text string) (time.Time, error) { return time.ParseInLocation(layout, text, time.UTC) },
 	"date":           func(layout string, date any) string { return inZone(layout, date, "UTC") },
 	"dateInZone":     inZone,
 	"date_in_zone":   inZone,
 	"htmlDate":       func(date any) string { return inZone(time.DateOnly, date, "UTC") },
 	"htmlDateInZone": func(date any, zone string) string { return inZone(time.DateOnly, date, zone) },
-}
-
-func toDate(layout, text string) time.Time {
-	t, _ := time.ParseInLocation(layout, text, time.UTC)
-	return t
 }
 
 var sprigInZone = sprig.GenericFuncMap()["dateInZone"].(func(string, any, string) string)
@@ -144,4 +145,85 @@ func inZone(layout string, date any, zone string) string {
 		zone = "UTC"
 	}
 	return sprigInZone(layout, date, zone)
+}
+
+// unshare returns srcs, the sources of a merge into dst. It copies a source that
+// shares a map with dst or with an earlier source. Otherwise, Sprig could make
+// this map contain itself.
+func unshare(dst map[string]any, srcs []map[string]any) []map[string]any {
+	seen := map[uintptr]bool{}
+	shares(dst, seen)
+	own := make([]map[string]any, len(srcs))
+	for i, src := range srcs {
+		own[i] = src
+		if shares(src, seen) {
+			own[i] = clone(src).(map[string]any)
+		}
+	}
+	return own
+}
+
+// shares adds the maps in v to seen. It reports whether seen already had one of them, or v
+// has the same map twice. It does not recurse, because v may be deeply nested.
+func shares(v any, seen map[uintptr]bool) bool {
+	shared := false
+	lists := map[*any]int{} // the length of each visited list, by the address of its first element
+	todo := []any{v}
+	isNew := func(m any) bool {
+		at := reflect.ValueOf(m).Pointer()
+		again := seen[at]
+		seen[at] = true
+		shared = shared || again
+		return !again
+	}
+	for len(todo) > 0 {
+		last := len(todo) - 1
+		v, todo = todo[last], todo[:last]
+		switch v := v.(type) {
+		case map[string]any:
+			if v != nil && isNew(v) {
+				todo = slices.AppendSeq(todo, maps.Values(v))
+			}
+		case map[any]any: // the type of a map from fromYaml whose keys are not all strings
+			if v != nil && isNew(v) {
+				todo = slices.AppendSeq(todo, maps.Values(v))
+			}
+		case []any:
+			if len(v) == 0 {
+				continue
+			}
+			if lists[&v[0]] >= len(v) {
+				shared = true
+				continue
+			}
+			lists[&v[0]] = len(v)
+			todo = append(todo, v...)
+		}
+	}
+	return shared
+}
+
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return cloneMap(v)
+	case map[any]any:
+		return cloneMap(v)
+	case []any:
+		c := make([]any, len(v))
+		for i, element := range v {
+			c[i] = clone(element)
+		}
+		return c
+	default:
+		return v
+	}
+}
+
+func cloneMap[K comparable](m map[K]any) map[K]any {
+	c := make(map[K]any, len(m))
+	for key, element := range m {
+		c[key] = clone(element)
+	}
+	return c
 }

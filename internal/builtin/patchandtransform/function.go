@@ -3,15 +3,22 @@ package patchandtransform
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -65,4 +72,261 @@ func (r *run) keepDetails(req *fnv1.RunFunctionRequest) {
 		Composite: &fnv1.Resource{Resource: before.GetResource(), Ready: before.GetReady(), ConnectionDetails: r.details},
 		Resources: req.GetDesired().GetResources(),
 	}
+}
+
+// A run is the state of the function while it processes one request.
+type run struct {
+	req    *fnv1.RunFunctionRequest
+	rsp    *fnv1.RunFunctionResponse
+	budget patch.Budget
+
+	// xr is the observed XR.
+	xr *structpb.Struct
+	// desired is the desired XR. Patches change it, and the environment.
+	desired, environment patch.Object
+	// details are the connection details of the desired XR.
+	details map[string][]byte
+	// composed are the composed resources of templates, by name.
+	composed map[string]*composed
+	observed map[string]*observed
+	dropped  bool
+	// coverage receives the points that run. It is nil if the coverage is not measured.
+	coverage sdk.Coverage
+}
+
+// composed is the composed resource of a template.
+type composed struct {
+	fields map[string]any
+	ready  fnv1.Ready
+}
+
+func newRun(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
+	r := &run{
+		req: req, rsp: rsp,
+		xr:       req.GetObserved().GetComposite().GetResource(),
+		details:  maps.Clone(req.GetDesired().GetComposite().GetConnectionDetails()),
+		composed: map[string]*composed{},
+		observed: map[string]*observed{},
+	}
+	r.desired.Fields = req.GetDesired().GetComposite().GetResource().AsMap()
+	for _, key := range []string{"apiVersion", "kind"} {
+		r.desired.Fields[key] = r.xr.GetFields()[key].GetStringValue()
+	}
+	r.environment = patch.Environment(req.GetContext().GetFields()[sdk.EnvironmentKey].GetStructValue().AsMap())
+	return r
+}
+
+// run executes a program. The text of the error is the message of the fatal result.
+func (r *run) run(ctx context.Context, p *program) error {
+	if r.coverage = sdk.CoverageOf(ctx); r.coverage != nil {
+		r.coverage.Known(p.points())
+	}
+	for i := range p.environment {
+		if err := r.patchEnvironment(ctx, &p.environment[i]); err != nil {
+			return fmt.Errorf("cannot apply the %q environment patch at index %d: %w", p.environment[i].Type, i, err)
+		}
+	}
+	for i := range p.templates {
+		if err := r.compose(ctx, &p.templates[i]); err != nil {
+			return err
+		}
+	}
+	secret, err := r.connectionSecret(p)
+	if err != nil {
+		return fmt.Errorf("cannot compose connection secret: %w", err)
+	}
+	return r.finish(secret)
+}
+
+func (r *run) patchEnvironment(ctx context.Context, p *placedPatch) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	from, to := r.environment.Fields, &r.desired
+	switch p.Type {
+	case spec.ToCompositeFieldPath, spec.CombineToComposite, spec.FromEnvironmentFieldPath:
+	default:
+		from, to = p.Source(r.xr), &r.environment
+	}
+	err := r.apply(p, from, to)
+	if fieldpath.IsNotFound(err) && p.Policy == spec.FromOptional {
+		return nil
+	}
+	return err
+}
+
+// apply applies a patch, and reports its point and the branches of its transforms.
+func (r *run) apply(p *placedPatch, from map[string]any, to *patch.Object) error {
+	if r.coverage != nil {
+		r.budget.Branch = func(transform int, field string) { r.coverage.Hit(p.branch(transform, field)) }
+	}
+	err := p.Apply(from, to, &r.budget)
+	r.applied(p, !fieldpath.IsNotFound(err))
+	return err
+}
+
+// compose adds the resource of a template to r.composed. Without a base, the template changes the
+// resource that earlier steps desire, which must exist.
+func (r *run) compose(ctx context.Context, t *template) error {
+	if t.baseErr != nil {
+		return t.baseErr
+	}
+	made := &composed{fields: runtime.DeepCopyJSON(t.base)}
+	if t.base == nil {
+		earlier, ok := r.earlierDesired(t.name)
+		if !ok {
+			return fmt.Errorf("composed resource %q has no base template, and was not produced by a previous Function in the pipeline", t.name)
+		}
+		made.fields = earlier
+	}
+	o := r.observe(t.name)
+	if o != nil {
+		if err := r.applyObserved(t, made, o); err != nil {
+			return err
+		}
+	}
+	kept, err := r.patch(ctx, t, made, o)
+	if err != nil {
+		return err
+	}
+	if kept {
+		r.composed[t.name] = made
+		if r.coverage != nil {
+			r.coverage.Hit(t.point())
+		}
+	}
+	return nil
+}
+
+// earlierDesired returns a copy of the desired resource called name, which an earlier
+// template or an earlier pipeline step composed. It returns false if there is none.
+func (r *run) earlierDesired(name string) (map[string]any, bool) {
+	if c, ok := r.composed[name]; ok {
+		return runtime.DeepCopyJSON(c.fields), true
+	}
+	c, ok := r.req.GetDesired().GetResources()[name]
+	return c.GetResource().AsMap(), ok
+}
+
+func (r *run) observe(name string) *observed {
+	if o, ok := r.observed[name]; ok {
+		return o
+	}
+	resource, ok := r.req.GetObserved().GetResources()[name]
+	if !ok {
+		return nil
+	}
+	o := &observed{resource: resource}
+	r.observed[name] = o
+	return o
+}
+
+// applyObserved copies the name, the namespace and the connection details of the
+// observed resource, and sets the readiness of the composed resource.
+func (r *run) applyObserved(t *template, made *composed, o *observed) error {
+	name, namespace := identity(o.resource)
+	u := unstructured.Unstructured{Object: made.fields}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	for i := range t.details {
+		if v, ok := t.details[i].read(o); ok {
+			if r.details == nil {
+				r.details = map[string][]byte{}
+			}
+			r.details[t.details[i].Name] = v
+		}
+	}
+	ready, ran, err := isReady(t.checks, o)
+	for n := 0; n < ran && r.coverage != nil; n++ {
+		r.coverage.Hit(sdk.Point{Kind: sdk.ReadinessCheck, Path: t.check(n)})
+	}
+	if errors.Is(err, errUncheckable) {
+		return fmt.Errorf("cannot check readiness of composed resource %q: %w", t.name, err)
+	}
+	if err != nil {
+		sdk.Warn(r.rsp, fmt.Errorf("cannot check readiness of composed resource %q: %w", t.name, err))
+	}
+	if ready {
+		made.ready = fnv1.Ready_READY_TRUE
+	}
+	return nil
+}
+
+// patch applies a template's patches. It returns false if the resource does not
+// exist yet and a required value is missing. The resource is then not composed.
+func (r *run) patch(ctx context.Context, t *template, made *composed, o *observed) (kept bool, err error) {
+	target := patch.Object{Fields: made.fields}
+	defer func() { made.fields = target.Fields }()
+	for i := range t.patches {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		p := &t.patches[i]
+		from, to := r.sourceAndTarget(p, &target, o)
+		if from == nil {
+			r.applied(p, false)
+			continue
+		}
+		err := r.apply(p, from, to)
+		switch {
+		case err == nil, fieldpath.IsNotFound(err) && p.Policy != spec.FromRequired:
+		case !fieldpath.IsNotFound(err):
+			return false, fmt.Errorf("cannot render composed resource %q %q patch at index %d: %w", t.name, p.Type, i, err)
+		case o == nil && to == &target:
+			sdk.Warn(r.rsp, fmt.Errorf("not adding new composed resource %q to desired state because %q patch at index %d has 'policy.fromFieldPath: Required': %w", t.name, p.Type, i, err))
+			r.dropped = true
+			return false, nil
+		default:
+			sdk.Warn(r.rsp, fmt.Errorf("cannot render composed resource %q %q patch at index %d: ignoring 'policy.fromFieldPath: Required' because 'to' resource already exists: %w", t.name, p.Type, i, err))
+		}
+	}
+	return true, nil
+}
+
+// sourceAndTarget returns the objects that a patch reads and writes. from is nil
+// if the patch reads a resource that does not exist.
+func (r *run) sourceAndTarget(p *placedPatch, target *patch.Object, o *observed) (from map[string]any, to *patch.Object) {
+	switch p.Type {
+	case spec.ToCompositeFieldPath, spec.CombineToComposite:
+		to = &r.desired
+	case spec.ToEnvironmentFieldPath, spec.CombineToEnvironment:
+		to = &r.environment
+	case spec.FromEnvironmentFieldPath, spec.CombineFromEnvironment:
+		return r.environment.Fields, target
+	default:
+		return p.Source(r.xr), target
+	}
+	if o == nil {
+		return nil, to
+	}
+	return o.fields(), to
+}
+
+// finish writes the desired state and the environment into the response. Like the
+// SDK of real functions, it drops the connection details of composed resources
+// that earlier steps desire.
+func (r *run) finish(secret map[string]*fnv1.Resource) error {
+	xr, err := sdk.Struct(r.desired.Fields)
+	if err != nil {
+		return fmt.Errorf("cannot set desired composite resource: %w", err)
+	}
+	state := &fnv1.State{Composite: &fnv1.Resource{Resource: xr, ConnectionDetails: r.details}, Resources: sdk.Desired(r.req)}
+	if r.dropped {
+		state.Composite.Ready = fnv1.Ready_READY_FALSE
+	}
+	for name, c := range r.composed {
+		body, err := sdk.Struct(c.fields)
+		if err != nil {
+			return fmt.Errorf("cannot set desired composed resources: composed resource %q: %w", name, err)
+		}
+		state.Resources[name] = &fnv1.Resource{Resource: body, Ready: c.ready}
+	}
+	maps.Copy(state.Resources, secret)
+	env, err := sdk.Struct(r.environment.Fields)
+	if err != nil {
+		return fmt.Errorf("cannot set the environment: %w", err)
+	}
+	r.rsp.Desired = state
+	r.rsp.Context = sdk.With(r.req.GetContext(), map[string]*structpb.Value{sdk.EnvironmentKey: structpb.NewStructValue(env)})
+	return nil
 }
