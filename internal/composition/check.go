@@ -73,7 +73,12 @@ func Check(e Entry, known func(function string) bool) []Problem {
 	for i, step := range e.Spec.Pipeline {
 		at := fmt.Sprintf("spec.pipeline[%d]", i)
 		found.checkName(steps, at, "step", step.Step, StepWithoutName, DuplicateStep)
-		found.checkFunction(at, step, known)
+		switch at, name := at+".functionRef.name", step.FunctionRef.Name; {
+		case name == "":
+			found.add(StepWithoutFunction, at, "the step %q has no function name", step.Step)
+		case known != nil && !known(name):
+			found.add(UnknownFunction, at, "the step %q calls the function %q, which was not found", step.Step, name)
+		}
 		found.checkCredentials(at, step.Credentials)
 		found.checkRequirements(at, step.Requirements)
 	}
@@ -151,16 +156,6 @@ func (ps *problems) checkName(seen names, at, key, name string, missing, duplica
 		return
 	}
 	seen[name] = at
-}
-
-func (ps *problems) checkFunction(at string, step apiextv1.PipelineStep, known func(string) bool) {
-	at += ".functionRef.name"
-	switch name := step.FunctionRef.Name; {
-	case name == "":
-		ps.add(StepWithoutFunction, at, "the step %q has no function name", step.Step)
-	case known != nil && !known(name):
-		ps.add(UnknownFunction, at, "the step %q calls the function %q, which was not found", step.Step, name)
-	}
 }
 
 func (ps *problems) checkCredentials(step string, all []apiextv1.FunctionCredentials) {

@@ -114,21 +114,17 @@ func (r reads) misspelled(path fieldpath.Path, object map[string]any, similar fu
 			continue
 		}
 		unread := slices.DeleteFunc(manifest.Keys(obj), func(key string) bool {
-			return r.isRead(append(path[:i:i], fieldpath.Key(key)))
+			at := append(path[:i:i], fieldpath.Key(key))
+			for _, read := range r {
+				if len(read) > i && slices.Equal(read[:i+1], at) {
+					return true // A patch reads the field, or a field below it.
+				}
+			}
+			return false
 		})
 		return i, similar(segment.Key, unread)
 	}
 	return 0, ""
-}
-
-// isRead reports whether a patch reads the field at path, or a field below it.
-func (r reads) isRead(path fieldpath.Path) bool {
-	for _, read := range r {
-		if len(read) >= len(path) && slices.Equal(read[:len(path)], path) {
-			return true
-		}
-	}
-	return false
 }
 
 // IgnoredValue is a value that a function ignores silently: a type together with what it selects.

@@ -59,7 +59,7 @@ func assemble(in Input, xr *unstructured.Unstructured, observed map[string]*unst
 			ref["uid"] = string(uid)
 		}
 		refs = append(refs, ref)
-		if isSame(u, xr) {
+		if identityOf(u) == identityOf(xr) { // Crossplane changes the XR and creates no other object.
 			itself = u.Object
 			continue
 		}
@@ -93,12 +93,6 @@ func (o objects) add(u *unstructured.Unstructured, name string) (warnings []stri
 	}
 	o[id] = name
 	return warnings
-}
-
-// isSame reports whether a composed resource is the XR itself. In this case
-// Crossplane changes the XR and creates no other object.
-func isSame(u, xr *unstructured.Unstructured) bool {
-	return u.GroupVersionKind() == xr.GroupVersionKind() && u.GetNamespace() == xr.GetNamespace() && u.GetName() == xr.GetName()
 }
 
 // ErrNoName is the error for a composite resource without a name that composes resources.

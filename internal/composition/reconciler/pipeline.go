@@ -135,7 +135,10 @@ func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 	if rsp.GetOutput() != nil {
 		out.Outputs = append(out.Outputs, stepOutput{Step: s.Step, Value: rsp.GetOutput()})
 	}
-	out.Warnings = append(out.Warnings, in.warnings(s.Step, removes(req.GetInput()), origins, out.Desired, rsp.GetDesired())...)
+	// The purpose of these functions is the removal of desired resources.
+	group, _, _ := strings.Cut(req.GetInput().GetFields()["apiVersion"].GetStringValue(), "/")
+	removes := group == "sequencer.fn.crossplane.io" || group == "cel.fn.crossplane.io"
+	out.Warnings = append(out.Warnings, in.warnings(s.Step, removes, origins, out.Desired, rsp.GetDesired())...)
 	for name, r := range rsp.GetDesired().GetResources() {
 		if was := out.Desired.GetResources()[name].GetResource(); was == nil || !sameKind(was, r.GetResource()) {
 			out.origins[name] = origins
@@ -200,13 +203,6 @@ func (in *pipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credential
 
 // ErrInput is the error for an input of a step that is not an object.
 var ErrInput = errors.New("expected an object")
-
-// removes reports whether an input is of a function whose purpose is the removal of desired
-// resources: function-sequencer or function-cel-filter.
-func removes(input *structpb.Struct) bool {
-	group, _, _ := strings.Cut(input.GetFields()["apiVersion"].GetStringValue(), "/")
-	return group == "sequencer.fn.crossplane.io" || group == "cel.fn.crossplane.io"
-}
 
 // warnings describes changes by a step that Crossplane ignores or that may be mistakes:
 // changes to spec or metadata of the composite resource, changes to the status of a composed
