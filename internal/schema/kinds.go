@@ -36,7 +36,12 @@ type Kind struct {
 // FindKind returns the built-in kind gvk. The bool is false if gvk is not built in. For the
 // kinds of Crossplane, use Release.Definition. FindKind is safe for concurrent use.
 func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
-	typeOf, ok := typesIn(gvk.Group)[gvk]
+	types := describedTypes
+	switch gvk.Group {
+	case corev1.GroupName, extv1.GroupName, metaGroup:
+		types = registeredTypes
+	}
+	typeOf, ok := types()[gvk]
 	if !ok {
 		return Kind{}, false
 	}
@@ -264,15 +269,6 @@ var (
 		return all
 	})
 )
-
-// typesIn returns the Go types of the built-in kinds of an API group, and of others.
-func typesIn(group string) typeMap {
-	switch group {
-	case corev1.GroupName, extv1.GroupName, metaGroup:
-		return registeredTypes()
-	}
-	return describedTypes()
-}
 
 // names has the functions that validate names, for kinds whose names need not be DNS
 // subdomains or have further limits (k8s.io/kubernetes, pkg/apis/*/validation).

@@ -21,17 +21,8 @@ const (
 // library makes validators and a path for each element of a list.
 type cutter map[*any][]any // the lists, by their first elements
 
-// object returns obj, an object with schema s, with short lists. It does not change obj: it
-// copies the objects and lists around a list that it cuts.
-func (c cutter) object(obj map[string]any, s *spec.Schema) map[string]any {
-	if !contains(obj, isLong) {
-		return obj
-	}
-	short, _ := c.value(obj, s)
-	return short.(map[string]any)
-}
-
-// value is like object. The bool is false if it cuts no list.
+// value returns v, a value with schema s, with short lists. It does not change v: it copies the objects
+// and lists around a list that it cuts. The bool is false if it cuts no list.
 func (c cutter) value(v any, s *spec.Schema) (any, bool) {
 	// These fields may depend on all elements of a list in v.
 	if s == nil || len(s.AllOf)+len(s.AnyOf)+len(s.OneOf)+len(s.Enum) > 0 || s.Not != nil {

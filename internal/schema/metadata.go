@@ -62,10 +62,8 @@ func AnyMetadata(obj map[string]any) []Fault {
 	meta = maps.Clone(meta)
 	meta["name"] = "any"
 	namespace, _ := meta["namespace"].(string)
-	return Metadata(map[string]any{"metadata": meta}, nil, namespace != "", unlimited)
+	return Metadata(map[string]any{"metadata": meta}, nil, namespace != "", func(string, bool) []string { return nil })
 }
-
-func unlimited(string, bool) []string { return nil }
 
 // metadata implements Metadata. It returns the errors of the API server's library.
 func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.ErrorList {
@@ -86,7 +84,9 @@ func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.Err
 		delete(meta, "namespace")
 	}
 	if u.GetName() == "" && u.GetGenerateName() != "" {
-		u.SetName(generated(u.GetGenerateName()))
+		const random, longest = "xxxxx", 63
+		prefix := u.GetGenerateName()
+		u.SetName(prefix[:min(len(prefix), longest-len(random))] + random) // a name that the API server could generate
 	}
 	if old == nil {
 		return apivalidation.ValidateObjectMetaAccessor(u, namespaced, name, path)
@@ -129,11 +129,4 @@ func fillOwners(u *unstructured.Unstructured) {
 		}
 	}
 	u.SetOwnerReferences(owners)
-}
-
-// generated returns a name that the API server could generate from the prefix
-// in generateName.
-func generated(prefix string) string {
-	const random, longest = "xxxxx", 63
-	return prefix[:min(len(prefix), longest-len(random))] + random
 }

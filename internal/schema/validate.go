@@ -65,7 +65,10 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	cut := cutter{}
 	old := o.Old
 	if old == nil {
-		obj = cut.object(obj, j.spec)
+		if contains(obj, isLong) {
+			short, _ := cut.value(obj, j.spec)
+			obj = short.(map[string]any)
+		}
 	}
 	found := j.unknown(obj)
 	j.fill(obj)
@@ -117,8 +120,8 @@ func (j validators) unknown(obj map[string]any) []Fault {
 	for _, path := range append(paths, more...) {
 		name := FieldName(path)
 		near := nearestTo(name, j.tree)
-		if !mayHave(obj, near) {
-			near = ""
+		if near == defaultDeletePolicy && !hasClaims(obj) {
+			near = "" // An XRD without claims has no default for them.
 		}
 		found = append(found, Fault{Field: name, Unknown: true, Nearest: near, Text: "unknown field"})
 	}

@@ -55,12 +55,6 @@ func ForClaims(field string) bool {
 	return field == "spec.compositeDeletePolicy" || field == "spec.crossplane.compositeDeletePolicy"
 }
 
-// mayHave reports whether an object may have a field that its schema has. An XRD without claims has no
-// default for them.
-func mayHave(obj map[string]any, field string) bool {
-	return field != defaultDeletePolicy || hasClaims(obj)
-}
-
 func hasClaims(xrd map[string]any) bool {
 	_, ok := fieldpath.Map(xrd, "spec")["claimNames"]
 	return ok

@@ -28,7 +28,11 @@ func jsonSchema(s map[string]any) map[string]any {
 	if s == nil {
 		return map[string]any{}
 	}
-	rejectUnknown(s)
+	// Reject unknown fields, unless the API server keeps them.
+	_, other := s["additionalProperties"]
+	if fieldpath.Map(s, "properties") != nil && !other && s["x-kubernetes-preserve-unknown-fields"] != true && s["x-kubernetes-embedded-resource"] != true {
+		s["additionalProperties"] = false
+	}
 	if s["x-kubernetes-int-or-string"] == true {
 		delete(s, "anyOf")
 		s["type"] = []any{"integer", "string"}
@@ -61,14 +65,6 @@ func jsonSchema(s map[string]any) map[string]any {
 		}
 	}
 	return s
-}
-
-// rejectUnknown makes a schema reject unknown fields, unless the API server keeps them.
-func rejectUnknown(s map[string]any) {
-	_, other := s["additionalProperties"]
-	if fieldpath.Map(s, "properties") != nil && !other && s["x-kubernetes-preserve-unknown-fields"] != true && s["x-kubernetes-embedded-resource"] != true {
-		s["additionalProperties"] = false
-	}
 }
 
 // nullable changes a schema so that it also allows null.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -49,7 +51,8 @@ func (p place) boolean(f Fault) hint.Hint {
 // memory of their text. If the document has a duplicate key, decode returns the objects and
 // the error for the key as duplicate.
 func decode(doc manifest.Document) (objects iter.Seq2[place, map[string]any], duplicate, err error) {
-	if !mayBeList(doc.Text) {
+	// A list has the word items, which an escape can hide.
+	if !bytes.Contains(doc.Text, []byte("items")) && bytes.IndexByte(doc.Text, '\\') < 0 {
 		obj, duplicate, err := doc.StrictObject()
 		return one(doc, obj), duplicate, err
 	}
@@ -92,12 +95,6 @@ func one(doc manifest.Document, obj map[string]any) iter.Seq2[place, map[string]
 	}
 }
 
-// mayBeList reports whether items can find the items of a list in the JSON of a document. An escape
-// in the document can hide the word.
-func mayBeList(text []byte) bool {
-	return bytes.Contains(text, []byte("items")) || bytes.IndexByte(text, '\\') >= 0
-}
-
 // items returns the items of a list, and false for another object. The kind of a list ends
 // with "List".
 func items(data []byte) ([]json.RawMessage, bool) {
@@ -121,4 +118,58 @@ func plain(obj map[string]any) (map[string]any, error) {
 	}
 	var out map[string]any
 	return out, kjson.Unmarshal(data, &out)
+}
+
+// Old contains the existing objects that validated objects replace, by identity.
+type Old map[identity]map[string]any
+
+// An identity is the version, kind, namespace and name of an object.
+type identity struct {
+	kschema.GroupVersionKind
+	namespace, name string
+}
+
+func identify(obj map[string]any, gvk kschema.GroupVersionKind) identity {
+	u := unstructured.Unstructured{Object: obj}
+	return identity{gvk, u.GetNamespace(), u.GetName()}
+}
+
+// ReadOld returns the objects in docs. It returns the items of a list
+// separately. A document that is not an object is an error.
+func ReadOld(docs iter.Seq2[manifest.Document, error]) (Old, error) {
+	all := Old{}
+	for doc, err := range docs {
+		if err != nil {
+			return nil, err
+		}
+		objects, _, err := decode(doc)
+		if err != nil {
+			return nil, err
+		}
+		for _, obj := range objects {
+			u := unstructured.Unstructured{Object: obj}
+			all[identify(obj, u.GroupVersionKind())] = obj
+		}
+	}
+	return all, nil
+}
+
+// old returns the existing object that obj replaces, or nil. An existing object
+// without a namespace counts as being in the default namespace.
+func (v *Validator) old(obj map[string]any, gvk kschema.GroupVersionKind) map[string]any {
+	if len(v.Old) == 0 {
+		return nil
+	}
+	id := identify(obj, gvk)
+	old, ok := v.Old[id]
+	if !ok && id.namespace == v.Namespace {
+		id.namespace = ""
+		if old, ok = v.Old[id]; ok {
+			old = v.placed(old, true)
+		}
+	}
+	if id.name == "" {
+		return nil
+	}
+	return old
 }

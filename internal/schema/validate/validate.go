@@ -273,7 +273,13 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 func (v *Validator) validate(ctx context.Context, r *Result, obj map[string]any, gvk kschema.GroupVersionKind, isLegacy bool) []schema.Fault {
 	r.Status = Valid
 	if gvk.Version == "" || gvk.Kind == "" {
-		return untyped(gvk)
+		var found []schema.Fault
+		for _, f := range [][2]string{{"apiVersion", gvk.Version}, {"kind", gvk.Kind}} {
+			if f[1] == "" {
+				found = append(found, schema.Of(field.Required(field.NewPath(f[0]), "must not be empty")))
+			}
+		}
+		return found
 	}
 	def, broken := v.definition(ctx, gvk.GroupKind())
 	if broken != nil {
@@ -367,15 +373,4 @@ func (v *Validator) placed(obj map[string]any, namespaced bool) map[string]any {
 	meta["namespace"] = v.Namespace
 	obj["metadata"] = meta
 	return obj
-}
-
-// untyped returns the faults of an object without apiVersion or kind.
-func untyped(gvk kschema.GroupVersionKind) []schema.Fault {
-	var found []schema.Fault
-	for _, f := range [][2]string{{"apiVersion", gvk.Version}, {"kind", gvk.Kind}} {
-		if f[1] == "" {
-			found = append(found, schema.Of(field.Required(field.NewPath(f[0]), "must not be empty")))
-		}
-	}
-	return found
 }
