@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/internal/suite/coverage"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -224,4 +225,35 @@ func (u *usage) recording(r function.Runner) function.Runner {
 		}
 		return rsp, err
 	})
+}
+
+// covering returns a Runner that records the calls to r for the coverage, if it is collected.
+func (a *attempt) covering(r function.Runner) function.Runner {
+	if a.options.Coverage == nil {
+		return r
+	}
+	return a.coverage.Wrap(r, func(step string) bool {
+		_, mocked := a.form.Mocks[step]
+		return mocked
+	})
+}
+
+// cover adds the case to the coverage. A case whose render failed covers the parts that ran.
+func (a *attempt) cover(ctx context.Context, r session.Result) {
+	if a.options.Coverage == nil || r.Composition.Composition == nil {
+		return
+	}
+	c := coverage.Case{Composition: r.Composition, Recorder: &a.coverage}
+	// The render has already reported an XR or an XRD that cannot be decoded.
+	c.XR, _ = r.Document.Object()
+	if isSet(a.form.XRD) {
+		if docs, err := a.documents(ctx, []spec.Source{a.form.XRD}, "xrd"); err == nil && len(docs) > 0 {
+			c.XRD, _ = docs[0].Object()
+		}
+	}
+	if r.LastPass != nil {
+		c.Composed = reconciler.ComposedByName(r.Composed)
+		c.Checked = a.checker.Checked(a.form, a.subject(r))
+	}
+	a.options.Coverage.Add(c)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -73,7 +75,10 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 		in.Schemas = append(in.Schemas, a.path(p))
 	}
 	h.context(&in)
-	in.Starting = a.starting
+	in.Starting = func() func() {
+		began := a.options.Now()
+		return func() { a.waited += a.options.Now().Sub(began) }
+	}
 	in.ObserveLoop = a.loop()
 	in.ObserveFixtures = h.fixtures()
 	in.Steps = h.mocks()
@@ -253,19 +258,6 @@ func (h *inputResolver) fixtures() []string {
 	return h.all(sources, "observe", "fixtures")
 }
 
-func (h *inputResolver) mocks() map[string]function.Runner {
-	steps := map[string]function.Runner{}
-	for _, name := range manifest.Keys(h.form.Mocks) {
-		r, err := h.mock(h.form.Mocks[name])
-		if err != nil {
-			h.fault(fmt.Errorf("mocks.%s: %w", name, err), "mocks", name)
-			continue
-		}
-		steps[name] = r
-	}
-	return steps
-}
-
 func (h *inputResolver) xr() string {
 	xr := h.form.XR
 	if xr.File != "" && xr.Patch == nil && xr.From == "" {
@@ -369,19 +361,6 @@ func (h *inputResolver) from(name string, depth int) (map[string]any, error) {
 	return nil, fmt.Errorf("xr: there is no case %q", name)
 }
 
-func (a *attempt) mock(m spec.Mock) (function.Runner, error) {
-	switch {
-	case (m.Response != nil) == (m.Recording != ""):
-		return nil, errors.New("expected either a response or a recording")
-	case m.Response != nil:
-		return literal(m.Response)
-	case a.options.Recording == nil:
-		return nil, errors.New("recordings are not supported here")
-	default:
-		return a.options.Recording(a.path(m.Recording))
-	}
-}
-
 // recovering returns a Runner that returns a panic of r as an error. A builtin could panic.
 func recovering(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
@@ -392,4 +371,26 @@ func recovering(r function.Runner) function.Runner {
 		}()
 		return r.RunFunction(ctx, name, req)
 	})
+}
+
+// features sets the features of the case. Options.Features have priority.
+func (h *inputResolver) features() {
+	version := composition.VersionOfProfile(h.form.Profile)
+	err := error(nil)
+	if h.form.Crossplane != "" {
+		version, err = composition.ParseCrossplaneVersion(h.form.Crossplane)
+	}
+	all := composition.Features{}
+	maps.Copy(all, h.form.Features)
+	maps.Copy(all, h.options.Features)
+	var warnings []string
+	if err == nil {
+		h.attempt.features, warnings, err = all.In(version)
+	}
+	if err != nil {
+		h.fault(fmt.Errorf("features: %w", err), "features")
+	}
+	for _, text := range warnings {
+		h.sessions.config.Progress.Warn(text)
+	}
 }

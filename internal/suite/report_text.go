@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/suite/coverage"
 )
 
 // A TextReport writes outcomes as text: the failures of each case, a summary line for
@@ -224,3 +226,51 @@ func FailureText(o Outcome) (string, error) {
 	_, rest, _ := strings.Cut(b.String(), "\n") // Drop the line with the name of the case.
 	return strings.TrimPrefix(strings.ReplaceAll("\n"+rest, "\n    ", "\n"), "\n"), nil
 }
+
+// A JSONReport is the JSON report of a run.
+type JSONReport struct {
+	Tally
+	Cases []Outcome `json:"cases"`
+	// Coverage is nil if it was not collected.
+	Coverage *coverage.Report `json:"coverage,omitempty"`
+}
+
+// Add adds an outcome.
+func (d *JSONReport) Add(o Outcome) {
+	d.Tally.Add(o)
+	d.Cases = append(d.Cases, o)
+}
+
+// JUnitReport collects outcomes as JUnit suites, one for each test suite.
+type JUnitReport struct {
+	suites []report.JUnitSuite
+	index  map[string]int
+}
+
+// Add adds an outcome.
+func (j *JUnitReport) Add(o Outcome) error {
+	i, ok := j.index[o.Suite]
+	if !ok {
+		if j.index == nil {
+			j.index = map[string]int{}
+		}
+		i = len(j.suites)
+		j.index[o.Suite] = i
+		j.suites = append(j.suites, report.JUnitSuite{Name: o.Suite})
+	}
+	s := &j.suites[i]
+	c := report.JUnitCase{Name: cmp.Or(o.Case, o.Path), Class: o.Suite, Seconds: o.Took.Seconds(), Skipped: o.Reason}
+	if o.Status == Failed {
+		text, err := FailureText(o)
+		if err != nil {
+			return err
+		}
+		c.Failure = &report.JUnitFailure{Message: o.Failures[0].Text, Text: text}
+	}
+	s.Seconds += c.Seconds
+	s.Cases = append(s.Cases, c)
+	return nil
+}
+
+// Suites returns the suites of the outcomes that were added.
+func (j *JUnitReport) Suites() []report.JUnitSuite { return j.suites }

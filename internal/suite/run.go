@@ -186,12 +186,6 @@ func (r *runner) attempt(item Item) (a *attempt, err error) {
 	return a, err
 }
 
-// starting measures a wait for the start of functions, until the returned func is called.
-func (a *attempt) starting() func() {
-	began := a.options.Now()
-	return func() { a.waited += a.options.Now().Sub(began) }
-}
-
 // fail adds err as a failure at the line of the case's field at path.
 func (a *attempt) fail(err error, path ...string) {
 	a.out.fail(a.item.Suite.Path, a.item.Case.Position(path...), err)

@@ -73,17 +73,12 @@ func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Sessi
 // packagePath matches the package of a Function that is the path of a folder or file.
 var packagePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`package["']?\s*:\s*["']?[./]`) })
 
-// hasPath reports whether the package in the text of a Function may be a file path.
-func hasPath(text []byte) bool {
-	return bytes.Contains(text, []byte(".xpkg")) || packagePath().Match(text)
-}
-
 // identity returns a key for a set of functions. It does not depend on the file
 // that docs were read from, unless a package is a path relative to it.
 func identity(docs []manifest.Document) string {
 	var b strings.Builder
 	for _, doc := range docs {
-		if hasPath(doc.Text) {
+		if bytes.Contains(doc.Text, []byte(".xpkg")) || packagePath().Match(doc.Text) {
 			b.WriteString(filepath.Dir(doc.Path))
 		}
 		b.WriteByte(0)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
 // literal returns a Runner that always returns response. Desired state and
@@ -40,4 +42,30 @@ func literal(response map[string]any) (function.Runner, error) {
 		proto.Merge(rsp, answer)
 		return rsp, nil
 	}), nil
+}
+
+func (h *inputResolver) mocks() map[string]function.Runner {
+	steps := map[string]function.Runner{}
+	for _, name := range manifest.Keys(h.form.Mocks) {
+		r, err := h.mock(h.form.Mocks[name])
+		if err != nil {
+			h.fault(fmt.Errorf("mocks.%s: %w", name, err), "mocks", name)
+			continue
+		}
+		steps[name] = r
+	}
+	return steps
+}
+
+func (a *attempt) mock(m spec.Mock) (function.Runner, error) {
+	switch {
+	case (m.Response != nil) == (m.Recording != ""):
+		return nil, errors.New("expected either a response or a recording")
+	case m.Response != nil:
+		return literal(m.Response)
+	case a.options.Recording == nil:
+		return nil, errors.New("recordings are not supported here")
+	default:
+		return a.options.Recording(a.path(m.Recording))
+	}
 }
