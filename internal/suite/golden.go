@@ -60,7 +60,8 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	if err := checkInside(filepath.Dir(g.item.Suite.Path), path); err != nil {
 		return false, err
 	}
-	if g.isInput(path) {
+	sources := append([]spec.Source{{File: g.form.XR.File}, g.form.XRD, g.form.Composition, g.form.Operation}, g.form.Functions...)
+	if path == g.item.Suite.Path || slices.ContainsFunc(sources, func(s spec.Source) bool { return s.File != "" && g.path(s.File) == path }) {
 		return false, hint.Wrap(fmt.Errorf("golden file %q is the suite or an input of the case, and is not written", path), "name another file")
 	}
 	var text bytes.Buffer
@@ -78,15 +79,6 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	}
 	g.out.Updated = append(g.out.Updated, path)
 	return true, nil
-}
-
-// isInput reports whether path is the suite, or a file from which the case renders.
-func (g caseGoldens) isInput(path string) bool {
-	f := g.form
-	sources := append([]spec.Source{{File: f.XR.File}, f.XRD, f.Composition, f.Operation}, f.Functions...)
-	return path == g.item.Suite.Path || slices.ContainsFunc(sources, func(s spec.Source) bool {
-		return s.File != "" && g.attempt.path(s.File) == path
-	})
 }
 
 // checkInside returns an error if a golden file is outside of the folder dir, also by a

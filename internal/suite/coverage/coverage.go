@@ -177,24 +177,19 @@ const (
 // xrFields returns the leaf fields of spec in the schema of a composite resource, and whether
 // the resource sets them to something else than their default. It returns nil for a nil XRD.
 func xrFields(xrd, xr map[string]any) map[string]bool {
-	schema := fieldpath.Map(schemaOf(xrd, fieldpath.Text(xr, "apiVersion")), "properties", "spec")
+	var schema map[string]any
+	for _, version := range fieldpath.List(xrd, "spec", "versions") {
+		if fieldpath.Text(xrd, "spec", "group")+"/"+fieldpath.Text(version, "name") == fieldpath.Text(xr, "apiVersion") {
+			schema = fieldpath.Map(version, "schema", "openAPIV3Schema", "properties", "spec")
+			break
+		}
+	}
 	if schema == nil {
 		return nil
 	}
 	fields := map[string]bool{}
 	addFields(fields, "spec", schema, []any{xr["spec"]}, 0)
 	return fields
-}
-
-// schemaOf returns the schema of the version of an apiVersion in an XRD, or nil.
-func schemaOf(xrd map[string]any, apiVersion string) map[string]any {
-	group := fieldpath.Text(xrd, "spec", "group")
-	for _, version := range fieldpath.List(xrd, "spec", "versions") {
-		if group+"/"+fieldpath.Text(version, "name") == apiVersion {
-			return fieldpath.Map(version, "schema", "openAPIV3Schema")
-		}
-	}
-	return nil
 }
 
 // addFields adds the leaf fields of a schema. values are the values that a composite resource
