@@ -30,8 +30,10 @@ func (r *runner) Locate(ctx context.Context, fatal string, input []byte) sdk.Loc
 		return in.locate(fatal)
 	}
 	detail := ""
-	if at != (place{}) {
-		detail = at.String()
+	if at.template > 0 {
+		detail = fmt.Sprintf("line %d of the template", at.template)
+	} else if at != (place{}) {
+		detail = fmt.Sprintf("line %d of the output", at.output)
 	}
 	if in.Source == environmentSource {
 		// The text is known only while the function runs.

@@ -60,20 +60,16 @@ func (r *runner) defaultParts(ctx context.Context) (all parts, err error) {
 	case hidden(filepath.Base(filepath.FromSlash(dir))):
 		return nil, nil
 	default:
-		all, err = readPath(ctx, dir)
+		folder, inside := dir, "."
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			folder, inside = filepath.Dir(dir), filepath.Base(dir)
+		}
+		all, err = readTree(ctx, folder, inside, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read tmpl from the folder {%s}: %w", dir, err)
 	}
 	return all, nil
-}
-
-// readPath returns the files at a path of a file or folder, which may be anywhere.
-func readPath(ctx context.Context, dir string) (parts, error) {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return readTree(ctx, filepath.Dir(dir), filepath.Base(dir), dir)
-	}
-	return readTree(ctx, dir, ".", dir)
 }
 
 func (i *TemplateSourceInline) parts() (parts, error) {

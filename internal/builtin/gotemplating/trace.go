@@ -53,13 +53,6 @@ type place struct {
 	missing          string
 }
 
-func (p place) String() string {
-	if p.template > 0 {
-		return fmt.Sprintf("line %d of the template", p.template)
-	}
-	return fmt.Sprintf("line %d of the output", p.output)
-}
-
 // maxTraced is the maximum size in bytes of an output whose origin is traced.
 const maxTraced = 1 << 20
 

@@ -173,11 +173,14 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	}
 	made := &composed{fields: runtime.DeepCopyJSON(t.base)}
 	if t.base == nil {
-		earlier, ok := r.earlierDesired(t.name)
-		if !ok {
+		desired, ok := r.req.GetDesired().GetResources()[t.name]
+		if c := r.composed[t.name]; c != nil { // An earlier template composed it.
+			made.fields = runtime.DeepCopyJSON(c.fields)
+		} else if ok {
+			made.fields = desired.GetResource().AsMap()
+		} else {
 			return fmt.Errorf("composed resource %q has no base template, and was not produced by a previous Function in the pipeline", t.name)
 		}
-		made.fields = earlier
 	}
 	o := r.observe(t.name)
 	if o != nil {
@@ -196,16 +199,6 @@ func (r *run) compose(ctx context.Context, t *template) error {
 		}
 	}
 	return nil
-}
-
-// earlierDesired returns a copy of the desired resource called name, which an earlier
-// template or an earlier pipeline step composed. It returns false if there is none.
-func (r *run) earlierDesired(name string) (map[string]any, bool) {
-	if c, ok := r.composed[name]; ok {
-		return runtime.DeepCopyJSON(c.fields), true
-	}
-	c, ok := r.req.GetDesired().GetResources()[name]
-	return c.GetResource().AsMap(), ok
 }
 
 func (r *run) observe(name string) *observed {
