@@ -106,7 +106,11 @@ func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 			ok = false
 		default:
 			if next, ok = node.Field(segment.Key); !ok {
-				return node, &fault{NoSuchField, s.noField(path[:i+1], node)}
+				text := fmt.Sprintf("%s has no field %s", s.what, path[:i+1])
+				if near := hint.Nearest(segment.Key, node.Named()); near != "" {
+					text += fmt.Sprintf(", did you mean %s?", append(path[:i:i], fieldpath.Key(near)))
+				}
+				return node, &fault{NoSuchField, text}
 			}
 		}
 		if !ok {
@@ -115,16 +119,6 @@ func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 		node = next
 	}
 	return node, nil
-}
-
-// noField returns the message that the field at path does not exist. It suggests
-// a field of the schema node below with a similar name.
-func (s side) noField(path fieldpath.Path, below schema.Node) string {
-	parent, name := path[:len(path)-1], path[len(path)-1].Key
-	if near := hint.Nearest(name, below.Named()); near != "" {
-		return fmt.Sprintf("%s has no field %s, did you mean %s?", s.what, path, append(parent[:len(parent):len(parent)], fieldpath.Key(near)))
-	}
-	return fmt.Sprintf("%s has no field %s", s.what, path)
 }
 
 // each returns the common schema of all elements of a list or of all values of a map.
