@@ -168,11 +168,9 @@ func require(op *opsv1alpha1.Operation, watched *unstructured.Unstructured) {
 		if step.Requirements == nil {
 			step.Requirements = &opsv1alpha1.FunctionRequirements{}
 		}
+		name := watched.GetName() // An empty name selects the resource, and none selects all of its kind.
 		sel := opsv1alpha1.RequiredResourceSelector{
-			RequirementName: watchedRequirement, APIVersion: watched.GetAPIVersion(), Kind: watched.GetKind(),
-		}
-		if name := watched.GetName(); name != "" {
-			sel.Name = &name
+			RequirementName: watchedRequirement, APIVersion: watched.GetAPIVersion(), Kind: watched.GetKind(), Name: &name,
 		}
 		if ns := watched.GetNamespace(); ns != "" {
 			sel.Namespace = &ns
