@@ -30,8 +30,19 @@ func TestRenderOperation(t *testing.T) {
 		"Status": {
 			reason: "references and outputs are added to the references and outputs in the status", operation: head + "status: {failures: 1, pipeline: [{step: a, output: {old: 1}}, {step: z}], appliedResourceRefs: [{apiVersion: v1, kind: Secret, name: s}, {apiVersion: v1, kind: ConfigMap, name: c, namespace: d}]}",
 			response: `{"output": {"n": 1}, "desired": {"resources": {"x": {"resource": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "d"}}}}}}`,
-			status:   `{"appliedResourceRefs":[{"apiVersion":"v1","kind":"ConfigMap","name":"c","namespace":"d"},{"apiVersion":"v1","kind":"Secret","name":"s"}],` + done[1:] + `,"failures":1,"pipeline":[{"output":{"n":1},"step":"a"},{"step":"z"}]}`,
+			status:   `{"appliedResourceRefs":[{"apiVersion":"v1","kind":"Secret","name":"s"},{"apiVersion":"v1","kind":"ConfigMap","name":"c","namespace":"d"}],` + done[1:] + `,"failures":1,"pipeline":[{"output":{"n":1},"step":"a"},{"step":"z"}]}`,
 			applied:  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"d"}}`,
+		},
+		"Added": {
+			reason: "a new reference sorts all references, and an empty namespace equals none", operation: head + "status: {appliedResourceRefs: [{apiVersion: v1, kind: Secret, name: s, namespace: ''}, {apiVersion: v1, kind: Pod, name: p}]}",
+			response: `{"desired": {"resources": {"x": {"resource": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}}, "y": {"resource": {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}}}}}`,
+			status:   `{"appliedResourceRefs":[{"apiVersion":"v1","kind":"ConfigMap","name":"c"},{"apiVersion":"v1","kind":"Pod","name":"p"},{"apiVersion":"v1","kind":"Secret","name":"s","namespace":""}],` + done[1:] + "}",
+			applied:  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`,
+		},
+		"Numbers": {
+			reason: "the numbers of earlier outputs are rounded, and of new ones", operation: head + "status: {pipeline: [{step: z, output: {count: 9007199254740993}}]}",
+			response: `{"output": {"n": 9007199254740993}}`,
+			status:   done + `,"pipeline":[{"output":{"count":9007199254740992},"step":"z"},{"output":{"n":9007199254740992},"step":"a"}]}`,
 		},
 		"Twice": {
 			reason: "one reference names an object that two resources desire", operation: head,
@@ -76,4 +87,37 @@ func encoded(t *testing.T, v any) string {
 	t.Helper()
 	b := e2e.Must(json.Marshal(v))(t)
 	return string(b)
+}
+
+// TestRenderOperationRequired: while its functions run, an Operation has the condition Succeeded
+// of status Unknown, and its numbers are rounded. A schema needs a valid apiVersion.
+func TestRenderOperationRequired(t *testing.T) {
+	t.Parallel()
+	const operation = "apiVersion: ops.crossplane.io/v1alpha1\nkind: Operation\nmetadata: {name: once, generation: 3}\nspec: {pipeline: [{step: a, functionRef: {name: f}, input: {count: 9007199254740993}, requirements: {%s}}]}\n"
+	const itself = `{"items":[{"resource":{"apiVersion":"ops.crossplane.io/v1alpha1","kind":"Operation","metadata":{"generation":3,"name":"once","resourceVersion":"999"},"spec":{"mode":"","pipeline":[{"functionRef":{"name":"f"},"input":{"count":9007199254740992},"requirements":{"requiredResources":[{"apiVersion":"ops.crossplane.io/v1alpha1","kind":"Operation","requirementName":"me"}]},"step":"a"}]},"status":{"conditions":[{"lastTransitionTime":"2024-01-01T00:00:00Z","observedGeneration":3,"reason":"PipelineRunning","status":"Unknown","type":"Succeeded"}]}}}]}`
+	cases := map[string]struct{ reason, requirements, response, want, err string }{
+		"Itself":    {reason: "a function may require the Operation", requirements: "requiredResources: [{requirementName: me, apiVersion: ops.crossplane.io/v1alpha1, kind: Operation}]", response: "{}", want: itself},
+		"Schema":    {reason: "the Operation requires a schema without a valid apiVersion", requirements: "requiredSchemas: [{requirementName: s, apiVersion: a/b/c, kind: K}]", response: "{}", err: `running pipeline step "a": fetching the required schema "s": the apiVersion "a/b/c" is not of the form group/version`},
+		"Responded": {reason: "a function requires a schema without a valid apiVersion", response: `{"requirements": {"schemas": {"s": {"apiVersion": "a/b/c", "kind": "K"}}}}`, err: `running pipeline step "a": fetching the required schema "s": the apiVersion "a/b/c" is not of the form group/version`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			op, got := &opsv1alpha1.Operation{}, ""
+			e2e.NoError(t, yaml.Unmarshal([]byte(fmt.Sprintf(operation, tc.requirements)), op))
+			run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				if me := req.GetRequiredResources()["me"]; me != nil {
+					text := e2e.Must(protojson.Marshal(me))(t)
+					var v any
+					e2e.NoError(t, json.Unmarshal(text, &v))
+					got = encoded(t, v)
+				}
+				rsp := &fnv1.RunFunctionResponse{}
+				return rsp, protojson.Unmarshal([]byte(tc.response), rsp)
+			})
+			_, err := render.RenderOperation(t.Context(), run, render.OperationRequest{Operation: op})
+			e2e.WantError(t, tc.reason, err, tc.err)
+			e2e.Equal(t, tc.reason, tc.want, got)
+		})
+	}
 }

@@ -153,6 +153,24 @@ func TestRequiredXR(t *testing.T) {
 	}
 }
 
+// TestCompositionReference checks the reference to the Composition in the XR that functions observe.
+func TestCompositionReference(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]map[string]any{"widgets": {"name": "widgets"}, "": {}} {
+		req := request(t, render.V2, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}}`)
+		req.Composition = req.Composition.DeepCopy()
+		req.Composition.Name = name
+		var got any
+		run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			got = fieldpath.At(req.GetObserved().GetComposite().GetResource().AsMap(), "spec", "crossplane", "compositionRef")
+			return &fnv1.RunFunctionResponse{}, nil
+		})
+		_, err := render.Render(t.Context(), run, req)
+		e2e.NoError(t, err)
+		e2e.Equal(t, "the reference has no empty name", any(want), got)
+	}
+}
+
 // TestWarnings checks the warnings about what functions cannot change.
 func TestWarnings(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	opsv1alpha1 "github.com/crossplane/crossplane/apis/v2/ops/v1alpha1"
@@ -17,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // OperationInput is the input of RenderOperation. It has the fields of
@@ -80,6 +80,12 @@ func operationObject(op *opsv1alpha1.Operation) (*unstructured.Unstructured, err
 		return nil, fmt.Errorf("encoding Operation %q: %w", op.GetName(), err)
 	}
 	u := &unstructured.Unstructured{Object: obj}
+	for _, step := range fieldpath.List(obj, "spec", "pipeline") {
+		roundNumbers(step, "input")
+	}
+	for _, step := range fieldpath.List(obj, "status", "pipeline") {
+		roundNumbers(step, "output")
+	}
 	if op.CreationTimestamp.IsZero() {
 		unstructured.RemoveNestedField(obj, "metadata", "creationTimestamp")
 	}
@@ -88,6 +94,14 @@ func operationObject(op *opsv1alpha1.Operation) (*unstructured.Unstructured, err
 	}
 	u.SetResourceVersion("999")
 	return u, nil
+}
+
+// roundNumbers rounds the numbers in an object in a field of v to float64, because Crossplane's
+// render engine receives the Operation as a protobuf Struct.
+func roundNumbers(v any, field string) {
+	if s, err := newStruct(fieldpath.Map(v, field)); err == nil && len(s.GetFields()) > 0 {
+		fieldpath.Map(v)[field] = s.AsMap()
+	}
 }
 
 // whyNotRun returns the reason why Crossplane does not run an Operation, or "".
@@ -121,7 +135,7 @@ func runOperation(ctx context.Context, run function.Runner, in OperationInput, o
 		return nil, err
 	}
 	// Of several objects with the same identity, Crossplane uses the last.
-	store := slices.Concat(Store{op}, in.Required, in.Credentials)
+	store := slices.Concat(Store{running(op)}, in.Required, in.Credentials)
 	slices.Reverse(store)
 	p := pipelineInput{
 		Steps: steps, Operation: true, Context: in.Context, Secret: store.Secret, Meta: meta,
@@ -130,6 +144,15 @@ func runOperation(ctx context.Context, run function.Runner, in OperationInput, o
 		},
 	}
 	return p.run(ctx, run)
+}
+
+// running returns a copy of an Operation with the status that it has while its functions run.
+func running(op *unstructured.Unstructured) *unstructured.Unstructured {
+	op = &unstructured.Unstructured{Object: schema.Copy(op.Object)}
+	cs := conditionsOf(op)
+	cs.Set(Condition{Type: "Succeeded", Status: "Unknown", Reason: "PipelineRunning", Since: Time, ObservedGeneration: op.GetGeneration()})
+	setConditions(op, cs.Recorded())
+	return op
 }
 
 // addOperation adds the output of an Operation's pipeline to out and to the status of op.
@@ -144,6 +167,7 @@ func (o *Output) addOperation(op *unstructured.Unstructured, got *outcome) error
 	status := fieldpath.Map(op.Object, "status")
 	addOutputs(status, got.Outputs)
 	refs := fieldpath.List(status, "appliedResourceRefs")
+	before := len(refs)
 	known := objects{}
 	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
 		u := body(got.Desired.GetResources()[name])
@@ -156,8 +180,8 @@ func (o *Output) addOperation(op *unstructured.Unstructured, got *outcome) error
 		if u.GetName() == "" {
 			o.Warnings = append(o.Warnings, fmt.Sprintf("resource %q has no name, so an API server refuses it", name))
 		}
-		if ref := appliedReference(u); !slices.ContainsFunc(refs, func(r any) bool { return reflect.DeepEqual(r, any(ref)) }) {
-			refs = append(refs, ref)
+		if !slices.ContainsFunc(refs, func(ref any) bool { return refersTo(ref, u) }) {
+			refs = append(refs, appliedReference(u))
 		}
 	}
 	key := func(obj map[string]any) string {
@@ -165,7 +189,7 @@ func (o *Output) addOperation(op *unstructured.Unstructured, got *outcome) error
 		return u.GetAPIVersion() + u.GetKind() + u.GetNamespace() + u.GetName()
 	}
 	slices.SortStableFunc(o.Composed, func(a, b map[string]any) int { return cmp.Compare(key(a), key(b)) })
-	if len(refs) > 0 {
+	if len(refs) > before { // Crossplane sorts them when it adds one.
 		status["appliedResourceRefs"] = SortReferences(refs, "apiVersion", "kind", "namespace", "name")
 	}
 	return nil
@@ -195,4 +219,10 @@ func appliedReference(u *unstructured.Unstructured) map[string]any {
 		ref["namespace"] = ns
 	}
 	return ref
+}
+
+// refersTo reports whether ref is the reference of u. An empty namespace equals none.
+func refersTo(ref any, u *unstructured.Unstructured) bool {
+	text := func(field string) string { return fieldpath.Text(ref, field) }
+	return identityOf(u) == identity{text("apiVersion"), text("kind"), text("namespace"), text("name")}
 }

@@ -167,7 +167,9 @@ func (in *pipelineInput) request(s *apiextv1.PipelineStep, out *outcome) (req *f
 	if err := in.addCredentials(req, s.Credentials); err != nil {
 		return nil, err
 	}
-	in.Requirements.bootstrap(req, s.Requirements)
+	if err := in.Requirements.bootstrap(req, s.Requirements); err != nil {
+		return nil, err
+	}
 	if in.Meta == nil {
 		return req, nil
 	}

@@ -145,7 +145,11 @@ const fieldSecretRef = "writeConnectionSecretToRef"
 // require any object in the store.
 func pipelineOf(in Input, xr *unstructured.Unstructured, observed []*unstructured.Unstructured, store Store) (pipelineInput, error) {
 	add(xr, "labels", map[string]string{LabelComposite: labelsOf(xr).composite})
-	setSpec(xr, in.Legacy, "compositionRef", map[string]any{"name": in.Composition.GetName()})
+	ref := map[string]any{}
+	if name := in.Composition.GetName(); name != "" {
+		ref["name"] = name
+	}
+	setSpec(xr, in.Legacy, "compositionRef", ref)
 	ns := in.Composition.Spec.WriteConnectionSecretsToNamespace
 	if _, set, _ := unstructured.NestedFieldNoCopy(xr.Object, "spec", fieldSecretRef); in.Legacy && ns != nil && !set {
 		setSpec(xr, true, fieldSecretRef, map[string]any{"name": string(xr.GetUID()), "namespace": *ns})

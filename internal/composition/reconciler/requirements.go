@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	klabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -41,9 +42,9 @@ type Requirements struct {
 
 // bootstrap adds the resources and schemas that the Composition requires for a
 // step to the request.
-func (r Requirements) bootstrap(req *fnv1.RunFunctionRequest, want *apiextv1.FunctionRequirements) {
+func (r Requirements) bootstrap(req *fnv1.RunFunctionRequest, want *apiextv1.FunctionRequirements) error {
 	if want == nil || r.Bootstrap == nil {
-		return
+		return nil
 	}
 	if len(want.RequiredResources) > 0 {
 		req.RequiredResources = map[string]*fnv1.Resources{}
@@ -51,15 +52,25 @@ func (r Requirements) bootstrap(req *fnv1.RunFunctionRequest, want *apiextv1.Fun
 	for _, sel := range want.RequiredResources {
 		req.RequiredResources[sel.RequirementName] = r.Bootstrap(selector(sel))
 	}
-	if r.Schema == nil {
-		return
+	if r.Schema == nil || len(want.RequiredSchemas) == 0 {
+		return nil
 	}
-	if len(want.RequiredSchemas) > 0 {
-		req.RequiredSchemas = map[string]*fnv1.Schema{}
-	}
+	selectors := make(map[string]*fnv1.SchemaSelector, len(want.RequiredSchemas))
 	for _, sel := range want.RequiredSchemas {
-		req.RequiredSchemas[sel.RequirementName] = r.Schema(&fnv1.SchemaSelector{ApiVersion: sel.APIVersion, Kind: sel.Kind})
+		selectors[sel.RequirementName] = &fnv1.SchemaSelector{ApiVersion: sel.APIVersion, Kind: sel.Kind}
 	}
+	req.RequiredSchemas = overlay(nil, selectors, r.Schema)
+	return checkSchemas(selectors)
+}
+
+// checkSchemas returns an error if the apiVersion of a required schema cannot be parsed.
+func checkSchemas(selectors map[string]*fnv1.SchemaSelector) error {
+	for _, name := range slices.Sorted(maps.Keys(selectors)) {
+		if _, err := schema.ParseGroupVersion(selectors[name].GetApiVersion()); err != nil {
+			return fmt.Errorf("fetching the required schema %q: the apiVersion %q is not of the form group/version", name, selectors[name].GetApiVersion())
+		}
+	}
+	return nil
 }
 
 func selector(sel apiextv1.RequiredResourceSelector) *fnv1.ResourceSelector {
@@ -96,7 +107,10 @@ func (r Requirements) Satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunF
 			err := fmt.Errorf("the function's requirements still change after %d more calls", maxIterations)
 			return nil, "", hint.Wrap(err, "a function must return the same requirements in each response, also when the request has the resources")
 		}
-		next := r.fetch(first, asks)
+		next, err := r.fetch(first, asks)
+		if err != nil {
+			return nil, "", err
+		}
 		if i == 0 && r.SkipSame && sameRequired(req, next) {
 			return rsp, "", nil
 		}
@@ -188,7 +202,7 @@ func IsFatal(rsp *fnv1.RunFunctionResponse) bool {
 
 // fetch returns a copy of the first request, without its context, with the
 // resources and schemas that a response requires.
-func (r Requirements) fetch(first *fnv1.RunFunctionRequest, asks *fnv1.Requirements) *fnv1.RunFunctionRequest {
+func (r Requirements) fetch(first *fnv1.RunFunctionRequest, asks *fnv1.Requirements) (*fnv1.RunFunctionRequest, error) {
 	next := &fnv1.RunFunctionRequest{
 		Meta: first.GetMeta(), Observed: first.GetObserved(), Desired: first.GetDesired(),
 		Input: first.GetInput(), Credentials: first.GetCredentials(),
@@ -198,13 +212,14 @@ func (r Requirements) fetch(first *fnv1.RunFunctionRequest, asks *fnv1.Requireme
 		given.Set(protoreflect.ValueOfString(name).MapKey(), protoreflect.ValueOfMessage(r.Dynamic(sel).ProtoReflect()))
 	}
 	if r.OnlyExtra {
-		return next
+		return next, nil
 	}
 	next.RequiredResources = overlay(first.GetRequiredResources(), asks.GetResources(), r.Dynamic)
-	if r.Schema != nil {
-		next.RequiredSchemas = overlay(first.GetRequiredSchemas(), asks.GetSchemas(), r.Schema)
+	if r.Schema == nil {
+		return next, nil
 	}
-	return next
+	next.RequiredSchemas = overlay(first.GetRequiredSchemas(), asks.GetSchemas(), r.Schema)
+	return next, checkSchemas(asks.GetSchemas())
 }
 
 func overlay[S, T any](base map[string]T, asks map[string]S, find func(S) T) map[string]T {
