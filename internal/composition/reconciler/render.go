@@ -142,9 +142,10 @@ func VersionOf(profile string) (Version, error) {
 		selector       = []string{"spec", "crossplane", "compositionSelector", "matchLabels"}
 		legacySelector = []string{"spec", "compositionSelector", "matchLabels"}
 		// invalid has the problems that the profiles v2 and classic reject.
-		// invalidSpec is for v1.20 and v1.14, which reject more problems.
-		invalid     = []composition.ProblemKind{composition.UnknownMode, composition.UnknownFunction, composition.StepWithoutFunction}
-		invalidSpec = append(slices.Clone(invalid), composition.EmptyPipeline, composition.DuplicateStep)
+		// invalidSpec is for v1.20 and v1.14, which reject more problems. invalidCredentials is for v1.20.
+		invalid            = []composition.ProblemKind{composition.UnknownMode, composition.UnknownFunction, composition.StepWithoutFunction}
+		invalidSpec        = append(slices.Clone(invalid), composition.EmptyPipeline, composition.DuplicateStep)
+		invalidCredentials = append(slices.Clone(invalidSpec), composition.DuplicateCredential, composition.CredentialWithoutSecret)
 	)
 	switch profile {
 	case "", "v2":
@@ -159,7 +160,7 @@ func VersionOf(profile string) (Version, error) {
 		}, nil
 	case "v1.20":
 		return Version{
-			Checks:  Checks{Match: true, Selector: legacySelector, Refuse: invalidSpec, LastRequired: true, ContextFirst: true, JSONContext: true},
+			Checks:  Checks{Match: true, Selector: legacySelector, Refuse: invalidCredentials, LastRequired: true, ContextFirst: true, JSONContext: true},
 			Classic: &ClassicVersion{Conditions: true, Credentials: true},
 		}, nil
 	case "v1.14":
