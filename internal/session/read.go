@@ -238,6 +238,11 @@ func (s *Session) contextFields(ctx context.Context, p plan) (map[string]any, er
 			continue
 		}
 		doc, _, err := s.config.Reader.First(ctx, in.ContextFiles[key])
+		if errors.Is(err, manifest.ErrEmpty) && !p.version.JSONContext {
+			s.config.Progress.Warn(fmt.Sprintf("%s is empty, so the context %q is null", in.ContextFiles[key], key))
+			fields[key] = nil
+			continue
+		}
 		if err == nil && p.version.JSONContext && !json.Valid(doc.Text) {
 			err = fmt.Errorf("%s: %w", manifest.Position(doc.Path, doc.Line), errNotJSON)
 		}

@@ -267,6 +267,19 @@ func TestNotes(t *testing.T) {
 	e2e.Equal(t, "the render says what it ignores, and how each function runs", want, messages.lines)
 }
 
+// TestEmptyContextFile: the value in an empty file is null, as for Crossplane v2.
+func TestEmptyContextFile(t *testing.T) {
+	t.Parallel()
+	composition := strings.Replace(steps("function-dummy"), "{response: {}}", "{apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {}}", 1)
+	var messages log
+	s := open(t, session.Config{Progress: messages.record}, map[string]string{"composition.yaml": composition, "k.yaml": "# nothing\n"})
+	in := inputs
+	in.ContextFiles = map[string]string{"k": "k.yaml"}
+	got := e2e.Must(renderOne(t.Context(), s, in))(t)
+	e2e.Equal(t, "the value is null", any(map[string]any{"k": nil}), got.Context["fields"])
+	e2e.Has(t, "an empty file is probably a mistake", strings.Join(messages.lines, "\n"), `warning: k.yaml is empty, so the context "k" is null`)
+}
+
 func TestBadInput(t *testing.T) {
 	good := map[string]string{"composition.yaml": steps("function-dummy"), "functions.yaml": fn("function-dummy", "crossplane-contrib/function-dummy:v1", "")}
 	required := session.Inputs{Required: []string{"o.yaml"}, Strict: true}
@@ -303,6 +316,7 @@ func TestBadInput(t *testing.T) {
 		"ContextYAML":     {"profile v1.20 reads no YAML in context files", "k.yaml", "a: 1\n", session.Inputs{Profile: render.V1_20, ContextFiles: map[string]string{"k": "k.yaml"}}, `loading context "k": k.yaml:1: expected JSON`},
 		"NoSecretRef":     {"profile v1.20 refuses credentials without a Secret", "composition.yaml", strings.Replace(steps("function-dummy"), "input: ", "credentials: [{name: c, source: Secret}], input: ", 1), session.Inputs{Profile: render.V1_20}, "spec.pipeline[0].credentials[0].secretRef.name: source Secret requires the name of a Secret"},
 		"TwoCredentials":  {"profile v1.20 refuses credentials of one name", "composition.yaml", strings.Replace(steps("function-dummy"), "input: ", "credentials: [{name: c, source: None}, {name: c, source: None}], input: ", 1), session.Inputs{Profile: render.V1_20}, "spec.pipeline[0].credentials[1].name: the name \"c\" is also the name of spec.pipeline[0].credentials[0]"},
+		"ContextEmpty":    {"profile v1.20 reads no empty context file", "k.yaml", "", session.Inputs{Profile: render.V1_20, ContextFiles: map[string]string{"k": "k.yaml"}}, `loading context "k": k.yaml: there is no YAML document`},
 		"XRDKind":         {"a file that is not an XRD is an error", "xrd.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", session.Inputs{XRD: "xrd.yaml"}, `loading the XRD: xrd.yaml:2: expected a CompositeResourceDefinition, got ConfigMap "x"`},
 		"XRDOfAnother":    {"an XRD for another kind is an error", "xrd.yaml", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nspec: {group: gold.test, names: {kind: XGadget}}\n", session.Inputs{XRD: "xrd.yaml"}, `applying the defaults of XRD "xrd.yaml" to the composite resource "alpha"`},
 		"XRDVersion":      {"an XRD that lacks the version of the XR has its line", "xrd.yaml", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nspec:\n  group: gold.test\n  names: {kind: XWidget, plural: xwidgets}\n  versions: [{name: v2, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object}}}]\n", session.Inputs{XRD: "xrd.yaml"}, `version "v1" does not exist; the versions are v2 (at xrd.yaml:6: spec.versions)`},
