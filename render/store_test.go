@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -151,6 +153,29 @@ func TestRequiredXR(t *testing.T) {
 			e2e.Equal(t, "functions always observe the reference", any("widgets"), observed)
 		})
 	}
+}
+
+// TestRequiredRevision: functions may require the CompositionRevision. Its name and its hash are
+// those that Crossplane v2.4.0 makes of the same Composition.
+func TestRequiredRevision(t *testing.T) {
+	t.Parallel()
+	const text = `{metadata: {name: comp1}, spec: {compositeTypeRef: {apiVersion: ex.org/v1, kind: XThing}, mode: Pipeline, pipeline: [{step: a, functionRef: {name: function-literal}, input: {apiVersion: x/v1, kind: I, response: {}}, requirements: {requiredResources: [
+		{requirementName: r, apiVersion: v1, kind: ConfigMap}, {requirementName: x, apiVersion: ex.org/v1, kind: XThing}, {requirementName: rev, apiVersion: apiextensions.crossplane.io/v1, kind: CompositionRevision}]}}]}}`
+	const want = `{"apiVersion":"apiextensions.crossplane.io/v1","kind":"CompositionRevision","metadata":{"labels":{"crossplane.io/composition-hash":"d2265d7ebab3acb745e4f66ab239d6f00ceeb261c61faed9c64f1156e28c758","crossplane.io/composition-name":"comp1"},"name":"comp1-d2265d7","ownerReferences":[{"apiVersion":"apiextensions.crossplane.io/v1","blockOwnerDeletion":true,"controller":true,"kind":"Composition","name":"comp1","uid":""}]},` +
+		`"spec":{"compositeTypeRef":{"apiVersion":"ex.org/v1","kind":"XThing"},"mode":"Pipeline","pipeline":[{"functionRef":{"name":"function-literal"},"input":{"apiVersion":"x/v1","kind":"I","response":{}},"requirements":{"requiredResources":[{"apiVersion":"v1","kind":"ConfigMap","requirementName":"r"},{"apiVersion":"ex.org/v1","kind":"XThing","requirementName":"x"},{"apiVersion":"apiextensions.crossplane.io/v1","kind":"CompositionRevision","requirementName":"rev"}]},"step":"a"}],"revision":1},` +
+		`"status":{"conditions":[{"lastTransitionTime":"2024-01-01T00:00:00Z","reason":"ValidPipeline","status":"True","type":"ValidPipeline"}]}}`
+	req := request(t, render.V2, `{apiVersion: ex.org/v1, kind: XThing, metadata: {name: xr1}}`)
+	req.Composition = &apiextv1.Composition{}
+	e2e.NoError(t, yaml.Unmarshal([]byte(strings.ReplaceAll(text, "\t", " ")), req.Composition))
+	got := ""
+	run := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		for _, item := range req.GetRequiredResources()["rev"].GetItems() {
+			got += encoded(t, item.GetResource().AsMap())
+		}
+		return &fnv1.RunFunctionResponse{}, nil
+	})
+	e2e.Must(render.Render(t.Context(), run, req))(t)
+	e2e.Equal(t, "the revision is that of Crossplane", want, got)
 }
 
 // TestCompositionReference checks the reference to the Composition in the XR that functions observe.

@@ -161,6 +161,7 @@ func pipelineOf(in Input, xr *unstructured.Unstructured, observed []*unstructure
 	if !in.Legacy {
 		state.Composite.ConnectionDetails = nil // Only legacy XRs have a connection Secret.
 	}
+	find := store.withRevision(in.Composition)
 	return pipelineInput{
 		Steps:     in.Composition.Spec.Pipeline,
 		Validated: in.Validated,
@@ -169,7 +170,7 @@ func pipelineOf(in Input, xr *unstructured.Unstructured, observed []*unstructure
 		Secret:    store.Secret,
 		Meta:      meta,
 		Requirements: Requirements{
-			Bootstrap: store.Exact, Dynamic: store.Exact, Schema: in.findSchema, SkipSame: true,
+			Bootstrap: find, Dynamic: find, Schema: in.findSchema, SkipSame: true,
 		},
 	}, nil
 }
