@@ -3,6 +3,8 @@ package render
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -234,12 +236,20 @@ func (p *printer) finish(bool) error { return nil }
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
 
+// fileName returns the name of an XR's file. Namespace and name together can be longer than a file name
+// on most systems: a longer name is cut, and ends with a digest of the whole.
 func fileName(r session.Result, format string) string {
+	const maxLength, kept = 255, 200
 	name := fmt.Sprint(r.XR["kind"])
 	for _, key := range []string{"namespace", "name"} {
 		if s := fieldpath.Text(r.XR, "metadata", key); s != "" {
 			name += "." + s
 		}
 	}
-	return unfit().ReplaceAllString(name, "_") + "." + format
+	fit := unfit().ReplaceAllString(name, "_")
+	if len(fit)+len("."+format) > maxLength {
+		sum := sha256.Sum256([]byte(name))
+		fit = fit[:kept] + "." + hex.EncodeToString(sum[:8])
+	}
+	return fit + "." + format
 }
