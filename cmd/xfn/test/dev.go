@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/afero"
@@ -80,16 +81,20 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 			return err
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	commands := make(chan dev.Command)
-	restore, err := screen.keys(ctx, cancel, commands)
+	restore, err := screen.keys(ctx, func() { cancel(nil) }, commands)
 	if err != nil {
 		return err
 	}
 	defer restore()
 	term.Listen = screen.showEvent
-	return dev.Run(ctx, config, commands, screen.show)
+	go screen.awaitReader(cancel)
+	if err := dev.Run(ctx, config, commands, screen.show); err != nil || !errors.Is(context.Cause(ctx), syscall.EPIPE) {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
 func (c *DevCmd) watched(sources map[string]string) string {

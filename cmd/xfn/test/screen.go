@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -51,6 +52,14 @@ func newScreen(t *terminal.Terminal, page string) *screen {
 	s.stdout, _ = t.Stdout.(*os.File)
 	s.live = s.stdout != nil && term.IsTerminal(int(s.stdout.Fd())) && os.Getenv("TERM") != "dumb"
 	return s
+}
+
+// awaitReader calls quit with EPIPE when the reader of stdout, such as head, has closed it. Without it,
+// the loop would run until the next round writes.
+func (s *screen) awaitReader(quit context.CancelCauseFunc) {
+	if s.stdout != nil && awaitClosed(s.stdout) {
+		quit(syscall.EPIPE)
+	}
 }
 
 // showEvent shows messages outside of rounds, such as the output of functions.

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package test
+
+import "os"
+
+// awaitClosed returns false: on this system, only a write tells that the reader of a pipe has closed it.
+func awaitClosed(*os.File) bool { return false }
