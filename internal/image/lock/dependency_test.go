@@ -170,7 +170,7 @@ func TestMetadata(t *testing.T) {
 func TestIsPath(t *testing.T) {
 	for pkg, want := range map[string]bool{
 		".": true, "..": true, "./f": true, "../f": true, "f.xpkg": true,
-		"registry.example.org/acme/f:v1": false, "acme/f": false, "": false, ".hidden": false,
+		"registry.example.org/acme/f:v1": false, "acme/f": false, "": false, ".hidden": false, ".hidden/f": false,
 	} {
 		e2e.Equal(t, fmt.Sprintf("only a path is a path: %q", pkg), want, lock.IsPath(pkg))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/remote/dockerengine"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
@@ -48,7 +49,7 @@ func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runt
 		return entry.image, nil
 	}
 	var img engineImage
-	if s.image == "" && isLocal(from) {
+	if s.image == "" && lock.IsPath(from) {
 		img, err = d.load(ctx, engine, from)
 	} else {
 		img, err = d.resolve(ctx, engine, from, s.policy)
@@ -60,13 +61,6 @@ func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runt
 		entry.image = img
 	}
 	return img, err
-}
-
-// isLocal reports whether a package is a path of a file or folder. A relative
-// path must begin with a dot or end in .xpkg: otherwise a folder in the working
-// directory would hide an image of the same name.
-func isLocal(pkg string) bool {
-	return filepath.IsAbs(pkg) || strings.HasPrefix(pkg, ".") || strings.HasSuffix(pkg, ".xpkg")
 }
 
 // resolve returns the image with the name from. It pulls the image if the pull policy
