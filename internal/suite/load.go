@@ -149,11 +149,11 @@ func find(ctx context.Context, fsys afero.Fs, path string) (all []string, explic
 	return all, explicit, nil
 }
 
-// kindLine matches "kind: TestSuite", and the kinds of tests of other tools. Files without it
-// need not be parsed.
+// kindLine matches "kind: TestSuite", and the kinds of tests of other tools, also in JSON. Files
+// without it need not be parsed.
 var kindLine = sync.OnceValue(func() *regexp.Regexp {
 	kinds := strings.Join(append(foreign.Kinds(), spec.Kind), "|")
-	return regexp.MustCompile(`(?m)^"?kind"?\s*:\s*["']?(` + kinds + `)["']?\s*(#.*)?\r?$`)
+	return regexp.MustCompile(`(?m)^(\s*"|'|\{.*)?kind["']?\s*:\s*["']?(` + kinds + `)["']?\s*([#,}].*)?\r?$`)
 })
 
 // ownLine matches the apiVersion of suites, whose kind may be misspelled, also in JSON.
