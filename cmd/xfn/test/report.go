@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
@@ -75,7 +76,11 @@ func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*repor
 		}
 	}
 	if f.JUnit != "" {
-		if _, err := os.Stat(filepath.Dir(f.JUnit)); err != nil {
+		_, err := os.Stat(filepath.Dir(f.JUnit))
+		if info, fileErr := os.Stat(f.JUnit); fileErr == nil && info.IsDir() {
+			err = syscall.EISDIR
+		}
+		if err != nil {
 			return nil, fmt.Errorf("writing the report %q: %w", f.JUnit, fsx.Cause(err))
 		}
 	}
@@ -186,13 +191,12 @@ func (r *reporter) page(o suite.Outcome) error {
 	return nil
 }
 
-// end writes the end of the reports, and returns an error if a case failed.
+// end writes the end of the reports, and returns an error if a case failed. If a report cannot be written,
+// the others are.
 func (r *reporter) end(took time.Duration) (err error) {
+	var unwritten error
 	if r.JUnit != "" {
-		err := terminal.WriteFile(r.JUnit, func(w io.Writer) error { return report.WriteJUnit(w, r.junit.Suites()) })
-		if err != nil {
-			return err
-		}
+		unwritten = terminal.WriteFile(r.JUnit, func(w io.Writer) error { return report.WriteJUnit(w, r.junit.Suites()) })
 	}
 	if slices.Sort(r.partial); len(r.partial) > 0 {
 		r.term.Note(validate.PartialNote(slices.Compact(r.partial)...))
@@ -212,20 +216,18 @@ func (r *reporter) end(took time.Duration) (err error) {
 		_, err = r.found.Print(r.term, r.Format)
 	}
 	if err != nil {
-		return fmt.Errorf("printing the outcome: %w", err)
+		return errors.Join(fmt.Errorf("printing the outcome: %w", err), unwritten)
 	}
 	t := r.tally
 	sentence := fmt.Sprintf("%d of %s passed, %d failed, %d skipped", t.Passed, t.Cases(), t.Failed, t.Skipped)
-	if err := r.Summary.Write(r.term, r.found, sentence); err != nil {
-		return err
-	}
+	unwritten = errors.Join(unwritten, r.Summary.Write(r.term, r.found, sentence))
 	if covered != nil {
 		err = r.cover(*covered)
 	}
 	if t.Failed > 0 {
 		err = errors.Join(fmt.Errorf("%d of %s failed", t.Failed, t.Cases()), err)
 	}
-	return err
+	return errors.Join(err, unwritten)
 }
 
 // checkMin returns an error if a percentage is below a minimum, or if nothing was measured. The
