@@ -156,6 +156,11 @@ var kindLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(\s*"|'|\{.*)?kind["']?\s*:\s*["']?(` + kinds + `)["']?\s*([#,}].*)?\r?$`)
 })
 
+// itemLine matches the kinds of tests of other tools in a list.
+var itemLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\s*(-\s+)?kind\s*:\s*["']?(` + strings.Join(foreign.Kinds(), "|") + `)["']?\s*(#.*)?\r?$`)
+})
+
 // ownLine matches the apiVersion of suites, whose kind may be misspelled, also in JSON.
 var ownLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(\s*"|\{.*)?apiVersion"?\s*:\s*["']?` + regexp.QuoteMeta(spec.APIVersion))
@@ -164,7 +169,8 @@ var ownLine = sync.OnceValue(func() *regexp.Regexp {
 // mayBeSuite reports whether a file or document must be parsed to find out whether it is a suite.
 func mayBeSuite(text []byte) bool {
 	isUTF16 := bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
-	return isUTF16 || kindLine().Match(text) || ownLine().Match(text)
+	hasKind := bytes.Contains(text, []byte("Test")) && (kindLine().Match(text) || itemLine().Match(text)) // "Test" is in each kind.
+	return isUTF16 || hasKind || ownLine().Match(text)
 }
 
 // isMisspelled reports whether obj is of the apiVersion of suites, and its kind is a misspelling of theirs.
@@ -212,7 +218,7 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 			all = append(all, s)
 		case !explicit && !mayBeSuite(doc.Text):
 		case foreign.Is(obj):
-			tests = append(tests, foreign.Test(ctx, r, doc))
+			tests = append(tests, foreign.Tests(ctx, r, doc)...)
 		case err == nil && !explicit && !spec.Is(obj) && !isMisspelled(obj):
 			// The document is not a suite.
 		default:

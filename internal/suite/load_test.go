@@ -34,6 +34,8 @@ func TestLoad(t *testing.T) {
 		"f/line.yaml":   `{"apiVersion":"meta.dev.upbound.io/v1alpha1","kind":"CompositionTest","metadata":{"name":"a"}}`,
 		"f/pretty.yaml": "{\n  \"kind\": \"OperationTest\",\n  \"apiVersion\": \"meta.dev.upbound.io/v1alpha1\"\n}\n",
 		"f/flow.yaml":   "{apiVersion: meta.dev.upbound.io/v1alpha1, kind: E2ETest}\n",
+		"f/list.yaml":   "items:\n- apiVersion: meta.dev.upbound.io/v1alpha1\n  kind: CompositionTest\n",
+		"f/within.yaml": "apiVersion: v1\nkind: List\nitems:\n- apiVersion: meta.dev.upbound.io/v1alpha1\n  kind: CompositionTest\n",
 		"f/other.yaml":  "{apiVersion: example.org/v1, kind: CompositionTest}\n",
 		"j/quoted.yaml": "text: |\n  apiVersion: xfn.dev/v1alpha1\n",
 	})
@@ -45,7 +47,7 @@ func TestLoad(t *testing.T) {
 		"Folder": {"a folder is searched recursively", []string{"t"}, []string{"t/a.yml", "t/b.yaml", "second", "t/broken.yaml! t/broken.yaml:3: did not find expected node content: the document ends before a { or [ is closed", `t/sub/deep.test.yaml`, "t/wrong.yaml! t/wrong.yaml:3: cas: there is no such field: is it cases?\nt/wrong.yaml:1: cases is missing"}, ""},
 		"Names":  {"suites of one file without names have the line, too", []string{"n"}, []string{"n/two.yaml", "n/two.yaml:5"}, ""},
 		"JSON":   {"suites in JSON and in UTF-16 are found", []string{"j"}, []string{"j/line.yaml", "j/pretty.yaml", "j/utf16.yaml"}, ""},
-		"Flow":   {"tests of other tools in JSON are found", []string{"f"}, []string{"f/flow.yaml", "f/line.yaml", "f/pretty.yaml"}, ""},
+		"Flow":   {"tests of other tools in JSON and in lists are found", []string{"f"}, []string{"f/flow.yaml", "f/line.yaml", "f/list.yaml", "f/pretty.yaml"}, ""},
 		"Dots":   {"the pattern ./... is accepted", []string{"./t/sub/..."}, []string{"same"}, ""},
 		"File":   {"a file can be named", []string{"t/sub/deep.test.yaml"}, []string{"same"}, ""},
 		"Twice":  {"a file that is named twice is loaded once", []string{"t/sub", "t/sub/deep.test.yaml"}, []string{"same"}, ""},

@@ -27,7 +27,9 @@ type builder struct {
 	doc    manifest.Document
 	lines  func() manifest.Lines
 	fields map[string]any
-	// origins has the path in the document of each path in fields.
+	// base is the path in the document of the object with the test, and a dot, or "".
+	base string
+	// origins has the path in the object of each path in fields.
 	origins map[string]string
 	errs    []error
 	// warnings are about fields that have no effect.
@@ -38,7 +40,7 @@ func newBuilder(ctx context.Context, r manifest.Reader, doc manifest.Document) *
 	return &builder{ctx: ctx, reader: r, doc: doc, lines: sync.OnceValue(doc.Lines), fields: map[string]any{}, origins: map[string]string{}}
 }
 
-// set sets the field at a path in the case. from is the path in the document.
+// set sets the field at a path in the case. from is the path in the object.
 func (b *builder) set(value any, from string, to ...string) {
 	at := b.fields
 	for _, key := range to[:len(to)-1] {
@@ -59,20 +61,21 @@ func (b *builder) warn(field, text string) {
 	b.warnings = append(b.warnings, b.at(field, errors.New(text)))
 }
 
-// at adds the position of a field in the document to an error.
+// at adds the position of a field in the object to an error.
 func (b *builder) at(field string, err error) error {
+	field = b.base + field
 	return &manifest.Error{Path: b.doc.Path, Line: b.lines().Of(field), Err: fmt.Errorf("%s: %w", field, err)}
 }
 
-// line implements spec.Converted.Line. at is the path of the test in the document.
+// line implements spec.Converted.Line. at is the path of the test in the object.
 func (b *builder) line(at string) func(path []string) int {
 	return func(path []string) int {
 		for i := len(path); i > 0; i-- {
 			if from, ok := b.origins[manifest.JoinPath(path[:i])]; ok {
-				return b.lines().Of(manifest.JoinPath(append([]string{from}, path[i:]...)))
+				return b.lines().Of(b.base + manifest.JoinPath(append([]string{from}, path[i:]...)))
 			}
 		}
-		return b.lines().Of(at)
+		return b.lines().Of(strings.TrimSuffix(b.base+at, "."))
 	}
 }
 
@@ -81,7 +84,7 @@ func (b *builder) converted(name, at string) spec.Converted {
 }
 
 // decode decodes a value strictly into the struct that into points to, except that a null is a
-// missing value, and a number or a boolean can be a string. at is its path in the document. Unknown
+// missing value, and a number or a boolean can be a string. at is its path in the object. Unknown
 // fields are passed to unknown.
 func (b *builder) decode(value, into any, at string, unknown func(field string, fault manifest.DecodeFault)) {
 	for _, f := range manifest.DecodeLenient(value, into) {

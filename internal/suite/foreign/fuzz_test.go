@@ -16,6 +16,7 @@ func FuzzConvert(f *testing.F) {
 	for _, seed := range []string{
 		"apiVersion: meta.dev.upbound.io/v1alpha1\nkind: CompositionTest\nmetadata: {name: a}\nspec: {xr: {}, compositionPath: ../a, assertResources: [{a: [(b)]}], observedResources: [{}]}\n",
 		"apiVersion: meta.dev.upbound.io/v1alpha1\nkind: OperationTest\nmetadata: {name: a}\nspec: {operationPath: a, watchedResource: {}, requiredResources: [{}]}\n",
+		"items:\n- {kind: A}\n- {apiVersion: meta.dev.upbound.io/v1alpha1, kind: CompositionTest, metadata: {name: a}, spec: {xr: {}}}\n",
 		"common: {inputs: {xr: a, crds: [b]}, hooks: {pre-test: []}}\ntests: [{name: a, inputs: {claim: c}, patches: {connection-secret: true}, assertions: {xprin: [{type: Count, value: 1}]}}, 3]\n",
 	} {
 		f.Add([]byte(seed))
@@ -27,7 +28,7 @@ func FuzzConvert(f *testing.F) {
 		if err != nil {
 			cases = nil
 		}
-		cases = append(cases, foreign.Test(t.Context(), r, doc))
+		cases = append(cases, foreign.Tests(t.Context(), r, doc)...)
 		for _, c := range cases {
 			if line := c.Line([]string{"expect", "objects", "[0]"}); line < 1 {
 				t.Errorf("case %q is on line %d", c.Name, line)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -27,12 +29,23 @@ const (
 	defaultTimeout = 30
 )
 
-// Kinds are the kinds of tests that Test converts.
+// Kinds are the kinds of tests that Tests converts.
 func Kinds() []string { return []string{compositionTest, operationTest, e2eTest} }
 
-// Is reports whether an object is a test that Test converts, of any version of its format.
-func Is(obj map[string]any) bool {
-	u := unstructured.Unstructured{Object: obj}
+// Is reports whether an object is a test that Tests converts, of any version of its format, or has
+// such tests in items, as the output of programs.
+func Is(obj map[string]any) bool { return isTest(obj) || slices.ContainsFunc(itemsOf(obj), isTest) }
+
+// itemsOf returns the items of an object without a kind.
+func itemsOf(obj map[string]any) []any {
+	if obj["kind"] != nil {
+		return nil
+	}
+	return fieldpath.List(obj, "items")
+}
+
+func isTest(v any) bool {
+	u := unstructured.Unstructured{Object: fieldpath.Map(v)}
 	switch u.GetKind() {
 	case compositionTest, operationTest, e2eTest:
 		return u.GroupVersionKind().Group == upboundGroup
@@ -78,20 +91,34 @@ type operationSpec struct {
 	Asserts       []map[string]any `json:"assertResources"`
 }
 
-// Test converts a document for which Is is true.
-func Test(ctx context.Context, r manifest.Reader, doc manifest.Document) spec.Converted {
+// Tests converts a document for which Is is true. Other objects in its items are left out.
+func Tests(ctx context.Context, r manifest.Reader, doc manifest.Document) (all []spec.Converted) {
 	b := newBuilder(ctx, r, doc)
-	var d testDocument
 	obj, duplicate, err := doc.StrictObject()
 	if err := cmp.Or(err, duplicate); err != nil {
 		b.errs = append(b.errs, err)
-		return b.converted(doc.Position(), "")
+		return []spec.Converted{b.converted(doc.Position(), "")}
 	}
+	if isTest(obj) {
+		return []spec.Converted{b.test(obj)}
+	}
+	for i, item := range itemsOf(obj) {
+		if isTest(item) {
+			b := newBuilder(ctx, r, doc)
+			b.base = fmt.Sprintf("items[%d].", i)
+			all = append(all, b.test(fieldpath.Map(item)))
+		}
+	}
+	return all
+}
+
+func (b *builder) test(obj map[string]any) spec.Converted {
+	var d testDocument
 	b.decode(obj, &d, "", b.unknown)
 	name := (&unstructured.Unstructured{Object: obj}).GetName()
 	if name == "" {
 		b.fail("metadata.name", errors.New("the test has no name"))
-		name = doc.Position()
+		name = b.doc.Position()
 	}
 	switch d.Kind {
 	case compositionTest:
