@@ -249,7 +249,7 @@ func report(term *terminal.Terminal, name string, err error) int {
 	// Print nothing if the reader of a pipe has closed it, as head does. An error of a network
 	// connection that the other end has closed is printed.
 	if !errors.Is(err, syscall.EPIPE) || errors.As(err, new(*net.OpError)) {
-		term.Error(name, hint.Wrap(err, cmp.Or(hint.Of(err), pathHint(err))))
+		term.Error(name, hint.Wrap(err, cmp.Or(temporaryHint(err), hint.Of(err), pathHint(err))))
 	}
 	switch {
 	case errors.As(err, new(*engine.FatalError)):
@@ -259,6 +259,14 @@ func report(term *terminal.Terminal, name string, err error) int {
 	default:
 		return docs.Failed
 	}
+}
+
+// temporaryHint returns a hint for a directory of temporary files that cannot be opened, or "".
+func temporaryHint(err error) hint.Hint {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok && pe.Path == os.TempDir() {
+		return "set TMPDIR to a directory in which you can write"
+	}
+	return ""
 }
 
 // pathHint returns a hint for a path that cannot be used, or "".
