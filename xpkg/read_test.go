@@ -99,6 +99,14 @@ func TestReadLastLine(t *testing.T) {
 	}
 }
 
+// A key after a merge key may replace a merged value, so it is not a duplicate key.
+func TestReadMergeKey(t *testing.T) {
+	dir := t.TempDir()
+	e2e.WriteFile(t, filepath.Join(dir, "crossplane.yaml"), "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\n  labels: &l {a: b, c: d}\n  annotations:\n    <<: *l\n    c: e\nspec: {}\n")
+	pkg := e2e.Must(readDir(t, dir, xpkg.ReadOptions{}))(t)
+	e2e.Has(t, "the annotations", string(pkg.YAML), "  annotations:\n    a: b\n    c: e\n")
+}
+
 func TestReadRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -96,7 +96,8 @@ func (d Document) Value() (any, error) {
 	return v, nil
 }
 
-// StrictJSON returns the document as JSON. A duplicate key is an *Error.
+// StrictJSON returns the document as JSON. A duplicate key is an *Error. A key after a merge key (<<) may
+// replace a merged value.
 func (d Document) StrictJSON() ([]byte, error) {
 	return d.json(true)
 }
@@ -118,6 +119,13 @@ func (d Document) json(strict bool) ([]byte, error) {
 		return nil, &Error{d.Path, d.Line, hint.Wrap(errors.New(what), next)}
 	}
 	j, err := toJSON(d.Text, strict)
+	if err != nil && strict {
+		if duplicate, merges := duplicateKey(d.Text); merges && duplicate == nil {
+			j, err = toJSON(d.Text, false)
+		} else if merges {
+			err = duplicate
+		}
+	}
 	if err != nil {
 		return nil, d.fault(err)
 	}
