@@ -110,7 +110,7 @@ var patchTypes = map[string]string{
 	"transforms[].string.replace":   "StringTransformReplace",
 }
 
-var index = regexp.MustCompile(`\[[0-9]+\]`)
+var index = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[[0-9]+\]`) })
 
 // unknownField returns the error of the real functions for an unknown field at a path of an
 // input of type t. If the name of the field's Go type is not known, it returns the error of the
@@ -118,7 +118,7 @@ var index = regexp.MustCompile(`\[[0-9]+\]`)
 func unknownField(t reflect.Type, path string) error {
 	parent, name := "", path
 	if dot := strings.LastIndex(path, "."); dot >= 0 {
-		parent, name = index.ReplaceAllString(path[:dot], "[]"), path[dot+1:]
+		parent, name = index().ReplaceAllString(path[:dot], "[]"), path[dot+1:]
 	}
 	known := goTypes[parent]
 	if _, below, ok := strings.Cut(parent, "patches[]."); ok {
